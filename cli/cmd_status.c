@@ -1,4 +1,4 @@
-/* cmd_status.c - shows what dnnestd and the plugin do, and what is stale
+/* cmd_status.c - shows what dnnestd and the plugin do, or did to a job
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,6 +10,8 @@
 #include "health.h"
 #include "output/grid.h"
 #include "output/json.h"
+#include "report/job_story.h"
+#include "report/site_store.h"
 
 /* --- JSON --------------------------------------------------------------------------
  */
@@ -262,19 +264,34 @@ static int print_text (const struct dn_health *health)
 /* --- the command -------------------------------------------------------------------
  */
 
+static const struct dn_option options[] = {
+    {"db", 0, "FILE", "of JOBID: the store of finished jobs (StateDir/records.db)"},
+    {NULL, 0, NULL, NULL},
+};
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_health_free) struct dn_health health = {.n_parts = 0};
     struct dn_options given;
+    const char *db = NULL;
+    char path[PATH_MAX];
+    int option;
     int rc = DN_EXIT_DONE;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 0, 0))
+    while ((option = dn_options_next (&given)) >= 0)
+        db = given.argument;
+    if (option != DN_OPTION_END || !dn_options_count (&given, 0, 1))
         return given.exit_code;
+    if (db && given.n_args == 0)
+        return dn_options_misuse (self, "--db needs a JOBID");
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    if (given.n_args == 1)
+        return dn_job_story (
+            dn_site_store_path (site, db, path), given.args[0], given.json);
     dn_health_read (&health, site);
     if (given.json)
         print_json (&health);
@@ -287,7 +304,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_status = {
     .name = "status",
-    .summary = "Show what dnnestd and the plugin do, and what is stale",
-    .arguments = "",
+    .summary = "Show what dnnestd and the plugin do, or did to a finished job",
+    .arguments = "[JOBID]",
+    .options = options,
     .run = run,
 };

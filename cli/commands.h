@@ -24,6 +24,7 @@
     X (train)                                                                          \
     X (model)                                                                          \
     X (config)                                                                         \
+    X (report)                                                                         \
     X (status)                                                                         \
     X (watch)                                                                          \
     X (guard)                                                                          \

@@ -1,0 +1,231 @@
+/* cmd_report.c - what finished jobs requested and used, and what dnnest saved
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jobs/store.h"
+#include "output/progress.h"
+#include "report/report.h"
+#include "report/site_store.h"
+#include "report/when.h"
+
+enum {
+    OPTION_DB,
+    OPTION_SINCE,
+    OPTION_UNTIL,
+    OPTION_BY,
+    OPTION_ME,
+    OPTION_CSV,
+    OPTION_HTML
+};
+
+static const struct dn_option options[] = {
+    [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs (StateDir/records.db)"},
+    [OPTION_SINCE] = {"since", 0, "TIME", "jobs that ended at or after it (now-7days)"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "jobs that ended before it"},
+    [OPTION_BY] = {"by", 0, "WHAT", "user, account, partition, model, app or type"},
+    [OPTION_ME] = {"me", 0, NULL, "your own jobs, and what to request next time"},
+    [OPTION_CSV] = {"csv", 0, NULL, "write the sums as a table, a row per group"},
+    [OPTION_HTML] = {"html", 0, "FILE", "write a page with plots"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The options of a call, and its state. */
+struct call {
+    const char *db;
+    const char *html;
+    bool csv;
+    enum dn_grouped_by by;
+    struct dn_store_filter filter;
+    struct dn_report report;
+    struct dn_progress progress;
+    struct dn_own_runs own;
+    struct dn_err err;
+};
+
+static void free_call (struct call *call)
+{
+    dn_sums_free (call->report.sums);
+    free (call->report.apps);
+}
+
+/* --- options ------------------------------------------------------------------------
+ */
+
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *argument,
+                        struct call *call)
+{
+    int64_t now = call->report.now_s;
+    struct dn_err err = {0};
+    int rc = 0;
+    int by = 0;
+
+    switch (option) {
+    case OPTION_DB:
+        call->db = argument;
+        break;
+    case OPTION_SINCE:
+        rc = dn_when_read (argument, "--since", now, &call->filter.since_s, &err);
+        break;
+    case OPTION_UNTIL:
+        rc = dn_when_read (argument, "--until", now, &call->filter.until_s, &err);
+        break;
+    case OPTION_BY:
+        rc = dn_enum_read (dn_span_of (argument), "--by", &dn_by_names, &by, &err);
+        call->by = (enum dn_grouped_by) by;
+        break;
+    case OPTION_ME:
+        call->report.me = true;
+        break;
+    case OPTION_CSV:
+        call->csv = true;
+        break;
+    default:
+        call->html = argument;
+        break;
+    }
+    return rc < 0 ? dn_options_misuse (self, "%s", err.text) : DN_EXIT_DONE;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct call *call)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        given->exit_code = take_option (self, option, given->argument, call);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
+        return -1;
+    if (call->csv && given->json)
+        given->exit_code = dn_options_misuse (self, "--csv and --json");
+    else if (call->filter.until_s > 0 && call->filter.until_s <= call->filter.since_s)
+        given->exit_code = dn_options_misuse (self, "--until is not after --since");
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
+
+/* --- reading ------------------------------------------------------------------------
+ */
+
+static double price_of (const void *prices, const char *type)
+{
+    const struct dn_gpu_type *gpu = dn_gpu_types_find (prices, type);
+
+    return gpu ? gpu->cost : 0;
+}
+
+static bool any_price (const struct dn_gpu_types *types)
+{
+    for (int i = 0; i < types->n_types; i++)
+        if (types->types[i].cost > 0)
+            return true;
+    return false;
+}
+
+static int take_own (void *to, const struct dn_own_app *app)
+{
+    struct call *call = to;
+    struct dn_report *report = &call->report;
+
+    if (report->n_apps == DN_REPORT_APPS_MAX)
+        return 0;
+    if (!report->apps)
+        report->apps = calloc (DN_REPORT_APPS_MAX, sizeof (*report->apps));
+    if (!report->apps)
+        return dn_err_set (&call->err, DN_E_NOMEM, "out of memory");
+    report->apps[report->n_apps++] = *app;
+    return 0;
+}
+
+static int take_job (void *to, const struct dn_finished *job)
+{
+    struct call *call = to;
+    struct dn_sums *sums = call->report.sums;
+
+    if (call->report.me && dn_own_runs_add (&call->own, job) < 0)
+        return -1;
+    dn_progress_show (&call->progress, sums->all.seen, -1);
+    return dn_sums_add (sums, job, &call->err);
+}
+
+static int read_jobs (struct call *call, struct dn_err *err)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    int rc;
+
+    store = dn_site_store_open (call->report.store, err);
+    if (!store)
+        return -1;
+    call->progress = dn_progress_begin ("jobs");
+    rc = dn_store_read (store, &call->filter, take_job, call, err);
+    if (rc == 0 && call->report.me)
+        rc = dn_own_runs_end (&call->own);
+    dn_progress_end (&call->progress);
+    if (rc < 0 && call->err.code != DN_E_NONE)
+        *err = call->err;
+    return rc;
+}
+
+static int show (const struct dn_options *given, struct call *call)
+{
+    struct dn_err err = {0};
+
+    if (call->html && dn_report_html (&call->report, call->html, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (given->json)
+        return dn_report_json (&call->report);
+    if (call->csv)
+        return dn_report_csv (&call->report);
+    return call->html ? DN_EXIT_DONE : dn_report_text (&call->report);
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (free_call) struct call call = {.filter = dn_store_all ()};
+    struct dn_options given;
+    struct dn_err err = {0};
+    char path[PATH_MAX];
+
+    call.report.now_s = (int64_t) time (NULL);
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &call) < 0)
+        return given.exit_code;
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    if (call.report.me) {
+        call.filter.user = (int64_t) geteuid ();
+        call.filter.order = DN_STORE_BY_APP;
+    }
+    call.own = (struct dn_own_runs){.take = take_own, .to = &call};
+    call.report.store = dn_site_store_path (site, call.db, path);
+    call.report.since_s = call.filter.since_s;
+    call.report.until_s = call.filter.until_s;
+    call.report.prices = any_price (&site->gpu_types);
+    call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
+    if (!call.report.sums)
+        dn_err_set (&err, DN_E_NOMEM, "out of memory");
+    if (!call.report.sums || read_jobs (&call, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    return show (&given, &call);
+}
+
+const struct dn_command dn_cmd_report = {
+    .name = "report",
+    .summary = "Show what finished jobs requested and used, and what dnnest saved",
+    .arguments = "",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,364 @@
+/* chart.c - plots of a report as SVG inside a page
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "report/chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "output/show.h"
+#include "report/report.h"
+#include "report/when.h"
+
+/* Of a plot, in its own units, and its margins. */
+#define WIDTH  540.0
+#define HEIGHT 320.0
+#define LEFT   62.0
+#define RIGHT  14.0
+#define TOP    12.0
+#define BOTTOM 38.0
+#define SPAN_X (WIDTH - LEFT - RIGHT)
+#define SPAN_Y (HEIGHT - TOP - BOTTOM)
+
+void dn_html_text (FILE *file, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs ("&amp;", file);
+        else if (*text == '<')
+            fputs ("&lt;", file);
+        else if (*text == '>')
+            fputs ("&gt;", file);
+        else if (*text == '"')
+            fputs ("&quot;", file);
+        else if (*text == '\'')
+            fputs ("&#39;", file);
+        else
+            fputc (*text >= ' ' && *text <= '~' ? *text : '?', file);
+    }
+}
+
+static void begin (FILE *file, const char *what, double height)
+{
+    fprintf (file,
+             "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n",
+             WIDTH,
+             height,
+             what);
+}
+
+static void write_line (FILE *file,
+                        const char *style,
+                        double x1,
+                        double y1,
+                        double x2,
+                        double y2)
+{
+    fprintf (file,
+             "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
+             style,
+             x1,
+             y1,
+             x2,
+             y2);
+}
+
+static void write_label (FILE *file,
+                         const char *anchor,
+                         double x,
+                         double y,
+                         const char *text)
+{
+    fprintf (file,
+             "<text class=\"tick\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">",
+             anchor,
+             x,
+             y);
+    dn_html_text (file, text);
+    fputs ("</text>\n", file);
+}
+
+static void write_nothing (FILE *file, const char *text)
+{
+    write_label (file, "middle", WIDTH / 2, HEIGHT / 2, text);
+    fputs ("</svg>\n", file);
+}
+
+/* --- predicted against measured -----------------------------------------------------
+ */
+
+/* The range of both axes, logarithms to base e of seconds. */
+struct range {
+    double low;
+    double high;
+};
+
+static double across (const struct range *range, double value)
+{
+    return LEFT + SPAN_X * (log (value) - range->low) / (range->high - range->low);
+}
+
+static double up (const struct range *range, double value)
+{
+    return TOP + SPAN_Y * (1 - (log (value) - range->low) / (range->high - range->low));
+}
+
+static struct range range_of (const struct dn_sums *sums)
+{
+    struct range range = {log (60), log (7200)};
+
+    for (int i = 0; i < sums->n_points; i++) {
+        double x = log ((double) sums->points[i].measured_s);
+        double y = log ((double) sums->points[i].predicted_s);
+
+        range.low = fmin (range.low, fmin (x, y));
+        range.high = fmax (range.high, fmax (x, y));
+    }
+    range.low -= 0.2;
+    range.high += 0.2;
+    return range;
+}
+
+static void write_time_axes (FILE *file, const struct range *range)
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } ticks[] = {{1, "1 s"},
+                 {10, "10 s"},
+                 {60, "1 min"},
+                 {600, "10 min"},
+                 {3600, "1 h"},
+                 {6 * 3600, "6 h"},
+                 {86400, "1 d"},
+                 {7 * 86400, "7 d"},
+                 {30 * 86400, "30 d"}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (ticks); i++) {
+        double x = across (range, ticks[i].seconds);
+        double y = up (range, ticks[i].seconds);
+
+        if (log (ticks[i].seconds) < range->low || log (ticks[i].seconds) > range->high)
+            continue;
+        write_line (file, "grid", x, TOP, x, TOP + SPAN_Y);
+        write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
+        write_label (file, "middle", x, TOP + SPAN_Y + 16, ticks[i].name);
+        write_label (file, "end", LEFT - 6, y + 4, ticks[i].name);
+    }
+    write_label (file, "end", WIDTH - RIGHT, HEIGHT - 4, "measured");
+    write_label (file, "start", LEFT + 6, TOP + 12, "predicted");
+}
+
+void dn_chart_points (FILE *file, const struct dn_sums *sums)
+{
+    struct range range = range_of (sums);
+    double low = exp (range.low);
+    double high = exp (range.high);
+
+    begin (file, "predicted against measured run times", HEIGHT);
+    if (sums->n_points == 0) {
+        write_nothing (file, "no completed job with a prediction");
+        return;
+    }
+    write_time_axes (file, &range);
+    write_line (file,
+                "even",
+                across (&range, low),
+                up (&range, low),
+                across (&range, high),
+                up (&range, high));
+    for (int i = 0; i < sums->n_points; i++)
+        fprintf (file,
+                 "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n",
+                 sums->points[i].known ? "known" : "unknown",
+                 across (&range, (double) sums->points[i].measured_s),
+                 up (&range, (double) sums->points[i].predicted_s));
+    fputs ("</svg>\n", file);
+}
+
+/* --- by week ------------------------------------------------------------------------
+ */
+
+/* The middle of a week, by its place in time. */
+static double week_x (const struct dn_sums *sums, int i)
+{
+    int64_t first = sums->weeks[0].start_s;
+    int64_t last = sums->weeks[sums->n_weeks - 1].start_s;
+    double share = (double) (sums->weeks[i].start_s - first + 302400)
+                   / (double) (last - first + 604800);
+
+    return LEFT + SPAN_X * share;
+}
+
+static double week_width (const struct dn_sums *sums)
+{
+    int64_t first = sums->weeks[0].start_s;
+    int64_t last = sums->weeks[sums->n_weeks - 1].start_s;
+
+    return fmin (60, SPAN_X * 604800 / (double) (last - first + 604800));
+}
+
+/* Some six dates. */
+static void write_weeks (FILE *file, const struct dn_sums *sums)
+{
+    int step = (sums->n_weeks + 5) / 6;
+
+    for (int i = 0; i < sums->n_weeks; i += step)
+        write_label (file,
+                     "middle",
+                     week_x (sums, i),
+                     TOP + SPAN_Y + 20,
+                     dn_when_day (sums->weeks[i].start_s).text);
+}
+
+static double covered_y (int64_t within, int64_t n)
+{
+    double share = (double) within / (double) n;
+
+    return TOP + SPAN_Y * (1 - fmax (0, share - 0.5) / 0.5);
+}
+
+static void write_coverage (FILE *file, const struct dn_sums *sums, bool bound)
+{
+    bool begun = false;
+
+    for (int i = 0; i < sums->n_weeks; i++) {
+        const struct dn_week *week = &sums->weeks[i];
+        int64_t n = bound ? week->n_bound : week->n_p95;
+        int64_t within = bound ? week->within_bound : week->within_p95;
+
+        if (n == 0)
+            continue;
+        if (!begun)
+            fprintf (
+                file, "<path class=\"%s\" d=\"", bound ? "line bound" : "line p95");
+        fprintf (file,
+                 "%c%.1f %.1f",
+                 begun ? 'L' : 'M',
+                 week_x (sums, i),
+                 covered_y (within, n));
+        begun = true;
+    }
+    if (begun)
+        fputs ("\"/>\n", file);
+}
+
+static void write_coverage_points (FILE *file, const struct dn_sums *sums)
+{
+    for (int i = 0; i < sums->n_weeks; i++) {
+        const struct dn_week *week = &sums->weeks[i];
+
+        if (week->n_p95 > 0)
+            fprintf (file,
+                     "<circle class=\"p95\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
+                     week_x (sums, i),
+                     covered_y (week->within_p95, week->n_p95));
+    }
+}
+
+void dn_chart_coverage (FILE *file, const struct dn_sums *sums)
+{
+    begin (file, "share of completed jobs within the predicted quantiles", HEIGHT);
+    if (sums->judged[0].n + sums->judged[1].n == 0) {
+        write_nothing (file, "no completed job with a prediction");
+        return;
+    }
+    for (int percent = 50; percent <= 100; percent += 10) {
+        double y = covered_y (percent, 100);
+        char text[16];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        dn_buf_add (&buf, "%d %%", percent);
+        write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
+        write_label (file, "end", LEFT - 6, y + 4, text);
+    }
+    write_line (
+        file, "even", LEFT, covered_y (95, 100), LEFT + SPAN_X, covered_y (95, 100));
+    write_weeks (file, sums);
+    write_coverage (file, sums, true);
+    write_coverage (file, sums, false);
+    write_coverage_points (file, sums);
+    fputs ("</svg>\n", file);
+}
+
+/* The next of 1, 2, 5 times a power of ten that is not below. */
+static double round_up (double value)
+{
+    double power = pow (10, floor (log10 (value)));
+
+    for (double factor = 1; factor <= 5; factor *= factor == 2 ? 2.5 : 2)
+        if (factor * power >= value)
+            return factor * power;
+    return 10 * power;
+}
+
+void dn_chart_saved (FILE *file, const struct dn_sums *sums)
+{
+    double most = 0;
+    double width;
+
+    for (int i = 0; i < sums->n_weeks; i++)
+        most = fmax (most, sums->weeks[i].saved_gpu_hours);
+    begin (file, "saved GPU hours by week", HEIGHT);
+    if (!(most > 0)) {
+        write_nothing (file, "nothing was saved");
+        return;
+    }
+    most = round_up (most);
+    for (int i = 0; i <= 4; i++) {
+        double y = TOP + SPAN_Y * (1 - i / 4.0);
+
+        write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
+        write_label (
+            file, "end", LEFT - 6, y + 4, dn_report_number (most * i / 4).text);
+    }
+    write_weeks (file, sums);
+    width = week_width (sums) * 0.72;
+    for (int i = 0; i < sums->n_weeks; i++) {
+        double tall = SPAN_Y * fmax (0, sums->weeks[i].saved_gpu_hours) / most;
+
+        fprintf (file,
+                 "<rect class=\"saved\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                 "height=\"%.1f\"><title>%s: %s GPU hours</title></rect>\n",
+                 week_x (sums, i) - width / 2,
+                 TOP + SPAN_Y - tall,
+                 width,
+                 tall,
+                 dn_when_day (sums->weeks[i].start_s).text,
+                 dn_report_number (sums->weeks[i].saved_gpu_hours).text);
+    }
+    fputs ("</svg>\n", file);
+}
+
+/* --- bars ---------------------------------------------------------------------------
+ */
+
+void dn_chart_bars (FILE *file, const struct dn_chart_bar bars[], int n)
+{
+    double most = 0;
+    double step = (HEIGHT - 2 * TOP) / n;
+
+    for (int i = 0; i < n; i++)
+        most = fmax (most, bars[i].value);
+    begin (file, "GPU hours by what became of them", HEIGHT);
+    for (int i = 0; i < n; i++) {
+        double y = TOP + step * i;
+        double wide = most > 0 ? (SPAN_X - 20) * fmax (0, bars[i].value) / most : 0;
+
+        write_label (file, "start", 8, y + 14, bars[i].name);
+        fprintf (file,
+                 "<rect class=\"%s\" x=\"8\" y=\"%.1f\" width=\"%.1f\" "
+                 "height=\"%.1f\"/>\n",
+                 bars[i].style,
+                 y + 20,
+                 fmax (1, wide),
+                 fmin (20, step - 26));
+        write_label (file,
+                     "start",
+                     16 + wide,
+                     y + 22 + fmin (20, step - 26) / 2 + 2,
+                     dn_report_number (bars[i].value).text);
+    }
+    fputs ("</svg>\n", file);
+}

@@ -1,0 +1,226 @@
+/* job_story.c - what dnnest did to one finished job, and what became of it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "report/job_story.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common.h"
+#include "jobs/worth/sums.h"
+#include "output/json.h"
+#include "output/show.h"
+#include "report/site_store.h"
+#include "report/when.h"
+
+/* Rows of one job: it is started again some times at most. */
+#define RUNS_MAX 100
+
+struct story {
+    int n_runs;
+    struct json_object *runs; /* NULL: as text */
+};
+
+/* --- JSON ---------------------------------------------------------------------------
+ */
+
+static void add_column (struct json_object *to,
+                        const struct dn_finished *job,
+                        const struct dn_finished_column *column)
+{
+    const char *at = (const char *) job + column->offset;
+    int64_t count = 0;
+    double real = 0;
+    const char *text = NULL;
+
+    switch (column->type) {
+    case DN_FINISHED_TEXT:
+        memcpy (&text, at, sizeof (text));
+        dn_json_add_text (to, column->name, text && text[0] != '\0' ? text : NULL);
+        break;
+    case DN_FINISHED_COUNT:
+        memcpy (&count, at, sizeof (count));
+        if (count == DN_UNLIMITED)
+            dn_json_add_text (to, column->name, "UNLIMITED");
+        else
+            dn_json_add_count (to, column->name, count);
+        break;
+    default:
+        memcpy (&real, at, sizeof (real));
+        dn_json_add_signed (to, column->name, real);
+        break;
+    }
+}
+
+static void add_run (struct json_object *runs, const struct dn_finished *job)
+{
+    struct json_object *row = dn_json_append_object (runs);
+
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        add_column (row, job, &dn_finished_columns[i]);
+    dn_json_add_signed (row, "wait_s", dn_sums_wait_s (job));
+    dn_json_add_signed (row, "ran_s", dn_finished_ran_s (job));
+}
+
+/* --- text ---------------------------------------------------------------------------
+ */
+
+/* A user's text: printable ASCII only. Valid until the third call after it. */
+static const char *safe (const char *text)
+{
+    static struct dn_quoted quoted[3];
+    static int next;
+
+    next = (next + 1) % 3;
+    quoted[next] = dn_quote (text, strlen (text));
+    return quoted[next].text;
+}
+
+static struct dn_shown limit_of (int64_t limit_s)
+{
+    return limit_s == DN_UNLIMITED ? (struct dn_shown){"UNLIMITED"}
+                                   : dn_show_time ((double) limit_s);
+}
+
+static void print_change (const char *what, const char *before, const char *after)
+{
+    printf ("  %-12s %s -> %s\n", what, before, after);
+}
+
+static void print_decision (const struct dn_finished *job)
+{
+    bool changed = dn_sums_changed (job);
+    char asked[32];
+    char set[32];
+
+    if (job->verdict[0] == '\0') {
+        printf ("  dnnest       did not see it, or kept no record\n");
+        return;
+    }
+    printf ("  dnnest       %s, in mode %s%s%s\n",
+            safe (job->verdict),
+            safe (job->mode),
+            job->why[0] != '\0' ? ": " : "",
+            safe (job->why));
+    if (job->set_limit_s > 0)
+        print_change (changed ? "limit" : "(limit)",
+                      limit_of (job->asked_limit_s).text,
+                      limit_of (job->set_limit_s).text);
+    if (job->set_gpu[0] != '\0')
+        print_change (changed ? "GPU type" : "(GPU type)",
+                      safe (job->asked_gpu),
+                      safe (job->set_gpu));
+    if (job->set_cpus > 0) {
+        snprintf (asked, sizeof (asked), "%" PRId64, job->asked_cpus);
+        snprintf (set, sizeof (set), "%" PRId64, job->set_cpus);
+        print_change (changed ? "CPUs" : "(CPUs)", asked, set);
+    }
+    if (job->warn[0] != '\0')
+        printf ("  warned of    %s\n", safe (job->warn));
+}
+
+static void print_prediction (const struct dn_finished *job)
+{
+    double ran_s = dn_finished_ran_s (job);
+
+    if (!(job->likely_s > 0))
+        return;
+    printf ("  predicted    %s, at most %s",
+            dn_show_time (job->likely_s).text,
+            dn_show_time (isfinite (job->bound_s) ? job->bound_s : -1).text);
+    if (job->history_runs > 0)
+        printf (", from %" PRId64 " earlier runs", job->history_runs);
+    printf ("\n");
+    if (ran_s > 0)
+        printf (
+            "  used         %s, %.0f %% of the predicted time, %.0f %% of its limit\n",
+            dn_show_time (ran_s).text,
+            100 * ran_s / job->likely_s,
+            job->limit_s > 0 ? 100 * ran_s / (double) job->limit_s : NAN);
+}
+
+static void print_use (const struct dn_finished *job)
+{
+    double ran_s = dn_finished_ran_s (job);
+
+    printf ("  had          %" PRId64 " GPUs %s, %" PRId64 " CPUs, limit %s\n",
+            job->gpus > 0 ? job->gpus : 0,
+            safe (job->gpu),
+            job->cpus > 0 ? job->cpus : 0,
+            limit_of (job->limit_s).text);
+    if (job->cpu_s > 0 && ran_s > 0)
+        printf ("  busy CPUs    %.1f\n", job->cpu_s / ran_s);
+    if (isfinite (job->gpu_utilisation))
+        printf ("  busy GPUs    %.0f %% of the time\n", 100 * job->gpu_utilisation);
+    if (isfinite (job->gpu_mem_gb))
+        printf ("  GPU memory   %.1f GiB\n", job->gpu_mem_gb);
+}
+
+static void print_run (const struct dn_finished *job)
+{
+    printf ("Job %s, %s", safe (job->job), safe (job->name));
+    printf (", of %s: %s", safe (job->user_name), safe (job->state));
+    printf (" (%s)\n", safe (job->outcome));
+    printf ("  submitted    %s, waited %s\n",
+            dn_when_minute (job->submit_s).text,
+            dn_show_time (isfinite (dn_sums_wait_s (job)) ? dn_sums_wait_s (job) : -1)
+                .text);
+    printf ("  ran          %s to %s, %s\n",
+            dn_when_minute (job->start_s).text,
+            dn_when_minute (job->end_s).text,
+            dn_show_time (dn_finished_ran_s (job)).text);
+    print_decision (job);
+    if (job->extensions > 0)
+        printf ("  extended     %" PRId64 " times\n", job->extensions);
+    if (job->rescued == 1)
+        printf ("  rescued      started again with the original request\n");
+    print_prediction (job);
+    print_use (job);
+}
+
+/* --- reading ------------------------------------------------------------------------
+ */
+
+static int take (void *to, const struct dn_finished *job)
+{
+    struct story *story = to;
+
+    if (story->n_runs++ == RUNS_MAX)
+        return 1;
+    if (story->runs)
+        add_run (story->runs, job);
+    else
+        print_run (job);
+    return 0;
+}
+
+int dn_job_story (const char *path, const char *id, bool as_json)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter filter = dn_store_all ();
+    struct dn_err err = {0};
+    struct story story = {.n_runs = 0};
+
+    dn_json_add_text (json, "job", id);
+    dn_json_add_text (json, "store", path);
+    if (as_json)
+        story.runs = dn_json_add_array (json, "runs");
+    filter.job = id;
+    store = dn_site_store_open (path, &err);
+    if (!store || dn_store_read (store, &filter, take, &story, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (as_json)
+        dn_json_print (json);
+    if (story.n_runs > 0)
+        return DN_EXIT_DONE;
+    dn_complain ("job %s is not in %s; one that is pending, running or has just ended "
+                 "is shown by 'scontrol show job %s'",
+                 safe (id),
+                 path,
+                 safe (id));
+    return DN_EXIT_ABSTAINED;
+}

@@ -1,0 +1,15 @@
+/* job_story.h - what dnnest did to one finished job, and what became of it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_JOB_STORY_H
+#define DN_JOB_STORY_H
+
+#include <stdbool.h>
+
+/* Print all runs of the job 'id' ("12", "12_3") that the store 'path' has, as JSON or
+ * text. Return an enum dn_exit: ABSTAINED if there is none.
+ */
+int dn_job_story (const char *path, const char *id, bool as_json);
+
+#endif

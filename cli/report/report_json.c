@@ -1,0 +1,246 @@
+/* report_json.c - a report as JSON, and its groups as CSV
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "report/report.h"
+
+#include <math.h>
+
+#include "common.h"
+#include "output/csv_cell.h"
+
+/* --- JSON ---------------------------------------------------------------------------
+ */
+
+static void put_figure (void *to, const char *name, double value)
+{
+    dn_json_add_signed (to, name, value);
+}
+
+static void put_share (struct json_object *to, const char *key, int64_t a, int64_t b)
+{
+    dn_json_add_signed (to, key, dn_report_ratio ((double) a, (double) b));
+}
+
+static void put_wait (struct json_object *to, const char *key, struct dn_spread *wait)
+{
+    struct json_object *row = dn_json_add_object (to, key);
+
+    dn_json_add_count (row, "jobs", wait->n);
+    dn_json_add_signed (row, "mean_s", wait->n > 0 ? wait->mean : NAN);
+    dn_json_add_signed (row, "median_s", dn_spread_quantile (wait, 0.5));
+    dn_json_add_signed (row, "p95_s", dn_spread_quantile (wait, 0.95));
+}
+
+static void put_judged (struct json_object *to,
+                        const char *key,
+                        struct dn_sums_judged *judged)
+{
+    struct json_object *row = dn_json_add_object (to, key);
+
+    dn_json_add_count (row, "jobs", judged->n);
+    dn_json_add_signed (row, "median_error", dn_report_error (judged));
+    dn_json_add_count (row, "with_bound", judged->n_bound);
+    put_share (row, "within_bound", judged->within_bound, judged->n_bound);
+    dn_json_add_signed (
+        row,
+        "promised",
+        dn_report_ratio (judged->promised, (double) judged->n_promised));
+    dn_json_add_count (row, "with_p95", judged->n_p95);
+    put_share (row, "within_p95", judged->within_p95, judged->n_p95);
+}
+
+static void put_effects (struct json_object *json, struct dn_report *report)
+{
+    struct json_object *array = dn_json_add_array (json, "effects");
+
+    for (int i = 0; i < DN_N_EFFECTS; i++) {
+        struct dn_effect effect = dn_sums_effect (report->sums, (enum dn_effect_of) i);
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "of", dn_names_get (&dn_effect_names, i));
+        dn_json_add_count (row, "control_jobs", effect.n_control);
+        dn_json_add_count (row, "changed_jobs", effect.n_changed);
+        dn_json_add_signed (
+            row, "control", effect.n_control > 0 ? effect.control : NAN);
+        dn_json_add_signed (
+            row, "changed", effect.n_changed > 0 ? effect.changed : NAN);
+        dn_json_add_signed (row, "control_median", effect.control_median);
+        dn_json_add_signed (row, "changed_median", effect.changed_median);
+        dn_json_add_signed (row, "effect", effect.known ? effect.value : NAN);
+        dn_json_add_signed (row, "low", effect.known ? effect.low : NAN);
+        dn_json_add_signed (row, "high", effect.known ? effect.high : NAN);
+    }
+}
+
+static void put_kept (struct json_object *json, const struct dn_sums *sums)
+{
+    struct json_object *array = dn_json_add_array (json, "kept");
+
+    for (int i = 0; i < sums->n_kept; i++) {
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "why", sums->kept[i].why);
+        dn_json_add_count (row, "jobs", sums->kept[i].jobs);
+    }
+}
+
+static void put_weeks (struct json_object *json, const struct dn_sums *sums)
+{
+    struct json_object *array = dn_json_add_array (json, "weeks");
+
+    for (int i = 0; i < sums->n_weeks; i++) {
+        const struct dn_week *week = &sums->weeks[i];
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_count (row, "start", week->start_s);
+        dn_json_add_count (row, "jobs", week->jobs);
+        dn_json_add_count (row, "changed", week->changed);
+        dn_json_add_signed (row, "saved_hours", week->saved_hours);
+        dn_json_add_signed (row, "saved_gpu_hours", week->saved_gpu_hours);
+        put_share (row, "within_bound", week->within_bound, week->n_bound);
+        put_share (row, "within_p95", week->within_p95, week->n_p95);
+        dn_json_add_signed (row,
+                            "mean_log_error",
+                            dn_report_ratio (week->error, (double) week->n_error));
+    }
+}
+
+static void put_waste (struct json_object *json, struct dn_sums *sums)
+{
+    struct json_object *to = dn_json_add_object (json, "waste");
+
+    for (int w = 0; w < DN_N_WASTES; w++) {
+        struct json_object *array =
+            dn_json_add_array (to, dn_names_get (&dn_waste_names, w));
+
+        dn_groups_sort (&sums->users, dn_sums_part_wasted, w);
+        for (int64_t i = 1; i < sums->users.n && i <= DN_REPORT_WIDE; i++) {
+            const struct dn_sums_group *user = &sums->users.groups[i];
+            struct json_object *row;
+
+            if (!(user->part.wasted[w] > 0))
+                break;
+            row = dn_json_append_object (array);
+            dn_json_add_text (row, "user", user->name);
+            dn_json_add_signed (row, "hours", user->part.wasted[w]);
+        }
+    }
+}
+
+static void put_group (struct json_object *array, const struct dn_sums_group *group)
+{
+    struct json_object *row = dn_json_append_object (array);
+
+    dn_json_add_text (row, "name", group->name);
+    dn_report_figures (&group->part, put_figure, row);
+}
+
+static void put_groups (struct json_object *json, struct dn_sums *sums)
+{
+    struct json_object *array = dn_json_add_array (json, "groups");
+
+    dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
+    for (int64_t i = 1; i < sums->groups.n; i++)
+        put_group (array, &sums->groups.groups[i]);
+    if (sums->groups.n > 0 && sums->groups.groups[0].part.seen > 0)
+        put_group (array, &sums->groups.groups[0]);
+}
+
+static void put_own (struct json_object *json, const struct dn_report *report)
+{
+    struct json_object *array = dn_json_add_array (json, "applications");
+
+    for (int i = 0; i < report->n_apps; i++) {
+        const struct dn_own_app *app = &report->apps[i];
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "app", app->name);
+        dn_json_add_count (row, "runs", app->runs);
+        dn_json_add_count (row, "looked_at", app->n);
+        dn_json_add_signed (row, "shortest_s", app->n > 0 ? app->shortest_s : NAN);
+        dn_json_add_signed (row, "longest_s", app->n > 0 ? app->longest_s : NAN);
+        dn_json_add_count (row, "asked_s", app->asked_s);
+        dn_json_add_count (row, "time_s", app->limit_s > 0 ? app->limit_s : -1);
+        dn_json_add_count (row, "cpus", app->request_cpus > 0 ? app->request_cpus : -1);
+    }
+}
+
+static void put_time (struct json_object *to, const char *key, int64_t time_s)
+{
+    dn_json_add_count (to, key, time_s > 0 ? time_s : -1);
+}
+
+int dn_report_json (struct dn_report *report)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *part;
+    struct dn_sums *sums = report->sums;
+
+    dn_json_add_text (json, "store", report->store);
+    put_time (json, "since", report->since_s);
+    put_time (json, "until", report->until_s);
+    put_time (json, "first_end", sums->first_s);
+    put_time (json, "last_end", sums->last_s);
+    dn_json_add_bool (json, "prices", report->prices);
+    dn_report_figures (&sums->all, put_figure, dn_json_add_object (json, "all"));
+    put_kept (json, sums);
+    part = dn_json_add_object (json, "wait");
+    put_wait (part, "not_changed", &sums->wait_before_s);
+    put_wait (part, "changed", &sums->wait_after_s);
+    part = dn_json_add_object (json, "predictions");
+    put_judged (part, "without_history", &sums->judged[0]);
+    put_judged (part, "with_history", &sums->judged[1]);
+    put_effects (json, report);
+    put_waste (json, sums);
+    put_weeks (json, sums);
+    dn_json_add_text (json, "by", dn_names_get (&dn_by_names, (int) sums->by));
+    put_groups (json, sums);
+    put_own (json, report);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+/* --- CSV ----------------------------------------------------------------------------
+ */
+
+static void csv_name (void *to, const char *name, double value)
+{
+    (void) to;
+    (void) value;
+    printf (",%s", name);
+}
+
+static void csv_value (void *to, const char *name, double value)
+{
+    (void) to;
+    (void) name;
+    printf (",%.12g", value);
+}
+
+static void csv_row (const char *name, const struct dn_sums_part *part)
+{
+    dn_csv_cell (stdout, name);
+    dn_report_figures (part, csv_value, NULL);
+    putchar ('\n');
+}
+
+int dn_report_csv (struct dn_report *report)
+{
+    struct dn_groups *groups = &report->sums->groups;
+
+    dn_csv_cell (stdout,
+                 report->sums->by == DN_BY_NONE
+                     ? "group"
+                     : dn_names_get (&dn_by_names, (int) report->sums->by));
+    dn_report_figures (&report->sums->all, csv_name, NULL);
+    putchar ('\n');
+    if (report->sums->by == DN_BY_NONE)
+        csv_row ("all", &report->sums->all);
+    dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
+    for (int64_t i = 1; i < groups->n; i++)
+        csv_row (groups->groups[i].name, &groups->groups[i].part);
+    if (groups->n > 0 && groups->groups[0].part.seen > 0)
+        csv_row (groups->groups[0].name, &groups->groups[0].part);
+    return DN_EXIT_DONE;
+}

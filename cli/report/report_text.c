@@ -1,0 +1,330 @@
+/* report_text.c - a report for a terminal of 100 columns
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common.h"
+#include "output/grid.h"
+#include "report/when.h"
+
+/* Names come from users: 28 printable characters. */
+static void add_name (struct dn_grid *grid, const char *name)
+{
+    size_t len = strlen (name);
+
+    dn_grid_add (grid, "%s", dn_quote (name, len < 28 ? len : 28).text);
+}
+
+static void add_number (struct dn_grid *grid, double value)
+{
+    dn_grid_add (grid, "%s", dn_report_number (value).text);
+}
+
+static void add_share (struct dn_grid *grid, double share)
+{
+    dn_grid_add (grid, "%s", dn_report_share (share).text);
+}
+
+static void print_head (const struct dn_report *report)
+{
+    const struct dn_sums_part *all = &report->sums->all;
+
+    printf ("%s finished jobs", dn_report_number ((double) all->seen).text);
+    if (all->seen > 0)
+        printf (", ended %s to %s",
+                dn_when_day (report->sums->first_s).text,
+                dn_when_day (report->sums->last_s).text);
+    printf ("\n%s had metadata, ", dn_report_number ((double) all->described).text);
+    printf ("dnnest changed %s, ", dn_report_number ((double) all->changed).text);
+    printf ("%s ran\n\n", dn_report_number ((double) all->ran).text);
+}
+
+static int print_amounts (const struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"", false},
+                                                    {"REQUESTED", true},
+                                                    {"GRANTED", true},
+                                                    {"USED", true},
+                                                    {"SAVED", true},
+                                                    {"OF REQUESTED", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+    const struct dn_sums_part *all = &report->sums->all;
+
+    for (int q = 0; q < DN_N_MEASURES; q++) {
+        const struct dn_amount *amount = &all->amounts[q];
+
+        if (q == DN_MEASURE_MONEY && !report->prices)
+            continue;
+        dn_grid_add (&grid, "%s", dn_report_quantity ((enum dn_measure) q));
+        add_number (&grid, amount->requested);
+        add_number (&grid, amount->granted);
+        add_number (&grid, amount->used);
+        add_number (&grid, amount->saved);
+        add_share (&grid, dn_report_ratio (amount->saved, amount->requested));
+    }
+    return dn_grid_print (&grid);
+}
+
+static void print_events (const struct dn_report *report)
+{
+    const struct dn_sums_part *all = &report->sums->all;
+
+    if (all->measured > 0)
+        printf ("energy: %s kWh used by the %" PRId64 " jobs whose energy is known\n",
+                dn_report_number (all->energy_kwh).text,
+                all->measured);
+    printf ("\njobs killed at a limit of dnnest: %" PRId64
+            "; at their users' own limit: %" PRId64 "\n",
+            all->killed_ours,
+            all->killed_user);
+    printf ("limits extended: %" PRId64 " times, of %" PRId64
+            " jobs; jobs started again as requested: %" PRId64 "\n\n",
+            all->extensions,
+            all->extended,
+            all->rescued);
+}
+
+static void add_wait (struct dn_grid *grid, const char *name, struct dn_spread *wait)
+{
+    dn_grid_add (grid, "%s", name);
+    add_number (grid, (double) wait->n);
+    add_number (grid, wait->n > 0 ? wait->mean / 60 : NAN);
+    add_number (grid, dn_spread_quantile (wait, 0.5) / 60);
+    add_number (grid, dn_spread_quantile (wait, 0.95) / 60);
+}
+
+static int print_waits (struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"WAIT [min]", false},
+                                                    {"JOBS", true},
+                                                    {"MEAN", true},
+                                                    {"MEDIAN", true},
+                                                    {"95 %", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
+
+    add_wait (&grid, "not changed", &report->sums->wait_before_s);
+    add_wait (&grid, "changed by dnnest", &report->sums->wait_after_s);
+    return dn_grid_print (&grid);
+}
+
+static int print_judged (struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"PREDICTED TIME", false},
+                                                    {"JOBS", true},
+                                                    {"MEDIAN ERROR", true},
+                                                    {"WITHIN BOUND", true},
+                                                    {"PROMISED", true},
+                                                    {"WITHIN 95 %", true}};
+    static const char *const names[] = {"without history", "with history"};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+
+    for (int i = 0; i < 2; i++) {
+        struct dn_sums_judged *judged = &report->sums->judged[i];
+
+        dn_grid_add (&grid, "%s", names[i]);
+        add_number (&grid, (double) judged->n);
+        add_share (&grid, dn_report_error (judged));
+        add_share (
+            &grid,
+            dn_report_ratio ((double) judged->within_bound, (double) judged->n_bound));
+        add_share (&grid,
+                   dn_report_ratio (judged->promised, (double) judged->n_promised));
+        add_share (
+            &grid,
+            dn_report_ratio ((double) judged->within_p95, (double) judged->n_p95));
+    }
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+static void add_effect (struct dn_grid *grid,
+                        const struct dn_effect *effect,
+                        enum dn_effect_of which)
+{
+    double scale = which == DN_EFFECT_WAIT ? 60 : 1;
+    const char *sign = which == DN_EFFECT_WAIT ? "" : "x ";
+
+    dn_grid_add (grid, "%s", dn_report_effect (which));
+    dn_grid_add (grid, "%" PRId64 " / %" PRId64, effect->n_control, effect->n_changed);
+    add_number (grid, effect->n_control > 0 ? effect->control / scale : NAN);
+    add_number (grid, effect->n_changed > 0 ? effect->changed / scale : NAN);
+    if (effect->known)
+        dn_grid_add (grid,
+                     "%s%s (%s to %s)",
+                     sign,
+                     dn_report_number (effect->value / scale).text,
+                     dn_report_number (effect->low / scale).text,
+                     dn_report_number (effect->high / scale).text);
+    else
+        dn_grid_add (grid, "too few jobs");
+}
+
+static int print_effects (struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"AGAINST CONTROL GROUP", false},
+                                                    {"JOBS", true},
+                                                    {"CONTROL", true},
+                                                    {"CHANGED", true},
+                                                    {"EFFECT (95 % INTERVAL)", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
+
+    for (int i = 0; i < DN_N_EFFECTS; i++) {
+        struct dn_effect effect = dn_sums_effect (report->sums, (enum dn_effect_of) i);
+
+        add_effect (&grid, &effect, (enum dn_effect_of) i);
+    }
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+static int print_kept (const struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"JOBS", true},
+                                                    {"NOT CHANGED, BECAUSE", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 2);
+
+    for (int i = 0; i < report->sums->n_kept; i++) {
+        const char *why = report->sums->kept[i].why;
+
+        add_number (&grid, (double) report->sums->kept[i].jobs);
+        dn_grid_add (&grid, "%.80s", why);
+    }
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+static int print_waste (struct dn_report *report, enum dn_waste waste)
+{
+    static const struct dn_grid_column columns[] = {
+        {"USER", false}, {"NOT USED", true}, {"OF ALL", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    struct dn_groups *users = &report->sums->users;
+    double all = report->sums->all.wasted[waste];
+
+    if (!(all > 0))
+        return DN_EXIT_DONE;
+    dn_groups_sort (users, dn_sums_part_wasted, (int) waste);
+    for (int64_t i = 1; i < users->n && i <= DN_REPORT_WIDE; i++) {
+        add_name (&grid, users->groups[i].name);
+        add_number (&grid, users->groups[i].part.wasted[waste]);
+        add_share (&grid, users->groups[i].part.wasted[waste] / all);
+    }
+    printf ("\n%s: %s\n", dn_report_waste (waste), dn_report_number (all).text);
+    return dn_grid_print (&grid);
+}
+
+static void add_group (struct dn_grid *grid, const struct dn_sums_group *group)
+{
+    const struct dn_amount *gpu = &group->part.amounts[DN_MEASURE_GPU_HOURS];
+
+    add_name (grid, group->name);
+    add_number (grid, (double) group->part.seen);
+    add_number (grid, (double) group->part.changed);
+    add_number (grid, gpu->requested);
+    add_number (grid, gpu->granted);
+    add_number (grid, gpu->used);
+    add_number (grid, gpu->saved);
+}
+
+static int print_groups (struct dn_report *report)
+{
+    const struct dn_grid_column columns[] = {
+        {dn_names_get (&dn_by_names, (int) report->sums->by), false},
+        {"JOBS", true},
+        {"CHANGED", true},
+        {"GPU HOURS REQ.", true},
+        {"GRANTED", true},
+        {"USED", true},
+        {"SAVED", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
+    struct dn_groups *groups = &report->sums->groups;
+
+    if (report->sums->by == DN_BY_NONE || groups->n == 0)
+        return DN_EXIT_DONE;
+    dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
+    for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)
+        add_group (&grid, &groups->groups[i]);
+    if (groups->groups[0].part.seen > 0)
+        add_group (&grid, &groups->groups[0]);
+    printf ("\n");
+    if (groups->n - 1 > DN_REPORT_ROWS)
+        printf ("the first %d of %" PRId64 ", by GPU hours requested:\n",
+                DN_REPORT_ROWS,
+                groups->n - 1);
+    return dn_grid_print (&grid);
+}
+
+/* --- what to write next time --------------------------------------------------------
+ */
+
+static void print_own (const struct dn_own_app *app)
+{
+    size_t len = strlen (app->name);
+
+    printf ("\n# %s: %" PRId64 " runs", dn_quote (app->name, len).text, app->runs);
+    printf (", the last named %s\n", dn_quote (app->job, strlen (app->job)).text);
+    if (app->limit_s == 0) {
+        printf ("# fewer than two of them completed: nothing is known yet\n");
+        return;
+    }
+    printf ("#SBATCH --time=%s  # your last %d runs took %s",
+            dn_time_write (app->limit_s).text,
+            app->n,
+            dn_show_time (app->shortest_s).text);
+    printf (" to %s%s\n",
+            dn_show_time (app->longest_s).text,
+            app->exact ? "" : ", and some were killed at their limit");
+    if (app->request_cpus > 0 && app->gpus > 0)
+        printf ("#SBATCH --cpus-per-gpu=%" PRId64 "  # at most %s of %" PRId64
+                " CPUs were busy\n",
+                (app->request_cpus + app->gpus - 1) / app->gpus,
+                dn_report_number (app->busy_cpus).text,
+                app->cpus);
+    else if (app->request_cpus > 0)
+        printf ("# at most %s of %" PRId64 " CPUs were busy: request %" PRId64 "\n",
+                dn_report_number (app->busy_cpus).text,
+                app->cpus,
+                app->request_cpus);
+    if (app->busy_gpus < 0.3)
+        printf ("# the GPUs worked %s of the time\n",
+                dn_report_share (app->busy_gpus).text);
+}
+
+static void print_apps (const struct dn_report *report)
+{
+    if (!report->me)
+        return;
+    printf ("\nWhat to write next time:\n");
+    if (report->n_apps == 0)
+        printf ("nothing is known yet: no job with an application (app=)\n");
+    for (int i = 0; i < report->n_apps; i++)
+        print_own (&report->apps[i]);
+}
+
+int dn_report_text (struct dn_report *report)
+{
+    int rc;
+
+    print_head (report);
+    if (report->sums->all.seen == 0) {
+        printf ("No job: dnnestd collects them (dnnest collect), or the period has "
+                "none.\n");
+        return DN_EXIT_DONE;
+    }
+    rc = print_amounts (report);
+    print_events (report);
+    rc = rc == DN_EXIT_DONE ? print_waits (report) : rc;
+    rc = rc == DN_EXIT_DONE ? print_judged (report) : rc;
+    rc = rc == DN_EXIT_DONE ? print_effects (report) : rc;
+    rc = rc == DN_EXIT_DONE ? print_kept (report) : rc;
+    for (int w = 0; w < DN_N_WASTES && rc == DN_EXIT_DONE; w++)
+        rc = print_waste (report, (enum dn_waste) w);
+    rc = rc == DN_EXIT_DONE ? print_groups (report) : rc;
+    print_apps (report);
+    return rc;
+}

@@ -1,0 +1,113 @@
+/* when.c - times that users give
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "when.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct {
+    const char *name;
+    int64_t seconds;
+} units[] = {
+    {"minutes", 60},
+    {"hours", 3600},
+    {"days", 86400},
+    {"weeks", 604800},
+};
+
+/* "7days", "1week". */
+static int read_ago (const char *text, int64_t *seconds)
+{
+    size_t digits = strspn (text, "0123456789");
+    const char *unit = text + digits;
+    size_t len = strlen (unit);
+    int64_t n;
+
+    if (len < 3
+        || dn_int_read ((struct dn_span){text, digits}, "", 0, 1000000, &n, NULL) < 0)
+        return -1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
+        size_t full = strlen (units[i].name);
+
+        if ((len == full || len == full - 1)
+            && strncmp (unit, units[i].name, len) == 0) {
+            *seconds = n * units[i].seconds;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int read_date (const char *text, int64_t *time_s)
+{
+    static const char *const forms[] = {
+        "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (forms); i++) {
+        struct tm tm = {.tm_isdst = -1};
+        const char *end = strptime (text, forms[i], &tm);
+
+        if (end && *end == '\0') {
+            tm.tm_isdst = -1;
+            *time_s = (int64_t) mktime (&tm);
+            return *time_s >= 0 ? 0 : -1;
+        }
+    }
+    return -1;
+}
+
+int dn_when_read (const char *text,
+                  const char *what,
+                  int64_t now_s,
+                  int64_t *time_s,
+                  struct dn_err *err)
+{
+    int64_t ago = 0;
+
+    if (text[0] == '@'
+        && dn_int_read (dn_span_of (text + 1), "", 0, INT64_C (1) << 40, time_s, NULL)
+               == 0)
+        return 0;
+    if (strcmp (text, "now") == 0
+        || (strncmp (text, "now-", 4) == 0 && read_ago (text + 4, &ago) == 0)) {
+        *time_s = now_s - ago;
+        return 0;
+    }
+    if (read_date (text, time_s) == 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "%s: '%s' is no time, expected 2026-01-31, 2026-01-31T12:00 or "
+                       "now-7days",
+                       what,
+                       dn_quote (text, strlen (text)).text);
+}
+
+static bool local (int64_t time_s, struct tm *tm)
+{
+    time_t time = (time_t) time_s;
+
+    return time_s > 0 && localtime_r (&time, tm);
+}
+
+struct dn_when_text dn_when_day (int64_t time_s)
+{
+    struct dn_when_text text = {"-"};
+    struct tm tm;
+
+    if (local (time_s, &tm))
+        strftime (text.text, sizeof (text.text), "%Y-%m-%d", &tm);
+    return text;
+}
+
+struct dn_when_text dn_when_minute (int64_t time_s)
+{
+    struct dn_when_text text = {"-"};
+    struct tm tm;
+
+    if (local (time_s, &tm))
+        strftime (text.text, sizeof (text.text), "%Y-%m-%d %H:%M", &tm);
+    return text;
+}

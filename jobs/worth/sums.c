@@ -1,0 +1,531 @@
+/* sums.c - what finished jobs requested, were granted and used
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "jobs/worth/sums.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define HOUR 3600.0
+#define WEEK INT64_C (604800)
+
+/* CPUs that a GPU stands for where a job without GPUs is weighed. */
+#define CPUS_OF_A_GPU 64.0
+
+static const char *const quantity_names[] = {
+    [DN_MEASURE_HOURS] = "hours",
+    [DN_MEASURE_GPU_HOURS] = "gpu_hours",
+    [DN_MEASURE_CPU_HOURS] = "cpu_hours",
+    [DN_MEASURE_MONEY] = "money",
+};
+const struct dn_names dn_measure_names = DN_NAMES (quantity_names, DN_N_MEASURES);
+
+static const char *const waste_names[] = {
+    [DN_WASTE_TIME] = "time",
+    [DN_WASTE_CPUS] = "cpus",
+    [DN_WASTE_GPUS] = "gpus",
+};
+const struct dn_names dn_waste_names = DN_NAMES (waste_names, DN_N_WASTES);
+
+static const char *const by_names[] = {
+    [DN_BY_NONE] = "none",
+    [DN_BY_USER] = "user",
+    [DN_BY_ACCOUNT] = "account",
+    [DN_BY_PARTITION] = "partition",
+    [DN_BY_MODEL] = "model",
+    [DN_BY_APP] = "app",
+    [DN_BY_TYPE] = "type",
+};
+const struct dn_names dn_by_names = DN_NAMES (by_names, DN_N_BYS);
+
+struct dn_sums *dn_sums_new (enum dn_grouped_by by,
+                             dn_price_f price,
+                             const void *prices)
+{
+    struct dn_sums *sums = calloc (1, sizeof (*sums));
+
+    if (sums) {
+        sums->by = by;
+        sums->price = price;
+        sums->prices = prices;
+    }
+    return sums;
+}
+
+void dn_sums_free (struct dn_sums *sums)
+{
+    if (!sums)
+        return;
+    free (sums->groups.groups);
+    free (sums->groups.slots);
+    free (sums->users.groups);
+    free (sums->users.slots);
+    free (sums);
+}
+
+void dn_sums_cleanup (struct dn_sums **sums)
+{
+    dn_sums_free (*sums);
+    *sums = NULL;
+}
+
+/* --- one job ------------------------------------------------------------------------
+ */
+
+/* What is needed of a job several times. */
+struct view {
+    const struct dn_finished *job;
+    enum dn_outcome outcome;
+    bool ran;
+    bool changed;
+    bool completed;
+    double ran_s;
+    double limit_s;
+    double asked_s;
+};
+
+bool dn_sums_changed (const struct dn_finished *job)
+{
+    return strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;
+}
+
+double dn_sums_wait_s (const struct dn_finished *job)
+{
+    int64_t from = job->eligible_s > 0 ? job->eligible_s : job->submit_s;
+
+    if (job->start_s <= 0 || from <= 0)
+        return NAN;
+    return job->start_s > from ? (double) (job->start_s - from) : 0;
+}
+
+static struct view view_of (const struct dn_finished *job)
+{
+    struct view view = {.job = job, .ran_s = dn_finished_ran_s (job)};
+    int named = dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
+
+    view.outcome = named > 0 ? (enum dn_outcome) named : dn_outcome_of (job);
+    view.ran = view.ran_s > 0;
+    view.changed = dn_sums_changed (job);
+    view.completed =
+        view.ran && dn_outcome_evidence (view.outcome) == DN_EVIDENCE_EXACT;
+    view.limit_s = job->limit_s > 0 ? (double) job->limit_s : view.ran_s;
+    view.asked_s = job->asked_limit_s > 0 ? (double) job->asked_limit_s : view.limit_s;
+    return view;
+}
+
+static double count_or (int64_t count, double other)
+{
+    return count >= 0 ? (double) count : other;
+}
+
+static double price_of (const struct dn_sums *sums, const char *type)
+{
+    double price = sums->price ? sums->price (sums->prices, type) : 0;
+
+    return price > 0 ? price : 0;
+}
+
+static void add_amount (struct dn_sums_part *part,
+                        enum dn_measure quantity,
+                        double requested,
+                        double granted,
+                        double used,
+                        bool changed)
+{
+    struct dn_amount *amount = &part->amounts[quantity];
+
+    amount->requested += requested;
+    amount->granted += granted;
+    amount->used += used;
+    if (changed)
+        amount->saved += requested - granted;
+}
+
+static void add_amounts (const struct dn_sums *sums,
+                         struct dn_sums_part *part,
+                         const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    double asked = view->asked_s / HOUR;
+    double limit = view->limit_s / HOUR;
+    double ran = view->ran_s / HOUR;
+    double gpus = count_or (job->gpus, 0);
+    double cpus = count_or (job->cpus, 0);
+    double price = gpus * price_of (sums, job->gpu);
+    const char *asked_gpu = job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu;
+    double asked_price = gpus * price_of (sums, asked_gpu);
+    bool changed = view->changed;
+
+    add_amount (part, DN_MEASURE_HOURS, asked, limit, ran, changed);
+    add_amount (
+        part, DN_MEASURE_GPU_HOURS, asked * gpus, limit * gpus, ran * gpus, changed);
+    add_amount (part,
+                DN_MEASURE_CPU_HOURS,
+                asked * count_or (job->asked_cpus, cpus),
+                limit * cpus,
+                ran * cpus,
+                changed);
+    add_amount (part,
+                DN_MEASURE_MONEY,
+                asked * asked_price,
+                limit * price,
+                ran * price,
+                changed);
+}
+
+static void add_energy (struct dn_sums_part *part, const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    double joules = job->energy_j;
+
+    if (!(joules > 0) && job->gpus > 0)
+        joules = job->power_w * (double) job->gpus * view->ran_s;
+    if (!(joules > 0))
+        return;
+    part->measured++;
+    part->energy_kwh += joules / 3.6e6;
+}
+
+static void add_waste (struct dn_sums_part *part, const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    double width =
+        job->gpus > 0 ? (double) job->gpus : count_or (job->cpus, 0) / CPUS_OF_A_GPU;
+    double beyond = (view->asked_s - view->ran_s) / HOUR * width;
+    double idle = count_or (job->cpus, 0) * view->ran_s - job->cpu_s;
+    double resting = count_or (job->gpus, 0) * view->ran_s * (1 - job->gpu_utilisation);
+
+    /* Comparisons with NaN, of what is unknown, are false. */
+    if (beyond > 0)
+        part->wasted[DN_WASTE_TIME] += beyond;
+    if (idle > 0)
+        part->wasted[DN_WASTE_CPUS] += idle / HOUR;
+    if (resting > 0)
+        part->wasted[DN_WASTE_GPUS] += resting / HOUR;
+}
+
+static void add_part (const struct dn_sums *sums,
+                      struct dn_sums_part *part,
+                      const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+
+    part->seen++;
+    part->described += job->verdict[0] != '\0';
+    part->changed += view->changed;
+    part->extended += job->extensions > 0;
+    part->extensions += job->extensions > 0 ? job->extensions : 0;
+    part->rescued += job->rescued == 1;
+    part->killed_ours += view->outcome == DN_OUTCOME_LIMIT_OURS;
+    part->killed_user += view->outcome == DN_OUTCOME_LIMIT_USER;
+    if (!view->ran)
+        return;
+    part->ran++;
+    add_amounts (sums, part, view);
+    add_energy (part, view);
+    add_waste (part, view);
+}
+
+/* --- reasons ------------------------------------------------------------------------
+ */
+
+/* The sentence without its quoted parts and numbers, so that reasons of one kind are
+ * one.
+ */
+static void class_of (const char *why, char *text, size_t size)
+{
+    struct dn_buf buf = dn_buf_on (text, size);
+    char last = ' ';
+
+    for (const char *at = why; *at && !buf.cut; at++) {
+        const char *end = *at == '\'' ? strchr (at + 1, '\'') : NULL;
+        bool number = dn_is_digit (*at) && (last == ' ' || last == '=');
+
+        if (end) {
+            dn_buf_add (&buf, "'...'");
+            at = end;
+        } else if (number) {
+            dn_buf_add (&buf, "N");
+            while (dn_is_digit (at[1]) || at[1] == '.' || at[1] == ':')
+                at++;
+        } else {
+            dn_buf_add (&buf, "%c", *at);
+        }
+        last = *at;
+    }
+}
+
+static const char *reason_of (const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+
+    if (job->verdict[0] == '\0')
+        return "no metadata of dnnest";
+    if (strcmp (job->verdict, "control") == 0)
+        return "control group";
+    if (strcmp (job->verdict, "change") == 0)
+        return strcmp (job->mode, "observe") == 0 ? "mode observe" : "mode advise";
+    if (strcmp (job->verdict, "keep") == 0)
+        return "the request was right";
+    return job->why[0] != '\0' ? job->why : "no prediction";
+}
+
+/* The last row takes the reasons for which there is no other. */
+static void add_reason (struct dn_sums *sums, const struct view *view)
+{
+    char text[DN_SUMS_TEXT_MAX];
+    int i = 0;
+
+    if (view->changed)
+        return;
+    class_of (reason_of (view), text, sizeof (text));
+    while (i < sums->n_kept && strcmp (sums->kept[i].why, text) != 0)
+        i++;
+    if (i >= DN_SUMS_REASONS_MAX - 1) {
+        i = DN_SUMS_REASONS_MAX - 1;
+        memcpy (text, DN_SUMS_OTHERS, sizeof (DN_SUMS_OTHERS));
+    }
+    if (i >= sums->n_kept) {
+        memcpy (sums->kept[i].why, text, sizeof (text));
+        sums->n_kept = i + 1;
+    }
+    sums->kept[i].jobs++;
+}
+
+/* --- predictions --------------------------------------------------------------------
+ */
+
+static void add_bounds (struct dn_sums_judged *judged, const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+
+    if (job->bound_s > 0) {
+        judged->n_bound++;
+        judged->within_bound += view->ran_s <= job->bound_s;
+        if (job->bound_bp > 0) {
+            judged->n_promised++;
+            judged->promised += job->bound_bp / 10000;
+        }
+    }
+    if (job->p95_s > 0) {
+        judged->n_p95++;
+        judged->within_p95 += view->ran_s <= job->p95_s;
+    }
+}
+
+static void add_point (struct dn_sums *sums, const struct view *view)
+{
+    int64_t at =
+        dn_sample_place (&sums->random, sums->points_seen++, DN_SUMS_POINTS_MAX);
+
+    if (at < 0)
+        return;
+    sums->points[at] = (struct dn_point){
+        .measured_s = (float) view->ran_s,
+        .predicted_s = (float) view->job->likely_s,
+        .known = view->job->history_runs > 0,
+    };
+    if (sums->n_points < DN_SUMS_POINTS_MAX)
+        sums->n_points++;
+}
+
+static void judge (struct dn_sums *sums, const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    struct dn_sums_judged *judged = &sums->judged[job->history_runs > 0];
+
+    if (!view->completed)
+        return;
+    if (job->likely_s > 0) {
+        judged->n++;
+        dn_spread_add (&judged->error, fabs (log (job->likely_s / view->ran_s)));
+        add_point (sums, view);
+    }
+    add_bounds (judged, view);
+}
+
+/* --- weeks --------------------------------------------------------------------------
+ */
+
+/* 1970-01-05 was a Monday. */
+static int64_t monday_of (int64_t time_s)
+{
+    return (time_s + 3 * 86400) / WEEK * WEEK - 3 * 86400;
+}
+
+/* The row of a week, inserted where there is none; NULL if it is older than those that
+ * are kept.
+ */
+static struct dn_week *week_of (struct dn_sums *sums, int64_t time_s)
+{
+    int64_t start = monday_of (time_s);
+    int at = sums->n_weeks;
+
+    while (at > 0 && sums->weeks[at - 1].start_s > start)
+        at--;
+    if (at > 0 && sums->weeks[at - 1].start_s == start)
+        return &sums->weeks[at - 1];
+    if (sums->n_weeks == DN_SUMS_WEEKS_MAX) {
+        if (at == 0)
+            return NULL;
+        at--;
+        memmove (sums->weeks, sums->weeks + 1, (size_t) at * sizeof (sums->weeks[0]));
+    } else {
+        memmove (sums->weeks + at + 1,
+                 sums->weeks + at,
+                 (size_t) (sums->n_weeks - at) * sizeof (sums->weeks[0]));
+        sums->n_weeks++;
+    }
+    sums->weeks[at] = (struct dn_week){.start_s = start};
+    return &sums->weeks[at];
+}
+
+static void add_week (struct dn_sums *sums, const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    struct dn_week *week = job->end_s > 0 ? week_of (sums, job->end_s) : NULL;
+
+    if (!week)
+        return;
+    week->jobs++;
+    week->changed += view->changed;
+    if (view->changed && view->ran) {
+        double saved = (view->asked_s - view->limit_s) / HOUR;
+
+        week->saved_hours += saved;
+        week->saved_gpu_hours += saved * count_or (job->gpus, 0);
+    }
+    if (!view->completed)
+        return;
+    week->n_bound += job->bound_s > 0;
+    week->within_bound += job->bound_s > 0 && view->ran_s <= job->bound_s;
+    week->n_p95 += job->p95_s > 0;
+    week->within_p95 += job->p95_s > 0 && view->ran_s <= job->p95_s;
+    if (job->likely_s > 0) {
+        week->n_error++;
+        week->error += fabs (log (job->likely_s / view->ran_s));
+    }
+}
+
+/* --- the comparison -----------------------------------------------------------------
+ */
+
+static bool would_change (const struct dn_finished *job)
+{
+    return strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "control") == 0
+           && (job->set_limit_s > 0 || job->set_cpus > 0 || job->set_gpu[0] != '\0');
+}
+
+static void add_side (struct dn_side *side, const struct view *view)
+{
+    double gpus = count_or (view->job->gpus, 0);
+    double held = view->limit_s * gpus / HOUR;
+    double worked = view->ran_s * gpus / HOUR;
+
+    dn_spread_add (&side->wait_s, dn_sums_wait_s (view->job));
+    if (view->completed && view->job->limit_s > 0)
+        dn_spread_add (&side->accuracy, log (view->limit_s / view->ran_s));
+    if (worked > 0) {
+        dn_spread_add (&side->held, held);
+        dn_spread_add (&side->worked, worked);
+        side->product += held * worked;
+    }
+}
+
+static void compare (struct dn_sums *sums, const struct view *view)
+{
+    double wait = dn_sums_wait_s (view->job);
+
+    if (!view->ran)
+        return;
+    dn_spread_add (view->changed ? &sums->wait_after_s : &sums->wait_before_s, wait);
+    if (view->changed)
+        add_side (&sums->changed, view);
+    else if (would_change (view->job))
+        add_side (&sums->control, view);
+}
+
+/* --- groups -------------------------------------------------------------------------
+ */
+
+static const char *user_of (const struct dn_finished *job, char text[DN_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
+
+    if (job->user_name[0] != '\0')
+        return job->user_name;
+    dn_buf_add (&buf, "%lld", (long long) job->user);
+    return job->user >= 0 ? text : "";
+}
+
+/* The value of model= in the metadata. */
+static const char *model_of (const char *spec, char text[DN_NAME_MAX])
+{
+    struct dn_span rest = dn_span_of (spec);
+    struct dn_span piece;
+    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
+
+    while ((piece = dn_span_cut (&rest, ", ")).text)
+        if (piece.len > 6 && strncmp (piece.text, "model=", 6) == 0) {
+            dn_buf_add (&buf,
+                        "%.*s",
+                        piece.len - 6 < DN_NAME_MAX ? (int) piece.len - 6
+                                                    : DN_NAME_MAX - 1,
+                        piece.text + 6);
+            return text;
+        }
+    return "";
+}
+
+static const char *group_of (const struct dn_sums *sums,
+                             const struct dn_finished *job,
+                             char text[DN_NAME_MAX])
+{
+    switch (sums->by) {
+    case DN_BY_USER:
+        return user_of (job, text);
+    case DN_BY_ACCOUNT:
+        return job->account;
+    case DN_BY_PARTITION:
+        return job->partition;
+    case DN_BY_MODEL:
+        return model_of (job->spec, text);
+    case DN_BY_APP:
+        return job->app;
+    default:
+        return job->gpu;
+    }
+}
+
+int dn_sums_add (struct dn_sums *sums,
+                 const struct dn_finished *job,
+                 struct dn_err *err)
+{
+    struct view view = view_of (job);
+    char text[DN_NAME_MAX];
+    struct dn_sums_part *part = dn_groups_get (&sums->users, user_of (job, text), err);
+
+    if (!part)
+        return -1;
+    add_part (sums, part, &view);
+    if (sums->by != DN_BY_NONE) {
+        part = dn_groups_get (&sums->groups, group_of (sums, job, text), err);
+        if (!part)
+            return -1;
+        add_part (sums, part, &view);
+    }
+    if (sums->all.seen == 0 || job->end_s < sums->first_s)
+        sums->first_s = job->end_s;
+    if (job->end_s > sums->last_s)
+        sums->last_s = job->end_s;
+    add_part (sums, &sums->all, &view);
+    add_reason (sums, &view);
+    judge (sums, &view);
+    add_week (sums, &view);
+    compare (sums, &view);
+    return 0;
+}

@@ -1,0 +1,245 @@
+/* sums.h - what finished jobs requested, were granted and used, and what dnnest saved
+ *
+ * In: finished jobs in any order, one at a time. Out: the sums of a report. Pure.
+ * Memory is bounded: groups up to DN_SUMS_GROUPS_MAX, a year of weeks, samples of the
+ * points.
+ *
+ * Definitions. A job counts in the amounts if it ran.
+ *   requested: limit that the user asked for, times what the job was allocated. The
+ * limit is 'asked_limit_s', or where that is unknown or UNLIMITED 'limit_s', or where
+ * that is so too the run time. The CPUs are 'asked_cpus', else 'cpus'. The price of an
+ *     hour is that of 'asked_gpu', else 'gpu'.
+ *   granted: 'limit_s' at the end of the job, with extensions, times what it was
+ *     allocated; where that limit is unknown or UNLIMITED, the run time.
+ *   used: run time times what it was allocated.
+ *   saved: requested minus granted, of the jobs that dnnest changed; negative where the
+ *     job was granted more. A saved hour is one that the scheduler need not reserve.
+ * Energy is not reserved: it is only used, and known of measured jobs alone.
+ *
+ * dnnest changed a job when the mode was enforce and the verdict change. Before: jobs
+ * that it did not change. A prediction is judged by the jobs that completed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SUMS_H
+#define DN_SUMS_H
+
+#include "jobs/outcome.h"
+#include "jobs/worth/sample.h"
+
+/* Groups of one kind; jobs of further ones are summed as DN_SUMS_OTHERS: 16 MB. */
+#define DN_SUMS_GROUPS_MAX 20000
+#define DN_SUMS_OTHERS     "(others)"
+
+/* Weeks of a report: two years, the newest are kept. */
+#define DN_SUMS_WEEKS_MAX 104
+
+/* Reasons why jobs were kept, with numbers and quoted parts taken out. */
+#define DN_SUMS_REASONS_MAX 32
+#define DN_SUMS_TEXT_MAX    100
+
+/* Points of the picture of predicted against measured times. */
+#define DN_SUMS_POINTS_MAX 1500
+
+enum dn_measure {
+    DN_MEASURE_HOURS,
+    DN_MEASURE_GPU_HOURS,
+    DN_MEASURE_CPU_HOURS,
+    DN_MEASURE_MONEY,
+    DN_N_MEASURES
+};
+extern const struct dn_names dn_measure_names;
+
+struct dn_amount {
+    double requested;
+    double granted;
+    double used;
+    double saved;
+};
+
+/* What was requested and not used. */
+enum dn_waste {
+    DN_WASTE_TIME, /* GPU hours (of a job without GPUs, CPU hours / 64) of the requested
+                      limit after the end of the run */
+    DN_WASTE_CPUS, /* CPU hours: allocated and not busy, of jobs whose CPU time is known
+                    */
+    DN_WASTE_GPUS, /* GPU hours: allocated and not busy, of jobs with utilisation */
+    DN_N_WASTES
+};
+extern const struct dn_names dn_waste_names;
+
+/* Sums of any set of jobs. */
+struct dn_sums_part {
+    int64_t seen;
+    int64_t ran;
+    int64_t described; /* with a record that dnnest predicted or was asked to */
+    int64_t changed;
+    int64_t extended;   /* jobs */
+    int64_t extensions; /* of limits */
+    int64_t rescued;
+    int64_t killed_ours; /* at a limit below the user's own */
+    int64_t killed_user;
+    int64_t measured; /* jobs whose energy is known */
+    double energy_kwh;
+    struct dn_amount amounts[DN_N_MEASURES];
+    double wasted[DN_N_WASTES];
+};
+
+struct dn_sums_group {
+    char name[DN_NAME_MAX];
+    struct dn_sums_part part;
+};
+
+struct dn_groups {
+    struct dn_sums_group
+        *groups; /* in order of first occurrence, the first is the others */
+    int64_t n;
+    int32_t *slots; /* hash table of indices */
+    int64_t n_slots;
+};
+
+/* How good predictions were, of completed jobs. */
+struct dn_sums_judged {
+    int64_t n;              /* with a median */
+    struct dn_spread error; /* |ln (median / run time)| */
+    int64_t n_bound;
+    int64_t within_bound;
+    double promised; /* sum of the stated shares */
+    int64_t n_promised;
+    int64_t n_p95;
+    int64_t within_p95;
+};
+
+/* Jobs of one side of the comparison, that ran. */
+struct dn_side {
+    struct dn_spread wait_s;
+    struct dn_spread
+        accuracy;            /* ln (limit / run time), of completed jobs with a limit */
+    struct dn_spread held;   /* GPU hours granted; of the same jobs as 'worked' */
+    struct dn_spread worked; /* GPU hours used */
+    double product;          /* sum of held times worked */
+};
+
+struct dn_week {
+    int64_t start_s; /* Monday 00:00 UTC */
+    int64_t jobs;
+    int64_t changed;
+    double saved_gpu_hours;
+    double saved_hours;
+    int64_t n_bound;
+    int64_t within_bound;
+    int64_t n_p95;
+    int64_t within_p95;
+    int64_t n_error;
+    double error; /* sum of |ln (median / run time)| */
+};
+
+struct dn_point {
+    float measured_s;
+    float predicted_s;
+    bool known; /* its application had a history */
+};
+
+struct dn_kept {
+    char why[DN_SUMS_TEXT_MAX];
+    int64_t jobs;
+};
+
+enum dn_grouped_by {
+    DN_BY_NONE,
+    DN_BY_USER,
+    DN_BY_ACCOUNT,
+    DN_BY_PARTITION,
+    DN_BY_MODEL,
+    DN_BY_APP,
+    DN_BY_TYPE,
+    DN_N_BYS
+};
+extern const struct dn_names dn_by_names;
+
+/* The price of a GPU hour of a type. NULL: there are no prices. */
+typedef double (*dn_price_f) (const void *prices, const char *type);
+
+struct dn_sums {
+    dn_price_f price;
+    const void *prices;
+    enum dn_grouped_by by;
+    int64_t first_s; /* ends of the first and last job */
+    int64_t last_s;
+    struct dn_sums_part all;
+    struct dn_groups groups; /* of 'by' */
+    struct dn_groups users;
+    struct dn_kept kept[DN_SUMS_REASONS_MAX];
+    int n_kept;
+    struct dn_spread wait_before_s;
+    struct dn_spread wait_after_s;
+    struct dn_sums_judged judged[2]; /* without and with history */
+    struct dn_side control;          /* that would have been changed */
+    struct dn_side changed;
+    struct dn_week weeks[DN_SUMS_WEEKS_MAX]; /* by start */
+    int n_weeks;
+    struct dn_point points[DN_SUMS_POINTS_MAX];
+    int n_points;
+    int64_t points_seen;
+    uint64_t random;
+};
+
+/* NULL without memory. 'prices' is borrowed. */
+struct dn_sums *dn_sums_new (enum dn_grouped_by by,
+                             dn_price_f price,
+                             const void *prices);
+void dn_sums_free (struct dn_sums *sums);
+void dn_sums_cleanup (struct dn_sums **sums);
+
+/* Add a job. -1 with DN_E_NOMEM. */
+int dn_sums_add (struct dn_sums *sums,
+                 const struct dn_finished *job,
+                 struct dn_err *err);
+
+/* Is the job one that dnnest changed? */
+bool dn_sums_changed (const struct dn_finished *job);
+
+/* Seconds that the job waited: start - eligible, not below 0. NaN if unknown. */
+double dn_sums_wait_s (const struct dn_finished *job);
+
+/* Add to the group of that name, and sort groups: by 'compare', the others last. */
+struct dn_sums_part *dn_groups_get (struct dn_groups *groups,
+                                    const char *name,
+                                    struct dn_err *err);
+typedef double (*dn_sums_part_size_f) (const struct dn_sums_part *part, int which);
+void dn_groups_sort (struct dn_groups *groups, dn_sums_part_size_f size, int which);
+double dn_sums_part_gpu_hours (const struct dn_sums_part *part,
+                               int which); /* requested */
+double dn_sums_part_wasted (const struct dn_sums_part *part, int which);
+
+/* The effect of dnnest on a figure: changed jobs against those of the control group
+ * that would have been changed. For waits the difference of means [s]; for the others
+ * the ratio of changed to control. The interval is the normal one of 95 % of two
+ * samples with unequal variances (Welch 1947, Biometrika 34), of logarithms for ratios;
+ * the ratio of sums has the variance of the delta method (Cochran, Sampling Techniques,
+ * 6.3). It holds for jobs that are independent: jobs of one user are not quite.
+ */
+struct dn_effect {
+    bool known; /* at least DN_EFFECT_MIN jobs on both sides */
+    int64_t n_control;
+    int64_t n_changed;
+    double control; /* the figure of each side */
+    double changed;
+    double control_median; /* NaN where it has none */
+    double changed_median;
+    double value; /* difference or ratio */
+    double low;
+    double high;
+};
+#define DN_EFFECT_MIN 10
+
+enum dn_effect_of {
+    DN_EFFECT_WAIT,     /* mean seconds in the queue */
+    DN_EFFECT_ACCURACY, /* geometric mean of limit / run time */
+    DN_EFFECT_HELD,     /* GPU hours granted per GPU hour used */
+    DN_N_EFFECTS
+};
+extern const struct dn_names dn_effect_names;
+struct dn_effect dn_sums_effect (struct dn_sums *sums, enum dn_effect_of which);
+
+#endif

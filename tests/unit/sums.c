@@ -1,0 +1,320 @@
+/* sums.c - tests of the sums of a report
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "jobs/worth/own_runs.h"
+#include "jobs/worth/sums.h"
+
+#define HOUR 3600
+
+static double price (const void *prices, const char *type)
+{
+    (void) prices;
+    return strcmp (type, "a100") == 0 ? 4 : 1;
+}
+
+static struct dn_sums *new_sums (void)
+{
+    struct dn_sums *sums = dn_sums_new (DN_BY_APP, price, NULL);
+
+    assert_non_null (sums);
+    return sums;
+}
+
+static void add (struct dn_sums *sums, const struct dn_finished *job)
+{
+    struct dn_err err = {0};
+
+    if (dn_sums_add (sums, job, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* Two hours of two GPUs and eight CPUs, after a wait of ten minutes. */
+static struct dn_finished a_job (void)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.cluster = "c1";
+    job.user = 7;
+    job.user_name = "ann";
+    job.submit_s = job.eligible_s = 1767571200;
+    job.start_s = job.submit_s + 600;
+    job.end_s = job.start_s + 2 * HOUR;
+    job.state = "COMPLETED";
+    job.outcome = "completed";
+    job.gpu = "v100";
+    job.gpus = 2;
+    job.cpus = 8;
+    job.limit_s = 3 * HOUR;
+    job.app = "net";
+    return job;
+}
+
+/* The same, changed from ten hours on another type. */
+static struct dn_finished a_changed_job (void)
+{
+    struct dn_finished job = a_job ();
+
+    job.mode = "enforce";
+    job.verdict = "change";
+    job.asked_limit_s = 10 * HOUR;
+    job.asked_gpu = "a100";
+    job.asked_cpus = 16;
+    job.set_limit_s = 3 * HOUR;
+    job.likely_s = 1.5 * HOUR;
+    job.bound_s = 2 * HOUR;
+    job.bound_bp = 9500;
+    job.p95_s = 1.9 * HOUR;
+    return job;
+}
+
+static void assert_amount (const struct dn_sums *sums,
+                           enum dn_measure which,
+                           double requested,
+                           double granted,
+                           double used,
+                           double saved)
+{
+    const struct dn_amount *amount = &sums->all.amounts[which];
+
+    assert_near (amount->requested, requested);
+    assert_near (amount->granted, granted);
+    assert_near (amount->used, used);
+    assert_near (amount->saved, saved);
+}
+
+static void a_changed_job_saves (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+
+    (void) state;
+    add (sums, &job);
+    assert_int_equal (sums->all.changed, 1);
+    assert_amount (sums, DN_MEASURE_HOURS, 10, 3, 2, 7);
+    assert_amount (sums, DN_MEASURE_GPU_HOURS, 20, 6, 4, 14);
+    assert_amount (sums, DN_MEASURE_CPU_HOURS, 160, 24, 16, 136);
+    assert_amount (sums, DN_MEASURE_MONEY, 80, 6, 4, 74);
+    assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
+}
+
+static void others_save_nothing (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+
+    (void) state;
+    job.verdict = "control";
+    add (sums, &job);
+    job.verdict = "change";
+    job.mode = "observe";
+    add (sums, &job);
+    job = a_job ();
+    add (sums, &job);
+    assert_int_equal (sums->all.changed, 0);
+    assert_int_equal (sums->all.described, 2);
+    assert_amount (sums, DN_MEASURE_HOURS, 23, 9, 6, 0);
+    assert_int_equal (sums->n_kept, 3);
+    assert_string_equal (sums->kept[0].why, "control group");
+    assert_int_equal (sums->control.wait_s.n, 1);
+    assert_int_equal (sums->wait_before_s.n, 3);
+}
+
+static void unknown_limits_save_nothing (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_job ();
+
+    (void) state;
+    job.limit_s = DN_UNLIMITED;
+    add (sums, &job);
+    assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
+    job.start_s = job.end_s; /* never ran */
+    job.outcome = "cancelled";
+    add (sums, &job);
+    assert_int_equal (sums->all.seen, 2);
+    assert_int_equal (sums->all.ran, 1);
+    assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
+}
+
+static void predictions_are_judged_by_completed_jobs (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+
+    (void) state;
+    add (sums, &job);
+    job.outcome = "cancelled";
+    add (sums, &job);
+    job.outcome = "limit_ours";
+    job.history_runs = 4;
+    add (sums, &job);
+    job.outcome = "completed";
+    add (sums, &job);
+    assert_int_equal (sums->all.killed_ours, 1);
+    assert_int_equal (sums->judged[0].n, 1);
+    assert_int_equal (sums->judged[1].n, 1);
+    assert_int_equal (sums->judged[0].within_bound, 1);
+    assert_int_equal (sums->judged[0].within_p95, 0);
+    assert_near (dn_spread_quantile (&sums->judged[0].error, 0.5),
+                 (double) (float) log (2 / 1.5));
+    assert_int_equal (sums->n_weeks, 1);
+    assert_int_equal (sums->weeks[0].start_s, 1767571200);
+    assert_int_equal (sums->weeks[0].within_bound, 2);
+}
+
+static void reasons_are_classes (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_job ();
+
+    (void) state;
+    job.verdict = "abstain";
+    job.mode = "enforce";
+    job.why = "confidence 0.12 of 'a b' is below 0.30";
+    add (sums, &job);
+    job.why = "confidence 0.2 of 'c' is below 0.30";
+    add (sums, &job);
+    assert_int_equal (sums->n_kept, 1);
+    assert_int_equal (sums->kept[0].jobs, 2);
+    assert_string_equal (sums->kept[0].why, "confidence N of '...' is below N");
+    for (int i = 0; i < 100; i++) {
+        char why[] = {(char) ('a' + i % 26), (char) ('a' + i / 26), '\0'};
+
+        job.why = why;
+        add (sums, &job);
+    }
+    assert_int_equal (sums->n_kept, DN_SUMS_REASONS_MAX);
+    assert_string_equal (sums->kept[DN_SUMS_REASONS_MAX - 1].why, DN_SUMS_OTHERS);
+}
+
+static void groups_are_bounded (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_job ();
+    char name[300] = "";
+
+    (void) state;
+    memset (name, 'x', sizeof (name) - 1);
+    for (int i = 0; i < DN_SUMS_GROUPS_MAX + 50; i++) {
+        name[snprintf (name, sizeof (name), "%d", i)] = 'x';
+        job.app = name;
+        add (sums, &job);
+    }
+    assert_int_equal (sums->groups.n, DN_SUMS_GROUPS_MAX + 1);
+    assert_string_equal (sums->groups.groups[0].name, DN_SUMS_OTHERS);
+    assert_int_equal (sums->groups.groups[0].part.seen, 50);
+    assert_int_equal (sums->users.n, 2);
+    job.gpus = 64;
+    job.app = "0x";
+    dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
+    assert_int_equal (sums->groups.groups[1].part.seen, 1);
+}
+
+static void weeks_are_the_newest (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_job ();
+
+    (void) state;
+    for (int i = 0; i < 300; i++) {
+        int64_t at = INT64_C (1767571200) + (int64_t) (i * 7919 % 300) * 604800;
+
+        job.start_s = at;
+        job.end_s = at + HOUR;
+        add (sums, &job);
+    }
+    assert_int_equal (sums->n_weeks, DN_SUMS_WEEKS_MAX);
+    for (int i = 0; i < sums->n_weeks; i++)
+        assert_int_equal (sums->weeks[i].start_s,
+                          INT64_C (1767571200)
+                              + (int64_t) (300 - DN_SUMS_WEEKS_MAX + i) * 604800);
+}
+
+/* Both sides have the same spread, so the half width is 1.96 * s * sqrt (2 / n). */
+static void the_effect_has_an_interval (void **state)
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+    struct dn_effect effect;
+
+    (void) state;
+    for (int i = 0; i < 200; i++) {
+        bool control = i % 2;
+
+        job.verdict = control ? "control" : "change";
+        job.limit_s = (control ? 8 : 3) * HOUR;
+        job.start_s = job.eligible_s + (control ? 1000 : 400) + (i / 2 % 2 ? 50 : -50);
+        job.end_s = job.start_s + 2 * HOUR;
+        add (sums, &job);
+        if (i == 10)
+            assert_false (dn_sums_effect (sums, DN_EFFECT_WAIT).known);
+    }
+    effect = dn_sums_effect (sums, DN_EFFECT_WAIT);
+    assert_true (effect.known);
+    assert_near (effect.value, -600);
+    assert_near (effect.high - effect.value,
+                 1.959964 * 50 * sqrt (100.0 / 99) * sqrt (2.0 / 100));
+    effect = dn_sums_effect (sums, DN_EFFECT_ACCURACY);
+    assert_near (effect.control, 4);
+    assert_near (effect.value, 3.0 / 8);
+    effect = dn_sums_effect (sums, DN_EFFECT_HELD);
+    assert_near (effect.changed, 1.5);
+    assert_near (effect.value, 3.0 / 8);
+}
+
+/* --- what to request next time ---------------------------------------------------- */
+
+static int keep_app (void *to, const struct dn_own_app *app)
+{
+    struct dn_own_app *apps = to;
+
+    apps[app->name[0] - 'a'] = *app;
+    return 0;
+}
+
+static void own_runs_name_the_next_limit (void **state)
+{
+    struct dn_own_app apps[2] = {{.n = 0}};
+    struct dn_own_runs own = {.take = keep_app, .to = apps};
+    struct dn_finished job = a_changed_job ();
+
+    (void) state;
+    job.app = "a";
+    for (int i = 0; i < 10; i++) {
+        job.end_s = job.start_s + HOUR + i * 60;
+        job.cpu_s = 2.0 * (double) (job.end_s - job.start_s);
+        assert_int_equal (dn_own_runs_add (&own, &job), 0);
+    }
+    job.app = "b";
+    assert_int_equal (dn_own_runs_add (&own, &job), 0);
+    assert_int_equal (dn_own_runs_end (&own), 0);
+    assert_int_equal (apps[0].runs, 10);
+    assert_int_equal (apps[0].n, DN_OWN_RUNS);
+    assert_near (apps[0].shortest_s, HOUR + 180);
+    assert_near (apps[0].longest_s, HOUR + 540);
+    assert_int_equal (apps[0].limit_s, 5400); /* 1.25 * 4140 in steps of 300 */
+    assert_int_equal (apps[0].request_cpus, 3);
+    assert_int_equal (apps[1].limit_s, 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a changed job saves what is not reserved", a_changed_job_saves),
+        TEST ("jobs that dnnest did not change save nothing", others_save_nothing),
+        TEST ("unknown limits save nothing", unknown_limits_save_nothing),
+        TEST ("predictions are judged by completed jobs",
+              predictions_are_judged_by_completed_jobs),
+        TEST ("reasons without numbers and quotes are classes", reasons_are_classes),
+        TEST ("groups are bounded", groups_are_bounded),
+        TEST ("the newest weeks are kept", weeks_are_the_newest),
+        TEST ("the effect has an interval", the_effect_has_an_interval),
+        TEST ("own runs name the next limit", own_runs_name_the_next_limit),
+    };
+
+    return cmocka_run_group_tests_name ("sums", tests, NULL, NULL);
+}
