@@ -6,7 +6,7 @@
  * Aims at: model/request/blocks.c model/request/commands.c model/request/counts.c
  * model/request/findings.c model/request/launchers.c model/request/needs.c
  * model/request/script.c model/request/shell.c model/request/tally.c
- * model/request/variables.c
+ * model/request/variables.c model/request/fingerprint.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request/fingerprint.h"
 #include "request/script.h"
 
 /* Bytes that may be visited besides three times those of the text. The last step before
@@ -49,6 +50,31 @@ static void check_found (const char *text, const struct dn_script *found)
             NULL);
 }
 
+/* The fingerprint is a name, or there is none; a comment at the end changes nothing. */
+static void check_fingerprint (const char *text)
+{
+    size_t len = strlen (text);
+    char *longer = malloc (len + 16);
+    struct dn_job job = dn_job_empty ();
+    struct dn_fingerprint prints[2];
+
+    expect (longer != NULL, "no memory", NULL);
+    memcpy (longer, text, len);
+    memcpy (longer + len, "\n# comment\n", sizeof ("\n# comment\n"));
+    for (int i = 0; i < 2; i++) {
+        job.script = i == 0 ? text : longer;
+        dn_fingerprint_of (&job, "", false, NULL, &prints[i], NULL);
+    }
+    expect (prints[0].text[0] == '\0' || strlen (prints[0].text) == 19,
+            "the length of a fingerprint",
+            NULL);
+    expect (len + 12 > DN_SCRIPT_HEAD_MAX
+                || strcmp (prints[0].text, prints[1].text) == 0,
+            "a comment changes the fingerprint",
+            NULL);
+    free (longer);
+}
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static const struct dn_script_job job = {.n_tasks = 4, .n_nodes = 2, .n_gpus = 8};
@@ -61,6 +87,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
     else
         check_found (text, &found);
+    check_fingerprint (text);
     expect (line >= -1 && line <= count_lines (text), "a line", NULL);
     free (text);
     return 0;

@@ -1,0 +1,405 @@
+/* learned.c - tests of what the history of an application makes of a decision
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "scene.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* Rows of one application, as the caller likes them. */
+struct past {
+    char types[2][DN_NAME_MAX];
+    struct dn_app_row rows[2];
+    struct dn_apps apps;
+};
+
+/* 'n' rows of seven runs of an hour each, on a100 and v100. */
+static void past_init (struct past *past, dn_app_key key, int n)
+{
+    memset (past, 0, sizeof (*past));
+    memcpy (past->types[0], "a100", 5);
+    memcpy (past->types[1], "v100", 5);
+    for (int i = 0; i < n; i++)
+        past->rows[i] = (struct dn_app_row){.key = key,
+                                            .type = i,
+                                            .gpus = 4,
+                                            .unit = DN_WORK_RUN,
+                                            .freedom = 10,
+                                            .runs = 7,
+                                            .unit_s = 3600,
+                                            .sigma = 0.05F,
+                                            .longest_s = 3700,
+                                            .work_min = 1,
+                                            .work_max = 1};
+    past->apps = (struct dn_apps){
+        .types = past->types, .n_types = 2, .rows = past->rows, .n_rows = n};
+}
+
+static void assert_alike (double value, double expected)
+{
+    if (fabs (value - expected) > 1e-4 * fabs (expected))
+        fail_msg ("%g, expected %g", value, expected);
+}
+
+/* The index of a100 among the candidates of the last advice. */
+static int a100_at;
+
+static struct dn_advice *advise (const char *conf,
+                                 const struct dn_apps *apps,
+                                 const struct dn_job *job)
+{
+    const struct dn_view view = {.apps = apps, .now_s = SCENE_NOW};
+    struct dn_site *site = scene_site (conf);
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+
+    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (int i = 0; i < advice->candidates.n_candidates; i++)
+        if (strcmp (advice->candidates.list[i].gpu->type, "a100") == 0)
+            a100_at = i;
+    scene_free (site);
+    return advice;
+}
+
+/* A job of a script without metadata, and the key of its application. */
+static struct dn_job plain_job (dn_app_key *key)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    job.comment = NULL;
+    job.script = "#!/bin/sh\npython train.py --model resnet50\n";
+    advice = advise ("Mode=enforce\nOptIn=history\n", NULL, &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
+    *key = dn_app_key_of_user (job.user_id, advice->decision.app);
+    dn_advice_free (advice);
+    return job;
+}
+
+static void a_job_without_metadata_follows_its_runs (void **state)
+{
+    struct past past;
+    dn_app_key key;
+    struct dn_job job = plain_job (&key);
+    struct dn_advice *advice;
+
+    (void) state;
+    past_init (&past, key, 1);
+    advice =
+        advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\n", &past.apps, &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
+    /* 3600 s * exp (0.05 * 2.764) * 1.1, in steps of five minutes */
+    assert_int_equal (advice->decision.time_limit_s, 4800);
+    assert_null (advice->decision.gpu);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    assert_contains (advice->patch.user_text, "likely 1h00m by 7 of your runs");
+    assert_contains (advice->patch.record, "\"hist\":7");
+    assert_contains (advice->patch.record, "\"unit\":\"run\",\"work\":1");
+    dn_advice_free (advice);
+    /* Without the rule, or with that for records, nothing is changed. */
+    advice = advise ("Mode=enforce\n", &past.apps, &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
+    dn_advice_free (advice);
+    advice = advise ("Mode=enforce\nOptIn=all\n", &past.apps, &job);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NO_METADATA);
+    dn_advice_free (advice);
+}
+
+static void what_is_not_known_is_left_alone (void **state)
+{
+    static const char conf[] = "Mode=enforce\nOptIn=history\nTimeLimit=limit\n";
+    struct past past;
+    dn_app_key key;
+    struct dn_job job = plain_job (&key);
+
+    (void) state;
+    for (int i = 0; i < 6; i++) {
+        struct dn_advice *advice;
+
+        past_init (&past, key, 1);
+        past.rows[0].runs = i == 0 ? 1 : 7;
+        past.rows[0].gpus = i == 1 ? 2 : 4;
+        past.rows[0].key += i == 2;
+        past.rows[0].type = i == 3;
+        past.rows[0].unit = i == 4 ? DN_WORK_EPOCHS : DN_WORK_RUN;
+        past.rows[0].sigma = i == 5 ? 1 : 0.05F;
+        advice = advise (conf, &past.apps, &job);
+        if (advice->decision.verdict != DN_VERDICT_ABSTAIN)
+            fail_msg ("case %d is decided", i);
+        assert_int_equal (advice->patch.n_edits, 1);
+        dn_advice_free (advice);
+    }
+}
+
+static void the_control_group_is_not_changed (void **state)
+{
+    struct past past;
+    dn_app_key key;
+    struct dn_job job = plain_job (&key);
+    struct dn_advice *advice;
+
+    (void) state;
+    past_init (&past, key, 1);
+    advice = advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\nControlGroup=100\n",
+                     &past.apps,
+                     &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
+    assert_string_equal (advice->patch.user_text, "");
+    assert_int_equal (advice->patch.n_edits, 1);
+    dn_advice_free (advice);
+}
+
+/* The estimate on a100 of the demonstration's job, by this history of "rn". */
+static struct dn_estimate estimate_by (const struct past *past, const char *more)
+{
+    struct dn_job job = scene_job ();
+    char comment[1024];
+    struct dn_advice *advice;
+    struct dn_estimate estimate;
+
+    snprintf (comment, sizeof (comment), "%s,app=rn%s", job.comment, more);
+    job.comment = comment;
+    advice = advise ("Mode=enforce\n", past ? &past->apps : NULL, &job);
+    estimate = advice->estimates[a100_at];
+    assert_non_null (estimate.device);
+    dn_advice_free (advice);
+    return estimate;
+}
+
+static dn_app_key rn_key (void)
+{
+    return dn_app_key_of_user (scene_job ().user_id, "rn");
+}
+
+static void a_prediction_is_corrected (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    struct dn_estimate learned;
+    struct past past;
+
+    (void) state;
+    assert_true (plain.base_s > 0 && plain.history_runs == 0);
+    past_init (&past, rn_key (), 1);
+    past.rows[0].unit = DN_WORK_PREDICTED;
+    past.rows[0].unit_s = 1.5F;
+    past.rows[0].longest_s = (float) (1.5 * plain.base_s);
+    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
+    learned = estimate_by (&past, "");
+    assert_alike (learned.base_s, plain.base_s);
+    assert_alike (learned.train_s.p50, 1.5 * plain.base_s);
+    assert_alike (learned.step_s.p50, 1.5 * plain.step_s.p50);
+    assert_int_equal (learned.history_runs, 7);
+    assert_true (dn_range_at (learned.train_s, 0.99) / learned.train_s.p50
+                 < dn_range_at (plain.train_s, 0.99) / plain.train_s.p50);
+    /* Another bundle has predicted other seconds. */
+    memcpy (past.apps.bundle, "old", 4);
+    assert_int_equal (estimate_by (&past, "").history_runs, 0);
+}
+
+static void a_bound_is_not_below_the_longest_run (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    struct past past;
+
+    (void) state;
+    past_init (&past, rn_key (), 1);
+    past.rows[0].unit = DN_WORK_PREDICTED;
+    past.rows[0].unit_s = 1;
+    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
+    past.rows[0].longest_s = (float) (2 * plain.base_s);
+    assert_true (dn_range_at (estimate_by (&past, "").train_s, 0.8)
+                 >= 1.999 * plain.base_s);
+}
+
+static void work_far_from_that_of_the_runs_is_less_certain (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    const double factors[] = {1, 1.9, 4, 9, 11};
+    double before = 0;
+    struct past past;
+
+    (void) state;
+    past_init (&past, rn_key (), 1);
+    past.rows[0].unit = DN_WORK_PREDICTED;
+    past.rows[0].unit_s = 1;
+    past.rows[0].longest_s = 1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (factors); i++) {
+        struct dn_estimate learned;
+
+        past.rows[0].work_min = past.rows[0].work_max =
+            (float) (plain.base_s * factors[i]);
+        learned = estimate_by (&past, "");
+        if (i == DN_N_ELEMENTS (factors) - 1) {
+            assert_int_equal (learned.history_runs, 0);
+            break;
+        }
+        assert_int_equal (learned.history_runs, 7);
+        assert_true (i < 2 ? fabs (learned.train_s.sigma - 0.05) < 1e-6
+                           : learned.train_s.sigma > before);
+        before = learned.train_s.sigma;
+    }
+}
+
+static void another_type_is_only_raised (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    struct past past;
+
+    (void) state;
+    past_init (&past, rn_key (), 1);
+    past.rows[0].type = 1; /* v100 */
+    past.rows[0].unit = DN_WORK_PREDICTED;
+    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
+    past.rows[0].unit_s = 3;
+    assert_alike (estimate_by (&past, "").train_s.p50, 3 * plain.base_s);
+    past.rows[0].unit_s = 0.5F;
+    assert_alike (estimate_by (&past, "").train_s.p50, plain.base_s);
+}
+
+static void measured_memory_raises_the_bound (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    struct dn_estimate learned;
+    struct past past;
+
+    (void) state;
+    past_init (&past, rn_key (), 1);
+    past.rows[0].gpu_mem_gb = 30;
+    learned = estimate_by (&past, "");
+    assert_true (dn_range_at (learned.gpu_mem, 0.95) >= 29.9 * GIB);
+    assert_alike (learned.gpu_mem.p50, plain.gpu_mem.p50);
+    /* app= may name runs of other sizes, so it lowers nothing. */
+    past.rows[0].gpu_mem_gb = 1;
+    learned = estimate_by (&past, "");
+    assert_alike (learned.gpu_mem.p50, plain.gpu_mem.p50);
+}
+
+static void measured_cpus_raise_the_need (void **state)
+{
+    struct dn_estimate plain = estimate_by (NULL, "");
+    struct past past;
+
+    (void) state;
+    past_init (&past, rn_key (), 1);
+    past.rows[0].cores = (float) plain.cpus_per_gpu;
+    assert_true (estimate_by (&past, "").cpus_per_gpu > plain.cpus_per_gpu);
+    past.rows[0].cores = 0.1F;
+    assert_int_equal (estimate_by (&past, "").cpus_per_gpu, plain.cpus_per_gpu);
+}
+
+static void an_account_shares_only_by_the_rule (void **state)
+{
+    static const char shared[] =
+        "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    struct past past;
+
+    (void) state;
+    job.comment = "dnnest:app=rn";
+    job.account = "lab";
+    past_init (&past, dn_app_key_of_account ("lab", "rn"), 1);
+    past.apps.by_account = true;
+    advice = advise (shared, &past.apps, &job);
+    assert_int_equal (advice->decision.time_limit_s, 4800);
+    assert_contains (advice->patch.user_text, "by 7 of your account's runs");
+    dn_advice_free (advice);
+    advice = advise ("Mode=enforce\nTimeLimit=limit\n", &past.apps, &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    dn_advice_free (advice);
+    job.account = "other";
+    advice = advise (shared, &past.apps, &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    dn_advice_free (advice);
+}
+
+static void auto_alone_opts_in (void **state)
+{
+    static const char *const comments[] = {
+        "dnnest:auto", "dnnest:auto=1", "dnnest:auto,gpus=4", "dnnest:app=x"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.script = "#!/bin/sh\ntrain\n";
+        job.comment = comments[i];
+        advice = advise ("Mode=enforce\n", NULL, &job);
+        assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
+        dn_advice_free (advice);
+        job.comment = NULL;
+        job.option = comments[i] + strlen ("dnnest:");
+        advice = advise ("Mode=enforce\n", NULL, &job);
+        assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
+        dn_advice_free (advice);
+    }
+}
+
+/* What a decision costs with 10^5 rows; the number is for the log of the test. */
+static void a_decision_is_made_in_less_than_a_millisecond (void **state)
+{
+    const int n = 2000;
+    struct past past;
+    dn_app_key key;
+    struct dn_job job = plain_job (&key);
+    struct dn_site *site = scene_site ("Mode=enforce\nOptIn=history\n");
+    struct dn_app_row *rows = calloc (DN_APPS_MAX, sizeof (*rows));
+    const struct dn_view view = {.apps = &past.apps, .now_s = SCENE_NOW};
+    struct dn_advice *advice = dn_advice_new ();
+    struct timespec begin;
+    struct timespec end;
+    double us;
+
+    (void) state;
+    past_init (&past, key, 1);
+    for (int64_t i = 0; i < DN_APPS_MAX; i++) {
+        rows[i] = past.rows[0];
+        rows[i].key = UINT64_MAX / DN_APPS_MAX * (uint64_t) i;
+    }
+    past.apps.rows = rows;
+    past.apps.n_rows = DN_APPS_MAX;
+    clock_gettime (CLOCK_MONOTONIC, &begin);
+    for (int i = 0; i < n; i++)
+        assert_int_equal (dn_advise (site, &view, &job, NULL, NULL, advice, NULL), 0);
+    clock_gettime (CLOCK_MONOTONIC, &end);
+    us = (1e6 * (double) (end.tv_sec - begin.tv_sec)
+          + 1e-3 * (double) (end.tv_nsec - begin.tv_nsec))
+         / n;
+    print_message ("a decision by history alone takes %.1f us\n", us);
+    assert_true (us < 1000);
+    dn_advice_free (advice);
+    scene_free (site);
+    free (rows);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a job without metadata follows its runs",
+              a_job_without_metadata_follows_its_runs),
+        TEST ("what is not known is left alone", what_is_not_known_is_left_alone),
+        TEST ("the control group is not changed", the_control_group_is_not_changed),
+        TEST ("a prediction is corrected", a_prediction_is_corrected),
+        TEST ("a bound is not below the longest run",
+              a_bound_is_not_below_the_longest_run),
+        TEST ("work far from that of the runs is less certain",
+              work_far_from_that_of_the_runs_is_less_certain),
+        TEST ("another type is only raised", another_type_is_only_raised),
+        TEST ("measured memory raises the bound", measured_memory_raises_the_bound),
+        TEST ("measured CPUs raise the need", measured_cpus_raise_the_need),
+        TEST ("an account shares only by the rule", an_account_shares_only_by_the_rule),
+        TEST ("auto alone opts in", auto_alone_opts_in),
+        TEST ("a decision is made in less than a millisecond",
+              a_decision_is_made_in_less_than_a_millisecond),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
