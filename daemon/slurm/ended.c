@@ -319,10 +319,10 @@ static void write_id (const slurmdb_job_rec_t *job, struct made *made)
 /* The first of "n[1-4],m7". */
 static void take_host (const char *nodes, struct made *made)
 {
-    hostlist_t list = nodes ? slurm_hostlist_create (nodes) : NULL;
+    __auto_type list = slurm_hostlist_create (nodes ? nodes : "");
     char *first = list ? slurm_hostlist_shift (list) : NULL;
 
-    if (first && strcmp (nodes, "None assigned") != 0)
+    if (first && nodes && strcmp (nodes, "None assigned") != 0)
         snprintf (made->host, sizeof (made->host), "%s", first);
     free (first);
     if (list)
