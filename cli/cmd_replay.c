@@ -13,6 +13,7 @@
 #include "jobs/store.h"
 #include "output/progress.h"
 #include "replay/replay_show.h"
+#include "report/when.h"
 #include "seen.h"
 
 #define PIECE_LEN 65536
@@ -80,24 +81,6 @@ static void free_call (struct call *call)
 
 /* --- options ---------------------------------------------------------------------- */
 
-/* A day, a local time "2026-01-31T12:00:00", or seconds since 1970. */
-static bool read_time (const char *text, int64_t *seconds)
-{
-    static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%s"};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (formats); i++) {
-        struct tm tm = {.tm_isdst = -1};
-        const char *end = strptime (text, formats[i], &tm);
-
-        if (end && *end == '\0') {
-            tm.tm_isdst = -1;
-            *seconds = (int64_t) mktime (&tm);
-            return *seconds > 0;
-        }
-    }
-    return false;
-}
-
 /* Read "yes" or "no". */
 static bool read_yes (const char *text, bool *yes)
 {
@@ -131,12 +114,9 @@ static int take_number (const struct dn_command *self,
     int64_t *time_s =
         option == OPTION_SINCE ? &call->options.since_s : &call->options.until_s;
 
-    if (option != OPTION_DEPTH && !read_time (text, time_s))
-        return dn_options_misuse (self,
-                                  "--%s=%s: expected a day as 2026-01-31, a time as "
-                                  "2026-01-31T12:00:00, or seconds since 1970",
-                                  options[option].name,
-                                  text);
+    if (option != OPTION_DEPTH
+        && dn_when_read (text, options[option].name, time (NULL), time_s, &err) < 0)
+        return dn_options_misuse (self, "--%s", err.text);
     if (option == OPTION_DEPTH
         && dn_int_read (
                dn_span_of (text), "depth", 1, INT32_MAX, &call->queue.sim.depth, &err)

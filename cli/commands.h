@@ -28,7 +28,6 @@
     X (status)                                                                         \
     X (watch)                                                                          \
     X (guard)                                                                          \
-    X (collect)                                                                        \
     X (replay)                                                                         \
     X (learn)                                                                          \
     /* End of DN_COMMANDS */
