@@ -13,6 +13,7 @@
 #include "learn/evaluate.h"
 #include "graph/layer.h"
 #include "policy/policy.h"
+#include "predict/apps.h"
 #include "predict/bundle.h"
 #include "predict/history.h"
 #include "jobs/outcome.h"
@@ -50,6 +51,8 @@ static const struct dn_names *const tables[] = {
     &dn_validated_level_names,
     &dn_verdict_names,
     &dn_warning_names,
+    &dn_waste_names,
+    &dn_work_unit_names,
     /* End of tables */
 };
 /* clang-format on */
