@@ -51,7 +51,6 @@ static const struct dn_names *const tables[] = {
     &dn_validated_level_names,
     &dn_verdict_names,
     &dn_warning_names,
-    &dn_waste_names,
     &dn_work_unit_names,
     /* End of tables */
 };
