@@ -144,6 +144,24 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_REAL,
      1,
      2592000},
+    {"AccountingToken",
+     offsetof (struct dn_site, accounting_token),
+     "file with a token (JWT) for slurmrestd, or none",
+     DN_SITE_PATH_OR_NONE,
+     0,
+     0},
+    {"Prometheus",
+     offsetof (struct dn_site, prometheus),
+     "URL of the Prometheus that has the figures of GPUs, or none",
+     DN_SITE_URL,
+     0,
+     0},
+    {"PrometheusQueries",
+     offsetof (struct dn_site, prometheus_queries),
+     "file of the expressions that Prometheus is asked for, or none: built-in ones",
+     DN_SITE_PATH_OR_NONE,
+     0,
+     0},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -208,6 +226,9 @@ static void set_defaults (struct dn_site *site)
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
     memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
+    memcpy (site->accounting_token, DN_SITE_NONE, sizeof (DN_SITE_NONE));
+    memcpy (site->prometheus, DN_SITE_NONE, sizeof (DN_SITE_NONE));
+    memcpy (site->prometheus_queries, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->accounting, DN_SITE_SLURMDBD, sizeof (DN_SITE_SLURMDBD));
 }
 
@@ -321,6 +342,24 @@ static int set_accounting (struct dn_site *site,
     return dn_name_copy (value, out, DN_SITE_PATH_MAX, key->name, err);
 }
 
+static int set_url (struct dn_site *site,
+                    const struct dn_site_key *key,
+                    struct dn_span value,
+                    struct dn_err *err)
+{
+    if (dn_span_is (value, DN_SITE_NONE))
+        value = dn_span_of (DN_SITE_NONE);
+    else if (!begins_with (value, "http://") && !begins_with (value, "https://"))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: '%s' is neither " DN_SITE_NONE
+                           " nor a URL http:// or https://",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
+    return dn_name_copy (
+        value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
+}
+
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
  */
 static int set_key (struct dn_site *site,
@@ -337,6 +376,8 @@ static int set_key (struct dn_site *site,
         return set_path (site, key, value, err);
     if (key->type == DN_SITE_ACCOUNTING)
         return set_accounting (site, key, value, err);
+    if (key->type == DN_SITE_URL)
+        return set_url (site, key, value, err);
     return key->type == DN_SITE_REAL ? set_real (site, key, value, err)
                                      : set_secret (site, key, value, err);
 }

@@ -58,13 +58,17 @@ struct dn_site {
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
     char state_dir[DN_SITE_PATH_MAX];    /* StateDir= */
     char accounting[DN_SITE_PATH_MAX];   /* Accounting=; "slurmdbd", "none" or a URL */
-    char control_salt[DN_NAME_MAX];      /* ControlSalt=; "": none */
+    char accounting_token[DN_SITE_PATH_MAX];   /* AccountingToken=; "none" */
+    char prometheus[DN_SITE_PATH_MAX];         /* Prometheus=, a URL; "none" */
+    char prometheus_queries[DN_SITE_PATH_MAX]; /* PrometheusQueries=; "none" */
+    char control_salt[DN_NAME_MAX];            /* ControlSalt=; "": none */
 };
 
 enum dn_site_key_type {
     DN_SITE_PATH,
     DN_SITE_PATH_OR_NONE, /* may be "none" */
     DN_SITE_ACCOUNTING,   /* "slurmdbd", "none", or a URL: http://, https://, unix:/ */
+    DN_SITE_URL,          /* "none", or a URL: http://, https:// */
     DN_SITE_REAL,
     DN_SITE_SECRET /* a text that is never shown, of less than DN_NAME_MAX bytes */
 };

@@ -18,7 +18,8 @@ json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
         "SidecarDir", "ProbeDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
         "SnapshotAge", "WatchInterval", "GuardInterval", "CollectInterval",
-        "KeepJobs", "Accounting", "LearnInterval", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
+        "KeepJobs", "Accounting", "LearnInterval",
+        "AccountingToken", "Prometheus", "PrometheusQueries", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
      and [s["range"] for s in d["site"]] == [None] * 11
          + ["0..1k", "1..86400", "1..3600", "1..3600", "10..86400", "1..3660", None, "1..2592k", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]

@@ -87,7 +87,8 @@ is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/
 is 'only the store of records knows SQLite' \
     "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
 is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
-is 'only cli/ knows libcurl' "$(who_includes '^curl/' | grep -v '^cli/')" ''
+is 'only cli/ and daemon/collect know libcurl' \
+    "$(who_includes '^curl/' | grep -vE '^(cli|daemon/collect)/')" ''
 is 'only cli/ and the digests of learn/ know libsodium' \
     "$(who_includes '^sodium\.h' | grep -v '^cli/')" 'learn/sha256.h'
 is 'only model/ computes SHA-256 without libsodium' \
