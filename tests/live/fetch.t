@@ -1,0 +1,234 @@
+#!/bin/bash
+# fetch.t - finished jobs from a real slurmrestd, and what a real Prometheus has of them
+#
+# The rows of slurmrestd must be those of slurmdbd. The exporter is a stand-in that serves
+# the names of NVIDIA's DCGM exporter; servers that fail are stand-ins, too.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin fetch
+for tool in slurmrestd prometheus promtool python3 openssl; do
+    if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
+done
+dnnestd=${DNNESTD:-$build/dnnestd}
+if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
+
+# --- helpers -----------------------------------------------------------------------------
+
+conf() {
+    write_slurmdbd_conf "$@"
+    printf '%s\n' AuthAltTypes=auth/jwt "AuthAltParameters=jwt_key=$dir/etc/jwt.key" \
+        >>"$CLUSTER_DIR/etc/slurmdbd.conf"
+}
+
+conf() {
+    live_conf "StateDir=$dir/state" "$@"
+    chmod -R go-w "$dir/etc"
+}
+# collect NAME [OPTION]...: into the store NAME.db; its output and errors in NAME.out
+collect() {
+    local name=$1
+    shift
+    timeout 60 "$dnnestd" collect --once --conf="$dir/etc/dnnest.conf" \
+        --db="$dir/state/$name.db" "$@" >"$dir/$name.out" 2>&1
+}
+# rows NAME COLUMNS
+rows() {
+    python3 - "$dir/state/$1.db" "$2" <<'END'
+import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(
+        "SELECT " + sys.argv[2] + " FROM jobs ORDER BY raw_id, start_s"):
+    print("|".join("" if v is None else "%.6g" % v if isinstance(v, float) else str(v)
+                   for v in row))
+END
+}
+readonly SAME='cluster,raw_id,submit_s,start_s,job,user,user_name,account,partition,qos,name,
+    eligible_s,end_s,suspended_s,state,outcome,exit_code,nodes,host,cpus,gpu,gpus,limit_s,
+    cpu_s,host_mem_gb'
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+over() {
+    [[ -z $(squeue -h -o %i) ]]
+}
+recorded() {
+    [[ $(sacct -n -X -P --allusers -S now-1hour -o End | grep -c '^20') = "$1" ]]
+}
+
+# server PORT ANSWER [CERTIFICATE]: 401, 500, short, huge
+write_server() {
+    cat >"$dir/server.py" <<'END'
+import http.server, ssl, sys
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        what = open(sys.argv[2]).read().strip()
+        with open(sys.argv[2] + ".token", "w") as seen:
+            seen.write(self.headers.get("X-SLURM-USER-TOKEN", ""))
+        self.send_response(int(what) if what.isdigit() else 200)
+        self.end_headers()
+        try:
+            if "openapi" in self.path and not what.isdigit():
+                self.wfile.write(b'{"paths":{"/slurmdb/v0.0.38/jobs":{}}}')
+            elif what == "short":
+                self.wfile.write(b'{"jobs": [{"job_id": 1, "time": {"end"')
+            elif what == "huge":
+                for _ in range(100):
+                    self.wfile.write(b" " * (1 << 20))
+        except OSError:
+            pass
+    def log_message(self, *_):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer)
+if len(sys.argv) > 3:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[3])
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+END
+}
+# The figures of the GPUs, from a file that the test writes.
+write_exporter() {
+    cat >"$dir/exporter.py" <<'END'
+import http.server, sys
+
+class Figures(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(open(sys.argv[2], "rb").read())
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Figures).serve_forever()
+END
+}
+# figures JOB: two GPUs, half and all of the time busy
+figures() {
+    local gpu util=(40 80) fb=(2048 4096) power=(100 200)
+    for gpu in 0 1; do
+        printf '%s{gpu="%s",hpc_job="%s"} %s\n' \
+            DCGM_FI_DEV_GPU_UTIL $gpu "$1" "${util[gpu]}" \
+            DCGM_FI_DEV_FB_USED $gpu "$1" "${fb[gpu]}" \
+            DCGM_FI_DEV_POWER_USAGE $gpu "$1" "${power[gpu]}"
+    done
+}
+
+# --- the cluster, slurmrestd and Prometheus -----------------------------------------------
+
+mkdir -p "$dir"/{etc,state,tsdb}
+chmod 755 "$dir/state"
+live_hardware
+conf
+if ! cluster_start "$dir"; then
+    fail 'the cluster starts'
+    done_testing
+    exit 1
+fi
+pass 'the cluster starts'
+chmod 755 "$dir"
+write_server
+write_exporter
+odd=$(free_port) tls=$(free_port) figures=$(free_port) prom=$(free_port)
+: >"$dir/figures"
+_cluster_spawn exporter python3 "$dir/exporter.py" "$figures" "$dir/figures"
+printf '%s\n' 'global: {scrape_interval: 1s}' "rule_files: ['$share/grafana/alerts.yml']" \
+    'scrape_configs:' '- job_name: gpus' \
+    "  static_configs: [{targets: ['127.0.0.1:$figures']}]" >"$dir/etc/prometheus.yml"
+_cluster_spawn prometheus prometheus --config.file="$dir/etc/prometheus.yml" \
+    --storage.tsdb.path="$dir/tsdb" --web.listen-address="127.0.0.1:$prom"
+cluster_as_user slurmrestd -a rest_auth/local "unix:$dir/home/rest.sock" \
+    </dev/null >"$dir/log/slurmrestd.out" 2>&1 &
+echo 401 >"$dir/answer"
+_cluster_spawn odd python3 "$dir/server.py" "$odd" "$dir/answer"
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/etc/key.pem" -out "$dir/etc/cert.pem" \
+    -days 2 -subj /CN=localhost >"$dir/openssl.out" 2>&1
+cat "$dir/etc/key.pem" >>"$dir/etc/cert.pem"
+_cluster_spawn tls python3 "$dir/server.py" "$tls" "$dir/answer" "$dir/etc/cert.pem"
+
+# --- jobs -----------------------------------------------------------------------------------
+
+printf '#!/bin/sh\nsleep 6\n' >"$dir/home/gpu.sh"
+printf '#!/bin/sh\nexit 3\n' >"$dir/home/bad.sh"
+printf '#!/bin/sh\nexit 0\n' >"$dir/home/good.sh"
+job=$(cluster_as_user sbatch --parsable -o /dev/null --gres=gpu:v100:2 -t 5 gpu.sh)
+figures "$job" >"$dir/figures"
+cluster_as_user sbatch --parsable -o /dev/null bad.sh >/dev/null
+cluster_as_user sbatch --parsable -o /dev/null --array=1-3 -J 'a "name"' good.sh >/dev/null
+cluster_until 60 over
+echo >"$dir/figures"
+ok 'slurmdbd knows the ends of the jobs' cluster_until 60 recorded 5
+sleep 1
+
+# --- slurmrestd -----------------------------------------------------------------------------
+
+echo eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2VjcmV0 >"$dir/etc/token"
+chmod 600 "$dir/etc/token"
+conf Accounting=slurmdbd
+ok 'jobs are collected from slurmdbd' collect dbd --since="$(($(date +%s) - 600))"
+conf "Accounting=unix:$dir/home/rest.sock"
+ok 'jobs are collected from slurmrestd' collect rest \
+    --since="$(($(date +%s) - 600))" || diag "$(<"$dir/rest.out")"
+is 'slurmrestd gives as many jobs as slurmdbd' \
+    "$(rows rest raw_id | wc -l)" 5
+is 'the rows of slurmrestd are those of slurmdbd' "$(rows rest "$SAME")" "$(rows dbd "$SAME")"
+is 'ids, states and ends are those of sacct' "$(rows rest job,state | sort)" \
+    "$(sacct -n -X -P --allusers -S now-1hour -o JobID,State | sort)"
+
+# fails TITLE REGEX
+fails() {
+    local rc=0
+    collect failing --since="$(($(date +%s) - 600))" || rc=$?
+    is "$1: the exit status says so" "$((rc != 0))" 1
+    like "$1: one clear error" "$(<"$dir/failing.out")" "$2"
+    is "$1: the token is not shown" "$(grep -cF "$(<"$dir/etc/token")" "$dir/failing.out")" 0
+}
+for answer in 401 500 short huge; do
+    echo "$answer" >"$dir/answer"
+    conf "Accounting=http://127.0.0.1:$odd" "AccountingToken=$dir/etc/token"
+    case $answer in
+        401) fails 'a token that is refused' "127.0.0.1:$odd.*HTTP status 401.*token" ;;
+        500) fails 'a server that fails' "127.0.0.1:$odd.*HTTP status 500, expected 200" ;;
+        short) fails 'JSON that is cut' "slurmrestd: expected an object with the array 'jobs'" ;;
+        huge) fails 'an answer that is too large' 'an answer of more than [0-9]+ bytes' ;;
+    esac
+done
+is 'the server is sent the token' "$(<"$dir/answer.token")" "$(<"$dir/etc/token")"
+conf "Accounting=http://127.0.0.1:1" "AccountingToken=$dir/etc/token"
+fails 'a server that is down' 'http://127.0.0.1:1/openapi/v3: .*[Cc]onnect'
+conf "Accounting=https://localhost:$tls" "AccountingToken=$dir/etc/token"
+fails 'a certificate that nobody has signed' "https://localhost:$tls.*certificate"
+chmod 644 "$dir/etc/token"
+fails 'a token that others can read' 'others can read the token'
+chmod 600 "$dir/etc/token"
+conf "Accounting=unix:$dir/home/rest.sock"
+ok 'a later pass succeeds' collect failing --since="$(($(date +%s) - 600))"
+is 'and has all jobs' "$(rows failing raw_id | wc -l)" 5
+
+# --- Prometheus -------------------------------------------------------------------------------
+
+ended_long_ago() {
+    (($(date +%s) - $(rows rest "max(end_s)") > 33))
+}
+cluster_until 60 ended_long_ago
+conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:1"
+ok 'a Prometheus that is down loses no job' \
+    bash -c "! '$dnnestd' collect --once --conf='$dir/etc/dnnest.conf' --db='$dir/state/rest.db'"
+conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:$prom"
+ok 'what Prometheus has is collected' collect rest || diag "$(<"$dir/rest.out")"
+is 'utilisation, memory and power of the job are those that were exported' \
+    "$(rows rest "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.6|4|150'
+is 'the energy is that of both GPUs over the run' \
+    "$(rows rest "energy_j = 300.0 * (end_s - start_s), gpus" | grep '|2$')" '1|2'
+if [[ -e $share/grafana/alerts.yml ]]; then
+    like 'Prometheus has loaded the alert rules' \
+        "$(python3 -c 'import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1]).read().decode())' \
+            "http://127.0.0.1:$prom/api/v1/rules")" '"name":"dnnest"'
+fi
+
+done_testing
