@@ -164,8 +164,10 @@ static const char *state_in (struct json_object *json)
     return "";
 }
 
-/* The exit status, or 128 and the signal. */
-static int64_t exit_in (struct json_object *json)
+/* The exit status, or 128 and the signal. That of Slurm 22.05 is 0 for every job: of
+ * one that failed it is unknown.
+ */
+static int64_t exit_in (struct json_object *json, const char *state)
 {
     struct json_object *code = member (json, "exit_code");
     struct json_object *signal = member (code, "signal");
@@ -175,7 +177,8 @@ static int64_t exit_in (struct json_object *json)
         number = finite_at (signal, "id");
     if (number > 0 && number < 128)
         return 128 + number;
-    return finite_at (code, "return_code");
+    number = finite_at (code, "return_code");
+    return number == 0 && strcmp (state, "FAILED") == 0 ? DN_UNSET : number;
 }
 
 /* "12", "12_3", "12_[3-5]", "12+1" */
@@ -335,7 +338,7 @@ static void make_job (struct json_object *json, struct made *made)
     job->name = text_at (json, "name");
     take_times (json, job);
     job->state = state_in (json);
-    job->exit_code = exit_in (json);
+    job->exit_code = exit_in (json, job->state);
     job->restarts = finite_at (json, "restart_cnt");
     job->nodes = finite_at (json, "allocation_nodes");
     take_host (text_at (json, "nodes"), made);

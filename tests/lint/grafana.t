@@ -1,0 +1,43 @@
+#!/bin/bash
+# grafana.t - the dashboard and the alerts name counters that exist, and the alerts fire
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+# Names that the exporters write, from the tables that they are made of.
+exported() {
+    sed -n 's/^    \[DN_TICK_[A-Z_]*\] = "\([a-z_]*\)",$/dnnestd_\1_total/p' \
+        "$top/host/daemon_status.c" | sort -u
+    grep -oE '# TYPE dnnestd_[a-z_]+|dnnestd_[a-z_]+[{ ]' "$top/daemon/ticks.c" |
+        grep -oE 'dnnestd_[a-z_]+'
+    sed -n 's/^    {"\([a-z_]*\)",.*/dnnest_\1_total/p' "$top/plugin/trace/counters.c"
+    grep -oE 'dnnest_[a-z_]+' "$top/plugin/trace/counters.c"
+}
+# Names in the expressions of FILE.
+named() {
+    grep -E '"?expr"?:|^ +(increase|and) ' "$top/$1" | grep -oE 'dnnestd?_[a-z_]+' | sort -u
+}
+
+for file in etc/grafana/dnnest.json etc/grafana/alerts.yml; do
+    ok "$file names counters" test "$(named "$file" | wc -l)" -gt 5
+    is "$file names only counters that exist" \
+        "$(comm -23 <(named "$file") <(exported | sort -u))" ''
+done
+ok 'the dashboard is JSON with panels' \
+    python3 -c 'import json, sys
+panels = json.load(open(sys.argv[1]))["panels"]
+sys.exit(not (panels and all(t["expr"] for p in panels for t in p["targets"])))' \
+    "$top/etc/grafana/dnnest.json"
+if command -v promtool >/dev/null; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    cp "$top/etc/grafana/alerts.yml" "$top/tests/data/alerts_test.yml" "$work"
+    ok 'promtool takes the alerts' promtool check rules "$work/alerts.yml"
+    ok 'each alert fires when it shall, and not before' \
+        promtool test rules "$work/alerts_test.yml"
+else
+    skip 'promtool takes the alerts' 'no promtool'
+    skip 'each alert fires when it shall, and not before' 'no promtool'
+fi
+done_testing
