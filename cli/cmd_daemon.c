@@ -11,11 +11,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "import_jobs.h"
+#include "jobs/store.h"
+#include "output/json.h"
+
 enum {
     OPTION_ONCE,
     OPTION_DRY_RUN,
     OPTION_OUT,
     OPTION_VERBOSE
+};
+
+enum {
+    /* The first as above. */
+    OPTION_VERBOSE_COLLECT = OPTION_OUT,
+    OPTION_DB,
+    OPTION_SINCE,
+    OPTION_IMPORT
 };
 
 static const struct dn_option options[] = {
@@ -29,8 +41,22 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const struct dn_option options_of_collect[] = {
+    [OPTION_ONCE] = {"once", 0, NULL, "collect what has ended until now, and end"},
+    [OPTION_DRY_RUN] = {"dry-run", 0, NULL, "store nothing, and say what there is"},
+    [OPTION_VERBOSE_COLLECT] = {"verbose", 'v', NULL, "also say what is collected"},
+    [OPTION_DB] = {"db", 0, "FILE", "of this store, not of that in StateDir"},
+    [OPTION_SINCE] = {"since",
+                      0,
+                      "TIME",
+                      "what has ended from then on: "
+                      "YYYY-MM-DD[THH:MM], or seconds since 1970"},
+    [OPTION_IMPORT] = {"import", 0, "FILE", "the jobs of a table (CSV), not of Slurm"},
+    {NULL, 0, NULL, NULL},
+};
+
 /* The command line of dnnestd: program, task, the options above, --conf, NULL. */
-#define ARGS_MAX 8
+#define ARGS_MAX 12
 
 struct line {
     char *args[ARGS_MAX];
@@ -153,6 +179,144 @@ static int run (const struct dn_command *self, int argc, char **argv)
         add (&line, line.conf);
     return become (&line);
 }
+
+/* --- collect -----------------------------------------------------------------------
+ */
+
+struct collecting {
+    struct line line;
+    char db[PATH_MAX + 8];
+    char since[PATH_MAX + 8];
+    const char *import; /* NULL: from Slurm */
+    const char *store;  /* NULL: in StateDir */
+};
+
+static int take_option_of_collect (const struct dn_command *self,
+                                   struct dn_options *given,
+                                   int option,
+                                   struct collecting *c)
+{
+    static const char *const words[] = {[OPTION_ONCE] = "--once",
+                                        [OPTION_DRY_RUN] = "--dry-run",
+                                        [OPTION_VERBOSE_COLLECT] = "-v"};
+
+    switch (option) {
+    case OPTION_DB:
+        c->store = given->argument;
+        return set_path (self, c->db, "--db", given->argument);
+    case OPTION_SINCE:
+        return set_path (self, c->since, "--since", given->argument);
+    case OPTION_IMPORT:
+        c->import = given->argument;
+        return DN_EXIT_DONE;
+    default:
+        add (&c->line, words[option]);
+        return DN_EXIT_DONE;
+    }
+}
+
+static int print_imported (const struct dn_options *given,
+                           const char *store,
+                           const struct dn_imported *imported)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
+
+    if (!given->json) {
+        printf ("%lld jobs imported\n", (long long) imported->n_jobs);
+    } else {
+        json = json_object_new_object ();
+        dn_json_add_text (json, "store", store);
+        dn_json_add_count (json, "imported", imported->n_jobs);
+        dn_json_add_count (json, "refused", imported->n_refused);
+        dn_json_print (json);
+    }
+    return imported->n_refused > 0 ? DN_EXIT_DATA : DN_EXIT_DONE;
+}
+
+static int import (struct dn_options *given, const struct collecting *c)
+{
+    struct dn_imported imported;
+    struct dn_err err = {.code = DN_E_NONE};
+    char path[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+    struct dn_site *site = NULL;
+
+    if (c->store) {
+        dn_buf_add (&buf, "%s", c->store);
+    } else {
+        site = dn_options_site (given, NULL);
+        if (!site)
+            return DN_EXIT_CONF;
+        dn_buf_add (&buf, "%s/%s", site->state_dir, DN_STORE_FILE);
+        dn_load_free (site);
+    }
+    if (buf.cut || dn_import_jobs (c->import, path, &imported, &err) < 0)
+        return buf.cut ? DN_EXIT_USAGE : dn_fail (DN_EXIT_DATA, &err);
+    return print_imported (given, path, &imported);
+}
+
+static int take_options_of_collect (const struct dn_command *self,
+                                    struct dn_options *given,
+                                    struct collecting *c)
+{
+    int rc = DN_EXIT_DONE;
+    int option;
+    int seen = 0;
+
+    while (rc == DN_EXIT_DONE && (option = dn_options_next (given)) >= 0) {
+        if (option >= OPTION_DB || !(seen & (1 << option)))
+            rc = take_option_of_collect (self, given, option, c);
+        seen |= 1 << option;
+    }
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0)) {
+        c->line.done = true;
+        return given->exit_code;
+    }
+    if (c->import && (seen & ~(1 << OPTION_IMPORT | 1 << OPTION_DB | 1 << OPTION_ONCE)))
+        return dn_options_misuse (self, "--import goes with --db only");
+    if (!c->import && !(seen & 1 << OPTION_ONCE)
+        && (given->json || c->db[0] != '\0' || c->since[0] != '\0'))
+        return dn_options_misuse (self, "--db, --since and --json go with --once");
+    return given->paths.conf
+               ? set_path (self, c->line.conf, "--conf", given->paths.conf)
+               : rc;
+}
+
+static int run_collect (const struct dn_command *self, int argc, char **argv)
+{
+    struct collecting c = {.import = NULL};
+    struct dn_options given;
+    int rc;
+
+    find_program (&c.line);
+    add (&c.line, c.line.program);
+    add (&c.line, self->name);
+    dn_options_begin (&given, self, argc, argv);
+    rc = take_options_of_collect (self, &given, &c);
+    if (rc != DN_EXIT_DONE || c.line.done)
+        return rc;
+    if (c.import)
+        return import (&given, &c);
+    if (given.json)
+        add (&c.line, "--json");
+    if (c.db[0] != '\0')
+        add (&c.line, c.db);
+    if (c.since[0] != '\0')
+        add (&c.line, c.since);
+    if (c.line.conf[0] != '\0')
+        add (&c.line, c.line.conf);
+    return become (&c.line);
+}
+
+const struct dn_command dn_cmd_collect = {
+    .name = "collect",
+    .summary = "Run dnnestd's task that keeps finished jobs, or import past ones",
+    .arguments = "",
+    .options = options_of_collect,
+    .run = run_collect,
+};
 
 const struct dn_command dn_cmd_watch = {
     .name = "watch",

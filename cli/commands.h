@@ -28,6 +28,7 @@
     X (status)                                                                         \
     X (watch)                                                                          \
     X (guard)                                                                          \
+    X (collect)                                                                        \
     X (replay)                                                                         \
     X (learn)                                                                          \
     /* End of DN_COMMANDS */

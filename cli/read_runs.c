@@ -115,6 +115,23 @@ static int read_table (const char *path, struct dn_reading *reading, struct dn_e
     return 0;
 }
 
+int dn_read_table (const char *path,
+                   const struct dn_reading *reading,
+                   struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (reading->row, reading->context);
+
+    if (!stream)
+        return -1;
+    if (!table)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (feed (stream, table, reading, err) < 0)
+        return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
+    return 0;
+}
+
 static int read_store (const char *path,
                        const struct dn_reading *reading,
                        struct dn_err *err)

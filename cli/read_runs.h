@@ -29,4 +29,9 @@ struct dn_reading {
  */
 int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *err);
 
+/* The same for a table of any rows, "-" for stdin: its owner does not matter. */
+int dn_read_table (const char *path,
+                   const struct dn_reading *reading,
+                   struct dn_err *err);
+
 #endif

@@ -46,6 +46,7 @@ extern const struct dn_task dn_task_guard;
 extern const struct dn_task dn_task_rescue;
 extern const struct dn_task dn_task_collect;
 extern const struct dn_task dn_task_learn;
+extern const struct dn_task dn_task_revise;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

@@ -12,6 +12,7 @@ const struct dn_task *const dn_tasks[] = {
     &dn_task_rescue,
     &dn_task_collect,
     &dn_task_learn,
+    &dn_task_revise,
     NULL,
     /* End of dn_tasks */
 };

@@ -30,6 +30,7 @@ enum dn_tick {
     DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
     DN_TICK_HELD,         /* by partition, QOS, deadline or reservation */
     DN_TICK_SHORTENED,    /* by their progress */
+    DN_TICK_REVISED,      /* limits of pending jobs, by history */
     DN_TICK_RESCUED,
     DN_TICK_FALSE_FITS,  /* moved jobs whose GPU memory did not suffice */
     DN_TICK_NOT_RESCUED, /* of these */

@@ -62,7 +62,8 @@ int dn_store_prune (struct dn_store *store, int64_t before_s, struct dn_err *err
 enum dn_store_order {
     DN_STORE_BY_END,
     DN_STORE_BY_APP, /* user, app, end_s */
-    DN_STORE_BY_SUBMIT
+    DN_STORE_BY_SUBMIT,
+    DN_STORE_BY_ACCOUNT /* account, app, end_s; without those that have no account */
 };
 struct dn_store_filter {
     int64_t since_s; /* that ended at or after it */

@@ -31,8 +31,9 @@ union cell {
 
 /* Where the next piece begins: after the job with these values. */
 struct key {
-    int64_t number; /* end or submission; BY_APP the user */
-    char app[DN_RECORD_TEXT_MAX + 1];
+    int64_t number; /* end or submission; BY_APP the user; BY_ACCOUNT 0 */
+    char account[DN_RECORD_TEXT_MAX + 1]; /* BY_ACCOUNT, else "" */
+    char app[DN_RECORD_TEXT_MAX + 1];     /* BY_APP and BY_ACCOUNT, else "" */
     int64_t end_s;
     int64_t id;
 };
@@ -70,8 +71,14 @@ enum {
     AT_USER,
     AT_CLUSTER,
     AT_JOB,
-    AT_APP_IS
+    AT_APP_IS,
+    AT_ACCOUNT
 };
+
+static bool is_by_name (enum dn_store_order order)
+{
+    return order == DN_STORE_BY_APP || order == DN_STORE_BY_ACCOUNT;
+}
 
 /* The conditions of a filter. '+' keeps SQLite from an index that would have to be
  * sorted again for each piece; only few jobs have the same name.
@@ -106,6 +113,14 @@ static void write_order (struct dn_buf *sql, enum dn_store_order order)
                     " AND (user, app, end_s, id) > (?%d, ?%d, ?%d, ?%d)"
                     " ORDER BY user, app, end_s, id",
                     AT_NUMBER,
+                    AT_APP,
+                    AT_END,
+                    AT_ID);
+    else if (order == DN_STORE_BY_ACCOUNT)
+        dn_buf_add (sql,
+                    " AND (account, app, end_s, id) > (?%d, ?%d, ?%d, ?%d)"
+                    " ORDER BY account, app, end_s, id",
+                    AT_ACCOUNT,
                     AT_APP,
                     AT_END,
                     AT_ID);
@@ -232,14 +247,26 @@ static int take_cell (sqlite3_stmt *select,
  */
 static bool is_after (const struct key *key, const struct key *last)
 {
+    int by_account = strcmp (key->account, last->account);
     int by_app;
 
     if (key->number != last->number)
         return key->number > last->number;
+    if (by_account != 0)
+        return by_account > 0;
     by_app = strcmp (key->app, last->app);
     if (by_app != 0)
         return by_app > 0;
     return key->end_s != last->end_s ? key->end_s > last->end_s : key->id > last->id;
+}
+
+static void copy_text (char to[DN_RECORD_TEXT_MAX + 1],
+                       const struct piece *piece,
+                       const union cell *cell)
+{
+    const char *text = piece->text + cell->start;
+
+    memcpy (to, text, strlen (text) + 1);
 }
 
 static int note_key (struct piece *piece,
@@ -252,12 +279,15 @@ static int note_key (struct piece *piece,
 
     if (order == DN_STORE_BY_SUBMIT)
         key.number = cells[DN_FINISHED_AT_submit_s].count;
-    if (order == DN_STORE_BY_APP) {
+    if (order == DN_STORE_BY_APP)
         key.number = cells[DN_FINISHED_AT_user].count;
+    if (order == DN_STORE_BY_ACCOUNT) {
+        key.number = 0;
+        copy_text (key.account, piece, &cells[DN_FINISHED_AT_account]);
+    }
+    if (is_by_name (order)) {
         key.end_s = cells[DN_FINISHED_AT_end_s].count;
-        memcpy (key.app,
-                piece->text + cells[DN_FINISHED_AT_app].start,
-                strlen (piece->text + cells[DN_FINISHED_AT_app].start) + 1);
+        copy_text (key.app, piece, &cells[DN_FINISHED_AT_app]);
     }
     if (!is_after (&key, &piece->last))
         return dn_err_set (err, DN_E_SYNTAX, "the jobs are not in order");
@@ -297,7 +327,9 @@ static int fill (struct dn_store *store,
     piece->len = 0;
     if (bind_number (select, AT_NUMBER, piece->last.number) != SQLITE_OK
         || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK
-        || (order == DN_STORE_BY_APP
+        || (order == DN_STORE_BY_ACCOUNT
+            && bind_name (select, AT_ACCOUNT, piece->last.account) != SQLITE_OK)
+        || (is_by_name (order)
             && (bind_name (select, AT_APP, piece->last.app) != SQLITE_OK
                 || bind_number (select, AT_END, piece->last.end_s) != SQLITE_OK)))
         return fail (store, err);
@@ -345,7 +377,9 @@ static struct key first_key (const struct dn_store_filter *filter)
         key.number = filter->since_s;
     if (filter->order == DN_STORE_BY_APP && filter->user != DN_UNSET)
         key.number = filter->user;
-    if (filter->order != DN_STORE_BY_APP)
+    if (filter->order == DN_STORE_BY_ACCOUNT)
+        key.number = 0;
+    if (!is_by_name (filter->order))
         key.end_s = 0;
     return key;
 }

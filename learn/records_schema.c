@@ -33,6 +33,7 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE UNIQUE INDEX jobs_key ON jobs (cluster, raw_id, submit_s, start_s); "
     "CREATE INDEX jobs_end ON jobs (end_s); "
     "CREATE INDEX jobs_app ON jobs (user, app, end_s); "
+    "CREATE INDEX jobs_account ON jobs (account, app, end_s); "
     "CREATE INDEX jobs_submit ON jobs (submit_s); "
     "CREATE INDEX jobs_name ON jobs (job); "
     "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)",

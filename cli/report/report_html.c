@@ -333,7 +333,7 @@ static void write_groups (FILE *file, struct dn_report *report)
         by, "Jobs", "Changed", "GPU hours requested", "Granted", "Used", "Saved"};
     struct dn_groups *groups = &report->sums->groups;
 
-    if (report->sums->by == DN_BY_NONE || groups->n == 0)
+    if (report->sums->by == DN_GROUPED_BY_NONE || groups->n == 0)
         return;
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     fprintf (file, "<h2>By %s</h2>\n", by);

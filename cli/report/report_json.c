@@ -138,7 +138,7 @@ static void put_group (struct json_object *array, const struct dn_sums_group *gr
 
 static void put_groups (struct json_object *json, struct dn_sums *sums)
 {
-    struct json_object *array = dn_json_add_array (json, "groups");
+    struct json_object *array = dn_json_add_array (json, "rows");
 
     dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < sums->groups.n; i++)
@@ -194,7 +194,7 @@ int dn_report_json (struct dn_report *report)
     put_effects (json, report);
     put_waste (json, sums);
     put_weeks (json, sums);
-    dn_json_add_text (json, "by", dn_names_get (&dn_by_names, (int) sums->by));
+    dn_json_add_text (json, "grouped_by", dn_names_get (&dn_by_names, (int) sums->by));
     put_groups (json, sums);
     put_own (json, report);
     dn_json_print (json);
@@ -230,12 +230,12 @@ int dn_report_csv (struct dn_report *report)
     struct dn_groups *groups = &report->sums->groups;
 
     dn_csv_cell (stdout,
-                 report->sums->by == DN_BY_NONE
+                 report->sums->by == DN_GROUPED_BY_NONE
                      ? "group"
                      : dn_names_get (&dn_by_names, (int) report->sums->by));
     dn_report_figures (&report->sums->all, csv_name, NULL);
     putchar ('\n');
-    if (report->sums->by == DN_BY_NONE)
+    if (report->sums->by == DN_GROUPED_BY_NONE)
         csv_row ("all", &report->sums->all);
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < groups->n; i++)

@@ -244,7 +244,7 @@ static int print_groups (struct dn_report *report)
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
     struct dn_groups *groups = &report->sums->groups;
 
-    if (report->sums->by == DN_BY_NONE || groups->n == 0)
+    if (report->sums->by == DN_GROUPED_BY_NONE || groups->n == 0)
         return DN_EXIT_DONE;
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)

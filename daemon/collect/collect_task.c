@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/collect.h"
+#include "collect/collecting.h"
 #include "collect/sources.h"
 #include "slurm/ended.h"
 

@@ -256,29 +256,73 @@ static void take_gpus (const struct ended *ended, const char *text, struct made 
     made->job.gpu = made->gpu;
 }
 
+static int hex_of (char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c != '\0' ? strchr (digits, dn_lower (c)) : NULL;
+
+    return at ? (int) (at - digits) : 0;
+}
+
+/* Tasks that never started, of a mask "0x3E0" as "5-9", cut after some ranges. Other
+ * texts are kept.
+ */
+static void write_tasks (struct dn_buf *buf, const char *mask)
+{
+    size_t len = strlen (mask);
+    int64_t n_bits = 4 * (int64_t) (len - 2);
+    int64_t first = DN_UNSET;
+    int n = 0;
+
+    if (strncmp (mask, "0x", 2) != 0) {
+        dn_buf_add (buf, "%.30s", mask);
+        return;
+    }
+    for (int64_t i = 0; i <= n_bits; i++) {
+        bool set =
+            i < n_bits && (hex_of (mask[len - 1 - (size_t) (i / 4)]) >> i % 4) & 1;
+
+        if (set && first == DN_UNSET) {
+            first = i;
+        } else if (!set && first != DN_UNSET) {
+            if (++n > 3) {
+                dn_buf_add (buf, ",...");
+                return;
+            }
+            dn_buf_add (buf, "%s%lld", n > 1 ? "," : "", (long long) first);
+            if (i - 1 > first)
+                dn_buf_add (buf, "-%lld", (long long) i - 1);
+            first = DN_UNSET;
+        }
+    }
+}
+
 /* "12", "12_3", "12_[3-5]" of tasks that never started, "12+1". */
 static void write_id (const slurmdb_job_rec_t *job, struct made *made)
 {
     struct dn_buf buf = dn_buf_on (made->id, sizeof (made->id));
 
-    if (job->array_task_str && job->array_task_str[0] != '\0')
-        dn_buf_add (&buf, "%u_[%.40s]", job->array_job_id, job->array_task_str);
-    else if (job->array_task_id != NO_VAL)
+    if (job->array_task_str && job->array_task_str[0] != '\0') {
+        dn_buf_add (&buf, "%u_[", job->array_job_id);
+        write_tasks (&buf, job->array_task_str);
+        dn_buf_add (&buf, "]");
+    } else if (job->array_task_id != NO_VAL) {
         dn_buf_add (&buf, "%u_%u", job->array_job_id, job->array_task_id);
-    else if (job->het_job_id != 0 && job->het_job_offset != NO_VAL)
+    } else if (job->het_job_id != 0 && job->het_job_offset != NO_VAL) {
         dn_buf_add (&buf, "%u+%u", job->het_job_id, job->het_job_offset);
-    else
+    } else {
         dn_buf_add (&buf, "%u", job->jobid);
+    }
     made->job.job = made->id;
 }
 
 /* The first of "n[1-4],m7". */
 static void take_host (const char *nodes, struct made *made)
 {
-    hostlist_t list = nodes ? slurm_hostlist_create (nodes) : NULL;
+    __auto_type list = slurm_hostlist_create (nodes ? nodes : "");
     char *first = list ? slurm_hostlist_shift (list) : NULL;
 
-    if (first && strcmp (nodes, "None assigned") != 0)
+    if (first && nodes && strcmp (nodes, "None assigned") != 0)
         snprintf (made->host, sizeof (made->host), "%s", first);
     free (first);
     if (list)
@@ -374,9 +418,13 @@ static void make_job (const struct ended *ended,
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
     job->restarts = from->restart_cnt;
 #endif
-    job->nodes = known (from->alloc_nodes);
+    if (from->tres_alloc_str && from->tres_alloc_str[0] != '\0') {
+        job->nodes = known (from->alloc_nodes);
+        job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
+    } else {
+        job->nodes = job->cpus = 0; /* it never ran; the record has what it asked for */
+    }
     take_host (from->nodes, made);
-    job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
     take_gpus (ended, from->tres_alloc_str, made);
     take_steps (from->steps, job);
 }

@@ -120,11 +120,12 @@ enum dn_job_phase {
  * 0: unknown.
  */
 struct dn_link_job {
-    int64_t job_id;         /* as the user knows it: an array's own id */
-    int64_t array_task;     /* DN_UNSET: none */
-    int64_t het_offset;     /* DN_UNSET: none */
-    int64_t raw_id;         /* of this record */
-    char name[DN_NAME_MAX]; /* "12", "12_3", "12+1": for updates and logs */
+    int64_t job_id;            /* as the user knows it: an array's own id */
+    int64_t array_task;        /* DN_UNSET: none */
+    int64_t het_offset;        /* DN_UNSET: none */
+    int64_t raw_id;            /* of this record */
+    char name[DN_NAME_MAX];    /* "12", "12_3", "12+1": for updates and logs */
+    const char *pending_tasks; /* of an array, as "3,5-9"; NULL: it is no such record */
     int64_t user_id;
     int64_t group_id;
     enum dn_job_phase phase;

@@ -362,7 +362,7 @@ struct dn_apps *dn_build_apps (struct dn_store *store,
     struct dn_apps *apps;
 
     filter.until_s = build->until_s;
-    filter.order = DN_STORE_BY_APP;
+    filter.order = build->by_account ? DN_STORE_BY_ACCOUNT : DN_STORE_BY_APP;
     if (begin_apps (&m) < 0 || dn_store_read (store, &filter, take_job, &m, err) < 0
         || end_owner (&m) < 0)
         return NULL;

@@ -207,6 +207,8 @@ static int finish (const struct dn_learning *learning,
     learned->result = DN_LEARNED_JUDGED;
     if (learning->dry_run)
         return 0;
+    if (learning->out)
+        return write_apps (learning, apps, err);
     learned->result = DN_LEARNED_INSTALLED;
     if (log_event (site, learning->now_s, "installed", learned, err) < 0
         || write_apps (learning, apps, err) < 0)
@@ -227,7 +229,8 @@ int dn_history_learn (const struct dn_learning *learning,
     dn_cleanup (free_apps) struct dn_apps *apps = NULL;
     struct dn_rebase rebase = {site};
     const struct dn_build build = {.now_s = learning->now_s,
-                                   .by_account = learning->by_account,
+                                   .by_account =
+                                       site->rules.history_share == DN_SHARE_ACCOUNT,
                                    .bundle = site->bundle ? site->bundle->name : "",
                                    .base = dn_rebase,
                                    .base_to = &rebase};

@@ -18,18 +18,17 @@
 struct dn_learning {
     const struct dn_site *site;
     const char *db;  /* the store; NULL: that of StateDir */
-    const char *out; /* NULL: that of StateDir */
+    const char *out; /* write this file and install nothing; NULL: that of StateDir */
     int64_t now_s;   /* seconds since 1970 */
-    bool by_account;
-    bool dry_run; /* judge only */
-    bool asked;   /* by a human, which ends a hold */
+    bool dry_run;    /* judge only */
+    bool asked;      /* by a human, which ends a hold */
 };
 
 enum dn_learned_result {
     DN_LEARNED_INSTALLED,
     DN_LEARNED_REFUSED, /* by the gate */
     DN_LEARNED_HELD,    /* after a rollback */
-    DN_LEARNED_JUDGED   /* a dry run that would have installed it */
+    DN_LEARNED_JUDGED   /* a dry run, or another file: it would have been installed */
 };
 
 struct dn_learned {

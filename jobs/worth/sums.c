@@ -32,15 +32,15 @@ static const char *const waste_names[] = {
 const struct dn_names dn_waste_names = DN_NAMES (waste_names, DN_N_WASTES);
 
 static const char *const by_names[] = {
-    [DN_BY_NONE] = "none",
-    [DN_BY_USER] = "user",
-    [DN_BY_ACCOUNT] = "account",
-    [DN_BY_PARTITION] = "partition",
-    [DN_BY_MODEL] = "model",
-    [DN_BY_APP] = "app",
-    [DN_BY_TYPE] = "type",
+    [DN_GROUPED_BY_NONE] = "none",
+    [DN_GROUPED_BY_USER] = "user",
+    [DN_GROUPED_BY_ACCOUNT] = "account",
+    [DN_GROUPED_BY_PARTITION] = "partition",
+    [DN_GROUPED_BY_MODEL] = "model",
+    [DN_GROUPED_BY_APP] = "app",
+    [DN_GROUPED_BY_TYPE] = "type",
 };
-const struct dn_names dn_by_names = DN_NAMES (by_names, DN_N_BYS);
+const struct dn_names dn_by_names = DN_NAMES (by_names, DN_N_GROUPED_BYS);
 
 struct dn_sums *dn_sums_new (enum dn_grouped_by by,
                              dn_price_f price,
@@ -486,15 +486,15 @@ static const char *group_of (const struct dn_sums *sums,
                              char text[DN_NAME_MAX])
 {
     switch (sums->by) {
-    case DN_BY_USER:
+    case DN_GROUPED_BY_USER:
         return user_of (job, text);
-    case DN_BY_ACCOUNT:
+    case DN_GROUPED_BY_ACCOUNT:
         return job->account;
-    case DN_BY_PARTITION:
+    case DN_GROUPED_BY_PARTITION:
         return job->partition;
-    case DN_BY_MODEL:
+    case DN_GROUPED_BY_MODEL:
         return model_of (job->spec, text);
-    case DN_BY_APP:
+    case DN_GROUPED_BY_APP:
         return job->app;
     default:
         return job->gpu;
@@ -512,7 +512,7 @@ int dn_sums_add (struct dn_sums *sums,
     if (!part)
         return -1;
     add_part (sums, part, &view);
-    if (sums->by != DN_BY_NONE) {
+    if (sums->by != DN_GROUPED_BY_NONE) {
         part = dn_groups_get (&sums->groups, group_of (sums, job, text), err);
         if (!part)
             return -1;

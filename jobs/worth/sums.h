@@ -146,14 +146,14 @@ struct dn_kept {
 };
 
 enum dn_grouped_by {
-    DN_BY_NONE,
-    DN_BY_USER,
-    DN_BY_ACCOUNT,
-    DN_BY_PARTITION,
-    DN_BY_MODEL,
-    DN_BY_APP,
-    DN_BY_TYPE,
-    DN_N_BYS
+    DN_GROUPED_BY_NONE,
+    DN_GROUPED_BY_USER,
+    DN_GROUPED_BY_ACCOUNT,
+    DN_GROUPED_BY_PARTITION,
+    DN_GROUPED_BY_MODEL,
+    DN_GROUPED_BY_APP,
+    DN_GROUPED_BY_TYPE,
+    DN_N_GROUPED_BYS
 };
 extern const struct dn_names dn_by_names;
 

@@ -167,6 +167,9 @@ extern const struct dn_names dn_mode_names;
           "whose runs of an application predict the next one: the user's own, or all " \
           "of the account",                                                            \
           DN_N_SHARES, DN_SHARE_WORDS)                                                 \
+    ENUM (dn_yes, revise, "Revise", LOWER, "no",                                       \
+          "lower the limits of pending jobs when their application has run",           \
+          DN_N_YES, DN_YES_WORDS)                                                      \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
     ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \

@@ -2,8 +2,8 @@
  *
  * In: the text of the file 'history', lines of Key=Value that dnnestd writes
  * (jobs/history/fit_apps.h). Out: struct dn_apps, and for a run of an application the
- * law of its run time, what it needs of CPUs and GPU memory. Const after reading, shared by
- * all threads; a lookup takes microseconds and allocates nothing.
+ * law of its run time, what it needs of CPUs and GPU memory. Const after reading,
+ * shared by all threads; a lookup takes microseconds and allocates nothing.
  *
  * An application is of one user, or of one account where the site shares histories by
  * account. Its name is app=, or else the fingerprint of script and description

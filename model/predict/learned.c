@@ -111,7 +111,7 @@ static double reach (const struct dn_app_row *row, double work)
     return fmax (work / (double) row->work_max, (double) row->work_min / work);
 }
 
-static struct dn_range law_of (const struct dn_app_row *row, double work)
+struct dn_range dn_learned_law (const struct dn_app_row *row, double work)
 {
     struct dn_range law = dn_app_row_time (row, work);
     double whole = dn_app_row_time (row, (double) row->work_max).p50;
@@ -145,7 +145,7 @@ static void set_time (const struct dn_learner *learner,
     if (work <= 0 || reach (row, work) > FAR
         || (estimate->by_history && row->runs < DN_LEARNED_RUNS_MIN))
         return;
-    law = law_of (row, work);
+    law = dn_learned_law (row, work);
     if (estimate->by_history)
         estimate->step_s = law;
     else if (estimate->base_s > 0)

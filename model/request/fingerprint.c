@@ -20,48 +20,197 @@
 /* Arguments of a command that count. */
 #define ARGUMENTS_MAX 256
 
-/* The lists have each name between blanks. Names of options are in lower case, with '_'
- * in place of '-'.
+/* Ended by NULL. Names of options are in lower case, with '_' in place of '-': of the
+ * run, of where it writes, of where it runs, and on how much of the cluster.
  */
-static const char mute_commands[] =
-    " cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id touch "
-    "tee nvidia-smi free df du lscpu ulimit wait scontrol squeue sacct sstat which ";
-static const char printing_commands[] = " echo printf ";
-static const char opening_words[] = " do then else elif if while { ! time exec nohup ";
+static const char *const mute_commands[] = {
+    "cd",       "pushd",      "popd",     "mkdir", "rmdir", "rm",     "ls",     "ll",
+    "chmod",    "date",       "hostname", "pwd",   "sleep", "whoami", "id",     "touch",
+    "tee",      "nvidia-smi", "free",     "df",    "du",    "lscpu",  "ulimit", "wait",
+    "scontrol", "squeue",     "sacct",    "sstat", "which", NULL};
+static const char *const printing_commands[] = {"echo", "printf", NULL};
+static const char *const opening_words[] = {"do",
+                                            "then",
+                                            "else",
+                                            "elif",
+                                            "if",
+                                            "while",
+                                            "{",
+                                            "!",
+                                            "time",
+                                            "exec",
+                                            "nohup",
+                                            NULL};
 
-static const char volatile_names[] =
-    /* of the run */
-    " seed seeds port run_name run_id runid exp_name exp_id expname experiment_name "
-    "job_name jobname job_id jobid project project_name tag tags note notes comment "
-    "entity timestamp date now uuid log_name "
-    /* where it writes */
-    "o out output outputs output_dir output_path output_file outdir out_dir out_path "
-    "save save_dir savedir save_path save_to save_folder log logs log_dir logdir "
-    "log_path log_file logfile log_root log_folder log_level logging_dir verbosity "
-    "result results result_dir results_dir work_dir workdir run_dir rundir exp_dir "
-    "expdir ckpt_dir ckpt_path checkpoint_dir checkpoint_path checkpoint_folder "
-    "checkpoints default_root_dir tensorboard_dir tensorboard_logdir tb_dir "
-    "profile_dir resume resume_from resume_from_checkpoint resume_path "
-    /* where it runs */
-    "cache_dir cachedir tmp_dir tmpdir tmp temp_dir scratch pythonpath "
-    "ld_library_path hf_home torch_home xdg_cache_home hf_datasets_cache "
-    "transformers_cache triton_cache_dir hf_token api_token api_key bind mount mounts "
-    "container_mounts volume "
-    /* on how much of the cluster */
-    "nproc_per_node nnodes node_rank machine_rank num_machines num_processes "
-    "master_addr master_port main_process_ip main_process_port rdzv_id rdzv_endpoint "
-    "rdzv_backend ntasks nodes ntasks_per_node gpus ngpus n_gpus num_gpus "
-    "gpus_per_node gpus_per_task devices num_nodes world_size nproc ";
+static const char *const volatile_names[] = {"seed",
+                                             "seeds",
+                                             "port",
+                                             "run_name",
+                                             "run_id",
+                                             "runid",
+                                             "exp_name",
+                                             "exp_id",
+                                             "expname",
+                                             "experiment_name",
+                                             "job_name",
+                                             "jobname",
+                                             "job_id",
+                                             "jobid",
+                                             "project",
+                                             "project_name",
+                                             "tag",
+                                             "tags",
+                                             "note",
+                                             "notes",
+                                             "comment",
+                                             "entity",
+                                             "timestamp",
+                                             "date",
+                                             "now",
+                                             "uuid",
+                                             "log_name",
+                                             "o",
+                                             "out",
+                                             "output",
+                                             "outputs",
+                                             "output_dir",
+                                             "output_path",
+                                             "output_file",
+                                             "outdir",
+                                             "out_dir",
+                                             "out_path",
+                                             "save",
+                                             "save_dir",
+                                             "savedir",
+                                             "save_path",
+                                             "save_to",
+                                             "save_folder",
+                                             "log",
+                                             "logs",
+                                             "log_dir",
+                                             "logdir",
+                                             "log_path",
+                                             "log_file",
+                                             "logfile",
+                                             "log_root",
+                                             "log_folder",
+                                             "log_level",
+                                             "logging_dir",
+                                             "verbosity",
+                                             "result",
+                                             "results",
+                                             "result_dir",
+                                             "results_dir",
+                                             "work_dir",
+                                             "workdir",
+                                             "run_dir",
+                                             "rundir",
+                                             "exp_dir",
+                                             "expdir",
+                                             "ckpt_dir",
+                                             "ckpt_path",
+                                             "checkpoint_dir",
+                                             "checkpoint_path",
+                                             "checkpoint_folder",
+                                             "checkpoints",
+                                             "default_root_dir",
+                                             "tensorboard_dir",
+                                             "tensorboard_logdir",
+                                             "tb_dir",
+                                             "profile_dir",
+                                             "resume",
+                                             "resume_from",
+                                             "resume_from_checkpoint",
+                                             "resume_path",
+                                             "cache_dir",
+                                             "cachedir",
+                                             "tmp_dir",
+                                             "tmpdir",
+                                             "tmp",
+                                             "temp_dir",
+                                             "scratch",
+                                             "pythonpath",
+                                             "ld_library_path",
+                                             "hf_home",
+                                             "torch_home",
+                                             "xdg_cache_home",
+                                             "hf_datasets_cache",
+                                             "transformers_cache",
+                                             "triton_cache_dir",
+                                             "hf_token",
+                                             "api_token",
+                                             "api_key",
+                                             "bind",
+                                             "mount",
+                                             "mounts",
+                                             "container_mounts",
+                                             "volume",
+                                             "nproc_per_node",
+                                             "nnodes",
+                                             "node_rank",
+                                             "machine_rank",
+                                             "num_machines",
+                                             "num_processes",
+                                             "master_addr",
+                                             "master_port",
+                                             "main_process_ip",
+                                             "main_process_port",
+                                             "rdzv_id",
+                                             "rdzv_endpoint",
+                                             "rdzv_backend",
+                                             "ntasks",
+                                             "nodes",
+                                             "ntasks_per_node",
+                                             "gpus",
+                                             "ngpus",
+                                             "n_gpus",
+                                             "num_gpus",
+                                             "gpus_per_node",
+                                             "gpus_per_task",
+                                             "devices",
+                                             "num_nodes",
+                                             "world_size",
+                                             "nproc",
+                                             NULL};
 /* The same, but not behind a dot: model.name and data.path are not of the run. */
-static const char volatile_bare[] = " name path home user group ";
-static const char volatile_parts[] = " seed seeds port wandb timestamp ";
-static const char volatile_prefixes[] =
-    " hydra wandb logger loggers mlflow comet neptune tensorboard ";
-static const char counts[] =
-    " epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs "
-    "train_epochs total_epochs steps max_steps num_steps n_steps train_steps "
-    "num_train_steps total_steps max_train_steps train_iters iters max_iters num_iters "
-    "total_iters iterations num_iterations ";
+static const char *const volatile_bare[] =
+    {"name", "path", "home", "user", "group", NULL};
+static const char *const volatile_parts[] =
+    {"seed", "seeds", "port", "wandb", "timestamp", NULL};
+static const char *const volatile_prefixes[] = {"hydra",
+                                                "wandb",
+                                                "logger",
+                                                "loggers",
+                                                "mlflow",
+                                                "comet",
+                                                "neptune",
+                                                "tensorboard",
+                                                NULL};
+static const char *const counts[] = {"epochs",
+                                     "epoch",
+                                     "num_epochs",
+                                     "n_epochs",
+                                     "nepochs",
+                                     "max_epochs",
+                                     "num_train_epochs",
+                                     "train_epochs",
+                                     "total_epochs",
+                                     "steps",
+                                     "max_steps",
+                                     "num_steps",
+                                     "n_steps",
+                                     "train_steps",
+                                     "num_train_steps",
+                                     "total_steps",
+                                     "max_train_steps",
+                                     "train_iters",
+                                     "iters",
+                                     "max_iters",
+                                     "num_iters",
+                                     "total_iters",
+                                     "iterations",
+                                     "num_iterations",
+                                     NULL};
 
 struct reader {
     struct dn_digester digester;
@@ -79,17 +228,13 @@ struct reader {
     size_t n_ahead;
 };
 
-static bool list_has (const char *list, const char *word, size_t len)
+static bool list_has (const char *const list[], const char *word, size_t len)
 {
-    char entry[DN_NAME_MAX + 3];
-
-    if (len == 0 || len > DN_NAME_MAX || memchr (word, ' ', len))
-        return false;
-    entry[0] = ' ';
-    memcpy (entry + 1, word, len);
-    entry[len + 1] = ' ';
-    entry[len + 2] = '\0';
-    return strstr (list, entry) != NULL;
+    for (size_t i = 0; len > 0 && list[i]; i++)
+        if (list[i][0] == word[0] && strlen (list[i]) == len
+            && memcmp (list[i], word, len) == 0)
+            return true;
+    return false;
 }
 
 static bool is_digit (char c)
@@ -101,7 +246,9 @@ static bool is_digit (char c)
  */
 
 /* One of the names between dots, or between underlines, is in 'list'. */
-static bool has_part (const char *list, struct dn_span name, const char *separators)
+static bool has_part (const char *const list[],
+                      struct dn_span name,
+                      const char *separators)
 {
     while (name.text) {
         struct dn_span part = dn_span_cut (&name, separators);
@@ -340,6 +487,18 @@ static void read_pair (struct reader *r, struct dn_span word, size_t at)
     end_word (r);
 }
 
+/* Is it an option, or does it have the form "NAME:", "NAME (", "NAME =" or "NAME :"? */
+static bool may_name (const struct reader *r, struct dn_span word)
+{
+    size_t i = 0;
+
+    if (word.text[0] == '-' || word.text[word.len - 1] == ':')
+        return true;
+    while (i < r->n_ahead && i < AHEAD_MAX && r->ahead[i] == ' ')
+        i++;
+    return i < r->n_ahead && strchr ("=:(", r->ahead[i]);
+}
+
 static void read_word (struct reader *r, struct dn_span word)
 {
     const char *equals = memchr (word.text, '=', word.len);
@@ -364,8 +523,11 @@ static void read_word (struct reader *r, struct dn_span word)
         read_pair (r, word, (size_t) (equals - word.text));
         return;
     }
-    r->names = is_volatile (
-        r, (struct dn_span){word.text, word.len - (word.text[word.len - 1] == ':')});
+    r->names =
+        may_name (r, word)
+        && is_volatile (
+            r,
+            (struct dn_span){word.text, word.len - (word.text[word.len - 1] == ':')});
     r->skips = r->names && (word.text[0] == '-' || word.text[word.len - 1] == ':');
     add_value (r, word);
     end_word (r);

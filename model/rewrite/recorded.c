@@ -239,12 +239,64 @@ static char *replace_record (const char *comment, struct dn_span old, const char
     return text;
 }
 
+/* The comment with its record replaced by this one. NULL with 'err'. */
+static char *write_back (const char *comment,
+                         struct dn_span old,
+                         struct json_object *record,
+                         struct dn_err *err)
+{
+    char line[DN_RECORD_MAX + 1];
+    char *text;
+
+    if (dn_record_line (record, line, err) < 0)
+        return NULL;
+    text = replace_record (comment, old, line);
+    if (!text)
+        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+    return text;
+}
+
+/* The part of that name, which is added if it is absent. */
+static struct json_object *part_of (struct json_object *record, const char *key)
+{
+    struct json_object *part = dn_json_member (record, key);
+
+    return part ? part : dn_json_put_object (record, key);
+}
+
+char *dn_record_revise (const char *admin_comment,
+                        const struct dn_revision *revision,
+                        struct dn_err *err)
+{
+    struct dn_span old;
+    dn_cleanup (dn_json_free) struct json_object *record = NULL;
+    struct json_object *set;
+    struct json_object *pred;
+
+    if (find_record (admin_comment, &old, err) <= 0
+        || !(record = parse_record (old, err)))
+        return NULL;
+    json_object_object_del (record, "later");
+    json_object_object_del (record, "why");
+    set = part_of (record, "set");
+    pred = part_of (record, "pred");
+    if (!set || !pred || dn_json_put_text (record, "verdict", "change") < 0
+        || dn_json_put_number (record, "revised", 1) < 0
+        || dn_json_put_number (set, "time_s", revision->limit_s) < 0
+        || dn_json_put_number (pred, "train_s", revision->likely_s) < 0
+        || dn_json_put_number (pred, "p95_s", revision->p95_s) < 0
+        || dn_json_put_number (pred, "p99_s", revision->p99_s) < 0
+        || dn_json_put_number (pred, "hist", revision->runs) < 0) {
+        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+        return NULL;
+    }
+    return write_back (admin_comment, old, record, err);
+}
+
 char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err *err)
 {
     struct dn_span old;
     struct dn_recorded recorded;
-    char line[DN_RECORD_MAX + 1];
-    char *text;
     dn_cleanup (dn_json_free) struct json_object *record = NULL;
 
     if (dn_record_read (admin_comment, &recorded, err) < 0)
@@ -262,10 +314,5 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
         dn_err_set (err, DN_E_NOMEM, "record: out of memory");
         return NULL;
     }
-    if (dn_record_line (record, line, err) < 0)
-        return NULL;
-    text = replace_record (admin_comment, old, line);
-    if (!text)
-        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
-    return text;
+    return write_back (admin_comment, old, record, err);
 }

@@ -133,6 +133,23 @@ int dn_record_json (const char *admin_comment,
                     struct json_object **record,
                     struct dn_err *err);
 
+/* A limit that replaces the one of the submission, while the job is pending. Seconds.
+ */
+struct dn_revision {
+    int64_t limit_s;
+    int64_t likely_s; /* predicted median, and quantiles */
+    int64_t p95_s;
+    int64_t p99_s;
+    int64_t runs; /* of the application that say so */
+};
+
+/* The same admin comment as if the limit had been set at the submission. It is freed
+ * with free (); NULL with 'err'.
+ */
+char *dn_record_revise (const char *admin_comment,
+                        const struct dn_revision *revision,
+                        struct dn_err *err);
+
 /* The same admin comment with one more limit in "later" (the oldest is dropped beyond
  * DN_EXTENSIONS_MAX) or, with DN_UNSET, with "rescued". It is freed with free (); NULL
  * with 'err'.

@@ -37,7 +37,11 @@ daemon '--once needs a task' 2 '^$' 'expected one for --once' --once
 daemon '--out needs a task' 2 '^$' 'expected one for --once' --out=x
 daemon '--dry-run needs a task' 2 '^$' 'expected one for --once' --dry-run
 
-for task in '' watch guard; do
+daemon '--since belongs to collect --once' 2 '^$' 'collect --once' watch --once --since=5
+daemon '--db belongs to collect --once' 2 '^$' 'collect --once' collect --db=x
+daemon 'a time that is none is a usage error' 2 '^$' "--since 'soon'" collect --once --since=soon
+
+for task in '' watch guard collect; do
     once=${task:+--once}
     # shellcheck disable=SC2086  # none or one word
     daemon "dnnestd $task: an absent dnnest.conf is named" 3 '^$' 'absent\.conf' $task $once \

@@ -79,10 +79,10 @@ other=$(script vgg16 1 run1 'a note')
 
 submit "$first" --comment=dnnest:auto
 is 'a job without history keeps its limit' "$minutes" 2-00:00:00
-is 'and is remembered' "$(member verdict) $(member unit) $(member work)" 'abstain run 1'
+is 'the record has the verdict and its work' "$(member verdict) $(member unit) $(member work)" 'abstain run 1'
 like 'the record says why' "$(member why)" 'no history of this application yet \(0 of 2 runs on a100\)'
 app=$(member app)
-like 'its application is a fingerprint' "$app" '^fp:[0-9a-f]{16}$'
+like 'the application is a fingerprint' "$app" '^fp:[0-9a-f]{16}$'
 submit "$again" --comment=dnnest:auto
 is 'another comment, seed and folder are the same application' "$(member app)" "$app"
 submit "$other" --comment=dnnest:auto
@@ -95,19 +95,19 @@ know "$app" 7 run 5400 1 Cores=2000 Memory=9000
 submit "$first" --comment=dnnest:auto
 is 'the limit follows seven runs' "$minutes" 01:55:00
 like 'the user is told' "$said" 'time 2-00:00:00 -> 01:55:00.*likely 1h30m by 7 of your runs'
-is 'so do the CPUs' "$cpus" 6
+is 'the CPUs follow those that were busy' "$cpus" 6
 is 'the record has what the guard needs' \
     "$(member 'pred | "\(.train_s) \(.hist) \(.p95_s > 5400 and .p99_s > .p95_s)"')" '5400 7 true'
 submit "$again" --comment=dnnest:auto
 is 'the history holds for another comment, seed and folder' "$minutes" 01:55:00
 submit "$other" --comment=dnnest:auto
-is 'and not for another network' "$minutes" 2-00:00:00
+is 'the history does not hold for another network' "$minutes" 2-00:00:00
 submit "$first" --comment=dnnest:auto --gres=gpu:a100:4
-is 'nor for another number of GPUs' "$minutes" 2-00:00:00
+is 'the history does not hold for another number of GPUs' "$minutes" 2-00:00:00
 submit "$first" --comment=dnnest:auto --gres=gpu:v100:2
-is 'nor for another type' "$minutes" 2-00:00:00
+is 'the history does not hold for another type' "$minutes" 2-00:00:00
 submit "$first"
-is 'nor for a job that says nothing' "$record" ''
+is 'a job that says nothing is left alone' "$record" ''
 submit "$first" --comment=dnnest:off
 is 'a job that opts out keeps its limit' "$minutes" 2-00:00:00
 
@@ -119,7 +119,7 @@ is 'OptIn=history: the limit of a job without metadata follows its runs' "$minut
 is 'nothing else of it is changed' "$cpus" 16
 submit "$other"
 is 'one that has not run before keeps its limit' "$minutes $(member verdict)" '2-00:00:00 abstain'
-like 'and is remembered, too' "$(member app)" '^fp:'
+like 'one that has not run before is remembered' "$(member app)" '^fp:'
 use OptIn=history Record=anonymous
 submit "$first"
 is 'a fingerprint is anonymous' "$minutes $(member app)" "01:55:00 $app"
@@ -172,7 +172,7 @@ sed -i 's/Runs=5/Runs=x/' "$dir/state/history"
 sleep $LOOK_S
 submit "$first" --comment="$M"
 is 'a broken file is not used' "$(member pred.train_s)" "$before"
-like 'and the log says why' "$(logged)" "history: line 3: Runs: 'x' is not a whole number, .*: decisions do not use it"
+like 'the log says why a file is not used' "$(logged)" "history: line 3: Runs: 'x' is not a whole number, .*: decisions do not use it"
 rm "$dir/state/history"
 
 done_testing

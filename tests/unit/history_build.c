@@ -214,6 +214,40 @@ static void an_owner_has_a_bounded_number_of_rows (void **state)
     dn_apps_free (apps);
 }
 
+/* Runs of several users of an account are one history there, in the order of their
+ * ends; a job without an account belongs to none.
+ */
+static void an_account_may_share_its_history (void **state)
+{
+    static const struct {
+        int64_t user;
+        const char *account;
+    } owners[] = {{ALICE, "lab"}, {BOB, "other"}, {BOB + 1, "lab"}, {BOB, ""}};
+    struct dn_store *store = store_open (true);
+    struct dn_build build = plain;
+    struct dn_apps *apps;
+
+    (void) state;
+    build.by_account = true;
+    for (int i = 0; i < 12; i++) {
+        struct dn_finished job = job_of (owners[i % 4].user, "train", 1000);
+
+        job.account = owners[i % 4].account;
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&build);
+    assert_int_equal (apps->n_rows, 2);
+    assert_int_equal (
+        dn_apps_find (apps, dn_app_key_of_account ("lab", "train"), "a100", 2)->runs,
+        6);
+    assert_int_equal (
+        dn_apps_find (apps, dn_app_key_of_account ("other", "train"), "a100", 2)->runs,
+        3);
+    dn_apps_free (apps);
+}
+
 static double base_of_today (void *to, const struct dn_finished *job)
 {
     (void) job;
@@ -356,6 +390,7 @@ int main (void)
         FRESH (what_says_nothing_is_left_out),
         FRESH (nobody_moves_the_bound_of_another),
         FRESH (an_owner_has_a_bounded_number_of_rows),
+        FRESH (an_account_may_share_its_history),
         FRESH (other_bundles_count_by_what_is_predicted_today),
         FRESH (the_rows_survive_their_file),
         FRESH (a_better_history_passes),

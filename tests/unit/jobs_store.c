@@ -335,6 +335,7 @@ struct seen {
     int64_t stop; /* after so many; 0: never */
     struct dn_finished last;
     char app[64];
+    char account[64];
     bool out_of_order;
 };
 
@@ -357,8 +358,14 @@ static int see (void *to, const struct dn_finished *job)
         by = by ? by : strcmp (seen->app, job->app);
         by = by ? by : compare (seen->last.end_s, job->end_s);
     }
+    if (seen->n > 0 && seen->order == DN_STORE_BY_ACCOUNT) {
+        by = strcmp (seen->account, job->account);
+        by = by ? by : strcmp (seen->app, job->app);
+        by = by ? by : compare (seen->last.end_s, job->end_s);
+    }
     seen->out_of_order = seen->out_of_order || by > 0;
     seen->last = *job;
+    snprintf (seen->account, sizeof (seen->account), "%s", job->account);
     snprintf (seen->app, sizeof (seen->app), "%s", job->app);
     return ++seen->n == seen->stop ? 7 : 0;
 }
@@ -408,6 +415,31 @@ static void jobs_are_read_once_in_every_order (void **state)
         filter.unmeasured = true;
         assert_int_equal (look (filter).n, JOBS);
     }
+}
+
+/* The applications of an account come together, whoever ran them. */
+static void jobs_are_read_by_account (void **state)
+{
+    static const char *const accounts[] = {"lab", "", "other"};
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter filter = dn_store_all ();
+    struct seen seen = {.order = DN_STORE_BY_ACCOUNT};
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store ();
+    store = open_well (true);
+    for (int i = 0; i < 900; i++) {
+        struct dn_finished job = a_job (i);
+
+        job.account = accounts[i % 3];
+        add_well (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, &err), 0);
+    filter.order = DN_STORE_BY_ACCOUNT;
+    assert_int_equal (dn_store_read (store, &filter, see, &seen, &err), 0);
+    assert_false (seen.out_of_order);
+    assert_int_equal (seen.n, 600);
 }
 
 static void reading_ends_when_the_caller_says_so (void **state)
@@ -640,6 +672,7 @@ int main (void)
               what_is_not_committed_is_lost_with_the_mark),
         TEST ("prune deletes what ended before", prune_deletes_what_ended_before),
         TEST ("jobs are read once, in every order", jobs_are_read_once_in_every_order),
+        TEST ("jobs are read by account", jobs_are_read_by_account),
         TEST ("reading ends when the caller says so",
               reading_ends_when_the_caller_says_so),
         TEST ("others can add while jobs are read", others_can_add_while_jobs_are_read),

@@ -17,6 +17,7 @@
 #include "predict/bundle.h"
 #include "predict/history.h"
 #include "jobs/outcome.h"
+#include "jobs/worth/sums.h"
 #include "predict/predict.h"
 #include "rewrite/rewrite.h"
 #include "learn/samples.h"
@@ -29,13 +30,16 @@ static const struct dn_names *const tables[] = {
     &dn_axis_names,
     &dn_basis_names,
     &dn_bottleneck_names,
+    &dn_by_names,
     &dn_decode_names,
+    &dn_effect_names,
     &dn_field_names,
     &dn_grouping_names,
     &dn_job_shape_names,
     &dn_layer_kind_names,
     &dn_limit_scope_names,
     &dn_link_names,
+    &dn_measure_names,
     &dn_memory_class_names,
     &dn_memory_kind_names,
     &dn_metric_names,
@@ -51,6 +55,7 @@ static const struct dn_names *const tables[] = {
     &dn_validated_level_names,
     &dn_verdict_names,
     &dn_warning_names,
+    &dn_waste_names,
     &dn_work_unit_names,
     /* End of tables */
 };

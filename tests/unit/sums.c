@@ -17,7 +17,7 @@ static double price (const void *prices, const char *type)
 
 static struct dn_sums *new_sums (void)
 {
-    struct dn_sums *sums = dn_sums_new (DN_BY_APP, price, NULL);
+    struct dn_sums *sums = dn_sums_new (DN_GROUPED_BY_APP, price, NULL);
 
     assert_non_null (sums);
     return sums;

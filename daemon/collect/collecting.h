@@ -1,25 +1,27 @@
-/* collect.h - finished jobs of a source into the store, by periods of their ends
+/* collecting.h - finished jobs of a source into the store, by periods of their ends
  *
  * A period's jobs and the mark up to which the source was read are committed together,
  * so a process that is killed at any instant goes on where it was. Each pass begins a
- * while before the mark, and every few hours a day before it, since slurmdbd may learn
- * of an end late; the store replaces what it has. Memory is that of one period, whose
- * length follows the number of its jobs.
+ * while before the mark, and all jobs are read once more a day later, since slurmdbd
+ * may learn of an end late; the store replaces what it has. Memory is that of one
+ * period, whose length follows the number of its jobs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_COLLECT_H
-#define DN_COLLECT_H
+#ifndef DN_COLLECTING_H
+#define DN_COLLECTING_H
 
 #include "collect/source.h"
 #include "jobs/store.h"
 
-/* Seconds before the mark that are always read again, and those that are read again
- * every DN_COLLECT_DEEP_EVERY_S.
+/* Seconds before the mark that are always read again. */
+#define DN_COLLECT_OVERLAP_S 600
+
+/* Age of ends that are read once more, and how many seconds of them at a time, at
+ * least.
  */
-#define DN_COLLECT_OVERLAP_S    600
-#define DN_COLLECT_DEEP_S       86400
-#define DN_COLLECT_DEEP_EVERY_S 21600
+#define DN_COLLECT_AGAIN_S       86400
+#define DN_COLLECT_AGAIN_EVERY_S 21600
 
 struct dn_collecting {
     const struct dn_source *source;

@@ -1,8 +1,8 @@
-/* collect.c - finished jobs of a source into the store, by periods of their ends
+/* collecting.c - finished jobs of a source into the store, by periods of their ends
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "collect/collect.h"
+#include "collect/collecting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +95,7 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     dn_finished_from_record (&job, comment, &texts);
     complete_gpu (&job);
     period->n++;
+    c->n_jobs++;
     c->n_records += job.mode[0] != '\0';
     if (!c->store)
         return 0;
@@ -105,47 +106,18 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
 
 /* --- periods --------------------------------------------------------------------- */
 
-/* Where to begin, and the mark; 0: none yet. 'deep': a day is read again. */
-static int find_begin (struct dn_collecting *c,
-                       int64_t *mark_s,
-                       bool *deep,
-                       struct dn_err *err)
+/* Where to begin, and the mark; 0: none yet. */
+static int find_begin (struct dn_collecting *c, int64_t *mark_s, struct dn_err *err)
 {
-    int64_t deep_s = 0;
-
     *mark_s = 0;
-    *deep = false;
     c->begun_s = c->since_s != DN_UNSET ? c->since_s : c->first_s;
     if (!c->store)
         return 0;
-    if (dn_store_until (c->store, mark_of (c, "").text, mark_s, err) < 0
-        || dn_store_until (c->store, mark_of (c, "-deep").text, &deep_s, err) < 0)
+    if (dn_store_until (c->store, mark_of (c, "").text, mark_s, err) < 0)
         return -1;
-    if (c->since_s != DN_UNSET || *mark_s == 0)
-        return 0;
-    *deep = c->now_s - deep_s >= DN_COLLECT_DEEP_EVERY_S;
-    c->begun_s = *mark_s - (*deep ? DN_COLLECT_DEEP_S : DN_COLLECT_OVERLAP_S);
-    if (c->begun_s < c->first_s)
-        c->begun_s = c->first_s;
+    if (c->since_s == DN_UNSET && *mark_s - DN_COLLECT_OVERLAP_S > c->first_s)
+        c->begun_s = *mark_s - DN_COLLECT_OVERLAP_S;
     return 0;
-}
-
-/* Commit a period. The mark moves on, but never over jobs that were not read. */
-static int end_period (struct dn_collecting *c,
-                       struct dn_period period,
-                       int64_t *mark_s,
-                       struct dn_err *err)
-{
-    bool joins = *mark_s == 0 || period.since_s <= *mark_s;
-
-    if (!c->store)
-        return 0;
-    if (joins && period.until_s > *mark_s) {
-        *mark_s = period.until_s;
-        if (dn_store_set_until (c->store, mark_of (c, "").text, *mark_s, err) < 0)
-            return -1;
-    }
-    return dn_store_commit (c->store, err);
 }
 
 static int64_t next_length (int64_t length_s, int64_t n)
@@ -167,37 +139,80 @@ static int read_period (struct dn_collecting *c,
         c->source->read (c->source->self, c->cluster, period, take_job, &reading, err);
 
     *n = reading.n;
-    c->n_jobs += reading.n;
     return rc != 0 ? -1 : 0;
+}
+
+/* Read all from 'at_s' to 'end_s' and commit each period with the mark 'name', which
+ * never moves over jobs that were not read. 1 where the caller of the pass ends it.
+ */
+static int read_to (struct dn_collecting *c,
+                    const struct mark *name,
+                    int64_t mark_s,
+                    int64_t *at_s,
+                    int64_t end_s,
+                    struct dn_err *err)
+{
+    int64_t length_s = PERIOD_S;
+
+    while (*at_s < end_s) {
+        struct dn_period period = {*at_s, *at_s + length_s};
+        bool joins = mark_s == 0 || period.since_s <= mark_s;
+        int64_t n;
+
+        if (period.until_s > end_s)
+            period.until_s = end_s;
+        if (read_period (c, period, &n, err) < 0)
+            return -1;
+        if (c->store && joins && period.until_s > mark_s) {
+            mark_s = period.until_s;
+            if (dn_store_set_until (c->store, name->text, mark_s, err) < 0)
+                return -1;
+        }
+        if (c->store && dn_store_commit (c->store, err) < 0)
+            return -1;
+        *at_s = period.until_s;
+        length_s = next_length (length_s, n);
+        if (c->after && c->after (c->to, c) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Read once more what ended a day ago. Where nothing was collected before, the day that
+ * was just read is the first.
+ */
+static int read_again (struct dn_collecting *c, struct dn_err *err)
+{
+    const struct mark name = mark_of (c, "-again");
+    int64_t end_s = c->now_s - DN_COLLECT_AGAIN_S;
+    int64_t at_s;
+
+    if (dn_store_until (c->store, name.text, &at_s, err) < 0)
+        return -1;
+    if (at_s == 0) {
+        if (dn_store_set_until (c->store, name.text, end_s, err) < 0)
+            return -1;
+        return dn_store_commit (c->store, err);
+    }
+    if (at_s < c->first_s)
+        at_s = c->first_s;
+    return end_s - at_s < DN_COLLECT_AGAIN_EVERY_S
+               ? 0
+               : read_to (c, &name, at_s, &at_s, end_s, err);
 }
 
 int dn_collect (struct dn_collecting *c, struct dn_err *err)
 {
-    int64_t length_s = PERIOD_S;
+    const struct mark name = mark_of (c, "");
     int64_t mark_s;
-    bool deep;
+    int rc;
 
     c->n_jobs = c->n_records = 0;
-    if (find_begin (c, &mark_s, &deep, err) < 0)
+    if (find_begin (c, &mark_s, err) < 0)
         return -1;
     c->reached_s = c->begun_s;
-    while (c->reached_s < c->now_s) {
-        struct dn_period period = {c->reached_s, c->reached_s + length_s};
-        int64_t n;
-
-        if (period.until_s > c->now_s)
-            period.until_s = c->now_s;
-        if (read_period (c, period, &n, err) < 0
-            || end_period (c, period, &mark_s, err) < 0)
-            return -1;
-        c->reached_s = period.until_s;
-        length_s = next_length (length_s, n);
-        if (c->after && c->after (c->to, c) != 0 && c->reached_s < c->now_s && !deep)
-            return 1;
-    }
-    if (!deep || !c->store)
-        return 0;
-    if (dn_store_set_until (c->store, mark_of (c, "-deep").text, c->now_s, err) < 0)
-        return -1;
-    return dn_store_commit (c->store, err);
+    rc = read_to (c, &name, mark_s, &c->reached_s, c->now_s, err);
+    if (rc < 0 || c->reached_s < c->now_s || !c->store || c->since_s != DN_UNSET)
+        return rc;
+    return read_again (c, err);
 }

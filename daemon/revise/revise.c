@@ -1,0 +1,253 @@
+/* revise.c - the task that lowers limits of pending jobs when history allows it
+ *
+ * It looks at the jobs only after the history has changed. A pending job with a record
+ * is read again just before its limit and its record are changed in one request. Of an
+ * array only the tasks that are pending are changed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/view_files.h"
+#include "jobs_table.h"
+#include "policy/guarded.h"
+#include "policy/scope.h"
+#include "revise/revise_plan.h"
+
+/* Jobs that are changed in one pass; the others follow in the next one. */
+#define CHANGES_MAX 500
+
+/* Longest name of the pending tasks of an array, as "12_[3,5-9]". */
+#define NAME_MAX_LEN 4096
+
+struct revise {
+    int64_t seen_s; /* time of the history that was applied to all jobs; 0 none */
+};
+
+struct pass {
+    struct dn_daemon *d;
+    struct dn_apps *apps;       /* owned */
+    struct dn_guarded *guarded; /* NULL: no guard; owned */
+    int64_t n_changes;
+    struct dn_err *err;
+};
+
+static void free_pass (struct pass *pass)
+{
+    dn_apps_free (pass->apps);
+    dn_guarded_free (pass->guarded);
+}
+
+/* --- one job -----------------------------------------------------------------------
+ */
+
+static const struct dn_app_row *row_of (const struct pass *pass,
+                                        const struct dn_link_job *job,
+                                        const struct dn_finished *recorded)
+{
+    bool by_account = pass->apps->by_account;
+    dn_app_key key;
+
+    if (recorded->app[0] == '\0' || (by_account && !job->account))
+        return NULL;
+    key = by_account ? dn_app_key_of_account (job->account, recorded->app)
+                     : dn_app_key_of_user (job->user_id, recorded->app);
+    return dn_apps_find (pass->apps,
+                         key,
+                         recorded->gpu,
+                         recorded->gpus == DN_UNSET ? 0 : recorded->gpus);
+}
+
+/* The job that updates mean; of an array those tasks that are pending. False: its name
+ * is too long.
+ */
+static bool name_of (const struct dn_link_job *job, char name[NAME_MAX_LEN])
+{
+    struct dn_buf buf = dn_buf_on (name, NAME_MAX_LEN);
+    const char *tasks = job->pending_tasks;
+
+    if (tasks)
+        dn_buf_add (&buf,
+                    "%lld_[%.*s]",
+                    (long long) job->job_id,
+                    (int) strcspn (tasks, "%"),
+                    tasks);
+    else
+        dn_buf_add (&buf, "%s", job->name);
+    return !buf.cut && !(tasks && strstr (tasks, "..."));
+}
+
+struct reread {
+    const struct dn_link_job *job;
+    bool same;
+};
+
+static int compare_job (void *to, const struct dn_link_job *now)
+{
+    struct reread *reread = to;
+
+    reread->same = now->phase == DN_PHASE_PENDING
+                   && now->limit_s == reread->job->limit_s && now->admin_comment
+                   && strcmp (now->admin_comment, reread->job->admin_comment) == 0;
+    return 0;
+}
+
+static void log_change (const struct dn_link_job *job,
+                        const struct dn_revision *revision,
+                        bool dry_run)
+{
+    char old[DN_NAME_MAX];
+
+    snprintf (old,
+              sizeof (old),
+              "%s",
+              job->limit_s == DN_UNLIMITED ? "UNLIMITED"
+                                           : dn_time_write (job->limit_s).text);
+    dn_log (DN_LOG_INFO,
+            "revise: job %s: limit %s%s -> %s by %lld runs of its application",
+            job->name,
+            dry_run ? "would change " : "",
+            old,
+            dn_time_write (revision->limit_s).text,
+            (long long) revision->runs);
+}
+
+/* -1 where the connection is lost; a refusal concerns this job only. */
+static int change_job (struct pass *pass,
+                       const struct dn_link_job *job,
+                       const struct dn_revision *revision)
+{
+    struct reread reread = {job, false};
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *comment = NULL;
+    char name[NAME_MAX_LEN];
+    struct dn_link_change change = {.name = name, .limit_s = revision->limit_s};
+
+    pass->n_changes++;
+    if (pass->d->dry_run || !name_of (job, name)) {
+        log_change (job, revision, true);
+        return 0;
+    }
+    if (dn_link_job_now (pass->d->link, job->raw_id, compare_job, &reread, pass->err)
+        < 0)
+        return -1;
+    if (!reread.same)
+        return 0;
+    comment = dn_record_revise (job->admin_comment, revision, &err);
+    change.admin_comment = comment;
+    if (!comment || dn_link_update (pass->d->link, &change, &err) < 0) {
+        if (dn_link_is_lost (&err))
+            return dn_err_set (pass->err, err.code, "%s", err.text);
+        dn_log (DN_LOG_ERROR, "revise: %s", err.text);
+        return 0;
+    }
+    dn_tick (DN_TICK_REVISED);
+    log_change (job, revision, false);
+    return 0;
+}
+
+static bool is_guarded (const struct pass *pass,
+                        const struct dn_link_job *job,
+                        const struct dn_rules *rules)
+{
+    return dn_guarded_is_alive (pass->guarded, pass->d->now_s)
+           && dn_guarded_trusts (pass->guarded, job->user_id, rules->guard_trust);
+}
+
+static int take_job (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+    const struct dn_submitter submitter = {.partition = job->partition,
+                                           .account = job->account,
+                                           .qos = job->qos,
+                                           .user_id = job->user_id,
+                                           .group_id = job->group_id};
+    struct dn_finished_texts texts;
+    struct dn_recorded recorded;
+    struct dn_finished record;
+    struct dn_revision revision;
+    struct dn_rules rules;
+    struct dn_revise_case c = {.recorded = &recorded, .job = &record, .rules = &rules};
+
+    if (job->phase != DN_PHASE_PENDING || job->het_offset != DN_UNSET || job->federated
+        || !job->admin_comment || pass->n_changes == CHANGES_MAX
+        || dn_record_read (job->admin_comment, &recorded, NULL) <= 0)
+        return 0;
+    dn_finished_clear (&record);
+    dn_finished_from_record (&record, job->admin_comment, &texts);
+    rules = dn_site_rules_in_force (pass->d->site, &submitter);
+    c.row = row_of (pass, job, &record);
+    c.limit_s = job->limit_s;
+    c.time_min_s = job->time_min_s;
+    c.submit_s = job->submit;
+    c.guarded = is_guarded (pass, job, &rules);
+    return dn_revise_plan (&c, &revision) == DN_REVISE_LOWER
+               ? change_job (pass, job, &revision)
+               : 0;
+}
+
+/* --- the task ----------------------------------------------------------------------
+ */
+
+static int read_files (struct pass *pass)
+{
+    const char *dir = pass->d->site->state_dir;
+    struct dn_view_path apps = dn_view_path (dir, DN_APPS_FILE);
+    struct dn_view_path guarded = dn_view_path (dir, DN_GUARDED_FILE);
+
+    if (dn_view_apps (apps.text, DN_VIEW_OURS, &pass->apps, pass->err) < 0)
+        return -1;
+    return dn_view_guarded (guarded.text, DN_VIEW_OURS, &pass->guarded, pass->err);
+}
+
+/* Has anybody switched it on? Then the file of histories need not be read. */
+static bool is_wanted (const struct dn_site *site)
+{
+    if (site->rules.revise == DN_YES_YES)
+        return true;
+    for (int i = 0; i < site->policies.n_policies; i++)
+        if (site->policies.list[i].rules.revise == DN_YES_YES)
+            return true;
+    return false;
+}
+
+static int run_revise (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    struct revise *revise = memory;
+    dn_cleanup (free_pass) struct pass pass = {.d = d, .err = err};
+
+    if (!is_wanted (d->site))
+        return 0;
+    if (read_files (&pass) < 0)
+        return -1;
+    if (!pass.apps || pass.apps->time_s == revise->seen_s)
+        return 0;
+    if (dn_jobs_each (d, take_job, &pass, err) != 0)
+        return -1;
+    if (pass.n_changes < CHANGES_MAX && !d->dry_run)
+        revise->seen_s = pass.apps->time_s;
+    return 0;
+}
+
+static void *begin_revise (void)
+{
+    return calloc (1, sizeof (struct revise));
+}
+
+static void end_revise (void *memory)
+{
+    free (memory);
+}
+
+const struct dn_task dn_task_revise = {
+    .name = "revise",
+    .help = "lower limits of pending jobs whose application has run",
+    .interval_offset = offsetof (struct dn_site, guard_interval_s),
+    .begin = begin_revise,
+    .run = run_revise,
+    .end = end_revise,
+};

@@ -1,0 +1,100 @@
+/* revise_plan.c - the new limit of a pending job whose application has run meanwhile
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "revise/revise_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predict/learned.h"
+
+/* Work outside that of the runs by more than this factor is not known enough. */
+#define NEAR 2.0
+
+static int64_t minutes_up (double seconds)
+{
+    return (int64_t) ceil (seconds / 60) * 60;
+}
+
+/* Would dnnest have set this limit at the submission, had it known the history? */
+static bool is_ours (const struct dn_revise_case *c)
+{
+    const struct dn_rules *rules = c->rules;
+
+    return rules->revise == DN_YES_YES && rules->mode == DN_MODE_ENFORCE
+           && rules->time_limit == DN_TIME_LIMIT && rules->record != DN_RECORD_NONE
+           && strcmp (c->job->mode, "enforce") == 0
+           && strcmp (c->job->verdict, "control") != 0 && c->time_min_s <= 0;
+}
+
+/* What the limit is, if no human has changed it. */
+static int64_t written_s (const struct dn_recorded *recorded)
+{
+    int64_t last = recorded->asked_s;
+
+    if (recorded->changed && recorded->set_s > 0)
+        last = recorded->n_later > 0 ? recorded->later_s[recorded->n_later - 1]
+                                     : recorded->set_s;
+    return last >= 0 ? minutes_up ((double) last) : last;
+}
+
+/* Work in the unit of the row; -1: it is not known. */
+static double work_of (const struct dn_revise_case *c)
+{
+    int unit = dn_names_find (
+        &dn_work_unit_names, c->job->work_unit, strlen (c->job->work_unit));
+
+    if (c->row->unit == DN_WORK_RUN)
+        return 1;
+    return unit == c->row->unit && c->job->work > 0 ? c->job->work : -1;
+}
+
+static bool has_news (const struct dn_revise_case *c)
+{
+    const struct dn_app_row *row = c->row;
+    double work;
+
+    if (!row || row->runs < DN_LEARNED_RUNS_MIN || row->last_s <= c->submit_s)
+        return false;
+    work = work_of (c);
+    return work > 0 && work <= NEAR * (double) row->work_max
+           && work >= (double) row->work_min / NEAR;
+}
+
+/* The limit that the law gives under the rules. */
+static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
+{
+    const struct dn_rules *rules = c->rules;
+    double quantile = c->guarded ? fmin (rules->guarded_quantile, rules->time_quantile)
+                                 : rules->time_quantile;
+    double signal_s =
+        c->recorded->signal_s > 0 ? (double) c->recorded->signal_s + 60 : 0;
+    double limit_s = dn_range_at (law, quantile) * (1 + rules->time_margin) + signal_s;
+
+    return minutes_up (fmax (limit_s, (double) rules->time_min_s));
+}
+
+enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
+                                       struct dn_revision *revision)
+{
+    int64_t written = written_s (c->recorded);
+    struct dn_range law;
+
+    if (!is_ours (c))
+        return DN_REVISE_MODE;
+    if (written == DN_UNSET || c->limit_s != written)
+        return DN_REVISE_HANDS_OFF;
+    if (!has_news (c))
+        return DN_REVISE_NO_NEWS;
+    law = dn_learned_law (c->row, work_of (c));
+    *revision = (struct dn_revision){.limit_s = limit_of (c, law),
+                                     .likely_s = (int64_t) law.p50,
+                                     .p95_s = (int64_t) dn_range_at (law, 0.95),
+                                     .p99_s = (int64_t) dn_range_at (law, 0.99),
+                                     .runs = c->row->runs};
+    if (c->limit_s != DN_UNLIMITED
+        && (double) revision->limit_s > (1 - DN_REVISE_GAIN) * (double) c->limit_s)
+        return DN_REVISE_NO_GAIN;
+    return DN_REVISE_LOWER;
+}

@@ -1,0 +1,46 @@
+/* revise_plan.h - the new limit of a pending job whose application has run meanwhile
+ *
+ * In: the record of the job, its limit, the row of its application, the rules. Out: a
+ * lower limit, or the reason why there is none. No clock, no Slurm, no memory.
+ *
+ * A limit is only lowered, and only where it still is what dnnest or the user wrote at
+ * the submission: any other value is a human's. What the new one is made of is what a
+ * submission at this moment would get.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_REVISE_PLAN_H
+#define DN_REVISE_PLAN_H
+
+#include "jobs/finished.h"
+#include "policy/rules.h"
+#include "predict/apps.h"
+#include "rewrite/rewrite.h"
+
+/* A gain of less than this share of the limit is not worth a change. */
+#define DN_REVISE_GAIN 0.1
+
+struct dn_revise_case {
+    const struct dn_recorded *recorded;
+    const struct dn_finished *job; /* what the record says: mode, verdict, work */
+    const struct dn_app_row *row;  /* NULL: none */
+    const struct dn_rules *rules;
+    int64_t limit_s;    /* of the job; DN_UNLIMITED */
+    int64_t time_min_s; /* --time-min; 0 none */
+    int64_t submit_s;   /* seconds since 1970 */
+    bool guarded;       /* a guard is alive, and trusts the user */
+};
+
+enum dn_revise_verdict {
+    DN_REVISE_LOWER,
+    DN_REVISE_MODE,      /* the job is not dnnest's: mode, verdict, Revise=no */
+    DN_REVISE_HANDS_OFF, /* its limit is a human's */
+    DN_REVISE_NO_NEWS,   /* no run of the application since the submission */
+    DN_REVISE_NO_GAIN
+};
+
+/* With DN_REVISE_LOWER 'revision' is filled. */
+enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
+                                       struct dn_revision *revision);
+
+#endif

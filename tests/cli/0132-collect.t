@@ -1,0 +1,79 @@
+#!/bin/bash
+# 0132-collect.t - 'dnnest collect': the command line, and the import of past jobs
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+# --- dnnestd gets the options --------------------------------------------------------------
+
+cat >"$work/fake" <<'FAKE'
+#!/bin/bash
+printf '<%s>' "$@"
+exit 4
+FAKE
+chmod 755 "$work/fake"
+export DNNESTD=$work/fake
+gives 'dnnest collect runs dnnestd with its options' 4 \
+    "^<collect><--once><-v><--json><--db=a b><--since=2026-01-01><--conf=$work/site\.conf>$" \
+    collect --once --once -v --json --db 'a b' --since 2026-01-01
+refuses '--db needs --once' 2 'go with --once' collect --db=x
+refuses '--since needs --once' 2 'go with --once' collect --since=1
+refuses '--import excludes --since' 2 'goes with --db only' collect --import=x --since=1
+refuses 'collect takes no argument' 2 'one argument too many' collect now
+DNNESTD=$work/absent/dnnestd refuses 'a program that is missing is named' 3 \
+    'absent/dnnestd: No such file' collect --once
+
+# --- import --------------------------------------------------------------------------------
+
+store=$work/jobs.db
+rows() {
+    python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row)' "$store" "$1"
+}
+# import FILE: $out, $err, $code
+import() {
+    code=0
+    "$DNNEST" collect --db="$store" --import="$@" >"$work/out" 2>"$work/err" || code=$?
+    out=$(<"$work/out") err=$(<"$work/err")
+}
+
+cat >"$work/trace.csv" <<'END'
+job,submit_s,start_s,end_s,state,limit_s,mood,gpu
+12,1700000000,1700000100,1700003700,COMPLETED,UNLIMITED,good,a100
+12_3,1700000000,1700000100,1700000160,FAILED,3600,bad,
+13,yesterday,1700000100,1700000160,FAILED,3600,bad,
+14,1700000000,1700000100,,FAILED,3600,bad,
+,1700000000,1700000100,1700000160,FAILED,3600,bad,
+15,1700000000,1700000100,1700000050,FAILED,3600,bad,
+12_4,1700000000,1700000100,1700003700,TIMEOUT,3600,bad,"a
+b"
+END
+import "$work/trace.csv"
+is 'what can be read is imported' "$code $out" '4 3 jobs imported'
+like 'a column that is unknown is told once' "$err" 'columns that are ignored: mood'
+like 'a cell that cannot be read is told with its line' "$err" 'trace\.csv: line 4: submit_s'
+like 'so is one that is missing' "$err" 'trace\.csv: line 5: has no end_s'
+like 'and a row without a job' "$err" 'trace\.csv: line 6: has neither job nor raw_id'
+like 'and times in the wrong order' "$err" 'trace\.csv: line 7: end_s is before start_s'
+is 'nothing more is said' "$(grep -c . <<<"$err")" 5
+is 'the rows are stored' "$(rows 'SELECT job, limit_s, outcome, source FROM jobs ORDER BY job')" \
+    $'12 -2 completed trace\n12_3 3600 failed_early trace\n12_4 3600 limit_user trace'
+is 'tasks of an array are different jobs' "$(rows 'SELECT count(DISTINCT raw_id) FROM jobs')" 3
+import "$work/trace.csv"
+is 'importing again changes nothing' "$(rows 'SELECT count(*), max(id) FROM jobs')" '3 3'
+import - < <(printf 'raw_id,submit_s,start_s,end_s\n1,2,3,4\n')
+is 'stdin is a table, too' "$code $out" '0 1 jobs imported'
+printf 'raw_id,submit_s,start_s,end_s\n1,2,3,4\n5,6,"7\n' >"$work/cut.csv"
+import "$work/cut.csv"
+like 'a table that is cut is an error' "$code $err" '^4 .*cut\.csv: line 3'
+import "$work/absent.csv"
+like 'so is one that is missing' "$code $err" '^4 .*absent\.csv'
+json 'JSON tells what was imported' "d['imported'] == 3 and d['refused'] == 4" \
+    collect --db="$store" --import="$work/trace.csv"
+"$top/tests/bench/synthetic_jobs" --jobs=2000 >"$work/many.csv"
+import "$work/many.csv"
+is 'synthetic jobs are a table' "$code $out$err" '0 2000 jobs imported'
+is 'and the same each time' \
+    "$("$top/tests/bench/synthetic_jobs" --jobs=2000 | cmp - "$work/many.csv" && echo same)" same
+done_testing

@@ -1,0 +1,181 @@
+#!/bin/bash
+# 0140-report.t - 'dnnest report' on stores of made-up jobs, an empty one and hostile names
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+fill=${abs_top_builddir:-.}/tests/unit/store_jobs
+jobs=$work/jobs.db
+python3 "$top/tests/report/make_jobs.py" 2000 >"$work/jobs.csv"
+"$fill" "$jobs" <"$work/jobs.csv" || diag 'the store is not made'
+head -n 1 "$work/jobs.csv" | "$fill" "$work/empty.db"
+
+# --- the sums -----------------------------------------------------------------------------
+
+# The same definitions, from the table: the amounts of all jobs.
+cat >"$work/check.py" <<'PYTHON'
+import csv
+import json
+import sys
+
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+rows = list(csv.DictReader(open(sys.argv[2], encoding="utf-8")))
+sums = {}
+
+
+def add(name, value):
+    sums[name] = sums.get(name, 0) + value
+
+
+for row in rows:
+    ran = int(row["end_s"]) - int(row["start_s"])
+    limit = int(row["limit_s"])
+    asked = int(row["asked_limit_s"] or limit)
+    gpus = int(row["gpus"])
+    changed = row["mode"] == "enforce" and row["verdict"] == "change"
+    add("jobs", 1)
+    add("changed", changed)
+    add("extensions", int(row["extensions"]))
+    for name, width in (("hours", 1), ("gpu_hours", gpus), ("cpu_hours", int(row["cpus"]))):
+        add(name + "_requested", asked * width / 3600)
+        add(name + "_granted", limit * width / 3600)
+        add(name + "_used", ran * width / 3600)
+        add(name + "_saved", changed * (asked - limit) * width / 3600)
+for name, value in sums.items():
+    if abs(report["all"][name] - value) > 1e-6 * (1 + abs(value)):
+        print(name, report["all"][name], "is not", value)
+        sys.exit(1)
+if abs(sum(g["gpu_hours_saved"] for g in report["rows"]) - sums["gpu_hours_saved"]) > 1e-3:
+    print("the groups have another sum")
+    sys.exit(1)
+PYTHON
+try report --json --db="$jobs" --by=user
+cp "$work/out" "$work/report.json"
+problem=$(python3 "$work/check.py" "$work/report.json" "$work/jobs.csv" 2>&1) || problem=${problem:-failed}
+verdict 'the sums are those of another program, and the groups add up to them'
+
+json 'JSON has predictions, waits, effects, weeks, reasons and waste' \
+    'd["predictions"]["with_history"]["within_p95"] > 0.8 and len(d["effects"]) == 3
+     and d["effects"][0]["low"] < d["effects"][0]["effect"] < d["effects"][0]["high"]
+     and 26 <= len(d["weeks"]) <= 27 and sum(w["jobs"] for w in d["weeks"]) == 2000
+     and sum(k["jobs"] for k in d["kept"]) + d["all"]["changed"] == 2000
+     and d["wait"]["changed"]["jobs"] == d["all"]["changed"] and d["waste"]["time"]
+     and d["all"]["killed_at_our_limit"] == 0 and d["rows"] == []' report --db="$jobs"
+documented 'dnnest(1) names every member of the JSON' report --db="$jobs" --by=app
+for by in user account partition model app type; do
+    json "sums by $by are of all jobs" \
+        "d['grouped_by'] == '$by' and sum(g['jobs'] for g in d['rows']) == 2000" \
+        report --db="$jobs" "--by=$by"
+done
+json 'a period takes its jobs only' 'd["all"]["jobs"] < 1500 and d["first_end"] >= 1769904000
+    and d["last_end"] < 1777593600' report --db="$jobs" --since=@1769904000 --until=@1777593600
+
+# --- forms --------------------------------------------------------------------------------
+
+gives 'text has what was saved, and who was killed' 0 \
+    $'GPU hours .*jobs killed at a limit of dnnest: 0.*AGAINST CONTROL' report --db="$jobs" --by=app
+problem=$(awk 'length > 100' "$work/out")
+verdict 'text fits 100 columns'
+gives 'CSV has a row per group' 0 $'^type,jobs,ran.*\nh100,|^type,jobs,ran.*\na100,' \
+    report --db="$jobs" --csv --by=type
+problem=$(awk -F, 'NR == 1 {n = NF} NF != n {print}' "$work/out")
+verdict 'of as many columns as its head'
+try report --db="$jobs" "--html=$work/page.html"
+problem=$(python3 - "$work/page.html" 2>&1 <<'PYTHON'
+import re
+import sys
+from html.parser import HTMLParser
+
+page = open(sys.argv[1], encoding="utf-8").read()
+open_tags = []
+
+
+class Checker(HTMLParser):
+    def handle_starttag(self, tag, attrs):
+        if tag in ("script", "img", "link", "iframe"):
+            print("has", tag)
+        if tag != "meta":
+            open_tags.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if not open_tags or open_tags.pop() != tag:
+            print("not closed:", tag, self.getpos())
+
+
+Checker().feed(page)
+if open_tags or "prefers-color-scheme:dark" not in page or page.count("<svg") != 4:
+    print("incomplete", open_tags, page.count("<svg"))
+if re.search(r"https?://|url\(|@import|nan|inf\b", page):
+    print("refers to", re.search(r"https?://|url\(|@import|nan|inf\b", page))
+PYTHON
+) || problem=${problem:-failed}
+verdict 'the page is whole, of one file, without scripts'
+"$DNNEST" report --conf "$work/site.conf" --hardware "$work/hardware" \
+    --datasets "$work/datasets.conf" --model none --db "$jobs" 2>"$work/err" | head -n 1 >/dev/null
+is 'a reader that leaves early gets no more than a line on stderr' \
+    "$(grep -cv 'write error\|Broken pipe' "$work/err")" 0
+
+# --- the user's own jobs ------------------------------------------------------------------
+
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,user_name,name,state,app,cpus,gpus,limit_s,asked_limit_s,cpu_s'
+    for i in 1 2 3; do
+        start=$((1767571200 + i * 90000))
+        echo "c,$i,$start,$start,$((start + 3600 + i * 60)),$i,$EUID,me,run,COMPLETED,mynet,16,2,36000,36000,7200"
+    done
+    echo 'c,9,1767571200,1767571300,1767575000,9,12345,other,run,COMPLETED,theirs,16,2,36000,36000,7200'
+} >"$work/mine.csv"
+"$fill" "$work/mine.db" <"$work/mine.csv"
+gives '--me says what to write next time' 0 \
+    '#SBATCH --time=01:20:00  # your last 3 runs took 01:01:00 to 01:03:00' \
+    report --me --db="$work/mine.db"
+like 'and how many CPUs' "$(<"$work/out")" '#SBATCH --cpus-per-gpu=2  # at most 1.97 of 16'
+json '--me has no other jobs' 'd["all"]["jobs"] == 3 and d["applications"][0]["time_s"] == 4800' \
+    report --me --db="$work/mine.db"
+documented 'dnnest(1) names the members of --me' report --me --db="$work/mine.db"
+
+# --- empty, hostile, wrong ----------------------------------------------------------------
+
+gives 'an empty store is no error' 0 'No job: ' report --db="$work/empty.db" --by=user
+json 'nor as JSON' 'd["all"]["jobs"] == 0 and d["weeks"] == []' report --db="$work/empty.db" --me
+gives 'nor as a page' 0 '' report --db="$work/empty.db" "--html=$work/empty.html"
+
+evil='<script>alert(1)</script>"&'
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,user_name,account,name,state,app,limit_s,why,mode,verdict,gpus'
+    printf 'c,1,1767571200,1767571300,1767575000,1,5,"%s","%s","%s",COMPLETED,"%s",36000,"%s",enforce,abstain,1\n' \
+        "${evil//\"/\"\"}"{,,,,}
+    printf 'c,2,1767571200,1767571300,1767575000,2,6,"\033[31mred\r","x","y",COMPLETED,z,36000,,,,1\n'
+} >"$work/evil.csv"
+"$fill" "$work/evil.db" <"$work/evil.csv"
+try report --db="$work/evil.db" --by=user "--html=$work/evil.html"
+is 'names are text in the page' "$(grep -c '<script' "$work/evil.html")" 0
+like 'which shows them' "$(<"$work/evil.html")" '&lt;script&gt;alert'
+try report --db="$work/evil.db" --by=user
+is 'a terminal gets no control characters' "$(tr -d '\n -~' <"$work/out" | wc -c)" 0
+json 'JSON has them as they are' "any('<script>' in g['name'] for g in d['rows'])" \
+    report --db="$work/evil.db" --by=user
+
+refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnest collect' \
+    report --db="$work/none.db"
+printf 'no store' >"$work/other.db"
+refuses 'a file that is no store' 4 'other.db' report --db="$work/other.db"
+refuses 'a time that is none' 2 '--since: .yesterday. is no time' report --since=yesterday
+refuses 'a period that is empty' 2 'not after --since' report --since=2026-02-01 --until=2026-01-01
+refuses 'an unknown group' 2 '--by' report --by=moon
+refuses 'two forms' 2 '--csv and --json' report --csv --json
+refuses 'an argument' 2 'argument' report x
+if ((EUID == 0)); then
+    chmod 600 "$jobs"
+    chmod 755 "$work"
+    out=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$DNNEST" report \
+        --conf "$work/site.conf" --hardware "$work/hardware" --datasets "$work/datasets.conf" \
+        --model none --db "$jobs" 2>&1)
+    like 'permissions of the store decide' "$out" 'permission denied; the store has the jobs'
+fi
+done_testing

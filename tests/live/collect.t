@@ -1,0 +1,202 @@
+#!/bin/bash
+# collect.t - finished jobs of a real slurmdbd on MariaDB in the store of dnnestd
+#
+# Jobs of every kind end; what is stored is compared with sacct by a program of its own.
+# Some thousand more jobs are put into the database, and a collection of them is killed at
+# fifty instants. slurmdbd ends and comes back.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin collect job_submit_dnnest
+if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi
+
+readonly KILLS=${KILLS:-50} MANY=${MANY:-6000}
+state=$dir/state
+store=$state/records.db
+
+# --- helpers -----------------------------------------------------------------------------
+
+submit() {
+    cluster_as_user sbatch --parsable -o /dev/null -t 5 "$@" 2>/dev/null | tail -1
+}
+collect() {
+    "$build/dnnestd" collect --once "--conf=$dir/etc/dnnest.conf" "$@"
+}
+# ask SQL [STORE]: the first row of the store
+ask() {
+    python3 -c 'import sqlite3, sys
+row = sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]).fetchone()
+print(*row if row else [])' "${2:-$store}" "$1"
+}
+# column JOB NAME: of a stored job
+column() {
+    ask "SELECT $2 FROM jobs WHERE job = '$1' ORDER BY start_s LIMIT 1"
+}
+state_is() {
+    [[ $(sacct -n -X -D -P -j "$1" -o State) = *"$2"* ]]
+}
+all_ended() {
+    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
+}
+
+# --- the cluster, and jobs of every kind -------------------------------------------------
+
+mkdir -p "$dir"/{bin,run} "$state"
+live_hardware
+chmod -R go-w "$dir/etc"
+live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" \
+    --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+export SLURM_CONF
+printf '#!/bin/sh\nsleep 3\nexit "${1:-0}"\n' >"$dir/home/job.sh"
+printf '#!/bin/sh\nexec sleep 600\n' >"$dir/home/long.sh"
+printf '#!/bin/sh\nkill -9 $$\n' >"$dir/home/killed.sh"
+cat >"$dir/home/busy.sh" <<'END'
+#!/bin/sh
+exec python3 -c 'import time
+x = bytearray(120 << 20)
+end = time.process_time() + 2
+while time.process_time() < end: pass
+time.sleep(2)'
+END
+
+over=$(submit -t 1 -J over long.sh)
+completed=$(submit --gres=gpu:a100:2 -c 4 -J 'a name, with "quotes"' busy.sh)
+failed=$(submit job.sh 3)
+signalled=$(submit killed.sh)
+array=$(submit --array=1-3 job.sh)
+changed=$(submit --gres=gpu:a100:4 -c 80 -t 1-0 --comment="dnnest:$LIVE_KEYS" job.sh)
+wide=$(submit -N 2 -w 'v[1-2]' --gres=gpu:v100:1 job.sh)
+held=$(submit -H job.sh)
+held_array=$(submit -H --array=5-9 job.sh)
+cancelled=$(submit long.sh)
+requeued=$(submit --requeue long.sh)
+lost=$(submit --no-requeue -w a2 long.sh)
+het=$(cluster_as_user sbatch --parsable -o /dev/null -t 5 -n 1 : -n 2 job.sh 2>/dev/null | tail -1)
+for id in "$cancelled" "$requeued" "$lost"; do cluster_wait_job "$id" RUNNING 60; done
+scancel "$held" "$held_array" "$cancelled"
+scontrol requeue "$requeued"
+scontrol update nodename=a2 state=down reason=test
+cluster_until 60 state_is "$requeued" REQUEUED || true
+scancel "$requeued"
+
+# --- many jobs, killed -------------------------------------------------------------------
+
+# Jobs that ended over a year, as copies of one, so that all columns are real.
+make_many() {
+    _cluster_sql "USE slurm;
+        CREATE TEMPORARY TABLE one AS SELECT * FROM private_job_table
+            WHERE id_job = $completed LIMIT 1;
+        ALTER TABLE one DROP COLUMN job_db_inx;
+        CREATE TEMPORARY TABLE many AS SELECT one.*, seq FROM one, seq_1_to_$MANY;
+        UPDATE many SET id_job = 1000000 + seq,
+            time_submit = UNIX_TIMESTAMP() - 300 * 86400 + seq * FLOOR(299 * 86400 / $MANY),
+            time_eligible = time_submit, time_start = time_submit + 10,
+            time_end = time_submit + 10 + MOD(seq * 7919, 3000);
+        ALTER TABLE many DROP COLUMN seq;
+        ALTER TABLE many ADD COLUMN job_db_inx BIGINT DEFAULT 0 FIRST;
+        INSERT INTO private_job_table SELECT * FROM many" 2>&1
+}
+cluster_until 60 state_is "$completed" COMPLETED
+made=$(make_many) || diag "$made"
+
+now_ms() { date +%s%3N; }
+export XDG_RUNTIME_DIR=$dir/run
+whole=$(now_ms)
+collect "--db=$dir/whole.db" >/dev/null 2>"$dir/whole.err" || diag "$(<"$dir/whole.err")"
+whole=$(($(now_ms) - whole))
+n_many="SELECT count(*) FROM jobs WHERE raw_id > 1000000"
+is 'many jobs are collected' "$(ask "$n_many" "$dir/whole.db")" "$MANY"
+
+# Each run goes on where the one before was killed; a new store, when all were read.
+killed=0 lost_rows='' fresh=1 before=0
+for ((i = 0; i < KILLS; i++)); do
+    if ((fresh)); then rm -f "$dir"/killed.db*; before=0; fi
+    collect "--db=$dir/killed.db" >/dev/null 2>&1 &
+    pid=$!
+    sleep "$(printf '%d.%03d' 0 $((RANDOM % (whole < 900 ? whole + 50 : 950))))"
+    if kill -KILL "$pid" 2>/dev/null; then killed=$((killed + 1)); fi
+    fresh=0
+    if wait "$pid" 2>/dev/null; then fresh=1; fi
+    if [[ ! -s $dir/killed.db ]]; then continue; fi
+    after=$(ask "$n_many" "$dir/killed.db" 2>/dev/null || echo 0)
+    if ((${after:-0} < before)); then lost_rows+="$before->$after "; fi
+    before=${after:-0}
+done
+collect "--db=$dir/killed.db" >/dev/null 2>&1
+ok "at least half of $KILLS collections were killed ($killed) while they ran ($whole ms)" \
+    test "$killed" -ge $((KILLS / 2))
+is 'no kill loses what was stored' "$lost_rows" ''
+is 'after them every job is stored' "$(ask "$n_many" "$dir/killed.db")" "$MANY"
+is 'and none twice' "$(ask 'SELECT count(*) FROM (SELECT DISTINCT raw_id, submit_s, start_s
+    FROM jobs)' "$dir/killed.db")" "$(ask 'SELECT count(*) FROM jobs' "$dir/killed.db")"
+
+# --- every kind, against sacct -----------------------------------------------------------
+
+_cluster_sql 'DELETE FROM slurm.private_job_table WHERE id_job > 1000000'
+cluster_until 90 state_is "$over" TIMEOUT
+cluster_until 60 all_ended
+sleep 2
+collect >"$dir/collect.out" 2>&1 || diag "$(<"$dir/collect.out")"
+compared=$("$top/tests/live/compare_collected" "$store")
+n=$(ask 'SELECT count(*) FROM jobs')
+is 'all that is stored is what sacct shows' "$compared" "$n stored, $n in sacct"
+is 'an application that worked' "$(column "$completed" 'state, outcome, gpu, gpus, cpus')" \
+    'COMPLETED completed a100 2 4'
+ok 'its CPU time is known' test "$(ask "SELECT cpu_s BETWEEN 1.9 AND 6 FROM jobs
+    WHERE job = '$completed'")" = 1
+ok 'its memory is known' test "$(ask "SELECT host_mem_gb BETWEEN 0.1 AND 0.3 FROM jobs
+    WHERE job = '$completed'")" = 1
+is 'one that failed at once' "$(column "$failed" 'outcome, exit_code')" 'failed_early 3'
+is 'one that a signal ended' "$(column "$signalled" 'outcome, exit_code')" 'failed_early 137'
+is 'one that was killed at its limit' "$(column "$over" 'outcome, limit_s')" 'limit_user 60'
+is 'one that was cancelled' "$(column "$cancelled" outcome)" 'cancelled'
+is 'one that never ran starts when it ends' \
+    "$(column "$held" 'state, start_s = end_s')" 'CANCELLED 1'
+is 'a task of an array' "$(column "${array}_2" 'state, job')" "COMPLETED ${array}_2"
+is 'tasks that never ran' "$(column "${held_array}_[5-9]" state)" 'CANCELLED'
+is 'the second part of a heterogeneous job' "$(column "$het+1" state)" 'COMPLETED'
+is 'one that was requeued has a row for each start' \
+    "$(ask "SELECT count(*), max(outcome = 'requeued') FROM jobs WHERE job = '$requeued'")" \
+    '2 1'
+is 'one whose node failed' "$(column "$lost" outcome)" 'node_failure'
+is 'one on two nodes' "$(column "$wide" 'nodes, host, gpus')" '2 v1 2'
+like 'one that dnnest changed' \
+    "$(column "$changed" 'mode, verdict, asked_gpu, asked_limit_s, asked_cpus, set_gpu, gpu')" \
+    '^enforce change a100 86400 80 v100 v100$'
+ok 'with its prediction' test "$(ask "SELECT likely_s > 0 AND bound_s > likely_s AND
+    set_limit_s = limit_s AND spec LIKE 'model=bert_base%' AND bundle <> ''
+    FROM jobs WHERE job = '$changed'")" = 1
+is 'a second collection changes nothing' \
+    "$(sum=$(ask 'SELECT count(*), sum(end_s), max(id) FROM jobs'); collect >/dev/null 2>&1
+    [[ $sum = "$(ask 'SELECT count(*), sum(end_s), max(id) FROM jobs')" ]] && echo same)" same
+like 'JSON tells what was done' "$("$dnnest" collect --once --json --since=2001-01-01 \
+    "--conf=$dir/etc/dnnest.conf" 2>/dev/null)" \
+    '^\{"source": "slurmdbd", "cluster": "private", "jobs": [1-9]'
+
+# --- slurmdbd ends and comes back --------------------------------------------------------
+
+"$build/dnnestd" collect "--conf=$dir/etc/dnnest.conf" >"$dir/loop.out" 2>&1 &
+loop=$!
+pkill -KILL -F "$dir/run/slurmdbd.pid"
+rc=0
+said=$(collect 2>&1 >/dev/null) || rc=$?
+is 'without slurmdbd a collection says so' "$rc ${said%%:*}" '1 dnnestd'
+like 'and names it' "$said" 'collect: slurmdbd: .*refused|collect: slurmdbd: .*[Uu]nable'
+new=$(submit job.sh)
+cluster_until 30 grep -q 'collect: slurmdbd' "$dir/loop.out" || true
+ok 'dnnestd goes on without it' kill -0 "$loop"
+_cluster_spawn slurmdbd slurmdbd -D
+_cluster_ready sacctmgr -n list cluster
+is_stored() { [[ $(column "$new" state) = COMPLETED ]]; }
+ok 'and collects when it is back' cluster_until 60 is_stored
+kill -TERM "$loop"
+wait "$loop" || true
+done_testing

@@ -1,0 +1,70 @@
+#!/bin/bash
+# report.t - the sums of 'dnnest report' are those of sacct
+#
+# Short jobs of a real cluster end in every way: changed, kept, of the control group,
+# without metadata, failed, cancelled, at their limit, arrays. dnnestd collects them. Then
+# a program of its own, check_report, computes the sums from sacct and the admin comments.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin report job_submit_dnnest
+if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi
+
+state=$dir/state
+
+submit() {
+    cluster_as_user sbatch --parsable -o /dev/null "$@" 2>/dev/null | tail -1
+}
+all_ended() {
+    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
+}
+
+mkdir -p "$state"
+live_hardware
+chmod -R go-w "$dir/etc"
+live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 ControlGroup=40
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+export SLURM_CONF
+printf '#!/bin/sh\nsleep "${2:-1}"\nexit "${1:-0}"\n' >"$dir/home/job.sh"
+printf '#!/bin/sh\nexec sleep 600\n' >"$dir/home/long.sh"
+
+over=$(submit -t 1 long.sh)
+for i in {1..16}; do
+    submit --gres=gpu:a100:1 -c 4 -t 1-0 --comment="dnnest:$LIVE_KEYS,app=net$((i % 3)),steps=$((20000 + i))" \
+        job.sh 0 $((i % 4 + 1)) >/dev/null
+done
+for i in {1..6}; do submit -t "$((i + 1))" job.sh $((i % 2)) >/dev/null; done
+submit --gres=gpu:a100:1 -t 1-0 --comment="dnnest:off" job.sh >/dev/null
+submit --gres=gpu:v100:2 -t 5 --comment="dnnest:model=unknown" job.sh >/dev/null
+submit --gres=gpu:v100:1 -t 10:00 --comment="dnnest:$LIVE_KEYS" job.sh >/dev/null
+submit -t 5 --array=1-6 job.sh >/dev/null
+held=$(submit -H -t 5 job.sh)
+cancelled=$(submit -t 5 --gres=gpu:v100:1 long.sh)
+cluster_wait_job "$cancelled" RUNNING 90
+scancel "$held" "$cancelled"
+if ! cluster_until 150 all_ended; then fail "all jobs end, $over too"; fi
+sleep 2
+
+said=$("$build/dnnestd" collect --once "--conf=$dir/etc/dnnest.conf" 2>&1) || diag "$said"
+"$dnnest" report --conf "$dir/etc/dnnest.conf" --json --by=user >"$dir/report.json" \
+    || fail 'there is a report'
+sacct -n -P -X -D -a -S now-1hours --delimiter=$'\x1f' \
+    -o JobIDRaw,Eligible,Start,End,State,TimelimitRaw,AllocCPUS,AllocTRES,AdminComment,Suspended \
+    >"$dir/sacct.txt"
+if said=$(python3 "$here/check_report" "$dir/report.json" "$dir/sacct.txt" 2>&1); then
+    pass 'the sums are those of sacct and the admin comments'
+else
+    fail 'the sums are those of sacct and the admin comments'
+fi
+diag "$said"
+like 'some jobs were changed' "$(<"$dir/report.json")" '"changed":[1-9]'
+like 'a job that was cancelled has a story' \
+    "$("$dnnest" status --conf "$dir/etc/dnnest.conf" "$cancelled" 2>&1)" 'CANCELLED'
+done_testing

@@ -1,0 +1,308 @@
+/* collect.c - tests of the collection of finished jobs, from a source made up here
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/collecting.h"
+
+#define DAY 86400
+#define NOW (INT64_C (1000) * DAY)
+
+static char dir[] = "/tmp/dnnest-collect.XXXXXX";
+static char path[64];
+
+/* Jobs that end every 'every_s', but those in a gap, and late ones. */
+struct fake {
+    int64_t every_s;
+    int64_t from_s;
+    int64_t hidden_since_s; /* not known yet */
+    int64_t hidden_until_s;
+    int64_t fails_at_s; /* 0: never */
+    int64_t reads;
+    int64_t earliest_s;
+    int64_t longest_n; /* of one answer */
+    const char *comment;
+    const char *name;
+};
+
+static int read_fake (void *self,
+                      const char *cluster,
+                      struct dn_period period,
+                      dn_ended_f take,
+                      void *to,
+                      struct dn_err *err)
+{
+    struct fake *fake = self;
+    int64_t first = (period.since_s + fake->every_s - 1) / fake->every_s;
+    int64_t n = 0;
+    int rc = 0;
+
+    fake->reads++;
+    if (fake->earliest_s == 0 || period.since_s < fake->earliest_s)
+        fake->earliest_s = period.since_s;
+    if (fake->fails_at_s > 0 && period.until_s > fake->fails_at_s)
+        return dn_err_set (err, DN_E_TIME, "no answer");
+    for (int64_t i = first; rc == 0 && i * fake->every_s < period.until_s; i++) {
+        struct dn_finished job;
+        int64_t end_s = i * fake->every_s;
+
+        if (end_s < fake->from_s
+            || (end_s >= fake->hidden_since_s && end_s < fake->hidden_until_s))
+            continue;
+        dn_finished_clear (&job);
+        job.cluster = cluster;
+        job.raw_id = i;
+        job.job = "12";
+        job.name = fake->name;
+        job.submit_s = job.start_s = end_s - 10;
+        job.end_s = end_s;
+        job.state = "COMPLETED";
+        rc = take (to, &job, fake->comment);
+        n++;
+    }
+    fake->longest_n = n > fake->longest_n ? n : fake->longest_n;
+    return rc;
+}
+
+static struct fake a_fake (void)
+{
+    return (struct fake){.every_s = 600, .from_s = NOW - 30 * DAY, .name = "train"};
+}
+
+/* One pass at 'now_s'. Sets 'err'. */
+static int pass (struct fake *fake,
+                 int64_t now_s,
+                 int64_t since_s,
+                 struct dn_collecting *c,
+                 struct dn_err *err)
+{
+    const struct dn_source source = {"fake", fake, read_fake, NULL};
+    dn_cleanup (dn_store_cleanup) struct dn_store *store =
+        dn_store_open (path, true, err);
+
+    if (!store)
+        fail_msg ("%s", err->text);
+    c->source = &source;
+    c->store = store;
+    c->cluster = "c1";
+    c->now_s = now_s;
+    c->since_s = since_s;
+    c->first_s = now_s - 60 * DAY;
+    fake->reads = fake->earliest_s = fake->longest_n = 0;
+    return dn_collect (c, err);
+}
+
+static void pass_well (struct fake *fake, int64_t now_s)
+{
+    struct dn_collecting c = {.after = NULL};
+    struct dn_err err = {0};
+
+    if (pass (fake, now_s, DN_UNSET, &c, &err) != 0)
+        fail_msg ("%s", err.text);
+}
+
+static int64_t count (void)
+{
+    struct dn_store_filter all = dn_store_all ();
+    struct dn_err err = {0};
+    dn_cleanup (dn_store_cleanup) struct dn_store *store =
+        dn_store_open (path, false, &err);
+    int64_t n;
+
+    if (!store || dn_store_count (store, &all, &n, &err) < 0)
+        fail_msg ("%s", err.text);
+    return n;
+}
+
+static void begin (void)
+{
+    remove (path);
+}
+
+static void all_jobs_are_stored_and_later_passes_read_little (void **state)
+{
+    struct fake fake = a_fake ();
+
+    (void) state;
+    begin ();
+    pass_well (&fake, NOW);
+    assert_int_equal (fake.earliest_s, NOW - 60 * DAY);
+    assert_int_equal (count (), 30 * 144);
+    pass_well (&fake, NOW + 300);
+    pass_well (&fake, NOW + 600);
+    assert_int_equal (fake.earliest_s, NOW + 300 - DN_COLLECT_OVERLAP_S);
+    assert_int_equal (count (), 30 * 144 + 1);
+}
+
+static void answers_stay_small_where_jobs_are_many (void **state)
+{
+    struct fake fake = a_fake ();
+
+    (void) state;
+    begin ();
+    fake.every_s = 2;
+    fake.from_s = NOW - 2 * DAY;
+    pass_well (&fake, NOW);
+    assert_int_equal (count (), DAY);
+    assert_true (fake.longest_n < DAY); /* the first of them may be long */
+    pass_well (&fake, NOW + DAY);
+    assert_int_equal (count (), 3 * DAY / 2);
+    assert_true (fake.longest_n <= 8000);
+}
+
+static void an_end_that_is_known_late_is_found (void **state)
+{
+    struct fake fake = a_fake ();
+
+    (void) state;
+    begin ();
+    fake.hidden_since_s = NOW - DAY / 2;
+    fake.hidden_until_s = NOW - 600;
+    pass_well (&fake, NOW);
+    pass_well (&fake, NOW + 60);
+    assert_true (count () < 30 * 144);
+    fake.hidden_until_s = fake.hidden_since_s;
+    pass_well (&fake, NOW + DAY / 2);
+    assert_true (count () < 30 * 144 + 72);
+    pass_well (&fake, NOW + 2 * DAY);
+    assert_int_equal (count (), 32 * 144);
+    pass_well (&fake, NOW + 2 * DAY + 60);
+    assert_int_equal (fake.earliest_s, NOW + 2 * DAY - DN_COLLECT_OVERLAP_S);
+}
+
+static void what_was_read_before_an_error_is_kept_and_the_rest_follows (void **state)
+{
+    struct fake fake = a_fake ();
+    struct dn_collecting c = {.after = NULL};
+    struct dn_err err = {0};
+    int64_t n;
+
+    (void) state;
+    begin ();
+    fake.fails_at_s = NOW - 10 * DAY;
+    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &err), -1);
+    assert_int_equal (err.code, DN_E_TIME);
+    n = count ();
+    assert_true (n > 0 && n <= 20 * 144);
+    fake.fails_at_s = 0;
+    pass_well (&fake, NOW);
+    assert_true (fake.earliest_s > NOW - 32 * DAY);
+    assert_int_equal (count (), 30 * 144);
+}
+
+static int stop (void *to, const struct dn_collecting *c)
+{
+    (void) to;
+    return c->n_jobs > 500;
+}
+
+static void a_pass_that_is_ended_goes_on_later (void **state)
+{
+    struct fake fake = a_fake ();
+    struct dn_collecting c = {.after = stop};
+    struct dn_err err = {0};
+    int passes = 1;
+
+    (void) state;
+    begin ();
+    while (pass (&fake, NOW, DN_UNSET, &c, &err) == 1 && passes < 50) {
+        assert_true (c.n_jobs < 2000);
+        passes++;
+    }
+    assert_true (passes > 4 && passes < 50);
+    assert_int_equal (count (), 30 * 144);
+}
+
+static void a_mark_never_moves_over_jobs_that_were_not_read (void **state)
+{
+    struct fake fake = a_fake ();
+    struct dn_collecting c = {.after = NULL};
+    struct dn_err err = {0};
+
+    (void) state;
+    begin ();
+    pass_well (&fake, NOW - 20 * DAY);
+    assert_int_equal (pass (&fake, NOW, NOW - DAY, &c, &err), 0);
+    assert_int_equal (count (), 11 * 144);
+    pass_well (&fake, NOW);
+    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (pass (&fake, NOW, 0, &c, &err), 0);
+    assert_int_equal (c.begun_s, 0);
+    assert_int_equal (count (), 30 * 144);
+}
+
+static int see_name (void *to, const struct dn_finished *job)
+{
+    snprintf (to, 2048, "%s %s", job->mode, job->name);
+    return 1;
+}
+
+static void names_of_users_are_tamed_and_records_are_read (void **state)
+{
+    static char name[3000];
+    struct fake fake = a_fake ();
+    struct dn_store_filter all = dn_store_all ();
+    struct dn_collecting c = {.after = NULL};
+    struct dn_err err = {0};
+    char seen[2048] = "";
+
+    (void) state;
+    begin ();
+    memset (name, 'x', sizeof (name) - 1);
+    memcpy (name, "a\nb\033", 4);
+    fake.name = name;
+    fake.comment = "{\"dnnest\":1,\"mode\":\"observe\"}";
+    fake.every_s = DAY;
+    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &err), 0);
+    assert_int_equal (c.n_jobs, 30);
+    assert_int_equal (c.n_records, 30);
+    {
+        dn_cleanup (dn_store_cleanup) struct dn_store *store =
+            dn_store_open (path, false, &err);
+
+        assert_int_equal (dn_store_read (store, &all, see_name, seen, &err), 1);
+    }
+    assert_int_equal (strncmp (seen, "observe a?b?xxx", 15), 0);
+    assert_int_equal (strlen (seen), strlen ("observe ") + 1023);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    if (!mkdtemp (dir))
+        return -1;
+    snprintf (path, sizeof (path), "%s/records.db", dir);
+    return 0;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    remove (path);
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("all jobs are stored, and later passes read little",
+              all_jobs_are_stored_and_later_passes_read_little),
+        TEST ("answers stay small where jobs are many",
+              answers_stay_small_where_jobs_are_many),
+        TEST ("an end that is known late is found", an_end_that_is_known_late_is_found),
+        TEST ("what was read before an error is kept, and the rest follows",
+              what_was_read_before_an_error_is_kept_and_the_rest_follows),
+        TEST ("a pass that is ended goes on later", a_pass_that_is_ended_goes_on_later),
+        TEST ("a mark never moves over jobs that were not read",
+              a_mark_never_moves_over_jobs_that_were_not_read),
+        TEST ("names of users are tamed, and records are read",
+              names_of_users_are_tamed_and_records_are_read),
+    };
+
+    return cmocka_run_group_tests_name ("collect", tests, make_dir, remove_dir);
+}

@@ -1,0 +1,197 @@
+/* revise_plan.c - tests of the new limit of a pending job
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "revise/revise_plan.h"
+
+#include <json-c/json.h>
+#include <math.h>
+
+#include "unit.h"
+
+#define SUBMITTED 1700000000
+
+static const char record_of_change[] =
+    "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","
+    "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":2},\"set\":{\"time_s\":36000},"
+    "\"pred\":{\"train_s\":20000,\"p95_s\":40000,\"p99_s\":50000},"
+    "\"app\":\"net\",\"unit\":\"run\",\"work\":1}";
+static const char record_without_history[] =
+    "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"abstain\","
+    "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":2},"
+    "\"app\":\"net\",\"unit\":\"run\",\"work\":1,\"why\":\"no history\"}";
+
+/* A case with all that it points to. */
+struct all {
+    struct dn_recorded recorded;
+    struct dn_finished job;
+    struct dn_finished_texts texts;
+    struct dn_app_row row;
+    struct dn_rules rules;
+    struct dn_revise_case c;
+};
+
+/* Runs of an hour, after the submission. */
+static void fill (struct all *all, const char *record, int64_t limit_s)
+{
+    assert_int_equal (dn_record_read (record, &all->recorded, NULL), 1);
+    dn_finished_clear (&all->job);
+    dn_finished_from_record (&all->job, record, &all->texts);
+    all->row = (struct dn_app_row){.unit = DN_WORK_RUN,
+                                   .freedom = 20,
+                                   .runs = 8,
+                                   .last_s = SUBMITTED + 100,
+                                   .unit_s = 3600,
+                                   .sigma = 0.1F,
+                                   .longest_s = 3700,
+                                   .work_min = 1,
+                                   .work_max = 1};
+    all->rules = dn_rules_default ();
+    all->rules.mode = DN_MODE_ENFORCE;
+    all->rules.revise = DN_YES_YES;
+    all->rules.time_limit = DN_TIME_LIMIT;
+    all->c = (struct dn_revise_case){.recorded = &all->recorded,
+                                     .job = &all->job,
+                                     .row = &all->row,
+                                     .rules = &all->rules,
+                                     .limit_s = limit_s,
+                                     .submit_s = SUBMITTED,
+                                     .guarded = true};
+}
+
+static void a_lowered_limit_is_lowered_again (void **state)
+{
+    struct dn_revision revision;
+    struct dn_revision without_guard;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_of_change, 36000);
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
+    assert_int_equal (revision.limit_s % 60, 0);
+    assert_int_equal (revision.likely_s, 3600);
+    assert_true (revision.p95_s > 3600 && revision.p99_s > revision.p95_s);
+    all.c.guarded = false;
+    assert_int_equal (dn_revise_plan (&all.c, &without_guard), DN_REVISE_LOWER);
+    assert_true (without_guard.limit_s > revision.limit_s);
+}
+
+static void a_job_left_alone_for_lack_of_history_is_lowered (void **state)
+{
+    struct dn_revision revision;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_without_history, 86400);
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+}
+
+static void a_humans_limit_stays (void **state)
+{
+    struct dn_revision revision;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_of_change, 43200);
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
+    fill (&all, record_without_history, 36000);
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
+}
+
+static void nothing_new_changes_nothing (void **state)
+{
+    struct dn_revision revision;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_of_change, 36000);
+    all.row.last_s = SUBMITTED - 1;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
+    fill (&all, record_of_change, 36000);
+    all.row.runs = 1;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
+    all.c.row = NULL;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
+    fill (&all, record_of_change, 36000);
+    all.row.unit = DN_WORK_EPOCHS;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
+}
+
+static void a_limit_is_never_raised (void **state)
+{
+    struct dn_revision revision;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_of_change, 36000);
+    all.row.unit_s = 200000;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
+    fill (&all, record_of_change, 36000);
+    all.row.unit_s = 30000;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
+}
+
+static void rules_and_groups_are_kept (void **state)
+{
+    struct dn_revision revision;
+    struct all all;
+
+    (void) state;
+    fill (&all, record_of_change, 36000);
+    all.rules.revise = DN_YES_NO;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+    fill (&all, record_of_change, 36000);
+    all.rules.mode = DN_MODE_ADVISE;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+    fill (&all, record_of_change, 36000);
+    all.rules.time_limit = DN_TIME_TIME_MIN;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+    fill (&all, record_of_change, 36000);
+    all.job.verdict = "control";
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+    fill (&all, record_of_change, 36000);
+    all.c.time_min_s = 600;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+}
+
+/* The guard must take a revised job for one whose limit was lowered at first. */
+static void the_record_of_a_revision_is_that_of_a_change (void **state)
+{
+    const struct dn_revision revision = {3600, 3000, 3500, 3580, 8};
+    dn_cleanup (dn_free_ptr) char *text =
+        dn_record_revise (record_without_history, &revision, NULL);
+    dn_cleanup (dn_free_ptr) char *again =
+        dn_record_revise (record_of_change, &revision, NULL);
+    struct dn_recorded recorded;
+
+    (void) state;
+    assert_non_null (text);
+    assert_int_equal (dn_record_read (text, &recorded, NULL), 1);
+    assert_true (recorded.changed);
+    assert_int_equal (recorded.set_s, 3600);
+    assert_int_equal (recorded.asked_s, 86400);
+    assert_int_equal (recorded.p99_s, 3580);
+    assert_contains (text, "\"revised\":1");
+    assert_contains (text, "\"app\":\"net\"");
+    assert_non_null (again);
+    assert_int_equal (dn_record_read (again, &recorded, NULL), 1);
+    assert_int_equal (recorded.set_s, 3600);
+    assert_null (strstr (again, "36000"));
+    assert_null (dn_record_revise ("hello", &revision, NULL));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (a_lowered_limit_is_lowered_again),
+        cmocka_unit_test (a_job_left_alone_for_lack_of_history_is_lowered),
+        cmocka_unit_test (a_humans_limit_stays),
+        cmocka_unit_test (nothing_new_changes_nothing),
+        cmocka_unit_test (a_limit_is_never_raised),
+        cmocka_unit_test (rules_and_groups_are_kept),
+        cmocka_unit_test (the_record_of_a_revision_is_that_of_a_change),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
