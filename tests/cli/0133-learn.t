@@ -1,0 +1,99 @@
+#!/bin/bash
+# 0133-learn.t - what finished jobs teach: built, judged, installed, taken back
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+DNNEST=$(realpath "$DNNEST")
+cd "$work" || exit 1
+state=$work/state
+mkdir "$state"
+printf 'StateDir=%s\n' "$state" >>site.conf
+readonly BOB=1001 ALICE=1002
+
+# add_runs USER APP SECONDS NUMBER [LIKELY P95]: completed jobs into the store, each of
+# which ends a minute after the one before.
+add_runs() {
+    python3 - "$state/records.db" "$@" <<'PYTHON'
+import sqlite3
+import sys
+
+path, user, app, ran_s, number = sys.argv[1:6]
+likely, p95 = (sys.argv[6:] + [None, None])[:2]
+store = sqlite3.connect(path)
+first = store.execute("SELECT count (*) FROM jobs").fetchone()[0]
+for i in range(first, first + int(number)):
+    end = 1700000000 + 60 * i
+    start = end - round(float(ran_s) * (1 + 0.02 * (i % 5 - 2)))
+    store.execute(
+        "INSERT INTO jobs (cluster, raw_id, submit_s, start_s, end_s, user, app, state,"
+        " outcome, gpu, gpus, work, work_unit, likely_s, p95_s) VALUES"
+        " ('c', ?, ?, ?, ?, ?, ?, 'COMPLETED', 'completed', 'a100', 1, 1, 'run', ?, ?)",
+        (i, start, start, end, int(user), app, likely and float(likely),
+         p95 and float(p95)))
+store.commit()
+PYTHON
+}
+
+# row USER APP: the line of the history
+row() {
+    local key
+    key=$(printf 'user:%s:%s' "$1" "$2" | sha256sum | cut -c1-16)
+    grep -i "$key" "$state/history"
+}
+
+events() {
+    python3 -c 'import json, sys; print(*(json.loads(line)["event"] for line in sys.stdin), sep=",")' \
+        <"$state/learn.log"
+}
+
+refuses 'a store that does not exist is named' 4 'records\.db: No such file' learn
+refuses 'an argument is a usage error' 2 'one argument too many' learn now
+refuses '--rollback goes with no other option' 2 'goes with no other' learn --rollback --dry-run
+refuses 'nothing can be taken back yet' 4 'history\.1: No such file' learn --rollback
+
+printf 'spec,gpu,step_ms\n"%s",v100_sxm2_32gb,90\n' "$short" >rows.csv
+dn records --import rows.csv "$state/records.db" >/dev/null
+gives 'a store without jobs teaches nothing' 0 '0 applications, 0 rows' learn --dry-run
+add_runs $BOB train 1000 8
+gives 'a dry run says what would be installed' 0 '1 applications, 1 rows: would be' learn --dry-run
+ok 'a dry run installs nothing' test ! -e "$state/history" -a ! -e "$state/learn.log"
+gives '--out writes a file' 0 'would be installed' learn --out="$work/other"
+ok 'what --out wrote is a history' grep -q '^End' "$work/other"
+ok '--out installs nothing' test ! -e "$state/history" -a ! -e "$state/learn.log"
+gives 'the first history is installed' 0 '1 applications, 1 rows: installed' learn
+is 'the log has it' "$(events)" installed
+bob=$(row $BOB train)
+like 'the user has a row' "$bob" '.'
+
+# --- another user's jobs ---------------------------------------------------------------------
+
+cp "$state/history" first
+add_runs $ALICE train 1 500
+json 'the runs of another user are learned' \
+    'd["result"] == "installed" and d["applications"] == 2 and d["rows"] == 2' learn
+documented 'dnnest(1) has all of its JSON' learn --dry-run
+is 'another user does not move the row of the first' "$(row $BOB train)" "$bob"
+is 'the history before is kept' "$(cmp first "$state/history.1" 2>&1)" ''
+
+# --- taken back ------------------------------------------------------------------------------
+
+gives '--rollback takes a history back' 0 'in force again' learn --rollback
+is 'the history before is in force' "$(cmp first "$state/history" 2>&1)" ''
+gives 'dnnestd installs none after that' 1 'after a rollback' learn --paced
+is 'the history before stays in force' "$(cmp first "$state/history" 2>&1)" ''
+gives 'a human installs the next one' 0 'rows: installed' learn
+gives 'dnnestd goes on after a human' 0 'rows: installed' learn --paced
+is 'the log has all of it' "$(events)" 'installed,installed,rolled back,installed,installed'
+
+# --- the gate --------------------------------------------------------------------------------
+
+add_runs $BOB change 100 1000 100 150
+add_runs $BOB change 1000 152 1000 1500 # the newest fifth of all
+cp "$state/history" before
+gives 'a history that is worse is refused' 1 'not installed.*error .* -> ' learn
+is 'what was in force stays' "$(cmp before "$state/history" 2>&1)" ''
+like 'the log says so' "$(events)" ',refused$'
+done_testing
