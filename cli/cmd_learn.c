@@ -162,7 +162,6 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return given.exit_code;
     call.learning.site = site;
-    call.learning.by_account = site->rules.history_share == DN_SHARE_ACCOUNT;
     call.learning.now_s = (int64_t) time (NULL);
     if (call.rollback)
         return roll_back (&call);
