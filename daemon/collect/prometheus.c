@@ -46,30 +46,21 @@ _Static_assert(DN_N_ELEMENTS (keys) == DN_N_MEASURED, "a key for each measure");
 #define OF_JOBSTATS(how, name)                                                         \
     how "_over_time((" name " and nvidia_gpu_jobId == %j)[%ss:])"
 
+#define DCGM_BUSY       OF_DCGM ("avg", "DCGM_FI_DEV_GPU_UTIL")
+#define DCGM_MEMORY     OF_DCGM ("max", "DCGM_FI_DEV_FB_USED")
+#define DCGM_POWER      OF_DCGM ("avg", "DCGM_FI_DEV_POWER_USAGE")
+#define JOBSTATS_BUSY   OF_JOBSTATS ("avg", "nvidia_gpu_duty_cycle")
+#define JOBSTATS_MEMORY OF_JOBSTATS ("max", "nvidia_gpu_memory_used_bytes")
+#define JOBSTATS_POWER  OF_JOBSTATS ("avg", "nvidia_gpu_power_usage_milliwatts")
+
 void dn_expressions_default (struct dn_expressions *expressions)
 {
     static const char *const texts[] = {
-        "avg(" OF_DCGM (
-            "avg", "DCGM_FI_DEV_GPU_UTIL") ")/100"
-                                           " or avg(" OF_JOBSTATS (
-                                               "avg", "nvidia_gpu_duty_cycle") ")/100",
-        "max(" OF_DCGM ("max",
-                        "DCGM_FI_DEV_FB_USED") ")*1048576"
-                                               " or max(" OF_JOBSTATS (
-                                                   "max",
-                                                   "nvidia_gpu_memory_used_bytes") ")",
-        "avg(" OF_DCGM (
-            "avg",
-            "DCGM_FI_DEV_POWER_USAGE") ")"
-                                       " or avg(" OF_JOBSTATS (
-                                           "avg",
-                                           "nvidia_gpu_power_usage_milliwatts") ")/1000",
-        "sum(" OF_DCGM (
-            "avg",
-            "DCGM_FI_DEV_POWER_USAGE") ")*%s"
-                                       " or sum(" OF_JOBSTATS (
-                                           "avg",
-                                           "nvidia_gpu_power_usage_milliwatts") ")*%s/1000"};
+        "avg(" DCGM_BUSY ")/100 or avg(" JOBSTATS_BUSY ")/100",
+        "max(" DCGM_MEMORY ")*1048576 or max(" JOBSTATS_MEMORY ")",
+        "avg(" DCGM_POWER ") or avg(" JOBSTATS_POWER ")/1000",
+        "sum(" DCGM_POWER ")*%s or sum(" JOBSTATS_POWER ")*%s/1000",
+    };
 
     for (int i = 0; i < DN_N_MEASURED; i++)
         snprintf (expressions->text[i], sizeof (expressions->text[i]), "%s", texts[i]);

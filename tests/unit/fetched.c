@@ -184,9 +184,9 @@ static void expressions (void **state)
     assert_false (dn_prometheus_query (&of, &job, &buf));
     job.end_s = 160;
     assert_true (dn_prometheus_query (&of, &job, &buf));
-    assert_contains (
-        text,
-        "query?time=160&query=label_replace%28%28p%7Bjob%3D%227%22%2Ch%3D%22n1%22%7D%5B60s%5D%29");
+    assert_contains (text,
+                     "query?time=160&query=label_replace%28%28"
+                     "p%7Bjob%3D%227%22%2Ch%3D%22n1%22%7D%5B60s%5D%29");
     assert_int_equal (dn_expressions_read (dn_span_of ("\nHeat=1"), "f", &of, &err),
                       -1);
     assert_contains (err.text, "f: line 2: 'Heat': expected Utilisation=");
