@@ -282,14 +282,15 @@ void dn_chart_coverage (FILE *file, const struct dn_sums *sums)
     fputs ("</svg>\n", file);
 }
 
-/* The next of 1, 2, 5 times a power of ten that is not below. */
+/* The next of some round numbers times a power of ten that is not below. */
 static double round_up (double value)
 {
+    static const double factors[] = {1, 1.6, 2, 2.4, 3.2, 4, 6, 8};
     double power = pow (10, floor (log10 (value)));
 
-    for (double factor = 1; factor <= 5; factor *= factor == 2 ? 2.5 : 2)
-        if (factor * power >= value)
-            return factor * power;
+    for (size_t i = 0; i < DN_N_ELEMENTS (factors); i++)
+        if (factors[i] * power >= value)
+            return factors[i] * power;
     return 10 * power;
 }
 

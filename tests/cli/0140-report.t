@@ -134,7 +134,7 @@ is 'a reader that leaves early gets no more than a line on stderr' \
 gives '--me says what to write next time' 0 \
     '#SBATCH --time=01:20:00  # your last 3 runs took 01:01:00 to 01:03:00' \
     report --me --db="$work/mine.db"
-like 'and how many CPUs' "$(<"$work/out")" '#SBATCH --cpus-per-gpu=2  # at most 1.97 of 16'
+like '--me says how many CPUs' "$(<"$work/out")" '#SBATCH --cpus-per-gpu=2  # at most 1.97 of 16'
 json '--me has no other jobs' 'd["all"]["jobs"] == 3 and d["applications"][0]["time_s"] == 4800' \
     report --me --db="$work/mine.db"
 documented 'dnnest(1) names the members of --me' report --me --db="$work/mine.db"
@@ -142,8 +142,8 @@ documented 'dnnest(1) names the members of --me' report --me --db="$work/mine.db
 # --- empty, hostile, wrong ----------------------------------------------------------------
 
 gives 'an empty store is no error' 0 'No job: ' report --db="$work/empty.db" --by=user
-json 'nor as JSON' 'd["all"]["jobs"] == 0 and d["weeks"] == []' report --db="$work/empty.db" --me
-gives 'nor as a page' 0 '' report --db="$work/empty.db" "--html=$work/empty.html"
+json 'an empty store is no error as JSON' 'd["all"]["jobs"] == 0 and d["weeks"] == []' report --db="$work/empty.db" --me
+gives 'an empty store is no error as a page' 0 '' report --db="$work/empty.db" "--html=$work/empty.html"
 
 evil='<script>alert(1)</script>"&'
 {
@@ -155,7 +155,7 @@ evil='<script>alert(1)</script>"&'
 "$fill" "$work/evil.db" <"$work/evil.csv"
 try report --db="$work/evil.db" --by=user "--html=$work/evil.html"
 is 'names are text in the page' "$(grep -c '<script' "$work/evil.html")" 0
-like 'which shows them' "$(<"$work/evil.html")" '&lt;script&gt;alert'
+like 'the page shows hostile names' "$(<"$work/evil.html")" '&lt;script&gt;alert'
 try report --db="$work/evil.db" --by=user
 is 'a terminal gets no control characters' "$(tr -d '\n -~' <"$work/out" | wc -c)" 0
 json 'JSON has them as they are' "any('<script>' in g['name'] for g in d['rows'])" \
