@@ -76,6 +76,9 @@ void dn_finished_from_record (struct dn_finished *job,
                               const char *admin_comment,
                               struct dn_finished_texts *texts);
 
+/* Did dnnest change the job: mode enforce, verdict change? */
+bool dn_finished_changed (const struct dn_finished *job);
+
 /* Read a row of a CSV table: a cell that is empty, and a column that the table does not
  * have, is unknown. A limit may be UNLIMITED. Texts are those of the row. -1 with
  * 'err', which names the column.

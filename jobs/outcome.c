@@ -45,8 +45,7 @@ static const struct {
 /* Was the limit at the end below the user's own, because dnnest had changed it? */
 static bool limit_is_ours (const struct dn_finished *job)
 {
-    if (strcmp (job->mode, "enforce") != 0 || strcmp (job->verdict, "change") != 0
-        || job->set_limit_s == DN_UNSET)
+    if (!dn_finished_changed (job) || job->set_limit_s == DN_UNSET)
         return false;
     if (job->asked_limit_s == DN_UNSET) /* the user had stated none */
         return job->limit_s == job->set_limit_s;

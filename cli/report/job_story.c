@@ -92,7 +92,7 @@ static void print_change (const char *what, const char *before, const char *afte
 
 static void print_decision (const struct dn_finished *job)
 {
-    bool changed = dn_sums_changed (job);
+    bool changed = dn_finished_changed (job);
     char asked[32];
     char set[32];
 

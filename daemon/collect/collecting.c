@@ -45,17 +45,6 @@ static struct mark mark_of (const struct dn_collecting *c, const char *what)
 
 /* --- a job ----------------------------------------------------------------------- */
 
-/* What accounting does not count: the type that dnnest set, or that was asked for. */
-static void complete_gpu (struct dn_finished *job)
-{
-    bool changed =
-        strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;
-
-    if (job->gpu[0] != '\0' || job->gpus == 0)
-        return;
-    job->gpu = changed && job->set_gpu[0] != '\0' ? job->set_gpu : job->asked_gpu;
-}
-
 /* Names that users choose, without control characters and cut. */
 static const char *tame (const char *text, char tamed[TEXT_MAX + 1])
 {
@@ -93,7 +82,6 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     job.account = tame (job.account, account);
     job.partition = tame (job.partition, partition);
     dn_finished_from_record (&job, comment, &texts);
-    complete_gpu (&job);
     period->n++;
     c->n_jobs++;
     c->n_records += job.mode[0] != '\0';

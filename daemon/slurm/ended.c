@@ -415,7 +415,7 @@ static void make_job (const struct ended *ended,
     take_times (from, job);
     job->state = state_of (from->state);
     job->exit_code = exit_of (from->exitcode);
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+#ifdef HAVE_SLURMDB_JOB_REC_T_RESTART_CNT
     job->restarts = from->restart_cnt;
 #endif
     if (from->tres_alloc_str && from->tres_alloc_str[0] != '\0') {

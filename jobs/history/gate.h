@@ -14,7 +14,7 @@
 #ifndef DN_GATE_H
 #define DN_GATE_H
 
-#include "jobs/history/build.h"
+#include "jobs/history/apps_build.h"
 
 /* Fewer runs than this judge nothing: the history passes, since its bounds are wide. */
 #define DN_GATE_RUNS_MIN 10

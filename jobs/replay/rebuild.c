@@ -9,14 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_changed (const struct dn_finished *row)
-{
-    return strcmp (row->verdict, "change") == 0 && strcmp (row->mode, "enforce") == 0;
-}
-
 int64_t dn_rebuild_limit (const struct dn_finished *row)
 {
-    if (row->asked_limit_s != DN_UNSET || is_changed (row))
+    if (row->asked_limit_s != DN_UNSET || dn_finished_changed (row))
         return row->asked_limit_s;
     return row->limit_s;
 }

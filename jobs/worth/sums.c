@@ -88,11 +88,6 @@ struct view {
     double asked_s;
 };
 
-bool dn_sums_changed (const struct dn_finished *job)
-{
-    return strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;
-}
-
 double dn_sums_wait_s (const struct dn_finished *job)
 {
     int64_t from = job->eligible_s > 0 ? job->eligible_s : job->submit_s;
@@ -109,7 +104,7 @@ static struct view view_of (const struct dn_finished *job)
 
     view.outcome = named > 0 ? (enum dn_outcome) named : dn_outcome_of (job);
     view.ran = view.ran_s > 0;
-    view.changed = dn_sums_changed (job);
+    view.changed = dn_finished_changed (job);
     view.completed =
         view.ran && dn_outcome_evidence (view.outcome) == DN_EVIDENCE_EXACT;
     view.limit_s = job->limit_s > 0 ? (double) job->limit_s : view.ran_s;

@@ -196,9 +196,6 @@ int dn_sums_add (struct dn_sums *sums,
                  const struct dn_finished *job,
                  struct dn_err *err);
 
-/* Is the job one that dnnest changed? */
-bool dn_sums_changed (const struct dn_finished *job);
-
 /* Seconds that the job waited: start - eligible, not below 0. NaN if unknown. */
 double dn_sums_wait_s (const struct dn_finished *job);
 

@@ -38,7 +38,7 @@ enum dn_work_unit {
     DN_N_WORK_UNITS
 };
 
-extern const struct dn_names dn_work_unit_names; /* run, epochs, steps, predicted */
+extern const struct dn_names dn_work_unit_names;
 
 /* The key of an application: the first 8 bytes of SHA-256 of "user:UID:NAME" or
  * "account:ACCOUNT:NAME".

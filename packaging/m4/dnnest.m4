@@ -39,6 +39,8 @@ AC_DEFUN([DN_SLURM],
      AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id,
        node_info_t.alloc_cpus], [], [],
        [[#include <slurm/slurm.h>]])
+     AC_CHECK_MEMBERS([slurmdb_job_rec_t.restart_cnt], [], [],
+       [[#include <slurm/slurmdb.h>]])
      AC_COMPUTE_INT([dn_slurm_number], [SLURM_VERSION_NUMBER], [[#include <slurm/slurm.h>]],
        [AC_MSG_ERROR([cannot determine the version of Slurm's headers])])
      AC_CHECK_DECLS([slurm_free_conf], [], [], [[#include <slurm/slurm.h>]])

@@ -53,9 +53,9 @@ import "$work/trace.csv"
 is 'what can be read is imported' "$code $out" '4 3 jobs imported'
 like 'a column that is unknown is told once' "$err" 'columns that are ignored: mood'
 like 'a cell that cannot be read is told with its line' "$err" 'trace\.csv: line 4: submit_s'
-like 'so is one that is missing' "$err" 'trace\.csv: line 5: has no end_s'
-like 'and a row without a job' "$err" 'trace\.csv: line 6: has neither job nor raw_id'
-like 'and times in the wrong order' "$err" 'trace\.csv: line 7: end_s is before start_s'
+like 'an end that is missing is an error with its line' "$err" 'trace\.csv: line 5: has no end_s'
+like 'a row without a job is one' "$err" 'trace\.csv: line 6: has neither job nor raw_id'
+like 'times in the wrong order are one' "$err" 'trace\.csv: line 7: end_s is before start_s'
 is 'nothing more is said' "$(grep -c . <<<"$err")" 5
 is 'the rows are stored' "$(rows 'SELECT job, limit_s, outcome, source FROM jobs ORDER BY job')" \
     $'12 -2 completed trace\n12_3 3600 failed_early trace\n12_4 3600 limit_user trace'
@@ -68,12 +68,12 @@ printf 'raw_id,submit_s,start_s,end_s\n1,2,3,4\n5,6,"7\n' >"$work/cut.csv"
 import "$work/cut.csv"
 like 'a table that is cut is an error' "$code $err" '^4 .*cut\.csv: line 3'
 import "$work/absent.csv"
-like 'so is one that is missing' "$code $err" '^4 .*absent\.csv'
+like 'a table that is missing is an error' "$code $err" '^4 .*absent\.csv'
 json 'JSON tells what was imported' "d['imported'] == 3 and d['refused'] == 4" \
     collect --db="$store" --import="$work/trace.csv"
 "$top/tests/bench/synthetic_jobs" --jobs=2000 >"$work/many.csv"
 import "$work/many.csv"
 is 'synthetic jobs are a table' "$code $out$err" '0 2000 jobs imported'
-is 'and the same each time' \
+is 'the result is the same each time' \
     "$("$top/tests/bench/synthetic_jobs" --jobs=2000 | cmp - "$work/many.csv" && echo same)" same
 done_testing

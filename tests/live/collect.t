@@ -135,7 +135,7 @@ ok "at least half of $KILLS collections were killed ($killed) while they ran ($w
     test "$killed" -ge $((KILLS / 2))
 is 'no kill loses what was stored' "$lost_rows" ''
 is 'after them every job is stored' "$(ask "$n_many" "$dir/killed.db")" "$MANY"
-is 'and none twice' "$(ask 'SELECT count(*) FROM (SELECT DISTINCT raw_id, submit_s, start_s
+is 'no job is stored twice' "$(ask 'SELECT count(*) FROM (SELECT DISTINCT raw_id, submit_s, start_s
     FROM jobs)' "$dir/killed.db")" "$(ask 'SELECT count(*) FROM jobs' "$dir/killed.db")"
 
 # --- every kind, against sacct -----------------------------------------------------------
@@ -150,9 +150,9 @@ n=$(ask 'SELECT count(*) FROM jobs')
 is 'all that is stored is what sacct shows' "$compared" "$n stored, $n in sacct"
 is 'an application that worked' "$(column "$completed" 'state, outcome, gpu, gpus, cpus')" \
     'COMPLETED completed a100 2 4'
-ok 'its CPU time is known' test "$(ask "SELECT cpu_s BETWEEN 1.9 AND 6 FROM jobs
+ok 'the CPU time of a job is known' test "$(ask "SELECT cpu_s BETWEEN 1.9 AND 6 FROM jobs
     WHERE job = '$completed'")" = 1
-ok 'its memory is known' test "$(ask "SELECT host_mem_gb BETWEEN 0.1 AND 0.3 FROM jobs
+ok 'the memory of a job is known' test "$(ask "SELECT host_mem_gb BETWEEN 0.1 AND 0.3 FROM jobs
     WHERE job = '$completed'")" = 1
 is 'one that failed at once' "$(column "$failed" 'outcome, exit_code')" 'failed_early 3'
 is 'one that a signal ended' "$(column "$signalled" 'outcome, exit_code')" 'failed_early 137'
@@ -189,14 +189,14 @@ pkill -KILL -F "$dir/run/slurmdbd.pid"
 rc=0
 said=$(collect 2>&1 >/dev/null) || rc=$?
 is 'without slurmdbd a collection says so' "$rc ${said%%:*}" '1 dnnestd'
-like 'and names it' "$said" 'collect: slurmdbd: .*refused|collect: slurmdbd: .*[Uu]nable'
+like 'the error names slurmdbd' "$said" 'collect: slurmdbd: .*refused|collect: slurmdbd: .*[Uu]nable'
 new=$(submit job.sh)
 cluster_until 30 grep -q 'collect: slurmdbd' "$dir/loop.out" || true
 ok 'dnnestd goes on without it' kill -0 "$loop"
 _cluster_spawn slurmdbd slurmdbd -D
 _cluster_ready sacctmgr -n list cluster
 is_stored() { [[ $(column "$new" state) = COMPLETED ]]; }
-ok 'and collects when it is back' cluster_until 60 is_stored
+ok 'jobs are collected when slurmdbd is back' cluster_until 60 is_stored
 kill -TERM "$loop"
 wait "$loop" || true
 done_testing

@@ -210,7 +210,7 @@ fails 'a token that others can read' 'others can read the token'
 chmod 600 "$dir/etc/token"
 conf "Accounting=unix:$dir/home/rest.sock"
 ok 'a later pass succeeds' collect failing --since="$(($(date +%s) - 600))"
-is 'and has all jobs' "$(rows failing raw_id | wc -l)" 5
+is 'after failures all jobs are there' "$(rows failing raw_id | wc -l)" 5
 
 # --- Prometheus -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-/* build.h - the history of all applications, from the store of finished jobs
+/* apps_build.h - the history of all applications, from the store of finished jobs
  *
  * In: finished jobs, in the order of their owners, applications and ends. Out: struct
  * dn_apps (predict/apps.h), one row per application, GPU type and number of GPUs. The
@@ -11,8 +11,8 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_BUILD_H
-#define DN_BUILD_H
+#ifndef DN_APPS_BUILD_H
+#define DN_APPS_BUILD_H
 
 #include "jobs/history/fit_apps.h"
 #include "jobs/store.h"

@@ -1,8 +1,8 @@
-/* build.c - the history of all applications, from the store of finished jobs
+/* apps_build.c - the history of all applications, from the store of finished jobs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/history/build.h"
+#include "jobs/history/apps_build.h"
 
 #include <math.h>
 #include <stdlib.h>
