@@ -153,6 +153,7 @@ int dn_import_jobs (const char *path,
     *imported = (struct dn_imported){.n_jobs = 0};
     if (!open)
         return -1;
+    /* cppcheck-suppress unreadVariable ; by take_row () */
     import.store = open;
     import.progress = dn_progress_begin ("jobs");
     rc = dn_read_table (path, &reading, err);

@@ -361,18 +361,19 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
     dn_cleanup (end_loop) struct loop loop = {.retry_ms = 0};
     struct dn_err err = {.code = DN_E_NONE};
     enum dn_daemon_exit rc = begin_loop (&loop, options, task, &err);
+    bool alone = task && task->alone;
 
     if (rc == DN_DAEMON_DONE && needs_state_dir (options)
         && dn_put_dir (loop.site.site->state_dir, &err) < 0)
         rc = DN_DAEMON_CONF;
     loop.daemon.once = true;
-    if (rc == DN_DAEMON_DONE && !task->alone && !dn_link_is_up (loop.daemon.link)) {
+    if (rc == DN_DAEMON_DONE && !alone && !dn_link_is_up (loop.daemon.link)) {
         dn_err_set (&err, DN_E_TIME, "slurmctld does not answer");
         rc = DN_DAEMON_UNREACHED;
     }
     if (rc == DN_DAEMON_DONE) {
         loop.daemon.now_s = (int64_t) time (NULL);
-        if ((!task->alone && meet_slurmctld (&loop, &err) < 0)
+        if ((!alone && meet_slurmctld (&loop, &err) < 0)
             || run_turn (&loop, 0, &err) < 0)
             rc = exit_of (&err);
     }

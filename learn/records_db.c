@@ -38,12 +38,14 @@ static void close_fd (const int *fd)
         close (*fd);
 }
 
-/* Owned by the caller or root, and not writable by any other user. */
-static int check_owner (const struct stat *st, struct dn_err *err)
+/* Owned by the caller, by root or by the owner of its directory, and not writable by
+ * any other user.
+ */
+static int check_owner (const struct stat *st, uid_t folder, struct dn_err *err)
 {
     if (!S_ISREG (st->st_mode))
         return dn_err_set (err, DN_E_IO, "not a regular file");
-    if (st->st_uid != geteuid () && st->st_uid != 0)
+    if (st->st_uid != geteuid () && st->st_uid != 0 && st->st_uid != folder)
         return dn_err_set (err,
                            DN_E_IO,
                            "owned by uid %lu, expected %lu or root",
@@ -86,11 +88,27 @@ static int check_header (int fd, bool adding, struct dn_err *err)
     return 0;
 }
 
+/* Create the file. One that root creates belongs to the owner of the directory, such as
+ * SlurmUser, whose processes will add to it.
+ */
+static int create (const char *path, int flags, uid_t folder)
+{
+    int fd = open (path, flags | O_CREAT, 0644);
+
+    if (fd >= 0 && geteuid () == 0 && folder != 0
+        && fchown (fd, folder, (gid_t) -1) < 0) {
+        close (fd);
+        return -1;
+    }
+    return fd;
+}
+
 /* Check the file, and create it if there is none. It is closed before SQLite opens it:
  * closing it later would release SQLite's locks (fcntl(2)).
  */
 static int check_file (const char *path,
                        bool adding,
+                       uid_t folder,
                        struct stat *st,
                        struct dn_err *err)
 {
@@ -98,16 +116,16 @@ static int check_file (const char *path,
     dn_cleanup (close_fd) int fd = open (path, flags);
 
     if (fd < 0 && errno == ENOENT && adding)
-        fd = open (path, flags | O_CREAT, 0644);
+        fd = create (path, flags, folder);
     if (fd < 0 && errno == ELOOP)
         return dn_err_set (err, DN_E_IO, "is a symbolic link");
     if (fd < 0 || fstat (fd, st) < 0)
         return fail_errno (err);
-    return check_owner (st, err) < 0 ? -1 : check_header (fd, adding, err);
+    return check_owner (st, folder, err) < 0 ? -1 : check_header (fd, adding, err);
 }
 
 /* SQLite applies a journal next to the file, so its owner and mode are checked too. */
-static int check_journal (const char *path, struct dn_err *err)
+static int check_journal (const char *path, uid_t folder, struct dn_err *err)
 {
     char name[PATH_MAX];
     struct dn_buf buf = dn_buf_on (name, sizeof (name));
@@ -118,11 +136,16 @@ static int check_journal (const char *path, struct dn_err *err)
         return dn_err_set (err, DN_E_LIMIT, "the path is too long");
     if (lstat (name, &st) < 0)
         return errno == ENOENT ? 0 : fail_errno (err);
-    return check_owner (&st, err) < 0 ? dn_err_wrap (err, "its journal") : 0;
+    return check_owner (&st, folder, err) < 0 ? dn_err_wrap (err, "its journal") : 0;
 }
 
-/* The path without symbolic links, except perhaps the last part. */
-static int find_path (const char *path, char whole[PATH_MAX], struct dn_err *err)
+/* The path without symbolic links, except perhaps the last part, and the owner of its
+ * directory.
+ */
+static int find_path (const char *path,
+                      char whole[PATH_MAX],
+                      uid_t *owner,
+                      struct dn_err *err)
 {
     const char *slash = strrchr (path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -142,6 +165,7 @@ static int find_path (const char *path, char whole[PATH_MAX], struct dn_err *err
                            DN_E_IO,
                            "in a directory that everybody can write to (mode %04o)",
                            (unsigned) (st.st_mode & 07777));
+    *owner = st.st_uid;
     dn_buf_add (&buf, "%s/%s", strcmp (real, "/") == 0 ? "" : real, name);
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "the path is too long") : 0;
 }
@@ -232,12 +256,14 @@ int dn_records_db_open (struct dn_records_db *db,
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
     char whole[PATH_MAX];
+    uid_t folder;
     struct stat before;
     struct stat after;
 
     *db = (struct dn_records_db){.schema = schema};
-    if (find_path (path, whole, err) < 0 || check_file (whole, adding, &before, err) < 0
-        || check_journal (whole, err) < 0)
+    if (find_path (path, whole, &folder, err) < 0
+        || check_file (whole, adding, folder, &before, err) < 0
+        || check_journal (whole, folder, err) < 0)
         return -1;
     if (sqlite3_open_v2 (whole, &db->sql, flags, NULL) != SQLITE_OK)
         return db->sql ? dn_sql_fail (db->sql, err)

@@ -81,8 +81,9 @@ static const char *safe (const char *text)
 
 static struct dn_shown limit_of (int64_t limit_s)
 {
-    return limit_s == DN_UNLIMITED ? (struct dn_shown){"UNLIMITED"}
-                                   : dn_show_time ((double) limit_s);
+    static const struct dn_shown unlimited = {"UNLIMITED"};
+
+    return limit_s == DN_UNLIMITED ? unlimited : dn_show_time ((double) limit_s);
 }
 
 static void print_change (const char *what, const char *before, const char *after)

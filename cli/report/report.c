@@ -58,7 +58,7 @@ double dn_report_ratio (double a, double b)
 
 double dn_report_error (struct dn_sums_judged *judged)
 {
-    return exp (dn_spread_quantile (&judged->error, 0.5)) - 1;
+    return expm1 (dn_spread_quantile (&judged->error, 0.5));
 }
 
 const char *dn_report_quantity (enum dn_measure quantity)

@@ -48,7 +48,7 @@ struct shown {
 
 static struct shown show (const struct dn_http *http, const char *path)
 {
-    struct shown shown;
+    struct shown shown = {""};
     struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
 
     dn_buf_add (&buf,

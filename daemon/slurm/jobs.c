@@ -158,10 +158,10 @@ static void set_ids (const slurm_job_info_t *from, struct dn_link_job *job)
         job->array_task = from->array_task_id;
         dn_buf_add (&name, "%u_%u", from->array_job_id, from->array_task_id);
     } else {
-        if (from->array_job_id != 0)
+        if (from->array_job_id != 0) {
             job->job_id = from->array_job_id;
-        if (from->array_job_id != 0)
             job->pending_tasks = from->array_task_str;
+        }
         dn_buf_add (&name, "%u", (unsigned) job->job_id);
     }
 }

@@ -140,6 +140,7 @@ static struct group *new_group (struct making *m)
     group = &m->groups[m->n_groups];
     if (!group->runs)
         group->runs = calloc (DN_FIT_RUNS_MAX, sizeof (*group->runs));
+    /* -Wanalyzer-malloc-leak is wrong here: 'm' owns the groups */
     if (!group->runs)
         return NULL;
     m->n_groups++;

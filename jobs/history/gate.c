@@ -169,12 +169,11 @@ static bool covers_too_little (const struct dn_gate *gate)
 static void give_verdict (struct dn_gate *gate)
 {
     struct dn_buf why = dn_buf_on (gate->why, sizeof (gate->why));
+    int64_t n = gate->before.runs + gate->alone.runs;
 
     gate->passed = !is_worse (gate) && !covers_too_little (gate);
-    if (gate->before.runs + gate->alone.runs < DN_GATE_RUNS_MIN) {
-        dn_buf_add (&why,
-                    "%lld newest runs, too few to judge",
-                    (long long) (gate->before.runs + gate->alone.runs));
+    if (n < DN_GATE_RUNS_MIN) {
+        dn_buf_add (&why, "%lld newest runs, too few to judge", (long long) n);
         return;
     }
     if (gate->before.runs > 0)

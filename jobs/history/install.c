@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,20 +44,24 @@ static int write_line (const char *state_dir,
                        struct dn_err *err)
 {
     struct dn_view_path path = dn_view_path (state_dir, DN_LEARN_LOG);
+    struct stat dir;
     const char *text = dn_json_line (line);
     int fd =
         open (path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    size_t len = text ? strlen (text) : 0;
-    char *whole = text ? malloc (len + 2) : NULL;
+    size_t size = text ? strlen (text) + 2 : 0;
+    char *whole = text ? malloc (size) : NULL;
+    struct dn_buf buf = dn_buf_on (whole, size);
     ssize_t written = -1;
 
+    /* dnnestd, as SlurmUser, appends to what root has begun */
+    if (fd >= 0 && geteuid () == 0 && stat (state_dir, &dir) == 0)
+        (void) !fchown (fd, dir.st_uid, (gid_t) -1);
     if (whole && fd >= 0) {
-        memcpy (whole, text, len);
-        memcpy (whole + len, "\n", 2);
-        written = write (fd, whole, len + 1);
+        dn_buf_add (&buf, "%s\n", text);
+        written = write (fd, whole, size - 1);
     }
     free (whole);
-    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) len + 1)
+    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) size - 1)
         return 0;
     return dn_err_set (err,
                        DN_E_IO,
@@ -121,19 +126,19 @@ static int put_piece (void *to, const char *piece, size_t len)
     return 0;
 }
 
-/* The history in force stays readable under both names. */
+/* Copy the history in force. A link to a file of another user is forbidden, and root
+ * may have written it.
+ */
 static int keep_old (const char *state_dir, struct dn_err *err)
 {
     struct dn_view_path now = dn_view_path (state_dir, DN_APPS_FILE);
     struct dn_view_path old = dn_view_path (state_dir, BEFORE);
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
 
-    if (unlink (old.text) < 0 && errno != ENOENT)
-        return dn_err_set (
-            err, DN_E_IO, "%s: %s", old.text, dn_errno_text (errno).text);
-    if (link (now.text, old.text) < 0 && errno != ENOENT)
-        return dn_err_set (
-            err, DN_E_IO, "%s: %s", now.text, dn_errno_text (errno).text);
-    return 0;
+    if (dn_view_text (now.text, DN_VIEW_THEIRS, DN_APPS_FILE_MAX, &text, &len, err) < 0)
+        return -1;
+    return text ? dn_put_file (old.text, (struct dn_span){text, len}, err) : 0;
 }
 
 static int write_apps (const struct dn_learning *learning,

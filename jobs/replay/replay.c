@@ -286,7 +286,7 @@ static void count (struct dn_replay *replay, const struct dn_replayed *out)
         || strlen (out->from) >= DN_NAME_MAX)
         return;
     if (i == replay->n_sums) {
-        strcpy (replay->sums[i].type, out->from);
+        memcpy (replay->sums[i].type, out->from, strlen (out->from) + 1);
         replay->n_sums++;
     }
     dn_replay_count (&replay->sums[i], out);

@@ -660,7 +660,7 @@ static void read_arguments (struct reader *r, const struct dn_job *job)
 static struct dn_fingerprint finish (struct dn_digester *digester)
 {
     struct dn_digest digest = dn_digest_end (digester);
-    struct dn_fingerprint fingerprint;
+    struct dn_fingerprint fingerprint = {""};
     struct dn_buf buf = dn_buf_on (fingerprint.text, sizeof (fingerprint.text));
 
     dn_buf_add (&buf, "%s%.16s", DN_FINGERPRINT_MARK, digest.hex);

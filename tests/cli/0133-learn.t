@@ -96,4 +96,23 @@ cp "$state/history" before
 gives 'a history that is worse is refused' 1 'not installed.*error .* -> ' learn
 is 'what was in force stays' "$(cmp before "$state/history" 2>&1)" ''
 like 'the log says so' "$(events)" ',refused$'
+
+# --- root and SlurmUser ----------------------------------------------------------------------
+
+# as_other COMMAND...: as the user to whom the directory belongs
+as_other() { setpriv --reuid=daemon --regid=daemon --clear-groups "$@"; }
+if [[ $EUID = 0 ]] && id daemon >/dev/null 2>&1; then
+    chmod 755 "$work"
+    mkdir "$work/theirs"
+    chown daemon "$work/theirs"
+    dn records --import rows.csv "$work/theirs/records.db" >/dev/null
+    is "root's store in a directory of SlurmUser belongs to SlurmUser" \
+        "$(stat -c %U "$work/theirs/records.db")" daemon
+    sed "s|^StateDir=.*|StateDir=$work/theirs|" site.conf >theirs.conf
+    chmod go+r theirs.conf
+    ok 'root learns from it' dn learn --conf "$work/theirs.conf"
+    is 'the log of root belongs to SlurmUser' "$(stat -c %U "$work/theirs/learn.log")" daemon
+    ok 'SlurmUser learns from it' as_other "$DNNEST" learn --conf "$work/theirs.conf" \
+        --hardware "$work/hardware" --datasets "$work/datasets.conf" --model none
+fi
 done_testing
