@@ -211,6 +211,8 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
         .slurm = read_version (from->version),
         .soft_time_min = has_word (from->sched_params, "time_min_as_soft_limit"),
         .enforces = (from->accounting_storage_enforce & ENFORCES_LIMITS) != 0,
+        .accounts = from->accounting_storage_type
+                    && strstr (from->accounting_storage_type, "slurmdbd"),
         .scheduler_parameters = from->sched_params ? from->sched_params : "",
         .slurmctld_parameters = from->slurmctld_params ? from->slurmctld_params : "",
         .state_save = from->state_save_location ? from->state_save_location : "",

@@ -35,6 +35,7 @@ struct dn_link_conf {
     int slurm;          /* 2411 for 24.11 */
     bool soft_time_min; /* SchedulerParameters=time_min_as_soft_limit */
     bool enforces;      /* AccountingStorageEnforce has limits */
+    bool accounts;      /* AccountingStorageType is slurmdbd */
     const char *scheduler_parameters;
     const char *slurmctld_parameters;
     const char *state_save;     /* StateSaveLocation */

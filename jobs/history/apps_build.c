@@ -368,7 +368,8 @@ struct dn_apps *dn_build_apps (struct dn_store *store,
         || end_owner (&m) < 0)
         return NULL;
     thin_out (m.apps);
-    qsort (m.apps->rows, (size_t) m.apps->n_rows, sizeof (*m.apps->rows), by_key);
+    if (m.apps->n_rows > 0)
+        qsort (m.apps->rows, (size_t) m.apps->n_rows, sizeof (*m.apps->rows), by_key);
     apps = m.apps;
     m.apps = NULL;
     return apps;

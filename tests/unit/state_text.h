@@ -14,12 +14,24 @@ struct text {
     size_t len;
 };
 
+/* What is allocated for a text of that length: the next power of two. */
+static inline size_t text_size (size_t len)
+{
+    size_t size = 64;
+
+    while (size < len + 1)
+        size *= 2;
+    return size;
+}
+
 /* A dn_cluster_put_f and dn_guarded_put_f. */
 static inline int text_put (void *to, const char *piece, size_t len)
 {
     struct text *text = to;
+    size_t size = text_size (text->len + len);
 
-    text->text = realloc (text->text, text->len + len + 1);
+    if (!text->text || size > text_size (text->len))
+        text->text = realloc (text->text, size);
     assert_non_null (text->text);
     memcpy (text->text + text->len, piece, len);
     text->len += len;
