@@ -6,11 +6,15 @@
 need_python
 plan_later
 
-fill=${abs_top_builddir:-.}/tests/unit/store_jobs
+# fill STORE < TABLE
+fill() {
+    cat >"$work/table.csv"
+    dn collect --import="$work/table.csv" --db="$1" >/dev/null
+}
 jobs=$work/jobs.db
 python3 "$top/tests/report/make_jobs.py" 2000 >"$work/jobs.csv"
-"$fill" "$jobs" <"$work/jobs.csv" || diag 'the store is not made'
-head -n 1 "$work/jobs.csv" | "$fill" "$work/empty.db"
+fill "$jobs" <"$work/jobs.csv" || diag 'the store is not made'
+head -n 1 "$work/jobs.csv" | fill "$work/empty.db"
 
 # --- the sums -----------------------------------------------------------------------------
 
@@ -130,7 +134,7 @@ is 'a reader that leaves early gets no more than a line on stderr' \
     done
     echo 'c,9,1767571200,1767571300,1767575000,9,12345,other,run,COMPLETED,theirs,16,2,36000,36000,7200'
 } >"$work/mine.csv"
-"$fill" "$work/mine.db" <"$work/mine.csv"
+fill "$work/mine.db" <"$work/mine.csv"
 gives '--me says what to write next time' 0 \
     '#SBATCH --time=01:20:00  # your last 3 runs took 01:01:00 to 01:03:00' \
     report --me --db="$work/mine.db"
@@ -152,7 +156,7 @@ evil='<script>alert(1)</script>"&'
         "${evil//\"/\"\"}"{,,,,}
     printf 'c,2,1767571200,1767571300,1767575000,2,6,"\033[31mred\r","x","y",COMPLETED,z,36000,,,,1\n'
 } >"$work/evil.csv"
-"$fill" "$work/evil.db" <"$work/evil.csv"
+fill "$work/evil.db" <"$work/evil.csv"
 try report --db="$work/evil.db" --by=user "--html=$work/evil.html"
 is 'names are text in the page' "$(grep -c '<script' "$work/evil.html")" 0
 like 'the page shows hostile names' "$(<"$work/evil.html")" '&lt;script&gt;alert'

@@ -6,14 +6,18 @@
 need_python
 plan_later
 
-fill=${abs_top_builddir:-.}/tests/unit/store_jobs
+# fill STORE < TABLE
+fill() {
+    cat >"$work/table.csv"
+    dn collect --import="$work/table.csv" --db="$1" >/dev/null
+}
 {
     echo 'cluster,raw_id,submit_s,start_s,end_s,eligible_s,job,user,user_name,name,state,outcome,mode,verdict,asked_limit_s,set_limit_s,asked_gpu,set_gpu,asked_cpus,set_cpus,limit_s,likely_s,bound_s,history_runs,extensions,gpus,gpu,cpus,cpu_s'
     echo 'c,12,1767571200,1767574800,1767582000,1767571200,12_3,5,ann,net,COMPLETED,completed,enforce,change,36000,10800,a100,v100,64,8,14400,6000,9000,4,2,4,v100,8,14400'
     echo 'c,13,1767571200,1767574800,1767582000,1767571200,13,5,ann,<script>,TIMEOUT,limit_user,,,,,,,,,UNLIMITED,,,,,,,1,'
     echo 'c,14,1767571200,1767574800,1767575000,1767571200,14,5,ann,net,PREEMPTED,preempted,,,,,,,,,600,,,,,,,1,'
     echo 'c,14,1767571200,1767576800,1767577000,1767571200,14,5,ann,net,COMPLETED,completed,,,,,,,,,600,,,,,,,1,'
-} | "$fill" "$work/jobs.db" || diag 'the store is not made'
+} | fill "$work/jobs.db" || diag 'the store is not made'
 
 gives 'before and after, predicted and used' 0 \
     $'limit +10:00:00 -> 03:00:00.*GPU type +a100 -> v100.*CPUs +64 -> 8.*extended +2 times.*predicted +01:40:00, at most 02:30:00, from 4 earlier.*used +02:00:00, 120 %' \
