@@ -39,9 +39,9 @@ struct dn_records;
 struct dn_records_schema;
 
 /* Open a store: a regular file owned by the caller, root or the owner of its directory,
- * not writable by others, in a directory that is not writable by everybody. Adding is one transaction, from here
- * to dn_records_commit (). It waits up to a minute for another one. -1 with 'err',
- * which names the path. Closed with dn_records_close ().
+ * not writable by others, in a directory that is not writable by everybody. Adding is
+ * one transaction, from here to dn_records_commit (). It waits up to a minute for
+ * another one. -1 with 'err', which names the path. Closed with dn_records_close ().
  */
 int dn_records_open (const char *path,
                      enum dn_records_use use,

@@ -50,13 +50,14 @@ static int write_line (const char *state_dir,
         open (path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     size_t size = text ? strlen (text) + 2 : 0;
     char *whole = text ? malloc (size) : NULL;
-    struct dn_buf buf = dn_buf_on (whole, size);
     ssize_t written = -1;
 
     /* dnnestd, as SlurmUser, appends to what root has begun */
     if (fd >= 0 && geteuid () == 0 && stat (state_dir, &dir) == 0)
         (void) !fchown (fd, dir.st_uid, (gid_t) -1);
     if (whole && fd >= 0) {
+        struct dn_buf buf = dn_buf_on (whole, size);
+
         dn_buf_add (&buf, "%s\n", text);
         written = write (fd, whole, size - 1);
     }
