@@ -17,6 +17,7 @@
 #include "daemon_log.h"
 #include "daemon_site.h"
 #include "host/put_file.h"
+#include "host/stopwatch.h"
 #include "jobs_table.h"
 #include "notify.h"
 #include "signals.h"
@@ -53,14 +54,6 @@ struct loop {
     bool said_down;
     char said[DN_ERR_TEXT_MAX]; /* the last error in the log, said once */
 };
-
-static int64_t monotonic_ms (void)
-{
-    struct timespec now = {0, 0};
-
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static enum dn_daemon_exit exit_of (const struct dn_err *err)
 {
@@ -196,13 +189,13 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
 {
     struct turn *turn = &loop->turns[i];
     struct dn_daemon_task *task = status_of (turn, i);
-    int64_t from_ms = monotonic_ms ();
+    int64_t from_ms = dn_monotonic_ms ();
     int rc;
 
     *err = (struct dn_err){.code = DN_E_NONE};
     rc = turn->task->run (turn->memory, &loop->daemon, err);
     task->interval_s = (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
-    task->took_ms = monotonic_ms () - from_ms;
+    task->took_ms = dn_monotonic_ms () - from_ms;
     task->error[0] = '\0';
     if (rc >= 0)
         task->last_s = loop->daemon.now_s;
@@ -214,7 +207,7 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
 /* Run the tasks that are due. -1 where the connection was lost. */
 static int run_due (struct loop *loop)
 {
-    int64_t now_ms = monotonic_ms ();
+    int64_t now_ms = dn_monotonic_ms ();
     bool lost = false;
 
     for (int i = 0; i < loop->n_turns && !lost; i++) {
@@ -292,7 +285,7 @@ static void do_round (struct loop *loop)
 static int64_t time_to_round (const struct loop *loop)
 {
     int64_t next_ms = INT64_MAX;
-    int64_t now_ms = monotonic_ms ();
+    int64_t now_ms = dn_monotonic_ms ();
 
     /* The jitter need not be unpredictable. */
     if (loop->retry_ms > 0)
@@ -306,12 +299,12 @@ static int64_t time_to_round (const struct loop *loop)
 /* Wait for the next round; meanwhile tell the watchdog, and look at the files. */
 static void wait_for_round (struct loop *loop)
 {
-    int64_t end_ms = monotonic_ms () + time_to_round (loop);
+    int64_t end_ms = dn_monotonic_ms () + time_to_round (loop);
     int64_t alive_ms = dn_notify_alive_ms ();
     int64_t step_ms = alive_ms > 0 && alive_ms < CHECK_MS ? alive_ms : CHECK_MS;
 
     while (!dn_signals_end ()) {
-        int64_t left_ms = end_ms - monotonic_ms ();
+        int64_t left_ms = end_ms - dn_monotonic_ms ();
 
         dn_notify_alive ();
         if (dn_signals_reload () || dn_daemon_site_is_old (&loop->site, NULL))

@@ -5,30 +5,9 @@
 #include "output.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "host/put_file.h"
-
-int dn_output_put (void *to, const char *piece, size_t len)
-{
-    struct dn_output *output = to;
-
-    if (output->len + len > output->size) {
-        size_t size = 2 * (output->len + len) + 4096;
-        char *larger = realloc (output->text, size);
-
-        if (!larger)
-            return -1;
-        output->text = larger;
-        output->size = size;
-    }
-    memcpy (output->text + output->len, piece, len);
-    output->len += len;
-    return 0;
-}
-
-static int print (const struct dn_output *output, struct dn_err *err)
+static int print (const struct dn_put_text *output, struct dn_err *err)
 {
     if (fwrite (output->text, 1, output->len, stdout) != output->len
         || fflush (stdout) != 0)
@@ -36,7 +15,7 @@ static int print (const struct dn_output *output, struct dn_err *err)
     return 0;
 }
 
-int dn_output_write (const struct dn_output *output,
+int dn_output_write (const struct dn_put_text *output,
                      const struct dn_daemon *d,
                      const char *name,
                      struct dn_err *err)
@@ -54,10 +33,4 @@ int dn_output_write (const struct dn_output *output,
         return 0;
     }
     return dn_put_file (path, text, err) < 0 ? -1 : 1;
-}
-
-void dn_output_free (struct dn_output *output)
-{
-    free (output->text);
-    *output = (struct dn_output){.len = 0};
 }

@@ -5,27 +5,16 @@
 #ifndef DN_OUTPUT_H
 #define DN_OUTPUT_H
 
+#include "host/put_file.h"
 #include "task.h"
-
-/* A text that grows; zeroed when empty. */
-struct dn_output {
-    char *text; /* owned */
-    size_t len;
-    size_t size;
-};
-
-/* Append a piece to 'to', a struct dn_output. -1 without memory. */
-int dn_output_put (void *to, const char *piece, size_t len);
 
 /* Replace the file 'name' of StateDir by the text, or what the options of the daemon
  * say in its place; a dry run only logs it. 1 if the file of StateDir was replaced, 0
  * if not, or -1 with 'err'.
  */
-int dn_output_write (const struct dn_output *output,
+int dn_output_write (const struct dn_put_text *output,
                      const struct dn_daemon *d,
                      const char *name,
                      struct dn_err *err);
-
-void dn_output_free (struct dn_output *output);
 
 #endif

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,4 +100,28 @@ int dn_put_dir (const char *path, struct dn_err *err)
     if (access (path, W_OK | X_OK) < 0)
         return fail_errno (path, "files cannot be created in it", err);
     return 0;
+}
+
+int dn_put_text_add (void *to, const char *piece, size_t len)
+{
+    struct dn_put_text *text = to;
+
+    if (text->len + len > text->size) {
+        size_t size = 2 * (text->len + len) + 4096;
+        char *larger = realloc (text->text, size);
+
+        if (!larger)
+            return -1;
+        text->text = larger;
+        text->size = size;
+    }
+    memcpy (text->text + text->len, piece, len);
+    text->len += len;
+    return 0;
+}
+
+void dn_put_text_free (struct dn_put_text *text)
+{
+    free (text->text);
+    *text = (struct dn_put_text){.text = NULL};
 }

@@ -18,4 +18,16 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err);
  */
 int dn_put_dir (const char *path, struct dn_err *err);
 
+/* A text that grows; zeroed when empty. */
+struct dn_put_text {
+    char *text; /* owned */
+    size_t len;
+    size_t size;
+};
+
+/* Append a piece to 'to', a struct dn_put_text. -1 without memory. */
+int dn_put_text_add (void *to, const char *piece, size_t len);
+
+void dn_put_text_free (struct dn_put_text *text);
+
 #endif

@@ -48,3 +48,11 @@ void dn_stopwatch_start (struct dn_stopwatch *watch, double limit_ms)
     watch->wall_ms = clock_ms (CLOCK_MONOTONIC);
     watch->computing_ms = clock_ms (CLOCK_THREAD_CPUTIME_ID);
 }
+
+int64_t dn_monotonic_ms (void)
+{
+    struct timespec now = {0, 0};
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

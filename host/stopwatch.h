@@ -21,4 +21,7 @@ void dn_stopwatch_start (struct dn_stopwatch *watch, double limit_ms);
  */
 double dn_stopwatch_ms (const struct dn_stopwatch *watch);
 
+/* Milliseconds of the monotonic clock, for intervals of wall time. */
+int64_t dn_monotonic_ms (void);
+
 #endif

@@ -16,6 +16,7 @@
 
 #include "collect/collecting.h"
 #include "collect/sources.h"
+#include "host/stopwatch.h"
 #include "slurm/ended.h"
 
 /* How long a pass in the loop lasts, and how often old jobs are deleted. */
@@ -34,14 +35,6 @@ struct pass {
     int64_t begun_ms;
     bool terminal;
 };
-
-static int64_t monotonic_ms (void)
-{
-    struct timespec now = {0, 0};
-
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* "2026-11-23T10:00", local time. */
 struct moment {
@@ -70,7 +63,7 @@ static int after_period (void *to, const struct dn_collecting *c)
                  c->n_jobs,
                  moment_of (c->reached_s).text,
                  100 * (double) (c->reached_s - c->begun_s) / whole);
-    return !pass->d->once && monotonic_ms () - pass->begun_ms > PASS_MS;
+    return !pass->d->once && dn_monotonic_ms () - pass->begun_ms > PASS_MS;
 }
 
 /* Errors of slurmdbd are not those of slurmctld, for which the loop would wait. */
@@ -139,7 +132,7 @@ static int pass_over (struct collect *collect,
                       struct dn_err *err)
 {
     struct pass pass = {
-        .d = d, .begun_ms = monotonic_ms (), .terminal = d->once && isatty (2)};
+        .d = d, .begun_ms = dn_monotonic_ms (), .terminal = d->once && isatty (2)};
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
         d->dry_run ? NULL : open_store (d, err);
     int64_t first_s = d->now_s - (int64_t) (d->site->keep_jobs_days * DAY_S);

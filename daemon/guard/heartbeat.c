@@ -64,11 +64,11 @@ int dn_heartbeat_write (struct dn_heartbeat *heartbeat,
                         const struct dn_daemon *d,
                         struct dn_err *err)
 {
-    dn_cleanup (dn_output_free) struct dn_output text = {.len = 0};
+    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.len = 0};
 
     heartbeat->guarded->time_s = d->now_s;
     heartbeat->guarded->interval_s = (int64_t) d->site->guard_interval_s;
-    if (dn_guarded_write (heartbeat->guarded, dn_output_put, &text) != 0)
+    if (dn_guarded_write (heartbeat->guarded, dn_put_text_add, &text) != 0)
         return dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
     return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
 }

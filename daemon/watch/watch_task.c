@@ -74,10 +74,10 @@ static int write_snapshot (const struct dn_daemon *d,
                            const struct dn_cluster *cluster,
                            struct dn_err *err)
 {
-    dn_cleanup (dn_output_free) struct dn_output text = {.len = 0};
+    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.len = 0};
     int rc;
 
-    if (dn_cluster_write (cluster, dn_output_put, &text) != 0)
+    if (dn_cluster_write (cluster, dn_put_text_add, &text) != 0)
         return dn_err_set (err, DN_E_NOMEM, "snapshot: out of memory");
     if (text.len > DN_STATE_FILE_MAX)
         return dn_err_set (err,

@@ -17,6 +17,7 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "host/put_file.h"
+#include "host/stopwatch.h"
 #include "host/view_files.h"
 #include "jobs/history/rebase.h"
 
@@ -97,36 +98,6 @@ static int log_event (const struct dn_site *site,
 /* --- files -------------------------------------------------------------------------
  */
 
-/* A text that grows. */
-struct text {
-    char *text; /* owned */
-    size_t len;
-    size_t size;
-};
-
-static void free_text (struct text *text)
-{
-    free (text->text);
-}
-
-static int put_piece (void *to, const char *piece, size_t len)
-{
-    struct text *text = to;
-
-    if (text->len + len > text->size) {
-        size_t size = 2 * (text->len + len);
-        char *grown = realloc (text->text, size);
-
-        if (!grown)
-            return -1;
-        text->text = grown;
-        text->size = size;
-    }
-    memcpy (text->text + text->len, piece, len);
-    text->len += len;
-    return 0;
-}
-
 /* Copy the history in force. A link to a file of another user is forbidden, and root
  * may have written it.
  */
@@ -146,10 +117,10 @@ static int write_apps (const struct dn_learning *learning,
                        const struct dn_apps *apps,
                        struct dn_err *err)
 {
-    dn_cleanup (free_text) struct text text = {NULL, 0, 0};
+    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.text = NULL};
     struct dn_view_path path = dn_view_path (learning->site->state_dir, DN_APPS_FILE);
 
-    if (dn_apps_write (apps, put_piece, &text) != 0)
+    if (dn_apps_write (apps, dn_put_text_add, &text) != 0)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     if (!learning->out && keep_old (learning->site->state_dir, err) < 0)
         return -1;
@@ -168,11 +139,6 @@ static bool is_held (const struct dn_site *site)
 /* --- learning ----------------------------------------------------------------------
  */
 
-static void close_store (struct dn_store **store)
-{
-    dn_store_close (*store);
-}
-
 static void free_apps (struct dn_apps **apps)
 {
     dn_apps_free (*apps);
@@ -185,14 +151,6 @@ static int64_t count_apps (const struct dn_apps *apps)
     for (int64_t i = 0; i < apps->n_rows; i++)
         n += i == 0 || apps->rows[i].key != apps->rows[i - 1].key;
     return n;
-}
-
-static int64_t monotonic_ms (void)
-{
-    struct timespec now = {0, 0};
-
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Install what was learned, or say in the log why not. */
@@ -230,8 +188,8 @@ int dn_history_learn (const struct dn_learning *learning,
 {
     const struct dn_site *site = learning->site;
     struct dn_view_path db = dn_view_path (site->state_dir, DN_STORE_FILE);
-    int64_t from_ms = monotonic_ms ();
-    dn_cleanup (close_store) struct dn_store *store = NULL;
+    int64_t from_ms = dn_monotonic_ms ();
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     dn_cleanup (free_apps) struct dn_apps *apps = NULL;
     struct dn_rebase rebase = {site};
     const struct dn_build build = {.now_s = learning->now_s,
@@ -252,7 +210,7 @@ int dn_history_learn (const struct dn_learning *learning,
         return -1;
     learned->n_rows = apps->n_rows;
     learned->n_apps = count_apps (apps);
-    learned->took_ms = monotonic_ms () - from_ms;
+    learned->took_ms = dn_monotonic_ms () - from_ms;
     return finish (learning, apps, learned, err);
 }
 
