@@ -342,3 +342,60 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
     memcpy (rows, &grown, sizeof (grown));
     return 0;
 }
+
+/* --- files of lines ----------------------------------------------------------------
+ */
+
+/* Read a line after one of the kind 'last' (-1: none yet). Return its kind, or -1. */
+static int read_line (const struct dn_lines *lines,
+                      const struct dn_keyline *line,
+                      int last,
+                      void *to,
+                      struct dn_err *err)
+{
+    int kind = lines->n_kinds;
+
+    while (--kind >= 0)
+        if (line->word.len > 0 && dn_span_is (line->word, lines->kinds[kind].word))
+            break;
+    if (kind < 0)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s' is unknown, expected %s",
+                           dn_quote (line->word.text, line->word.len).text,
+                           lines->expected);
+    if (last < 0 ? kind != 0 : kind == 0 || kind < last || last == lines->n_kinds - 1)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "the %s line is out of order", lines->kinds[kind].word);
+    return lines->readers[kind](to, line, err) < 0 ? -1 : kind;
+}
+
+int dn_lines_read (const struct dn_lines *lines,
+                   struct dn_span text,
+                   const char *file,
+                   void *to,
+                   struct dn_err *err)
+{
+    struct dn_keyline line = {.words = true};
+    int last = -1;
+    int more;
+
+    if (text.len > lines->max)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: %zu bytes, expected at most %zu",
+                           file,
+                           text.len,
+                           lines->max);
+    while ((more = dn_keyline_next (&text, &line, err)) != 0) {
+        if (more < 0)
+            return dn_err_wrap (err, "%s", file);
+        last = read_line (lines, &line, last, to, err);
+        if (last < 0)
+            return dn_keyline_wrap (&line, file, err);
+    }
+    if (last == lines->n_kinds - 1)
+        return 0;
+    return dn_err_set (
+        err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
+}

@@ -92,4 +92,23 @@ void dn_fields_write (const struct dn_line_kind *kind,
  */
 int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err);
 
+/* A file of lines of several kinds: one of the first kind, then those of the others in
+ * the order of the table, at last one of the last kind.
+ */
+struct dn_lines {
+    const struct dn_line_kind *kinds;
+    int n_kinds;
+    const char *expected; /* their words, for errors */
+    /* Each reads a line of its kind into 'to'. */
+    int (*const *readers) (void *to, const struct dn_keyline *line, struct dn_err *err);
+    size_t max; /* bytes of the file */
+};
+
+/* Read the file. -1 with 'err', which names 'file' and the line. */
+int dn_lines_read (const struct dn_lines *lines,
+                   struct dn_span text,
+                   const char *file,
+                   void *to,
+                   struct dn_err *err);
+
 #endif

@@ -63,10 +63,9 @@ const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line)
     return &kinds[line];
 }
 
-static int read_head (struct dn_guarded *guarded,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_guarded *guarded = to;
     struct head head;
 
     if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
@@ -110,10 +109,9 @@ static int read_jobs (struct dn_span text, struct dn_tally *tally, struct dn_err
     return 0;
 }
 
-static int read_user (struct dn_guarded *guarded,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_user (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_guarded *guarded = to;
     struct dn_tally tally = {.n_jobs = 0};
     struct user user;
 
@@ -135,10 +133,9 @@ static int read_user (struct dn_guarded *guarded,
     return 0;
 }
 
-static int read_tail (const struct dn_guarded *guarded,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    const struct dn_guarded *guarded = to;
     struct tail tail;
 
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
@@ -152,66 +149,17 @@ static int read_tail (const struct dn_guarded *guarded,
     return 0;
 }
 
-/* Read a line after one of the kind 'last' (-1: none yet). Return its
- * kind, or -1.
- */
-static int read_line (struct dn_guarded *guarded,
-                      const struct dn_keyline *line,
-                      int last,
-                      struct dn_err *err)
-{
-    static int (*const readers[]) (
-        struct dn_guarded *, const struct dn_keyline *, struct dn_err *) = {
-        [DN_GUARDED_LINE_GUARD] = read_head,
-        [DN_GUARDED_LINE_USER] = read_user,
-    };
-    int kind = DN_N_GUARDED_LINES;
+static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err *) = {
+    [DN_GUARDED_LINE_GUARD] = read_head,
+    [DN_GUARDED_LINE_USER] = read_user,
+    [DN_GUARDED_LINE_END] = read_tail,
+};
 
-    while (--kind >= 0)
-        if (line->word.len > 0 && dn_span_is (line->word, kinds[kind].word))
-            break;
-    if (kind < 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "'%s' is unknown, expected Guard, User or End",
-                           dn_quote (line->word.text, line->word.len).text);
-    if (last < 0 ? kind != DN_GUARDED_LINE_GUARD
-                 : kind == DN_GUARDED_LINE_GUARD || last == DN_GUARDED_LINE_END)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "the %s line is out of order", kinds[kind].word);
-    if (kind == DN_GUARDED_LINE_END)
-        return read_tail (guarded, line, err) < 0 ? -1 : kind;
-    return readers[kind](guarded, line, err) < 0 ? -1 : kind;
-}
-
-static int read_lines (struct dn_guarded *guarded,
-                       struct dn_span text,
-                       const char *file,
-                       struct dn_err *err)
-{
-    struct dn_keyline line = {.words = true};
-    int last = -1;
-    int more;
-
-    if (text.len > DN_STATE_FILE_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %d",
-                           file,
-                           text.len,
-                           DN_STATE_FILE_MAX);
-    while ((more = dn_keyline_next (&text, &line, err)) != 0) {
-        if (more < 0)
-            return dn_err_wrap (err, "%s", file);
-        last = read_line (guarded, &line, last, err);
-        if (last < 0)
-            return dn_keyline_wrap (&line, file, err);
-    }
-    if (last == DN_GUARDED_LINE_END)
-        return 0;
-    return dn_err_set (
-        err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
-}
+static const struct dn_lines lines = {.kinds = kinds,
+                                      .n_kinds = (int) DN_N_ELEMENTS (readers),
+                                      .expected = "Guard, User or End",
+                                      .readers = readers,
+                                      .max = DN_STATE_FILE_MAX};
 
 struct dn_guarded *dn_guarded_read (struct dn_span text,
                                     const char *file,
@@ -224,7 +172,7 @@ struct dn_guarded *dn_guarded_read (struct dn_span text,
         dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
         return NULL;
     }
-    if (read_lines (guarded, text, file, err ? err : &local) == 0)
+    if (dn_lines_read (&lines, text, file, guarded, err ? err : &local) == 0)
         return guarded;
     dn_guarded_free (guarded);
     return NULL;

@@ -156,10 +156,9 @@ dn_app_key dn_app_key_of_account (const char *account, const char *app)
     return key_of (dn_span_of (whose), app);
 }
 
-static int read_head (struct dn_apps *apps,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_apps *apps = to;
     struct head head;
 
     if (dn_fields_version (line, DN_APPS_VERSION, err) < 0
@@ -171,10 +170,9 @@ static int read_head (struct dn_apps *apps,
     return 0;
 }
 
-static int read_type (struct dn_apps *apps,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_type (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_apps *apps = to;
     struct type type;
 
     if (dn_fields_read (&kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
@@ -248,10 +246,9 @@ static int check_row (const struct dn_apps *apps,
     return 0;
 }
 
-static int read_app (struct dn_apps *apps,
-                     const struct dn_keyline *line,
-                     struct dn_err *err)
+static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_apps *apps = to;
     struct dn_app_row row;
     struct app app;
 
@@ -265,10 +262,9 @@ static int read_app (struct dn_apps *apps,
     return 0;
 }
 
-static int read_tail (struct dn_apps *apps,
-                      const struct dn_keyline *line,
-                      struct dn_err *err)
+static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    struct dn_apps *apps = to;
     struct tail tail;
 
     if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
@@ -282,65 +278,18 @@ static int read_tail (struct dn_apps *apps,
     return 0;
 }
 
-/* Read a line after one of the kind 'last' (-1: none yet). Return its kind, or -1. */
-static int read_line (struct dn_apps *apps,
-                      const struct dn_keyline *line,
-                      int last,
-                      struct dn_err *err)
-{
-    static int (*const readers[]) (
-        struct dn_apps *, const struct dn_keyline *, struct dn_err *) = {
-        [DN_APPS_LINE_HISTORY] = read_head,
-        [DN_APPS_LINE_TYPE] = read_type,
-        [DN_APPS_LINE_APP] = read_app,
-        [DN_APPS_LINE_END] = read_tail,
-    };
-    int kind = DN_N_APPS_LINES;
+static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err *) = {
+    [DN_APPS_LINE_HISTORY] = read_head,
+    [DN_APPS_LINE_TYPE] = read_type,
+    [DN_APPS_LINE_APP] = read_app,
+    [DN_APPS_LINE_END] = read_tail,
+};
 
-    while (--kind >= 0)
-        if (line->word.len > 0 && dn_span_is (line->word, kinds[kind].word))
-            break;
-    if (kind < 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "'%s' is unknown, expected History, Type, App or End",
-                           dn_quote (line->word.text, line->word.len).text);
-    if (last < 0
-            ? kind != DN_APPS_LINE_HISTORY
-            : kind == DN_APPS_LINE_HISTORY || kind < last || last == DN_APPS_LINE_END)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "the %s line is out of order", kinds[kind].word);
-    return readers[kind](apps, line, err) < 0 ? -1 : kind;
-}
-
-static int read_lines (struct dn_apps *apps,
-                       struct dn_span text,
-                       const char *file,
-                       struct dn_err *err)
-{
-    struct dn_keyline line = {.words = true};
-    int last = -1;
-    int more;
-
-    if (text.len > DN_APPS_FILE_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %d",
-                           file,
-                           text.len,
-                           DN_APPS_FILE_MAX);
-    while ((more = dn_keyline_next (&text, &line, err)) != 0) {
-        if (more < 0)
-            return dn_err_wrap (err, "%s", file);
-        last = read_line (apps, &line, last, err);
-        if (last < 0)
-            return dn_keyline_wrap (&line, file, err);
-    }
-    if (last == DN_APPS_LINE_END)
-        return 0;
-    return dn_err_set (
-        err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
-}
+static const struct dn_lines lines = {.kinds = kinds,
+                                      .n_kinds = (int) DN_N_ELEMENTS (readers),
+                                      .expected = "History, Type, App or End",
+                                      .readers = readers,
+                                      .max = DN_APPS_FILE_MAX};
 
 /* Give back the memory that the growing rows have left over. */
 static void fit_rows (struct dn_apps *apps)
@@ -363,7 +312,7 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
         dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
         return NULL;
     }
-    if (read_lines (apps, text, file, err ? err : &local) == 0) {
+    if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0) {
         fit_rows (apps);
         return apps;
     }
