@@ -305,7 +305,7 @@ static int run_progress (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_progress = {
     .name = "progress",
-    .summary = "say from within a job how far it is",
+    .summary = "Say from within a job how far it is",
     .arguments = "[DONE/TOTAL]",
     .options = options,
     .run = run_progress,

@@ -21,7 +21,8 @@ static int print_help (void)
             "  -h, --help     print this help; after a command, the command's\n"
             "  -V, --version  print the version\n"
             "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
-            "4 model or data, 5 bug, memory or write error.\n");
+            "4 model or data, 5 bug, memory or write error.\n"
+            "\nManual: dnnest(7), dnnest(1), and dnnest-COMMAND(1) for each command\n");
     return DN_EXIT_DONE;
 }
 

@@ -161,6 +161,7 @@ static void print_help (const struct dn_command *command)
         printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
     }
+    printf ("\nManual: dnnest-%s(1)\n", command->name);
 }
 
 bool dn_options_user (const char *name, int64_t *user)

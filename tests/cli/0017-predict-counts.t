@@ -38,7 +38,7 @@ json 'what does not fit is not within the limits' \
     'all(not c["within"] for c in d["combinations"] if not c["fits"])
      and any(not c["fits"] for c in d["combinations"])' \
     predict --gpus=1 --batch-sizes=8,4096 "${two[@]}" $spec
-documented 'dnnest(1) names every member of the JSON' predict --gpus=1 "${two[@]}" $spec,batch=8
+documented 'dnnest-predict(1) names every member of the JSON' predict --gpus=1 "${two[@]}" $spec,batch=8
 gives 'limits that nothing meets have an answer of their own' 1 '' \
     predict --gpus=1 --budget=0.01 "${two[@]}" $spec,batch=8
 refuses 'an unknown amount of work is an error' 2 'amount of work is unknown.*epochs=' \

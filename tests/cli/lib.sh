@@ -8,7 +8,7 @@
 #                                         one message that matches
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
-#   documented TITLE ARGUMENT...          dnnest(1) names every member that dn --json prints
+#   documented TITLE COMMAND ARGUMENT...  its page names every member that dn --json prints
 #
 # $work is a new directory that is deleted at the end. It has copies of the trusted files,
 # since a checkout may be writable by a group.
@@ -123,12 +123,12 @@ PYTHON
 }
 
 documented() {
-    local title=$1 problem=
-    shift
-    try "$1" --json "${@:2}"
+    local title=$1 command=$2 problem=
+    shift 2
+    try "$command" --json "$@"
     cp "$work/out" "$work/documented.json"
-    problem=$(python3 "$top/tests/cli/members.py" "$top/cli/dnnest.1.scd" "$work" documented \
-        2>&1) || problem=${problem:-python failed}
+    problem=$(python3 "$top/tests/cli/members.py" "$top/cli/pages" "$command" "$work" \
+        documented 2>&1) || problem=${problem:-python failed}
     verdict "$title"
 }
 

@@ -1,6 +1,9 @@
-"""members.py - prints the members of JSON documents that dnnest(1) does not name
+"""members.py - prints the members of JSON documents that a manual page does not name
 
-usage: members.py PAGE FOLDER NAME...
+usage: members.py PAGES COMMAND FOLDER NAME...
+
+PAGES is the folder of the pages. The page of COMMAND has to name the members in its chapter
+JSON, or that of a page to which this chapter refers.
 
 FOLDER has the documents NAME.json. For those of some commands it also has features.txt,
 the list of 'dnnest train --features'.
@@ -27,10 +30,10 @@ def names_in_open(value):
     return set()
 
 
-def unknown(value, name, known, features):
+def unknown(value, command, known, features):
     if isinstance(value, list):
         for item in value:
-            yield from unknown(item, name, known, features)
+            yield from unknown(item, command, known, features)
     if not isinstance(value, dict):
         return
     for key, item in value.items():
@@ -40,19 +43,26 @@ def unknown(value, name, known, features):
             item = {k: list(groups.values()) for k, groups in item.items()}
         if key == "lengths":  # a member per feature, and two more
             yield from sorted(set(item) - features - known)
-        elif name == "train" and key == "users":  # by user and application
-            yield from unknown([list(own.values()) for own in item.values()], name, known,
+        elif command == "train" and key == "users":  # by user and application
+            yield from unknown([list(own.values()) for own in item.values()], command, known,
                                features)
-        elif name == "train" and isinstance(item, dict) and key in PER_RUN:
-            yield from unknown(list(item.values()), name, known, features)
+        elif command == "train" and isinstance(item, dict) and key in PER_RUN:
+            yield from unknown(list(item.values()), command, known, features)
         elif key not in FOREIGN:
-            yield from unknown(item, name, known, features)
+            yield from unknown(item, command, known, features)
 
 
-def main(page, folder, *names):
-    with open(page, encoding="utf-8") as file:
-        chapter = re.search(r"^# JSON$(.*?)^# ", file.read(), re.M | re.S).group(1)
-    known = set(re.findall(r"[*_]([a-z0-9_]+)[*_]", chapter)) | {"name"}
+def chapter(pages, page):
+    """The text of the chapter JSON, and of those that it refers to."""
+    with open(f"{pages}/{page}.1.scd", encoding="utf-8") as file:
+        text = re.search(r"^# JSON$(.*?)^# ", file.read(), re.M | re.S).group(1)
+    others = set(re.findall(r"\*(dnnest-[a-z]+)\*\(1\)", text)) - {page}
+    return "".join([text, *(chapter(pages, other) for other in sorted(others))])
+
+
+def main(pages, command, folder, *names):
+    text = chapter(pages, "dnnest-" + command)
+    known = set(re.findall(r"[*_]([a-z0-9_]+)[*_]", text)) | {"name"}
     features = set()
     if os.path.exists(folder + "/features.txt"):
         with open(folder + "/features.txt", encoding="utf-8") as file:
@@ -63,8 +73,8 @@ def main(page, folder, *names):
             documents[name] = json.load(file)
     known |= names_in_open(list(documents.values()))
     for name, document in documents.items():
-        for key in unknown(document, name, known, features):
-            print("dnnest.1 does not name", key, "of", name)
+        for key in unknown(document, command, known, features):
+            print(f"dnnest-{command}.1 does not name", key, "of", name)
 
 
 main(*sys.argv[1:])

@@ -14,6 +14,7 @@ plan_later
 # facts CHECK: prints what is wrong, nothing if there is no error
 facts() {
     python3 - "$top" "${DNNEST%/*}" "$work" "$1" <<'PYTHON'
+import glob
 import json
 import re
 import sys
@@ -27,7 +28,7 @@ def load(name):
 
 
 def page(name):
-    folder = "bench" if name.startswith("dnnest-bench") else "cli"
+    folder = "bench" if name == "dnnest-bench.1" else "cli/pages"
     with open(f"{top}/{folder}/{name}.scd", encoding="utf-8") as file:
         return file.read()
 
@@ -252,28 +253,56 @@ def sections(text, mark):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
+def command_page(command):
+    return page("dnnest-%s.1" % command)
+
+
 def commands():
-    text = page("dnnest.1")
-    chapters = sections(text, "#")
-    have = [x.replace("dnnest ", "") for x in sections(chapters["COMMANDS"], "##")]
-    compare("dnnest.1", have, load("commands.txt").split())
+    """Every command has a page, with its summary."""
+    have = re.findall(r"(?<=/dnnest-)[a-z]+(?=\.1\.scd)",
+                      " ".join(glob.glob(top + "/cli/pages/*.scd")))
+    summaries = dict(x.split(None, 1) for x in load("commands.txt").splitlines())
+    compare("cli/pages", have, summaries)
+    want = ["@COMMANDS@"]
+    compare("dnnest.1", re.findall(r"^@\w+@$", page("dnnest.1"), re.M), want)
+    for command, summary in summaries.items():
+        name = re.search(r"^# NAME\n\n(.*)$", command_page(command), re.M).group(1)
+        if name != "dnnest-%s - %s%s" % (command, summary[0].lower(), summary[1:]):
+            print("dnnest-%s.1: the summary is not that of the help: %s" % (command, name))
+
+
+CHAPTERS = ["NAME", "SYNOPSIS", "DESCRIPTION", "ACTIONS", "OPTIONS", "JSON", "EXIT STATUS",
+            "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
+NEEDED = {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SEE ALSO"}
+
+
+def command_chapters():
+    """The chapters of a command's page are the same everywhere, in this order."""
+    for command in load("commands.txt").splitlines():
+        have = list(sections(command_page(command.split()[0]), "#"))
+        if have != [x for x in CHAPTERS if x in have] or not NEEDED <= set(have):
+            print("dnnest-%s.1 has the chapters" % command.split()[0], have)
 
 
 def command_options():
-    text = page("dnnest.1")
-    chapters = sections(text, "#")
+    chapters = sections(page("dnnest.1"), "#")
     common = set(re.findall(r"\*--([a-z-]+)\*", chapters["COMMON OPTIONS"]))
-    for name, section in sections(chapters["COMMANDS"], "##").items():
-        command = name.replace("dnnest ", "")
+    for line in load("commands.txt").splitlines():
+        command = line.split()[0]
+        title = "dnnest-%s.1" % command
         help_text = load("help-%s.txt" % command)
-        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", section, re.M)
-        compare("dnnest.1, " + name, lines + sorted(common), options(help_text))
-        letters = re.findall(r"^\*-(\w)\*, \*--([a-z-]+)\*", text, re.M)
+        own = sections(command_page(command), "#")
+        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", own["OPTIONS"], re.M)
+        compare(title, lines + sorted(common), options(help_text))
+        letters = re.findall(r"^\*-(\w)\*, \*--([a-z-]+)\*",
+                             own["OPTIONS"] + chapters["COMMON OPTIONS"], re.M)
         for letter in short_options(help_text):
             if letter not in letters:
-                print("dnnest.1 lacks -%s for --%s" % letter)
-        if not re.search(r"^\*dnnest %s\* \[_OPTION_\]\.\.\." % command, section, re.M):
-            print("dnnest.1 has no usage of", name)
+                print(title, "lacks -%s for --%s" % letter)
+        if "*dnnest %s* " % command not in own["SYNOPSIS"]:
+            print(title, "has no usage")
+        if "Manual: dnnest-%s(1)\n" % command not in help_text:
+            print("the help does not name", title)
 
 
 def exit_codes():
@@ -285,10 +314,10 @@ def exit_codes():
 
 
 def record_columns():
-    """The page has every column of the store in the chapter of 'dnnest records'."""
-    chapter = sections(page("dnnest.1"), "##")["dnnest records"]
+    """The page of 'dnnest records' has every column of the store."""
+    chapter = command_page("records")
     listed = re.search(r"The columns are (.*?)What is not known", chapter, re.S).group(1)
-    compare("dnnest records", re.findall(r"_([a-z_]+)_", listed),
+    compare("dnnest-records.1", re.findall(r"_([a-z_]+)_", listed),
             load("columns.txt").strip().split(","))
 
 
@@ -329,8 +358,8 @@ dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
 dn model --json --dir "$work/model" list > "$work/list.json"
 "${DNNEST%/*}/dnnest-bench" --help > "$work/help-bench.txt"
-"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' > "$work/commands.txt"
-while read -r command; do
+"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' > "$work/commands.txt"
+while read -r command _; do
     "$DNNEST" "$command" --help > "$work/help-$command.txt"
 done < "$work/commands.txt"
 
@@ -352,25 +381,38 @@ is 'dnnest.conf(5) states which value of every rule is stricter' "$(facts conf_o
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
     "$(facts sample_values 2>&1)" ''
-is 'dnnest(1) has every command, and no other' "$(facts commands 2>&1)" ''
-is 'dnnest(1) has every option of every command, and no other' \
+is 'every command has a page with its summary, and dnnest(1) lists them' \
+    "$(facts commands 2>&1)" ''
+is 'the pages of commands have the same chapters, in one order' \
+    "$(facts command_chapters 2>&1)" ''
+is 'the page of a command has every option of it, and no other' \
     "$(facts command_options 2>&1)" ''
 is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
-is 'dnnest(1) has every column of the store of records, and no other' \
+is 'dnnest-records(1) has every column of the store of records, and no other' \
     "$(facts record_columns 2>&1)" ''
-is 'dnnest(1) names every member of the JSON' \
-    "$(python3 "$top/tests/cli/members.py" "$top/cli/dnnest.1.scd" "$work" \
-        predict batches explain advise evaluate probe records imported import import-onnx \
-        train show install list 2>&1)" ''
+# members COMMAND NAME...: what the page does not name of the documents
+members() {
+    is "dnnest-$1(1) names every member of the JSON" \
+        "$(python3 "$top/tests/cli/members.py" "$top/cli/pages" "$1" "$work" "${@:2}" 2>&1)" ''
+}
+members predict predict batches
+members explain explain
+members advise advise
+members evaluate evaluate
+members probe probe
+members records records imported
+members import import import-onnx
+members train train
+members model show install list
 
 if command -v scdoc >/dev/null; then
-    for page in "$top"/cli/*.scd "$top"/plugin/*/*.scd; do
+    for page in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd; do
         ok "${page##*/} is a man page" bash -c "scdoc < '$page' > /dev/null"
     done
 else
     skip 'the pages are man pages' 'scdoc is not installed'
 fi
 is 'no page has a line longer than 88 characters' \
-    "$(awk 'length($0) > 88 { print FILENAME ":" FNR }' "$top"/cli/*.scd \
+    "$(awk 'length($0) > 88 { print FILENAME ":" FNR }' "$top"/cli/pages/*.scd \
         | grep -v 'spec.5.scd' | sed "s|$top/||")" ''
 done_testing

@@ -89,7 +89,8 @@ static inline char *read_page (void)
     char *page = calloc (1, 65536);
     FILE *file;
 
-    snprintf (path, sizeof (path), "%s/cli/dnnest.snapshot.5.scd", top ? top : ".");
+    snprintf (
+        path, sizeof (path), "%s/cli/pages/dnnest.snapshot.5.scd", top ? top : ".");
     file = fopen (path, "r");
     if (!file)
         fail_msg ("%s cannot be read", path);
