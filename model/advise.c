@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "graph/describe.h"
 #include "predict/tuning.h"
 #include "request/fingerprint.h"
@@ -140,7 +141,7 @@ static int describe (struct making *m)
     dn_spec_ignored (&carriers, ignored);
     if (ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
         dn_decision_warn (
-            &advice->decision, DN_WARNING_METADATA, "metadata ignored: %s", ignored);
+            &advice->decision, DN_WARNING_METADATA, dn_say_warn_ignored, ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     advice->by_history = is_by_history (m);
@@ -223,7 +224,7 @@ static void add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET) {
-        dn_request_keep_all (request, "the number of GPUs is unknown (gpus=)");
+        dn_request_keep_all (request, dn_say_gpus_unknown_state);
         request->time_unknown = true;
     }
     /* The tasks may spread over nodes, which takes longer; a job of one task runs on
@@ -252,10 +253,10 @@ static void keep_for_several (const struct dn_spec *spec, struct dn_request *req
 /* A job that says nothing of itself keeps all but its time limit. */
 static void keep_all_but_time (struct dn_request *request)
 {
-    static const char why[] = "the job has no metadata (OptIn=history)";
-
-    memcpy (request->keep_gpu, why, sizeof (why));
-    memcpy (request->keep_cpus, why, sizeof (why));
+    memcpy (
+        request->keep_gpu, dn_say_opted_by_history, sizeof (dn_say_opted_by_history));
+    memcpy (
+        request->keep_cpus, dn_say_opted_by_history, sizeof (dn_say_opted_by_history));
 }
 
 /* Slurm reports the errors in the request of a job without metadata, so all but a
@@ -287,10 +288,8 @@ static int read_silent_request (struct making *m)
  */
 static void keep_type (struct dn_request *request)
 {
-    static const char why[] = "its network is not described";
-
     if (request->keep_gpu[0] == '\0')
-        memcpy (request->keep_gpu, why, sizeof (why));
+        memcpy (request->keep_gpu, dn_say_undescribed, sizeof (dn_say_undescribed));
 }
 
 static int read_request (struct making *m)
@@ -302,7 +301,7 @@ static int read_request (struct making *m)
     if (m->job->n_env > DN_ENV_MAX)
         return dn_err_set (m->err,
                            DN_E_LIMIT,
-                           "environment: %lld variables, expected at most %d",
+                           dn_say_err_env_large,
                            (long long) m->job->n_env,
                            DN_ENV_MAX);
     advice->job = *m->job;
@@ -554,17 +553,12 @@ static bool lacks_history (struct making *m)
         if (!candidates->list[i].requested || advice->estimates[i].train_s.p50 > 0)
             continue;
         if (advice->decision.app[0] == '\0')
-            snprintf (why, sizeof (why), "its application is not known (app=)");
+            snprintf (why, sizeof (why), dn_say_no_app);
         else if (runs < DN_LEARNED_RUNS_MIN)
-            snprintf (why,
-                      sizeof (why),
-                      "no history of this application yet (%" PRId64
-                      " of %d runs on %s)",
-                      runs,
-                      DN_LEARNED_RUNS_MIN,
-                      type);
+            snprintf (
+                why, sizeof (why), dn_say_few_runs, runs, DN_LEARNED_RUNS_MIN, type);
         else
-            snprintf (why, sizeof (why), "its runs did another amount of work");
+            snprintf (why, sizeof (why), dn_say_other_work);
         dn_policy_abstain (&advice->decision, DN_ABSTAIN_HISTORY, why);
         return true;
     }
@@ -577,12 +571,11 @@ static int decide (struct making *m)
     struct dn_decision *decision = &advice->decision;
 
     if (advice->metadata == DN_METADATA_NONE && !advice->by_history) {
-        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, "the job has no metadata");
+        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, dn_say_no_metadata);
         return NEXT;
     }
     if (m->job->het) {
-        dn_policy_abstain (
-            decision, DN_ABSTAIN_COMPONENT, "component of a heterogeneous job");
+        dn_policy_abstain (decision, DN_ABSTAIN_COMPONENT, dn_say_component);
         return NEXT;
     }
     if (advice->by_history && lacks_history (m))

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 
@@ -105,7 +106,7 @@ static const char *keeps_more (const struct dn_scene *scene,
     if (times != DN_UNSET && needed * times < sight->least_cpus)
         return sight->least_why;
     if (on_node != DN_UNSET && on_node < sight->least_node_cpus)
-        return "its memory per CPU would be above the MaxMemPerCPU of its partition";
+        return dn_say_cpus_max_mem;
     return NULL;
 }
 
@@ -120,19 +121,18 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
 
     *why = NULL;
     if (rules->cpus != DN_CHOICE_CHOOSE)
-        *why = "the policy keeps CPUs";
+        *why = dn_say_policy_keeps_cpus;
     else if (request->keep_cpus[0] != '\0')
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
-        *why = "the number of GPUs is unknown";
+        *why = dn_say_gpus_unknown;
     else if (per_gpu == DN_UNSET
              || !(scene->estimates[i].by_history || tells_input (scene->spec)))
-        *why = "what the input pipeline needs is unknown (dataset=, decode= or "
-               "workers=)";
+        *why = dn_say_input_unknown;
     else if (per_gpu > rules->cpus_per_gpu_max)
-        *why = "more CPUs per GPU are needed than CpusPerGpuMax";
+        *why = dn_say_cpus_over_max;
     else if (!keeps_memory (scene, i))
-        *why = "memory is requested per CPU and may not fit one node";
+        *why = dn_say_cpus_memory;
     if (*why)
         return requested;
     /* Every task has at least one CPU. */
@@ -160,7 +160,7 @@ void dn_choose_cpus (const struct dn_scene *scene)
     int64_t requested = requested_cpus (request, &times);
 
     if (why) {
-        dn_scene_say (scene, "cpus: kept, %s", why);
+        dn_scene_say (scene, dn_say_cpus_kept, why);
         return;
     }
     if (each != requested && each_gpu)
@@ -169,21 +169,19 @@ void dn_choose_cpus (const struct dn_scene *scene)
         decision->cpus_per_task = each;
     if (each * times < per_gpu * request->n_gpus)
         dn_scene_say (scene,
-                      "cpus: kept, %s %" PRId64 " gives %" PRId64 " of %" PRId64
-                      " that %s, %" PRId64 " per GPU",
+                      dn_say_cpus_short,
                       option,
                       each,
                       each * times,
                       per_gpu * request->n_gpus,
                       scene->estimates[decision->chosen].by_history
-                          ? "its runs needed"
-                          : "the input pipeline needs",
+                          ? dn_say_cpus_runs_needed
+                          : dn_say_cpus_input_needs,
                       per_gpu);
     else
         dn_scene_say (scene,
-                      "cpus: %s%s %" PRId64 " is the least that gives %" PRId64
-                      " to each GPU",
-                      each == requested ? "kept, " : "",
+                      dn_say_cpus_least,
+                      each == requested ? dn_say_cpus_as_kept : "",
                       option,
                       each,
                       per_gpu);

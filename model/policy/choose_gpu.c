@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static const char *const saved_text[] = {
     [DN_OBJECTIVE_COST] = "cost",
     [DN_OBJECTIVE_TIME] = "time",
     [DN_OBJECTIVE_ENERGY] = "energy",
-    [DN_OBJECTIVE_FINISH] = "wait and run",
+    [DN_OBJECTIVE_FINISH] = dn_say_saved_wait_and_run,
 };
 
 static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
@@ -69,7 +70,7 @@ static void say_dearer (const struct dn_scene *scene, char *why)
 {
     snprintf (why,
               DN_REASON_MAX,
-              "its Cost is higher (Upgrade=%s)",
+              dn_say_other_dearer,
               scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue");
 }
 
@@ -105,24 +106,21 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, char *why)
     double memory = dn_policy_memory (scene->rules, estimate);
 
     if (!estimate->supported)
-        snprintf (why, DN_REASON_MAX, "cannot run this precision");
+        snprintf (why, DN_REASON_MAX, dn_say_other_precision);
     else if (dn_scene_lacks (scene, i))
         snprintf (why, DN_REASON_MAX, "%s", request->need_why);
     else if (scene->spec->precision == DN_PRECISION_UNKNOWN
              && scene->estimates[scene->base].device->bf16 > 0
              && estimate->device->bf16 <= 0)
-        snprintf (why, DN_REASON_MAX, "precision= is not stated, and it has no bf16");
+        snprintf (why, DN_REASON_MAX, dn_say_other_no_bf16);
     else if (memory > estimate->device->memory)
         snprintf (why,
                   DN_REASON_MAX,
-                  "may need %.0f MiB of GPU memory, it has %.0f",
+                  dn_say_other_memory,
                   memory / MIB,
                   estimate->device->memory / MIB);
     else if (estimate->confidence < scene->rules->min_confidence)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  "confidence %.0f %% is too low",
-                  100 * estimate->confidence);
+        snprintf (why, DN_REASON_MAX, dn_say_other_unsure, 100 * estimate->confidence);
     else
         return true;
     return false;
@@ -139,11 +137,7 @@ static bool has_room (const struct dn_scene *scene, int i, char *why)
     if (candidate->blocked[0] != '\0')
         snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
     else if (cpus != DN_UNSET && cpus > candidate->node_cpus)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  "would need %" PRId64 " CPUs per node, it has %" PRId64,
-                  cpus,
-                  candidate->node_cpus);
+        snprintf (why, DN_REASON_MAX, dn_say_other_cpus, cpus, candidate->node_cpus);
     else
         return dn_keeps_limits (scene, i, dn_all_cpus (scene->request, each), why);
     return false;
@@ -158,20 +152,18 @@ static bool within_time (const struct dn_scene *scene, int i, char *why)
     int64_t limit = scene->request->time_limit_s;
 
     if (slower && needed == DN_UNSET)
-        snprintf (why, DN_REASON_MAX, "slower, and the amount of work is unknown");
+        snprintf (why, DN_REASON_MAX, dn_say_other_no_work);
     else if (needed == DN_UNSET)
         return true;
     else if (slower && limit == DN_UNSET)
-        snprintf (why, DN_REASON_MAX, "slower, and the partition's limit is unknown");
+        snprintf (why, DN_REASON_MAX, dn_say_other_no_limit);
     else if (limit > 0 && needed > limit)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  "would need %s, above the requested limit",
-                  dn_time_write (needed).text);
+        snprintf (
+            why, DN_REASON_MAX, dn_say_other_over_limit, dn_time_write (needed).text);
     else if (!dn_keeps_deadline (scene, needed))
         snprintf (why,
                   DN_REASON_MAX,
-                  "would need %s, above the deadline",
+                  dn_say_other_over_deadline,
                   dn_time_write (needed).text);
     else
         return true;
@@ -186,11 +178,7 @@ static bool within_budget (const struct dn_scene *scene, int i, char *why)
 
     if (scene->spec->budget < 0 || cost <= scene->spec->budget)
         return true;
-    snprintf (why,
-              DN_REASON_MAX,
-              "would likely cost %.2f, above the budget of %.2f",
-              cost,
-              scene->spec->budget);
+    snprintf (why, DN_REASON_MAX, dn_say_other_over_budget, cost, scene->spec->budget);
     return false;
 }
 
@@ -209,7 +197,7 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
         return false;
     }
     if (slowdown > scene->rules->max_slowdown) {
-        snprintf (why, DN_REASON_MAX, "would take %.0f %% of the time", 100 * slowdown);
+        snprintf (why, DN_REASON_MAX, dn_say_other_slow, 100 * slowdown);
         return false;
     }
     return has_room (scene, i, why) && within_time (scene, i, why)
@@ -221,7 +209,7 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
 static const char *keeps_gpu (const struct dn_scene *scene)
 {
     if (scene->rules->gpu_type != DN_CHOICE_CHOOSE)
-        return "the policy keeps GPU types";
+        return dn_say_policy_keeps_gpu;
     return scene->request->keep_gpu[0] != '\0' ? scene->request->keep_gpu
                                                : scene->candidates->keep;
 }
@@ -231,11 +219,11 @@ static void say_choice (const struct dn_scene *scene, int best)
     const struct dn_estimate *estimates = scene->estimates;
 
     if (best == scene->base)
-        dn_scene_say (scene, "gpu: %s is the right type", dn_scene_type (scene, best));
+        dn_scene_say (scene, dn_say_gpu_right, dn_scene_type (scene, best));
     else
         dn_scene_say (
             scene,
-            "gpu: %s takes %.0f %% of the time of %s at %.0f %% of its %s",
+            dn_say_gpu_better,
             dn_scene_type (scene, best),
             100 * estimates[best].step_s.p50 / estimates[scene->base].step_s.p50,
             dn_scene_type (scene, scene->base),
@@ -249,9 +237,7 @@ static void say_objective (const struct dn_scene *scene)
     enum dn_objective objective = scene->spec->objective;
 
     if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_scene_objective (scene))
-        dn_scene_say (scene,
-                      "gpu: objective=%s is not honoured (UserObjective=no)",
-                      objective_text[objective]);
+        dn_scene_say (scene, dn_say_gpu_objective, objective_text[objective]);
 }
 
 /* Is candidate 'i' better than 'best', another one to which the job may move? */
@@ -270,22 +256,21 @@ int dn_choose_gpu (const struct dn_scene *scene)
     int best = scene->base;
 
     if (keep[0] != '\0') {
-        dn_scene_say (scene, "gpu: kept, %s", keep);
+        dn_scene_say (scene, dn_say_gpu_kept, keep);
         return best;
     }
     say_objective (scene);
     if (scene->candidates->prices[0] != '\0')
-        dn_scene_say (scene, "gpu: %s", scene->candidates->prices);
+        dn_scene_say (scene, dn_say_gpu_prices, scene->candidates->prices);
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
         char why[DN_REASON_MAX];
 
         if (i == scene->base)
             continue;
         if (!may_move (scene, i, why))
-            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), why);
+            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), why);
         else if (dn_scene_price (scene, i) > limit)
-            dn_scene_say (
-                scene, "gpu: not %s: too little gain", dn_scene_type (scene, i));
+            dn_scene_say (scene, dn_say_gpu_no_gain, dn_scene_type (scene, i));
         else if (best == scene->base || is_better (scene, i, best))
             best = i;
     }
@@ -308,7 +293,7 @@ static bool likely_within_time (const struct dn_scene *scene, int i, char *why)
         return true;
     snprintf (why,
               DN_REASON_MAX,
-              "would likely need %s, above the limit or the deadline",
+              dn_say_other_over_either,
               dn_time_write ((int64_t) likely).text);
     return false;
 }
@@ -341,12 +326,12 @@ void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other)
         if (i == scene->base)
             continue;
         if (!dn_scene_holds (scene, i, next.why)) {
-            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), next.why);
+            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), next.why);
             continue;
         }
         allowed = may_rescue (scene, i, next.why);
         if (!allowed)
-            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), next.why);
+            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), next.why);
         if (other->index < 0 || (allowed && !was_allowed)
             || (allowed == was_allowed
                 && dn_scene_price (scene, i) < dn_scene_price (scene, other->index)))

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static const char *keeps_time (const struct dn_scene *scene)
     const struct dn_job *job = request->job;
 
     if (scene->rules->time_limit == DN_TIME_KEEP)
-        return "the policy keeps time limits";
+        return dn_say_policy_keeps_time;
     if (request->keep_time[0] != '\0')
         return request->keep_time;
     if (scene->rules->time_limit != DN_TIME_TIME_MIN)
@@ -88,11 +89,11 @@ static const char *keeps_time (const struct dn_scene *scene)
     /* Slurm rejects a --time-min above the limit, and a job without a limit gets that
      * of its partition. */
     if (request->time_limit_s == DN_UNSET)
-        return "no limit was requested";
+        return dn_say_no_limit;
     if (job->time_min_min != DN_UNSET)
-        return "a minimum time was requested (--time-min)";
+        return dn_say_has_time_min;
     if (job->deadline_s != DN_UNSET)
-        return "a deadline was requested";
+        return dn_say_has_deadline;
     return NULL;
 }
 
@@ -108,16 +109,15 @@ static bool may_raise_time (const struct dn_scene *scene,
 
     *why = NULL;
     if (unset && rules->fill_unset != DN_YES_YES)
-        *why = "no limit was requested";
+        *why = dn_say_no_limit;
     else if (!unset && rules->never_raise != DN_YES_NO)
         *why = "NeverRaise=yes";
     else if (needed > rules->time_max_s)
-        *why = "above TimeMax";
+        *why = dn_say_over_time_max;
     else if (!dn_keeps_deadline (scene, needed))
-        *why = "beyond the deadline";
+        *why = dn_say_over_deadline;
     else if (needed > dn_longest_limit (scene, scene->decision->chosen))
-        *why = "above the MaxTime of the partition, or the MaxWall of the QOS or the "
-               "association";
+        *why = dn_say_over_max_time;
     return !*why;
 }
 
@@ -144,7 +144,7 @@ static struct bound guarded_bound (const struct dn_scene *scene,
     bound.extended = true;
     if (!dn_guarded_trusts (
             scene->view->guarded, request->job->user_id, rules->guard_trust)) {
-        bound.why = "too many jobs of this user needed more (GuardTrust)";
+        bound.why = dn_say_distrusted;
         return bound;
     }
     bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
@@ -181,11 +181,11 @@ static void set_time (const struct dn_scene *scene, const struct bound *bound)
     decision->extended =
         bound->extended && bound->limit_s < scene->request->time_limit_s;
     dn_scene_say (scene,
-                  "time: the bound is %s (likely %s)%s%s%s",
+                  dn_say_time_bound,
                   dn_time_write (bound->limit_s).text,
                   dn_time_write ((int64_t) chosen->train_s.p50).text,
-                  decision->extended ? ", extended if needed" : "",
-                  bound->why ? ", not GuardedQuantile's: " : "",
+                  decision->extended ? dn_say_time_extended : "",
+                  bound->why ? dn_say_time_not_guarded : "",
                   bound->why ? bound->why : "");
 }
 
@@ -193,10 +193,10 @@ static void set_time (const struct dn_scene *scene, const struct bound *bound)
 static const char *lacks_work (const struct dn_spec *spec)
 {
     if (spec->epochs >= 0)
-        return "the amount of work is unknown (epochs= needs dataset= or samples=)";
+        return dn_say_work_unknown_epochs;
     if (spec->tokens >= 0)
-        return "the amount of work is unknown (tokens= needs seq_len=)";
-    return "the amount of work is unknown (epochs= or steps=)";
+        return dn_say_work_unknown_tokens;
+    return dn_say_work_unknown;
 }
 
 static void keep_time (const struct dn_scene *scene,
@@ -206,7 +206,7 @@ static void keep_time (const struct dn_scene *scene,
     const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
 
     dn_scene_say (scene,
-                  "time: kept, the bound is %s (likely %s)%s%s",
+                  dn_say_time_kept_bound,
                   dn_time_write (bound->limit_s).text,
                   dn_time_write ((int64_t) chosen->train_s.p50).text,
                   why ? ", " : "",
@@ -223,7 +223,7 @@ void dn_choose_time (const struct dn_scene *scene)
     if (!why && bound.limit_s == DN_UNSET)
         why = lacks_work (scene->spec);
     if (why) {
-        dn_scene_say (scene, "time: kept, %s", why);
+        dn_scene_say (scene, dn_say_time_kept, why);
         return;
     }
     if (request->job->time_min_min > 0

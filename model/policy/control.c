@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/messages.h"
 
 /* Each text is preceded by its length, so that two texts never hash as one. */
 static void add_text (struct dn_digester *digester, const char *text, size_t len)
@@ -81,7 +82,6 @@ void dn_policy_spare (struct dn_decision *decision)
         return;
     decision->verdict = DN_VERDICT_CONTROL;
     if (decision->n_reasons < DN_REASONS_MAX)
-        snprintf (decision->reasons[decision->n_reasons++],
-                  DN_REASON_MAX,
-                  "unchanged: the job is in the control group");
+        snprintf (
+            decision->reasons[decision->n_reasons++], DN_REASON_MAX, dn_say_control);
 }

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,12 +71,12 @@ static bool is_predicted (const struct dn_scene *scene)
     const struct dn_request *request = scene->request;
 
     if (request->n_gpus == 0) {
-        dn_scene_say (scene, "no GPU was requested");
+        dn_scene_say (scene, dn_say_no_gpu);
         return abstain (scene, DN_ABSTAIN_NO_GPU);
     }
     if (scene->base < 0) {
         dn_scene_say (scene,
-                      "gpu: type '%s' is not mapped by a Gpu line",
+                      dn_say_unmapped,
                       dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
         return abstain (scene, DN_ABSTAIN_UNMAPPED);
     }
@@ -94,10 +95,10 @@ static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
     const char *type = dn_scene_type (scene, scene->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_scene_say (scene, "gpu: %s cannot run this precision", type);
+        dn_scene_say (scene, dn_say_gpu_precision, type);
     else
         dn_scene_say (scene,
-                      "gpu: needs about %.0f MiB of GPU memory, %s has %.0f",
+                      dn_say_gpu_memory,
                       estimate->gpu_mem.p50 / MIB,
                       type,
                       estimate->device->memory / MIB);
@@ -138,7 +139,7 @@ static bool can_run (const struct dn_scene *scene)
                                                         : DN_ABSTAIN_MEMORY);
     move_to (scene, other.index);
     scene->decision->rescued = true;
-    dn_scene_say (scene, "gpu: %s can run it", dn_scene_type (scene, other.index));
+    dn_scene_say (scene, dn_say_gpu_rescued, dn_scene_type (scene, other.index));
     return true;
 }
 
@@ -148,10 +149,8 @@ static bool is_sure (const struct dn_scene *scene)
 
     if (confidence >= scene->rules->min_confidence)
         return true;
-    dn_scene_say (scene,
-                  "confidence %.0f %% is below MinConfidence, %.0f %%",
-                  100 * confidence,
-                  100 * scene->rules->min_confidence);
+    dn_scene_say (
+        scene, dn_say_unsure, 100 * confidence, 100 * scene->rules->min_confidence);
     return abstain (scene, DN_ABSTAIN_CONFIDENCE);
 }
 
@@ -206,12 +205,12 @@ static void say_history (const struct dn_scene *scene)
     if (estimate->history_runs == 0)
         return;
     dn_scene_say (scene,
-                  "history: %" PRId64 " run%s of this application on %s%s%s%s",
+                  dn_say_history_says,
                   estimate->history_runs,
                   estimate->history_runs == 1 ? "" : "s",
                   dn_scene_type (scene, chosen),
-                  estimate->history_shared ? " by its account" : "",
-                  predicted ? ", without it likely " : "",
+                  estimate->history_shared ? dn_say_history_account : "",
+                  predicted ? dn_say_history_without : "",
                   predicted ? dn_time_write ((int64_t) estimate->base_s).text : "");
 }
 

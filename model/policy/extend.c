@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 /* Slurm ends a job after its limit only in passes that are this far apart. */
 #define PASS_S 30
@@ -49,17 +50,17 @@ const char *dn_scene_unguarded (const struct dn_scene *scene)
     int64_t limit = scene->request->time_limit_s;
 
     if (limit < 0)
-        return "no limit was requested";
+        return dn_say_no_limit;
     if (job->time_min_min != DN_UNSET)
-        return "a minimum time was requested (--time-min)";
+        return dn_say_has_time_min;
     if (job->deadline_s != DN_UNSET && job->deadline_s < limit)
-        return "the deadline is before the requested limit";
+        return dn_say_guard_deadline;
     if (job->reservation && job->reservation[0] != '\0')
-        return "a reservation was requested";
+        return dn_say_guard_reservation;
     if (scene->rules->record == DN_RECORD_NONE)
         return "Record=none";
     if (exceeds_partition (scene, limit))
-        return "the requested limit is above that of the partition";
+        return dn_say_guard_partition;
     return NULL;
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/policy.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -55,7 +56,7 @@ void dn_policy_suggest_batch (const struct dn_rules *rules,
     buf = (struct dn_buf){
         warning->text, sizeof (warning->text), strlen (warning->text), false};
     if (batch > 0)
-        dn_buf_add (&buf, "; batch=%" PRId64 " would fit", batch);
+        dn_buf_add (&buf, dn_say_warn_batch, batch);
     else
-        dn_buf_add (&buf, "; not even batch=1 would fit");
+        dn_buf_add (&buf, dn_say_warn_no_batch);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 
 /* Seconds since 1970 up to the year 5138; jobs as Slurm counts them. */
 #define TIME_MAX     INT64_C (100000000000)
@@ -95,13 +96,11 @@ static int read_jobs (struct dn_span text, struct dn_tally *tally, struct dn_err
 
         item.len -= needed ? 1 : 0;
         if (tally->n_jobs == DN_GUARDED_JOBS)
-            return dn_err_set (
-                err, DN_E_LIMIT, "Jobs: more than %d jobs", DN_GUARDED_JOBS);
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_jobs, DN_GUARDED_JOBS);
         if (dn_int_read (item, "Jobs", 1, UINT32_MAX, &job_id, err) < 0)
             return -1;
         if (find_job (tally, job_id) >= 0)
-            return dn_err_set (
-                err, DN_E_SYNTAX, "Jobs: %" PRId64 " is given twice", job_id);
+            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_job_twice, job_id);
         if (needed)
             tally->needed |= UINT32_C (1) << tally->n_jobs;
         tally->jobs[tally->n_jobs++] = job_id;
@@ -121,12 +120,10 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
     if (read_jobs (dn_span_of (user.jobs), &tally, err) < 0)
         return -1;
     if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "more than %d User lines", DN_GUARDED_USERS_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_users, DN_GUARDED_USERS_MAX);
     if (guarded->n_tallies > 0
         && guarded->tallies[guarded->n_tallies - 1].user_id >= user.id)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "Id: %" PRId64 " is not in the order of users", user.id);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_order, user.id);
     if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (tally), err) < 0)
         return -1;
     guarded->tallies[guarded->n_tallies++] = tally;
@@ -141,11 +138,8 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.users != guarded->n_tallies)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "Users: %" PRId64 ", expected %" PRId64,
-                           tail.users,
-                           guarded->n_tallies);
+        return dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_user_count, tail.users, guarded->n_tallies);
     return 0;
 }
 
@@ -157,7 +151,7 @@ static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err 
 
 static const struct dn_lines lines = {.kinds = kinds,
                                       .n_kinds = (int) DN_N_ELEMENTS (readers),
-                                      .expected = "Guard, User or End",
+                                      .expected = dn_say_err_guard_lines,
                                       .readers = readers,
                                       .max = DN_STATE_FILE_MAX};
 
@@ -169,7 +163,7 @@ struct dn_guarded *dn_guarded_read (struct dn_span text,
     struct dn_err local;
 
     if (!guarded) {
-        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
         return NULL;
     }
     if (dn_lines_read (&lines, text, file, guarded, err ? err : &local) == 0)

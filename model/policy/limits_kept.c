@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "hardware/billing.h"
 #include "hardware/standing.h"
 
@@ -156,8 +157,8 @@ static void write_limit (const struct dn_tres_limit *limit,
 {
     snprintf (why,
               DN_REASON_MAX,
-              "%s %s=%s=%" PRId64 " of the %s '%s'",
-              limit->scope == DN_LIMIT_MIN_JOB ? "below" : "above",
+              limit->scope == DN_LIMIT_MIN_JOB ? dn_say_limit_below
+                                               : dn_say_limit_above,
               scope_text[limit->scope],
               dn_quote (limit->tres, strlen (limit->tres)).text,
               limit->count,
@@ -212,7 +213,7 @@ static bool each_limit (const struct dn_cluster *cluster,
 
     if (!cluster->enforces)
         return true;
-    if (!walk_limited (&walk, standing->partition_qos, "partition's QOS")
+    if (!walk_limited (&walk, standing->partition_qos, dn_say_limit_of_partition)
         || !walk_limited (&walk, standing->job_qos, "QOS"))
         return false;
     for (int i = 0; assoc && i < CHAIN_MAX; i++) {
@@ -289,7 +290,7 @@ bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *w
             why,
         };
 
-        snprintf (why, DN_REASON_MAX, "it has too many limits to be checked");
+        snprintf (why, DN_REASON_MAX, dn_say_other_many_limits);
         if (standings != &own)
             change.before.weights = change.after.weights;
         if (!each_limit (cluster, &standings[k], keeps_one, &change))
@@ -336,7 +337,7 @@ static void look_at (struct dn_scene *scene, const struct dn_standing *standing)
 
     if (!each_limit (scene->view->cluster, standing, raise_least, scene)) {
         sight->least_cpus = INT64_MAX;
-        snprintf (sight->least_why, DN_REASON_MAX, "too many limits to be checked");
+        snprintf (sight->least_why, DN_REASON_MAX, dn_say_many_limits);
     }
     if (!partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0)
         return;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/policy.h"
+#include "base/messages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@ void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *re
 {
     if (spec->probe <= 0)
         return;
-    dn_request_keep_all (request, "probe= measures the job on what it requested");
+    dn_request_keep_all (request, dn_say_probe_keeps);
     request->time_unknown = true;
 }
 
@@ -21,13 +22,12 @@ static const char *refuses_probe (const struct dn_rules *rules,
                                   const char *hook_dir)
 {
     if (job->kind != DN_JOB_BATCH || !job->env)
-        return "probe= is for batch jobs";
+        return dn_say_probe_batch;
     if (rules->mode != DN_MODE_ENFORCE)
-        return "probe= needs Mode=enforce at this site; 'dnnest probe' in the script "
-               "does not";
+        return dn_say_probe_mode;
     /* The hook is found by PYTHONPATH, whose directories ':' separates. */
     if (!hook_dir || strchr (hook_dir, ':'))
-        return "probe= is off at this site (ProbeDir)";
+        return dn_say_probe_off;
     return NULL;
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/rules.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static int read_time (const struct dn_rule_key *key,
     if (seconds < (int64_t) key->min || seconds > (int64_t) key->max)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: %s out of range %s..%s",
+                           dn_say_err_time_range,
                            key->name,
                            dn_quote (value.text, value.len).text,
                            dn_time_write ((int64_t) key->min).text,
@@ -92,7 +93,7 @@ int dn_rules_read (const struct dn_rule_key *key,
     case DN_N_RULE_TYPES:
         break;
     }
-    return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
 }
 
 struct dn_rules dn_rules_default (void)
@@ -122,7 +123,7 @@ int dn_rules_set (struct dn_rules *rules,
 
     if (!row)
         return dn_err_set (
-            err, DN_E_RANGE, "unknown key '%s'", dn_quote (key.text, key.len).text);
+            err, DN_E_RANGE, dn_say_err_key, dn_quote (key.text, key.len).text);
     return dn_rules_read (row, value, rules, err);
 }
 

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/scope.h"
+#include "base/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,11 +81,11 @@ static bool is_number (struct dn_span name)
 static int check_name (const char *scope, struct dn_span name, struct dn_err *err)
 {
     if (name.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, "%s: an empty name in the list", scope);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_name_empty, scope);
     if (name.len >= DN_NAME_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: '%s' is longer than %d characters",
+                           dn_say_err_name_long,
                            scope,
                            dn_quote (name.text, name.len).text,
                            DN_NAME_MAX - 1);
@@ -92,7 +93,7 @@ static int check_name (const char *scope, struct dn_span name, struct dn_err *er
         if (name.text[i] <= ' ' || name.text[i] == 127)
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "%s: '%s' has a blank or a control character",
+                               dn_say_err_name_char,
                                scope,
                                dn_quote (name.text, name.len).text);
     return 0;
@@ -108,7 +109,7 @@ static int count_names (const char *scope, struct dn_span list, struct dn_err *e
             return -1;
         if (++n > DN_POLICY_NAMES_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "%s: more than %d names", scope, DN_POLICY_NAMES_MAX);
+                err, DN_E_LIMIT, dn_say_err_names, scope, DN_POLICY_NAMES_MAX);
     }
     return n;
 }
@@ -135,7 +136,7 @@ static int read_user (struct dn_span span,
         return -1;
     if (!people)
         return dn_err_set (
-            err, DN_E_RANGE, "User: '%s' is not known", dn_quote (name, span.len).text);
+            err, DN_E_RANGE, dn_say_err_user, dn_quote (name, span.len).text);
     return people->find_user (people->self, name, uid, err);
 }
 
@@ -151,10 +152,8 @@ static int read_group (struct dn_span span,
     if (dn_span_copy (span, name, sizeof (name), "Group", err) < 0)
         return -1;
     if (!people)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "Group: '%s' is not known",
-                           dn_quote (name, span.len).text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_group, dn_quote (name, span.len).text);
     return people->find_group (people->self, name, group, err);
 }
 
@@ -215,7 +214,7 @@ static int read_people (struct dn_policies *policies,
     else
         policy->groups = calloc ((size_t) n, sizeof (policy->groups[0]));
     if (scope == DN_SCOPE_USER ? !policy->users : !policy->groups)
-        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
     while (list.text) {
         struct dn_span name = dn_span_cut (&list, ",");
         struct dn_err problem = {.code = DN_E_NONE};
@@ -264,7 +263,7 @@ static int make_set (struct dn_name_set *set,
     set->text = strndup (list.text, list.len);
     set->names = calloc ((size_t) n, sizeof (set->names[0]));
     if (!set->text || !set->names)
-        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
     if (any_case)
         fold (set->text, list.len);
     for (rest = dn_span_of (set->text); rest.text;)
@@ -284,13 +283,13 @@ static int read_scope (struct dn_policies *policies,
     int n;
 
     if (policy->names[scope])
-        return dn_err_set (err, DN_E_RANGE, "%s: given twice", name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, name);
     n = count_names (name, list, err);
     if (n < 0)
         return -1;
     policy->names[scope] = strndup (list.text, list.len);
     if (!policy->names[scope])
-        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
     if (scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP)
         return read_people (policies, policy, scope, list, n, people, err);
     return make_set (&policy->sets[scope], list, n, scope != DN_SCOPE_PARTITION, err);
@@ -308,12 +307,11 @@ static int read_rule (struct dn_policy *policy,
     if (!key)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "'%s' is neither a scope nor a rule; a Policy line takes "
-                           "only these",
+                           dn_say_err_no_rule,
                            dn_quote (pair->key.text, pair->key.len).text);
     bit = UINT64_C (1) << (key - keys);
     if (policy->set & bit)
-        return dn_err_set (err, DN_E_RANGE, "%s: given twice", key->name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, key->name);
     policy->set |= bit;
     return dn_rules_read (key, pair->value, &policy->rules, err);
 }
@@ -339,10 +337,7 @@ static int read_policy (struct dn_policies *policies,
         scoped = scoped || scope >= 0;
     }
     if (!scoped || policy->set == 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "a Policy line needs a scope (Partition=, Account=, QOS=, "
-                           "User=, Group=) and a rule");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_scope);
     return 0;
 }
 
@@ -355,8 +350,7 @@ int dn_policies_add (struct dn_policies *policies,
     int n_unknown = policies->n_unknown;
 
     if (policies->n_policies == DN_POLICY_LINES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "more than %d Policy lines", DN_POLICY_LINES_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_policies, DN_POLICY_LINES_MAX);
     memset (policy, 0, sizeof (*policy));
     policy->line = line->line;
     if (read_policy (policies, policy, line, people, err) < 0) {
@@ -373,7 +367,7 @@ char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_
     struct dn_buf buf = dn_buf_on (text, DN_ERR_TEXT_MAX);
 
     dn_buf_add (&buf,
-                "line %d: %s: '%s' is not known, the name is skipped",
+                dn_say_err_name_skipped,
                 unknown->line,
                 scope_keys[unknown->scope].name,
                 dn_quote (unknown->name, strlen (unknown->name)).text);

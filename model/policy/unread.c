@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/policy.h"
+#include "base/messages.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ static int write_keys (struct dn_keyset set, bool network, char text[DN_REASON_M
 
 static const char *network_of (const struct dn_spec *spec)
 {
-    return spec->model[0] != '\0' ? spec->model : "the network";
+    return spec->model[0] != '\0' ? spec->model : dn_say_unread_network;
 }
 
 bool dn_policy_reads_network (const struct dn_spec *spec,
@@ -41,11 +42,8 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
     if (n > 0) {
         snprintf (reason,
                   DN_REASON_MAX,
-                  "%s %.50s %s not read by %.30s: the prediction would be of another "
-                  "network",
-                  n > 1 ? "keys" : "key",
+                  n > 1 ? dn_say_unread_keys : dn_say_unread_key,
                   keys,
-                  n > 1 ? "are" : "is",
                   network_of (spec));
         decision->n_reasons++;
         snprintf (decision->note, DN_REASON_MAX, "%s", reason);
@@ -53,10 +51,7 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
     }
     n = write_keys (estimate->unread, false, keys);
     if (n > 0) {
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "confidence: lower, the prediction does not use %.60s",
-                  keys);
+        snprintf (reason, DN_REASON_MAX, dn_say_unread_others, keys);
         decision->n_reasons++;
     }
     return true;

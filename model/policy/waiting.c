@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <stdio.h>
 
@@ -71,10 +72,7 @@ static bool leaves_idle (const struct dn_scene *scene,
     char text[DN_REASON_MAX];
 
     if (wait_s == DN_UNSET || run_s < 0 || now_s < 0) {
-        snprintf (text,
-                  sizeof (text),
-                  "its GPUs are busy, %s starts now",
-                  dn_scene_type (scene, than));
+        snprintf (text, sizeof (text), dn_say_other_busy, dn_scene_type (scene, than));
         return say (why, text);
     }
     if ((double) wait_s <= now_s
@@ -82,7 +80,7 @@ static bool leaves_idle (const struct dn_scene *scene,
         return false;
     snprintf (text,
               sizeof (text),
-              "its GPUs are busy: expected wait %s, %s starts now",
+              dn_say_other_wait,
               dn_time_write (wait_s).text,
               dn_scene_type (scene, than));
     return say (why, text);
@@ -106,7 +104,7 @@ bool dn_scene_waits_too_long (const struct dn_scene *scene, int i, int than, cha
         return false;
     snprintf (text,
               sizeof (text),
-              "its GPUs are busy: expected wait %s, that for %s is %s",
+              dn_say_other_longer_wait,
               dn_time_write (wait_s).text,
               dn_scene_type (scene, than),
               dn_time_write (than_s).text);

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,13 +23,10 @@ void dn_warn_of_request (const struct dn_scene *scene)
         && scene->spec->gpus != request->n_gpus) {
         dn_decision_warn (scene->decision,
                           DN_WARNING_METADATA,
-                          "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
+                          dn_say_warn_gpus,
                           scene->spec->gpus,
                           request->n_gpus);
-        dn_scene_say (scene,
-                      "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
-                      scene->spec->gpus,
-                      request->n_gpus);
+        dn_scene_say (scene, dn_say_warn_gpus, scene->spec->gpus, request->n_gpus);
     }
     if (request->open_why[0] != '\0')
         dn_decision_warn (scene->decision, DN_WARNING_OPEN, "%s", request->open_why);
@@ -54,16 +52,15 @@ static void add_other (const struct dn_scene *scene,
     int doubtful = runs_on (scene);
 
     if (!type && doubtful >= 0)
-        dn_buf_add (
-            buf, "; %s may %s, but not for sure", dn_scene_type (scene, doubtful), may);
+        dn_buf_add (buf, dn_say_warn_doubtful, dn_scene_type (scene, doubtful), may);
     else if (!type)
-        dn_buf_add (buf, "; no other type %s", would);
+        dn_buf_add (buf, dn_say_warn_no_other, would);
     else if (other->why[0] != '\0')
-        dn_buf_add (buf, "; %s %s (not moved: %s)", type, would, other->why);
+        dn_buf_add (buf, dn_say_warn_not_moved, type, would, other->why);
     else if (scene->rules->mode == DN_MODE_ENFORCE)
-        dn_buf_add (buf, "; moved to %s", type);
+        dn_buf_add (buf, dn_say_warn_moved, type);
     else
-        dn_buf_add (buf, "; %s %s", type, would);
+        dn_buf_add (buf, dn_say_warn_certain, type, would);
 }
 
 void dn_warn_of_failure (const struct dn_scene *scene,
@@ -77,19 +74,19 @@ void dn_warn_of_failure (const struct dn_scene *scene,
 
     if (failure == DN_FAILURE_PRECISION) {
         dn_buf_add (&buf,
-                    "%s cannot run precision=%s",
+                    dn_say_warn_precision,
                     type,
                     dn_precision_text[scene->spec->precision]);
-        add_other (scene, other, "can", "run it", &buf);
+        add_other (scene, other, dn_say_warn_can, dn_say_warn_run, &buf);
         dn_decision_warn (scene->decision, DN_WARNING_PRECISION, "%s", text);
         return;
     }
     dn_buf_add (&buf,
-                "needs about %.0f GiB of GPU memory, %s has %.0f",
+                dn_say_warn_memory,
                 ceil (estimate->gpu_mem.p50 / GIB),
                 type,
                 floor (estimate->device->memory / GIB));
-    add_other (scene, other, "would hold it", "hold it", &buf);
+    add_other (scene, other, dn_say_warn_would_hold, dn_say_warn_hold, &buf);
     dn_decision_warn (scene->decision, DN_WARNING_MEMORY, "%s", text);
 }
 
@@ -117,10 +114,10 @@ void dn_warn_of_need (const struct dn_scene *scene)
             having = dn_scene_type (scene, k);
     dn_decision_warn (scene->decision,
                       DN_WARNING_PRECISION,
-                      "%s; %s has none, %s has one",
+                      dn_say_warn_unit,
                       scene->request->need_why,
                       dn_scene_type (scene, i),
-                      having ? having : "and no other type");
+                      having ? having : dn_say_warn_no_other_unit);
 }
 
 /* The job will wait until its nodes are back; nodes of other types are there. */
@@ -137,14 +134,14 @@ void dn_warn_of_nodes (const struct dn_scene *scene)
             continue;
         dn_decision_warn (scene->decision,
                           DN_WARNING_NODES,
-                          "no node with %s is available%s%s%s; %s %s",
+                          dn_say_warn_nodes,
                           dn_scene_type (scene, scene->base),
                           base->gpu->no_moves ? "" : " (",
                           base->gpu->no_moves ? "" : base->blocked,
                           base->gpu->no_moves ? "" : ")",
                           dn_scene_type (scene, i),
-                          dn_scene_starts_now (scene, i) ? "has idle ones"
-                                                         : "has some");
+                          dn_scene_starts_now (scene, i) ? dn_say_warn_has_idle
+                                                         : dn_say_warn_has_some);
         return;
     }
 }
@@ -188,13 +185,13 @@ static void warn_of_limit (const struct dn_scene *scene, int i)
     if (likely > (double) limit)
         dn_decision_warn (scene->decision,
                           DN_WARNING_LIMIT,
-                          "-t %s is shorter than the likely %s",
+                          dn_say_warn_limit,
                           dn_time_write (limit).text,
                           likely_on (scene, i).text);
     else
         dn_decision_warn (scene->decision,
                           DN_WARNING_LIMIT,
-                          "-t %s leaves %s before --signal, less than the likely %s",
+                          dn_say_warn_signal,
                           dn_time_write (limit).text,
                           dn_time_write (left).text,
                           likely_on (scene, i).text);
@@ -233,15 +230,14 @@ static void warn_of_deadline (const struct dn_scene *scene, int i)
         return;
     dn_buf_add (
         &buf,
-        "%s%s is missed by %s (likely %s)",
-        own ? "deadline=" : "--deadline in ",
+        own ? dn_say_warn_deadline_own : dn_say_warn_deadline,
         dn_time_write (own ? spec->deadline : scene->request->job->deadline_s).text,
         dn_scene_type (scene, i),
         likely_on (scene, i).text);
     best = meeting_deadline (scene, i);
     if (best >= 0)
         dn_buf_add (&buf,
-                    "; %s would meet it (likely %s)",
+                    dn_say_warn_would_meet,
                     dn_scene_type (scene, best),
                     likely_on (scene, best).text);
     dn_decision_warn (scene->decision, DN_WARNING_DEADLINE, "%s", text);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "rewrite/words.h"
 
 static const char *const field_text[] = {
@@ -75,7 +76,7 @@ static struct dn_edit *new_edit (struct draft *draft, enum dn_field field)
         return NULL;
     if (draft->patch->n_edits == DN_EDITS_MAX) {
         draft->status =
-            dn_err_set (draft->err, DN_E_BUG, "more than %d edits", DN_EDITS_MAX);
+            dn_err_set (draft->err, DN_E_BUG, dn_say_err_edits, DN_EDITS_MAX);
         return NULL;
     }
     edit = &draft->patch->edits[draft->patch->n_edits++];
@@ -108,7 +109,7 @@ static void edit_text (struct draft *draft,
     edit->old_text = old_text ? strdup (old_text) : NULL;
     edit->new_text = strdup (new_text);
     if (!edit->new_text || (old_text && !edit->old_text))
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "patch: out of memory");
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
 }
 
 /* "cpu:80" or "cpu=80" with the new count and the same separator. */
@@ -410,7 +411,7 @@ static void set_variable (struct draft *draft,
     if (old_value)
         old_entry = malloc (strlen (name) + strlen (old_value) + 2);
     if (!new_entry || (old_value && !old_entry)) {
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "patch: out of memory");
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
         return;
     }
     snprintf (new_entry,
@@ -443,10 +444,8 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
     snprintf (steps, sizeof (steps), "%" PRId64, spec.probe);
     spec.probe = DN_UNSET;
     if (!dn_spec_write (&spec, text, sizeof (text))) {
-        draft->status = dn_err_set (draft->err,
-                                    DN_E_LIMIT,
-                                    "probe: the metadata are longer than %zu",
-                                    sizeof (text));
+        draft->status =
+            dn_err_set (draft->err, DN_E_LIMIT, dn_say_err_probe_long, sizeof (text));
         return;
     }
     set_variable (draft, "PYTHONPATH", draft->decision->hook_dir, ":");
@@ -490,7 +489,7 @@ static void edit_record (struct draft *draft, const struct dn_story *story)
     }
     text = malloc (old_len + DN_RECORD_MAX + 2);
     if (!text) {
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "record: out of memory");
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_record_memory);
         return;
     }
     snprintf (text,

@@ -26,6 +26,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 #include "predict/learned.h"
 
 /* Does the edit name the new GPU type where a pending job cannot get another one? */
@@ -256,14 +257,14 @@ int dn_record_line (struct json_object *record,
 
         text[0] = '\0';
         if (!json)
-            return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
         if (write_without_bars (json, text))
             return 0;
         if (i < DN_N_ELEMENTS (optional))
             json_object_object_del (record, optional[i]);
     }
     text[0] = '\0';
-    return dn_err_set (err, DN_E_BUG, "record: longer than %d", DN_RECORD_MAX);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
 }
 
 int dn_record_write (const struct dn_story *story,
@@ -275,6 +276,6 @@ int dn_record_write (const struct dn_story *story,
 
     text[0] = '\0';
     if (!record || fill_record (story, names, record) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
     return dn_record_line (record, text, err);
 }

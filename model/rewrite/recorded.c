@@ -12,6 +12,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 
 #define BEGINNING "{\"dnnest\":"
 
@@ -49,11 +50,10 @@ static int find_record (const char *comment, struct dn_span *found, struct dn_er
     if (!start)
         return 0;
     if (strstr (start + 1, BEGINNING))
-        return dn_err_set (err, DN_E_SYNTAX, "record: the comment has more than one");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_twice);
     *found = (struct dn_span){start, object_length (start)};
     if (found->len == 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "record: has no end within %d bytes", DN_RECORD_MAX);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_endless, DN_RECORD_MAX);
     return 1;
 }
 
@@ -70,7 +70,7 @@ static struct json_object *parse_record (struct dn_span text, struct dn_err *err
         return NULL;
     }
     if (version != 1) {
-        dn_err_set (err, DN_E_VERSION, "record: version %d, expected 1", (int) version);
+        dn_err_set (err, DN_E_VERSION, dn_say_err_record_version, (int) version);
         return NULL;
     }
     record = NULL;
@@ -252,7 +252,7 @@ static char *write_back (const char *comment,
         return NULL;
     text = replace_record (comment, old, line);
     if (!text)
-        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
     return text;
 }
 
@@ -287,7 +287,7 @@ char *dn_record_revise (const char *admin_comment,
         || dn_json_put_number (pred, "p95_s", revision->p95_s) < 0
         || dn_json_put_number (pred, "p99_s", revision->p99_s) < 0
         || dn_json_put_number (pred, "hist", revision->runs) < 0) {
-        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
         return NULL;
     }
     return write_back (admin_comment, old, record, err);
@@ -302,7 +302,7 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
     if (dn_record_read (admin_comment, &recorded, err) < 0)
         return NULL;
     if (find_record (admin_comment, &old, err) <= 0) {
-        dn_err_set (err, DN_E_SYNTAX, "record: the comment has none");
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_none);
         return NULL;
     }
     record = parse_record (old, err);
@@ -311,7 +311,7 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
     if ((limit_s == DN_UNSET ? dn_json_put_number (record, "rescued", 1)
                              : add_later (record, &recorded, limit_s))
         < 0) {
-        dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
         return NULL;
     }
     return write_back (admin_comment, old, record, err);

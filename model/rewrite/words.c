@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "rewrite/words.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,21 +24,21 @@ static void add_work (struct dn_buf *buf, const struct dn_story *story)
     else if (by_history && spec->app[0] != '\0')
         dn_buf_add (buf, "%s", spec->app);
     else
-        dn_buf_add (buf, by_history ? "this script" : "unnamed network");
+        dn_buf_add (buf, by_history ? dn_say_user_script : dn_say_user_network);
     if (spec->steps != DN_UNSET)
-        dn_buf_add (buf, ", %" PRId64 " steps", spec->steps);
+        dn_buf_add (buf, dn_say_user_steps, spec->steps);
     else if (spec->epochs >= 1)
-        dn_buf_add (buf, ", %.0f epochs", spec->epochs);
+        dn_buf_add (buf, dn_say_user_epochs, spec->epochs);
     if (spec->runs > 1)
-        dn_buf_add (buf, ", %" PRId64 " runs", spec->runs);
+        dn_buf_add (buf, dn_say_user_runs, spec->runs);
 }
 
-/* "2h51m" */
-static void add_duration (struct dn_buf *buf, double seconds)
+/* ": likely 2h51m" */
+static void add_likely (struct dn_buf *buf, double seconds)
 {
     int64_t minutes = (int64_t) ceil (seconds / 60);
 
-    dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
+    dn_buf_add (buf, dn_say_user_likely, minutes / 60, minutes % 60);
 }
 
 /* " by 7 of your runs" */
@@ -45,9 +46,9 @@ static void add_runs (struct dn_buf *buf, const struct dn_estimate *estimate)
 {
     if (estimate->history_runs > 0)
         dn_buf_add (buf,
-                    " by %" PRId64 " of %s runs",
-                    estimate->history_runs,
-                    estimate->history_shared ? "your account's" : "your");
+                    estimate->history_shared ? dn_say_user_by_account
+                                             : dn_say_user_by_own,
+                    estimate->history_runs);
 }
 
 /* "a100:4", or "a100" where the number is unknown. */
@@ -86,12 +87,9 @@ static void add_place (struct dn_buf *buf,
                     patch->features);
 }
 
-/* "1.6x" and "0.6x". */
-static void add_factor (struct dn_buf *buf, double factor)
+static int64_t tenths_of (double factor)
 {
-    int64_t tenths = llround (10 * fmin (fmax (factor, 0), 1e6));
-
-    dn_buf_add (buf, "%" PRId64 ".%" PRId64 "x", tenths / 10, tenths % 10);
+    return llround (10 * fmin (fmax (factor, 0), 1e6));
 }
 
 /* " (starts now, 1.6x the time, 0.6x the cost)" after a new GPU type, where the job
@@ -101,18 +99,18 @@ static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
     double slowdown;
+    int64_t tenths;
 
     if (decision->rescued || !story->base || !story->chosen
         || !(story->base->step_s.p50 > 0))
         return;
     slowdown = story->chosen->step_s.p50 / story->base->step_s.p50;
-    dn_buf_add (buf, decision->starts_now ? " (starts now, " : " (");
-    add_factor (buf, slowdown);
-    dn_buf_add (buf, " the time");
+    tenths = tenths_of (slowdown);
+    dn_buf_add (buf, "%s", decision->starts_now ? dn_say_user_starts_now : " (");
+    dn_buf_add (buf, dn_say_user_slowdown, tenths / 10, tenths % 10);
     if (decision->from_cost > 0) {
-        dn_buf_add (buf, ", ");
-        add_factor (buf, slowdown * decision->cost / decision->from_cost);
-        dn_buf_add (buf, " the cost");
+        tenths = tenths_of (slowdown * decision->cost / decision->from_cost);
+        dn_buf_add (buf, dn_say_user_cost, tenths / 10, tenths % 10);
     }
     dn_buf_add (buf, ")");
 }
@@ -125,14 +123,12 @@ static void add_cpus (struct dn_buf *buf, const struct dn_story *story)
 
     if (decision->cpus_each_gpu != DN_UNSET)
         dn_buf_add (buf,
-                    "--cpus-per-gpu %" PRId64 " -> %" PRId64,
+                    dn_say_user_cpus_per_gpu,
                     request->cpus_each_gpu,
                     decision->cpus_each_gpu);
     else
-        dn_buf_add (buf,
-                    "-c %" PRId64 " -> %" PRId64,
-                    request->cpus_per_task,
-                    decision->cpus_per_task);
+        dn_buf_add (
+            buf, dn_say_user_cpus, request->cpus_per_task, decision->cpus_per_task);
 }
 
 /* "cpus=80>40": the total of the job. */
@@ -144,7 +140,7 @@ static void add_all_cpus (struct dn_buf *buf, const struct dn_story *story)
     int64_t times = each_gpu ? request->n_gpus : request->n_tasks;
 
     dn_buf_add (buf,
-                "cpus=%" PRId64 ">%" PRId64,
+                dn_say_log_cpus,
                 times * (each_gpu ? request->cpus_each_gpu : request->cpus_per_task),
                 times * (each_gpu ? decision->cpus_each_gpu : decision->cpus_per_task));
 }
@@ -159,15 +155,15 @@ static void add_time_for_user (struct dn_buf *buf, const struct dn_story *story)
 
     if (decision->time_limit_s != DN_UNSET)
         dn_buf_add (buf,
-                    "time %s -> %s",
+                    dn_say_user_time,
                     asked.text,
                     dn_time_write (decision->time_limit_s).text);
     if (decision->extended)
-        dn_buf_add (buf, " (extended up to %s if needed)", asked.text);
+        dn_buf_add (buf, dn_say_user_extended, asked.text);
     if (decision->time_min_s != DN_UNSET)
         dn_buf_add (buf,
-                    "%s %s of %s",
-                    story->rules->mode == DN_MODE_ENFORCE ? "planned as" : "--time-min",
+                    story->rules->mode == DN_MODE_ENFORCE ? dn_say_user_planned
+                                                          : dn_say_user_time_min,
                     dn_time_write (decision->time_min_s).text,
                     asked.text);
 }
@@ -260,50 +256,49 @@ void dn_words_warn (const struct dn_rules *rules,
     for (int i = 0; i < decision->n_warnings; i++) {
         struct dn_buf buf = dn_buf_on (patch->warnings[i], DN_WARN_TEXT_MAX);
 
-        dn_buf_add (&buf, "dnnest: warning: %s", decision->warnings[i].text);
+        dn_buf_add (&buf, dn_say_user_warning, decision->warnings[i].text);
     }
+}
+
+/* The line about a job that is not changed. */
+static void say_unchanged (const struct dn_story *story, struct dn_buf *buf)
+{
+    const struct dn_decision *decision = story->decision;
+    const char *why = decision->note;
+
+    if (why[0] == '\0')
+        why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
+                                      : dn_say_no_change;
+    dn_buf_add (buf, dn_say_user_unchanged, why);
 }
 
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
 {
     const struct dn_decision *decision = story->decision;
+    bool advises = story->rules->mode == DN_MODE_ADVISE;
     struct dn_buf buf = dn_buf_on (text, DN_USER_TEXT_MAX);
 
     if (!user_wants (story))
         return;
-    dn_buf_add (&buf, "dnnest: ");
     if (decision->hook_dir) {
-        dn_buf_add (&buf,
-                    "the job is a probe: its training with PyTorch ends after the "
-                    "first steps, and its output shows how long all steps would take "
-                    "(undo: --comment=dnnest:probe=0)");
+        dn_buf_add (&buf, dn_say_user_probe);
         return;
     }
     if (decision->verdict != DN_VERDICT_CHANGE) {
-        const char *why = decision->note;
-
-        if (why[0] == '\0')
-            why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
-                                          : "no change is needed";
-        dn_buf_add (&buf, "job unchanged (%s)", why);
+        say_unchanged (story, &buf);
         return;
     }
-    if (story->rules->mode == DN_MODE_ADVISE)
-        dn_buf_add (&buf, "would suffice: ");
+    dn_buf_add (&buf, advises ? dn_say_user_suffices : dn_say_user_begin);
     add_changes (&buf, story, true);
     dn_buf_add (&buf, " (");
     add_work (&buf, story);
     if (story->chosen && story->chosen->train_s.p50 >= 0) {
-        dn_buf_add (&buf, ": likely ");
-        add_duration (&buf, story->chosen->train_s.p50);
+        add_likely (&buf, story->chosen->train_s.p50);
         add_runs (&buf, story->chosen);
     }
     if (decision->note[0] != '\0')
-        dn_buf_add (&buf, "; %s", decision->note);
-    if (story->rules->mode == DN_MODE_ADVISE)
-        dn_buf_add (&buf, "; job unchanged)");
-    else
-        dn_buf_add (&buf, "; opt out: --comment=dnnest:off)");
+        dn_buf_add (&buf, dn_say_user_note, decision->note);
+    dn_buf_add (&buf, advises ? dn_say_user_end_advise : dn_say_user_end);
 }
 
 void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
@@ -312,7 +307,7 @@ void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
     struct dn_buf buf = dn_buf_on (text, DN_LOG_TEXT_MAX);
 
     dn_buf_add (&buf,
-                "uid=%" PRId64 " mode=%s verdict=%s model=%s ",
+                dn_say_log_decision,
                 story->request->job->user_id,
                 dn_names_get (&dn_mode_names, (int) story->rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
@@ -321,8 +316,9 @@ void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
     for (int i = 0; i < decision->n_warnings; i++)
         dn_buf_add (&buf,
                     "%s%s",
-                    i == 0 ? " warned=" : ",",
+                    i == 0 ? dn_say_log_warned : ",",
                     dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
     for (int i = 0; i < decision->n_reasons; i++)
-        dn_buf_add (&buf, "%s%s", i == 0 ? " because=" : "; ", decision->reasons[i]);
+        dn_buf_add (
+            &buf, "%s%s", i == 0 ? dn_say_log_because : "; ", decision->reasons[i]);
 }

@@ -23,6 +23,7 @@
 #include "import/hf_config.h"
 #include "spank/help.h"
 #include "spec/spec.h"
+#include "base/messages.h"
 
 #define DN_EXPORT __attribute__ ((visibility ("default")))
 
@@ -82,8 +83,7 @@ static int set (spank_t spank, const char *name, const char *value, struct dn_er
 
     if (rc == ESPANK_SUCCESS)
         return 0;
-    return dn_err_set (
-        err, DN_E_IO, "--dnnest: cannot be passed on: %s", spank_strerror (rc));
+    return dn_err_set (err, DN_E_IO, dn_say_err_option_carry, spank_strerror (rc));
 }
 
 /* Check the option and pass it on: the sidecar, and the other keys. */
@@ -124,7 +124,7 @@ int slurm_spank_init (spank_t spank, int argc, char **argv)
         return 0;
     }
     if (spank_option_register (spank, &option) != ESPANK_SUCCESS)
-        slurm_error ("dnnest: the option --dnnest could not be registered");
+        slurm_error (dn_say_user_no_option);
     return 0;
 }
 
@@ -143,7 +143,7 @@ int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv)
     if (!given || is_step ())
         return 0;
     if (hand_over (spank, given, &err) < 0) {
-        slurm_error ("dnnest: %s; job submitted as written", err.text);
+        slurm_error (dn_say_user_error, err.text);
         set (spank, DN_CARRY_OPTION, "off", NULL);
     }
     return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/messages.h"
 #include "host/carry.h"
 #include "submit/host.h"
 #include "submit/versions.h"
@@ -364,14 +365,14 @@ static int check_number (const job_desc_msg_t *desc,
     if (now != edit->old_number && !replaces)
         return dn_err_set (err,
                            DN_E_BUG,
-                           "%s: is %lld, expected %lld",
+                           dn_say_err_field_is,
                            name,
                            (long long) now,
                            (long long) edit->old_number);
     if (edit->new_number < 1 || edit->new_number > max_number (edit->field))
         return dn_err_set (err,
                            DN_E_BUG,
-                           "%s: %lld out of range 1..%lld",
+                           dn_say_err_field_range,
                            name,
                            (long long) edit->new_number,
                            (long long) max_number (edit->field));
@@ -416,10 +417,9 @@ static int stage_env (const job_desc_msg_t *desc,
     if (n == 0)
         return 0;
     if (!desc->environment || desc->env_size >= NO_VAL - n)
-        return dn_err_set (err, DN_E_BUG, "environment: the job has none");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_env_none);
     staging->env = dn_host_texts (desc->env_size + n);
-    return staging->env ? 0
-                        : dn_err_set (err, DN_E_NOMEM, "environment: out of memory");
+    return staging->env ? 0 : dn_err_set (err, DN_E_NOMEM, dn_say_err_env_memory);
 }
 
 static int stage_text (job_desc_msg_t *desc,
@@ -435,14 +435,13 @@ static int stage_text (job_desc_msg_t *desc,
         place = &staging->env[desc->env_size + staging->n_new];
 
     if (!place || !edit->new_text || !is_same_text (*place, edit->old_text))
-        return dn_err_set (
-            err, DN_E_BUG, "%s: does not hold the value to be replaced", name);
+        return dn_err_set (err, DN_E_BUG, dn_say_err_field_text, name);
     for (int i = 0; i < staging->n_entries; i++)
         if (staging->entries[i].place == place)
-            return dn_err_set (err, DN_E_BUG, "%s: edited twice", name);
+            return dn_err_set (err, DN_E_BUG, dn_say_err_field_twice, name);
     text = dn_host_dup (edit->new_text);
     if (!text)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", name);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, name);
     staging->n_new += is_new_variable (edit);
     staging->entries[staging->n_entries].place = place;
     staging->entries[staging->n_entries++].text = text;

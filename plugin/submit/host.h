@@ -33,8 +33,6 @@ extern void *slurm_xcalloc (size_t count,
 extern void slurm_xfree (void **ptr);
 extern char *slurm_get_extra_conf_path (char *name);
 
-#define DN_LOG_PREFIX "job_submit/dnnest: "
-
 /* A copy of 'text' in Slurm's memory; NULL without memory; never aborts. */
 char *dn_host_dup (const char *text);
 

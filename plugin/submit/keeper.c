@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "host/watch.h"
 #include "submit/host.h"
@@ -146,9 +147,9 @@ struct keeper {
 static void say (bool error, const char *text)
 {
     if (error)
-        slurm_error (DN_LOG_PREFIX "%s", text);
+        slurm_error (dn_say_log_line, text);
     else
-        slurm_info (DN_LOG_PREFIX "%s", text);
+        slurm_info (dn_say_log_line, text);
 }
 
 static struct dn_load_context context_of (const struct texts *texts)
@@ -404,23 +405,23 @@ static void go_without (const char *why)
 {
     const struct dn_load_context context = context_of (&order.texts);
 
-    slurm_error (DN_LOG_PREFIX "no thread (%s): changes need a restart, "
-                               "decision log and counters are not written",
-                 why);
+    slurm_error (dn_say_log_no_thread, why);
     dn_state_load (conf, &context, DN_LOAD_ORDERED);
 }
 
 static void start (void)
 {
+    char late[DN_ERR_TEXT_MAX];
     int rc;
 
+    snprintf (late, sizeof (late), dn_say_log_late, START_MS / 1000);
     pthread_mutex_lock (&lock);
     order.stop = false;
     place_order ();
     rc = start_thread ();
     running = rc == 0;
     if (running && !wait_until_loaded (START_MS))
-        say (true, "not loaded yet: jobs are not changed until then");
+        say (true, late);
     pthread_mutex_unlock (&lock);
     if (!running)
         go_without (dn_errno_text (rc).text);
@@ -433,7 +434,7 @@ void dn_keeper_start (void)
 
     dn_keeper_stop ();
     if (stuck) {
-        say (true, "an earlier thread hangs: jobs are not changed");
+        say (true, dn_say_log_stuck);
         return;
     }
     if (!prepared) {
@@ -445,7 +446,7 @@ void dn_keeper_start (void)
     conf = path ? strdup (path) : NULL;
     dn_host_free (&path);
     if (!conf) {
-        say (true, "out of memory: jobs are not changed");
+        say (true, dn_say_log_no_memory);
         return;
     }
     owner = getpid ();
@@ -461,7 +462,7 @@ void dn_keeper_stop (void)
     running = false;
     if (stuck) {
         pthread_detach (thread);
-        say (true, "the thread that reads and writes files hangs, and is abandoned");
+        say (true, dn_say_log_abandoned);
         return;
     }
     dn_state_forget ();

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/messages.h"
 #include "host/view_files.h"
 #include "host/watch.h"
 #include "submit/host.h"
@@ -141,7 +142,7 @@ static struct dn_piece *load (const struct source *source,
         *piece = found;
         return piece;
     }
-    dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     free_content (&found);
     return NULL;
 }
@@ -152,9 +153,9 @@ static void say (struct source *source, const char *path, const struct dn_err *e
     bool broken = err->code != DN_E_NONE;
 
     if (broken && !source->broken)
-        slurm_error (DN_LOG_PREFIX "%s: decisions do not use it", err->text);
+        slurm_error (dn_say_log_state_broken, err->text);
     if (!broken && source->broken)
-        slurm_info (DN_LOG_PREFIX "%s: no longer broken", path);
+        slurm_info (dn_say_log_state_whole, path);
     source->broken = broken;
 }
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/load.h"
 #include "submit/host.h"
 #include "trace/trace.h"
@@ -131,9 +132,9 @@ static void say (bool error, bool again, const char *text)
     snprintf (said.text, sizeof (said.text), "%s", text);
     said.at = now;
     if (error)
-        slurm_error (DN_LOG_PREFIX "%s", text);
+        slurm_error (dn_say_log_line, text);
     else
-        slurm_info (DN_LOG_PREFIX "%s", text);
+        slurm_info (dn_say_log_line, text);
 }
 
 /* If the new bundle cannot be read, keep the bundle in use, so that predictions do not
@@ -171,7 +172,7 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     struct dn_snapshot *snapshot = calloc (1, sizeof (*snapshot));
 
     if (!snapshot) {
-        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", conf);
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, conf);
         return NULL;
     }
     paths.conf = conf;
@@ -193,7 +194,7 @@ static const char *write_serial (const struct dn_bundle *bundle,
 {
     text[0] = '\0';
     if (bundle && bundle->serial > 0)
-        snprintf (text, SERIAL_TEXT_MAX, " serial %lld", (long long) bundle->serial);
+        snprintf (text, SERIAL_TEXT_MAX, dn_say_log_serial, (long long) bundle->serial);
     return text;
 }
 
@@ -208,28 +209,26 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
 
     if (broken)
         dn_buf_add (&buf,
-                    "%s: %s",
-                    site->bundle_err.text,
-                    site->bundle ? "the model bundle in use is kept"
-                                 : "going on without a model bundle");
+                    site->bundle ? dn_say_log_bundle_kept : dn_say_log_no_model,
+                    site->bundle_err.text);
     else
-        dn_buf_add (
-            &buf,
-            "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s%s",
-            conf,
-            dn_names_get (&dn_mode_names, (int) site->rules.mode),
-            site->gpu_types.n_types,
-            site->catalogue.n_devices,
-            site->datasets.n_rows,
-            site->bundle ? site->bundle->name : "none",
-            write_serial (site->bundle, serial));
+        dn_buf_add (&buf,
+                    dn_say_log_loaded,
+                    conf,
+                    dn_names_get (&dn_mode_names, (int) site->rules.mode),
+                    site->gpu_types.n_types,
+                    site->catalogue.n_devices,
+                    site->datasets.n_rows,
+                    site->bundle ? site->bundle->name : "none",
+                    write_serial (site->bundle, serial));
     if (site->time_min_refused)
-        dn_buf_add (&buf, "; %s", DN_SITE_TIME_MIN_REFUSED);
+        dn_buf_add (&buf, dn_say_log_remark, DN_SITE_TIME_MIN_REFUSED);
     if (site->policies.n_unknown > 0)
-        dn_buf_add (
-            &buf, "; %s", dn_unknown_write (&site->policies.unknown[0], unknown));
+        dn_buf_add (&buf,
+                    dn_say_log_remark,
+                    dn_unknown_write (&site->policies.unknown[0], unknown));
     if (site->policies.n_unknown > 1)
-        dn_buf_add (&buf, ", and %d more", site->policies.n_unknown - 1);
+        dn_buf_add (&buf, dn_say_log_more, site->policies.n_unknown - 1);
     dn_count (&dn_counters.loads[broken ? DN_RESULT_FAILURE : DN_RESULT_SUCCESS]);
     say (broken || site->time_min_refused || site->policies.n_unknown > 0, again, text);
 }
@@ -241,7 +240,7 @@ static bool is_switched_off (const char *conf, bool again)
 
     if (access (conf, F_OK) == 0 || errno != ENOENT)
         return false;
-    snprintf (text, sizeof (text), "%s not found: jobs are not changed", conf);
+    snprintf (text, sizeof (text), dn_say_log_no_conf, conf);
     say (false, again, text);
     install (NULL);
     return true;
@@ -254,9 +253,8 @@ static void say_broken (const struct dn_err *err, bool again)
 
     snprintf (text,
               sizeof (text),
-              "%s: %s",
-              err->text,
-              old ? "the configuration in use is kept" : "jobs are not changed");
+              old ? dn_say_log_conf_kept : dn_say_log_conf_broken,
+              err->text);
     dn_state_give (old);
     dn_count (&dn_counters.loads[DN_RESULT_FAILURE]);
     say (true, again, text);

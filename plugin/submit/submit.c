@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "advise.h"
+#include "base/messages.h"
 #include "host/carry.h"
 #include "host/stopwatch.h"
 #include "graph/sidecar.h"
@@ -47,8 +48,7 @@ static void report_if_slow (long long start_us)
         || (reported_us != 0 && end_us - reported_us < SLOW_INTERVAL_US))
         return;
     if (atomic_compare_exchange_strong (&slow_reported_us, &reported_us, end_us))
-        slurm_error (DN_LOG_PREFIX "a submission took %lld ms",
-                     (end_us - start_us) / 1000);
+        slurm_error (dn_say_log_slow, (end_us - start_us) / 1000, SLOW_US / 1000);
 }
 
 /* The job is not changed. The user gets the error as a message, unless the rules of the
@@ -63,12 +63,10 @@ static void refuse (const struct dn_site *site,
     const struct dn_rules rules = dn_site_rules (site, &submitter, NULL);
     char line[DN_ERR_TEXT_MAX + 64];
 
-    slurm_info (DN_LOG_PREFIX "uid=%lld %s; job unchanged",
-                (long long) job->user_id,
-                err->text);
+    slurm_info (dn_say_log_unchanged, (long long) job->user_id, err->text);
     if (rules.message == DN_MESSAGE_NEVER || rules.mode == DN_MODE_OBSERVE)
         return;
-    snprintf (line, sizeof (line), "dnnest: %s; job submitted as written", err->text);
+    snprintf (line, sizeof (line), dn_say_user_error, err->text);
     dn_host_append_line (err_msg, line);
 }
 
@@ -88,11 +86,10 @@ static int follow (const struct dn_patch *patch,
                    struct dn_err *err)
 {
     if (dn_adapter_apply (desc, patch, err) < 0) {
-        slurm_error (
-            DN_LOG_PREFIX "uid=%lld %s; job unchanged", (long long) user_id, err->text);
+        slurm_error (dn_say_log_unchanged, (long long) user_id, err->text);
         return -1;
     }
-    slurm_info (DN_LOG_PREFIX "%s", patch->log_text);
+    slurm_info (dn_say_log_line, patch->log_text);
     tell (patch, err_msg);
     return 0;
 }
@@ -105,9 +102,8 @@ static void leave (const struct dn_decision *decision,
                    char **err_msg)
 {
     for (int i = 0; i < decision->n_warnings; i++)
-        slurm_info (DN_LOG_PREFIX "uid=%lld %s; job unchanged",
-                    (long long) user_id,
-                    decision->warnings[i].text);
+        slurm_info (
+            dn_say_log_unchanged, (long long) user_id, decision->warnings[i].text);
     tell (patch, err_msg);
 }
 
@@ -122,8 +118,7 @@ static int find_sidecar (const struct dn_site *site,
     const size_t max = DN_SIDECAR_HANDOVER_MAX;
 
     if (job->sidecar && strnlen (job->sidecar, max + 1) > max)
-        return dn_err_set (
-            err, DN_E_LIMIT, "sidecar: more than %zu bytes were passed", max);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_large, max);
     if (dn_carry_comment (job, site->sidecar_dir, text, err) < 0)
         return -1;
     if (*text)
@@ -208,7 +203,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
 
     watch->deadline.limit_ms = site->decision_ms;
     if (!advice)
-        dn_err_set (&err, DN_E_NOMEM, "out of memory");
+        dn_err_set (&err, DN_E_NOMEM, dn_say_err_no_memory);
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
         || dn_advise (site, view, job, &watch->deadline, cache, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);

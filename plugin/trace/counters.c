@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 
 /* All families together take about 6 KiB. */
@@ -238,7 +239,7 @@ char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *ga
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
     return dn_err_set (
-        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
+        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
 }
 
 /* Write all of 'text' to the new file 'path'. */
@@ -249,20 +250,20 @@ static int write_new (const char *path, const char *text, struct dn_err *err)
     size_t done = 0;
 
     if (unlink (path) < 0 && errno != ENOENT)
-        return fail_errno (path, "cannot be removed", err);
+        return fail_errno (path, dn_say_file_removed, err);
     fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
-        return fail_errno (path, "cannot be created", err);
+        return fail_errno (path, dn_say_file_created, err);
     /* Readable for the exporter's user, with any umask of slurmctld. */
     if (fchmod (fd, 0644) < 0)
-        return fail_errno (path, "cannot be made readable", err);
+        return fail_errno (path, dn_say_file_readable, err);
     while (done < len) {
         ssize_t written = write (fd, text + done, len - done);
 
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return fail_errno (path, "cannot be written", err);
+            return fail_errno (path, dn_say_file_written, err);
         done += (size_t) written;
     }
     return 0;
@@ -275,13 +276,13 @@ int dn_counters_write (const char *path, const char *text, struct dn_err *err)
 
     dn_buf_add (&buf, "%s.new", path);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "Counters: path too long");
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_counters_path);
     if (write_new (beside, text, err) < 0) {
         unlink (beside);
         return -1;
     }
     if (rename (beside, path) < 0) {
-        fail_errno (path, "cannot be replaced", err);
+        fail_errno (path, dn_say_file_replaced, err);
         unlink (beside);
         return -1;
     }

@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
     return dn_err_set (
-        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
+        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
 }
 
 struct dn_journal dn_journal_empty (void)
@@ -41,18 +42,18 @@ static int check_file (int fd, const char *path, struct dn_err *err)
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, "cannot be examined", err);
+        return fail_errno (path, dn_say_file_examined, err);
     if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
     if (st.st_uid != geteuid ())
         return dn_err_set (err,
                            DN_E_IO,
-                           "%s: owned by uid %lu, expected uid %lu",
+                           dn_say_err_file_owner,
                            path,
                            (unsigned long) st.st_uid,
                            (unsigned long) geteuid ());
     if (st.st_nlink > 1)
-        return dn_err_set (err, DN_E_IO, "%s: has more than one hard link", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_links, path);
     return 0;
 }
 
@@ -65,9 +66,9 @@ static int open_file (struct dn_journal *journal, struct dn_err *err)
                    0640);
 
     if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", journal->path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, journal->path);
     if (fd < 0)
-        return fail_errno (journal->path, "cannot be opened", err);
+        return fail_errno (journal->path, dn_say_file_opened, err);
     if (check_file (fd, journal->path, err) < 0) {
         close (fd);
         return -1;
@@ -146,10 +147,10 @@ int dn_journal_append (struct dn_journal *journal, const char *line, struct dn_e
     if (written == (ssize_t) len)
         return 0;
     if (written < 0)
-        return fail_errno (journal->path, "cannot be written", err);
+        return fail_errno (journal->path, dn_say_file_written, err);
     /* The disk is full. Remove the part of the line that was written. */
     if (fstat (journal->fd, &st) < 0 || st.st_size < written
         || ftruncate (journal->fd, st.st_size - written) < 0)
-        return fail_errno (journal->path, "part of a line remains", err);
-    return dn_err_set (err, DN_E_IO, "%s: cannot be written: disk full", journal->path);
+        return fail_errno (journal->path, dn_say_file_remains, err);
+    return dn_err_set (err, DN_E_IO, dn_say_err_file_full, journal->path);
 }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/messages.h"
 #include "trace/journal.h"
 #include "trace/ring.h"
 
@@ -95,9 +96,9 @@ static void say_no_trouble (struct trouble *trouble,
     if (!trouble->failing)
         return;
     trouble->failing = false;
-    dn_buf_add (&buf, "%s: written again", path);
+    dn_buf_add (&buf, dn_say_log_written_again, path);
     if (lines)
-        dn_buf_add (&buf, ", %llu lines are missing", lost () - trouble->dropped);
+        dn_buf_add (&buf, dn_say_log_missing, lost () - trouble->dropped);
     say (false, text);
 }
 

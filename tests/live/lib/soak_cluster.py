@@ -100,7 +100,7 @@ class Log:
             self.slow += 1
         elif re.search(r": (the configuration in use is kept|jobs are not changed|"
                        r"the model bundle in use is kept|going on without a model bundle|"
-                       r"not loaded yet: .*)$", text):
+                       r"not loaded within .*)$", text):
             self.errors.append(line)
         else:
             self.odd.append(line)
@@ -118,7 +118,7 @@ class Log:
             self.states.append((at, (self.cluster.conf_at(at), "none")))
         elif " not found: jobs are not changed" in text or \
                 re.match(r"error: .*: jobs are not changed", text) or \
-                "not loaded yet" in text:
+                "not loaded within" in text:
             self.states.append((at, INERT))
 
     def in_force(self, begin, end):

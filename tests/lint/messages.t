@@ -1,0 +1,94 @@
+#!/bin/bash
+# messages.t - messages are in base/messages.inc, and nowhere else
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+readonly CATALOGUE=model/base/messages.inc
+build=${abs_top_builddir:-$top}
+
+# literals FILE...: the texts with words in C files, as FILE:LINE: TEXT. Names of metrics,
+# lists of words and formats of JSON are not texts with words.
+literals() {
+    (cd "$top" && python3 - "$@" <<'EOF'
+import re
+import sys
+
+TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | '(?:[^'\\]|\\.)+'
+    | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
+# Not said to anyone: the help of keys, options and metrics, what a digest begins with,
+# and the reasons of static assertions.
+SILENT = [
+    (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
+    (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
+    (r"model/policy/control\.c", r"dnnest control group %d"),
+    (r".*", r"(a bit per key|a text per scope|numbers may wrap around)"),
+    (r"plugin/submit/job_submit_dnnest\.c", r"dnnest: right-sizes deep-learning jobs"),
+    (r"plugin/spank/spank_dnnest\.c", r"how the job trains: .*"),
+    (r"plugin/spank/help\.c", r".*"),
+    (r"plugin/trace/counters\.c", r"([A-Z#\\].*\.?|dnnest_.*)"),
+]
+
+def words(text):
+    text = re.sub(r"%[-0-9.*]*(ll|l|z)?[a-zA-Z%]", "", text)
+    piece = re.search(r"^ ?[a-z]{3,} $|^ [a-z]{3,}$", text)
+    return piece or " " in text.strip(" ") and re.search(r"[A-Za-z]{2}", text)
+
+for name in sys.argv[1:]:
+    source = open(name).read()
+    for token in TOKEN.finditer(source):
+        if token[0][0] != '"':
+            continue
+        text = re.sub(r'"\s*PRI\w+\s*"', "d", token[0])
+        text = re.sub(r'"\s*PRI\w+$', 'd"', text)
+        text = re.sub(r'"\s*"', "", text)[1:-1]
+        if words(text) and not any(re.fullmatch(file, name) and re.fullmatch(silent, text)
+                                   for file, silent in SILENT):
+            print(f"{name}:{source[:token.start()].count(chr(10)) + 1}: {text}")
+EOF
+    )
+}
+
+mapfile -t rooms < <(c_files model/policy model/rewrite plugin)
+is 'no message is written in policy/, rewrite/, plugin/ or advise.c' \
+    "$(literals "${rooms[@]}" model/advise.c)" ''
+
+# The check itself: what it finds, and what it does not.
+sample=$(mktemp) || exit
+trap 'rm -f "$sample"' EXIT
+cat >"$sample" <<'EOF'
+/* "a comment" */
+#include "base/text.h"
+f ("moved to %s", "time_limit", "%s: %s", 'x', "\"");
+f ("a long "
+   "text %" PRId64 " here", " kept", "kept ");
+EOF
+is 'a message elsewhere is found' "$(literals "$sample" | sed 's/.*:\([0-9]*: \)/\1/')" \
+    '3: moved to %s
+4: a long text %d here
+5:  kept
+5: kept '
+
+ids() { sed -nE 's/^DN_(MESSAGE|PHRASE) \([A-Z]+, ([a-z0-9_]+),$/\2/p' "$top/$CATALOGUE"; }
+ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
+is 'each message is used' "$(cd "$top" && comm -13 \
+    <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' model plugin daemon | sort -u) \
+    <(ids | sed 's/^/dn_say_/' | sort))" ''
+ok 'the compiler checks formats, also that they are not variables' \
+    grep -q 'DN_FLAGS -Wformat=2"' "$top/configure.ac"
+
+# page LIST: what job_submit_dnnest(8) has between the comments of that list.
+page() {
+    sed -n "/^; $1: begin/,/^; $1: end/p" "$top/plugin/submit/job_submit_dnnest.8.scd" \
+        | sed '1d;$d'
+}
+if [[ -x $build/tests/unit/messages ]]; then
+    for list in user warning log; do
+        is "job_submit_dnnest(8) has the messages: $list" "$(page "$list")" \
+            "$("$build/tests/unit/messages" --page "$list")"
+    done
+else
+    ok 'job_submit_dnnest(8) has the messages # SKIP tests/unit/messages is not built' true
+fi
+done_testing

@@ -1,0 +1,211 @@
+/* messages.c - test of base/messages.inc: each message is what the catalogue promises
+ *
+ * "messages --page" prints the lists of job_submit_dnnest(8), which
+ * tests/lint/messages.t compares.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "base/messages.h"
+#include "rewrite/rewrite.h"
+
+enum audience {
+    USER,
+    WARNING,
+    LOG,
+    REASON,
+    ERROR,
+    PART,
+    N_AUDIENCES
+};
+
+static const size_t size_of[] = {
+    [USER] = DN_USER_TEXT_MAX,
+    [WARNING] = DN_WARNING_MAX,
+    [LOG] = DN_LOG_TEXT_MAX,
+    [REASON] = DN_REASON_MAX,
+    [ERROR] = DN_ERR_TEXT_MAX,
+    [PART] = DN_REASON_MAX,
+};
+
+/* Each writes its message with the values of the sample. */
+#define DN_VALUES(...) __VA_ARGS__
+#define DN_MESSAGE(to, id, text, values, sample, when)                                 \
+    static void write_##id (struct dn_buf *buf)                                        \
+    {                                                                                  \
+        dn_buf_add (buf, dn_say_##id, DN_VALUES values);                               \
+    }
+#define DN_PHRASE(to, id, text, when)                                                  \
+    static void write_##id (struct dn_buf *buf)                                        \
+    {                                                                                  \
+        dn_buf_add (buf, dn_say_##id);                                                 \
+    }
+#include "base/messages.inc"
+#undef DN_MESSAGE
+#undef DN_PHRASE
+
+#define DN_MESSAGE(to, id, text, values, sample, when)                                 \
+    {to, #id, text, sample, when, write_##id},
+#define DN_PHRASE(to, id, text, when) {to, #id, text, text, when, write_##id},
+static const struct message {
+    enum audience to;
+    const char *id;
+    const char *text;
+    const char *sample;
+    const char *when;
+    void (*write) (struct dn_buf *buf);
+} messages[] = {
+#include "base/messages.inc"
+};
+#undef DN_MESSAGE
+#undef DN_PHRASE
+
+#define EACH(m)                                                                        \
+    for (const struct message *m = messages; m < messages + DN_N_ELEMENTS (messages);  \
+         m++)
+
+static void a_message_is_its_sample (void **state)
+{
+    (void) state;
+    EACH (m)
+    {
+        char text[DN_LOG_TEXT_MAX];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        m->write (&buf);
+        assert_false (buf.cut);
+        if (strcmp (text, m->sample) != 0)
+            fail_msg ("%s: '%s', promised '%s'", m->id, text, m->sample);
+    }
+}
+
+/* A value may be longer than that of the sample by a quoted text of a user. Beyond that
+ * the message is cut.
+ */
+static void a_message_fits_its_buffer (void **state)
+{
+    (void) state;
+    EACH (m)
+    {
+        if (strlen (m->sample) + DN_QUOTE_MAX >= size_of[m->to])
+            fail_msg ("%s: %zu characters, %zu fit",
+                      m->id,
+                      strlen (m->sample),
+                      size_of[m->to] - 1);
+        /* Longer lines are hard to read in a terminal. */
+        if (m->to == USER && strcmp (m->id, "user_probe") != 0)
+            assert_true (strlen (m->sample) <= 100);
+    }
+}
+
+static void a_message_is_one_printable_line (void **state)
+{
+    (void) state;
+    EACH (m)
+    {
+        size_t len = strlen (m->text);
+
+        assert_true (len > 0 && strlen (m->when) > 0);
+        for (size_t i = 0; i < len; i++)
+            if (m->text[i] < ' ' || m->text[i] > '~')
+                fail_msg ("%s: character %zu is not printable", m->id, i);
+        if (m->text[len - 1] == '.' || strstr (m->text, "  "))
+            fail_msg ("%s: a full stop, or two blanks", m->id);
+        if (m->to != PART && (m->text[0] == ' ' || m->text[len - 1] == ' '))
+            fail_msg ("%s: a blank at an end", m->id);
+        if (m->when[strlen (m->when) - 1] != '.')
+            fail_msg ("%s: no sentence says when", m->id);
+    }
+}
+
+/* Words that say nothing, blame the reader, or are no English of today. */
+static void a_message_is_in_plain_words (void **state)
+{
+    static const char *const banned[] = {"Error",
+                                         "error:",
+                                         "invalid",
+                                         "illegal",
+                                         "please",
+                                         "sorry",
+                                         "failed to",
+                                         "nobody",
+                                         "whoever",
+                                         "lest",
+                                         "in vain",
+                                         "goes over",
+                                         "oops",
+                                         "!"};
+
+    (void) state;
+    EACH (m)
+    for (size_t i = 0; i < DN_N_ELEMENTS (banned); i++)
+        if (strstr (m->text, banned[i]) || strstr (m->when, banned[i]))
+            fail_msg ("%s: '%s'", m->id, banned[i]);
+}
+
+/* Each whole line tells the reader whose it is. */
+static void a_line_to_the_user_begins_with_dnnest (void **state)
+{
+    (void) state;
+    EACH (m)
+    if (m->to == USER)
+        assert_int_equal (strncmp (m->text, "dnnest: ", 8), 0);
+}
+
+/* A value cannot be a format. */
+static void a_value_with_a_percent_sign_is_text (void **state)
+{
+    char text[DN_USER_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    (void) state;
+    dn_buf_add (&buf, dn_say_user_error, "comment: '%n%s%99999d'");
+    assert_string_equal (text,
+                         "dnnest: comment: '%n%s%99999d'; job submitted as written");
+}
+
+/* In scdoc, where '_' and '*' are markup. */
+static void print_escaped (const char *text)
+{
+    for (; *text != '\0'; text++)
+        printf (strchr ("_*\\", *text) ? "\\%c" : "%c", *text);
+}
+
+static void print_list (enum audience to)
+{
+    static const char prefix[] = "job_submit/dnnest: ";
+
+    EACH (m)
+    {
+        bool prefixed = strncmp (m->sample, prefix, strlen (prefix)) == 0;
+
+        if (m->to != to)
+            continue;
+        printf ("*");
+        print_escaped (m->sample + (prefixed ? strlen (prefix) : 0));
+        printf ("*\n\t%s\n\n", m->when);
+    }
+}
+
+int main (int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a message is its sample", a_message_is_its_sample),
+        TEST ("a message fits its buffer", a_message_fits_its_buffer),
+        TEST ("a message is one printable line", a_message_is_one_printable_line),
+        TEST ("a message is in plain words", a_message_is_in_plain_words),
+        TEST ("a line to the user begins with dnnest",
+              a_line_to_the_user_begins_with_dnnest),
+        TEST ("a value with a percent sign is text",
+              a_value_with_a_percent_sign_is_text),
+    };
+
+    if (argc == 3 && strcmp (argv[1], "--page") == 0) {
+        print_list (strcmp (argv[2], "user") == 0      ? USER
+                    : strcmp (argv[2], "warning") == 0 ? WARNING
+                                                       : LOG);
+        return 0;
+    }
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
