@@ -32,7 +32,7 @@ written() {
         -o -name .libs -o -name build-aux -o -name '__pycache__' \) -prune -o -type f \
         ! -name '*.csv' ! -name '*.json' ! -name '*.svg' ! -name '*.o' ! -name '*.lo' \
         ! -name 'libtool.m4' ! -name 'lt*.m4' -print
-        ls README* NEWS CONTRIBUTING.md configure.ac Makefile.am) | LC_ALL=C sort -u
+        ls README* NEWS CONTRIBUTING.md SECURITY.md doc/*.md configure.ac Makefile.am) | LC_ALL=C sort -u
 }
 
 # "FILE:LINE:TEXT" of the prose of files: comments of programs, all of a page
@@ -78,6 +78,7 @@ cited() {
             if (RSTART > 1) before = substr(text, RSTART - 1, 1)
             text = substr(text, RSTART + RLENGTH)
             sub(/\/?[.,]+$/, "", word)
+            sub(/^(\.\.\/)+/, "", word)
             if (before !~ /[\/$~}<]/ && word !~ /^src\// &&
                 (word ~ /[A-Za-z0-9_*]\.(c|h|cu|t|am|m4|md|scd)$/ || word ~ /\/.*\.py$/ || word ~ roots) &&
                 word !~ /(^|\/)(NAME|TARGET|FILE|DIR)(\.|\/|$)/)

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""guides.py CHECK TOP WORK - what README.md, the guides and their like state, against the tree
+
+CHECK is one of
+  links     relative links, and the headings that they name
+  pages     manual pages: NAME(N)
+  options   subcommands, and options after them
+  keys      Key=Value of dnnest.conf and of Slurm
+  fences    kinds of code blocks that no test knows
+  accuracy  the table of README.md against learn/ACCURACY.md
+  commands KIND   prints the commands of the blocks of a kind, 'FILE:LINE<TAB>COMMAND'
+  blocks KIND     prints the blocks of a kind, each after a line '@ FILE:LINE'
+All but the last two print what is wrong, nothing if there is no error. WORK has config.json
+('dnnest config --json'), commands.txt and help-COMMAND.txt.
+
+SPDX-License-Identifier: GPL-2.0-or-later
+"""
+import glob
+import json
+import os
+import re
+import sys
+
+KINDS = {
+    "sh": "run by tests/lint/readme.t",
+    "console": "run, and the output compared, by tests/lint/readme.t",
+    "sh cluster": "run by tests/live/readme.t",
+    "sh root": "syntax and names, by tests/lint/readme.t",
+    "conf dnnest": "checked by 'dnnest config --check'",
+    "conf slurm": "keys",
+    "text": "not run: messages, pictures",
+}
+# Manual pages of other programs
+FOREIGN = {"sbatch(1)", "srun(1)", "logrotate(8)", "stdbuf(1)"}
+
+# Where options that are not those of 'dnnest' are: of Slurm, configure and scripts
+PLACES_OF_OPTIONS = ("*/*.scd", "*/*/*.scd", "packaging/*", "packaging/*/*", "configure.ac",
+                     "plugin/CONTRACT.md", "tests/live/*", "tests/live/lib/*", "tests/bench/*")
+OTHER_OPTIONS = {"now", "prefix", "sysconfdir", "localstatedir"}  # systemctl, configure
+
+
+class Guide:
+    """A file, without its code blocks in 'prose' (lines keep their numbers)."""
+
+    def __init__(self, top, path):
+        self.path = path
+        with open(os.path.join(top, path), encoding="utf-8") as file:
+            self.lines = file.read().splitlines()
+        self.blocks = []  # (kind, number of its first line, lines)
+        self.prose = []
+        kind = None
+        for number, line in enumerate(self.lines, 1):
+            fence = re.match(r"( *)```(.*)$", line)
+            if fence and kind is None:
+                kind, indent, block = fence[2].strip(), len(fence[1]), []
+                self.blocks.append((kind, number + 1, block))
+            elif fence:
+                kind = None
+            elif kind is not None:
+                block.append(line[indent:])
+            self.prose.append("" if fence or kind is not None else line)
+
+    def headings(self):
+        for line in self.prose:
+            if line.startswith("#"):
+                text = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+                yield text.replace(" ", "-")
+
+    def spans(self):
+        """What is between backticks, with the number of its first line."""
+        text = "\n".join(self.prose)
+        for match in re.finditer(r"`([^`]+)`", text):
+            yield text.count("\n", 0, match.start()) + 1, match[1].replace("\n", " ")
+
+    def commands(self, kind):
+        """The commands of the blocks of a kind, with continued lines joined."""
+        for have, number, block in self.blocks:
+            if have != kind:
+                continue
+            joined = ""
+            for offset, line in enumerate(block):
+                if line.endswith("\\"):
+                    joined += line[:-1]
+                    continue
+                line, joined = joined + line, ""
+                if line.strip() and not line.lstrip().startswith("#"):
+                    yield number + offset, line
+
+
+def guides(top):
+    names = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
+    names += sorted(os.path.relpath(x, top) for x in glob.glob(top + "/doc/*.md"))
+    return [Guide(top, x) for x in names if os.path.exists(os.path.join(top, x))]
+
+
+def links(top, _work):
+    for guide in guides(top):
+        for number, line in enumerate(guide.prose, 1):
+            for target in re.findall(r"\]\(([^)]*)\)", line):
+                if re.match(r"https?:", target):
+                    continue
+                path, _, heading = target.partition("#")
+                there = os.path.normpath(os.path.join(os.path.dirname(guide.path), path))
+                there = guide.path if not path else there
+                if not os.path.exists(os.path.join(top, there)):
+                    print(f"{guide.path}:{number}: no {target}")
+                elif heading and heading not in list(Guide(top, there).headings()):
+                    print(f"{guide.path}:{number}: no heading {target}")
+
+
+def pages(top, _work):
+    have = {os.path.basename(x)[:-len(".scd")]
+            for x in glob.glob(top + "/*/*.scd") + glob.glob(top + "/*/*/*.scd")}
+    have = {"%s(%s)" % tuple(x.rsplit(".", 1)) for x in have} | FOREIGN
+    for guide in guides(top):
+        for number, line in enumerate(guide.lines, 1):
+            for page in re.findall(r"\b[a-z][\w.-]*\([1-8]\)", line):
+                if page not in have:
+                    print(f"{guide.path}:{number}: no page {page}")
+
+
+def load_help(work):
+    with open(work + "/commands.txt", encoding="utf-8") as file:
+        names = [x.split()[0] for x in file]
+    found = {}
+    for name in names:
+        with open(f"{work}/help-{name}.txt", encoding="utf-8") as file:
+            found[name] = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", file.read(), re.M))
+    return found
+
+
+def all_text(top, pattern):
+    text = ""
+    for path in sorted(glob.glob(top + "/" + pattern)):
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                text += file.read()
+    return text
+
+
+def options(top, work):
+    own = load_help(work)
+    every = set().union(*own.values())
+    own["advise"] = known = every.union(OTHER_OPTIONS, *(
+        re.findall(r"--([a-z][a-z-]+)", all_text(top, x)) for x in PLACES_OF_OPTIONS))
+    for guide in guides(top):
+        texts = list(guide.spans())
+        for kind, first, block in guide.blocks:
+            texts += [(first + i, x) for i, x in enumerate(block)]
+        for number, text in texts:
+            text = re.sub(r" #.*| -- .*", "", text)
+            for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text):
+                if option not in known:
+                    print(f"{guide.path}:{number}: no option --{option}")
+            for part in re.split(r"[|;]|&&", text):
+                match = re.match(r"(?:\$ |.* )?dnnest ([a-z]+)(?= |$)(.*)", part.strip())
+                if not match or re.search(r"\bapt\b|lua", part):
+                    continue
+                if match[1] not in own:
+                    print(f"{guide.path}:{number}: no command dnnest {match[1]}")
+                    continue
+                for option in re.findall(r" --([a-z][a-z-]+)", match[2]):
+                    if option not in own[match[1]]:
+                        print(f"{guide.path}:{number}: dnnest {match[1]} has no --{option}")
+
+
+def keys(top, work):
+    with open(work + "/config.json", encoding="utf-8") as file:
+        config = json.load(file)
+    known = {x["key"] for name in ("rules", "site", "gpu_keys", "policy_keys")
+             for x in config[name]}
+    slurm = set(re.findall(r"\b[A-Z]\w+", all_text(top, "plugin/CONTRACT.md")
+                           + all_text(top, "plugin/*/*.scd") + all_text(top, "daemon/*.scd")
+                           + all_text(top, "packaging/systemd/*")))
+    for guide in guides(top):
+        texts = list(guide.spans())
+        for kind, first, block in guide.blocks:
+            if kind.startswith("conf"):
+                texts += [(first + i, x) for i, x in enumerate(block)]
+        for number, text in texts:
+            for key in re.findall(r"(?<![\w/.$-])([A-Z][a-z]+(?:[A-Za-z]+)?)=", text):
+                if key not in known and key not in slurm:
+                    print(f"{guide.path}:{number}: no key {key}=")
+
+
+def fences(top, _work):
+    for guide in guides(top):
+        for kind, number, _ in guide.blocks:
+            if kind not in KINDS:
+                print(f"{guide.path}:{number}: a block of kind '{kind}'")
+
+
+# What the second cell of a row of README.md is in ACCURACY.md: heading, and how rows begin
+FIGURES = {
+    "the code and its relatives": ("## What the bundle adds, left out", "| code |"),
+    "the family of networks": ("## What the bundle adds, left out", "| family |"),
+    "both at once (without the learned part)":
+        ("## Time of a step, left out of the fit", "| families | all |"),
+    "other runs":
+        ("### training_runs.csv: after runs of the same application", "| 10 |"),
+    "networks and code": ("Networks and code left out:", "| all |"),
+}
+
+
+def cells(line):
+    return [x.strip().replace("**", "") for x in line.strip().strip("|").split("|")]
+
+
+def accuracy(top, _work):
+    with open(top + "/learn/ACCURACY.md", encoding="utf-8") as file:
+        report = file.read()
+    with open(top + "/README.md", encoding="utf-8") as file:
+        chapter = re.search(r"^## How accurate it is$(.*?)^## ", file.read(), re.M | re.S)[1]
+    rows = [cells(x) for x in chapter.splitlines() if x.startswith("|")][2:]
+    left_out = [row[1] for row in rows]
+    if sorted(left_out) != sorted(FIGURES):
+        print("README.md: rows", left_out)
+        return
+    for row in rows:
+        heading, begin = FIGURES[row[1]]
+        part = re.split(r"^(?=#|Networks )", report[report.index("\n" + heading) + 1:],
+                        flags=re.M)[1]
+        have = {x for line in part.splitlines() if line.startswith(begin) for x in cells(line)}
+        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", " ".join(row[2:])):
+            if number not in have:
+                print(f"README.md: {row[1]}: {number} is not in learn/ACCURACY.md, {heading}")
+    count = re.search(r"Of (\d+) runs that ran out of\s+GPU memory, (\d+) were", chapter)
+    if not re.search(r"^\| ran out of memory \| %s \| \d+ \| %s \|" % count.groups(),
+                     report, re.M):
+        print("README.md: runs out of memory are not", count.groups())
+
+
+def commands(top, _work, kind):
+    for guide in guides(top):
+        for number, command in guide.commands(kind):
+            print(f"{guide.path}:{number}\t{command}")
+
+
+def blocks(top, _work, kind):
+    for guide in guides(top):
+        for have, number, block in guide.blocks:
+            if have == kind:
+                print(f"@ {guide.path}:{number}", *block, sep="\n")
+
+
+globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,171 @@
+#!/bin/bash
+# readme.t - the commands, names, links and figures of README.md and of the guides are right
+#
+# The code blocks of README.md, CONTRIBUTING.md, SECURITY.md and doc/*.md state by their kind
+# what is tested: 'sh' is run here, 'console' too, and its output is compared; 'sh root' would
+# change the machine, so only its syntax and the files that it names are checked; 'conf
+# dnnest' goes through 'dnnest config --check'; 'sh cluster' is for tests/live/readme.t.
+# tests/lint/guides.py reads them.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+need_python
+plan_later
+
+here=$(cd "$(dirname "$0")" && pwd)
+
+# --- where the commands run ----------------------------------------------------------------
+
+# A site with both GPU types of the guides and a store of finished jobs.
+mkdir -p "$work"/{bin,home,state,log}
+cat >"$work/site.conf" <<END
+Mode=enforce
+StateDir=$work/state
+Bundle=$top/etc/bundle
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+bundle=$work/bundle
+cp -R "$top/etc/bundle" "$bundle"
+chmod -R u+rwX,go-w "$bundle"
+sed -i "s|^Bundle=.*|Bundle=$bundle|" "$work/site.conf"
+python3 "$top/tests/report/make_jobs.py" 300 >"$work/jobs.csv"
+dn collect --import="$work/jobs.csv" --db="$work/state/records.db" >/dev/null
+cat >"$work/bin/dnnest" <<END
+#!/bin/sh
+command=\$1
+shift
+exec '$DNNEST' "\$command" --conf='$work/site.conf' --hardware='$work/hardware' \
+    --datasets='$work/datasets.conf' "\$@"
+END
+chmod 755 "$work/bin/dnnest"
+# What the guides call job.sh and train.sh
+cat >"$work/home/job.sh" <<'END'
+#!/bin/sh
+#DNNEST model=resnet50 batch=128 precision=fp16 epochs=10 dataset=imagenet
+srun python3 train.py
+END
+printf '#!/bin/sh\nwhile echo step; do sleep 0.02; done\n' >"$work/home/train.sh"
+chmod 755 "$work/home/train.sh"
+
+# guides CHECK [KIND]
+guides() {
+    python3 "$here/guides.py" "$1" "$top" "$work" "${@:2}" 2>&1
+}
+# typed COMMAND: as in a shell, in that place
+typed() {
+    (cd "$work/home" && env PATH="$work/bin:$PATH" HOME="$work/home" XDG_DATA_HOME="$work/data" \
+        JOBID=7 bash -c "$1" 2>&1 </dev/null)
+}
+
+# --- names -----------------------------------------------------------------------------
+
+dn config --json >"$work/config.json"
+"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >"$work/commands.txt"
+while read -r command; do
+    "$DNNEST" "$command" --help >"$work/help-$command.txt"
+done <"$work/commands.txt"
+is 'every relative link has a file, and a heading where it names one' "$(guides links)" ''
+is 'every manual page that is named exists' "$(guides pages)" ''
+is 'every subcommand and option that is named exists' "$(guides options)" ''
+is 'every key of dnnest.conf and of Slurm that is named exists' "$(guides keys)" ''
+is 'every code block is of a kind that a test knows' "$(guides fences)" ''
+is 'the accuracy in README.md is that of learn/ACCURACY.md' "$(guides accuracy)" ''
+is 'README is a link to README.md' "$(readlink "$top/README")" README.md
+
+# --- commands ----------------------------------------------------------------------------
+
+ran=0
+while IFS=$'\t' read -r place command; do
+    said=$(typed "$command") && status=0 || status=$?
+    is "$place: $command" "$status" 0
+    if [[ $status != 0 ]]; then diag "$said"; fi
+    ran=$((ran + 1))
+done < <(guides commands sh)
+
+# compared FILE: runs the lines of a block after '$ ', and prints what the block would be
+compared() {
+    sed -n 's/^\$ //p' "$1" | while IFS= read -r command; do
+        printf '$ %s\n' "$command"
+        typed "$command"
+    done
+}
+shown=0
+block=
+# Reads blocks, and compares each one.
+while IFS= read -r line; do
+    if [[ $line = '@ '* ]]; then
+        block=$work/block.$((shown += 1))
+        printf '%s\n' "${line#@ }" >"$block.place"
+    else
+        printf '%s\n' "$line" >>"$block"
+    fi
+done < <(guides blocks console)
+for ((i = 1; i <= shown; i++)); do
+    is "$(<"$work/block.$i.place"): the output is that of the commands" \
+        "$(compared "$work/block.$i")" "$(<"$work/block.$i")"
+done
+
+checked=0
+while IFS=$'\t' read -r place command; do
+    ok "$place: the syntax of '$command'" bash -n -c "$command"
+    for word in $command; do
+        if [[ $word = packaging/* ]]; then
+            ok "$place: $word is a program of the tree" test -x "$top/$word"
+        fi
+    done
+    checked=$((checked + 1))
+done < <(guides commands 'sh root')
+
+# --- configurations ------------------------------------------------------------------------
+
+# fitting: what is wrong with the lines of dnnest.conf of stdin, at this site
+fitting() {
+    sed "s|=/var/log/slurm/|=$work/log/|; s|=/var/lib/prometheus/node-exporter/|=$work/log/|" \
+        >"$work/some"
+    {
+        if ! grep -q 'Gpu .*a100' "$work/some"; then grep '^Gpu' "$work/site.conf"; fi
+        echo "HardwareDir=$work/hardware Datasets=$work/datasets.conf"
+        cat "$work/some"
+    } >"$work/some.conf"
+    "$DNNEST" config --check "$work/some.conf" 2>&1 >/dev/null
+}
+confs=0
+while IFS= read -r line; do
+    if [[ $line = '@ '* ]]; then
+        place[confs += 1]=${line#@ }
+    else
+        text[confs]+=$line$'\n'
+    fi
+done < <(guides blocks 'conf dnnest')
+for ((i = 1; i <= confs; i++)); do
+    is "${place[i]}: the lines of dnnest.conf are right" "$(fitting <<<"${text[i]}")" ''
+done
+
+# --- the check itself must find errors ---------------------------------------------------------
+
+ok 'there are commands, outputs and configurations' \
+    test "$ran" -ge 20 -a "$shown" -ge 1 -a "$confs" -ge 10 -a "$checked" -ge 5
+like 'a key that does not exist is found' "$(fitting <<<'Mod=enforce')" "Mod"
+ok 'a command that fails is found' bash -c "! '$work/bin/dnnest' check modle=resnet50 2>/dev/null"
+mkdir -p "$work/tree/doc" "$work/tree/learn"
+cp "$top/learn/ACCURACY.md" "$work/tree/learn/"
+sed 's/29\.6 %/19.6 %/' "$top/README.md" >"$work/tree/README.md"
+printf '%s\n' '`dnnest perdict`, `dnnest zoo --josn`, `Mdoe=enforce`, dnnest.cnf(5),' \
+    '[x](no.md) [y](x.md#none)' '```shell' 'x' '```' '# Some' >"$work/tree/doc/x.md"
+real=$top
+top=$work/tree
+like 'a figure that is not in learn/ACCURACY.md is found' "$(guides accuracy)" '19.6 is not in'
+like 'a missing link is found' "$(guides links)" 'x.md:2: no no.md'
+like 'a missing heading is found' "$(guides links)" 'no heading x.md#none'
+like 'a missing page is found' "$(guides pages)" 'no page dnnest.cnf\(5\)'
+like 'a missing command is found' "$(guides options)" 'no command dnnest perdict'
+like 'a missing option is found' "$(guides options)" 'no option --josn'
+like 'a missing key is found' "$(guides keys)" 'no key Mdoe='
+like 'an unknown kind of block is found' "$(guides fences)" "of kind 'shell'"
+top=$real
+
+diag "$ran commands run, $shown outputs compared, $confs configurations checked;" \
+    "of $checked commands the syntax only; $(guides commands 'sh cluster' | wc -l) are for" \
+    'tests/live/readme.t'
+done_testing
