@@ -460,7 +460,7 @@ static void measure_widths (const struct curve *curve,
 
 static void print_widths (const struct width widths[DN_CONSTANT_FIELDS])
 {
-    printf ("| constant | spread in use | between sources | sources that tell |\n"
+    printf ("| constant | spread in use | between sources | sources with enough runs |\n"
             "|---|---:|---:|---:|\n");
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++)
         if (dn_constant_fields[i].spread > 0 && widths[i].n > 0)
@@ -545,7 +545,7 @@ static const char head[] =
     "## A site's own runs\n\n"
     "Every source is once a site: 0 to 50 of its runs are given to `dnnest train --site`\n"
     "(tests/bench/site-curve), and others of its runs are judged, %d times. How far sites\n"
-    "are from one another and how alike the runs of an application are is fitted to the\n"
+    "are from each other and how alike the runs of an application are is fitted to the\n"
     "sources of other families of code (learn/data/families.csv). %s\n"
     "No learned residual is applied. No source names its users: each is a site with %d,\n"
     "and all runs of a model are those of one of them. At each number of runs those\n"
@@ -556,9 +556,9 @@ static const char *const constants_text[] = {
     "The constants are fitted to the sources of other families too.",
 };
 static const char between[] =
-    "### How far sites are from one another\n\n"
+    "### How far sites are from each other\n\n"
     "All runs of each source against the constants it starts from: root mean square of\n"
-    "the logarithm of the ratio, over the sources whose runs tell it.\n\n";
+    "the logarithm of the ratio, over the sources whose runs show it.\n\n";
 
 static void print_tables (struct curve *curve, char *const tables[])
 {
