@@ -941,7 +941,8 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
     assert_contains (stand_in_info, "mode enforce");
     assert_int_equal (stand_in_n_infos, 1);
     stand_in_n_infos = 0;
-    assert_one_error ("no thread (Resource temporarily unavailable): changed files need a");
+    assert_one_error (
+        "no thread (Resource temporarily unavailable): changed files need");
     outcome = submit_resnet ();
     assert_same (&outcome, &sound);
     stop_plugin ();
