@@ -78,7 +78,8 @@ static int take_options (const struct dn_command *self, struct call *call)
         }
     }
     if (given->n_args > 0 && call->sbatch.value[DN_SBATCH_WRAP]) {
-        given->exit_code = dn_options_misuse (self, "--wrap and a script");
+        given->exit_code =
+            dn_options_misuse (self, "--wrap and a script cannot be combined");
         return -1;
     }
     return 0;

@@ -31,27 +31,39 @@ enum {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_ONCE] = {"once", 0, NULL, "run the task once and end"},
+    [OPTION_ONCE] = {"once", 0, NULL, "run the task once and exit"},
     [OPTION_DRY_RUN] = {"dry-run",
                         0,
                         NULL,
-                        "change nothing, and say what would be changed"},
-    [OPTION_OUT] = {"out", 0, "FILE", "write FILE, - for stdout, not that in StateDir"},
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also say what is not changed, and why"},
+                        "change nothing, and print what would be changed"},
+    [OPTION_OUT] = {"out",
+                    0,
+                    "FILE",
+                    "write FILE (-: stdout), not the one in StateDir"},
+    [OPTION_VERBOSE] = {"verbose",
+                        'v',
+                        NULL,
+                        "also print what is not changed, and why"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct dn_option options_of_collect[] = {
-    [OPTION_ONCE] = {"once", 0, NULL, "collect what has ended until now, and end"},
-    [OPTION_DRY_RUN] = {"dry-run", 0, NULL, "store nothing, and say what there is"},
-    [OPTION_VERBOSE_COLLECT] = {"verbose", 'v', NULL, "also say what is collected"},
-    [OPTION_DB] = {"db", 0, "FILE", "of this store, not of that in StateDir"},
-    [OPTION_SINCE] = {"since",
-                      0,
-                      "TIME",
-                      "what has ended from then on: "
-                      "YYYY-MM-DD[THH:MM], or seconds since 1970"},
-    [OPTION_IMPORT] = {"import", 0, "FILE", "the jobs of a table (CSV), not of Slurm"},
+    [OPTION_ONCE] = {"once", 0, NULL, "collect the jobs that have finished, and exit"},
+    [OPTION_DRY_RUN] = {"dry-run",
+                        0,
+                        NULL,
+                        "store nothing, and print what would be stored"},
+    [OPTION_VERBOSE_COLLECT] = {"verbose", 'v', NULL, "also print what is collected"},
+    [OPTION_DB] = {"db", 0, "FILE", "use this store, not the one in StateDir"},
+    [OPTION_SINCE] =
+        {"since",
+         0,
+         "TIME",
+         "jobs that ended at or after it: YYYY-MM-DD[THH:MM], or seconds since 1970"},
+    [OPTION_IMPORT] = {"import",
+                       0,
+                       "FILE",
+                       "import the jobs of a table (CSV), not of Slurm"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -275,10 +287,10 @@ static int take_options_of_collect (const struct dn_command *self,
         return given->exit_code;
     }
     if (c->import && (seen & ~(1 << OPTION_IMPORT | 1 << OPTION_DB | 1 << OPTION_ONCE)))
-        return dn_options_misuse (self, "--import goes with --db only");
+        return dn_options_misuse (self, "--import needs --db");
     if (!c->import && !(seen & 1 << OPTION_ONCE)
         && (given->json || c->db[0] != '\0' || c->since[0] != '\0'))
-        return dn_options_misuse (self, "--db, --since and --json go with --once");
+        return dn_options_misuse (self, "--db, --since and --json need --once");
     return given->paths.conf
                ? set_path (self, c->line.conf, "--conf", given->paths.conf)
                : rc;

@@ -248,7 +248,7 @@ static int print_kinds (const struct dn_anatomy *anatomy)
                                                     {"BOUND BY", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 8);
 
-    printf ("\nThe device works %s ms in a step:\n",
+    printf ("\nThe device is busy for %s ms of a step:\n",
             dn_show_real (anatomy->device_s * 1000, 1).text);
     for (int i = 0; i < DN_N_OP_KINDS; i++) {
         const struct dn_op_group *group = &anatomy->kinds[i];
@@ -279,7 +279,7 @@ static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
 
     if (n == 0)
         return DN_EXIT_DONE;
-    printf ("\nThe longest of them, those of equal size together (%d of %d):\n",
+    printf ("\nThe longest operators, those of equal size together (%d of %d):\n",
             n,
             anatomy->n_tops);
     for (int i = 0; i < n; i++) {

@@ -22,21 +22,18 @@ enum {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_ONCE] = {"once", 0, NULL, "learn once and end, as it always does"},
+    [OPTION_ONCE] = {"once", 0, NULL, "learn once and exit (it always does)"},
     [OPTION_DRY_RUN] = {"dry-run",
                         0,
                         NULL,
-                        "judge what would be learned, install none"},
+                        "judge what would be learned, install nothing"},
     [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs, not that in StateDir"},
     [OPTION_OUT] = {"out", 0, "FILE", "write FILE, not the history in StateDir"},
     [OPTION_PACED] = {"paced",
                       0,
                       NULL,
                       "as dnnestd does: install nothing after a rollback"},
-    [OPTION_ROLLBACK] = {"rollback",
-                         0,
-                         NULL,
-                         "put the history before the present one in its place"},
+    [OPTION_ROLLBACK] = {"rollback", 0, NULL, "restore the previous history"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -70,8 +67,8 @@ static int take_options (const struct dn_command *self,
         return -1;
     if (call->rollback
         && (call->learning.dry_run || call->learning.db || call->learning.out)) {
-        given->exit_code =
-            dn_options_misuse (self, "--rollback goes with no other option");
+        given->exit_code = dn_options_misuse (
+            self, "--rollback cannot be combined with other options");
         return -1;
     }
     return 0;
@@ -142,7 +139,7 @@ static int roll_back (const struct call *call)
 
     if (dn_history_rollback (call->learning.site, call->learning.now_s, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    printf ("The history before is in force again; dnnestd installs none until "
+    printf ("The previous history is in force again; dnnestd installs none until "
             "'dnnest learn' is run by hand\n");
     return DN_EXIT_DONE;
 }

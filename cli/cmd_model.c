@@ -609,7 +609,7 @@ static const struct verb *take_verb (struct call *call)
         const char *extra = given->args[verb->max + 1];
 
         dn_options_misuse (call->command,
-                           "%s: '%s' is one argument too many",
+                           "%s: unexpected argument '%s'",
                            verb->name,
                            dn_quote (extra, strlen (extra)).text);
         return NULL;

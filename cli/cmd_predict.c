@@ -161,18 +161,17 @@ static int take_options (const struct dn_command *self,
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
     if (call->plot && !call->by_batch)
-        given->exit_code =
-            dn_options_misuse (self, "--plot goes with --batch-sizes only");
+        given->exit_code = dn_options_misuse (self, "--plot needs --batch-sizes");
     else if (call->curve > 0 && call->by_batch)
-        given->exit_code =
-            dn_options_misuse (self, "--cpu-curve does not go with --batch-sizes");
+        given->exit_code = dn_options_misuse (
+            self, "--cpu-curve cannot be combined with --batch-sizes");
     else if (call->counts.n == 0
              && (call->limits.budget >= 0 || call->limits.seconds >= 0))
         given->exit_code =
-            dn_options_misuse (self, "--budget and --deadline go with --gpus only");
+            dn_options_misuse (self, "--budget and --deadline need --gpus");
     else if (call->counts.n > 0 && (call->curve > 0 || call->plot))
-        given->exit_code =
-            dn_options_misuse (self, "--cpu-curve and --plot do not go with --gpus");
+        given->exit_code = dn_options_misuse (
+            self, "--cpu-curve and --plot cannot be combined with --gpus");
     if (call->all)
         call->n_names = 0;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;

@@ -47,7 +47,7 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_STEPS] = {"steps", 0, "N", "measure N steps (30)"},
-    [OPTION_WARMUP] = {"warmup", 0, "N", "leave out N steps before them (10)"},
+    [OPTION_WARMUP] = {"warmup", 0, "N", "skip N steps before them (10)"},
     [OPTION_SECONDS] = {"seconds", 0, "S", "end the program after S seconds (600)"},
     [OPTION_GRACE] = {"grace", 0, "S", "wait S seconds before each signal (10)"},
     [OPTION_PATTERN] = {"pattern",
@@ -210,13 +210,13 @@ static int check_options (const struct dn_command *self,
         && (call->sidecar || given->n_args > 0 || call->sweep.n_keys > 0))
         return dn_options_misuse (self, "--within-job takes no SPEC and no --sidecar");
     if (call->sidecar && given->n_args > 0)
-        return dn_options_misuse (self, "--sidecar and SPEC");
+        return dn_options_misuse (self, "--sidecar and SPEC cannot be combined");
     if (call->task.every > 1 && !call->pattern)
-        return dn_options_misuse (self, "--every goes with --pattern only");
+        return dn_options_misuse (self, "--every needs --pattern");
     if (call->sweep.n_keys == 0 && (call->submit || call->n_directives > 0))
-        return dn_options_misuse (self, "--submit and --sbatch go with --sweep only");
+        return dn_options_misuse (self, "--submit and --sbatch need --sweep");
     if (call->sweep.n_keys > 0 && given->json)
-        return dn_options_misuse (self, "--json does not go with --sweep");
+        return dn_options_misuse (self, "--json cannot be combined with --sweep");
     return DN_EXIT_DONE;
 }
 
@@ -415,7 +415,7 @@ static int show (const struct dn_options *given,
     int kept;
 
     if (report->run->n_left > 0)
-        dn_complain ("warning: %d processes of the program do not end",
+        dn_complain ("warning: %d processes of the program did not end",
                      report->run->n_left);
     if (dn_probe_report_find (report, call->task.warmup, call->gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
@@ -608,7 +608,7 @@ static int go_on (const struct call *call, int exit_code)
 {
     if (!call->within_job || !call->task.argv || !call->task.argv[0])
         return exit_code;
-    dn_complain ("no probe, the program goes on");
+    dn_complain ("no probe, the program continues");
     fflush (stdout);
     forget_job ();
     execvp (call->task.argv[0], call->task.argv);

@@ -44,7 +44,7 @@ static const struct dn_option options[] = {
     [OPTION_OUT_OF_MEMORY] = {"out-of-memory",
                               0,
                               NULL,
-                              "the program has failed for lack of GPU memory"},
+                              "the program ran out of GPU memory"},
     [OPTION_DIR] = {"dir", 0, "DIR", "write there, not to $" DN_PROGRESS_DIR},
     {NULL, 0, NULL, NULL},
 };
@@ -305,7 +305,7 @@ static int run_progress (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_progress = {
     .name = "progress",
-    .summary = "Say from within a job how far it is",
+    .summary = "Report from within a job how far it is",
     .arguments = "[DONE/TOTAL]",
     .options = options,
     .run = run_progress,

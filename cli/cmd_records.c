@@ -113,12 +113,12 @@ static int check_options (const struct dn_command *self,
                           const struct call *call)
 {
     if (call->csv && given->json)
-        return dn_options_misuse (self, "--csv and --json");
+        return dn_options_misuse (self, "--csv and --json cannot be combined");
     if (call->import && (call->csv || call->filtered))
-        return dn_options_misuse (self,
-                                  "--import excludes the options that show records");
+        return dn_options_misuse (
+            self, "--import cannot be combined with the options that show records");
     if (call->user != DN_UNSET && !call->import)
-        return dn_options_misuse (self, "--user goes with --import only");
+        return dn_options_misuse (self, "--user needs --import");
     return DN_EXIT_DONE;
 }
 

@@ -36,11 +36,11 @@ enum {
 static const struct dn_option options[] = {
     [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs (that of StateDir)"},
     [OPTION_TRACE] = {"trace", 0, "FILE", "a table of jobs instead"},
-    [OPTION_SINCE] = {"since", 0, "TIME", "only jobs submitted from then on"},
-    [OPTION_UNTIL] = {"until", 0, "TIME", "only jobs submitted before"},
+    [OPTION_SINCE] = {"since", 0, "TIME", "only jobs submitted at or after this time"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "only jobs submitted before this time"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
     [OPTION_GUARD] = {"guard", 0, "yes|no", "with dnnestd's guard (if it has run)"},
-    [OPTION_HISTORY] = {"history", 0, "yes|no", "with the history of then (yes)"},
+    [OPTION_HISTORY] = {"history", 0, "yes|no", "with the history of that time (yes)"},
     [OPTION_SIMULATE] = {"simulate", 0, NULL, "simulate the queue, too"},
     [OPTION_NODES] = {"nodes", 0, "FILE", "a table of nodes (those of the snapshot)"},
     [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the nodes of this snapshot"},
@@ -159,13 +159,13 @@ static int take_option (const struct dn_command *self,
 static int check_options (const struct dn_command *self, const struct call *call)
 {
     if (call->db && call->trace)
-        return dn_options_misuse (self, "--db and --trace");
+        return dn_options_misuse (self, "--db and --trace cannot be combined");
     if (call->nodes && call->snapshot)
-        return dn_options_misuse (self, "--nodes and --snapshot");
+        return dn_options_misuse (self, "--nodes and --snapshot cannot be combined");
     if (!call->simulate
         && (call->nodes || call->snapshot || call->jobs || call->queue.sim.depth > 0))
         return dn_options_misuse (
-            self, "--nodes, --snapshot, --depth and --jobs go with --simulate");
+            self, "--nodes, --snapshot, --depth and --jobs need --simulate");
     return DN_EXIT_DONE;
 }
 

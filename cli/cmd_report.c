@@ -109,9 +109,11 @@ static int take_options (const struct dn_command *self,
     if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
         return -1;
     if (call->csv && given->json)
-        given->exit_code = dn_options_misuse (self, "--csv and --json");
+        given->exit_code =
+            dn_options_misuse (self, "--csv and --json cannot be combined");
     else if (call->filter.until_s > 0 && call->filter.until_s <= call->filter.since_s)
-        given->exit_code = dn_options_misuse (self, "--until is not after --since");
+        given->exit_code = dn_options_misuse (
+            self, "--until is not after --since, expected a later time");
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 

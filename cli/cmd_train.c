@@ -36,10 +36,7 @@ static const struct dn_option options[] = {
                     "DIR",
                     "write the bundle there, replacing an existing one"},
     [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
-    [OPTION_SERIAL] = {"serial",
-                       0,
-                       "N",
-                       "number of the bundle among those of its name"},
+    [OPTION_SERIAL] = {"serial", 0, "N", "serial number of the bundle"},
     [OPTION_SEED] = {"seed", 0, "N", "seed of the random numbers (1)"},
     [OPTION_FOLDS] = {"folds", 0, "N", "leave values out in at most N groups (12)"},
     [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "train on a sample of N rows (100000)"},
@@ -171,10 +168,10 @@ static int check_options (const struct dn_command *self, const struct call *call
     if (!call->out)
         return dn_options_misuse (self, "--out=DIR is missing");
     if (call->base && call->n_site_records == 0)
-        return dn_options_misuse (self, "--base goes with --site only");
+        return dn_options_misuse (self, "--base needs --site");
     if (call->n_site_records > 0 && call->training_only)
         return dn_options_misuse (
-            self, "--%s does not go with --site", call->training_only);
+            self, "--%s cannot be combined with --site", call->training_only);
     return DN_EXIT_DONE;
 }
 

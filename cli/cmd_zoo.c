@@ -152,12 +152,13 @@ static int refuse (const char *pattern)
     struct dn_err err;
 
     dn_add_near (&buf, pattern, network_at, NULL);
-    dn_err_set (&err,
-                DN_E_RANGE,
-                "'%s' is no network or family of the zoo, expected a part of a name, a "
-                "pattern such as 'llama*', or a hub's name%s",
-                dn_quote (pattern, strlen (pattern)).text,
-                near);
+    dn_err_set (
+        &err,
+        DN_E_RANGE,
+        "'%s' is not a network or family of the zoo, expected a part of a name, a "
+        "pattern such as 'llama*', or a hub's name%s",
+        dn_quote (pattern, strlen (pattern)).text,
+        near);
     return dn_fail (DN_EXIT_USAGE, &err);
 }
 

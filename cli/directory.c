@@ -74,10 +74,10 @@ int dn_directory_check (const char *path, struct dn_err *err)
                    ? 0
                    : dn_err_set (err, DN_E_IO, "%s: %s", plain, strerror (errno));
     if (!S_ISDIR (st.st_mode))
-        return dn_err_set (err, DN_E_IO, "%s: exists and is no directory", plain);
+        return dn_err_set (err, DN_E_IO, "%s: exists and is not a directory", plain);
     if (!has_file (plain, "manifest.json") && !is_empty (plain))
         return dn_err_set (
-            err, DN_E_IO, "%s: exists and is no bundle, not replaced", plain);
+            err, DN_E_IO, "%s: exists and is not a bundle, so not replaced", plain);
     if (has_file (plain, "site.json"))
         return dn_err_set (
             err, DN_E_IO, "%s: has a site.json, which would be lost", plain);

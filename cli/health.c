@@ -151,7 +151,7 @@ static void judge_daemon (struct dn_health *health)
                          health->status.up ? DN_HEALTH_FRESH : DN_HEALTH_DOWN,
                          NULL);
         if (!health->status.up) {
-            part->next = "try scontrol ping; dnnestd goes on by itself";
+            part->next = "try scontrol ping; dnnestd reconnects by itself";
             set_error (part, "does not answer dnnestd");
         }
     }

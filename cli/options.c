@@ -359,7 +359,7 @@ bool dn_options_count (struct dn_options *o, int min, int max)
         o->n_args < min
             ? dn_options_misuse (o->command, "%s is missing", o->command->arguments)
             : dn_options_misuse (o->command,
-                                 "'%s' is one argument too many",
+                                 "unexpected argument '%s'",
                                  dn_quote (o->args[max], strlen (o->args[max])).text);
     return false;
 }

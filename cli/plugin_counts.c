@@ -55,7 +55,7 @@ static int read_line (struct dn_span line,
         < 0)
         return -1;
     if (value > COUNT_MAX - *sum)
-        return dn_err_set (err, DN_E_RANGE, "counter: too large in all");
+        return dn_err_set (err, DN_E_RANGE, "counter: the sum is too large");
     *sum += value;
     return 0;
 }

@@ -348,10 +348,11 @@ static int print_tuning (const struct dn_tuning *tuning)
         add_applications (&grid, tuning->history);
     exit_code = dn_grid_print (&grid);
     if (tuning->history)
-        printf ("\nSpread left: %.0f %% where a run of the application is like this "
-                "one, %.0f %% where none is\n",
-                100 * spread_left (tuning->history, 0),
-                100 * spread_left (tuning->history, tuning->history->likeness.spread));
+        printf (
+            "\nRemaining spread: %.0f %% where a run of the application is like this "
+            "one, %.0f %% where none is\n",
+            100 * spread_left (tuning->history, 0),
+            100 * spread_left (tuning->history, tuning->history->likeness.spread));
     return exit_code;
 }
 

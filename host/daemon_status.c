@@ -45,12 +45,14 @@ static const char *const tick_help[] = {
     [DN_TICK_FAILURES] = "Rounds that failed because slurmctld did not answer.",
     [DN_TICK_SNAPSHOTS] = "Snapshots of the cluster written.",
     [DN_TICK_JOB_TABLES] = "Full replies with the table of jobs.",
-    [DN_TICK_GUARDED] = "Running jobs with a limit lowered by dnnest, seen anew.",
+    [DN_TICK_GUARDED] =
+        "Running jobs with a limit lowered by dnnest that the guard found.",
     [DN_TICK_EXTENSIONS] = "Time limits extended.",
     [DN_TICK_REFUSED] = "Extensions that Slurm refused.",
     [DN_TICK_AT_OWN_LIMIT] = "Jobs extended up to the limit of their user.",
-    [DN_TICK_HANDS_OFF] = "Jobs left alone because somebody changed their limit.",
-    [DN_TICK_HELD] = "Jobs that a partition, QOS, deadline or reservation held.",
+    [DN_TICK_HANDS_OFF] = "Jobs left alone because their limit was changed by others.",
+    [DN_TICK_HELD] =
+        "Jobs that a partition, QOS, deadline or reservation kept from an extension.",
     [DN_TICK_SHORTENED] = "Time limits shortened by the progress of the job.",
     [DN_TICK_REVISED] = "Time limits of pending jobs lowered by history.",
     [DN_TICK_RESCUED] = "Jobs started again with their original request.",

@@ -64,7 +64,7 @@ static int read_line (struct dn_span rest,
             &rest, "time", 1, TIME_MAX, &progress->out_of_memory_s, err);
     return dn_err_set (err,
                        DN_E_SYNTAX,
-                       "'%s' is no report",
+                       "'%s' is not a report",
                        dn_quote (word.text ? word.text : "", word.len).text);
 }
 

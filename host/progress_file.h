@@ -10,7 +10,7 @@
  *
  *   dnnest-progress 1
  *   report TIME DONE TOTAL      in any unit; a line per report, the oldest first
- *   out_of_memory TIME          the program has failed for lack of GPU memory
+ *   out_of_memory TIME          the program ran out of GPU memory
  *
  * Times are seconds since 1970. There are few lines: when the file is full, every other
  * report is dropped. The text may come from anywhere.

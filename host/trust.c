@@ -94,7 +94,7 @@ static int check_directory (struct walk *walk, bool last, struct dn_err *err)
                        "directory %s: writable by others (mode %04o)%s",
                        at,
                        (unsigned) (st.st_mode & 07777),
-                       st.st_mode & S_ISVTX ? ", where no file of the site may be"
+                       st.st_mode & S_ISVTX ? ", where files of the site must not be"
                                             : "");
 }
 

@@ -494,7 +494,7 @@ static int check_equal (const struct json_object *json,
     return 0;
 }
 
-/* The experts that every token visits are as large as some of the others together. */
+/* The experts that process every token are as large as some of the others together. */
 static int read_shared_experts (const struct json_object *json,
                                 struct dn_spec *spec,
                                 struct dn_err *err)

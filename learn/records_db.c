@@ -163,7 +163,7 @@ static int find_path (const char *path,
     if (st.st_mode & S_IWOTH)
         return dn_err_set (err,
                            DN_E_IO,
-                           "in a directory that everybody can write to (mode %04o)",
+                           "in a directory that all users can write to (mode %04o)",
                            (unsigned) (st.st_mode & 07777));
     *owner = st.st_uid;
     dn_buf_add (&buf, "%s/%s", strcmp (real, "/") == 0 ? "" : real, name);

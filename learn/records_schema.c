@@ -147,7 +147,8 @@ static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
     else if (rc_want != SQLITE_OK && rc_want != SQLITE_ROW && rc_want != SQLITE_DONE)
         dn_sql_fail (made, err);
     else if (!same)
-        dn_err_set (err, DN_E_SYNTAX, "has other tables than a store of records");
+        dn_err_set (
+            err, DN_E_SYNTAX, "has tables that a store of records does not have");
     sqlite3_finalize (list);
     sqlite3_finalize (want);
     return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;

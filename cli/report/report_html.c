@@ -83,7 +83,7 @@ static void write_cards (FILE *file, struct dn_report *report)
         write_card (file,
                     "",
                     dn_report_number (money->saved).text,
-                    "in the site's money, at its price of a GPU hour");
+                    "in the site's currency, at its price of a GPU hour");
     fputs ("</div>\n", file);
 }
 
@@ -369,7 +369,7 @@ static void write_head (FILE *file, const struct dn_report *report)
              dn_when_day (report->sums->first_s).text,
              dn_when_day (report->sums->last_s).text);
     fprintf (file,
-             "%s described themselves, ",
+             "%s had a description, ",
              dn_report_number ((double) all->described).text);
     fprintf (
         file, "dnnest changed %s</p>\n", dn_report_number ((double) all->changed).text);
@@ -377,12 +377,12 @@ static void write_head (FILE *file, const struct dn_report *report)
 
 static void write_foot (FILE *file, const struct dn_report *report)
 {
-    fputs ("<footer><p>Requested: the limit that the user asked for times what the job "
-           "was allocated. Granted: its limit at its end, with extensions, times the "
-           "same. Saved: the difference, of jobs that dnnest changed; it is what the "
-           "scheduler need not reserve, not what a job computes less. Predictions are "
-           "judged by completed jobs only.</p>\n<p>From ",
-           file);
+    fputs (
+        "<footer><p>Requested: the limit that the user asked for times what the job "
+        "was allocated. Granted: its limit at its end, with extensions, times the "
+        "same. Saved: the difference, of jobs that dnnest changed; it is time that the scheduler need not reserve; the jobs compute as much as before. Predictions are "
+        "judged by completed jobs only.</p>\n<p>From ",
+        file);
     dn_html_text (file, report->store);
     fprintf (file,
              ", %s.</p></footer>\n</main></body></html>\n",
@@ -407,7 +407,7 @@ int dn_report_html (struct dn_report *report, const char *path, struct dn_err *e
            file);
     write_waits (file, report->sums);
     write_kept (file, report->sums);
-    fputs ("</div><h2>Widest waste</h2><div class=\"two\">\n", file);
+    fputs ("</div><h2>Largest waste</h2><div class=\"two\">\n", file);
     for (int w = 0; w < DN_N_WASTES; w++)
         write_waste (file, report->sums, (enum dn_waste) w);
     fputs ("</div>\n", file);

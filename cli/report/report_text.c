@@ -291,7 +291,7 @@ static void print_own (const struct dn_own_app *app)
                 app->cpus,
                 app->request_cpus);
     if (app->busy_gpus < 0.3)
-        printf ("# the GPUs worked %s of the time\n",
+        printf ("# the GPUs were busy %s of the time\n",
                 dn_report_share (app->busy_gpus).text);
 }
 
@@ -312,8 +312,8 @@ int dn_report_text (struct dn_report *report)
 
     print_head (report);
     if (report->sums->all.seen == 0) {
-        printf ("No job: dnnestd collects them (dnnest collect), or the period has "
-                "none.\n");
+        printf (
+            "No finished job in the period, or none collected yet (dnnest collect).\n");
         return DN_EXIT_DONE;
     }
     rc = print_amounts (report);

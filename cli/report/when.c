@@ -77,12 +77,13 @@ int dn_when_read (const char *text,
     }
     if (read_date (text, time_s) == 0)
         return 0;
-    return dn_err_set (err,
-                       DN_E_SYNTAX,
-                       "%s: '%s' is no time, expected 2026-01-31, 2026-01-31T12:00 or "
-                       "now-7days",
-                       what,
-                       dn_quote (text, strlen (text)).text);
+    return dn_err_set (
+        err,
+        DN_E_SYNTAX,
+        "%s: '%s' is not a time, expected 2026-01-31, 2026-01-31T12:00 or "
+        "now-7days",
+        what,
+        dn_quote (text, strlen (text)).text);
 }
 
 static bool local (int64_t time_s, struct tm *tm)

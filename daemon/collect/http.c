@@ -363,6 +363,6 @@ int dn_http_token (const char *path, char token[DN_HTTP_TOKEN_MAX], struct dn_er
             return dn_err_set (
                 err, DN_E_SYNTAX, "%s: expected a token on one line", path);
     if (span.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, "%s: expected a token, is empty", path);
+        return dn_err_set (err, DN_E_SYNTAX, "%s: empty, expected a token", path);
     return dn_span_copy (span, token, DN_HTTP_TOKEN_MAX, path, err);
 }

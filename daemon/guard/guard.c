@@ -126,7 +126,7 @@ static void leave_alone (const struct dn_link_job *job, struct dn_guard_job *ent
     if (!cut)
         dn_tick (DN_TICK_HANDS_OFF);
     dn_log (DN_LOG_INFO,
-            "guard: job %s: hands off: its limit is %s, not %s as set by dnnest%s",
+            "guard: job %s: left alone: its limit is %s, not %s as set by dnnest%s",
             job->name,
             job->limit_s == DN_UNLIMITED ? "UNLIMITED"
                                          : dn_time_write (job->limit_s).text,

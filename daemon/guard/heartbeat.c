@@ -33,7 +33,7 @@ static struct dn_guarded *read_left (const struct dn_daemon *d)
     if (dn_file_read (path, FILE_MAX, &text, &err) == 0)
         guarded = dn_guarded_read (dn_span_of (text), path, &err);
     if (!guarded)
-        dn_log (DN_LOG_ERROR, "guard: the tallies begin anew: %s", err.text);
+        dn_log (DN_LOG_ERROR, "guard: the counts start again from zero: %s", err.text);
     return guarded;
 }
 

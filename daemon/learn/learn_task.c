@@ -104,7 +104,7 @@ static int run_learn (void *memory, struct dn_daemon *d, struct dn_err *err)
     char program[PATH_MAX];
 
     if (is_busy (learn, false)) {
-        dn_log (DN_LOG_INFO, "learn: the last one is still at work");
+        dn_log (DN_LOG_INFO, "learn: the previous run has not finished yet");
         return 0;
     }
     if (!has_store (d)) {

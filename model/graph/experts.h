@@ -16,7 +16,7 @@ struct dn_experts {
     double n; /* 0: none, the part is dense */
     double top_k;
     double ffn;        /* inner size of one; 0: as the transformer's */
-    double shared;     /* experts that every token visits */
+    double shared;     /* experts that process every token */
     double shared_ffn; /* inner size of all of these together; 0: shared * ffn */
     double capacity;   /* places over the mean load; 0: every token has a place */
     bool router_bias;

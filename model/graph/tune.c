@@ -352,7 +352,7 @@ static int check_keys (const struct dn_spec *spec, struct dn_err *err)
         return dn_err_set (
             err,
             DN_E_RANGE,
-            "trainable: not with lora= or frozen=, which say what learns");
+            "trainable: together with lora= or frozen=, expected one of them");
     return 0;
 }
 

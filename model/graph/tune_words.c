@@ -20,7 +20,7 @@ int dn_tune_fail (const struct dn_tune_words *known,
             dn_buf_add (&buf, " %s", known->list[i].word);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is no %s of %s, expected some of%s, joined by +%s",
+                       "%s: '%s' is not a %s of %s, expected some of%s, joined by +%s",
                        known->key,
                        dn_quote (word.text, word.len).text,
                        known->what,

@@ -145,7 +145,7 @@ static void block_standing (const struct dn_cluster *cluster,
               && (!from || from->max_mem_per_cpu_mb != partition->max_mem_per_cpu_mb))
              || (partition->max_mem_per_node_mb >= 0
                  && (mem_mb == DN_UNSET || mem_mb > partition->max_mem_per_node_mb)))
-        snprintf (reason, DN_REASON_MAX, "its partition bounds the memory of a job");
+        snprintf (reason, DN_REASON_MAX, "its partition limits the memory of a job");
 }
 
 /* A move to another partition: options that the user did not set would take that

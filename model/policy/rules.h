@@ -181,8 +181,8 @@ extern const struct dn_names dn_mode_names;
     NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
             "the same for a limit that the guard extends, and for --time-min")         \
     NUMBER (RATIO, guard_trust, "GuardTrust", 0, 1, LOWER, "0.25",                     \
-            "limits of a user of whose last jobs that share needed more follow "       \
-            "TimeQuantile")                                                            \
+            "share of a user's last jobs that needed more, from which the limits "     \
+            "follow TimeQuantile")                                                     \
     NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
             "added to the bound, as a share of it")                                    \
     NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \
@@ -234,11 +234,11 @@ extern const struct dn_names dn_mode_names;
           "the admin comment without names of the metadata",                           \
           DN_N_RECORDS, DN_RECORD_WORDS)                                               \
     ENUM (dn_rescue, rescue, "Rescue", LOWER, "off",                                   \
-          "requeue: start a moved job that ran out of GPU memory again, as it was "    \
-          "requested",                                                                 \
+          "requeue: start a moved job that ran out of GPU memory again with its "      \
+          "original request",                                                          \
           DN_N_RESCUES, DN_RESCUE_WORDS)                                               \
     ENUM (dn_yes, shorten, "Shorten", LOWER, "no",                                     \
-          "yes: lower a limit that dnnest set to what the progress of the job needs",  \
+          "yes: also lower a limit that dnnest set, by the progress of the job",       \
           DN_N_YES, DN_YES_WORDS)                                                      \
     /* End of DN_RULES */
 /* clang-format on */

@@ -220,7 +220,7 @@ static int check_confirmed (const struct json_object *entry,
     if (strcmp (digest, file->digest.hex) != 0)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "libxgboost has confirmed another %s than this; train the "
+                           "libxgboost has confirmed a different %s; train the "
                            "bundle again",
                            file->name);
     return 0;
@@ -593,10 +593,8 @@ int dn_bundle_add (struct dn_bundle *bundle,
                            text.len,
                            (long long) file->bytes);
     if (strcmp (dn_digest_of (text).hex, file->digest.hex) != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: its SHA-256 is not the one that the manifest says",
-                           name);
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: its SHA-256 is not the manifest's", name);
     if (file->added)
         return dn_err_set (err, DN_E_BUG, "%s: added twice", name);
     file->added = true;

@@ -111,7 +111,7 @@ static int read_point (const unsigned char *at,
         if (!(fabs ((double) value) <= DN_FEATURE_MAX))
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "value %d is no number of %g..%g",
+                               "value %d is not a number in %g..%g",
                                domain->used[i],
                                -DN_FEATURE_MAX,
                                DN_FEATURE_MAX);

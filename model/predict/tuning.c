@@ -225,7 +225,7 @@ static int read_document (struct json_object *document,
     if (format != DN_TUNING_FORMAT && format != DN_HISTORY_FORMAT_OLD)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "%s: version %lld, expected %d; make it anew with "
+                           "%s: version %lld, expected %d; make it again with "
                            "'dnnest train --site'",
                            format_key,
                            (long long) format,

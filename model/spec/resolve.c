@@ -97,10 +97,8 @@ static int check_split (const struct dn_spec *spec, struct dn_err *err)
     int64_t vpp = count_of (spec->vpp);
 
     if (spec->sp == 1 && spec->tp <= 1)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "sp: 1 splits what tp leaves whole, and tp is 1, expected "
-                           "tp=2 or more");
+        return dn_err_set (
+            err, DN_E_RANGE, "sp: 1 without tensor parallelism, expected tp=2 or more");
     if (vpp > 1 && spec->pp <= 1)
         return dn_err_set (err,
                            DN_E_RANGE,

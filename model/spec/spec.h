@@ -200,7 +200,7 @@ struct dn_spec {
     double capacity;      /* of an expert, over its mean load */
     int64_t dense_layers; /* without experts, before those with */
     int64_t positions;    /* rows of the learned table */
-    int64_t tied;         /* 0, 1: the output layer has the embedding's weights */
+    int64_t tied;         /* 0, 1: the output layer shares the embedding's weights */
     int64_t seq_len;
     int64_t tgt_len;
     int64_t mem_len;

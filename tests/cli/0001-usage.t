@@ -46,7 +46,7 @@ usage 'an unknown command with a control character is shown without it' \
     "unknown command 'a\?b'" $'a\x1bb'
 
 refuses 'a missing argument is named' 2 'SPEC is missing.*dnnest predict --help' predict
-refuses 'an argument too many is named' 2 "'two' is one argument too many" predict one two
+refuses 'an argument too many is named' 2 "unexpected argument 'two'" predict one two
 refuses 'an option without its argument is named' 2 'option --gpu needs an argument' predict --gpu
 refuses 'an option with an argument too many is named' 2 'option --json takes no argument' \
     predict --json=yes

@@ -78,10 +78,10 @@ for list in '' 0 -1 8,,16 eight 8x 1.5 200000M; do
 done
 refuses 'more than 32 sizes are too many' 2 '--batch-sizes: more than 32' \
     predict "--batch-sizes=$(seq -s , 1 33)" $spec
-refuses '--cpu-curve does not go with --batch-sizes' 2 'cpu-curve does not go' \
+refuses '--cpu-curve cannot be combined with --batch-sizes' 2 'cpu-curve cannot be combined' \
     predict --batch-sizes --cpu-curve $spec
 refuses '--plot needs --batch-sizes' 2 \
-    'plot goes with --batch-sizes' predict --plot a.svg $spec,batch=2
+    'plot needs --batch-sizes' predict --plot a.svg $spec,batch=2
 refuses 'without --batch-sizes a batch is needed' 2 'batch: missing' predict $spec
 refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
     predict --batch-sizes=7 $spec,global_batch=10,gpus=3

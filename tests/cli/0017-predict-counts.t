@@ -47,7 +47,7 @@ refuses 'a number of GPUs that is none is an error' 2 "'x' is not a whole number
     predict --gpus=1,x "${two[@]}" $spec,batch=8
 refuses 'a number of GPUs that the model cannot be split into is an error' 2 \
     'gpus: 3 is not a multiple of tp' predict --gpus=2,3 "${two[@]}" $spec,batch=8,tp=2,gpus=2
-refuses 'a budget without numbers of GPUs is an error' 2 'go with --gpus only' \
+refuses 'a budget without numbers of GPUs is an error' 2 'need --gpus' \
     predict --budget=3 "${two[@]}" $spec,batch=8
 refuses 'too many numbers of GPUs are an error' 2 'more than 16' \
     predict --gpus=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 "${two[@]}" $spec,batch=8

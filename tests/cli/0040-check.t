@@ -69,7 +69,7 @@ json '--keys lists the values of an enum' \
     '[k["values"] for k in d["keys"] if k["key"] == "layout"] == [["nchw", "nhwc"]]
      and all(("values" in k) == (k["type"] == "enum") for k in d["keys"])' check --keys
 gives '--keys makes a table' 0 'training +batch +int +samples .* 1\.\.' check --keys
-refuses '--keys takes no argument' 2 'one argument too many' check --keys x
+refuses '--keys takes no argument' 2 'unexpected argument' check --keys x
 is '--keys needs no installation' \
     "$("$DNNEST" check --keys --hardware /nonexistent | cksum)" "$(dn check --keys | cksum)"
 

@@ -23,7 +23,7 @@ json 'every network has parameters and a name of its own' \
      and len({x["name"] for x in d["networks"]}) == len(d["networks"]) > 100' zoo
 documented 'dnnest-zoo(1) names every member of the JSON' zoo resnet18
 refuses 'a name that nothing resembles is refused with similar ones' 2 \
-    "'resnett' is no network or family .*near: resnet18" zoo resnett
+    "'resnett' is not a network or family .*near: resnet18" zoo resnett
 refuses 'a second pattern is refused' 2 'argument' zoo a b
 
 # means TITLE NAME NETWORK: the name that a hub uses is that network

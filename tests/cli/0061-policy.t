@@ -241,8 +241,8 @@ gives '--check of a file given with --conf reports that it is right' 0 \
 json 'a file without errors has an empty list in JSON' \
     'd["errors"] == [] and d["conf"].endswith("/new.conf")' \
     config --check "$work/new.conf"
-refuses '--check takes one file' 2 'one argument too many' config --check a b
-refuses 'config without --check takes no file' 2 'one argument too many' config "$work/new.conf"
+refuses '--check takes one file' 2 'unexpected argument' config --check a b
+refuses 'config without --check takes no file' 2 'unexpected argument' config "$work/new.conf"
 
 # wrong TITLE LINE REGEX: the only error of line 4
 wrong() {

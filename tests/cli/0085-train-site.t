@@ -236,7 +236,7 @@ lies() { # TITLE REGEX FROM TO
 lies 'a site.json of a later version is refused' 'dnnest_site: version 5, expected 4' \
     '"dnnest_site": 4' '"dnnest_site": 5'
 lies 'a site.json of an earlier version is refused, with what to do' \
-    "dnnest_site: version 2, expected 4; make it anew with 'dnnest train --site'" \
+    "dnnest_site: version 2, expected 4; make it again with 'dnnest train --site'" \
     '"dnnest_site": 4' '"dnnest_site": 2'
 lies 'an unknown member of site.json is refused' \
     "'stop': unknown, expected one of" '"step":' '"stop":'
@@ -263,10 +263,10 @@ refuses 'a bundle with a site.json is not overwritten' 4 \
     train --site "$runs" --out "$work/one"
 refuses 'train --site needs --out' 2 '--out=DIR is missing' train --site "$runs"
 refuses 'train --site takes no other table' 2 \
-    'one argument too many' train --site "$runs" --out "$work/no" "$runs"
-refuses 'train --site refuses the options of training' 2 '--seed does not go with --site' \
+    'unexpected argument' train --site "$runs" --out "$work/no" "$runs"
+refuses 'train --site refuses the options of training' 2 '--seed cannot be combined with --site' \
     train --site "$runs" --out "$work/no" --seed 2
-refuses '--base goes with --site only' 2 '--base goes with --site only' \
+refuses '--base needs --site' 2 '--base needs --site' \
     train --out "$work/no" --base "$work/small" "$runs"
 refuses 'a table without the columns is refused' 4 'needs the columns spec and gpu' \
     train --site /dev/stdin --out "$work/no" <<< $'a,b\n1,2'

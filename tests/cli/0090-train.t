@@ -151,7 +151,7 @@ refuses 'invalid times are refused' 4 \
     '0 runs with a step time' train --out "$new" "$work/bad.csv"
 is 'refused tables leave no bundle' "$(find "$work" -maxdepth 1 -name 'new*')" ''
 mkdir "$work/mine" && echo dear > "$work/mine/thesis.tex"
-refuses 'a directory that is no bundle is not replaced' 4 'mine: exists and is no bundle' \
+refuses 'a directory that is no bundle is not replaced' 4 'mine: exists and is not a bundle' \
     train --out "$work/mine" "$work/runs.csv"
 is 'a directory that is no bundle keeps its file' "$(cat "$work/mine/thesis.tex")" dear
 touch "$work/two/site.json"

@@ -15,7 +15,7 @@ refuses 'an action must be named' 2 'missing' model
 refuses 'an unknown action is named with the known actions' 2 \
     "'frob' is unknown, expected one of show verify" model frob
 refuses 'install takes a bundle' 2 'install: DIR is missing' model install
-refuses 'rollback takes no argument' 2 "rollback: 'x' is one argument too many" model rollback x
+refuses 'rollback takes no argument' 2 "rollback: unexpected argument 'x'" model rollback x
 refuses 'a time out of range is named' 2 'max-time: 0 out of range' model --max-time=0 list
 
 # Show
@@ -118,7 +118,7 @@ refuses 'trees that libxgboost has not confirmed are not installed' 4 \
 change "$work/unconfirmed" \
     'm["residuals"]["step"]["confirmed"] = m["residuals"]["memory"]["confirmed"]'
 refuses 'a record of other trees does not confirm these' 4 \
-    'libxgboost has confirmed another step.trees than this' \
+    'libxgboost has confirmed a different step.trees' \
     model --dir "$place" install "$work/unconfirmed"
 
 # The record is good, but libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0.

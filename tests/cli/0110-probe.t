@@ -374,7 +374,7 @@ refuses 'SPEC and --sidecar exclude each other' 2 \
 refuses 'a wrong pattern is refused' 2 \
     'pattern: .*\[a' probe --pattern '[a' $spec -- touch "$work/ran"
 refuses '--every without --pattern is refused' 2 \
-    'every goes with' probe --every 2 $spec -- touch "$work/ran"
+    'every needs' probe --every 2 $spec -- touch "$work/ran"
 for option in steps=2 steps=x warmup=0 seconds=0 seconds=86401 grace=-1 every=0; do
     refuses "--$option is out of range" 2 "^dnnest: --${option%=*}: " \
         probe --$option $spec -- touch "$work/ran"

@@ -109,9 +109,9 @@ bad 'a sweep without SPEC is refused' 'sweep needs SPEC' --sweep batch=1 -- x
 bad 'a sweep of a sidecar is refused' 'sweep needs SPEC' --sweep batch=1 @net.json -- x
 bad 'a directive of two lines is refused' \
     'more than one line' --sweep batch=1 --sbatch $'-n 1\nrm' $spec -- x
-bad '--submit without --sweep is refused' 'go with --sweep only' --submit $spec -- x
+bad '--submit without --sweep is refused' 'need --sweep' --submit $spec -- x
 bad '--json with --sweep is refused' \
-    'json does not go with --sweep' --json --sweep batch=1 $spec -- x
+    'json cannot be combined with --sweep' --json --sweep batch=1 $spec -- x
 bad 'a word that is too long is refused' \
     'a word of more than' --sweep batch=1 $spec -- "$(printf 'a%.0s' {1..3000})"
 done_testing

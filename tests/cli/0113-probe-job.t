@@ -104,10 +104,10 @@ goes_on 'a program that is read from stdin continues without a probe' 0 \
     'no probe: the program does not come from a file' \
     bash -c 'sed "s/sys.argv\[1\]/60/; s/len(sys.argv) > 2/False/" train.py | python3 -'
 DNNEST_JOB_PROBE_SPEC=model=nothing goes_on 'a program with wrong metadata goes on without a probe' \
-    1 'no probe, the program goes on' \
+    1 'no probe, the program continues' \
     python3 train.py 60
 DNNEST_JOB_PROBE_SIDECAR='{' goes_on 'a program with a broken sidecar goes on without a probe' \
-    1 'no probe, the program goes on' \
+    1 'no probe, the program continues' \
     python3 train.py 60
 env -u SLURM_JOB_ID PYTHONPATH="$PYTHONPATH" python3 "$work/train.py" 60 > "$work/out"
 is 'a program outside of a job continues without a probe' "$(tail -1 "$work/out")" 'steps 60'

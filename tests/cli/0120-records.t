@@ -132,7 +132,7 @@ for name, sql in (("view.db", "ALTER TABLE records RENAME TO r; CREATE VIEW reco
     db.executescript(sql)
     db.close()
 PYTHON
-refuses 'a store with a view is refused' 4 'view.db: has other tables than a store of records' \
+refuses 'a store with a view is refused' 4 'view.db: has tables that a store of records does not have' \
     train --out b3 view.db
 refuses 'a store of a later version is refused' 4 'new.db: is of version 900, expected [0-9]+$' \
     probe --record new.db "$spec" -- true
@@ -145,7 +145,7 @@ done
 
 refuses '--csv and --json do not go together' 2 'csv and --json' records --csv --json two.db
 refuses '--import does not go with options of showing' 2 \
-    'import excludes the options that show records' \
+    'import cannot be combined with the options that show' \
     records --import rows.csv --csv two.db
 refuses '--import takes one table at a time' 2 \
     'import: more than one' records --import a --import b two.db

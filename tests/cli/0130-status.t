@@ -198,5 +198,5 @@ status_file 'hours=[{"from": now - now % 3600, "rounds": 10**15}] * 25' 'started
 gives 'the largest numbers are shown' 0 '25000000000000000  Rounds' status
 
 refuses 'a broken dnnest.conf is an error' 3 'absent.conf' status --conf "$work/absent.conf"
-refuses 'an argument is refused' 2 'one argument too many' status 1 2
+refuses 'an argument is refused' 2 'unexpected argument' status 1 2
 done_testing

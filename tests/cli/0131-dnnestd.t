@@ -74,7 +74,7 @@ for task in watch guard; do
         --once --once --dry-run --out 'a b'
     DNNESTD=$work/absent/dnnestd refuses "dnnest $task names a program that is missing" 3 \
         'absent/dnnestd: No such file' "$task"
-    refuses "dnnest $task takes no argument" 2 'one argument too many' "$task" now
+    refuses "dnnest $task takes no argument" 2 'unexpected argument' "$task" now
     refuses "dnnest $task has no JSON" 2 'json: dnnestd prints none' "$task" --json
     err=$(unset DNNESTD; "$DNNEST" "$task" --once --conf "$work/absent.conf" 2>&1)
     like "dnnest $task finds the dnnestd of its own tree" "$err" '^dnnestd: .*absent.conf'

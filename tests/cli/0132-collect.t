@@ -17,10 +17,10 @@ export DNNESTD=$work/fake
 gives 'dnnest collect runs dnnestd with its options' 4 \
     "^<collect><--once><-v><--json><--db=a b><--since=2026-01-01><--conf=$work/site\.conf>$" \
     collect --once --once -v --json --db 'a b' --since 2026-01-01
-refuses '--db needs --once' 2 'go with --once' collect --db=x
-refuses '--since needs --once' 2 'go with --once' collect --since=1
-refuses '--import excludes --since' 2 'goes with --db only' collect --import=x --since=1
-refuses 'collect takes no argument' 2 'one argument too many' collect now
+refuses '--db needs --once' 2 'need --once' collect --db=x
+refuses '--since needs --once' 2 'need --once' collect --since=1
+refuses '--import excludes --since' 2 'needs --db' collect --import=x --since=1
+refuses 'collect takes no argument' 2 'unexpected argument' collect now
 DNNESTD=$work/absent/dnnestd refuses 'a program that is missing is named' 3 \
     'absent/dnnestd: No such file' collect --once
 

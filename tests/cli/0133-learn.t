@@ -50,8 +50,8 @@ events() {
 }
 
 refuses 'a store that does not exist is named' 4 'records\.db: No such file' learn
-refuses 'an argument is a usage error' 2 'one argument too many' learn now
-refuses '--rollback goes with no other option' 2 'goes with no other' learn --rollback --dry-run
+refuses 'an argument is a usage error' 2 'unexpected argument' learn now
+refuses '--rollback cannot be combined with other options' 2 'cannot be combined' learn --rollback --dry-run
 refuses 'nothing can be taken back yet' 4 'history\.1: No such file' learn --rollback
 
 printf 'spec,gpu,step_ms\n"%s",v100_sxm2_32gb,90\n' "$short" >rows.csv

@@ -56,7 +56,7 @@ refuses 'no store' 4 'records.db' replay --db="$work/records.db"
 refuses 'no nodes' 4 'name the nodes by --nodes' replay --trace=trace.csv --simulate \
     --snapshot="$work/none"
 refuses 'two sources' 2 'db and --trace' replay --db=a --trace=b
-refuses 'nodes without a queue' 2 'go with --simulate' replay --trace=trace.csv --nodes=nodes.csv
+refuses 'nodes without a queue' 2 'need --simulate' replay --trace=trace.csv --nodes=nodes.csv
 refuses 'a wrong time' 2 'since' replay --trace=trace.csv --since=yesterday
 refuses 'a wrong word' 2 'expected yes or no' replay --trace=trace.csv --guard=perhaps
 { head -1 trace.csv; tail -n 2 trace.csv | tac; } >disorder.csv

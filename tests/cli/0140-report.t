@@ -145,7 +145,7 @@ documented 'dnnest-report(1) names the members of --me' report --me --db="$work/
 
 # --- empty, hostile, wrong ----------------------------------------------------------------
 
-gives 'an empty store is no error' 0 'No job: ' report --db="$work/empty.db" --by=user
+gives 'an empty store is no error' 0 'No finished job' report --db="$work/empty.db" --by=user
 json 'an empty store is no error as JSON' 'd["all"]["jobs"] == 0 and d["weeks"] == []' report --db="$work/empty.db" --me
 gives 'an empty store is no error as a page' 0 '' report --db="$work/empty.db" "--html=$work/empty.html"
 
@@ -169,7 +169,7 @@ refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnest coll
     report --db="$work/none.db"
 printf 'no store' >"$work/other.db"
 refuses 'a file that is no store' 4 'other.db' report --db="$work/other.db"
-refuses 'a time that is none' 2 '--since: .yesterday. is no time' report --since=yesterday
+refuses 'a time that is none' 2 '--since: .yesterday. is not a time' report --since=yesterday
 refuses 'a period that is empty' 2 'not after --since' report --since=2026-02-01 --until=2026-01-01
 refuses 'an unknown group' 2 '--by' report --by=moon
 refuses 'two forms' 2 '--csv and --json' report --csv --json

@@ -941,8 +941,7 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
     assert_contains (stand_in_info, "mode enforce");
     assert_int_equal (stand_in_n_infos, 1);
     stand_in_n_infos = 0;
-    assert_one_error (
-        "no thread (Resource temporarily unavailable): changed files need");
+    assert_one_error ("no thread (Resource temporarily unavailable): changed files");
     outcome = submit_resnet ();
     assert_same (&outcome, &sound);
     stop_plugin ();
@@ -997,8 +996,7 @@ static void trees_other_than_those_confirmed_count_as_no_bundle (void **state)
     snprintf (
         to, sizeof (to), "%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0');
     put (kept.name, from, to);
-    assert_goes_without_bundle (
-        "libxgboost has confirmed another step.trees than this");
+    assert_goes_without_bundle ("libxgboost has confirmed a different step.trees");
     restore ();
     remove_bundle ();
 }

@@ -89,7 +89,7 @@ static const struct {
     {"confirmed",
      "\"sha256\":\"",
      "\"sha256\":\"\",\"x\":\"",
-     "residuals: step: libxgboost has confirmed another step.trees than this"},
+     "residuals: step: libxgboost has confirmed a different step.trees"},
     {"\"files\"", "step.trees", "step.json", "files: 'step.json': no file of a"},
     {"\"files\"",
      "step.trees",
@@ -182,7 +182,7 @@ static void files_must_be_those_of_the_manifest (void **state)
     step->data[step->len - 1] ^= 1;
     span.len++;
     assert_int_equal (dn_bundle_add (bundle, "step.trees", span, &err), -1);
-    assert_contains (err.text, "step.trees: its SHA-256 is not the one");
+    assert_contains (err.text, "step.trees: its SHA-256 is not the manifest's");
     step->data[step->len - 1] ^= 1;
     assert_int_equal (dn_bundle_add (bundle, "step.trees", span, &err), 0);
     assert_int_equal (dn_bundle_close (bundle, &err), -1);

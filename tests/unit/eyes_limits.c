@@ -398,7 +398,7 @@ static void a_move_to_another_partition_asks_its_snapshot (void **state)
         {TWO ("Up=yes DenyAccounts=*"), "y", "may not admit"},
         {TWO ("Up=yes AllowQOS=q"), "y", "may not admit"},
         {TWO ("Up=yes MaxNodes=0"), "y", "its partition allows fewer nodes"},
-        {TWO ("Up=yes MaxMemPerNode=1000"), "y", "bounds the memory of a job"},
+        {TWO ("Up=yes MaxMemPerNode=1000"), "y", "limits the memory of a job"},
         {TWO ("Up=yes QOS=p") QOS ("p", LIMIT ("job", "gres/gpu:v100 Count=1")),
          "y",
          "of the partition's QOS 'p'"},

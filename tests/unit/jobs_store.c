@@ -579,9 +579,9 @@ static void a_store_that_was_edited_is_refused_or_read_up_to_the_edit (void **st
         {"UPDATE jobs SET name = printf ('%9000d', 1) WHERE id = 900", "at most"},
         {"UPDATE jobs SET nodes = 'many' WHERE id = 900", "nodes: has a value"},
         {"UPDATE jobs SET power_w = 9e999 WHERE id = 900", "power_w: has a value"},
-        {"DROP INDEX jobs_app", "has other tables"},
+        {"DROP INDEX jobs_app", "has tables that"},
         {"CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM jobs; END",
-         "has other tables"},
+         "has tables that"},
     };
 
     (void) state;

@@ -401,14 +401,14 @@ static void other_databases_are_refused (void **state)
         {"PRAGMA user_version = -7", "is of version -7, expected "},
         {"PRAGMA application_id = 1", "is a database of another program"},
         {"PRAGMA journal_mode = WAL", "is a database with a write-ahead log"},
-        {"DROP TABLE records", "has other tables"},
-        {"CREATE TABLE more (x)", "has other tables"},
-        {"CREATE INDEX more ON records (gpu)", "has other tables"},
+        {"DROP TABLE records", "has tables that"},
+        {"CREATE TABLE more (x)", "has tables that"},
+        {"CREATE INDEX more ON records (gpu)", "has tables that"},
         {"CREATE TRIGGER more AFTER INSERT ON records BEGIN DELETE FROM records; END",
-         "has other tables"},
+         "has tables that"},
         {"ALTER TABLE records RENAME TO r2; CREATE VIEW records AS SELECT * FROM r2",
-         "has other tables"},
-        {"ALTER TABLE records ADD COLUMN more AS (abs (id))", "has other tables"},
+         "has tables that"},
+        {"ALTER TABLE records ADD COLUMN more AS (abs (id))", "has tables that"},
         {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE VIEW "
          "records AS SELECT load_extension (1)', type = 'view' WHERE name = 'records'",
          "records.db: "},
@@ -467,7 +467,7 @@ static void other_files_are_refused (void **state)
     expect_refused ("writable by group or others (mode 0664)");
     chmod (store, 0644);
     chmod (dir, 0777);
-    expect_refused ("in a directory that everybody can write to (mode 0777)");
+    expect_refused ("in a directory that all users can write to (mode 0777)");
     chmod (dir, 0700);
     snprintf (name, sizeof (name), "%s-journal", store);
     assert_int_equal (symlink ("/etc/passwd", name), 0);

@@ -328,7 +328,7 @@ static void contradictions_are_errors (void **state)
         {"model=x,batch=8,gpus=8,tp=2,ep=3",
          "ep: 3 does not divide gpus / (tp * pp) = 4"},
         {"model=x,batch=8,gpus=8,ep=4,experts=6", "ep: 4 does not divide experts = 6"},
-        {"model=x,batch=8,gpus=8,sp=1", "sp: 1 splits what tp leaves whole"},
+        {"model=x,batch=8,gpus=8,sp=1", "sp: 1 without tensor parallelism"},
         {"model=x,batch=8,gpus=8,vpp=2", "vpp: 2 chunks of each stage, and pp is 1"},
         {"model=x,batch=8,gpus=8,pp=4,vpp=2,layers=12",
          "vpp: pp * vpp = 8 chunks of layers = 12"},

@@ -358,16 +358,16 @@ static void unknown_names_are_errors_that_list_what_exists (void **state)
     expect_error ("model=resnet50,lora=8", "lora: resnet50 has no linear layer");
     expect_error (
         "model=gpt2,lora=8,lora_targets=gate",
-        "lora_targets: 'gate' is no layer of gpt2, expected some of attention "
+        "lora_targets: 'gate' is not a layer of gpt2, expected some of attention "
         "mlp all q k v qkv o up down head, joined by +");
     expect_error ("model=llama_7b,lora=8,lora_targets=q+foo",
-                  "lora_targets: 'foo' is no layer of llama_7b, expected some of "
+                  "lora_targets: 'foo' is not a layer of llama_7b, expected some of "
                   "attention mlp all q k v o gate up down head");
     expect_error ("model=llama_7b,frozen=vae",
-                  "frozen: 'vae' is no part of llama_7b, expected some of embedding "
+                  "frozen: 'vae' is not a part of llama_7b, expected some of embedding "
                   "backbone attention ffn norm head");
     expect_error ("model=resnet50,frozen=all_but_embedding",
-                  "frozen: 'embedding' is no part of resnet50, expected some of "
+                  "frozen: 'embedding' is not a part of resnet50, expected some of "
                   "backbone norm bias head");
     expect_error ("model=resnet50,frozen=head+backbone", "is all of resnet50");
 }
@@ -376,8 +376,8 @@ static void keys_that_contradict_each_other_are_errors (void **state)
 {
     (void) state;
     expect_error ("model=gpt2,lora_targets=q", "expected lora= too");
-    expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: not with lora=");
-    expect_error ("model=gpt2,frozen=head,trainable=0.1", "trainable: not with lora=");
+    expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: together with lora=");
+    expect_error ("model=gpt2,frozen=head,trainable=0.1", "trainable: together with lora=");
     expect_error ("model=gpt2,quant=nf4", "quant: no linear layer of gpt2 is frozen");
 }
 
@@ -399,10 +399,10 @@ static void what_learns_can_be_named (void **state)
                       0);
     assert_string_equal (spec.frozen, "all_but_Norm+bias");
     assert_true (spec.trainable < 0);
-    expect_error ("model=resnet50,trainable=vae", "'vae' is no part of resnet50");
+    expect_error ("model=resnet50,trainable=vae", "'vae' is not a part of resnet50");
     assert_int_equal (
         dn_spec_read (dn_span_of ("frozen=bias,trainable=head"), &spec, &err), -1);
-    assert_contains (err.text, "trainable: 'head' beside frozen=");
+    assert_contains (err.text, "trainable: 'head' together with frozen=");
     assert_int_equal (dn_spec_read (dn_span_of ("trainable=head/../x"), &spec, &err),
                       -1);
     assert_int_equal (dn_spec_read (dn_span_of ("trainable=1.5"), &spec, &err), -1);

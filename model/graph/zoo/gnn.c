@@ -223,7 +223,7 @@ static void build_gnn (struct dn_build *build, const void *data)
         dn_build_fail (build,
                        DN_E_RANGE,
                        "%s: missing, expected seq_len (nodes) and tgt_len (edges) "
-                       "of the graph, or none of them",
+                       "of the graph, or neither",
                        nodes > 0 ? "tgt_len" : "seq_len");
     } else if (nodes > 0) {
         dn_build_features (build, features, nodes);
