@@ -377,12 +377,12 @@ static void write_head (FILE *file, const struct dn_report *report)
 
 static void write_foot (FILE *file, const struct dn_report *report)
 {
-    fputs (
-        "<footer><p>Requested: the limit that the user asked for times what the job "
-        "was allocated. Granted: its limit at its end, with extensions, times the "
-        "same. Saved: the difference, of jobs that dnnest changed; it is time that the scheduler need not reserve; the jobs compute as much as before. Predictions are "
-        "judged by completed jobs only.</p>\n<p>From ",
-        file);
+    fputs ("<footer><p>Requested: the limit that the user asked for times what the job "
+           "was allocated. Granted: its limit at its end, with extensions, times the "
+           "same. Saved: the difference, of jobs that dnnest changed; it is time that "
+           "the scheduler need not reserve; the jobs compute as much as before. "
+           "Predictions are judged by completed jobs only.</p>\n<p>From ",
+           file);
     dn_html_text (file, report->store);
     fprintf (file,
              ", %s.</p></footer>\n</main></body></html>\n",

@@ -107,7 +107,7 @@ lies 'trees that libxgboost has not confirmed are refused' \
     'residuals: step: libxgboost has not confirmed step.trees; train the bundle again' \
     sed -i 's/"confirmed"/"said"/' manifest.json
 lies 'trees other than those that libxgboost has confirmed are refused' \
-    'residuals: step: libxgboost has confirmed a different step.trees than this' \
+    'residuals: step: libxgboost has confirmed a different step.trees' \
     sed -i 's/"1.7.4","sha256":"......../"1.7.4","sha256":"00000000/' manifest.json
 lies 'other features are named' 'features: number 0 is ' \
     sed -i 's/"names":\["/&x/' manifest.json

@@ -253,7 +253,9 @@ static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
     (void) state;
     assert_int_equal (mkdir (path_of ("sub/inner"), 0755), 0);
     chmod (path_of ("sub"), 01777);
-    expect_trust ("sub/file", "/sub: writable by others (mode 1777), where files of the site must not be");
+    expect_trust (
+        "sub/file",
+        "/sub: writable by others (mode 1777), where files of the site must not be");
     expect_trust ("sub/inner/file", NULL);
     if (chown (path_of ("sub/inner"), 65534, (gid_t) -1) == 0)
         expect_trust ("sub/inner/file", "inner: owned by uid 65534, expected root or");

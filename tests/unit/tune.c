@@ -377,7 +377,8 @@ static void keys_that_contradict_each_other_are_errors (void **state)
     (void) state;
     expect_error ("model=gpt2,lora_targets=q", "expected lora= too");
     expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: together with lora=");
-    expect_error ("model=gpt2,frozen=head,trainable=0.1", "trainable: together with lora=");
+    expect_error ("model=gpt2,frozen=head,trainable=0.1",
+                  "trainable: together with lora=");
     expect_error ("model=gpt2,quant=nf4", "quant: no linear layer of gpt2 is frozen");
 }
 
