@@ -9,8 +9,8 @@ page has. With --show the commands are printed with all of their output.
 A block is a session of the shell: lines that begin with "$ " or, for root, "# " are
 commands, which go on in the next line after a backslash or a bar; lines below a command are
 its output. A command must succeed, unless the page shows its error: a line "dnnest: ...".
-In output "..." stands for any text, and alone on a line for any lines. Without such lines the output may be anything. A comment in the source before the
-block makes it something else:
+In output "..." stands for any text, and alone on a line for any lines. Without such lines
+the output may be anything. A comment in the source before the block makes it something else:
 
   ; file NAME     the text of a file, which later blocks of the page find in FOLDER; one
                   whose name ends in .conf, .sh, .json, .py or .snapshot is checked
