@@ -460,8 +460,9 @@ static void measure_widths (const struct curve *curve,
 
 static void print_widths (const struct width widths[DN_CONSTANT_FIELDS])
 {
-    printf ("| constant | spread in use | between sources | sources with enough runs |\n"
-            "|---|---:|---:|---:|\n");
+    printf (
+        "| constant | spread in use | between sources | sources with enough runs |\n"
+        "|---|---:|---:|---:|\n");
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++)
         if (dn_constant_fields[i].spread > 0 && widths[i].n > 0)
             printf ("| %s | %.2f | %.2f | %d |\n",
