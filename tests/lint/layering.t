@@ -8,15 +8,19 @@ plan_later
 # In the order of the data. The files above the rooms come last.
 rooms=(base request spec graph hardware predict policy rewrite)
 
-# The headers of our own that a file includes.
-own_includes() { sed -n 's/^# *include "\(.*\)"/\1/p' "$top/$1"; }
-system_includes() { sed -n 's/^# *include <\(.*\)>/\1/p' "$top/$1"; }
+# The includes of every file, found once: the headers of our own, and the others.
+declare -A own=() system=()
+while IFS=: read -r file text; do
+    text=${text#*[\"<]}
+    header=${text%%[\">]*}
+    if [[ $text = "$header\""* ]]; then own[$file]+=" $header"; else system[$file]+=" $header"; fi
+done < <(cd "$top" && grep -rE --include='*.[ch]' '^# *include ["<]' "${OURS[@]}")
 
 # violations FOLDER ALLOWED-REGEX: includes that do not match
 violations() {
     local file header
     for file in $(c_files "$1"); do
-        for header in $(own_includes "$file"); do
+        for header in ${own[$file]-}; do
             [[ $header =~ ^($2)$ ]] || echo "$file includes $header"
         done
     done
@@ -35,7 +39,9 @@ done
 
 is 'no room includes site.h, cache.h or advise.h' \
     "$(for file in $(c_files "${rooms[@]/#/model/}"); do
-        own_includes "$file" | grep -E '^(site|cache|advise)\.h$' | sed "s|^|$file includes |"
+        for header in ${own[$file]-}; do
+            [[ ! $header =~ ^(site|cache|advise)\.h$ ]] || echo "$file includes $header"
+        done
     done)" ''
 is 'every folder of model/ is a room' \
     "$(cd "$top/model" && for dir in */; do
@@ -49,7 +55,7 @@ is 'every folder of model/ is a room' \
 knows() {
     local folder=$1 file header
     for file in $(c_files "$folder"); do
-        for header in $(own_includes "$file"); do
+        for header in ${own[$file]-}; do
             [[ $header =~ ^($2)$ || -e $top/${file%/*}/$header || -e $top/$folder/$header \
                 || $header = "$folder"/* && -e $top/$header ]] || echo "$file includes $header"
         done
@@ -77,7 +83,12 @@ is 'bench/ knows model/, host/, learn/ and what every command has' \
 who_includes() {
     local file
     for file in $(c_files "${OURS[@]}"); do
-        if system_includes "$file" | grep -qE "$1"; then echo "$file"; fi
+        for header in ${system[$file]-}; do
+            if [[ $header =~ $1 ]]; then
+                echo "$file"
+                break
+            fi
+        done
     done
 }
 
@@ -99,7 +110,7 @@ is 'model/ includes no header of Slurm, of files or of the system' \
     "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
         | grep '^model/')" 'model/base/err.c'
 is 'model/base/err.c includes errno.h and no other of these headers' \
-    "$(system_includes model/base/err.c | grep -E '^(errno|sys/|unistd)')" 'errno.h'
+    "$(tr ' ' '\n' <<<"${system[model/base/err.c]}" | grep -E '^(errno|sys/|unistd)')" 'errno.h'
 is 'only plugin/submit, plugin/spank and daemon/slurm know Slurm' \
     "$(who_includes '^slurm/' | grep -Ev '^(plugin/(submit|spank)|daemon/slurm)/')" ''
 is 'names of C files are unique in the tree' \
