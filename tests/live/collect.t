@@ -84,7 +84,9 @@ for id in "$cancelled" "$requeued" "$lost"; do cluster_wait_job "$id" RUNNING 60
 scancel "$held" "$held_array" "$cancelled"
 scontrol requeue "$requeued"
 scontrol update nodename=a2 state=down reason=test
+# Its second start has a row only if the first has ended.
 cluster_until 60 state_is "$requeued" REQUEUED || true
+cluster_wait_job "$requeued" 'PENDING|RUNNING' 60
 scancel "$requeued"
 
 # --- many jobs, killed -------------------------------------------------------------------
