@@ -50,6 +50,7 @@ CLUSTER_GPUS=4
 
 CLUSTER_DIR=
 CLUSTER_PORTS=()
+CLUSTER_RESERVED=
 CLUSTER_SPAWNED=
 
 readonly CLUSTER_NODES=(v1 v2 a1 a2)
@@ -91,10 +92,12 @@ _cluster_port_busy() {
 }
 
 # Seven ports in a row, below the range from which the kernel takes ports for outgoing
-# connections. The block is drawn at random: two clusters that start in the same second get
-# the same one in one case of 1500, and then one of them fails to start with an error.
+# connections. The block is drawn at random and reserved by a lock on a file of /run, which
+# this shell keeps until it ends: clusters that start in the same second get different ones.
+# Blocks share 97 files; a block whose file is locked is not used.
 _cluster_pick_ports() {
     local base port _
+    if [[ -n $CLUSTER_RESERVED ]]; then exec {CLUSTER_RESERVED}>&-; fi
     for _ in {1..50}; do
         base=$((20000 + SRANDOM % 1500 * 8))
         CLUSTER_PORTS=()
@@ -102,8 +105,11 @@ _cluster_pick_ports() {
             if _cluster_port_busy $((base + port)); then continue 2; fi
             CLUSTER_PORTS+=($((base + port)))
         done
-        return
+        exec {CLUSTER_RESERVED}>>"/run/dnnest-cluster-$((base % 97))" || return 1
+        if flock -n "$CLUSTER_RESERVED"; then return; fi
+        exec {CLUSTER_RESERVED}>&-
     done
+    CLUSTER_RESERVED=
     _cluster_say 'no free ports between 20000 and 32000'
     return 1
 }
