@@ -118,7 +118,9 @@ cluster_wait_job "$on_a1" RUNNING 30
 scontrol update nodename=a1 state=drain reason=test
 sees 'a draining node is not up while its job runs' 'Type=a100 .*Nodes=2 Up=1 Idle=0,0,0,0,1$'
 scancel "$on_a1"
+cluster_wait_job "$on_a1" CANCELLED 30
 scontrol update nodename=a1 state=resume
+sees 'a node that is resumed is up' 'Type=a100 .*Nodes=2 Up=2 Idle=0,0,0,0,2$'
 
 # --- reservations ----------------------------------------------------------------------
 
