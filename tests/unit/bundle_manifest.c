@@ -64,7 +64,7 @@ static void a_wrong_manifest_is_refused (void **state)
         {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1e2}}}",
          "x: bytes: missing"},
         {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":"
-         "99999999999999999999}}}",
+         "9223372036854775807}}}",
          "out of range"},
         {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1,"
          "\"sha256\":\"" DIGEST "00\"}}}",
