@@ -287,7 +287,7 @@ static int take_options_of_collect (const struct dn_command *self,
         return given->exit_code;
     }
     if (c->import && (seen & ~(1 << OPTION_IMPORT | 1 << OPTION_DB | 1 << OPTION_ONCE)))
-        return dn_options_misuse (self, "--import needs --db");
+        return dn_options_misuse (self, "--import can be combined with --db only");
     if (!c->import && !(seen & 1 << OPTION_ONCE)
         && (given->json || c->db[0] != '\0' || c->since[0] != '\0'))
         return dn_options_misuse (self, "--db, --since and --json need --once");

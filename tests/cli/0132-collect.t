@@ -19,7 +19,7 @@ gives 'dnnest collect runs dnnestd with its options' 4 \
     collect --once --once -v --json --db 'a b' --since 2026-01-01
 refuses '--db needs --once' 2 'need --once' collect --db=x
 refuses '--since needs --once' 2 'need --once' collect --since=1
-refuses '--import excludes --since' 2 'needs --db' collect --import=x --since=1
+refuses '--import excludes --since' 2 'can be combined with --db only' collect --import=x --since=1
 refuses 'collect takes no argument' 2 'unexpected argument' collect now
 DNNESTD=$work/absent/dnnestd refuses 'a program that is missing is named' 3 \
     'absent/dnnestd: No such file' collect --once
