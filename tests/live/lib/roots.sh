@@ -3,8 +3,10 @@
 # roots.sh - roots of other distributions, to be sourced
 #
 # The caller sets 'cache', the directory of the roots, 'mirror', where debootstrap gets them
-# from (empty: its own), and 'work', which is /tmp for what runs inside. 'child' is the process
-# that runs apart, for the caller's clean-up. versions.sh is sourced before.
+# from (empty: its own), and 'work', which is /tmp for what runs inside. The caller's
+# clean-up calls end_apart. versions.sh is sourced before.
+
+child= # the process that runs apart
 
 # apart COMMAND...: with mounts and processes of its own, so that nothing of either is left,
 # however it ends. In the background, since bash runs a trap only after a command in the
@@ -17,6 +19,13 @@ apart() {
     wait "$child" || status=$?
     child=
     return "$status"
+}
+
+# Killing the first of the processes that run apart ends them all, and their mounts with them.
+end_apart() {
+    if [[ -z $child ]]; then return 0; fi
+    kill -KILL "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
 }
 
 # inside ROOT COMMAND...: apart, and /tmp is $work
