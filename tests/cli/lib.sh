@@ -9,6 +9,8 @@
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
 #   documented TITLE COMMAND ARGUMENT...  its page names every member that dn --json prints
+#   write_helps                commands.txt, a line per command with its summary, and the
+#                              help of each as help-COMMAND.txt, in $work
 #
 # $work is a new directory that is deleted at the end. It has copies of the trusted files,
 # since a checkout may be writable by a group.
@@ -50,6 +52,14 @@ bundle=none
 # make_bundle DIR: the small bundle of tests/unit, whose numbers are known.
 make_bundle() {
     mkdir "$1" && "${abs_top_builddir:-.}/tests/unit/make_bundle" "$1"
+}
+
+write_helps() {
+    local command
+    "$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' >"$work/commands.txt"
+    while read -r command _; do
+        "$DNNEST" "$command" --help >"$work/help-$command.txt"
+    done <"$work/commands.txt"
 }
 
 dn() {

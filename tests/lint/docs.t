@@ -361,10 +361,7 @@ dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
 dn model --json --dir "$work/model" list > "$work/list.json"
 "${DNNEST%/*}/dnnest-bench" --help > "$work/help-bench.txt"
-"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' > "$work/commands.txt"
-while read -r command _; do
-    "$DNNEST" "$command" --help > "$work/help-$command.txt"
-done < "$work/commands.txt"
+write_helps
 
 is 'dnnest.spec(5) has every metadata key with its type and range, and no other' \
     "$(facts spec_page 2>&1)" ''

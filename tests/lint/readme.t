@@ -18,17 +18,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # A site with both GPU types of the guides and a store of finished jobs.
 mkdir -p "$work"/{bin,home,state,log}
-cat >"$work/site.conf" <<END
-Mode=enforce
-StateDir=$work/state
-Bundle=$top/etc/bundle
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
 bundle=$work/bundle
 cp -R "$top/etc/bundle" "$bundle"
 chmod -R u+rwX,go-w "$bundle"
-sed -i "s|^Bundle=.*|Bundle=$bundle|" "$work/site.conf"
+cat >"$work/site.conf" <<END
+Mode=enforce
+StateDir=$work/state
+Bundle=$bundle
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
 python3 "$top/tests/report/make_jobs.py" 300 >"$work/jobs.csv"
 dn collect --import="$work/jobs.csv" --db="$work/state/records.db" >/dev/null
 cat >"$work/bin/dnnest" <<END
@@ -61,10 +60,7 @@ typed() {
 # --- names -----------------------------------------------------------------------------
 
 dn config --json >"$work/config.json"
-"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >"$work/commands.txt"
-while read -r command; do
-    "$DNNEST" "$command" --help >"$work/help-$command.txt"
-done <"$work/commands.txt"
+write_helps
 is 'every relative link has a file, and a heading where it names one' "$(guides links)" ''
 is 'every manual page that is named exists' "$(guides pages)" ''
 is 'every subcommand and option that is named exists' "$(guides options)" ''
