@@ -13,9 +13,8 @@
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
 #include "seen.h"
+#include "site_gpus.h"
 #include "slurm_version.h"
-#include "output/show.h"
-#include "subject.h"
 #include "output/grid.h"
 
 #define ATTEMPTS 3
@@ -203,50 +202,59 @@ static int build_again (const struct dn_job *job, struct dn_subject *subject)
 }
 
 /* Fill 'runs' with the candidates and return their number. The advice does not keep the
- * network, so it is built again; this fails only if out of memory.
+ * network, so it is built again, in 'subject', which must be freed; this fails only if
+ * out of memory.
  */
 static int find_runs (const struct dn_site *site,
+                      const struct dn_cluster *cluster,
                       const struct dn_job *job,
                       const struct dn_advice *advice,
+                      struct dn_subject *subject,
                       struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
-    dn_cleanup (dn_subject_free) struct dn_subject subject = {.spec = advice->spec};
-
+    *subject = (struct dn_subject){.spec = advice->spec};
     if (advice->candidates.n_candidates == 0 || advice->by_history)
         return 0;
-    if (build_again (job, &subject) < 0)
+    if (build_again (job, subject) < 0)
         return 0;
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
 
         runs[i] = dn_subject_run (site,
-                                  &subject,
+                                  subject,
                                   candidate->gpu->type,
                                   candidate->cost,
                                   &advice->estimates[i]);
+        runs[i].type = candidate->gpu->type;
+        runs[i].now = dn_site_gpus_now (cluster, candidate->gpu);
     }
     return advice->candidates.n_candidates;
 }
 
 static void add_candidates (struct json_object *json,
                             const struct dn_site *site,
+                            const struct dn_cluster *cluster,
                             const struct dn_job *job,
                             const struct dn_advice *advice)
 {
     struct json_object *array = dn_json_add_array (json, "candidates");
+    dn_cleanup (dn_subject_free) struct dn_subject subject;
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, job, advice, runs);
+    int n_runs = find_runs (site, cluster, job, advice, &subject, runs);
 
     for (int i = 0; i < n_runs; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
         struct json_object *row = dn_show_run_json (&runs[i], &advice->spec);
 
-        dn_json_add_text (row, "type", candidate->gpu->type);
         dn_json_add_bool (row, "requested", candidate->requested);
         dn_json_add_text (
             row, "blocked", candidate->blocked[0] ? candidate->blocked : NULL);
         json_object_array_add (array, row);
     }
+    json_object_object_add (
+        json,
+        "assumed",
+        n_runs > 0 ? dn_show_assumed_json (&subject.spec, &subject.graph) : NULL);
 }
 
 /* The application, and what its runs say of this one on each type that they were on. */
@@ -295,6 +303,7 @@ static void add_warnings (struct json_object *json, const struct dn_decision *de
 }
 
 static void print_json (const struct dn_site *site,
+                        const struct dn_cluster *cluster,
                         const struct dn_job *job,
                         const struct dn_advice *advice)
 {
@@ -318,7 +327,7 @@ static void print_json (const struct dn_site *site,
         json_object_array_add (reasons, dn_json_text (advice->decision.reasons[i]));
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
-    add_candidates (json, site, job, advice);
+    add_candidates (json, site, cluster, job, advice);
     add_history (json, advice);
     dn_json_print (json);
 }
@@ -418,16 +427,21 @@ static int print_edits (const struct dn_patch *patch)
 }
 
 static int print_candidates (const struct dn_site *site,
+                             const struct dn_cluster *cluster,
                              const struct dn_job *job,
                              const struct dn_advice *advice)
 {
+    dn_cleanup (dn_subject_free) struct dn_subject subject;
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, job, advice, runs);
+    int n_runs = find_runs (site, cluster, job, advice, &subject, runs);
+    int rc;
 
     if (n_runs == 0)
         return DN_EXIT_DONE;
     printf ("\n");
-    return dn_show_runs (runs, n_runs, &advice->spec);
+    rc = dn_show_runs (runs, n_runs, &advice->spec);
+    dn_show_assumed (&subject.spec, &subject.graph);
+    return rc;
 }
 
 /* The lines that the user of the job gets. */
@@ -440,6 +454,7 @@ static void print_lines (const struct dn_patch *patch)
 }
 
 static int print_text (const struct dn_site *site,
+                       const struct dn_cluster *cluster,
                        const struct dn_job *job,
                        const struct dn_advice *advice)
 {
@@ -465,7 +480,7 @@ static int print_text (const struct dn_site *site,
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
         printf ("  %s\n", advice->decision.reasons[i]);
-    return rc == DN_EXIT_DONE ? print_candidates (site, job, advice) : rc;
+    return rc == DN_EXIT_DONE ? print_candidates (site, cluster, job, advice) : rc;
 }
 
 /* dn_advice_free () for dn_cleanup. */
@@ -506,44 +521,13 @@ static int advise_and_time (const struct dn_site *site,
     return 0;
 }
 
-/* Say why a file is not used, as the log of slurmctld does, if it is broken or old. */
-static void say_unused (const struct dn_seen_file *file)
-{
-    if (file->state == DN_SEEN_BROKEN)
-        dn_complain ("%s: decisions do not use it", file->err.text);
-    else if (file->state == DN_SEEN_OLD)
-        dn_complain ("%s: %" PRId64 " s old, decisions do not use it",
-                     file->path.text,
-                     file->age_s);
-}
-
-/* Read the files of dnnestd. Return an enum dn_exit: a snapshot that an option names
- * must be one.
- */
-static int look (const struct call *call,
-                 const struct dn_site *site,
-                 struct dn_seen *seen)
-{
-    dn_seen_read (seen, site, call->snapshot);
-    if (call->snapshot && seen->cluster.state == DN_SEEN_BROKEN)
-        return dn_fail (DN_EXIT_DATA, &seen->cluster.err);
-    if (call->snapshot && seen->cluster.state == DN_SEEN_NONE) {
-        dn_complain ("%s: not found", seen->cluster.path.text);
-        return DN_EXIT_DATA;
-    }
-    say_unused (&seen->cluster);
-    say_unused (&seen->guarded);
-    say_unused (&seen->apps);
-    return DN_EXIT_DONE;
-}
-
 static int advise (struct call *call, const struct dn_site *site)
 {
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_err err = {0};
-    int rc = look (call, site, &seen);
+    int rc = dn_seen_look (&seen, site, call->snapshot);
 
     if (rc != DN_EXIT_DONE)
         return rc;
@@ -556,9 +540,9 @@ static int advise (struct call *call, const struct dn_site *site)
     if (advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call->given.json)
-        print_json (site, &call->sbatch.job, advice);
+        print_json (site, dn_seen_cluster (&seen), &call->sbatch.job, advice);
     else
-        rc = print_text (site, &call->sbatch.job, advice);
+        rc = print_text (site, dn_seen_cluster (&seen), &call->sbatch.job, advice);
     if (rc == DN_EXIT_DONE
         && (!is_decided (advice) || advice->decision.verdict == DN_VERDICT_ABSTAIN))
         rc = DN_EXIT_ABSTAINED;

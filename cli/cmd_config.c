@@ -379,11 +379,13 @@ static int print_rules (const struct call *call)
                                                     {"DEFAULT", false},
                                                     {"RANGE", false},
                                                     {"MEANING", false}};
+    static const char *const spare[] = {"DEFAULT", NULL};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
     const char *file = base_name (call->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
+    grid.spare = spare;
     for (int i = 0; i < n_keys; i++) {
         char range[DN_ERR_TEXT_MAX];
         struct dn_buf buf = dn_buf_on (range, sizeof (range));

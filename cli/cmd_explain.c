@@ -10,8 +10,8 @@
 #include "output/anatomy.h"
 #include "output/grid.h"
 #include "output/plot.h"
-#include "output/show.h"
-#include "subject.h"
+#include "seen.h"
+#include "site_gpus.h"
 
 /* Default of --top. */
 #define TOP_USUAL 10
@@ -24,7 +24,7 @@ enum {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_GPU] = {"gpu", 0, "NAME", "the device to explain (required)"},
+    [OPTION_GPU] = {"gpu", 0, "NAME", "the GPU type or device to explain (required)"},
     [OPTION_TOP] = {"top", 0, "N", "list the N operators that take longest (10)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
     [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
@@ -125,17 +125,13 @@ static void add_tops (struct json_object *json,
 }
 
 static void print_json (const struct dn_site *site,
+                        const struct dn_site_gpu *gpu,
                         const struct dn_anatomy *anatomy,
                         int64_t top)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_subject *subject = anatomy->subject;
-    const struct dn_device *device = anatomy->estimate.device;
-    struct dn_forecast best = dn_subject_run (site,
-                                              subject,
-                                              device->name,
-                                              dn_subject_cost (site, device),
-                                              &anatomy->estimate);
+    struct dn_forecast best = dn_site_gpus_run (site, subject, gpu, &anatomy->estimate);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
@@ -358,7 +354,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_anatomy_free) struct dn_anatomy anatomy = {.tops = NULL};
-    const struct dn_device *device;
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
+    struct dn_site_gpu gpu;
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
@@ -366,12 +363,13 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    device = dn_subject_device (site, call.gpu, &err);
-    if (!device || dn_subject_read (site, given.args[0], &subject, &err) < 0)
+    dn_seen_read (&seen, site, NULL);
+    if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0
+        || dn_subject_read (site, given.args[0], &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
-    if (dn_anatomy_find (site, &subject, device, &anatomy, &err) < 0)
+    if (dn_anatomy_find (site, &subject, gpu.device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     /* The picture first: if it cannot be drawn, only the error is printed. */
     if (call.plot && anatomy.estimate.supported
@@ -379,7 +377,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     if (!given.json)
         return print_text (&anatomy, call.top);
-    print_json (site, &anatomy, call.top);
+    print_json (site, &gpu, &anatomy, call.top);
     return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
 }
 

@@ -78,6 +78,7 @@ static int print_sources (const struct dn_site *site,
     return dn_grid_print (&grid);
 }
 
+static const char *const spare[] = {"VENDOR", "ARCH", NULL};
 static const struct dn_grid_column columns[] = {
     {"DEVICE", false},
     {"VENDOR", false},
@@ -163,6 +164,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    grid.spare = spare;
     n_devices = select_devices (site, &given, devices, &err);
     if (n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);

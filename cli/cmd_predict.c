@@ -1,4 +1,4 @@
-/* cmd_predict.c - time, memory, CPUs, energy and cost on every GPU type
+/* cmd_predict.c - time, memory, CPUs, energy and cost on GPU types
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,8 @@
 #include "output/grid.h"
 #include "output/plot.h"
 #include "output/show.h"
-#include "subject.h"
+#include "seen.h"
+#include "site_gpus.h"
 
 /* Default and maximum number of CPUs of --cpu-curve. */
 #define CURVE_USUAL "16"
@@ -30,12 +31,13 @@ enum {
     OPTION_BUDGET,
     OPTION_DEADLINE,
     OPTION_PLOT,
+    OPTION_SNAPSHOT,
     OPTION_USER
 };
 
 static const struct dn_option options[] = {
-    [OPTION_GPU] = {"gpu", 0, "NAME", "only this device; may be repeated"},
-    [OPTION_ALL] = {"all", 0, NULL, "every device but CPUs (the default)"},
+    [OPTION_GPU] = {"gpu", 0, "NAME", "only this GPU type or device; may be repeated"},
+    [OPTION_ALL] = {"all", 0, NULL, "every device of the catalogue but CPUs"},
     [OPTION_CPU_CURVE] = {"cpu-curve",
                           0,
                           "[=N]",
@@ -51,22 +53,22 @@ static const struct dn_option options[] = {
     [OPTION_BUDGET] = {"budget", 0, "COST", "of --gpus: at most this cost"},
     [OPTION_DEADLINE] = {"deadline", 0, "TIME", "of --gpus: at most this time"},
     [OPTION_PLOT] = {"plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP},
+    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the cluster as in this snapshot, now"},
     [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
     {NULL, 0, NULL, NULL},
 };
 
-/* The options of a call; devices by name, none: all. */
+/* The options of a call. */
 struct call {
-    const char *names[DN_DEVICES_MAX];
-    int n_names;
-    bool all;
+    struct dn_gpus_wanted wanted;
     int64_t curve; /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
     bool by_batch;
     struct dn_batch_sizes sizes; /* none: powers of two */
     struct dn_counts counts;     /* of --gpus; none: no combinations */
     struct dn_front_limits limits;
-    const char *plot; /* NULL: no picture */
-    int64_t user;     /* DN_UNSET: the caller */
+    const char *plot;     /* NULL: no picture */
+    const char *snapshot; /* NULL: that of the site */
+    int64_t user;         /* DN_UNSET: the caller */
 };
 
 static int take_curve (const struct dn_command *self,
@@ -120,7 +122,7 @@ static int take_option (const struct dn_command *self,
 
     switch (option) {
     case OPTION_ALL:
-        call->all = true;
+        call->wanted.all = true;
         return DN_EXIT_DONE;
     case OPTION_CPU_CURVE:
         return take_curve (self, argument, call);
@@ -136,13 +138,16 @@ static int take_option (const struct dn_command *self,
     case OPTION_PLOT:
         call->plot = argument;
         return DN_EXIT_DONE;
+    case OPTION_SNAPSHOT:
+        call->snapshot = argument;
+        return DN_EXIT_DONE;
     case OPTION_USER:
         return dn_options_user (argument, &call->user) ? DN_EXIT_DONE : DN_EXIT_USAGE;
     default:
-        if (call->n_names == DN_DEVICES_MAX)
+        if (call->wanted.n_names == DN_DEVICES_MAX)
             return dn_options_misuse (
                 self, "--gpu: more than %d of them", DN_DEVICES_MAX);
-        call->names[call->n_names++] = argument;
+        call->wanted.names[call->wanted.n_names++] = argument;
         return DN_EXIT_DONE;
     }
 }
@@ -172,47 +177,21 @@ static int take_options (const struct dn_command *self,
     else if (call->counts.n > 0 && (call->curve > 0 || call->plot))
         given->exit_code = dn_options_misuse (
             self, "--cpu-curve and --plot cannot be combined with --gpus");
-    if (call->all)
-        call->n_names = 0;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
-/* The named devices, or all but CPUs if none is named; return their number, or -1.
- */
-static int find_devices (const struct dn_site *site,
-                         const struct call *call,
-                         const struct dn_device *devices[],
-                         struct dn_err *err)
-{
-    int n = 0;
-
-    if (call->n_names == 0)
-        return dn_subject_devices (site, devices);
-    for (; n < call->n_names; n++) {
-        devices[n] = dn_subject_device (site, call->names[n], err);
-        if (!devices[n])
-            return -1;
-    }
-    return n;
-}
-
-/* Predict one run per device; 'runs' borrows 'estimates'. -1 with 'err'. */
+/* Predict one run per GPU; 'runs' borrows 'estimates'. -1 with 'err'. */
 static int predict_all (const struct dn_site *site,
                         const struct dn_subject *subject,
-                        const struct dn_device *const devices[],
-                        int n,
+                        const struct dn_site_gpus *gpus,
                         struct dn_forecast *runs,
                         struct dn_estimate *estimates,
                         struct dn_err *err)
 {
-    if (dn_subject_predict (site, subject, devices, n, estimates, err) < 0)
+    if (dn_subject_predict (site, subject, gpus->devices, gpus->n, estimates, err) < 0)
         return -1;
-    for (int i = 0; i < n; i++)
-        runs[i] = dn_subject_run (site,
-                                  subject,
-                                  devices[i]->name,
-                                  dn_subject_cost (site, devices[i]),
-                                  &estimates[i]);
+    for (int i = 0; i < gpus->n; i++)
+        runs[i] = dn_site_gpus_run (site, subject, &gpus->list[i], &estimates[i]);
     return 0;
 }
 
@@ -332,6 +311,8 @@ static void print_json (const struct dn_site *site,
         unread = dn_keyset_or (unread, runs[i].estimate->unread);
     }
     json_object_object_add (json, "unread", dn_show_keys_json (unread));
+    json_object_object_add (
+        json, "assumed", dn_show_assumed_json (&subject->spec, &subject->graph));
     if (batches)
         dn_batches_add_json (json, batches);
     dn_json_print (json);
@@ -360,8 +341,7 @@ static int read_subject (const struct dn_site *site,
 static int compare_counts (const struct dn_site *site,
                            const struct dn_subject *subject,
                            const struct call *call,
-                           const struct dn_device *const devices[],
-                           int n,
+                           const struct dn_site_gpus *gpus,
                            bool json)
 {
     dn_cleanup (dn_front_free) struct dn_front front = {.n = 0};
@@ -373,15 +353,8 @@ static int compare_counts (const struct dn_site *site,
         limits.budget = subject->spec.budget;
     if (limits.seconds < 0 && subject->spec.deadline != DN_UNSET)
         limits.seconds = (double) subject->spec.deadline;
-    if (dn_front_predict (site,
-                          subject,
-                          &call->counts,
-                          &call->sizes,
-                          devices,
-                          n,
-                          &limits,
-                          &front,
-                          &err)
+    if (dn_front_predict (
+            site, subject, &call->counts, &call->sizes, gpus, &limits, &front, &err)
         < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (!json) {
@@ -399,13 +372,12 @@ static int compare_counts (const struct dn_site *site,
 static int compare_batches (const struct dn_site *site,
                             const struct dn_subject *subject,
                             const struct call *call,
-                            const struct dn_device *const devices[],
-                            int n,
+                            const struct dn_site_gpus *gpus,
                             struct dn_batches *batches)
 {
     struct dn_err err = {0};
 
-    if (dn_batches_predict (site, subject, &call->sizes, devices, n, batches, &err) < 0)
+    if (dn_batches_predict (site, subject, &call->sizes, gpus, batches, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     /* The picture first: if it cannot be drawn, only the error is printed. */
     if (call->plot && dn_batches_plot (batches, &subject->graph, call->plot, &err) < 0)
@@ -416,8 +388,7 @@ static int compare_batches (const struct dn_site *site,
 static int predict (const struct dn_site *site,
                     const struct dn_subject *subject,
                     const struct call *call,
-                    const struct dn_device *const devices[],
-                    int n,
+                    const struct dn_site_gpus *gpus,
                     bool json)
 {
     dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
@@ -432,22 +403,28 @@ static int predict (const struct dn_site *site,
         return DN_EXIT_BUG;
     }
     if (call->by_batch)
-        exit_code = compare_batches (site, subject, call, devices, n, &batches);
+        exit_code = compare_batches (site, subject, call, gpus, &batches);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
-    if (predict_all (site, subject, devices, n, runs, estimates, &err) < 0)
+    if (predict_all (site, subject, gpus, runs, estimates, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
-        print_json (
-            site, subject, runs, n, call->curve, call->by_batch ? &batches : NULL);
+        print_json (site,
+                    subject,
+                    runs,
+                    gpus->n,
+                    call->curve,
+                    call->by_batch ? &batches : NULL);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject->graph);
     if (call->by_batch)
         return dn_batches_print (&batches);
-    exit_code = dn_show_runs (runs, n, &subject->spec);
+    exit_code = dn_show_runs (runs, gpus->n, &subject->spec);
+    dn_show_assumed (&subject->spec, &subject->graph);
+    dn_site_gpus_explain (gpus);
     if (exit_code == DN_EXIT_DONE && call->curve > 0)
-        exit_code = print_curves (site, subject, runs, n, call->curve);
+        exit_code = print_curves (site, subject, runs, gpus->n, call->curve);
     return exit_code;
 }
 
@@ -458,8 +435,9 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    const struct dn_device *devices[DN_DEVICES_MAX];
-    int n;
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
+    struct dn_site_gpus gpus;
+    int exit_code;
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
@@ -471,17 +449,20 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
-    n = find_devices (site, &call, devices, &err);
-    if (n < 0)
+    exit_code = dn_seen_look (&seen, site, call.snapshot);
+    if (exit_code != DN_EXIT_DONE)
+        return exit_code;
+    if (dn_site_gpus_find (site, dn_seen_cluster (&seen), &call.wanted, &gpus, &err)
+        < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.counts.n > 0)
-        return compare_counts (site, &subject, &call, devices, n, given.json);
-    return predict (site, &subject, &call, devices, n, given.json);
+        return compare_counts (site, &subject, &call, &gpus, given.json);
+    return predict (site, &subject, &call, &gpus, given.json);
 }
 
 const struct dn_command dn_cmd_predict = {
     .name = "predict",
-    .summary = "Predict time, memory, CPUs, energy and cost on every GPU type",
+    .summary = "Predict time, memory, CPUs, energy and cost on the GPU types",
     .arguments = "SPEC",
     .options = options,
     .run = run,

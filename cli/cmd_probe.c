@@ -36,6 +36,7 @@ enum {
     OPTION_PATTERN,
     OPTION_EVERY,
     OPTION_GPU,
+    OPTION_ALL,
     OPTION_SIDECAR,
     OPTION_RECORD,
     OPTION_HOOK,
@@ -55,7 +56,11 @@ static const struct dn_option options[] = {
                         "REGEX",
                         "count lines of its output instead of PyTorch's steps"},
     [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
-    [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (detected)"},
+    [OPTION_GPU] = {"gpu",
+                    0,
+                    "NAME",
+                    "the GPU type or device that it runs on (detected)"},
+    [OPTION_ALL] = {"all", 0, NULL, "predict on every device of the catalogue"},
     [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
     [OPTION_RECORD] = {"record", 0, "FILE", "add the result to this store, or none"},
     [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
@@ -78,6 +83,7 @@ struct call {
     regex_t regex;
     bool compiled;
     const char *gpu;
+    bool all;
     const char *spec; /* argument or sidecar; NULL none */
     const char *sidecar;
     const char *record; /* NULL: the default store */
@@ -176,6 +182,9 @@ static int take_option (const struct dn_command *self,
         return take_pattern (self, argument, call);
     case OPTION_GPU:
         call->gpu = argument;
+        return DN_EXIT_DONE;
+    case OPTION_ALL:
+        call->all = true;
         return DN_EXIT_DONE;
     case OPTION_SIDECAR:
         call->sidecar = argument;
@@ -453,6 +462,7 @@ static int probe (const struct dn_options *given,
         .run = run,
         .argv = call->task.argv,
         .within_job = call->within_job,
+        .all = call->all,
     };
     int rc;
 

@@ -5,14 +5,17 @@
 #include "common.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "graph/sidecar.h"
+#include "output/terminal.h"
 
 /* The largest sidecar. slurmctld refuses batch scripts of half the size
  * (max_script_size). */
@@ -27,6 +30,7 @@ const char *dn_program = "dnnest";
 void dn_complain (const char *format, ...)
 {
     char text[MESSAGE_MAX];
+    enum dn_tint tint;
     va_list args;
 
     va_start (args, format);
@@ -35,7 +39,13 @@ void dn_complain (const char *format, ...)
     for (char *c = text; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
-    fprintf (stderr, "%s: %s\n", dn_program, text);
+    tint = strncmp (text, "warning", 7) == 0 ? DN_TINT_DOUBTFUL : DN_TINT_BAD;
+    fprintf (stderr,
+             "%s%s:%s %s\n",
+             dn_tint_on (stderr, tint),
+             dn_program,
+             dn_tint_off (stderr, tint),
+             text);
 }
 
 int dn_fail (enum dn_exit code, const struct dn_err *err)
@@ -44,14 +54,23 @@ int dn_fail (enum dn_exit code, const struct dn_err *err)
     return err->code == DN_E_NOMEM || err->code == DN_E_BUG ? DN_EXIT_BUG : (int) code;
 }
 
+/* Is stdout a pipe that no process reads any more, as after "| head"? */
+static bool is_unread (void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll (&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
 int dn_finish (int exit_code)
 {
     bool failed = ferror (stdout) != 0;
+    bool unread = is_unread ();
 
     errno = 0;
     if (fclose (stdout) != 0)
         failed = true;
-    if (!failed)
+    if (!failed || unread || errno == EPIPE)
         return exit_code;
     dn_complain ("write error%s%s", errno ? ": " : "", errno ? strerror (errno) : "");
     return DN_EXIT_BUG;

@@ -33,7 +33,9 @@ void dn_complain (const char *format, ...) DN_PRINTF (1, 2);
  */
 int dn_fail (enum dn_exit code, const struct dn_err *err);
 
-/* Flush stdout; on a write error print a message and return DN_EXIT_BUG. */
+/* Flush stdout; on a write error print a message and return DN_EXIT_BUG. A reader that
+ * has read enough ("| head") is no error.
+ */
 int dn_finish (int exit_code);
 
 /* Open a file of the user for reading, "-" being stdin; NULL with 'err'. */

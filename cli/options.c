@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/people.h"
+#include "output/terminal.h"
 #include "slurm_conf.h"
 #include "slurm_version.h"
 
@@ -26,6 +27,7 @@ enum {
     COMMON_HARDWARE,
     COMMON_DATASETS,
     COMMON_MODEL,
+    COMMON_COLOR,
     COMMON_HELP,
     COMMON_VERSION
 };
@@ -45,6 +47,10 @@ static const struct dn_option common_options[] = {
                       0,
                       "BUNDLE",
                       "model bundle, or none, instead of that of dnnest.conf"},
+    [COMMON_COLOR] = {"color",
+                      0,
+                      "[=WHEN]",
+                      "colour: auto (on a terminal), always or never"},
     [COMMON_HELP] = {"help", 'h', NULL, "print this help"},
     [COMMON_VERSION] = {"version", 'V', NULL, "print the version"},
     {NULL, 0, NULL, NULL},
@@ -222,6 +228,19 @@ void dn_options_model (struct dn_options *o, const char *dir)
                          : dn_options_absolute (o->path_text[3], dir);
 }
 
+/* --color without a word is --color=always, as in other programs. */
+static int take_color (struct dn_options *o)
+{
+    const char *when = o->argument ? o->argument : "always";
+
+    if (dn_terminal_color (when))
+        return 0;
+    dn_options_misuse (o->command,
+                       "--color: '%s', expected auto, always or never",
+                       dn_quote (when, strlen (when)).text);
+    return leave (o, DN_EXIT_USAGE);
+}
+
 /* Act on a row of the common table. Return DN_OPTION_LEAVE, or 0 to go on. */
 static int take_common (struct dn_options *o, int row)
 {
@@ -241,6 +260,8 @@ static int take_common (struct dn_options *o, int row)
     case COMMON_MODEL:
         dn_options_model (o, o->argument);
         return 0;
+    case COMMON_COLOR:
+        return take_color (o);
     case COMMON_HELP:
         print_help (o->command);
         return leave (o, DN_EXIT_DONE);

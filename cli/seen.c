@@ -4,10 +4,12 @@
  */
 #include "seen.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "common.h"
 #include "options.h"
 
 static const char *const seen_text[] = {
@@ -96,6 +98,39 @@ void dn_seen_read (struct dn_seen *seen,
     read_cluster (seen, site, snapshot);
     read_guarded (seen, site);
     read_apps (seen, site);
+}
+
+/* Say why a file is not used, as the log of slurmctld does, if it is broken or old. */
+static void say_unused (const struct dn_seen_file *file)
+{
+    if (file->state == DN_SEEN_BROKEN)
+        dn_complain ("%s: decisions do not use it", file->err.text);
+    else if (file->state == DN_SEEN_OLD)
+        dn_complain ("%s: %" PRId64 " s old, decisions do not use it",
+                     file->path.text,
+                     file->age_s);
+}
+
+int dn_seen_look (struct dn_seen *seen,
+                  const struct dn_site *site,
+                  const char *snapshot)
+{
+    dn_seen_read (seen, site, snapshot);
+    if (snapshot && seen->cluster.state == DN_SEEN_BROKEN)
+        return dn_fail (DN_EXIT_DATA, &seen->cluster.err);
+    if (snapshot && seen->cluster.state == DN_SEEN_NONE) {
+        dn_complain ("%s: not found", seen->cluster.path.text);
+        return DN_EXIT_DATA;
+    }
+    say_unused (&seen->cluster);
+    say_unused (&seen->guarded);
+    say_unused (&seen->apps);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_cluster *dn_seen_cluster (const struct dn_seen *seen)
+{
+    return seen->cluster.state == DN_SEEN_USED ? seen->owned_cluster : NULL;
 }
 
 void dn_seen_free (struct dn_seen *seen)

@@ -44,6 +44,16 @@ struct dn_seen {
 void dn_seen_read (struct dn_seen *seen,
                    const struct dn_site *site,
                    const char *snapshot);
+/* The same, and say which of the files are not used. Return an enum dn_exit: a snapshot
+ * that an option names must be one.
+ */
+int dn_seen_look (struct dn_seen *seen,
+                  const struct dn_site *site,
+                  const char *snapshot);
+
+/* The snapshot, if decisions use it; else NULL. */
+const struct dn_cluster *dn_seen_cluster (const struct dn_seen *seen);
+
 void dn_seen_free (struct dn_seen *seen);
 
 #endif

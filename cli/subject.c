@@ -160,10 +160,15 @@ void dn_subject_free (struct dn_subject *subject)
     dn_graph_free (&subject->graph);
 }
 
-static const char *device_name (const void *names, int i)
+/* The names of GPU types, then those of devices. */
+static const char *gpu_name (const void *names, int i)
 {
-    const struct dn_catalogue *catalogue = names;
+    const struct dn_site *site = names;
+    const struct dn_catalogue *catalogue = &site->catalogue;
 
+    if (i < site->gpu_types.n_types)
+        return site->gpu_types.types[i].type;
+    i -= site->gpu_types.n_types;
     return i < catalogue->n_devices ? catalogue->devices[i].name : NULL;
 }
 
@@ -171,38 +176,31 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err)
 {
-    const struct dn_device *device = dn_catalogue_find (&site->catalogue, name);
+    const struct dn_gpu_type *type = dn_gpu_types_find (&site->gpu_types, name);
+    const struct dn_device *device =
+        type ? type->device : dn_catalogue_find (&site->catalogue, name);
     char near[DN_ERR_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
 
     if (device)
         return device;
-    dn_add_near (&buf, name, device_name, &site->catalogue);
-    dn_err_set (
-        err,
-        DN_E_RANGE,
-        "gpu: '%s' is unknown, expected a device that 'dnnest hardware' lists%s",
-        dn_quote (name, strlen (name)).text,
-        near);
+    dn_add_near (&buf, name, gpu_name, site);
+    dn_err_set (err,
+                DN_E_RANGE,
+                "gpu: '%s' is unknown, expected a GPU type of dnnest.conf or a device "
+                "that 'dnnest hardware' lists%s",
+                dn_quote (name, strlen (name)).text,
+                near);
     return NULL;
 }
 
-int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[])
-{
-    int n = 0;
-
-    for (int i = 0; i < site->catalogue.n_devices; i++)
-        if (site->catalogue.devices[i].arch != DN_ARCH_CPU)
-            devices[n++] = &site->catalogue.devices[i];
-    return n;
-}
-
-double dn_subject_cost (const struct dn_site *site, const struct dn_device *device)
+const struct dn_gpu_type *dn_subject_type (const struct dn_site *site,
+                                           const struct dn_device *device)
 {
     for (int i = 0; i < site->gpu_types.n_types; i++)
         if (site->gpu_types.types[i].device == device)
-            return site->gpu_types.types[i].cost;
-    return device->cost;
+            return &site->gpu_types.types[i];
+    return NULL;
 }
 
 struct dn_case dn_subject_case (const struct dn_site *site,
@@ -242,10 +240,12 @@ struct dn_forecast dn_subject_run (const struct dn_site *site,
 
     return (struct dn_forecast){
         .name = name,
+        .type = NULL,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,
         .carbon_g = dn_estimate_carbon_g (
             estimate->energy_j, site->pue, site->carbon_g_per_kwh),
         .largest_batch = dn_policy_largest_batch (&site->rules, &c),
+        .now = DN_GPUS_NOW_UNKNOWN,
     };
 }

@@ -67,19 +67,16 @@ int dn_subject_carry (const struct dn_site *site,
 /* NULL-safe. */
 void dn_subject_free (struct dn_subject *subject);
 
-/* The device of that name, or NULL with 'err', which names similar ones. */
+/* The device that a name means: of a GPU type of the site, else of the catalogue. NULL
+ * with 'err', which names similar ones.
+ */
 const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err);
 
-/* Fill 'devices', which has room for DN_DEVICES_MAX, with all devices of the catalogue
- * but CPUs. Return their number.
- */
-int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[]);
-
-/* Price of an hour on one device: of the Gpu line that maps it, else the catalogue's.
- */
-double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
+/* The first GPU type of the site that is such a device, or NULL. */
+const struct dn_gpu_type *dn_subject_type (const struct dn_site *site,
+                                           const struct dn_device *device);
 
 /* The case of the subject on a device with so many CPUs per GPU (<= 0: unknown). */
 struct dn_case dn_subject_case (const struct dn_site *site,
@@ -97,7 +94,9 @@ int dn_subject_predict (const struct dn_site *site,
                         struct dn_estimate estimates[],
                         struct dn_err *err);
 
-/* The cost and limits of 'estimate' at this site, for a GPU of this name and price. */
+/* The cost and limits of 'estimate' at this site, for a GPU of this name and price, of
+ * which neither type nor state are known.
+ */
 struct dn_forecast dn_subject_run (const struct dn_site *site,
                                    const struct dn_subject *subject,
                                    const char *name,

@@ -145,7 +145,7 @@ static int predict_size (const struct dn_site *site,
         < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++)
-        devices[i] = batches->rows[i].device;
+        devices[i] = batches->rows[i].gpu->device;
     if (dn_subject_predict (site, &sized, devices, batches->n_rows, estimates, err) < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++) {
@@ -153,8 +153,7 @@ static int predict_size (const struct dn_site *site,
         struct dn_batch_point *point = &row->points[at];
 
         point->estimate = estimates[i];
-        point->cost =
-            dn_estimate_cost (&estimates[i], sized.spec.gpus, row->cost_per_hour);
+        point->cost = dn_estimate_cost (&estimates[i], sized.spec.gpus, row->gpu->cost);
         point->fits = estimates[i].supported && sized.spec.batch <= row->largest;
     }
     batches->timed = dn_spec_steps (&sized.spec) >= 0;
@@ -189,7 +188,7 @@ static int compare_rows (const void *a, const void *b)
 
     if (knee_rate (x) != knee_rate (y))
         return knee_rate (x) > knee_rate (y) ? -1 : 1;
-    return strcmp (x->device->name, y->device->name);
+    return strcmp (x->gpu->name, y->gpu->name);
 }
 
 static int fill (const struct dn_site *site,
@@ -219,23 +218,21 @@ static int fill (const struct dn_site *site,
 int dn_batches_predict (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_batch_sizes *sizes,
-                        const struct dn_device *const devices[],
-                        int n_devices,
+                        const struct dn_site_gpus *gpus,
                         struct dn_batches *batches,
                         struct dn_err *err)
 {
     memset (batches, 0, sizeof (*batches));
     batches->sizes = *sizes;
-    batches->rows = calloc ((size_t) n_devices, sizeof (*batches->rows));
+    batches->rows = calloc ((size_t) gpus->n, sizeof (*batches->rows));
     if (!batches->rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    batches->n_rows = n_devices;
-    for (int i = 0; i < n_devices; i++) {
-        const struct dn_case c = dn_subject_case (site, subject, devices[i], 0);
+    batches->n_rows = gpus->n;
+    for (int i = 0; i < gpus->n; i++) {
+        const struct dn_case c = dn_subject_case (site, subject, gpus->devices[i], 0);
 
         batches->rows[i] = (struct dn_batch_row){
-            .device = devices[i],
-            .cost_per_hour = dn_subject_cost (site, devices[i]),
+            .gpu = &gpus->list[i],
             .largest = dn_policy_largest_batch (&site->rules, &c),
         };
     }
@@ -290,7 +287,8 @@ void dn_batches_add_json (struct json_object *to, const struct dn_batches *batch
         struct json_object *points;
         bool known = row->points[0].estimate.supported;
 
-        dn_json_add_text (json, "gpu", row->device->name);
+        dn_json_add_text (json, "gpu", row->gpu->device->name);
+        dn_json_add_text (json, "type", row->gpu->is_type ? row->gpu->name : NULL);
         dn_json_add_count (json, "largest_batch", known ? row->largest : -1);
         dn_json_add_count (
             json, "knee", row->knee < 0 ? -1 : batches->sizes.sizes[row->knee]);
@@ -308,7 +306,7 @@ static void add_knee (struct dn_grid *grid,
     const struct dn_estimate *e = &point->estimate;
     double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
 
-    dn_grid_add (grid, "%s", row->device->name);
+    dn_grid_add (grid, "%s", row->gpu->name);
     if (e->supported)
         dn_grid_add (grid, "%lld", (long long) row->largest);
     else
@@ -384,7 +382,7 @@ static int print_quantity (const struct dn_batches *batches, enum quantity quant
         columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
     }
     for (int i = 0; i < batches->n_rows; i++) {
-        dn_grid_add (&grid, "%s", batches->rows[i].device->name);
+        dn_grid_add (&grid, "%s", batches->rows[i].gpu->name);
         for (int p = 0; p < n; p++)
             dn_grid_add (
                 &grid, "%s", show_point (&batches->rows[i].points[p], quantity).text);

@@ -5,7 +5,7 @@
 #ifndef DN_BATCHES_H
 #define DN_BATCHES_H
 
-#include "subject.h"
+#include "site_gpus.h"
 
 #define DN_BATCHES_MAX 32
 
@@ -27,10 +27,9 @@ struct dn_batch_point {
     bool fits;   /* at most the row's 'largest' */
 };
 
-/* One device. */
+/* One GPU. */
 struct dn_batch_row {
-    const struct dn_device *device;
-    double cost_per_hour;
+    const struct dn_site_gpu *gpu; /* borrowed */
     int64_t largest;               /* batch that the policy accepts there; 0 none */
     int knee;                      /* index of the size; -1: none fits */
     struct dn_batch_point *points; /* one per size, of the table */
@@ -77,7 +76,7 @@ int dn_batches_resize (const struct dn_site *site,
                        struct dn_subject *out,
                        struct dn_err *err);
 
-/* Predict 'subject' with each of the sizes instead of its batch on each device. The row
+/* Predict 'subject' with each of the sizes instead of its batch on each GPU. The row
  * with the best throughput at the knee comes first. Without sizes, the powers of two
  * that fit any device are used. The number of samples is the same. Free with
  * dn_batches_free ().
@@ -85,8 +84,7 @@ int dn_batches_resize (const struct dn_site *site,
 int dn_batches_predict (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_batch_sizes *sizes,
-                        const struct dn_device *const devices[],
-                        int n_devices,
+                        const struct dn_site_gpus *gpus,
                         struct dn_batches *batches,
                         struct dn_err *err);
 

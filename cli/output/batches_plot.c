@@ -90,7 +90,7 @@ static void write_panel (struct dn_plot *plot,
             i,
             panel->column,
             colours[i]);
-        dn_plot_text (plot, batches->rows[i].device->name);
+        dn_plot_text (plot, batches->rows[i].gpu->name);
         fprintf (plot->script,
                  ", $knee%d using 1:%d with points lc rgb '%s' pt 6 ps 1.2 notitle",
                  i,

@@ -73,22 +73,20 @@ static void find_best (struct dn_front *front)
 static int add_count (const struct dn_site *site,
                       const struct dn_subject *subject,
                       const struct dn_batch_sizes *sizes,
-                      const struct dn_device *const devices[],
-                      int n_devices,
+                      const struct dn_site_gpus *gpus,
                       const struct dn_front_limits *limits,
                       struct dn_front *front,
                       struct dn_err *err)
 {
     dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
 
-    if (dn_batches_predict (site, subject, sizes, devices, n_devices, &batches, err)
-        < 0)
+    if (dn_batches_predict (site, subject, sizes, gpus, &batches, err) < 0)
         return -1;
     for (int i = 0; i < batches.n_rows; i++)
         for (int p = 0; p < batches.sizes.n; p++) {
             struct dn_combination *c = &front->list[front->n++];
 
-            *c = (struct dn_combination){.device = batches.rows[i].device,
+            *c = (struct dn_combination){.gpu = batches.rows[i].gpu,
                                          .gpus = subject->spec.gpus,
                                          .nodes = subject->spec.nodes,
                                          .batch = batches.sizes.sizes[p],
@@ -102,15 +100,14 @@ int dn_front_predict (const struct dn_site *site,
                       const struct dn_subject *subject,
                       const struct dn_counts *counts,
                       const struct dn_batch_sizes *sizes,
-                      const struct dn_device *const devices[],
-                      int n_devices,
+                      const struct dn_site_gpus *gpus,
                       const struct dn_front_limits *limits,
                       struct dn_front *front,
                       struct dn_err *err)
 {
     struct dn_batch_sizes own = {.sizes = {subject->spec.batch}, .n = 1};
     const struct dn_batch_sizes *used = sizes->n > 0 ? sizes : &own;
-    size_t most = (size_t) counts->n * (size_t) used->n * (size_t) n_devices;
+    size_t most = (size_t) counts->n * (size_t) used->n * (size_t) gpus->n;
 
     *front = (struct dn_front){0};
     if (dn_spec_steps (&subject->spec) < 0)
@@ -129,7 +126,7 @@ int dn_front_predict (const struct dn_site *site,
                 site, subject, counts->counts[i], subject->spec.batch, &counted, err)
             < 0)
             return -1;
-        rc = add_count (site, &counted, used, devices, n_devices, limits, front, err);
+        rc = add_count (site, &counted, used, gpus, limits, front, err);
         dn_graph_free (&counted.graph);
         if (rc < 0)
             return -1;
@@ -155,7 +152,8 @@ void dn_front_add_json (struct json_object *to, const struct dn_front *front)
         const struct dn_estimate *e = &c->point.estimate;
         struct json_object *json = dn_json_append_object (array);
 
-        dn_json_add_text (json, "gpu", c->device->name);
+        dn_json_add_text (json, "gpu", c->gpu->device->name);
+        dn_json_add_text (json, "type", c->gpu->is_type ? c->gpu->name : NULL);
         dn_json_add_count (json, "gpus", c->gpus);
         dn_json_add_count (json, "nodes", c->nodes);
         dn_json_add_count (json, "batch", c->batch);
@@ -173,7 +171,7 @@ static void add_row (struct dn_grid *grid, const struct dn_combination *c)
 {
     const struct dn_estimate *e = &c->point.estimate;
 
-    dn_grid_add (grid, "%s", c->device->name);
+    dn_grid_add (grid, "%s", c->gpu->name);
     dn_grid_add (grid, "%lld", (long long) c->gpus);
     dn_grid_add (grid, "%lld", (long long) c->nodes);
     dn_grid_add (grid, "%lld", (long long) c->batch);

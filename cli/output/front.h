@@ -24,7 +24,7 @@ struct dn_front_limits {
 
 /* One combination that was tried. */
 struct dn_combination {
-    const struct dn_device *device;
+    const struct dn_site_gpu *gpu; /* borrowed */
     int64_t gpus;
     int64_t nodes;
     int64_t batch; /* per GPU */
@@ -51,8 +51,7 @@ int dn_front_predict (const struct dn_site *site,
                       const struct dn_subject *subject,
                       const struct dn_counts *counts,
                       const struct dn_batch_sizes *sizes,
-                      const struct dn_device *const devices[],
-                      int n_devices,
+                      const struct dn_site_gpus *gpus,
                       const struct dn_front_limits *limits,
                       struct dn_front *front,
                       struct dn_err *err);

@@ -4,14 +4,20 @@
  */
 #include "show.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "grid.h"
+#include "predict/assumed.h"
 
 #define UPPER_QUANTILE 0.95
+
+/* A column that needs no value of a run. */
+#define ALWAYS SIZE_MAX
 
 static struct dn_shown unknown (void)
 {
@@ -198,6 +204,7 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     bool known = estimate->supported;
 
     dn_json_add_text (json, "gpu", estimate->device->name);
+    dn_json_add_text (json, "type", run->type);
     if (estimate->fits && !dn_estimate_surely_fits (estimate))
         json_object_object_add (json, "fits", NULL);
     else
@@ -219,6 +226,9 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
     add_money (json, run, spec);
     dn_json_add_real (json, "confidence", known ? estimate->confidence : 0);
+    dn_json_add_count (json, "idle_gpus", run->now.n_idle);
+    dn_json_add_count (json, "up_gpus", run->now.n_up);
+    dn_json_add_count (json, "wait_s", run->now.wait_s);
     stages = dn_json_add_object (json, "breakdown_ms");
     for (int i = 0; i < DN_N_STAGES; i++)
         dn_json_add_real (stages,
@@ -249,19 +259,59 @@ static int compare_runs (const void *a, const void *b)
     return strcmp (x->device->name, y->device->name);
 }
 
-static const char *fit_text (const struct dn_estimate *estimate)
+static void add_fit (struct dn_grid *grid, const struct dn_estimate *estimate)
 {
     if (!estimate->supported)
-        return "unsupported";
-    if (!estimate->fits)
-        return "no";
-    return dn_estimate_surely_fits (estimate) ? "yes" : "perhaps";
+        dn_grid_add (grid, "unsupported");
+    else if (!estimate->fits)
+        dn_grid_add (grid, "no");
+    else
+        dn_grid_add (
+            grid, "%s", dn_estimate_surely_fits (estimate) ? "yes" : "perhaps");
+    if (!estimate->supported || !estimate->fits)
+        dn_grid_tint (grid, DN_TINT_BAD);
+    else
+        dn_grid_tint (
+            grid, dn_estimate_surely_fits (estimate) ? DN_TINT_GOOD : DN_TINT_DOUBTFUL);
+}
+
+/* The columns that a table has only if a run has their value. */
+struct optional {
+    bool idle;
+    bool wait;
+    bool carbon;
+};
+
+static struct optional find_optional (const struct dn_forecast *runs, int n_runs)
+{
+    struct optional any = {.idle = false};
+
+    for (int i = 0; i < n_runs; i++) {
+        any.idle = any.idle || runs[i].now.n_up != DN_UNSET;
+        any.wait = any.wait || runs[i].now.wait_s != DN_UNSET;
+        any.carbon = any.carbon || runs[i].carbon_g >= 0;
+    }
+    return any;
+}
+
+static void add_now (struct dn_grid *grid,
+                     const struct dn_gpus_now *now,
+                     const struct optional *any)
+{
+    if (any->idle && now->n_up == DN_UNSET)
+        dn_grid_add (grid, "-");
+    else if (any->idle) {
+        dn_grid_add (grid, "%" PRId64 " of %" PRId64, now->n_idle, now->n_up);
+        dn_grid_tint (grid, now->n_idle > 0 ? DN_TINT_GOOD : DN_TINT_PLAIN);
+    }
+    if (any->wait)
+        dn_grid_add (grid, "%s", dn_show_time ((double) now->wait_s).text);
 }
 
 static void add_run (struct dn_grid *grid,
                      const struct dn_forecast *run,
                      const struct dn_spec *spec,
-                     bool carbon)
+                     const struct optional *any)
 {
     const struct dn_estimate *e = run->estimate;
     double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
@@ -269,9 +319,10 @@ static void add_run (struct dn_grid *grid,
     double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
 
     dn_grid_add (grid, "%s", run->name);
-    dn_grid_add (grid, "%s", fit_text (e));
+    add_fit (grid, e);
+    add_now (grid, &run->now, any);
     if (!e->supported) {
-        for (int i = 2; i < grid->n_columns; i++)
+        while (grid->n_cells % (size_t) grid->n_columns != 0)
             dn_grid_add (grid, "-");
         return;
     }
@@ -284,12 +335,12 @@ static void add_run (struct dn_grid *grid,
         dn_grid_add (grid, "-");
     else
         dn_grid_add (grid, "%lld", (long long) all_cpus (e, spec));
+    dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
+    dn_grid_add (grid, "%s", dn_show_real (rate, rate < 10 ? 2 : 0).text);
     dn_grid_add (grid, "%s", dn_show_real (e->power_w, 0).text);
     dn_grid_add (
         grid, "%s", dn_show_real (e->energy_j < 0 ? -1 : e->energy_j / 3.6e6, 2).text);
-    dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
-    dn_grid_add (grid, "%s", dn_show_real (rate, rate < 10 ? 2 : 0).text);
-    if (carbon)
+    if (any->carbon)
         dn_grid_add (
             grid,
             "%s",
@@ -299,38 +350,79 @@ static void add_run (struct dn_grid *grid,
 
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec)
 {
-    /* The last column but one is printed only if any run has its value. */
-    struct dn_grid_column columns[] = {
-        {"GPU", false},
-        {"FITS", false},
-        {"STEP ms", true},
-        {"TIME likely", true},
-        {"TIME p95", true},
-        {"GPU MEMORY", true},
-        {"MAX BATCH", true},
-        {"CPUS", true},
-        {"W/GPU", true},
-        {"kWh", true},
-        {"COST", true},
-        {"SAMPLES/s/COST", true},
-        {"CO2 kg", true},
-        {"CONFIDENCE", true},
+    static const struct {
+        struct dn_grid_column column;
+        size_t any; /* offset in struct optional of what it needs; ALWAYS: nothing */
+    } all[] = {
+        {{"GPU", false}, ALWAYS},
+        {{"FITS", false}, ALWAYS},
+        {{"IDLE GPUS", true}, offsetof (struct optional, idle)},
+        {{"WAIT", true}, offsetof (struct optional, wait)},
+        {{"STEP ms", true}, ALWAYS},
+        {{"TIME likely", true}, ALWAYS},
+        {{"TIME p95", true}, ALWAYS},
+        {{"GPU MEMORY", true}, ALWAYS},
+        {{"MAX BATCH", true}, ALWAYS},
+        {{"CPUS", true}, ALWAYS},
+        {{"COST", true}, ALWAYS},
+        {{"SAMPLES/s/COST", true}, ALWAYS},
+        {{"W/GPU", true}, ALWAYS},
+        {{"kWh", true}, ALWAYS},
+        {{"CO2 kg", true}, offsetof (struct optional, carbon)},
+        {{"CONFIDENCE", true}, ALWAYS},
     };
-    int n_columns = (int) DN_N_ELEMENTS (columns);
-    bool carbon = false;
-    dn_cleanup (dn_grid_free) struct dn_grid grid;
+    static const char *const spare[] = {
+        "SAMPLES/s/COST", "W/GPU", "kWh", "CO2 kg", "STEP ms", "CONFIDENCE", NULL};
+    struct dn_grid_column columns[DN_N_ELEMENTS (all)] = {{NULL, false}};
+    struct optional any = find_optional (runs, n_runs);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 0);
 
-    for (int i = 0; i < n_runs; i++)
-        carbon = carbon || runs[i].carbon_g >= 0;
-    if (!carbon) {
-        columns[n_columns - 2] = columns[n_columns - 1];
-        n_columns--;
-    }
-    grid = dn_grid_of (columns, n_columns);
+    for (size_t i = 0; i < DN_N_ELEMENTS (all); i++)
+        if (all[i].any == ALWAYS || *(const bool *) ((const char *) &any + all[i].any))
+            columns[grid.n_columns++] = all[i].column;
+    grid.spare = spare;
     qsort (runs, (size_t) n_runs, sizeof (*runs), compare_runs);
     for (int i = 0; i < n_runs; i++)
-        add_run (&grid, &runs[i], spec, carbon);
+        add_run (&grid, &runs[i], spec, &any);
     return dn_grid_print (&grid);
+}
+
+void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph)
+{
+    struct dn_assumption list[DN_ASSUMED_MAX];
+    int n = dn_assumed (spec, graph, list);
+    char text[1024];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    for (int i = 0; i < n; i++)
+        dn_buf_add (&buf,
+                    list[i].is_value ? "%s%s=%s" : "%s%s= %s",
+                    i > 0 ? ", " : "Assumed: ",
+                    list[i].key,
+                    list[i].value);
+    if (n > 0)
+        dn_terminal_words (text, 0, 2);
+    if (dn_spec_steps (spec) < 0)
+        dn_terminal_words ("No time without epochs= and dataset= (or samples=), steps= "
+                           "or tokens=",
+                           0,
+                           2);
+}
+
+struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
+                                          const struct dn_graph *graph)
+{
+    struct json_object *array = json_object_new_array ();
+    struct dn_assumption list[DN_ASSUMED_MAX];
+    int n = dn_assumed (spec, graph, list);
+
+    for (int i = 0; i < n; i++) {
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "key", list[i].key);
+        dn_json_add_text (row, "value", list[i].value);
+    }
+    return array;
 }
 
 void dn_show_model (const struct dn_graph *graph)

@@ -51,13 +51,24 @@ void dn_show_time_json (struct json_object *to,
                         double scale,
                         bool known);
 
+/* The GPUs of a type in the cluster now, by its snapshot. DN_UNSET: unknown. */
+struct dn_gpus_now {
+    int64_t n_up; /* on nodes that are up */
+    int64_t n_idle;
+    int64_t wait_s; /* that a job for one of them is expected to wait */
+};
+
+#define DN_GPUS_NOW_UNKNOWN ((struct dn_gpus_now){DN_UNSET, DN_UNSET, DN_UNSET})
+
 /* One run on one device: the estimate, and its cost and limits at this site. */
 struct dn_forecast {
     const char *name; /* of the device or of the gres type */
+    const char *type; /* gres type; NULL: the device is not one of the site's */
     const struct dn_estimate *estimate;
     double cost_per_hour;  /* of one GPU */
     double carbon_g;       /* of the run, -1 unknown */
     int64_t largest_batch; /* per GPU, that the policy accepts there; 0 none */
+    struct dn_gpus_now now;
 };
 
 /* One entry of "candidates". Unknown values are null, and so are all values of a device
@@ -65,10 +76,20 @@ struct dn_forecast {
 struct json_object *dn_show_run_json (const struct dn_forecast *run,
                                       const struct dn_spec *spec);
 
-/* Print the table: runs that fit first, then by time; a carbon column if any run has
- * it. Sorts 'runs'. Return an enum dn_exit.
+/* Print the table: runs that fit first, then by time. Columns for carbon, idle GPUs and
+ * the expected wait are in it if any run has them. Sorts 'runs'. Return an enum
+ * dn_exit.
  */
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec);
+
+/* Print what was assumed for keys that are missing, and those without which the time is
+ * unknown.
+ */
+void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph);
+
+/* The assumptions, as an array of objects of "key" and "value". */
+struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
+                                          const struct dn_graph *graph);
 
 /* "resnet50: 25.56 M parameters, 8.178 GFLOP per sample forward" */
 void dn_show_model (const struct dn_graph *graph);

@@ -14,6 +14,7 @@
 #include "common.h"
 #include "predict/history.h"
 #include "own_records.h"
+#include "seen.h"
 
 /* Time limits are rounded up to multiples of this, as in the policy. */
 #define TIME_STEP_S 300
@@ -148,73 +149,82 @@ static int compare_rows (const void *a, const void *b)
         return y_class - x_class;
     if (x->estimate.step_s.p50 != y->estimate.step_s.p50)
         return x->estimate.step_s.p50 < y->estimate.step_s.p50 ? -1 : 1;
-    return strcmp (x->estimate.device->name, y->estimate.device->name);
+    return strcmp (x->gpu->name, y->gpu->name);
 }
 
-/* All GPUs, and a CPU if it was measured. */
-static int list_devices (const struct dn_probe_report *report,
-                         const struct dn_device *devices[])
+/* The GPUs of the table: those of the site, and the measured device. */
+static int list_gpus (struct dn_probe_report *report, struct dn_err *err)
 {
-    int n = dn_subject_devices (report->site, devices);
+    const struct dn_site *site = report->site;
+    struct dn_gpus_wanted wanted = {.all = report->all};
+    dn_cleanup (dn_seen_free) struct dn_seen seen;
 
-    if (report->measured.device && report->measured.device->arch == DN_ARCH_CPU)
-        devices[n++] = report->measured.device;
-    return n;
+    dn_seen_read (&seen, site, NULL);
+    if (dn_site_gpus_find (
+            site, dn_seen_cluster (&seen), &wanted, &report->gpus_listed, err)
+        < 0)
+        return -1;
+    if (report->measured.device)
+        dn_site_gpus_add (&report->gpus_listed,
+                          site,
+                          dn_seen_cluster (&seen),
+                          report->measured.device);
+    return 0;
+}
+
+static void fill_rows (struct dn_probe_report *report,
+                       const struct dn_estimate *estimates,
+                       const struct dn_estimate *own)
+{
+    const struct dn_site_gpus *gpus = &report->gpus_listed;
+
+    for (int i = 0; i < gpus->n; i++) {
+        struct dn_probe_row *row = &report->rows[i];
+
+        row->gpu = &gpus->list[i];
+        row->estimate = estimates[i];
+        row->basis = dn_calibrate (&report->measured,
+                                   &report->site->constants,
+                                   &report->subject->spec,
+                                   own,
+                                   &row->estimate);
+    }
+    qsort (report->rows, (size_t) gpus->n, sizeof (*report->rows), compare_rows);
+    for (int i = 0; i < gpus->n; i++) {
+        struct dn_probe_row *row = &report->rows[i];
+
+        row->run =
+            dn_site_gpus_run (report->site, report->subject, row->gpu, &row->estimate);
+    }
+    report->n_rows = gpus->n;
 }
 
 static int find_rows (struct dn_probe_report *report, struct dn_err *err)
 {
-    const struct dn_device *devices[DN_DEVICES_MAX];
-    const struct dn_subject *subject = report->subject;
-    const struct dn_site *site = report->site;
     struct dn_estimate own = {.device = NULL};
-    int n = list_devices (report, devices);
-    dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
-        calloc ((size_t) n + 1, sizeof (*estimates));
+    const struct dn_site_gpus *gpus = &report->gpus_listed;
+    dn_cleanup (dn_free_ptr) struct dn_estimate *estimates = NULL;
 
-    report->rows = calloc ((size_t) n + 1, sizeof (*report->rows));
+    if (list_gpus (report, err) < 0)
+        return -1;
+    estimates = calloc ((size_t) gpus->n + 1, sizeof (*estimates));
+    report->rows = calloc ((size_t) gpus->n + 1, sizeof (*report->rows));
     if (!estimates || !report->rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (dn_subject_predict (site, subject, devices, n, estimates, err) < 0)
+    if (dn_subject_predict (
+            report->site, report->subject, gpus->devices, gpus->n, estimates, err)
+        < 0)
         return -1;
-    for (int i = 0; i < n; i++)
-        if (devices[i] == report->measured.device)
+    for (int i = 0; i < gpus->n; i++)
+        if (gpus->devices[i] == report->measured.device)
             own = estimates[i];
     if (own.device)
         report->model_step_s = own.step_s.p50;
-    for (int i = 0; i < n; i++) {
-        report->rows[i].estimate = estimates[i];
-        report->rows[i].basis = dn_calibrate (&report->measured,
-                                              &site->constants,
-                                              &subject->spec,
-                                              &own,
-                                              &report->rows[i].estimate);
-    }
-    qsort (report->rows, (size_t) n, sizeof (*report->rows), compare_rows);
-    for (int i = 0; i < n; i++) {
-        const struct dn_device *device = report->rows[i].estimate.device;
-
-        report->rows[i].run = dn_subject_run (site,
-                                              subject,
-                                              device->name,
-                                              dn_subject_cost (site, device),
-                                              &report->rows[i].estimate);
-    }
-    report->n_rows = n;
+    fill_rows (report, estimates, &own);
     return 0;
 }
 
 /* --- how to submit --------------------------------------------------------------- */
-
-/* The gres type that is mapped to a device, or NULL. */
-static const struct dn_gpu_type *type_of (const struct dn_site *site,
-                                          const struct dn_device *device)
-{
-    for (int i = 0; i < site->gpu_types.n_types; i++)
-        if (site->gpu_types.types[i].device == device)
-            return &site->gpu_types.types[i];
-    return NULL;
-}
 
 /* The quantity that the objective minimises. */
 static double price_of (const struct dn_probe_report *report,
@@ -247,7 +257,7 @@ static const struct dn_probe_row *choose (const struct dn_probe_report *report)
 
         if (!row->estimate.fits
             || (!measured
-                && (!type_of (report->site, row->estimate.device)
+                && (!dn_subject_type (report->site, row->estimate.device)
                     || row->basis == DN_BASIS_MODEL
                     || row->estimate.confidence < report->site->rules.min_confidence)))
             continue;
@@ -293,7 +303,7 @@ static void add_gpus (struct dn_buf *buf,
                       const struct dn_probe_report *report,
                       const struct dn_device *device)
 {
-    const struct dn_gpu_type *type = type_of (report->site, device);
+    const struct dn_gpu_type *type = dn_subject_type (report->site, device);
     const struct dn_spec *spec = &report->subject->spec;
 
     if (spec->nodes > 1)

@@ -7,12 +7,13 @@
 
 #include "learn/calibrate.h"
 #include "probe_run.h"
-#include "subject.h"
+#include "site_gpus.h"
 
 #define DN_COMMAND_TEXT_MAX 6144
 
-/* One device of the table. */
+/* One GPU of the table. */
 struct dn_probe_row {
+    const struct dn_site_gpu *gpu; /* of the report's list */
     struct dn_estimate estimate;
     struct dn_forecast run; /* borrows the estimate */
     enum dn_basis basis;
@@ -26,15 +27,17 @@ struct dn_probe_report {
     const struct dn_probe_run *run;
     char *const *argv;
     bool within_job; /* in a job with probe= */
+    bool all;        /* list the whole catalogue, not the site's GPUs */
     bool steady_known;
     struct dn_steady steady;
     struct dn_err why; /* why no step time is known */
     struct dn_gpu_use gpus;
     struct dn_probed measured;
-    double cores;              /* mean number that was busy; -1 unknown */
-    int64_t cpus;              /* that the program may use */
-    double stall_share;        /* of a step; -1 unknown */
-    double model_step_s;       /* of the measured device, by the model; -1 unknown */
+    double cores;        /* mean number that was busy; -1 unknown */
+    int64_t cpus;        /* that the program may use */
+    double stall_share;  /* of a step; -1 unknown */
+    double model_step_s; /* of the measured device, by the model; -1 unknown */
+    struct dn_site_gpus gpus_listed;
     struct dn_probe_row *rows; /* owned; measured, then what fits, then by time */
     int n_rows;
     char sbatch[DN_COMMAND_TEXT_MAX]; /* how to submit the whole run; "" unknown */

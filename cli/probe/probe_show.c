@@ -30,7 +30,7 @@ static void add_row (struct dn_grid *grid,
     double cost =
         dn_estimate_cost (e, report->subject->spec.gpus, row->run.cost_per_hour);
 
-    dn_grid_add (grid, "%s", e->device->name);
+    dn_grid_add (grid, "%s", row->run.name);
     dn_grid_add (grid, "%s", dn_names_get (&dn_basis_names, (int) row->basis));
     if (!e->supported) {
         dn_grid_add (grid, "unsupported");
@@ -58,9 +58,11 @@ static int print_rows (const struct dn_probe_report *report)
                                                     {"GPU MEMORY", true},
                                                     {"COST", true},
                                                     {"CONFIDENCE", true}};
+    static const char *const spare[] = {"CONFIDENCE", "STEP ms", NULL};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
 
+    grid.spare = spare;
     for (int i = 0; i < report->n_rows; i++)
         add_row (&grid, report, &report->rows[i]);
     return dn_grid_print (&grid);
@@ -126,6 +128,8 @@ int dn_probe_report_print (const struct dn_probe_report *report)
         printf ("\nA CPU was measured; times on GPUs are by the model alone.\n");
     printf ("\n");
     exit_code = print_rows (report);
+    dn_show_assumed (&report->subject->spec, &report->subject->graph);
+    dn_site_gpus_explain (&report->gpus_listed);
     if (report->sbatch[0] != '\0')
         printf ("\n%s\n", report->sbatch);
     return exit_code;
@@ -207,6 +211,10 @@ void dn_probe_report_print_json (const struct dn_probe_report *report)
             entry, "basis", dn_names_get (&dn_basis_names, (int) row->basis));
         json_object_array_add (candidates, entry);
     }
+    json_object_object_add (
+        json,
+        "assumed",
+        subject ? dn_show_assumed_json (&subject->spec, &subject->graph) : NULL);
     dn_json_add_text (json, "sbatch", report->sbatch[0] ? report->sbatch : NULL);
     dn_json_add_text (json, "record", report->record[0] ? report->record : NULL);
     dn_json_print (json);

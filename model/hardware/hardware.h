@@ -263,6 +263,9 @@ struct dn_candidates {
 /* Is the job in the partition that selects this type? */
 bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job);
 
+/* Have the nodes of a group of the snapshot that type? */
+bool dn_gpu_is_on (const struct dn_gpu_type *type, const struct dn_node_group *group);
+
 /* Is this name of a constraint the feature that selects this type? */
 bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 

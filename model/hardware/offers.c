@@ -117,8 +117,7 @@ static int64_t stated (int64_t line, int64_t group)
 }
 
 /* Where gres have no types, partition or feature tell the type of a node. */
-static bool is_of_type (const struct dn_node_group *group,
-                        const struct dn_gpu_type *type)
+bool dn_gpu_is_on (const struct dn_gpu_type *type, const struct dn_node_group *group)
 {
     if (group->type[0] != '\0')
         return strcmp (group->type, type->type) == 0;
@@ -399,7 +398,7 @@ void dn_offer_fill (const struct dn_asking *asking,
     why[0] = '\0';
     candidate->node_cpus = candidate->idle_cpus = DN_UNSET;
     for (int64_t i = 0; i < cluster->n_groups; i++)
-        if (is_of_type (&cluster->groups[i], candidate->gpu))
+        if (dn_gpu_is_on (candidate->gpu, &cluster->groups[i]))
             look_at (&pass, &cluster->groups[i]);
     conclude (&pass, candidate, why);
 }

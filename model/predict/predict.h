@@ -22,6 +22,7 @@
  *     power.c      mean power of a board
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
+ *     assumed.c    what is taken for keys that were not given
  *     unused.c     keys that no estimate depends on
  *     memory.c     peak memory of one device, the largest batch
  *     offload.c    what the memory of the host holds instead of the device's

@@ -8,22 +8,23 @@ plan_later
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
 n_devices=$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)
 
+# The rows of the table of predict, without what is above and below it.
+rows() { dn predict "$@" | sed '1,2d; /^[A-Z]/,$d'; }
+
 gives 'the network is named with its parameters' 0 '^resnet50: 25\.56 M parameters, ' \
     predict $spec
-is 'every device of the catalogue but the CPU has a row' "$(dn predict $spec | tail -n +3 | wc -l)" \
-    "$n_devices"
-is '--all is the default' "$(dn predict --all $spec)" "$(dn predict $spec)"
-is '--all overrides --gpu' "$(dn predict --gpu t4_16gb --all $spec)" "$(dn predict $spec)"
-is '--gpu restricts the table to one device' \
-    "$(dn predict --gpu t4_16gb $spec | tail -n +3 | wc -l)" 1
+is 'with --all every device of the catalogue but the CPU has a row' \
+    "$(rows --all $spec | wc -l)" "$n_devices"
+is '--all overrides --gpu' "$(dn predict --gpu t4_16gb --all $spec)" "$(dn predict --all $spec)"
+is '--gpu restricts the table to one device' "$(rows --gpu t4_16gb $spec | wc -l)" 1
 gives 'a CPU has a row when --gpu names it' 0 '
 cpu +yes ' predict --gpu cpu $spec
 is '--gpu may be repeated' \
-    "$(dn predict --gpu t4_16gb --gpu k80_12gb $spec | tail -n +3 | wc -l)" 2
+    "$(rows --gpu t4_16gb --gpu k80_12gb $spec | wc -l)" 2
 is '--gpu ignores case and takes - for _' \
     "$(dn predict --gpu T4-16GB $spec)" "$(dn predict --gpu t4_16gb $spec)"
 
-fits() { dn predict "$1" | tail -n +3 | awk '{ print $2 }' | uniq | xargs; }
+fits() { rows --all "$1" | awk '{ print $2 }' | uniq | xargs; }
 is 'devices that fit come first, those that cannot run the job last' \
     "$(fits model=resnet50,batch=220,precision=bf16)" 'yes perhaps no unsupported'
 
@@ -39,7 +40,7 @@ is 'the order of keys does not matter' \
     "$(dn predict $spec)"
 
 refuses 'an unknown device is named, with similar ones' 2 \
-    "gpu: 'a100' is unknown, expected .*near: .*a100_sxm4_40gb" predict --gpu a100 $spec
+    "gpu: 'a100_sxm' is unknown, expected .*near: .*a100_sxm4_40gb" predict --gpu a100_sxm $spec
 refuses 'a device that resembles none is named' 2 "gpu: 'abacus' is unknown, expected" \
     predict --gpu abacus $spec
 refuses 'the second of two devices is checked as well' 2 "gpu: 'x' is unknown" \

@@ -10,7 +10,7 @@ spec=model=resnet50,batch=256,precision=fp16,epochs=90,dataset=imagenet
 v100="--gpu v100_sxm2_32gb"
 
 json 'there are spec, model, bundle and candidates, and nothing else' \
-    'list(d) == ["spec", "model", "model_bundle", "candidates", "unread"]' predict $spec
+    'list(d) == ["spec", "model", "model_bundle", "candidates", "unread", "assumed"]' predict $spec
 json 'the model has name, parameters and FLOPs' \
     'd["model"]["name"] == "resnet50" and d["model"]["params"] == 25557032
      and abs(d["model"]["forward_flops_per_sample"] / 8.178e9 - 1) < 0.01' predict $spec
@@ -25,12 +25,13 @@ json 'a real key keeps its fraction' 'd["spec"]["epochs"] == 0.25' \
     predict model=resnet50,batch=256,epochs=0.25,dataset=imagenet
 json 'there is a candidate for every device' \
     'len({c["gpu"] for c in d["candidates"]}) == '"$(grep -Lx "Arch=cpu" "$work"/hardware/*.conf | wc -l)" \
-    predict $spec
+    predict --all $spec
 json 'every candidate has exactly the members of the contract' \
-    'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes",
+    'all(list(c) == ["gpu", "type", "fits", "step_ms", "train_s", "gpu_mem_bytes",
       "gpu_mem_allocated_bytes", "host_mem_bytes",
       "cpus", "power_w", "power_w_p95", "energy_j", "cost", "carbon_g", "samples_per_s",
-      "price_performance", "largest_batch", "confidence", "breakdown_ms"]
+      "price_performance", "largest_batch", "confidence",
+      "idle_gpus", "up_gpus", "wait_s", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
 json 'a candidate that can run has numbers everywhere' \
     'all(isinstance(c["gpu"], str) and c["fits"] in (True, False, None)

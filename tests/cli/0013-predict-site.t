@@ -10,7 +10,7 @@ spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
 gpu=--gpu=a100_sxm4_40gb
 
 gives 'the largest batch and the price-performance have columns' 0 \
-    ' GPU MEMORY +MAX BATCH +CPUS .* COST +SAMPLES/s/COST +CONFIDENCE'$'\n' predict $gpu $spec
+    ' GPU MEMORY +MAX BATCH +CPUS +COST +SAMPLES/s/COST .* CONFIDENCE'$'\n' predict $gpu $spec
 batch=$(dn predict --json $gpu $spec | sed -n 's/.*"largest_batch":\([0-9]*\).*/\1/p')
 gives 'the column has what JSON has' 0 " GiB +$batch +[0-9]+ " predict $gpu $spec
 bound() {
@@ -32,7 +32,7 @@ json 'the largest batch is 0 where not even one sample fits' \
 json 'every device that can run has a largest batch, larger with more memory' \
     'len(d["candidates"]) > 20 and (lambda b: b["a100_sxm4_80gb"] > b["a100_sxm4_40gb"]
      > b["v100_sxm2_16gb"] > b["k80_12gb"] > 0)(
-     {c["gpu"]: c["largest_batch"] for c in d["candidates"]})' predict $spec
+     {c["gpu"]: c["largest_batch"] for c in d["candidates"]})' predict --all $spec
 
 json 'price-performance is throughput by the price of all GPUs' \
     'abs(d["candidates"][0]["samples_per_s"]

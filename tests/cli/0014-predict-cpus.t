@@ -21,7 +21,7 @@ is 'the longest curve has as many columns as fit' \
     "$(dn predict --cpu-curve=1k $gpu $spec | grep ^CPUS | wc -w)" 23
 is 'without --cpu-curve there is no curve' "$(dn predict $gpu $spec | grep -c 'CPUS PER GPU')" 0
 is 'each device has a row in the table of curves' \
-    "$(dn predict --cpu-curve $spec | sed '1,/^CPUS PER/d' | wc -l)" \
+    "$(dn predict --all --cpu-curve $spec | sed '1,/^CPUS PER/d' | wc -l)" \
     "$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)"
 
 json 'JSON has every count' \

@@ -39,7 +39,7 @@ is 'arguments after the script belong to the script' \
 
 json 'the members of the contract are there' \
     'list(d) == ["metadata", "spec", "decision", "message", "warnings", "edits", "reasons", "record",
-     "candidates", "app", "history"]' advise "$job"
+     "candidates", "assumed", "app", "history"]' advise "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": None,

@@ -45,6 +45,9 @@ CONF
 # shellcheck disable=SC2034  # used by files that source this
 short='model=resnet50,batch=8,precision=fp16,optimizer=sgd,steps=100,input=synthetic'
 
+# A table has a line per row, except in the tests of narrow ones.
+export COLUMNS=250
+
 # A bundle installed on this machine must not change the tests. Empty: the bundle of the
 # configuration.
 bundle=none

@@ -1,0 +1,229 @@
+/* site_gpus.c - the GPUs that a command looks at
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "site_gpus.h"
+
+#include <string.h>
+
+#include "gpu_guess.h"
+#include "output/terminal.h"
+
+struct dn_gpus_now dn_site_gpus_now (const struct dn_cluster *cluster,
+                                     const struct dn_gpu_type *type)
+{
+    struct dn_gpus_now now = DN_GPUS_NOW_UNKNOWN;
+    const struct dn_wait *wait = cluster ? dn_cluster_wait (cluster, type->type) : NULL;
+
+    if (wait)
+        now.wait_s = wait->wait_s[DN_SHAPE_GPU];
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+
+        if (!dn_gpu_is_on (type, group))
+            continue;
+        if (now.n_up == DN_UNSET)
+            now.n_up = now.n_idle = 0;
+        now.n_up += group->n_up * group->gpus;
+        for (int gpus = 1; gpus <= DN_NODE_GPUS_MAX; gpus++)
+            now.n_idle += gpus * group->n_idle[gpus];
+    }
+    return now;
+}
+
+static void add (struct dn_site_gpus *gpus, struct dn_site_gpu gpu)
+{
+    if (gpus->n == DN_DEVICES_MAX)
+        return;
+    gpus->devices[gpus->n] = gpu.device;
+    gpus->list[gpus->n++] = gpu;
+}
+
+static struct dn_site_gpu of_name (const char *name,
+                                   const struct dn_device *device,
+                                   double cost)
+{
+    struct dn_site_gpu gpu = {
+        .device = device, .cost = cost, .now = DN_GPUS_NOW_UNKNOWN};
+    struct dn_buf buf = dn_buf_on (gpu.name, sizeof (gpu.name));
+
+    dn_buf_add (&buf, "%s", name);
+    return gpu;
+}
+
+static struct dn_site_gpu of_type (const struct dn_cluster *cluster,
+                                   const struct dn_gpu_type *type)
+{
+    struct dn_site_gpu gpu = of_name (type->type, type->device, type->cost);
+
+    gpu.is_type = true;
+    gpu.now = dn_site_gpus_now (cluster, type);
+    return gpu;
+}
+
+/* A device, at the price of the Gpu line that maps it. */
+static struct dn_site_gpu of_device (const struct dn_site *site,
+                                     const struct dn_cluster *cluster,
+                                     const struct dn_device *device)
+{
+    const struct dn_gpu_type *type = dn_subject_type (site, device);
+    struct dn_site_gpu gpu =
+        of_name (device->name, device, type ? type->cost : device->cost);
+
+    if (type)
+        gpu.now = dn_site_gpus_now (cluster, type);
+    return gpu;
+}
+
+int dn_site_gpu_find (const struct dn_site *site,
+                      const struct dn_cluster *cluster,
+                      const char *name,
+                      struct dn_site_gpu *gpu,
+                      struct dn_err *err)
+{
+    const struct dn_gpu_type *type = dn_gpu_types_find (&site->gpu_types, name);
+    const struct dn_device *device = dn_subject_device (site, name, err);
+
+    if (!device)
+        return -1;
+    *gpu = type ? of_type (cluster, type) : of_device (site, cluster, device);
+    return 0;
+}
+
+static void add_conf (struct dn_site_gpus *gpus,
+                      const struct dn_site *site,
+                      const struct dn_cluster *cluster)
+{
+    for (int i = 0; i < site->gpu_types.n_types; i++)
+        add (gpus, of_type (cluster, &site->gpu_types.types[i]));
+}
+
+static bool has (const struct dn_site_gpus *gpus, const char *name)
+{
+    for (int i = 0; i < gpus->n; i++)
+        if (strcmp (gpus->list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The types of a cluster that no Gpu line describes, by what their names mean. */
+static void add_guessed (struct dn_site_gpus *gpus,
+                         const struct dn_site *site,
+                         const struct dn_cluster *cluster)
+{
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        struct dn_gpu_type type = {.n_nodes = DN_UNSET};
+        const struct dn_products none = {.n = 0};
+        struct dn_gpu_guess guess;
+
+        if (group->type[0] == '\0' || has (gpus, group->type))
+            continue;
+        guess = dn_gpu_guess (&site->catalogue, group->type, group->gpus, &none);
+        if (!guess.device)
+            continue;
+        memcpy (type.type, group->type, sizeof (type.type));
+        type.device = guess.device;
+        type.cost = guess.device->cost;
+        add (gpus, of_type (cluster, &type));
+    }
+}
+
+static void add_catalogue (struct dn_site_gpus *gpus,
+                           const struct dn_site *site,
+                           const struct dn_cluster *cluster)
+{
+    for (int i = 0; i < site->catalogue.n_devices; i++)
+        if (site->catalogue.devices[i].arch != DN_ARCH_CPU)
+            add (gpus, of_device (site, cluster, &site->catalogue.devices[i]));
+}
+
+static int add_named (struct dn_site_gpus *gpus,
+                      const struct dn_site *site,
+                      const struct dn_cluster *cluster,
+                      const struct dn_gpus_wanted *wanted,
+                      struct dn_err *err)
+{
+    for (int i = 0; i < wanted->n_names; i++) {
+        struct dn_site_gpu gpu;
+
+        if (dn_site_gpu_find (site, cluster, wanted->names[i], &gpu, err) < 0)
+            return -1;
+        add (gpus, gpu);
+    }
+    return 0;
+}
+
+int dn_site_gpus_find (const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       const struct dn_gpus_wanted *wanted,
+                       struct dn_site_gpus *gpus,
+                       struct dn_err *err)
+{
+    gpus->n = 0;
+    gpus->from = DN_GPUS_NAMED;
+    if (!wanted->all && wanted->n_names > 0)
+        return add_named (gpus, site, cluster, wanted, err);
+    if (!wanted->all) {
+        gpus->from = DN_GPUS_CONF;
+        add_conf (gpus, site, cluster);
+    }
+    if (!wanted->all && gpus->n == 0) {
+        gpus->from = DN_GPUS_SNAPSHOT;
+        add_guessed (gpus, site, cluster);
+    }
+    if (gpus->n == 0) {
+        gpus->from = DN_GPUS_CATALOGUE;
+        add_catalogue (gpus, site, cluster);
+    }
+    return 0;
+}
+
+void dn_site_gpus_add (struct dn_site_gpus *gpus,
+                       const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       const struct dn_device *device)
+{
+    for (int i = 0; i < gpus->n; i++)
+        if (gpus->devices[i] == device)
+            return;
+    add (gpus, of_device (site, cluster, device));
+}
+
+struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
+                                     const struct dn_subject *subject,
+                                     const struct dn_site_gpu *gpu,
+                                     const struct dn_estimate *estimate)
+{
+    struct dn_forecast run =
+        dn_subject_run (site, subject, gpu->name, gpu->cost, estimate);
+    const struct dn_gpu_type *type = dn_subject_type (site, gpu->device);
+
+    if (gpu->is_type)
+        run.type = gpu->name;
+    else
+        run.type = type ? type->type : NULL;
+    run.now = gpu->now;
+    return run;
+}
+
+void dn_site_gpus_explain (const struct dn_site_gpus *gpus)
+{
+    char text[DN_CANDIDATES_MAX * 2 * DN_NAME_MAX + 200];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (gpus->from != DN_GPUS_CONF && gpus->from != DN_GPUS_SNAPSHOT)
+        return;
+    dn_buf_add (&buf,
+                gpus->from == DN_GPUS_CONF
+                    ? "GPU types of dnnest.conf:"
+                    : "GPU types of the cluster, guessed by their names:");
+    for (int i = 0; i < gpus->n; i++)
+        dn_buf_add (&buf,
+                    "%s %s is %s",
+                    i > 0 ? "," : "",
+                    gpus->list[i].name,
+                    gpus->list[i].device->name);
+    dn_buf_add (&buf, ". --all shows the whole catalogue.");
+    dn_terminal_words (text, 0, 2);
+}

@@ -1,0 +1,78 @@
+/* site_gpus.h - the GPUs that a command looks at
+ *
+ * They have two names each: that of the gres type, as in "--gpus=a100:4", and that of
+ * the device in the hardware catalogue, "a100_sxm4_40gb". Gpu lines of dnnest.conf say
+ * which device a type is; without them the types of a snapshot are guessed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SITE_GPUS_H
+#define DN_SITE_GPUS_H
+
+#include "hardware/cluster.h"
+#include "subject.h"
+
+struct dn_site_gpu {
+    char name[DN_NAME_MAX]; /* as the user knows it: of the type, or of the device */
+    bool is_type;
+    const struct dn_device *device; /* in the catalogue of the site */
+    double cost;                    /* per hour */
+    struct dn_gpus_now now;
+};
+
+enum dn_gpus_from {
+    DN_GPUS_NAMED,     /* by --gpu */
+    DN_GPUS_CONF,      /* all types of dnnest.conf */
+    DN_GPUS_SNAPSHOT,  /* all types of the snapshot, as far as their names are known */
+    DN_GPUS_CATALOGUE, /* all devices but CPUs */
+};
+
+struct dn_site_gpus {
+    struct dn_site_gpu list[DN_DEVICES_MAX];
+    const struct dn_device *devices[DN_DEVICES_MAX]; /* those of the list */
+    int n;
+    enum dn_gpus_from from;
+};
+
+/* What a user names; no names: the types of the site. */
+struct dn_gpus_wanted {
+    const char *names[DN_DEVICES_MAX];
+    int n_names;
+    bool all; /* the catalogue; overrides the names */
+};
+
+/* Fill 'gpus'. 'cluster' is the snapshot, or NULL. -1 with 'err' for an unknown name.
+ */
+int dn_site_gpus_find (const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       const struct dn_gpus_wanted *wanted,
+                       struct dn_site_gpus *gpus,
+                       struct dn_err *err);
+
+/* Add a device of the catalogue unless it is in the list. */
+void dn_site_gpus_add (struct dn_site_gpus *gpus,
+                       const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       const struct dn_device *device);
+
+/* Find one GPU by its name, likewise. */
+int dn_site_gpu_find (const struct dn_site *site,
+                      const struct dn_cluster *cluster,
+                      const char *name,
+                      struct dn_site_gpu *gpu,
+                      struct dn_err *err);
+
+/* The run of an estimate on one of these GPUs, at this site. */
+struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
+                                     const struct dn_subject *subject,
+                                     const struct dn_site_gpu *gpu,
+                                     const struct dn_estimate *estimate);
+
+/* GPUs of a type in the snapshot (NULL: unknown). */
+struct dn_gpus_now dn_site_gpus_now (const struct dn_cluster *cluster,
+                                     const struct dn_gpu_type *type);
+
+/* Print which devices the types are, and how to see others. */
+void dn_site_gpus_explain (const struct dn_site_gpus *gpus);
+
+#endif

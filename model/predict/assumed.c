@@ -1,0 +1,66 @@
+/* assumed.c - what a prediction takes for keys that were not given
+ *
+ * The values are those of the predictor: precision.h and dn_device_precision (),
+ * habits.c, input.c, setup.c.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/assumed.h"
+
+#include "predict/stages.h"
+
+struct assumed {
+    struct dn_assumption *list;
+    int n;
+};
+
+static void add_words (struct assumed *assumed, const char *key, const char *words)
+{
+    assumed->list[assumed->n++] = (struct dn_assumption){key, words, false};
+}
+
+/* The constant of an enumerated key. */
+static void add_value (struct assumed *assumed, const char *key, int value)
+{
+    const struct dn_names *names = &dn_spec_key (dn_span_of (key))->names;
+
+    assumed->list[assumed->n++] =
+        (struct dn_assumption){key, dn_names_get (names, value), true};
+}
+
+static void add_input (struct assumed *assumed,
+                       const struct dn_spec *spec,
+                       const struct dn_graph *graph)
+{
+    enum dn_decode decode = dn_decode_of (spec, graph);
+
+    if (decode == DN_DECODE_UNKNOWN || spec->input == DN_INPUT_SYNTHETIC)
+        return;
+    if (spec->decode == DN_DECODE_UNKNOWN)
+        add_value (assumed, "decode", decode);
+    if (decode == DN_DECODE_JPEG && spec->sample_bytes == DN_UNSET)
+        add_words (assumed, "sample_bytes", "as in ImageNet");
+    if (spec->workers == DN_UNSET && spec->input != DN_INPUT_GPU)
+        add_words (assumed, "workers", "as many as it needs");
+}
+
+int dn_assumed (const struct dn_spec *spec,
+                const struct dn_graph *graph,
+                struct dn_assumption list[DN_ASSUMED_MAX])
+{
+    struct assumed assumed = {list, 0};
+
+    if (spec->precision == DN_PRECISION_UNKNOWN)
+        add_value (&assumed, "precision", DN_PRECISION_FP32);
+    if (spec->optimizer == DN_OPTIMIZER_UNKNOWN)
+        add_words (&assumed, "optimizer", "with a state as large as that of adam");
+    if (spec->framework == DN_FRAMEWORK_UNKNOWN)
+        add_value (&assumed, "framework", DN_FRAMEWORK_PYTORCH);
+    add_input (&assumed, spec, graph);
+    if (spec->gpus > 1 && spec->parallel == DN_PARALLEL_UNKNOWN
+        && spec->optimizer != DN_OPTIMIZER_NONE)
+        add_value (&assumed, "parallel", DN_PARALLEL_DP);
+    if (spec->nodes > 1 && spec->net[0] == '\0')
+        add_words (&assumed, "net", "the usual one of the device");
+    return assumed.n;
+}

@@ -1,0 +1,30 @@
+/* assumed.h - what a prediction takes for keys that were not given
+ *
+ * In: a resolved specification, its network. Out: pairs of a key and the value that the
+ * predictor uses instead, for a person who reads the prediction.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ASSUMED_H
+#define DN_ASSUMED_H
+
+#include "graph/graph.h"
+
+/* Assumptions about one run, at most. */
+#define DN_ASSUMED_MAX 8
+
+struct dn_assumption {
+    const char *key;
+    const char *value;
+    bool is_value; /* as metadata states it; else 'value' is in words */
+};
+
+/* Fill 'list' and return the number: the precision, the optimizer, the framework, what
+ * samples are decoded from, their size and the loader's workers, how GPUs share the
+ * work, the network between nodes. A key that the run does not need is left out.
+ */
+int dn_assumed (const struct dn_spec *spec,
+                const struct dn_graph *graph,
+                struct dn_assumption list[DN_ASSUMED_MAX]);
+
+#endif
