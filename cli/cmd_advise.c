@@ -57,11 +57,7 @@ static int take_options (const struct dn_command *self, struct call *call)
     while ((option = dn_options_next (given)) != DN_OPTION_END) {
         if (option == DN_OPTION_LEAVE)
             return -1;
-        if (option == DN_OPTION_UNKNOWN && !dn_options_mistyped (given))
-            dn_sbatch_unknown (given->argument);
-        else if (option == DN_OPTION_UNKNOWN)
-            return -1;
-        else if (option >= N_OPTIONS)
+        if (option >= N_OPTIONS)
             dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
         else if (option == OPTION_DEF_MEM)
             call->sbatch.default_memory = given->argument;

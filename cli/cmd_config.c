@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contradictions.h"
 #include "discover.h"
 #include "host/people.h"
 #include "output/json.h"
@@ -540,6 +541,7 @@ static int print_text (const struct dn_site *site, const struct call *call)
 /* The errors of a check: printed immediately, or collected for the JSON. */
 struct findings {
     struct json_object *array; /* NULL: print them */
+    const char *prefix;        /* of what is printed */
     int n;
 };
 
@@ -552,7 +554,7 @@ static void find (void *to, const struct dn_err *err)
     if (findings->array)
         json_object_array_add (findings->array, dn_json_text (err->text));
     else
-        dn_complain ("%s", err->text);
+        dn_complain ("%s%s", findings->prefix, err->text);
 }
 
 /* The names of the Policy lines that no user or group has: no error, since the line
@@ -588,29 +590,56 @@ static const char *advice_for (const struct call *call, const struct dn_site *si
     return dn_site_advice (site, call->given.slurm_version, slurm.found);
 }
 
+/* A file that is not there has no errors, but it is not what an admin wants to check.
+ */
+static void find_contradictions (struct call *call,
+                                 const struct dn_site *site,
+                                 struct dn_problems *problems,
+                                 struct dn_problems *warnings)
+{
+    const char *conf = call->given.paths.conf;
+    struct dn_err err = {0};
+
+    if (!conf) {
+        dn_err_set (&err,
+                    DN_E_IO,
+                    "%s: there is no such file, the defaults apply",
+                    dn_load_default_paths ().conf);
+        dn_problems_take (problems, &err);
+        return;
+    }
+    dn_seen_read (&call->seen, site, NULL);
+    dn_contradictions_find (
+        site, dn_seen_cluster (&call->seen), conf, problems, warnings);
+}
+
 /* Report every error of the file, one per line. Return an enum dn_exit. */
 static int check (struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     const char *conf = call->given.paths.conf;
-    struct findings findings = {NULL, 0};
+    struct findings findings = {NULL, "", 0};
+    struct findings doubts = {NULL, "warning: ", 0};
     struct dn_problems problems = {find, &findings, 0};
+    struct dn_problems warnings = {find, &doubts, 0};
     const char *advice;
 
     dn_json_add_text (json, "conf", conf);
-    if (call->given.json)
+    if (call->given.json) {
         findings.array = dn_json_add_array (json, "errors");
+        doubts.array = dn_json_add_array (json, "warnings");
+    }
     site = dn_options_site_with (&call->given, call->settings.text, &problems);
     if (!site)
         return call->given.exit_code;
+    if (findings.n == 0)
+        find_contradictions (call, site, &problems, &warnings);
     if (findings.array && site->bundle_err.code != DN_E_NONE)
         find (&findings, &site->bundle_err);
     if (findings.n > PROBLEMS_MAX)
         dn_complain ("and %d more", findings.n - PROBLEMS_MAX);
-    warn_unknown (conf,
-                  &site->policies,
-                  findings.array ? dn_json_add_array (json, "warnings") : NULL);
+    warn_unknown (conf, &site->policies, doubts.array);
     advice = advice_for (call, site);
     dn_json_add_text (json, "advice", advice);
     if (findings.array)
@@ -618,10 +647,7 @@ static int check (struct call *call)
     if (findings.n > 0 || site->bundle_err.code != DN_E_NONE)
         return DN_EXIT_CONF; /* dn_options_site_with () has reported the bundle */
     if (!findings.array)
-        printf ("%s: ok%s%s\n",
-                conf ? conf : "no dnnest.conf",
-                advice ? "\nadvice: " : "",
-                advice ? advice : "");
+        printf ("%s: ok%s%s\n", conf, advice ? "\nadvice: " : "", advice ? advice : "");
     return DN_EXIT_DONE;
 }
 

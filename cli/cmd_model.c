@@ -573,6 +573,12 @@ static const struct verb {
     /* End of verbs */
 };
 
+static const char *verb_at (const void *names, int i)
+{
+    (void) names;
+    return (size_t) i < DN_N_ELEMENTS (verbs) ? verbs[i].name : NULL;
+}
+
 static const struct verb *find_verb (const struct dn_command *self, const char *name)
 {
     char text[DN_ERR_TEXT_MAX];
@@ -584,9 +590,10 @@ static const struct verb *find_verb (const struct dn_command *self, const char *
         dn_buf_add (&buf, " %s", verbs[i].name);
     }
     dn_options_misuse (self,
-                       "'%s' is unknown, expected one of%s",
+                       "'%s' is unknown, expected one of%s%s",
                        dn_quote (name, strlen (name)).text,
-                       text);
+                       text,
+                       dn_word_meant (dn_span_of (name), verb_at, NULL).text);
     return NULL;
 }
 

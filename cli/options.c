@@ -18,9 +18,6 @@
 /* Values of getopt_long () for rows without a letter; larger than any character. */
 #define FIRST_ROW_VALUE 1000
 
-/* Letters in which a mistyped option differs from the one that was meant. */
-#define MISTYPED_EDITS 2
-
 enum {
     COMMON_JSON,
     COMMON_CONF,
@@ -132,6 +129,7 @@ void dn_options_begin_bare (struct dn_options *options,
                             char **argv)
 {
     begin (options, command, false, argc, argv);
+    options->tolerant = true;
 }
 
 static void print_rows (const struct dn_option *rows)
@@ -310,17 +308,6 @@ static void misuse_unknown (struct dn_options *o)
                                       nearest ? "?" : "");
 }
 
-bool dn_options_mistyped (struct dn_options *o)
-{
-    struct dn_span name = name_of (o->argument);
-    const char *nearest = dn_word_nearest (name, option_at, o);
-
-    if (!nearest || dn_word_distance (name, nearest) > MISTYPED_EDITS)
-        return false;
-    misuse_unknown (o);
-    return true;
-}
-
 /* getopt_long () found an unknown option, a missing argument, or an argument that the
  * option does not take. optopt is the option's value; 0 for an unknown long option.
  */
@@ -338,7 +325,7 @@ static int take_error (struct dn_options *o, int found)
     o->letter[0] = '-';
     o->letter[1] = (char) optopt;
     o->argument = optopt ? o->letter : o->argv[optind - 1];
-    if (o->command->guest_options)
+    if (o->tolerant)
         return DN_OPTION_UNKNOWN;
     misuse_unknown (o);
     return leave (o, DN_EXIT_USAGE);

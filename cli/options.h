@@ -58,6 +58,7 @@ struct dn_options {
     int n_options;
     int n_common; /* the last of them */
     bool too_many;
+    bool tolerant; /* unknown options are no errors */
     struct option longs[DN_OPTIONS_MAX + 1];
     char shorts[3 * DN_OPTIONS_MAX + 3];
     char letter[3];
@@ -67,7 +68,7 @@ struct dn_options {
 enum {
     DN_OPTION_END = -1,
     DN_OPTION_LEAVE = -2,  /* help was printed, or an error */
-    DN_OPTION_UNKNOWN = -3 /* 'argument' is its text */
+    DN_OPTION_UNKNOWN = -3 /* of a script: 'argument' is its text */
 };
 
 /* Begin to parse the arguments of a command; argv[0] is its name. */
@@ -76,7 +77,9 @@ void dn_options_begin (struct dn_options *options,
                        int argc,
                        char **argv);
 
-/* The same without the options common to all commands, for directives of a script. */
+/* The same without the options common to all commands, for directives of a script. An
+ * unknown one is DN_OPTION_UNKNOWN: it may be that of a SPANK plugin of the site.
+ */
 void dn_options_begin_bare (struct dn_options *options,
                             const struct dn_command *command,
                             int argc,
@@ -84,12 +87,6 @@ void dn_options_begin_bare (struct dn_options *options,
 
 /* Return the row of the next option, or one of the constants above. */
 int dn_options_next (struct dn_options *options);
-
-/* After DN_OPTION_UNKNOWN: is it a long option that differs in a letter or two from one
- * of the command, or of its guest? Then print the usage error. Other options may be
- * those of a site's SPANK plugins.
- */
-bool dn_options_mistyped (struct dn_options *options);
 
 /* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE. */
 int dn_options_misuse (const struct dn_command *command, const char *format, ...)

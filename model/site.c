@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/keyline.h"
+#include "base/messages.h"
 
 /* Many times what a decision takes with a handful of GPU types, and twice what the
  * largest network of the zoo takes with 32 (2.5 ms). No ordinary job exceeds it.
@@ -408,6 +409,19 @@ static uint64_t bit_of (struct dn_span key)
     return UINT64_C (1) << (dn_rules_find (key) - keys);
 }
 
+/* The keys of a line that are no word: rules, then those of the site. */
+static const char *conf_key_at (const void *names, int i)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    (void) names;
+    if (i < n_keys)
+        return keys[i].name;
+    i -= n_keys;
+    return (size_t) i < DN_N_ELEMENTS (site_keys) ? site_keys[i].name : NULL;
+}
+
 static int read_rule (struct dn_site *site,
                       const struct dn_pair *pair,
                       int origin,
@@ -417,7 +431,13 @@ static int read_rule (struct dn_site *site,
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
     const struct dn_rule_key *key = dn_rules_find (pair->key);
 
-    if (dn_rules_set (&site->rules, pair->key, pair->value, err) < 0)
+    if (!key)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_key,
+                           dn_quote (pair->key.text, pair->key.len).text,
+                           dn_word_meant (pair->key, conf_key_at, NULL).text);
+    if (dn_rules_read (key, pair->value, &site->rules, err) < 0)
         return -1;
     site->origins.line[key - keys] = origin;
     return 0;

@@ -153,12 +153,6 @@ void dn_sbatch_set (struct dn_sbatch *sbatch, int option, const char *argument)
         sbatch->value[option] = argument ? argument : "";
 }
 
-void dn_sbatch_unknown (const char *option)
-{
-    dn_complain ("warning: option '%s' is unknown and ignored",
-                 dn_quote (option, strlen (option)).text);
-}
-
 /* The words of all #SBATCH lines, as one command line. */
 #define WORDS_MAX 1024
 
@@ -303,7 +297,8 @@ int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script)
         if (option == DN_OPTION_LEAVE)
             return given.exit_code;
         if (option == DN_OPTION_UNKNOWN)
-            dn_sbatch_unknown (given.argument);
+            dn_complain ("warning: #SBATCH: option '%s' is unknown and ignored",
+                         dn_quote (given.argument, strlen (given.argument)).text);
         else
             dn_sbatch_set (&lines, option, given.argument);
     }

@@ -89,9 +89,6 @@ extern const struct dn_option dn_sbatch_options[];
 /* Take one option of the command line. */
 void dn_sbatch_set (struct dn_sbatch *sbatch, int option, const char *argument);
 
-/* Warn that an option is unknown. */
-void dn_sbatch_unknown (const char *option);
-
 /* Take ownership of 'script' (allocated by malloc ()) and read its #SBATCH lines, which
  * the command line overrides. Return an enum dn_exit: DONE, or USAGE after a message.
  */

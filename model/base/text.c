@@ -297,7 +297,6 @@ int dn_enum_read (struct dn_span span,
                   struct dn_err *err)
 {
     int found = span.text ? dn_names_find (names, span.text, span.len) : -1;
-    const char *nearest;
     char expected[DN_ERR_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
 
@@ -307,16 +306,13 @@ int dn_enum_read (struct dn_span span,
     }
     for (int i = 1; i < names->n_names; i++)
         dn_buf_add (&buf, " %s", names->names[i]);
-    nearest = dn_word_nearest (span, constant_at, names);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s%s%s%s",
+                       "%s: '%s' is unknown, expected one of%s%s",
                        what,
                        dn_quote (span.text, span.len).text,
                        expected,
-                       nearest ? "; did you mean " : "",
-                       nearest ? nearest : "",
-                       nearest ? "?" : "");
+                       dn_word_meant (span, constant_at, names).text);
 }
 
 static bool is_same_letter (char a, char b)
@@ -417,6 +413,19 @@ const char *dn_word_nearest (struct dn_span word, dn_name_at_f name, const void 
         }
     }
     return nearest;
+}
+
+struct dn_meant dn_word_meant (struct dn_span word,
+                               dn_name_at_f name,
+                               const void *names)
+{
+    const char *nearest = dn_word_nearest (word, name, names);
+    struct dn_meant meant = {""};
+    struct dn_buf buf = dn_buf_on (meant.text, sizeof (meant.text));
+
+    if (nearest)
+        dn_buf_add (&buf, "; did you mean %s?", nearest);
+    return meant;
 }
 
 /* Fields of a Slurm time between ':', at most three. Return how many, or -1. */

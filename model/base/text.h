@@ -92,6 +92,15 @@ int dn_word_distance (struct dn_span word, const char *name);
  */
 const char *dn_word_nearest (struct dn_span word, dn_name_at_f name, const void *names);
 
+/* That name for the end of an error, "; did you mean batch?"; "" if none resembles it.
+ */
+struct dn_meant {
+    char text[96];
+};
+struct dn_meant dn_word_meant (struct dn_span word,
+                               dn_name_at_f name,
+                               const void *names);
+
 /* Read a Slurm time in seconds: "minutes", "minutes:seconds", "hours:minutes:seconds",
  * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds".
  */

@@ -38,6 +38,19 @@ const struct dn_gpu_key *dn_gpu_keys (int *n_keys)
     return gpu_keys;
 }
 
+static const char *gpu_key_at (const void *names, int i)
+{
+    (void) names;
+    return (size_t) i < DN_N_ELEMENTS (gpu_keys) ? gpu_keys[i].name : NULL;
+}
+
+static const char *device_at (const void *names, int i)
+{
+    const struct dn_catalogue *catalogue = names;
+
+    return i < catalogue->n_devices ? catalogue->devices[i].name : NULL;
+}
+
 static int read_device (struct dn_span value,
                         const struct dn_catalogue *catalogue,
                         struct dn_gpu_type *type,
@@ -51,8 +64,9 @@ static int read_device (struct dn_span value,
     if (!type->device)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "Device: '%s' is not in the hardware catalogue",
-                           dn_quote (value.text, value.len).text);
+                           "Device: '%s' is not in the hardware catalogue%s",
+                           dn_quote (value.text, value.len).text,
+                           dn_word_meant (value, device_at, catalogue).text);
     return 0;
 }
 
@@ -172,8 +186,9 @@ static int read_pair (const struct dn_pair *pair,
         return read_move_to (pair->value, &type->no_moves, err);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "unknown key '%s' of a Gpu line",
-                       dn_quote (pair->key.text, pair->key.len).text);
+                       "unknown key '%s' of a Gpu line%s",
+                       dn_quote (pair->key.text, pair->key.len).text,
+                       dn_word_meant (pair->key, gpu_key_at, NULL).text);
 }
 
 /* A name means one type: no two lines share a type, a partition or a feature. */

@@ -114,19 +114,6 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key)
     return NULL;
 }
 
-int dn_rules_set (struct dn_rules *rules,
-                  struct dn_span key,
-                  struct dn_span value,
-                  struct dn_err *err)
-{
-    const struct dn_rule_key *row = dn_rules_find (key);
-
-    if (!row)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_key, dn_quote (key.text, key.len).text);
-    return dn_rules_read (row, value, rules, err);
-}
-
 static size_t value_size (const struct dn_rule_key *key)
 {
     switch (key->type) {

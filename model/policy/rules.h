@@ -294,12 +294,6 @@ const struct dn_rule_key *dn_rule_keys (int *n_keys);
 /* All defaults. */
 struct dn_rules dn_rules_default (void);
 
-/* Set one rule. -1 with DN_E_RANGE for an unknown key or a value out of range. */
-int dn_rules_set (struct dn_rules *rules,
-                  struct dn_span key,
-                  struct dn_span value,
-                  struct dn_err *err);
-
 /* The row of a key, or NULL. */
 const struct dn_rule_key *dn_rules_find (struct dn_span key);
 

@@ -17,6 +17,13 @@ static const struct dn_dataset *find_dataset (const struct dn_datasets *datasets
     return NULL;
 }
 
+static const char *dataset_at (const void *names, int i)
+{
+    const struct dn_datasets *datasets = names;
+
+    return i < datasets->n_rows ? datasets->rows[i].name : NULL;
+}
+
 /* Fill in from the table what the metadata does not give. An unknown data set is an
  * error only if one of its values is needed.
  */
@@ -36,8 +43,9 @@ static int apply_dataset (struct dn_spec *spec,
             err,
             DN_E_RANGE,
             "dataset: '%s' is not in the table, expected a known data set "
-            "or samples=N",
-            spec->dataset);
+            "or samples=N%s",
+            spec->dataset,
+            dn_word_meant (dn_span_of (spec->dataset), dataset_at, datasets).text);
     }
     if (spec->samples == DN_UNSET)
         spec->samples = row->samples;

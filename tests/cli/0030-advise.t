@@ -157,11 +157,16 @@ refuses 'a DecisionTime out of range is refused' 3 \
     '^dnnest: .*DecisionTime: 1001 out of range' \
     advise --set=DecisionTime=1001 "$job"
 
-try advise --made-up=3 -K "$job"
-is 'an unknown option of sbatch is ignored' "$code" 0
-like 'an unknown long option has a warning' \
-    "$err" "^dnnest: warning: option '--made-up=3' is unknown and ignored"
-like 'an unknown short option has a warning' "$err" "warning: option '-K' is unknown"
+refuses 'an option that sbatch does not have is an error' 2 \
+    "unknown option '--made-up=3' " advise --made-up=3 "$job"
+refuses 'a letter that sbatch does not have is an error' 2 "unknown option '-K' " \
+    advise -K "$job"
+try advise <(sed '2i#SBATCH --made-up=3 -K' "$job")
+is 'an unknown option of a script is ignored' "$code" 0
+like 'an unknown long option of a script has a warning' \
+    "$err" "^dnnest: warning: #SBATCH: option '--made-up=3' is unknown and ignored"
+like 'an unknown short option of a script has a warning' "$err" \
+    "warning: #SBATCH: option '-K' is unknown"
 refuses 'a mistyped option of dnnest is an error' 2 \
     "unknown option '--josn', did you mean --json\?" advise --josn "$job"
 refuses 'a mistyped option of sbatch is an error' 2 \

@@ -59,6 +59,10 @@ wrong() {
 }
 wrong 'an unknown key is named with file and line' 'Mode=advise\n\nTimeMargn=0.2\n' \
     "line 3: unknown key 'TimeMargn'"
+wrong 'a mistyped key of a rule has a suggestion' 'TimeMargn=0.2' \
+    "line 1: unknown key 'TimeMargn'; did you mean TimeMargin\?"
+wrong 'a mistyped key of the site has a suggestion' 'StatDir=/x' \
+    "line 1: unknown key 'StatDir'; did you mean StateDir\?"
 wrong 'an unknown word is named with the known words' 'Mode=wild\n' \
     "line 1: Mode: 'wild' is unknown, expected one of observe advise enforce"
 wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
@@ -73,7 +77,9 @@ wrong 'an unknown device of a Gpu line is named' 'Gpu Type=a Device=b' \
     "line 1: Device: 'b' is not in the hardware catalogue"
 wrong 'a Gpu line without a device is an error' 'Gpu Type=a' 'line 1: .*Type= and Device='
 wrong 'an unknown key of a Gpu line is named' 'Gpu Type=a Devise=b' \
-    "line 1: unknown key 'Devise' of a Gpu line"
+    "line 1: unknown key 'Devise' of a Gpu line; did you mean Device\?"
+wrong 'a mistyped device of a Gpu line has a suggestion' 'Gpu Type=a Device=t4_16g' \
+    "line 1: Device: 't4_16g' is not in the hardware catalogue; did you mean t4_16gb\?"
 wrong 'a GPU type that is mapped twice is an error' \
     'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
 wrong 'a relative path is an error' 'HardwareDir=hardware' \
@@ -141,6 +147,74 @@ wrong 'a long salt is an error' "ControlSalt=$(printf '%064d' 0)" \
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"
 wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\?de'"
+
+# --- contradictions --------------------------------------------------------------------
+
+node='Device=t4_16gb PerNode=4 Nodes=2 NodeMemory=512000'
+whole="$node NodeCpus=64 Partitions=ALL"
+wrong 'fewer CPUs at most than at least are an error' 'CpusPerGpuMin=10 CpusPerGpuMax=4' \
+    'CpusPerGpuMin=10 is above CpusPerGpuMax=4'
+wrong 'a contradiction with a Policy line is an error' \
+    'CpusPerGpuMax=4\nPolicy User=root CpusPerGpuMin=5' \
+    'line 2: CpusPerGpuMin=5 is above CpusPerGpuMax=4'
+wrong 'less time at most than at least is an error' 'TimeMin=10:00:00 TimeMax=1:00:00' \
+    'TimeMin=10:00:00 is above TimeMax=01:00:00'
+wrong 'to enforce nothing is an error' 'Mode=enforce TimeLimit=keep GpuType=keep Cpus=keep' \
+    'Mode=enforce changes nothing: TimeLimit, GpuType and Cpus are keep'
+wrong 'a node with fewer CPUs than GPUs is an error' "Gpu Type=a $node NodeCpus=2" \
+    'Gpu Type=a: NodeCpus=2 is less than a CPU for each of PerNode=4 GPUs'
+wrong 'memory of nodes in gigabytes is an error' \
+    'Gpu Type=a Device=t4_16gb PerNode=4 NodeMemory=512' \
+    'Gpu Type=a: NodeMemory=512 is too little for PerNode=4 GPUs, expected megabytes'
+doubtful() {
+    conf "$2"
+    try config --check "$work/new.conf"
+    is "$1" "$code:$err" "0:dnnest: warning: $work/new.conf: $3"
+}
+doubtful 'a GPU type that lacks what a move needs has a warning' \
+    "Gpu Type=a $whole\nGpu Type=b $node" \
+    'Gpu Type=b: no job can be moved to it without NodeCpus or a snapshot of dnnestd'
+doubtful 'a GPU type without partitions has a warning' \
+    "Gpu Type=a $whole\nGpu Type=b $node NodeCpus=64" \
+    'Gpu Type=b: no job can be moved to it without Partitions or a snapshot of dnnestd'
+wrong 'a choice among GPU types none of which is open is an error' \
+    "Gpu Type=a $whole MoveTo=no\nGpu Type=b $whole MoveTo=no" \
+    'GpuType=choose, and no job can be moved to any of the 2 GPU types'
+for file in DecisionLog Counters; do
+    wrong "$file in a directory that is not there is an error" "$file=$work/absent/x" \
+        "$file=$work/absent/x: there is no directory $work/absent"
+done
+for file in AccountingToken PrometheusQueries BundleKeys; do
+    wrong "$file that is not there is an error" "$file=$work/absent" \
+        "$file=$work/absent: there is no such file"
+done
+wrong 'a StateDir that is not there is an error' "StateDir=$work/absent" \
+    "StateDir=$work/absent: there is no such directory"
+right() {
+    conf "$2"
+    gives "$1" 0 'new.conf: ok' config --check "$work/new.conf"
+}
+right 'files that are there are no error' \
+    "DecisionLog=$work/x Counters=$work/y StateDir=$work AccountingToken=$work/site.conf"
+right 'types that jobs can be moved to are no error' "Gpu Type=a $whole\nGpu Type=b $whole"
+right 'a type that is kept out by MoveTo=no is no error' \
+    "Gpu Type=a $whole\nGpu Type=b $node MoveTo=no"
+right 'types without details are no error where GpuType is keep' \
+    'GpuType=keep\nGpu Type=a Device=t4_16gb\nGpu Type=b Device=k80_12gb'
+snapshot "$(date +%s)" 'Group Type=a Gpus=4 Cpus=64 Memory=512000 Partitions=g Nodes=2 Up=2 Idle=2
+Group Type=b Gpus=4 Cpus=64 Memory=512000 Partitions=g Nodes=2 Up=2 Idle=2
+Partition Name=g Default=yes Up=yes MaxTime=3600
+End Rows=3'
+right 'with a snapshot types need no details' \
+    "StateDir=$work/state\nGpu Type=a Device=t4_16gb\nGpu Type=b Device=k80_12gb"
+wrong 'a type that the snapshot does not have is an error' \
+    "StateDir=$work/state\nGpu Type=a Device=t4_16gb\nGpu Type=c Device=k80_12gb" \
+    'Gpu Type=c: no job can be moved to it: no node of the snapshot has it'
+conf 'CpusPerGpuMin=10 CpusPerGpuMax=4'
+try config --check "$work/new.conf" --json
+is 'JSON has the contradictions' "$code:$(python3 -c 'import json,sys
+print([e.split(": ", 1)[1] for e in json.load(sys.stdin)["errors"]])' <"$work/out")" \
+    "3:['CpusPerGpuMin=10 is above CpusPerGpuMax=4']"
 
 refuses 'a missing file is named' 3 "none.conf: cannot be opened: No such file" \
     config --check "$work/none.conf"

@@ -124,7 +124,9 @@ fitting() {
         echo "HardwareDir=$work/hardware Datasets=$work/datasets.conf"
         cat "$work/some"
     } >"$work/some.conf"
-    "$DNNEST" config --check "$work/some.conf" 2>&1 >/dev/null
+    # Where dnnestd runs, a Gpu line needs no more than Type and Device.
+    "$DNNEST" config --check "$work/some.conf" 2>&1 >/dev/null |
+        grep -v 'warning: .*: no job can be moved to it without .* or a snapshot of dnnestd$'
 }
 confs=0
 while IFS= read -r line; do
