@@ -2,6 +2,8 @@
 # shellcheck disable=SC2154  # top and work are the caller's
 # build.sh - a build from a clean copy of the tree, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The caller sets 'top', the tree, and 'work', a separate directory; the copy is in $work/src,
 # and the build directories are beside it.
 

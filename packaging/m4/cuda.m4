@@ -1,3 +1,7 @@
+# cuda.m4 - nvcc and the libraries of CUDA, for dnnest-bench
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
 # DN_CUDA
 # --with-cuda=DIR|no: nvcc, cuBLAS and cuDNN below DIR, or beside the nvcc of PATH. If one of
 # them is missing, the GPU part of dnnest-bench is left out; this is an error only with

@@ -1,3 +1,7 @@
+# dn_hardening.m4 - flags that make misuse of memory fail early
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
 # DN_TRY_FLAG(VARIABLE, FLAG, [IF-NOT])
 # Adds FLAG to VARIABLE if compiler and linker accept it without a warning, together with the
 # user's flags.

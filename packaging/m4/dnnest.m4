@@ -1,3 +1,7 @@
+# dnnest.m4 - required libraries, Slurm and systemd
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
 # DN_REQUIRE_PKG(VARIABLE, MODULE, DEBIAN-PACKAGE, RPM-PACKAGE)
 # A required pkg-config module; the error names the package to install.
 AC_DEFUN([DN_REQUIRE_PKG],

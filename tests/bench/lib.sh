@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # lib.sh - shared by the scripts of this folder, to be sourced
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(mktemp -d)

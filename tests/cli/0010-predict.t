@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0010-predict.t - the table of predictions
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0012-bad-metadata.t - every wrong input has a message with the value and what was expected
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

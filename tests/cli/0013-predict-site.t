@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0013-predict-site.t - largest batch, price-performance and carbon
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

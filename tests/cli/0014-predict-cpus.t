@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0014-predict-cpus.t - throughput by the number of CPUs
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

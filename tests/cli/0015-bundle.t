@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0015-bundle.t - predictions with a model bundle, and wrong bundles
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

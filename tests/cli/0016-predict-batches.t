@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0016-predict-batches.t - batch sizes compared: what fits, the knee, a picture
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

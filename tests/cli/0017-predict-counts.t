@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0017-predict-counts.t - types x numbers of GPUs x batch sizes, and the best of them
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0020-explain.t - where the time and the memory go
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0021-explain-plot.t - pictures by gnuplot
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0030-advise.t - the dry run: scripts, options, modes and verdicts
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0031-advise-fields.t - fields of the submission, as sbatch of each version fills them
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Observed on real controllers. The edits show the previous value of a field. Each row
 # expects exactly these edits, in this order.
 

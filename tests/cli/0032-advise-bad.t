@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0032-advise-bad.t - wrong options, scripts and metadata of a dry run
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

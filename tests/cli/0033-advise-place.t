@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0033-advise-place.t - GPU types by partition or feature, and numbers of GPUs that differ
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0034-advise-nodes.t - what a job requests of its nodes, and the types whose nodes meet it
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0035-advise-snapshot.t - 'dnnest advise' with a snapshot of the cluster
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0040-check.t - validating metadata before they are submitted
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0045-sidecar.t - descriptions in JSON, with keys and with a network of one's own
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

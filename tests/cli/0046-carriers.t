@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0046-carriers.t - check and advise take every carrier as the plugins do
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0047-config-json.t - networks described by the config.json of Hugging Face
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0051-zoo.t - the networks that model= knows, and names as people write them
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0055-bench.t - dnnest-bench: samples, entries of the catalogue, loaders
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

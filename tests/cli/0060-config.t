@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0060-config.t - rules, their defaults, and wrong files
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

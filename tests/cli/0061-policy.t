@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0061-policy.t - whom a rule applies to, settings of slurm.conf, and all errors in one run
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

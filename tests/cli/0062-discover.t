@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0062-discover.t - Gpu lines from what a cluster has
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

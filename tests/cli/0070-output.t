@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0070-output.t - output to full disks and closed pipes, and memory errors
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

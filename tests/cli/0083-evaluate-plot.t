@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0083-evaluate-plot.t - predictions against measured runs as a picture
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0085-train-site.t - the constants of a site from its runs
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

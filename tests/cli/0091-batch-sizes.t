@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0091-batch-sizes.t - the report on Centimani's table of batch sizes
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0092-import.t - networks from HLO: dumps of a real JAX, options, hostile files
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0093-import-onnx.t - ONNX models become sidecars, and errors in them are named
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The files of tests/data/onnx were made by tests/import/make-onnx with torch 1.13.1,
 # torchvision 0.14.1 and transformers 4.30.2, without their weights; write.py there makes
 # others.

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0094-figures.t - the report on figures that others printed
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

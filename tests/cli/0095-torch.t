@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0095-torch.t - networks exported from PyTorch match those of the zoo
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The sidecars of tests/data/torch were written by the exporter, with --merge, from
 # torchvision 0.14.1 on torch 1.13.1 (Debian 12), BERT and GPT-2 from transformers 4.30.2
 # with 128 tokens; lora_7b.json from three blocks of own.llama () with 256 tokens, the

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0096-progress.t - a job says how far it is: the command, the filter, and the Python module
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # DNNEST_PYTHON names another Python, such as one with transformers or Lightning; without
 # them their callbacks are tested with stand-ins.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0101-model-fetch.t - bundles from a real HTTPS server, good and hostile
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Whatever the server does: one clear error, the installed bundle as it was, nothing left.
 
 # shellcheck source=tests/cli/lib.sh

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0110-probe.t - programs are run for some steps, measured, and ended with all processes
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Steps are lines of output here, or those of a fake torch that has only what the hook
 # looks for. Nothing depends on how fast the machine is: times are upper bounds.
 

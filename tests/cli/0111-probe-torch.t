@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0111-probe-torch.t - a real training with PyTorch on the CPU: 30 steps predict all 300
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # DNNEST_PYTHON names another Python, such as that of a virtual environment.
 
 # shellcheck source=tests/cli/lib.sh

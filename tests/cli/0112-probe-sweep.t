@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0112-probe-sweep.t - many probes as a job array: the script and what it runs
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # tests/live/probe.t runs one on a real Slurm.
 
 # shellcheck source=tests/cli/lib.sh

@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0113-probe-job.t - a job with probe=1 restarts its training as a probe
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The test sets the variables that the plugin sets in a job's environment, and a fake torch
 # has only what the hook looks for (tests/live/probe.t uses the real ones).
 

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0120-records.t - the store of measured runs: imported, shown, learned from
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

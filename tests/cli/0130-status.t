@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0130-status.t - what 'dnnest status' says about files of dnnestd, good ones and others
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

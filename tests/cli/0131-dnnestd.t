@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0131-dnnestd.t - the command line of dnnestd, and how it ends without a cluster
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0132-collect.t - 'dnnest collect': the command line, and the import of past jobs
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0133-learn.t - what finished jobs teach: built, judged, installed, taken back
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0140-replay.t - past jobs through today's policy, and through a simulated queue
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0140-report.t - 'dnnest report' on stores of made-up jobs, an empty one and hostile names
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

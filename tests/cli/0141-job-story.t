@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0141-job-story.t - 'dnnest status JOBID': what dnnest did to a finished job
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

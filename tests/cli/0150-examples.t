@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0150-examples.t - every example of every manual page is run, and prints what the page shows
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The site is made up: two types of GPUs, a snapshot, 400 finished jobs and the bundle that
 # comes with dnnest. examples.py says how a page marks what is no command.
 

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # bundle.sh - model bundles for tests, to be sourced behind lib.sh
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 #   new_bundle NAME          $work/NAME: the small bundle of tests/unit, called NAME
 #   make_mock NAME           one that only looks like a bundle, of known content
 #   change DIR PYTHON        change the manifest 'm' of a bundle in place

@@ -22,6 +22,7 @@ the output may be anything. A comment in the source before the block makes it so
                   of the tree; here its options are checked, and that the test has the command
   ; form          the form of something, neither a command nor a file
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import os
 import re
 import shlex

@@ -10,6 +10,7 @@ The first component of a path says how the rest is answered: HOW or HOW:FILE, wh
 so only to that file and serves the others well. What was asked for is appended to
 DIR/log.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import glob
 import http.server
 import os

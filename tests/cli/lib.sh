@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # lib.sh - what the tests of the command line share, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 #   dn COMMAND ARGUMENT...     dnnest with the catalogue and data sets of the tree, the
 #                              site of $work/site.conf and the bundle $bundle (none)
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches

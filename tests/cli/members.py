@@ -8,6 +8,7 @@ JSON, or that of a page to which this chapter refers.
 FOLDER has the documents NAME.json. For those of some commands it also has features.txt,
 the list of 'dnnest train --features'.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import json
 import os
 import re

@@ -2,6 +2,7 @@
 
 usage: tiny.py STEPS [BATCH]
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import sys
 
 import torch

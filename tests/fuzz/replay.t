@@ -1,5 +1,7 @@
 #!/bin/bash
 # replay.t - what fuzzing has begun with, and what it has found, does no harm
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/../lint/lib.sh"

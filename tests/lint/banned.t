@@ -1,6 +1,8 @@
 #!/bin/bash
 # banned.t - functions that the core must not call
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # model/ is pure: no environment, clock, file, output or exit, and no function that uses the
 # locale or may write past the end of a buffer.
 

@@ -1,5 +1,7 @@
 #!/bin/bash
 # bench.t - the programs of tests/bench, which are built when they are used, still compile
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # circles.t - no file of a folder calls one that calls it back, directly or through others
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Two files that need each other cannot be read or tested separately. The calls of a file are
 # read from the built objects: the undefined symbols and the files that define them.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # citations.t - what comments and documents cite is in the tree, or public
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A citation is a word of a comment, or of a page, that ends like a source of this tree
 # (.c .h .cu .t .am .m4 .md .scd, and .py after a folder), or that begins with one of its
 # folders and a slash. It is a path from the top of the tree, or the end of one; of a

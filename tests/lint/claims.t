@@ -1,6 +1,8 @@
 #!/bin/bash
 # claims.t - what the pages say holds without exception has a test
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A statement with "never", "always", "no job" or "cannot" in job_submit_dnnest(8), README.md,
 # or the text of THREATS.md and FAULTS.md is in a row of plugin/CLAIMS.md, with its test. The
 # tables of THREATS.md and FAULTS.md name the tests of their own rows: threats.t.

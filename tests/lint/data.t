@@ -1,5 +1,7 @@
 #!/bin/bash
 # data.t - notes on the measured rows are about rows that exist
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"

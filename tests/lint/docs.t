@@ -1,6 +1,8 @@
 #!/bin/bash
 # docs.t - code, help, man pages and sample files agree
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The program's own tables are the reference: 'dnnest check --keys', 'dnnest config' and the
 # help of every command.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # exports.t - the symbols of the built plugins: those exported and those imported
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # slurmctld exports about 750 symbols to every plugin, sbatch a global 'opt', so ours are
 # hidden. A function that is missing in the host would crash it at the first job. The symbols
 # that may be imported are listed here one by one. Before a name is added, check whether it

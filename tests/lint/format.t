@@ -1,5 +1,7 @@
 #!/bin/bash
 # format.t - C is formatted by .clang-format
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # forms.t - the man page's table of request forms, and the golden submissions
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Every row of REQUEST FORMS in job_submit_dnnest(8) has golden submissions in
 # tests/plugin/forms.txt, and every golden submission is of a form that has a row.
 

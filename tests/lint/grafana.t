@@ -1,5 +1,7 @@
 #!/bin/bash
 # grafana.t - the dashboard and the alerts name counters that exist, and the alerts fire
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # hardened.t - installed files are built with the compiler's and linker's hardening
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # configure leaves out options that the compiler does not have. Debian's compiler has all.
 
 # shellcheck source=tests/lint/lib.sh

@@ -1,5 +1,7 @@
 #!/bin/bash
 # layering.t - a room includes only rooms to its left
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

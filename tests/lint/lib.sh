@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # lib.sh - shared by the checks of the tree, to be sourced
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 set -uo pipefail
 

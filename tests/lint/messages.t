@@ -1,5 +1,7 @@
 #!/bin/bash
 # messages.t - messages are in base/messages.inc, and nowhere else
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

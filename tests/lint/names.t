@@ -1,5 +1,7 @@
 #!/bin/bash
 # names.t - enums and the tables of their names
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # pages.t - the manual pages have no warnings, name only pages that exist, and their HTML
 # has working links
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,7 @@
 #!/bin/bash
 # places.t - a change touches few files, and CONTRIBUTING.md names them
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"

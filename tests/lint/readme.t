@@ -1,6 +1,8 @@
 #!/bin/bash
 # readme.t - the commands, names, links and figures of README.md and of the guides are right
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The code blocks of README.md, CONTRIBUTING.md, SECURITY.md and doc/*.md state by their kind
 # what is tested: 'sh' is run here, 'console' too, and its output is compared; 'sh root' would
 # change the machine, so only its syntax and the files that it names are checked; 'conf

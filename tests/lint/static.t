@@ -1,6 +1,8 @@
 #!/bin/bash
 # static.t - nothing that gcc's analyzer, clang-tidy or cppcheck finds in the sources
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Each version of the tools has other findings and other false positives, so only one of each
 # is used: that of Debian 12. A false positive is marked in place, with its reason:
 #

@@ -2,6 +2,8 @@
 # threats.t - every test that THREATS.md, FAULTS.md and CONTRACT.md of plugin/ name is in the
 # tree, and is run
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A row ends in `FILE`: TITLE. It may end in a dash if no test is possible. THREATS.md
 # then states that nothing stops the threat, CONTRACT.md that there is no test.
 

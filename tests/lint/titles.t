@@ -1,6 +1,8 @@
 #!/bin/bash
 # titles.t - titles of tests are sentences that can be read alone
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A report shows a title without those before it.
 
 # shellcheck source=tests/lint/lib.sh

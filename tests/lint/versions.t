@@ -1,6 +1,8 @@
 #!/bin/bash
 # versions.t - one header has the differences of Slurm's versions, and compiles for all
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The headers of one version of Slurm are installed. The plugins are compiled with them once
 # unchanged, and once for each other version with only the number changed. That compiles every
 # branch of versions.h, but not with the headers of that version. tests/live/matrix compiles

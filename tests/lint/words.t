@@ -1,6 +1,8 @@
 #!/bin/bash
 # words.t - pages that people read use the words of a Slurm admin
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Words that are stilted, ambiguous, or English of another century, and what to write
 # instead. Titles of tests that tables cite, and what is between backticks, are not looked at.
 

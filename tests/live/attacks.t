@@ -1,6 +1,8 @@
 #!/bin/bash
 # attacks.t - attacks of plugin/THREATS.md, tried by a user on a real Slurm
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # With sbatch, and with the user's own client (forge.c), which sends requests that sbatch
 # would not: a user's program may send anything to slurmctld.
 

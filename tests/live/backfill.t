@@ -1,6 +1,8 @@
 #!/bin/bash
 # backfill.t - on a busy cluster a job that dnnest describes starts before its twin
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The use of a right limit: a job holds every node for two more hours, the next one requests
 # all of them, and any later job must end before that one starts. A job of a day cannot, its
 # twin with a lowered limit can. Only the order of starts is checked, never a duration.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # calibrate.t - every GPU type of a real Slurm is measured by a job and gets its entry
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # There is no GPU: a stand-in replaces 'dnnest-bench gpu' and returns recorded kernels
 # (learn/data). All other parts are real.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # carriers.t - every way for a job to describe itself, in a real Slurm, by an ordinary user
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The expected jobs are not written here: every carrier must have the same result as the
 # comment, and a wrong one the same as no carrier.
 

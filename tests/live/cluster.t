@@ -1,5 +1,7 @@
 #!/bin/bash
 # cluster.t - the private cluster itself, without dnnest
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 set -euo pipefail
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # collect.t - finished jobs of a real slurmdbd on MariaDB in the store of dnnestd
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Jobs of every kind end; what is stored is compared with sacct by a program of its own.
 # Some thousand more jobs are put into the database, and a collection of them is killed at
 # fifty instants. slurmdbd ends and comes back.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # contract.t - the facts of plugin/CONTRACT.md, checked on the installed Slurm
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A plugin of this test (witness.c) writes the data that slurmctld gives it into the
 # controller's log, and changes the job as words of its comment request. It is compiled here
 # in several variants; dnnest is not loaded. Jobs are only submitted: there are no nodes.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # cost.t - the programs that measure the cost of submissions work, on a few submissions
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The cost itself is not tested: tests/bench/cost measures it.
 
 set -euo pipefail

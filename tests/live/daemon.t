@@ -1,6 +1,8 @@
 #!/bin/bash
 # daemon.t - dnnestd as a service: its files, reloads, a lost slurmctld, signals, memory
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # One dnnestd runs all the time, so that its memory can be compared after many rounds. The
 # other parts have a dnnestd of their own, with a socket in place of that of systemd.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # eyes.t - decisions with a snapshot of the cluster, on a real slurmctld with accounting
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Each case is seen twice: with the snapshot that 'dnnestd watch' takes at that moment, and
 # without one, where the job is moved to nodes that cannot be had, or exceeds a limit.
 

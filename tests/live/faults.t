@@ -1,6 +1,8 @@
 #!/bin/bash
 # faults.t - faults that only a real slurmctld can have
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # tests/plugin/faults.c forces all others; plugin/FAULTS.md lists them.
 
 set -euo pipefail

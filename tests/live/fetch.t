@@ -1,6 +1,8 @@
 #!/bin/bash
 # fetch.t - finished jobs from a real slurmrestd, and what a real Prometheus has of them
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The rows of slurmrestd must be those of slurmdbd. The exporter is a stand-in that serves
 # the names of NVIDIA's DCGM exporter; servers that fail are stand-ins, too.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # forms.t - every form of a request that the installed Slurm has, through its own clients
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Each form is submitted twice, held: with metadata, and opted out. The differences between
 # the two jobs are the changes of dnnest, and must be those written here. The same
 # submission then runs, and so does srun in it: srun fails if the fields of a job contradict

@@ -2,6 +2,8 @@
 # frozen.t - a job that trains adapters of a large network keeps the GPU that can hold it,
 # in a real Slurm with the shipped bundle
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The sidecar is that of a LLaMA of 7 billion parameters in 16 bits: three blocks that the
 # exporter wrote, the middle one counted 30 times, with 2 bytes per frozen weight. It has
 # 12.6 GiB of frozen weights and 16 MiB of adapters. A V100 of 16 GiB is four times cheaper. Without the frozen weights the same job fits it, and moves there.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # guard.t - dnnestd extends lowered limits of running jobs, and nothing else
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Real jobs, with accounting, whose limit the plugin has lowered to a minute. Most run at the
 # same time. slurmctld ends a job up to 30 seconds after its limit.
 

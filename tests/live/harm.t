@@ -1,6 +1,8 @@
 #!/bin/bash
 # harm.t - jobs that a change would harm, in a real slurmctld, for an ordinary user
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The configuration is that of the demo: the shipped bundle, the rules at their defaults, a
 # V100 for a third of the price of an A100. An ordinary job shows that all three fields
 # change; every other job differs from it by one thing that must keep a field, and the log

@@ -1,6 +1,8 @@
 #!/bin/bash
 # history.t - decisions by the runs of an application, on a real slurmctld
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The file of histories is written here, as dnnestd would; the plugin finds it in StateDir.
 
 set -euo pipefail

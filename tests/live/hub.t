@@ -2,6 +2,8 @@
 # hub.t - networks as Hugging Face names and describes them, in a real Slurm, by an
 # ordinary user: a name of the hub in a comment and in --dnnest=, and a config.json
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Jobs are submitted held, with the shipped bundle. The V100 has a low price here, so that
 # a job leaves the A100 wherever the V100 holds it: memory alone keeps it.
 

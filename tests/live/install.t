@@ -1,6 +1,8 @@
 #!/bin/bash
 # install.t - 'make install', and a slurmctld that starts with the lines that it prints
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The directory is a new one in PluginDir of a private Slurm, so that nothing of the system
 # changes. What is installed is what this build has made. Its plugins, command and shipped
 # files are then those of another test on a private Slurm.

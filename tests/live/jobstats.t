@@ -1,6 +1,8 @@
 #!/bin/bash
 # jobstats.t - the record of dnnest beside programs that write AdminComment when a job ends
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # A stand-in writes as jobstats does: in EpilogSlurmctld, some seconds after the end, with
 # sacctmgr, JS1: and the base64 of gzipped JSON; or through packaging/slurm/keep-record. A
 # stand-in reads as jobstats and reportseff do: text that begins with JS1 must be decodable

@@ -2,6 +2,8 @@
 # limits.t - limits of a QOS or an association that a changed job can violate, and the Policy
 # line that avoids it
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Slurm checks them on the rewritten job, with a real slurmdbd on MariaDB. Each case is seen
 # without the line first: the job that was within its limits waits or is refused.
 

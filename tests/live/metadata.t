@@ -1,6 +1,8 @@
 #!/bin/bash
 # metadata.t - what users get wrong in their metadata, and what they are told
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Jobs are submitted held to a real controller with the shipped bundle; nothing runs.
 
 set -euo pipefail

@@ -1,6 +1,8 @@
 #!/bin/bash
 # policy.t - which rules apply to which jobs, in a real slurmctld, for an ordinary user
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The expected job without dnnest is not written here: the same request without a
 # description shows it.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # probe.t - probes on a real Slurm, by an ordinary user: a sweep, and a job that is a probe
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Every task runs a real training with PyTorch on the CPU. The nodes of the cluster are all
 # this machine, so that tasks disturb one another. The test checks that each of them
 # measures and keeps its record, not the values.

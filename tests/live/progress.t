@@ -2,6 +2,8 @@
 # progress.t - jobs that report how far they are are extended to what they need, and not
 # for files that somebody else wrote
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Real jobs, whose limit the plugin has lowered. All run at the same time.
 
 set -euo pipefail

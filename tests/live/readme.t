@@ -1,6 +1,8 @@
 #!/bin/bash
 # readme.t - the commands of README.md and of the guides that need a cluster do what they say
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The blocks of kind 'sh cluster' (tests/lint/guides.py), one after the other, as an ordinary
 # user of a private Slurm with accounting, the SPANK plugin and dnnestd.
 

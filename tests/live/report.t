@@ -1,6 +1,8 @@
 #!/bin/bash
 # report.t - the sums of 'dnnest report' are those of sacct
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Short jobs of a real cluster end in every way: changed, kept, of the control group,
 # without metadata, failed, cancelled, at their limit, arrays. dnnestd collects them. Then
 # a program of its own, check_report, computes the sums from sacct and the admin comments.

@@ -2,6 +2,8 @@
 # rescue.t - a job that was moved to a GPU with too little memory is started again as it was
 # requested, where Slurm can change the type of a pending job, and else is told of
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Real jobs that fail on a v100 as PyTorch does, and succeed on an a100.
 
 set -euo pipefail

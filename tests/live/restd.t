@@ -1,6 +1,8 @@
 #!/bin/bash
 # restd.t - a job submitted by slurmrestd is right-sized like one submitted by sbatch
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # In every version of its interface that this slurmrestd supports: the fields for GPUs and
 # time are not the same in all of them. The expected job is not written here: the same
 # submission by sbatch shows it.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # revise.t - limits of pending jobs follow the first runs of their application
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The file of histories is written here, as 'dnnest learn' would; dnnestd finds it in
 # StateDir.
 

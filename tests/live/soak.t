@@ -1,6 +1,8 @@
 #!/bin/bash
 # soak.t - the soak of tests/live/soak, for a minute at most
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Three hundred submissions, one restart, one kill, munge stopped once. tests/live/soak
 # describes the checks. Here it must find nothing, and must have done its work.
 

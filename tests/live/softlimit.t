@@ -1,6 +1,8 @@
 #!/bin/bash
 # softlimit.t - with time_min_as_soft_limit jobs keep their limits, and are planned shorter
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Four nodes that a job holds for two more hours, a job that wants all of them next, and
 # jobs of a day that only start before it if the scheduler plans them shorter.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # submissions.t - sixty submissions as people make them, in a real slurmctld
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The scripts of tests/data/scripts with their own #SBATCH and #DNNEST lines, and command
 # lines for an ordinary script. The configuration is that of the demo: the shipped bundle,
 # the rules at their defaults. Each is submitted twice, held: as it is, and opted out; the

@@ -1,6 +1,8 @@
 #!/bin/bash
 # submit.t - the plugin in a real slurmctld, seen by an ordinary user
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Jobs of which only the request is checked are submitted held; the others run. The expected
 # job without the plugin is not written here: the same submissions are made to the same
 # controller without it, and compared.

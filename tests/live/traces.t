@@ -1,6 +1,8 @@
 #!/bin/bash
 # traces.t - the plugin's records, log and counters, and how it finds changed files
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # Changed files without a reconfiguration, records in slurmdbd on MariaDB, the decision log,
 # the counters, and limits set by hand.
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # warnings.t - what dooms a job is said at sbatch, and a job is saved where it can be, in a
 # real slurmctld, for an ordinary user, with the bundle that dnnest comes with
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 set -euo pipefail
 

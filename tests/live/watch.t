@@ -1,6 +1,8 @@
 #!/bin/bash
 # watch.t - the snapshot of a real cluster, compared with what Slurm's commands print
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # With slurmdbd, since QOS and associations have limits. The cluster has no plugin of
 # dnnest.
 

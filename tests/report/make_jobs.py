@@ -4,6 +4,7 @@
 Users describe themselves honestly or not, ask for limits of several times the run time,
 and repeat the applications that they have. One job in ten is of the control group.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import csv
 import math
 import random

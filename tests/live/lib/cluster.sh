@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # cluster.sh - a complete private Slurm in one directory, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # munged, MariaDB, slurmdbd, slurmctld and four slurmd on this host, as root, without
 # systemd and without cgroups. Nodes v1 v2 have four simulated v100 each, a1 a2 four a100,
 # every node 96 CPUs and 512000 MB; partition gpu, account research. Every port, socket, key

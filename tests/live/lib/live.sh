@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # live.sh - the common start of every test on a private Slurm, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 #   live_begin NAME [PLUGIN]...   after that, $dir is a directory, removed with the cluster
 #   live_hardware                 what is shipped, in $dir/etc: catalogue, data sets, bundle
 #   live_conf [LINE]...           $dir/etc/dnnest.conf: two GPU types with the prices of the

@@ -2,6 +2,8 @@
 # shellcheck disable=SC2154  # cache, mirror and work are the caller's
 # roots.sh - roots of other distributions, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 # The caller sets 'cache', the directory of the roots, 'mirror', where debootstrap gets them
 # from (empty: its own), and 'work', which is /tmp for what runs inside. The caller's
 # clean-up calls end_apart. versions.sh is sourced before.

@@ -4,6 +4,7 @@ A controller without the plugin shows the job without dnnest. The expected job i
 one with the edits of 'dnnest advise' under one of the states that were in force when it
 was submitted.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import concurrent.futures
 import json
 import re

@@ -3,6 +3,7 @@
 The controller is a child of this process, so that its exit status is known. Its log
 shows for every moment which configuration and bundle were in force.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import datetime
 import os
 import re

@@ -4,6 +4,7 @@ A template is a request in one of the forms that users have, with one carrier of
 description. It is submitted by the client of libslurm (crowd), as fields, or by sbatch,
 as options; 'options' are those of 'dnnest advise' for the same job.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import json
 import os
 

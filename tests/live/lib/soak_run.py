@@ -5,6 +5,7 @@ usage: soak_run.py DIR TOP BUILD USER OPTION...
 DIR is that of a private Slurm whose controller is not running. Prints a table; the status
 is 1 if a check failed.
 """
+# SPDX-License-Identifier: GPL-2.0-or-later
 import argparse
 import collections
 import os

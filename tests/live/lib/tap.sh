@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # tap.sh - a small TAP producer for shell tests, to be sourced
 #
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
 #   plan_later                  begin; the plan comes last, from done_testing
 #   ok TITLE COMMAND...         passes when the command succeeds
 #   not_ok TITLE COMMAND...     passes when the command fails

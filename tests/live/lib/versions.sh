@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # versions.sh - the versions of Slurm that dnnest supports, to be sourced
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # A line each, the oldest first: the version, the distribution that has packages of it, and
 # debootstrap's name of that distribution.
