@@ -1,6 +1,6 @@
 /* record.c - the decision record that travels with the job into accounting
  *
- * {"dnnest":1,"version":"0.2.0","mode":"enforce","verdict":"change",
+ * {"dnnest":1,"version":"...","mode":"enforce","verdict":"change",
  *  "req":{"time_s":86400,"gpu":"a100","gpus":4,"nodes":1,"tasks":1,
  *         "cpus_per_task":80,"mem_mb":256000},
  *  "set":{"time_s":23400,"gpu":"v100","cpus_per_task":24},

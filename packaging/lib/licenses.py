@@ -54,10 +54,11 @@ def tracked(top):
 
 
 def walked(top):
-    """All files below TOP; those of an editor, git, python and autoconf's cache excepted."""
+    """All files below TOP but those of an editor, python, autoconf and of separate builds."""
     for folder, folders, names in os.walk(top):
         folders[:] = [name for name in folders
-                      if name not in (".git", "__pycache__", "autom4te.cache")]
+                      if name not in (".git", "__pycache__", "autom4te.cache", "_inst", "_build")
+                      and not os.path.exists(os.path.join(folder, name, "config.status"))]
         for name in names:
             if not name.endswith("~"):
                 yield os.path.relpath(os.path.join(folder, name), top)

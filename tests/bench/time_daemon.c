@@ -51,7 +51,8 @@ static void must (bool ok)
  */
 
 static const char record[] =
-    "{\"dnnest\":1,\"version\":\"0.2.0\",\"mode\":\"enforce\",\"verdict\":\"change\","
+    "{\"dnnest\":1,\"version\":\"" PACKAGE_VERSION
+    "\",\"mode\":\"enforce\",\"verdict\":\"change\","
     "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":4,\"nodes\":1,\"tasks\":1,"
     "\"cpus_per_task\":80,\"mem_mb\":400000},\"set\":{\"time_s\":36000,\"gpu\":"
     "\"v100\",\"cpus_per_task\":24},\"pred\":{\"gpu\":\"v100_sxm2_16gb\",\"step_us\":"

@@ -22,7 +22,7 @@ formatted() {
             "$top/cli/pages/list_commands" "$top" >"$work/list.scd"
             source=$work/list.scd
         fi
-        sh "$top/cli/pages/make_page" scdoc <"$source" >"$work/man/$name" || return
+        sh "$top/cli/pages/make_page" scdoc 1.2.3 <"$source" >"$work/man/$name" || return
     done
 }
 
