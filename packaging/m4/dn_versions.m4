@@ -1,0 +1,45 @@
+# dn_versions.m4 - the versions of the libraries of this build, for the bill of materials
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# DN_PKG_VERSION(VARIABLE, MODULE)
+AC_DEFUN([DN_PKG_VERSION],
+  [$1=`$PKG_CONFIG --modversion "$2" 2>/dev/null`
+   AC_SUBST([$1])])
+
+# DN_HEADER_VERSION(VARIABLE, HEADER, MACROS)
+# MACROS of HEADER, put together: "1 . 2" gives 1.2. Empty if there is no such header.
+AC_DEFUN([DN_HEADER_VERSION],
+  [$1=`printf '#include <%s>\ndn_version %s\n' '$2' '$3' |
+     $CC $CPPFLAGS $CUDA_CPPFLAGS -x c -E -P - 2>/dev/null | sed -n 's/^dn_version *//p' | tr -d ' '`
+   AC_SUBST([$1])])
+
+# DN_VERSIONS
+# Sets the variables of packaging/facts.in; empty for a library that is not used.
+AC_DEFUN([DN_VERSIONS],
+  [DN_PKG_VERSION([dn_json_c], [json-c])
+   DN_PKG_VERSION([dn_sodium], [libsodium])
+   DN_PKG_VERSION([dn_sqlite], [sqlite3])
+   DN_PKG_VERSION([dn_protobuf_c], [libprotobuf-c])
+   DN_HEADER_VERSION([dn_xgboost], [xgboost/version_config.h],
+     [XGBOOST_VER_MAJOR . XGBOOST_VER_MINOR . XGBOOST_VER_PATCH])
+   DN_HEADER_VERSION([dn_csv], [csv.h], [CSV_MAJOR . CSV_MINOR . CSV_RELEASE])
+   DN_HEADER_VERSION([dn_glibc], [features.h], [__GLIBC__ . __GLIBC_MINOR__])
+   DN_PKG_VERSION([dn_curl], [libcurl])
+   AS_IF([test "$with_fetch" = no], [dn_curl=])
+   DN_PKG_VERSION([dn_jpeg], [libjpeg])
+   DN_PKG_VERSION([dn_systemd], [libsystemd])
+   DN_PKG_VERSION([dn_cmocka], [cmocka])
+   AC_SUBST([dn_slurm], [])
+   AS_IF([test "$dn_have_libslurm" = yes], [dn_slurm=$dn_slurm_text],
+     [dn_systemd=])
+   AC_SUBST([dn_cuda], [])
+   AC_SUBST([dn_cudnn], [])
+   AC_SUBST([dn_nccl], [])
+   AS_CASE([$dn_cuda_text], [yes*],
+    [dn_cuda=`$NVCC --version 2>/dev/null | sed -n 's/.*release \([[0-9.]]*\).*/\1/p'`
+     DN_HEADER_VERSION([dn_cudnn], [cudnn_version.h], [CUDNN_MAJOR . CUDNN_MINOR . CUDNN_PATCHLEVEL])
+     AS_IF([test "$dn_cuda_nccl" = yes],
+      [DN_HEADER_VERSION([dn_nccl], [nccl.h], [NCCL_MAJOR . NCCL_MINOR . NCCL_PATCH])])])
+   AC_SUBST([dn_gcc], [])
+   AS_IF([test -n "$dn_cuda"], [dn_gcc=`$CC -dumpfullversion 2>/dev/null`])])
