@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0018-predict-gpus.t - the GPU types of the site, by both names, and what is idle of them
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

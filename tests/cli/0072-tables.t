@@ -1,5 +1,7 @@
 #!/bin/bash
 # 0072-tables.t - tables as wide as the terminal, and colour
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -50,7 +50,7 @@ like 'the first release of NEWS is this version' \
 # NEWS names it as the title of its chapter. Inputs of tests have foreign numbers.
 is 'only configure.ac and NEWS have the version' \
     "$(cd "$top" && grep -v '^tests/data/\|^tests/fuzz/\|^tests/import/dumps/\|^learn/\|^etc/bundle/' \
-        "$work/tree" | grep -vx 'configure\|aclocal.m4\|Makefile.in\|packaging/m4/l.*\|packaging/build-aux/.*' |
+        "$work/tree" | grep -vx 'configure\|aclocal.m4\|Makefile.in\|packaging/m4/l.*\|packaging/build-aux/.*\|packaging/rpm/dnnest.spec' |
         tr '\n' '\0' | xargs -0 grep -lE "(^|[^0-9.])${version//./[.]}([^0-9.]|\$)" --)" 'NEWS
 configure.ac'
 if [[ -x ${DNNEST-} ]]; then

@@ -87,13 +87,13 @@ PYTHON
 make_sbom() {
     sbom "$build/packaging/facts" >"$work/sbom.json"
 }
-ok 'it is made from the tree and the facts of configure' make_sbom
-is 'it has every required field' "$(python3 "$work/check.py" "$work/sbom.json" 2>&1)" ''
+ok 'the bill is made from the tree and the facts of configure' make_sbom
+is 'the bill has every required field' "$(python3 "$work/check.py" "$work/sbom.json" 2>&1)" ''
 sed 's/"SHA256"/"MD9"/; s/"dataLicense": "CC0-1.0"/"dataLicense": ""/' "$work/sbom.json" >"$work/bad.json"
 is 'the check finds missing fields' "$(python3 "$work/check.py" "$work/bad.json" | grep -c .)" \
     "$(($(jq '.files | length' "$work/sbom.json") + 1))"
 
-is 'it has every file of the tree' "$(jq -r '.files[].fileName' "$work/sbom.json" | sed 's|^./||')" \
+is 'the bill has every file of the tree' "$(jq -r '.files[].fileName' "$work/sbom.json" | sed 's|^./||')" \
     "$(python3 "$top/packaging/lib/licenses.py" "$top" | cut -f 1)"
 is 'the hash of a file is that of sha256sum' \
     "$(jq -r '.files[] | select(.fileName == "./configure.ac").checksums[1].checksumValue' "$work/sbom.json")" \
@@ -104,10 +104,10 @@ is 'the verification code is the hash of the sorted hashes' \
         sha1sum | cut -d ' ' -f 1)"
 is 'the version is that of configure.ac' "$(jq -r '.packages[0].versionInfo' "$work/sbom.json")" \
     "$(sed -n 's/^AC_INIT(\[dnnest\], \[\(.*\)\])$/\1/p' "$top/configure.ac")"
-is 'its time is that of the sources' "$(jq -r .creationInfo.created "$work/sbom.json")" \
+is 'the time of the bill is that of the sources' "$(jq -r .creationInfo.created "$work/sbom.json")" \
     "$(date -u -d "@$DATE" +%Y-%m-%dT%H:%M:%SZ)"
 sbom "$build/packaging/facts" >"$work/again.json"
-ok 'it has the same bytes every time' cmp "$work/sbom.json" "$work/again.json"
+ok 'the bill has the same bytes every time' cmp "$work/sbom.json" "$work/again.json"
 
 # --- the libraries -------------------------------------------------------------------
 
