@@ -31,6 +31,7 @@
     X (collect)                                                                        \
     X (replay)                                                                         \
     X (learn)                                                                          \
+    X (completion)                                                                     \
     /* End of DN_COMMANDS */
 /* clang-format on */
 

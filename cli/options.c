@@ -29,7 +29,7 @@ enum {
     COMMON_VERSION
 };
 
-static const struct dn_option common_options[] = {
+const struct dn_option dn_options_common[] = {
     [COMMON_JSON] = {"json", 0, NULL, "print JSON"},
     [COMMON_CONF] = {"conf", 0, "FILE", "read this dnnest.conf"},
     [COMMON_HARDWARE] = {"hardware",
@@ -104,7 +104,7 @@ static void begin (struct dn_options *o,
     if (common) {
         int n_own = o->n_options;
 
-        add_rows (o, common_options);
+        add_rows (o, dn_options_common);
         o->n_common = o->n_options - n_own;
     }
     optind = 0; /* glibc: reset, also after another argv */
@@ -160,7 +160,7 @@ static void print_help (const struct dn_command *command)
             command->arguments,
             command->summary);
     print_rows (command->options);
-    print_rows (common_options);
+    print_rows (dn_options_common);
     if (command->guest_options) {
         printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
@@ -267,6 +267,17 @@ static int take_common (struct dn_options *o, int row)
         dn_print_version ();
         return leave (o, DN_EXIT_DONE);
     }
+}
+
+void dn_options_take_path (struct dn_options *options,
+                           const char *name,
+                           const char *argument)
+{
+    for (int row = COMMON_CONF; row <= COMMON_MODEL; row++)
+        if (strcmp (dn_options_common[row].name, name) == 0) {
+            options->argument = argument;
+            take_common (options, row);
+        }
 }
 
 static int find_row (const struct dn_options *o, int value)

@@ -18,6 +18,22 @@ struct dn_option {
     const char *help;     /* NULL: not shown */
 };
 
+/* What an option or the arguments can be, where the name of the argument does not say
+ * it, for completion.
+ */
+enum dn_words_source {
+    DN_WORDS_END, /* of the rows */
+    DN_WORDS_NAMES,
+    DN_WORDS_DEVICES,
+    DN_WORDS_NETWORKS
+};
+
+struct dn_option_words {
+    const char *option; /* its name; NULL: the arguments of the command */
+    enum dn_words_source source;
+    const struct dn_names *names; /* of DN_WORDS_NAMES */
+};
+
 struct dn_command {
     const char *name;
     const char *summary;   /* one sentence without its full stop */
@@ -28,9 +44,13 @@ struct dn_command {
      * option in neither table is then returned instead of refused, and options end at
      * the first argument, as in sbatch. */
     const struct dn_option *guest_options;
+    const struct dn_option_words *words; /* NULL: none */
     /* Return an enum dn_exit. */
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };
+
+/* The options that all commands have; ends with a row without name. */
+extern const struct dn_option dn_options_common[];
 
 /* Maximum number of options of a command, including the guest's and common ones.
  * "advise" has about 115, most of them those of sbatch. More are a bug, which any call
@@ -106,6 +126,13 @@ void dn_options_conf (struct dn_options *options, const char *file);
 
 /* Use the bundle in 'dir', or "none", as --model does. */
 void dn_options_model (struct dn_options *options, const char *dir);
+
+/* Take 'argument' for the common option of that name if it says where a file or
+ * directory of the site is; others have no effect.
+ */
+void dn_options_take_path (struct dn_options *options,
+                           const char *name,
+                           const char *argument);
 
 /* Load the site that the options name, as the plugin does: with the parameters of
  * slurm.conf in the directory of dnnest.conf, overridden by 'settings'

@@ -93,7 +93,7 @@ static const struct dn_tune_word words[] = {
     {"classifier", HEAD, 0},
 };
 
-static const struct dn_tune_words targets = {"lora_targets",
+const struct dn_tune_words dn_adapter_words = {"lora_targets",
                                              "layer",
                                              "",
                                              words,
@@ -147,11 +147,11 @@ static int read_targets (const struct dn_graph *graph,
                            graph->name);
     if (names[0] != '\0')
         return dn_tune_read (
-            &targets, graph, dn_span_of (names), existing, wanted, err);
+            &dn_adapter_words, graph, dn_span_of (names), existing, wanted, err);
     *wanted = USUAL;
     return (existing & USUAL) != 0
                ? 0
-               : dn_tune_fail (&targets, graph, dn_span_of ("q+v"), existing, err);
+               : dn_tune_fail (&dn_adapter_words, graph, dn_span_of ("q+v"), existing, err);
 }
 
 /* Adapters beside one layer: some of its outputs, in some of its repetitions. */

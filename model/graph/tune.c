@@ -37,7 +37,7 @@ static const struct dn_tune_word words[] = {
     {"classifier", HEAD, 0},
 };
 
-static const struct dn_tune_words parts = {"frozen",
+const struct dn_tune_words dn_part_words = {"frozen",
                                            "part",
                                            ", or all_but_ before them",
                                            words,
@@ -145,7 +145,7 @@ static int read_frozen (const struct dn_graph *graph,
         rest.text += len;
         rest.len -= len;
     }
-    return dn_tune_read (&parts, graph, rest, all_sets (graph), &choice->sets, err);
+    return dn_tune_read (&dn_part_words, graph, rest, all_sets (graph), &choice->sets, err);
 }
 
 /* Freeze one operator's parameters by the choice. What only a gradient of weights needs

@@ -24,6 +24,10 @@ struct dn_tune_words {
     int n;
 };
 
+/* The words of frozen= and trainable=, and of lora_targets=. */
+extern const struct dn_tune_words dn_part_words;
+extern const struct dn_tune_words dn_adapter_words;
+
 /* Set 'err' for a word that names nothing of 'existing', the sets of which the network
  * has something. Return -1.
  */
