@@ -24,10 +24,19 @@ static bool is_plain (char c)
            || (c != '\0' && strchr ("-_.+=:,/@", c));
 }
 
-bool dn_answer_is_plain (const char *word)
+static bool all_plain (const char *word)
 {
     for (; *word; word++)
         if (!is_plain (*word))
+            return false;
+    return true;
+}
+
+/* Letter case does not count. */
+static bool begins (const char *beginning, const char *text)
+{
+    for (; *beginning; beginning++, text++)
+        if (dn_lower (*beginning) != dn_lower (*text))
             return false;
     return true;
 }
@@ -37,10 +46,7 @@ void dn_answer_offer (struct dn_answer *answer,
                       const char *tail,
                       const char *help)
 {
-    size_t len = strlen (answer->end);
-
-    if (strlen (text) < len || !dn_word_equal (text, len, answer->end, len)
-        || !dn_answer_is_plain (text))
+    if (!begins (answer->end, text) || !all_plain (text))
         return;
     printf ("%s%s\t%s\n", text, tail, help ? help : "");
     answer->n++;

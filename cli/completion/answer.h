@@ -38,11 +38,8 @@ struct dn_answer {
     bool asked;               /* has it been tried? */
 };
 
-/* Is every byte of the word one that a text of ours may have? */
-bool dn_answer_is_plain (const char *word);
-
-/* Offer 'text' and 'tail', if the end of the word begins it, ignoring case and taking
- * '-' for '_'. 'help' may be NULL. Texts that a shell would interpret are left out.
+/* Offer 'text' and 'tail' if the end of the word begins it, in any letter case. 'help'
+ * may be NULL. Texts that a shell would interpret are left out.
  */
 void dn_answer_offer (struct dn_answer *answer,
                       const char *text,

@@ -5,32 +5,39 @@
 # 'dnnest completion words' knows what may follow; nothing of it is written here. fish
 # compares whole words, and adds what else it knows of Slurm's commands itself.
 
+# The other arguments, each after the first one
+function __dnnest_after
+    for text in $argv[2..]
+        printf '%s%s\n' $argv[1] $text
+    end
+end
+
 function __dnnest_words
     set -l word (string replace -ra '[\'"\\\\]' '' -- (commandline -ct))
     set -l answer (command dnnest completion words (commandline -opc) "$word" 2>/dev/null)
     string match -q -- ': *' $answer[-1]; or return
     set -l flags (string split ' ' -- $answer[-1])
     set -e answer[-1]
-    set -l kept (string sub -l $flags[2] -- $word)
+    set -l kept (string sub -l $flags[2] -- "$word")
     for text in $answer
-        printf '%s%s\n' $kept $text
+        printf '%s%s\n' "$kept" $text
     end
     # With a second choice fish adds no blank: a comma may follow.
     if test (count $answer) = 1; and contains -- nospace $flags
         set -l text (string split -f1 \t -- $answer[1])
-        string match -qr '[=,:/]$' -- $text; or printf '%s%s,\n' $kept $text
+        string match -qr '[=,:/]$' -- $text; or printf '%s%s,\n' "$kept" $text
     end
     set -l rest (string sub -s (math $flags[2] + 1) -- $word)
     for flag in $flags[3..]
         switch $flag
             case files
-                string replace -r '^' $kept -- (__fish_complete_path "$rest")
+                __dnnest_after "$kept" (__fish_complete_path "$rest")
             case directories
-                string replace -r '^' $kept -- (__fish_complete_directories "$rest")
+                __dnnest_after "$kept" (__fish_complete_directories "$rest")
             case commands
                 __fish_complete_command
             case users
-                string replace -r '^' $kept -- (__fish_complete_users)
+                __dnnest_after "$kept" (__fish_complete_users)
         end
     end
 end

@@ -30,7 +30,7 @@ _dnnest() {
             texts+=("$text") shown+=("$line")
         fi
     done
-    how=(-M 'm:{a-zA-Z}={A-Za-z} m:{-_}={_-}' -V dnnest -l)
+    how=(-M 'm:{a-zA-Z}={A-Za-z}' -V dnnest -l)
     (( $#texts )) && compadd "$how[@]" -d shown -- "${texts[@]}" && ret=0
     (( $#open_texts )) && compadd "$how[@]" -S '' -d open_shown -- "${open_texts[@]}" && ret=0
     (( $flags[(Ie)files] )) && _files && ret=0

@@ -78,6 +78,13 @@ static struct dn_span star_of (const char *pattern, const char *name)
     return (struct dn_span){name + before, len - before - after};
 }
 
+/* Do the two differ in '-' and '_' at most? */
+static bool is_same (const char *a, const char *b)
+{
+    return dn_word_equal (a, strlen (a), b, strlen (b));
+}
+
+/* A name that is the zoo's but for '-' is offered where the word has a '-'. */
 static void offer_hub_name (struct dn_answer *answer,
                             const char *pattern,
                             struct dn_span star,
@@ -88,13 +95,18 @@ static void offer_hub_name (struct dn_answer *answer,
 
     write_hub_name (pattern, star, name);
     if (name[0] != '\0' && dn_model_find (name, &model)
-        && (!network || strcmp (model.entry->name, network) == 0))
+        && (!network || strcmp (model.entry->name, network) == 0)
+        && (strchr (answer->end, '-') || !is_same (name, model.entry->name)))
         dn_answer_offer (answer, name, "", model.entry->name);
 }
 
-/* The names of hubs that differ from the zoo's; a size of images is not completed. */
+/* The names of hubs that differ from the zoo's, which have no '_'; a size of images is
+ * not completed.
+ */
 static void offer_hub_names (struct dn_answer *answer)
 {
+    if (strchr (answer->end, '_'))
+        return;
     for (const struct dn_pattern *row = dn_patterns; row->text; row++) {
         const struct dn_zoo_entry *entry;
         struct dn_span none = {NULL, 0};

@@ -94,10 +94,10 @@ static const struct dn_tune_word words[] = {
 };
 
 const struct dn_tune_words dn_adapter_words = {"lora_targets",
-                                             "layer",
-                                             "",
-                                             words,
-                                             (int) DN_N_ELEMENTS (words)};
+                                               "layer",
+                                               "",
+                                               words,
+                                               (int) DN_N_ELEMENTS (words)};
 
 /* What the i-th operator is, as a set of targets. */
 static unsigned layers_of (const struct dn_graph *graph, int i, int head)
@@ -151,7 +151,8 @@ static int read_targets (const struct dn_graph *graph,
     *wanted = USUAL;
     return (existing & USUAL) != 0
                ? 0
-               : dn_tune_fail (&dn_adapter_words, graph, dn_span_of ("q+v"), existing, err);
+               : dn_tune_fail (
+                   &dn_adapter_words, graph, dn_span_of ("q+v"), existing, err);
 }
 
 /* Adapters beside one layer: some of its outputs, in some of its repetitions. */

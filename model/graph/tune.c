@@ -38,10 +38,10 @@ static const struct dn_tune_word words[] = {
 };
 
 const struct dn_tune_words dn_part_words = {"frozen",
-                                           "part",
-                                           ", or all_but_ before them",
-                                           words,
-                                           (int) DN_N_ELEMENTS (words)};
+                                            "part",
+                                            ", or all_but_ before them",
+                                            words,
+                                            (int) DN_N_ELEMENTS (words)};
 
 /* Which parameters learn: those in none of the sets, or those in one of them. */
 struct choice {
@@ -145,7 +145,8 @@ static int read_frozen (const struct dn_graph *graph,
         rest.text += len;
         rest.len -= len;
     }
-    return dn_tune_read (&dn_part_words, graph, rest, all_sets (graph), &choice->sets, err);
+    return dn_tune_read (
+        &dn_part_words, graph, rest, all_sets (graph), &choice->sets, err);
 }
 
 /* Freeze one operator's parameters by the choice. What only a gradient of weights needs

@@ -36,7 +36,7 @@ CONF
 cat >"$work/bin/dnnest" <<SH
 #!/bin/bash
 case \$1 in
--* | '') exec "$DNNEST" "\$@" ;;
+-* | '' | completion) exec "$DNNEST" "\$@" ;;
 model) site=(--dir "$SITE/var/model") ;;
 probe) site=(--hook "$top/cli/probe/hook") ;;
 *) site=() ;;

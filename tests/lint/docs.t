@@ -276,7 +276,7 @@ def commands():
 CHAPTERS = ["NAME", "SYNOPSIS", "DESCRIPTION", "ACTIONS", "OPTIONS", "JSON", "EXIT STATUS",
             "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
 NEEDED = {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "JSON", "EXAMPLES", "SEE ALSO"}
-WITHOUT_JSON = {"watch", "guard"}
+WITHOUT_JSON = {"watch", "guard", "completion"}
 
 
 def command_chapters():

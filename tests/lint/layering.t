@@ -73,7 +73,7 @@ is 'import/ knows the rooms up to graph' \
     "$(knows import '(base|request|spec|graph|generated)/.*')" ''
 is 'jobs/ knows model/, host/ and learn/' "$(knows jobs "$model|(host|learn)/.*")" ''
 is 'cli/ knows model/, host/, learn/, jobs/ and import/' \
-    "$(knows cli "$model|(host|learn|jobs|import)/.*")" ''
+    "$(knows cli "$model|(host|learn|jobs|import|generated)/.*")" ''
 is 'daemon/ knows model/, host/, learn/ and jobs/' \
     "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
