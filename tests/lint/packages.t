@@ -1,0 +1,81 @@
+#!/bin/bash
+# packages.t - every installed file is in one package, the same in Debian and in RPM
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+command -v python3 >/dev/null || skip_all 'python3 is not installed'
+plan_later
+
+build=${abs_top_builddir:-$top}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+packaged() {
+    python3 "$top/packaging/lib/packaged.py" "$@"
+}
+
+if [[ -x $build/dnnest ]]; then
+    prefix=$(sed -n 's/^prefix = //p' "$build/Makefile")
+    ok "'make install' installs below DESTDIR" \
+        env -u MAKEFLAGS -u MFLAGS make -s -C "$build" install DESTDIR="$work/root"
+    packaged "$top" "$work/root" "$prefix" >"$work/lists" 2>"$work/errors"
+    is 'every installed file is in one package, the same in Debian and in RPM' \
+        "$(<"$work/errors")" ''
+    wanted='dnnest dnnest-python'
+    if [[ -x $build/dnnestd ]]; then wanted+=' dnnestd'; fi
+    if [[ -e $build/job_submit_dnnest.la ]]; then wanted+=' slurm-dnnest-plugins'; fi
+    is 'every package has files' "$(cut -f 1 "$work/lists" | sort -u | xargs)" "$wanted"
+else
+    skip 'every installed file is in one package' 'not built'
+fi
+
+# A small tree shows that differences are found.
+mkdir -p "$work/tree/packaging/deb" "$work/tree/packaging/rpm" "$work/dest/opt"/{bin,lib/slurm,share/x/deep}
+touch "$work/dest/opt"/{bin/a,bin/b,bin/c,bin/d,lib/slurm/p_dnnest.so,lib/slurm/p_dnnest.la} \
+    "$work/dest/opt/share/x/deep/file"
+mkdir "$work/dest/etc" && touch "$work/dest/etc/a.conf"
+cat >"$work/tree/packaging/deb/dnnest.install" <<'END'
+# a comment
+usr/bin/[abc]
+usr/bin/a
+usr/bin/b
+usr/share/x
+etc/a.conf
+END
+cat >"$work/tree/packaging/deb/plugins.install" <<'END'
+usr/bin/b
+usr/bin/c
+usr/lib/*/slurm*/p_dnnest.so
+END
+cat >"$work/tree/packaging/rpm/dnnest.spec.in" <<'END'
+%install
+find %{buildroot} \
+    -name '*_dnnest.so' >plugins.files
+%files
+%license LICENSE
+%dir %{_datadir}/x
+%{_bindir}/a
+%{_bindir}/b
+%{_bindir}/c
+%{_datadir}/x/d*
+%config(noreplace) %{_sysconfdir}/a.conf
+%files -n plugins -f plugins.files
+%changelog
+- /usr/bin/d
+END
+packaged "$work/tree" "$work/dest" /opt >"$work/out" 2>"$work/errors"
+is 'a difference is an error' "$?" 1
+is 'the packages of the other files are printed' "$(tr '\t' ' ' <"$work/out")" 'dnnest /etc/a.conf
+dnnest /opt/bin/a
+plugins /opt/lib/slurm/p_dnnest.so
+dnnest /opt/share/x/deep/file'
+is 'a file in two packages, in different ones and in none are found' "$(<"$work/errors")" \
+    'packaged.py: /opt/bin/b: Debian: dnnest plugins; RPM: dnnest
+packaged.py: /opt/bin/c: Debian: plugins; RPM: dnnest
+packaged.py: /opt/bin/d: Debian: no package; RPM: no package'
+sed -i 's/_datadir/_otherdir/' "$work/tree/packaging/rpm/dnnest.spec.in"
+like 'a macro that has no directory here is an error' \
+    "$(packaged "$work/tree" "$work/dest" /opt 2>&1)" "unknown macro '%[{]_otherdir[}]'"
+done_testing
