@@ -66,10 +66,12 @@ static void ignore (void *to, const struct dn_err *err)
 }
 
 /* A lookup of users may wait for a server. */
-static int find_no_user (const void *self,
-                         const char *name,
-                         int64_t *uid,
-                         struct dn_err *err)
+static int find_no_user (
+    const void *self,
+    const char *name,
+    /* NOLINTNEXTLINE(readability-non-const-parameter): of struct dn_people */
+    int64_t *uid,
+    struct dn_err *err)
 {
     (void) self;
     (void) uid;

@@ -410,28 +410,41 @@ void dn_line_words (const struct dn_line *line,
         answer_argument_of (answer, place.command, option);
 }
 
+/* sbatch, salloc and srun have the options of sbatch here. */
+static const struct dn_command slurm_command = {.options = dn_sbatch_options};
+
+/* The option of a word, if it carries metadata; else NULL. */
+static const struct dn_option *find_carrier (const char *word, const char **value)
+{
+    const struct dn_option *option = find_option (&slurm_command, word, value);
+
+    return option
+                   && (option == &dn_sbatch_options[DN_SBATCH_COMMENT]
+                       || option == &dn_sbatch_options[DN_SBATCH_DNNEST])
+               ? option
+               : NULL;
+}
+
 void dn_slurm_line_words (const struct dn_line *line, struct dn_answer *answer)
 {
-    static const struct dn_command slurm = {.options = dn_sbatch_options};
     const char *before = line->n > 2 ? line->words[line->n - 2] : "";
-    const struct dn_option *comment = &dn_sbatch_options[DN_SBATCH_COMMENT];
-    const struct dn_option *dnnest = &dn_sbatch_options[DN_SBATCH_DNNEST];
     const char *value;
-    const struct dn_option *option = find_option (&slurm, before, &value);
+    const struct dn_option *option = find_carrier (before, &value);
 
-    if (!value && (option == comment || option == dnnest)) {
-        answer_argument_of (answer, &slurm, option);
+    if (option && !value) {
+        answer_argument_of (answer, &slurm_command, option);
         return;
     }
-    option = find_option (&slurm, answer->word, &value);
-    if (value && (option == comment || option == dnnest)) {
+    option = find_carrier (answer->word, &value);
+    if (option && value) {
         answer->end = value;
-        answer_argument_of (answer, &slurm, option);
+        answer_argument_of (answer, &slurm_command, option);
         return;
     }
     answer->flags[DN_ANSWER_OPEN] = true;
     if (strncmp (answer->word, "--", 2) == 0 && answer->word[2] != '\0') {
         answer->flags[DN_ANSWER_NOSPACE] = true;
-        dn_answer_offer (answer, "--dnnest", "=", dnnest->help);
+        dn_answer_offer (
+            answer, "--dnnest", "=", dn_sbatch_options[DN_SBATCH_DNNEST].help);
     }
 }
