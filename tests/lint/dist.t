@@ -47,6 +47,25 @@ fi
 like 'configure.ac has the version' "$version" '^[0-9]+[.][0-9]+[.][0-9]+$'
 like 'the first release of NEWS is this version' \
     "$(grep -m 1 '^dnnest [0-9]' "$top/NEWS")" "^dnnest ${version//./[.]}( |\$)"
+# A commit with the tag of a version is a release.
+# released TAGS HEADING: what is wrong with it
+released() {
+    local tag
+    for tag in $1; do
+        [[ $tag = "v$version" ]] || echo "$tag, and the version is $version"
+        [[ $2 =~ ^dnnest\ [0-9.]+\ \(20[0-9]{2}-[01][0-9]-[0-3][0-9]\)$ ]] || echo "$tag: no date: $2"
+    done
+}
+tags=
+if [[ -e $top/.git ]]; then
+    tags=$(git -c safe.directory='*' -C "$top" tag --points-at HEAD 2>/dev/null | grep '^v[0-9]')
+fi
+is 'a tag is that of the version, and NEWS has the date' \
+    "$(released "$tags" "$(grep -m 1 '^dnnest [0-9]' "$top/NEWS")")" ''
+is 'a tag of another version, and one without a date are found' "$(released v9 'dnnest 9 (in work)')" \
+    "v9, and the version is $version
+v9: no date: dnnest 9 (in work)"
+is 'a release is not found wrong' "$(released "v$version" "dnnest $version (2027-01-31)")" ''
 # NEWS names it as the title of its chapter. Inputs of tests have foreign numbers.
 is 'only configure.ac and NEWS have the version' \
     "$(cd "$top" && grep -v '^tests/data/\|^tests/fuzz/\|^tests/import/dumps/\|^learn/\|^etc/bundle/' \
