@@ -21,6 +21,7 @@ python3 "$top/packaging/lib/licenses.py" "$top" | cut -f 1 >"$work/tree"
 
 # The files that 'make dist' packs: those of a folder are all in it.
 packed() {
+    make -s -C "$build" Makefile >/dev/null 2>&1
     make -s --no-print-directory -C "$build" list-dist | sed "s|^$top/||; s|^\(\.\./\)*$(basename "$top")/||; s|^\./||" |
         while read -r name; do
             if [[ -d $top/$name ]]; then
