@@ -1,5 +1,6 @@
 #!/bin/bash
-# packages.t - every installed file is in one package, the same in Debian and in RPM
+# packages.t - every installed file is in one package, the same in Debian and in RPM; the version
+# of Slurm in the RPM packages
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -78,4 +79,30 @@ packaged.py: /opt/bin/d: Debian: no package; RPM: no package'
 sed -i 's/_datadir/_otherdir/' "$work/tree/packaging/rpm/dnnest.spec.in"
 like 'a macro that has no directory here is an error' \
     "$(packaged "$work/tree" "$work/dest" /opt 2>&1)" "unknown macro '%[{]_otherdir[}]'"
+
+# --- the version of Slurm in the RPM packages ----------------------------------------
+
+# spec_says FORMAT OPTION...: of each package, with version 1.2.3, revision 7 and Slurm 24.11.5
+spec_says() {
+    rpmspec -q --define 'rel 7' --define 'slurm_version 24.11.5' "${@:2}" --qf "$1" "$work/dnnest.spec" 2>&1
+}
+# of_slurm OPTION...: what the package of the plugins requires of Slurm
+of_slurm() {
+    spec_says '[%{=NAME} %{REQUIRENAME} %{REQUIREFLAGS:depflags} %{REQUIREVERSION}\n]' "$@" |
+        sed -nE 's/^slurm-dnnest-plugins (slurm[^ (]*)(\([^ ]*\))?/\1/p'
+}
+if command -v rpmspec >/dev/null; then
+    sed 's/@PACKAGE_VERSION@/1.2.3/' "$top/packaging/rpm/dnnest.spec.in" >"$work/dnnest.spec"
+    is 'the release of the plugin package has the version of Slurm' \
+        "$(spec_says '%{NAME} %{VERSION}-%{RELEASE}\n' | sort)" 'dnnest 1.2.3-7
+dnnest-python 1.2.3-7
+dnnestd 1.2.3-7
+slurm-dnnest-plugins 1.2.3-7.slurm24.11.5'
+    is 'the plugin package requires exactly that version' "$(of_slurm)" 'slurm = 24.11.5'
+    is 'the plugin package requires the package of Slurm that is named' \
+        "$(of_slurm --define 'slurm_package slurm-ohpc')" 'slurm-ohpc = 24.11.5'
+    is 'without a package of Slurm the plugin package requires none' "$(of_slurm --without slurm_package)" ''
+else
+    skip 'the release of the plugin package has the version of Slurm' 'rpmspec is not installed'
+fi
 done_testing
