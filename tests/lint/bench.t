@@ -13,8 +13,8 @@ if ! command -v "${cc[0]}" >/dev/null; then skip_all 'no compiler'; fi
 read -ra flags < <(pkg-config --cflags json-c 2>/dev/null || echo)
 for source in "$top"/tests/bench/*.c; do
     ok "${source##*/} compiles" "${cc[@]}" -std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall \
-        -Werror -DDNNEST_DATASETS='""' -I"$top" -I"$top/model" -I"$top/plugin" \
-        -I"$top/daemon" "${flags[@]}" "$source"
+        -Werror -DDNNEST_DATASETS='""' -DPACKAGE_VERSION='""' -I"$top" -I"$top/model" \
+        -I"$top/plugin" -I"$top/daemon" "${flags[@]}" "$source"
 done
 # What a script compiles its program of
 for script in $(grep -l '^compile ' "$top"/tests/bench/*); do
