@@ -226,6 +226,20 @@ static void check_file (const struct search *search,
                 directory ? "directory" : "file");
 }
 
+/* Where systemd runs dnnestd, it has a /tmp of its own. */
+static void check_shared (const struct search *search,
+                          const char *key,
+                          const char *path)
+{
+    if (strncmp (path, "/tmp/", 5) == 0 || strncmp (path, "/var/tmp/", 9) == 0)
+        report_to (search,
+                   search->warnings,
+                   "%s=%s: dnnestd, as a unit of systemd, does not see /tmp or "
+                   "/var/tmp of jobs",
+                   key,
+                   path);
+}
+
 /* The directories that jobs use may be on the nodes only; dnnestd makes the default
  * StateDir.
  */
@@ -238,6 +252,8 @@ static void check_files (const struct search *search)
     check_file (search, "AccountingToken", site->accounting_token, false);
     check_file (search, "PrometheusQueries", site->prometheus_queries, false);
     check_file (search, "BundleKeys", site->bundle_keys, false);
+    check_shared (search, "ProgressDir", site->progress_dir);
+    check_shared (search, "OutputDir", site->output_dir);
     if (strcmp (site->state_dir, DNNEST_STATE_DIR) != 0)
         check_file (search, "StateDir", site->state_dir, true);
 }

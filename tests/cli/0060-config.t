@@ -192,6 +192,10 @@ for file in AccountingToken PrometheusQueries BundleKeys; do
 done
 wrong 'a StateDir that is not there is an error' "StateDir=$work/absent" \
     "StateDir=$work/absent: there is no such directory"
+for key in ProgressDir OutputDir; do
+    doubtful "$key below /tmp, of which dnnestd has its own, has a warning" "$key=/tmp/x" \
+        "$key=/tmp/x: dnnestd, as a unit of systemd, does not see /tmp or /var/tmp of jobs"
+done
 right() {
     conf "$2"
     gives "$1" 0 'new.conf: ok' config --check "$work/new.conf"
