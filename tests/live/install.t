@@ -152,6 +152,25 @@ sed -i "s|$dir/first:||; s|^JobSubmitPlugins=.*|JobSubmitPlugins=lua|" "$dir/fir
 verify_first
 is 'dnnest is put after other plugins' \
     "$status $(lines_for "$dir/first/slurm.conf")" '0 JobSubmitPlugins=lua,dnnest'
+mkdir "$dir/first/plugstack.conf.d"
+touch "$dir/first/plugstack.conf.d/dnnest.conf"
+verify_first
+like 'a directory of snippets with that of dnnest is to be included' "$said" \
+    "plugstack.conf on submit hosts and nodes:"$'\n'"    include $dir/first/plugstack.conf.d/[*].conf$"
+echo "include $dir/first/plugstack.conf.d/*.conf" >"$dir/first/plugstack.conf"
+verify_first
+like 'a directory that is included needs no line' "$said" \
+    "    nothing: it includes $dir/first/plugstack.conf.d$"
+named() {
+    run env SLURM_CONF="$dir/first/slurm.conf" "$top/packaging/lib/verify-install" --named
+}
+named
+is 'a slurm.conf without dnnest does not name it' "$status $said" '1 '
+for value in dnnest lua,dnnest 'lua, job_submit/dnnest'; do
+    sed -i "s|^JobSubmitPlugins=.*|JobSubmitPlugins=$value|" "$dir/first/slurm.conf"
+    named
+    is "a slurm.conf names dnnest: $value" "$status $said" "0 $dir/first/slurm.conf"
+done
 mkdir "$dir/empty"
 cp "$plugins/spank_dnnest.so" "$dir/empty/"
 verify "$dir/empty" "$version"
