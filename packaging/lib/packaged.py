@@ -52,6 +52,9 @@ def lists_of_debian(top):
         if kind == ".install":
             lines = re.sub(r"^#.*", "", read(top, DEB, name), flags=re.MULTILINE).splitlines()
             lists[package] = [below(line.split()[0]) for line in lines if line.strip()]
+    # debhelper installs the unit of a package where its version has units.
+    for package in re.findall(r"debian/([\w-]+)[.]service$", read(top, DEB, "rules"), re.MULTILINE):
+        lists[package].append(below(f"usr/lib/systemd/system/{package}.service"))
     return lists
 
 

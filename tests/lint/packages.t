@@ -50,6 +50,7 @@ usr/bin/b
 usr/bin/c
 usr/lib/*/slurm*/p_dnnest.so
 END
+touch "$work/tree/packaging/deb/rules"
 cat >"$work/tree/packaging/rpm/dnnest.spec.in" <<'END'
 %install
 find %{buildroot} \
