@@ -21,8 +21,8 @@ python3 "$top/packaging/lib/licenses.py" "$top" | cut -f 1 >"$work/tree"
 
 # The files that 'make dist' packs: those of a folder are all in it.
 packed() {
-    make -s -C "$build" Makefile >/dev/null 2>&1
-    make -s --no-print-directory -C "$build" list-dist | sed "s|^$top/||; s|^\(\.\./\)*$(basename "$top")/||; s|^\./||" |
+    env -u MAKEFLAGS -u MFLAGS make -s -C "$build" Makefile >/dev/null 2>&1
+    env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory -C "$build" list-dist | sed "s|^$top/||; s|^\(\.\./\)*$(basename "$top")/||; s|^\./||" |
         while read -r name; do
             if [[ -d $top/$name ]]; then
                 grep "^$name/" "$work/tree"
