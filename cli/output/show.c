@@ -428,7 +428,7 @@ struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
 void dn_show_model (const struct dn_graph *graph)
 {
     printf ("%s: %s parameters",
-            graph->name,
+            graph->name[0] != '\0' ? graph->name : "a network without a name",
             dn_show_count (graph->params + graph->frozen_params).text);
     if (graph->frozen_params > 0)
         printf (" (%s frozen)", dn_show_count (graph->frozen_params).text);

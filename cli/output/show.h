@@ -91,7 +91,9 @@ void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph);
 struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
                                           const struct dn_graph *graph);
 
-/* "resnet50: 25.56 M parameters, 8.178 GFLOP per sample forward" */
+/* "resnet50: 25.56 M parameters, 8.178 GFLOP per sample forward"; a network of params=
+ * and flops= has no name.
+ */
 void dn_show_model (const struct dn_graph *graph);
 
 #endif

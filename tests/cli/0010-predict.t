@@ -10,6 +10,10 @@ plan_later
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
 n_devices=$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)
 
+gives 'a network that has no name is shown as such' 0 \
+    '^a network without a name: 34 M parameters, 12 GFLOP' \
+    predict params=34M,flops=12G,activations=40M,batch=64
+
 # The rows of the table of predict, without what is above and below it.
 rows() { dn predict "$@" | sed '1,2d; /^[A-Z]/,$d'; }
 

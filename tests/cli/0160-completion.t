@@ -179,6 +179,10 @@ printf 'Policy User=nobody-has-this-name Mode=observe\nGpu Type=twin Device=t4_1
 like 'no user is looked up' "$(with_conf "$work/user.conf")" '^twin'
 printf 'Gpu Type=tw$(id) Device=t4_16gb\nGpu Type=tw`id` Device=t4_16gb\n' > "$work/shell.conf"
 is 'a name that a shell would interpret is not offered' "$(with_conf "$work/shell.conf")" ': 6'
+for name in "tw'x" 'tw x' 'tw\x' 'tw;x' 'tw>x' 'tw*' 'tw"x'; do
+    printf 'Gpu Type="%s" Device=t4_16gb\n' "$name" > "$work/shell.conf"
+    is "a name with a sign of shells is not offered: $name" "$(with_conf "$work/shell.conf")" ': 6'
+done
 mkfifo "$work/fifo.conf"
 head -c 3000000 /dev/urandom > "$work/large.conf"
 for conf in missing fifo large hardware; do

@@ -17,6 +17,7 @@ ln -s "$(realpath "$DNNEST")" "$work/bin/dnnest"
 PATH=$work/bin:$PATH
 export HOME=$work/home XDG_DATA_HOME=$work/home/data XDG_CONFIG_HOME=$work/home/config
 touch "$work/files/train.json" "$work/files/my script.sh"
+touch "$work/files/odd\$(touch run)\`touch run\`.sh"
 mkdir "$work/files/jobs"
 site="--conf=$work/site.conf --hardware=$work/hardware --datasets=$work/datasets.conf"
 
@@ -120,6 +121,8 @@ types 'metadata of an option of a job is completed' \
     'salloc -N1 --dnnest=batch=1,opt^adamw^' '<salloc><-N1><--dnnest=batch=1,optimizer=adamwX>'
 types 'a file is completed' 'dnnest check ./tra^' '<dnnest><check><./train.json><X>'
 types 'a file with a blank is completed' 'dnnest advise ./my^' '<dnnest><advise><./my script.sh><X>'
+types 'a name that a shell would run is quoted' \
+    'dnnest advise ./od^' '<dnnest><advise><./odd$(touch run)`touch run`.sh><X>'
 types 'a directory is completed' 'dnnest model show ./jo^' '<dnnest><model><show><./jobs/X>'
 
 # Completion of other commands, as Slurm's package brings it.
@@ -215,4 +218,5 @@ if has fish; then
 else
     skip 'fish completes what dnnest says' 'fish is not installed'
 fi
+not_ok 'no shell has run what a name of a file says' test -e "$work/files/run"
 done_testing
