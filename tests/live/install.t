@@ -153,6 +153,7 @@ verify_first
 is 'dnnest is put after other plugins' \
     "$status $(lines_for "$dir/first/slurm.conf")" '0 JobSubmitPlugins=lua,dnnest'
 mkdir "$dir/first/plugstack.conf.d"
+sed -i '/^PlugStackConfig=/d' "$dir/first/slurm.conf"
 touch "$dir/first/plugstack.conf.d/dnnest.conf"
 verify_first
 like 'a directory of snippets with that of dnnest is to be included' "$said" \

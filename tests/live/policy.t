@@ -243,15 +243,16 @@ like 'a job with a deadline does not miss it on another type' \
 # --- the minimum time ----------------------------------------------------------------
 
 use TimeLimit=time_min Cpus=keep GpuType=keep
-is 'without a soft limit TimeLimit=time_min is refused in one line' \
-    "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+# The controller that is ended may have read the file, too.
+refused() { logged | grep -c 'TimeLimit=time_min needs Slurm 24.11' || true; }
+n_refused=$(refused)
+like 'without a soft limit TimeLimit=time_min is refused in a line' "$n_refused" '^[12]$'
 held "${V100[@]}" --comment="$JOB"
 is 'without a soft limit TimeLimit=time_min keeps the time limit' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
 is 'without a soft limit TimeLimit=time_min sets no minimum time' \
     "$(cluster_job_field "$job" TimeMin)" 'N/A'
-is 'a job adds no line about TimeLimit=time_min' \
-    "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+is 'a job adds no line about TimeLimit=time_min' "$(refused)" "$n_refused"
 
 sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
 use TimeLimit=time_min Cpus=keep GpuType=keep
@@ -260,8 +261,7 @@ limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin
 if (($(_cluster_version) < 2411)); then
     is 'before Slurm 24.11 SchedulerParameters alone sets no minimum time' \
         "$limits" '1-00:00:00 N/A'
-    is 'before Slurm 24.11 the log says that TimeLimit=time_min is refused' \
-        "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+    like 'before Slurm 24.11 the log says that TimeLimit=time_min is refused' "$(refused)" '^[12]$'
 else
     like 'with a soft limit a minimum time is set, and the limit is kept' \
         "$limits" '^1-00:00:00 [0-9:]+$'
