@@ -10,6 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 need_python
 plan_later
+if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'the scripts are run in the other build'; fi
 
 scripts=$top/cli/completion
 mkdir "$work/bin" "$work/home" "$work/files"
