@@ -246,7 +246,7 @@ use TimeLimit=time_min Cpus=keep GpuType=keep
 # The controller that is ended may have read the file, too.
 refused() { logged | grep -c 'TimeLimit=time_min needs Slurm 24.11' || true; }
 n_refused=$(refused)
-like 'without a soft limit TimeLimit=time_min is refused in a line' "$n_refused" '^[12]$'
+like 'without a soft limit TimeLimit=time_min is refused in one line' "$n_refused" '^[12]$'
 held "${V100[@]}" --comment="$JOB"
 is 'without a soft limit TimeLimit=time_min keeps the time limit' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
