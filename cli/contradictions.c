@@ -6,11 +6,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "site_gpus.h"
 
 /* A node has at least so much memory per GPU. Less is a number in another unit. */
 #define LEAST_MB_PER_GPU 256
@@ -115,14 +116,6 @@ static void check_node (const struct search *search, const struct dn_gpu_type *t
                 type->per_node);
 }
 
-static bool is_in (const struct dn_cluster *cluster, const struct dn_gpu_type *type)
-{
-    for (int64_t i = 0; i < cluster->n_groups; i++)
-        if (dn_gpu_is_on (type, &cluster->groups[i]))
-            return true;
-    return false;
-}
-
 /* What the line of a type must state where there is no snapshot; NULL: nothing more. */
 static const char *find_missing (const struct dn_gpu_type *type)
 {
@@ -158,7 +151,7 @@ static bool check_target (const struct search *search, const struct dn_gpu_type 
                    "dnnestd",
                    type->type,
                    missing);
-    if (!search->cluster || is_in (search->cluster, type))
+    if (!search->cluster || dn_site_gpus_now (search->cluster, type).n_up != DN_UNSET)
         return true;
     report (search,
             "Gpu Type=%s: no job can be moved to it: no node of the snapshot has it",

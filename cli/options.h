@@ -41,8 +41,9 @@ struct dn_command {
     /* Ends with a row without name; may be NULL. */
     const struct dn_option *options;
     /* A second table of options; its rows are numbered after those of the first. An
-     * option in neither table is then returned instead of refused, and options end at
-     * the first argument, as in sbatch. */
+     * option in neither table is refused on the command line, and returned from a
+     * script (dn_options_begin_bare ()). Options end at the first argument, as in
+     * sbatch. */
     const struct dn_option *guest_options;
     const struct dn_option_words *words; /* NULL: none */
     /* Return an enum dn_exit. */
