@@ -8,11 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "hardware/billing.h"
 #include "hardware/offers.h"
 #include "hardware/standing.h"
-
-static const char open_gpus[] = "the GPUs per node of the request are open";
 
 static bool names_partition (const char *list, const char *name)
 {
@@ -56,7 +55,7 @@ static void find_named (const struct dn_gpu_types *types,
         if (candidates->named && candidates->named != type)
             snprintf (candidates->keep,
                       DN_REASON_MAX,
-                      "the request names two GPU types, %s and %s",
+                      dn_say_named_twice,
                       candidates->named->type,
                       type->type);
         if (!candidates->named)
@@ -65,9 +64,7 @@ static void find_named (const struct dn_gpu_types *types,
     for (int i = 0; i < types->n_types && !any; i++)
         candidates->list[i].requested = true;
     if (!any)
-        snprintf (candidates->keep,
-                  DN_REASON_MAX,
-                  "the GPU request is untyped: any type may serve it");
+        snprintf (candidates->keep, DN_REASON_MAX, dn_say_named_none);
 }
 
 /* A job that names several partitions starts in any of them: a partition of one type
@@ -89,7 +86,7 @@ static void keep_several (const struct dn_gpu_types *types,
     if (n > DN_PARTITIONS_MAX) {
         snprintf (candidates->keep,
                   DN_REASON_MAX,
-                  "more than %d partitions were named",
+                  dn_say_named_partitions,
                   DN_PARTITIONS_MAX);
         return;
     }
@@ -97,7 +94,7 @@ static void keep_several (const struct dn_gpu_types *types,
         if (names_partition (list, types->types[i].by_partition))
             snprintf (candidates->keep,
                       DN_REASON_MAX,
-                      "several partitions were named, and %s has %s alone",
+                      dn_say_named_partition,
                       types->types[i].by_partition,
                       types->types[i].type);
 }
@@ -130,22 +127,20 @@ static void block_standing (const struct dn_cluster *cluster,
     int64_t mem_mb = request->mem_per_node_mb;
 
     if (!partition)
-        snprintf (reason, DN_REASON_MAX, "the cluster has no partition for it");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_no_partition);
     else if (!partition->up)
-        snprintf (reason, DN_REASON_MAX, "its partition is not up");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_down);
     else if (!dn_standing_is_admitted (&standing))
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "its partition may not admit the job's account or QOS");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_admission);
     else if (partition->max_nodes >= 0
              && (request->most_nodes == DN_UNSET
                  || request->most_nodes > partition->max_nodes))
-        snprintf (reason, DN_REASON_MAX, "its partition allows fewer nodes");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_max_nodes);
     else if ((partition->max_mem_per_cpu_mb >= 0
               && (!from || from->max_mem_per_cpu_mb != partition->max_mem_per_cpu_mb))
              || (partition->max_mem_per_node_mb >= 0
                  && (mem_mb == DN_UNSET || mem_mb > partition->max_mem_per_node_mb)))
-        snprintf (reason, DN_REASON_MAX, "its partition limits the memory of a job");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_max_mem);
 }
 
 /* A move to another partition: options that the user did not set would take that
@@ -164,21 +159,15 @@ static void block_partition (const struct dn_cluster *cluster,
     int64_t max_time_s = max_time (type, to);
 
     if (type->by_partition[0] == '\0' || max_time_s == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, "its Gpu line lacks ByPartition or MaxTime");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line_partition);
     else if (request->time_limit_s == DN_UNSET)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "no time limit was requested: that of its partition may be shorter");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_default_time);
     else if (max_time_s != DN_UNLIMITED
              && (request->time_limit_s == DN_UNLIMITED
                  || request->time_limit_s > max_time_s))
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "the time limit is above the MaxTime of its partition");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_max_time);
     else if (job->memory_default && !same_memory (from, to))
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "no memory was requested: that of its partition may be less");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_default_mem);
     else if (cluster)
         block_standing (cluster, from, type, request, reason);
 }
@@ -196,12 +185,12 @@ static void block_features (const struct dn_cluster *cluster,
         struct dn_span name = features->names[i];
 
         if (dn_gpu_by_feature (named, name) && type->by_feature[0] == '\0')
-            snprintf (reason, DN_REASON_MAX, "its Gpu line lacks ByFeature");
+            snprintf (reason, DN_REASON_MAX, dn_say_move_line_feature);
         else if (!cluster && !dn_gpu_by_feature (named, name)
                  && !dn_list_has (type->features, name))
             snprintf (reason,
                       DN_REASON_MAX,
-                      "'%s' of the constraint is not among its Features",
+                      dn_say_move_feature,
                       dn_quote (name.text, name.len).text);
     }
 }
@@ -224,9 +213,9 @@ static void block_place (const struct dn_gpu_type *type,
     if (dn_gpu_by_partition (named, request->job))
         block_partition (cluster, type, request, reason);
     else if (!cluster && type->partitions[0] == '\0')
-        snprintf (reason, DN_REASON_MAX, "its Gpu line lacks Partitions");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line_partitions);
     else if (!cluster && !has_partitions (type, request->job))
-        snprintf (reason, DN_REASON_MAX, "it is not in the job's partition");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_partition);
     if (reason[0] == '\0')
         block_features (cluster, type, features, named, reason);
 }
@@ -239,7 +228,7 @@ static bool is_available (const struct dn_candidate *candidate,
                           char reason[DN_REASON_MAX])
 {
     if (candidate->gpu->no_moves)
-        snprintf (reason, DN_REASON_MAX, "its Gpu line says MoveTo=no");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_off);
     else if (candidate->unavailable)
         snprintf (reason, DN_REASON_MAX, "%s", away);
     return reason[0] == '\0';
@@ -254,22 +243,16 @@ static void block_count (const struct dn_gpu_type *type,
     int64_t needed = excludes ? request->most_nodes : request->job->min_nodes;
 
     if (excludes && (type->n_nodes == DN_UNSET || request->n_excluded == DN_UNSET))
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "nodes were excluded (-x), and its Gpu line lacks Nodes");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line_nodes);
     else if (excludes
              && (needed == DN_UNSET || needed > type->n_nodes - request->n_excluded))
         snprintf (reason,
                   DN_REASON_MAX,
-                  "%" PRId64 " of its %" PRId64 " nodes may be excluded (-x)",
+                  dn_say_move_excluded,
                   request->n_excluded,
                   type->n_nodes);
     else if (type->n_nodes != DN_UNSET && needed > type->n_nodes)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "%" PRId64 " nodes, there are %" PRId64,
-                  needed,
-                  type->n_nodes);
+        snprintf (reason, DN_REASON_MAX, dn_say_move_nodes, needed, type->n_nodes);
 }
 
 /* Block a type whose nodes may lack parts that the request specifies. */
@@ -278,18 +261,15 @@ static void block_parts (const struct dn_gpu_type *type,
                          char reason[DN_REASON_MAX])
 {
     if (job->whole_cores && type->threads_per_core == DN_UNSET)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "whole cores were requested, and its Gpu line lacks ThreadsPerCore");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line_threads);
     else if (job->tmp_disk_mb > 0 && type->node_tmp_mb == DN_UNSET)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "temporary disk was requested, and its Gpu line lacks NodeTmp");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line_tmp);
     else if (job->tmp_disk_mb > type->node_tmp_mb)
         snprintf (reason,
                   DN_REASON_MAX,
-                  "%" PRId64 " MB of temporary disk, a node has %" PRId64,
+                  dn_say_move_shape,
                   job->tmp_disk_mb,
+                  dn_say_node_disk,
                   type->node_tmp_mb);
 }
 
@@ -309,22 +289,22 @@ static void find_block (const struct dn_gpu_type *type,
 {
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
         || type->node_mem_mb == DN_UNSET)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
+        snprintf (reason, DN_REASON_MAX, dn_say_move_line);
     else if (request->gpus_per_node == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, "%s", open_gpus);
+        snprintf (reason, DN_REASON_MAX, dn_say_move_unknown_gpus);
     else if (request->gpus_per_node > type->per_node)
         snprintf (reason,
                   DN_REASON_MAX,
-                  "%" PRId64 " GPUs on a node, it has %" PRId64,
+                  dn_say_move_shape,
                   request->gpus_per_node,
+                  dn_say_node_gpus,
                   type->per_node);
     else if (request->mem_per_node_mb > type->node_mem_mb)
         snprintf (reason,
                   DN_REASON_MAX,
-                  "%" PRId64 " MB on a node, it has %" PRId64,
+                  dn_say_move_shape,
                   request->mem_per_node_mb,
+                  dn_say_node_memory,
                   type->node_mem_mb);
     else
         block_parts (type, request->job, reason);
@@ -354,7 +334,7 @@ static void fill_candidate (const struct dn_cluster *cluster,
         if (!cluster)
             find_block (type, request, candidate->blocked);
         else if (request->gpus_per_node == DN_UNSET)
-            snprintf (candidate->blocked, DN_REASON_MAX, "%s", open_gpus);
+            snprintf (candidate->blocked, DN_REASON_MAX, dn_say_move_unknown_gpus);
     }
     if (candidate->blocked[0] == '\0')
         block_place (type, request, cluster, features, named, candidate->blocked);
@@ -398,13 +378,11 @@ static void price (const struct dn_cluster *cluster,
         n += prices[i] >= 0;
     }
     if (n > 0 && n < candidates->n_candidates)
-        snprintf (
-            candidates->prices,
-            DN_REASON_MAX,
-            "TRESBillingWeights price %d of %d GPU types: prices are those of the "
-            "catalogue",
-            n,
-            candidates->n_candidates);
+        snprintf (candidates->prices,
+                  DN_REASON_MAX,
+                  dn_say_prices_some,
+                  n,
+                  candidates->n_candidates);
     for (int i = 0; n == candidates->n_candidates && i < n; i++)
         candidates->list[i].cost = prices[i];
 }
@@ -422,14 +400,12 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     find_named (types, request, &features, candidates);
     keep_several (types, request, candidates);
     if (!plain)
-        snprintf (candidates->keep,
-                  DN_REASON_MAX,
-                  "the constraint is more than names joined by '&'");
+        snprintf (candidates->keep, DN_REASON_MAX, dn_say_named_constraint);
     else if (candidates->named && candidates->named->by_feature[0] != '\0'
              && dn_job_script_names (request->job, candidates->named->by_feature))
         snprintf (candidates->keep,
                   DN_REASON_MAX,
-                  "the script names the feature %s",
+                  dn_say_script_feature,
                   candidates->named->by_feature);
     for (int i = 0; i < types->n_types; i++) {
         struct dn_candidate *candidate = &candidates->list[i];

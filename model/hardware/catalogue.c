@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 static const char *const arch_text[] = {
     [DN_ARCH_UNKNOWN] = "unknown",
     [DN_ARCH_KEPLER] = "kepler",
@@ -101,6 +103,12 @@ static const struct device_key *find_key (struct dn_span name)
     return NULL;
 }
 
+static const char *key_at (const void *names, int i)
+{
+    (void) names;
+    return (size_t) i < DN_N_ELEMENTS (device_keys) ? device_keys[i].name : NULL;
+}
+
 /* Memory is written as "80GiB", which is easier to check against a data sheet than
  * bytes; all other numbers are decimal.
  */
@@ -167,7 +175,7 @@ static int read_value (const struct device_key *key,
     case VALUE_LINK:
         return read_constant (key, &dn_link_names, value, at, err);
     }
-    return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
 }
 
 static int read_line (const struct dn_keyline *line,
@@ -182,8 +190,9 @@ static int read_line (const struct dn_keyline *line,
         if (!key)
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "unknown key '%s'",
-                               dn_quote (pair->key.text, pair->key.len).text);
+                               dn_say_err_key,
+                               dn_quote (pair->key.text, pair->key.len).text,
+                               dn_word_meant (pair->key, key_at, NULL).text);
         if (read_value (key, pair->value, device, err) < 0)
             return -1;
         device->from[key - device_keys] = file;
@@ -202,12 +211,13 @@ static int read_device (struct dn_span text,
 
     while ((more = dn_keyline_next (&text, &line, err)) > 0)
         if (read_line (&line, device, file, err) < 0)
-            return dn_err_wrap (err, "line %d", line.line);
+            return dn_err_wrap (err, dn_say_at_line, line.line);
     if (more < 0)
         return -1;
     for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++)
         if (device_keys[i].required && device->from[i] == 0)
-            return dn_err_set (err, DN_E_SYNTAX, "%s= is missing", device_keys[i].name);
+            return dn_err_set (
+                err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
     return 0;
 }
 
@@ -224,7 +234,7 @@ static int add_file (struct dn_catalogue *catalogue,
         catalogue->files = grown;
     if (!grown || !copy) {
         free (copy);
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     }
     /* -Wanalyzer-malloc-leak is wrong here: the catalogue keeps it */
     catalogue->files[catalogue->n_files++] = copy;
@@ -239,12 +249,12 @@ static int add_device (struct dn_catalogue *catalogue,
     struct dn_device *grown;
 
     if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, "more than %d devices", DN_DEVICES_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
     grown =
         realloc (catalogue->devices,
                  (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
     if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     catalogue->devices = grown;
     if (add_file (catalogue, file, err) < 0)
         return -1;
@@ -272,8 +282,7 @@ static int add_text (struct dn_catalogue *catalogue,
     if (read_device (text, &device, next_file (catalogue), err) < 0)
         return -1;
     if (dn_catalogue_find (catalogue, device.name))
-        return dn_err_set (
-            err, DN_E_RANGE, "device '%s' is described twice", device.name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_twice, device.name);
     return add_device (catalogue, &device, file, err);
 }
 
@@ -315,7 +324,7 @@ static int amend_text (struct dn_catalogue *catalogue,
     if (read_device (text, &device, next_file (catalogue), err) < 0)
         return -1;
     if (!dn_span_is (dn_span_of (device.name), known->name))
-        return dn_err_set (err, DN_E_RANGE, "Device= names more than one device");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);
     if (add_file (catalogue, file, err) < 0)
         return -1;
     *known = device;

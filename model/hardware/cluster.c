@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Ends of ranges: seconds since 1970 up to the year 5138, and what a double holds. */
 #define TIME_MAX  INT64_C (100000000000)
 #define COUNT_MAX INT64_C (9000000000000000)
@@ -207,29 +209,16 @@ static int check_group (const struct reading *r, const struct dn_node_group *gro
         n += group->n_idle[i];
         if (i > group->gpus && group->n_idle[i] > 0)
             return dn_err_set (
-                r->err,
-                DN_E_RANGE,
-                "Idle: nodes with %d idle GPUs, expected at most %" PRId64,
-                i,
-                group->gpus);
+                r->err, DN_E_RANGE, dn_say_err_idle_gpus, i, group->gpus);
     }
     if (group->n_up > group->n_nodes)
-        return dn_err_set (r->err,
-                           DN_E_RANGE,
-                           "Up: %" PRId64 " nodes, expected at most Nodes=%" PRId64,
-                           group->n_up,
-                           group->n_nodes);
+        return dn_err_set (
+            r->err, DN_E_RANGE, dn_say_err_up, group->n_up, group->n_nodes);
     if (n > group->n_up)
-        return dn_err_set (r->err,
-                           DN_E_RANGE,
-                           "Idle: %" PRId64 " nodes, expected at most Up=%" PRId64,
-                           n,
-                           group->n_up);
+        return dn_err_set (r->err, DN_E_RANGE, dn_say_err_idle, n, group->n_up);
     if (group->reserved_from > group->reserved_until)
-        return dn_err_set (r->err,
-                           DN_E_RANGE,
-                           "ReservedUntil: %" PRId64 " is before ReservedFrom",
-                           group->reserved_until);
+        return dn_err_set (
+            r->err, DN_E_RANGE, dn_say_err_reserved, group->reserved_until);
     return 0;
 }
 
@@ -251,8 +240,7 @@ static int check_assoc (const struct reading *r, const struct dn_limited *assoc)
         && compare (&cluster->assocs[cluster->n_assocs - 1], assoc) >= 0)
         return dn_err_set (r->err,
                            DN_E_SYNTAX,
-                           "Account: '%s' is not in the order of users, accounts and "
-                           "partitions",
+                           dn_say_err_assoc_order,
                            dn_quote (assoc->name, strlen (assoc->name)).text);
     return 0;
 }
@@ -300,11 +288,8 @@ static int read_row (struct reading *r, enum dn_cluster_line kind)
 
     memcpy (&n, (const char *) r->cluster + table->n, sizeof (n));
     if (n == table->max)
-        return dn_err_set (r->err,
-                           DN_E_LIMIT,
-                           "more than %" PRId64 " %s lines",
-                           table->max,
-                           kinds[kind].word);
+        return dn_err_set (
+            r->err, DN_E_LIMIT, dn_say_err_lines, table->max, kinds[kind].word);
     if (dn_rows_grow (rows, n, table->size, r->err) < 0)
         return -1;
     memcpy (&first, rows, sizeof (first));
@@ -331,8 +316,7 @@ static int check_parents (const struct reading *r)
             if (at >= cluster->n_assocs || ++depth > DN_ASSOC_DEPTH_MAX)
                 return dn_err_set (r->err,
                                    DN_E_RANGE,
-                                   "Parent: %" PRId64 " of association %" PRId64
-                                   " leads to no root in %d steps",
+                                   dn_say_err_parent,
                                    cluster->assocs[i].parent,
                                    i,
                                    DN_ASSOC_DEPTH_MAX);
@@ -347,11 +331,7 @@ static int read_tail (const struct reading *r)
     if (dn_fields_read (&kinds[DN_LINE_END], &r->line, &tail, r->err) < 0)
         return -1;
     if (tail.rows != r->rows)
-        return dn_err_set (r->err,
-                           DN_E_SYNTAX,
-                           "Rows: %" PRId64 ", expected %" PRId64,
-                           tail.rows,
-                           r->rows);
+        return dn_err_set (r->err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, r->rows);
     return check_parents (r);
 }
 
@@ -362,12 +342,11 @@ static int check_order (const struct reading *r, int kind)
     bool follows;
 
     if (kind < 0)
-        return dn_err_set (
-            r->err,
-            DN_E_SYNTAX,
-            "'%s' is unknown, expected Cluster, Group, Wait, Partition, Qos, Assoc, "
-            "Limit or End",
-            word.text);
+        return dn_err_set (r->err,
+                           DN_E_SYNTAX,
+                           dn_say_err_line_word,
+                           word.text,
+                           dn_say_snapshot_lines);
     if (r->rows == 0 && r->last == DN_N_CLUSTER_LINES)
         follows = kind == DN_LINE_CLUSTER;
     else if (kind == DN_LINE_LIMIT)
@@ -377,7 +356,7 @@ static int check_order (const struct reading *r, int kind)
             kind >= (int) r->last && kind != DN_LINE_CLUSTER && r->last != DN_LINE_END;
     if (!follows)
         return dn_err_set (
-            r->err, DN_E_SYNTAX, "the %s line is out of order", kinds[kind].word);
+            r->err, DN_E_SYNTAX, dn_say_err_line_order, kinds[kind].word);
     return 0;
 }
 
@@ -407,7 +386,7 @@ static int read_lines (struct reading *r, struct dn_span text, const char *file)
     if (text.len > DN_STATE_FILE_MAX)
         return dn_err_set (r->err,
                            DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %d",
+                           dn_say_err_state_size,
                            file,
                            text.len,
                            DN_STATE_FILE_MAX);
@@ -419,8 +398,7 @@ static int read_lines (struct reading *r, struct dn_span text, const char *file)
     }
     if (r->last == DN_LINE_END)
         return 0;
-    return dn_err_set (
-        r->err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
+    return dn_err_set (r->err, DN_E_SYNTAX, dn_say_err_no_end, file);
 }
 
 struct dn_cluster *dn_cluster_read (struct dn_span text,
@@ -434,7 +412,7 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
                         .err = err ? err : &local};
 
     if (!r.cluster) {
-        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
         return NULL;
     }
     if (read_lines (&r, text, file) == 0)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 static const struct dn_gpu_key gpu_keys[] = {
     {"Type", "gres type, as gres.conf spells it; any name where gres have no types"},
     {"Device", "name in the hardware catalogue"},
@@ -64,7 +66,7 @@ static int read_device (struct dn_span value,
     if (!type->device)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "Device: '%s' is not in the hardware catalogue%s",
+                           dn_say_err_no_device,
                            dn_quote (value.text, value.len).text,
                            dn_word_meant (value, device_at, catalogue).text);
     return 0;
@@ -83,10 +85,8 @@ static int read_move_to (struct dn_span value, bool *no_moves, struct dn_err *er
 {
     *no_moves = dn_span_is (value, "no");
     if (!*no_moves && !dn_span_is (value, "yes"))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "MoveTo: '%s' is neither yes nor no",
-                           dn_quote (value.text, value.len).text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_move_to, dn_quote (value.text, value.len).text);
     return 0;
 }
 
@@ -100,7 +100,7 @@ static int read_by_feature (struct dn_span value, char *feature, struct dn_err *
     if (!dn_features_read (feature, &features) || features.n_names != 1)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "ByFeature: '%s' is not the name of one feature",
+                           dn_say_err_by_feature,
                            dn_quote (value.text, value.len).text);
     return 0;
 }
@@ -113,7 +113,7 @@ static int read_by_partition (struct dn_span value, char *name, struct dn_err *e
     if (first.len == 0 || rest.text)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "ByPartition: '%s' is not the name of one partition",
+                           dn_say_err_by_partition,
                            dn_quote (value.text, value.len).text);
     return dn_name_copy (value, name, DN_NAME_MAX, "ByPartition", err);
 }
@@ -186,7 +186,7 @@ static int read_pair (const struct dn_pair *pair,
         return read_move_to (pair->value, &type->no_moves, err);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "unknown key '%s' of a Gpu line%s",
+                       dn_say_err_gpu_key,
                        dn_quote (pair->key.text, pair->key.len).text,
                        dn_word_meant (pair->key, gpu_key_at, NULL).text);
 }
@@ -200,18 +200,15 @@ static int check_unique (const struct dn_gpu_types *types,
         const struct dn_gpu_type *other = &types->types[i];
 
         if (strcmp (other->type, type->type) == 0)
-            return dn_err_set (
-                err, DN_E_RANGE, "Type: '%s' is mapped twice", type->type);
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_mapped, "Type", type->type);
         if (type->by_partition[0] != '\0'
             && strcmp (other->by_partition, type->by_partition) == 0)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "ByPartition: '%s' is mapped twice",
-                               type->by_partition);
+            return dn_err_set (
+                err, DN_E_RANGE, dn_say_err_mapped, "ByPartition", type->by_partition);
         if (type->by_feature[0] != '\0'
             && strcmp (other->by_feature, type->by_feature) == 0)
             return dn_err_set (
-                err, DN_E_RANGE, "ByFeature: '%s' is mapped twice", type->by_feature);
+                err, DN_E_RANGE, dn_say_err_mapped, "ByFeature", type->by_feature);
     }
     return 0;
 }
@@ -234,12 +231,11 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
         if (read_pair (&line->pairs[i], catalogue, &type, err) < 0)
             return -1;
     if (type.type[0] == '\0' || !type.device)
-        return dn_err_set (err, DN_E_SYNTAX, "a Gpu line needs Type= and Device=");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_gpu_line);
     if (check_unique (types, &type, err) < 0)
         return -1;
     if (types->n_types == DN_CANDIDATES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "more than %d Gpu lines", DN_CANDIDATES_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_gpu_lines, DN_CANDIDATES_MAX);
     type.cost_stated = type.cost >= 0;
     if (!type.cost_stated)
         type.cost = type.device->cost;

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Numbers of CPUs that the fitting nodes of one type may have; nodes of further ones
  * count as nodes with fewer CPUs.
  */
@@ -172,11 +174,13 @@ static bool has_shape (const struct pass *pass,
         int64_t needed;
         int64_t has;
     } parts[] = {
-        {"GPUs", request->gpus_per_node, stated (pass->type->per_node, group->gpus)},
-        {"MB",
+        {dn_say_node_gpus,
+         request->gpus_per_node,
+         stated (pass->type->per_node, group->gpus)},
+        {dn_say_node_memory,
          request->mem_per_node_mb,
          stated (pass->type->node_mem_mb, group->mem_mb)},
-        {"MB of temporary disk",
+        {dn_say_node_disk,
          job->tmp_disk_mb,
          stated (pass->type->node_tmp_mb, group->tmp_mb)},
     };
@@ -185,12 +189,11 @@ static bool has_shape (const struct pass *pass,
         if (parts[i].needed <= parts[i].has)
             continue;
         if (parts[i].has == DN_UNSET)
-            snprintf (
-                why, DN_REASON_MAX, "the %s of its nodes are unknown", parts[i].what);
+            snprintf (why, DN_REASON_MAX, dn_say_move_shape_unknown, parts[i].what);
         else
             snprintf (why,
                       DN_REASON_MAX,
-                      "%" PRId64 " %s on a node, it has %" PRId64,
+                      dn_say_move_shape,
                       parts[i].needed,
                       parts[i].what,
                       parts[i].has);
@@ -270,13 +273,13 @@ static void look_at (struct pass *pass, const struct dn_node_group *group)
     if (mem_mb > pass->mem_mb)
         pass->mem_mb = mem_mb;
     if (!is_in_partition (pass, group)) {
-        reach (pass, STEP_PARTITION, "it is not in the job's partition");
+        reach (pass, STEP_PARTITION, dn_say_move_partition);
         return;
     }
     if (!has_features (pass, group, &missing)) {
         snprintf (why,
                   sizeof (why),
-                  "'%s' of the constraint is not among its features",
+                  dn_say_move_feature,
                   dn_quote (missing.text, missing.len).text);
         reach (pass, STEP_FEATURES, why);
         return;
@@ -286,7 +289,8 @@ static void look_at (struct pass *pass, const struct dn_node_group *group)
         return;
     }
     if (usable_cpus (pass, group) == DN_UNSET) {
-        reach (pass, STEP_SHAPE, "the CPUs of its nodes are unknown");
+        snprintf (why, sizeof (why), dn_say_move_shape_unknown, dn_say_node_cpus);
+        reach (pass, STEP_SHAPE, why);
         return;
     }
     take_nodes (pass, group);
@@ -300,21 +304,20 @@ static void write_away (const struct pass *pass, int64_t needed, char *why)
     if (pass->n_up == 0)
         snprintf (why,
                   DN_REASON_MAX,
-                  "its %" PRId64 " node%s down, drained or reserved",
+                  dn_say_move_away,
                   pass->n_all,
-                  pass->n_all == 1 ? " is" : "s are");
+                  pass->n_all == 1 ? dn_say_one_is : dn_say_several_are);
     else if (pass->n_up >= needed)
         snprintf (why,
                   DN_REASON_MAX,
-                  "its nodes are reserved in %s, before the time limit ends",
+                  dn_say_move_reserved,
                   dn_time_write (in_s > 0 ? in_s : 0).text);
     else
         snprintf (why,
                   DN_REASON_MAX,
-                  "%" PRId64 " node%s needed or excluded, %" PRId64 " of its %" PRId64
-                  " can be had",
+                  dn_say_move_few,
                   needed,
-                  needed == 1 ? " is" : "s are",
+                  needed == 1 ? dn_say_one_is : dn_say_several_are,
                   pass->n_up,
                   pass->n_all);
 }
@@ -328,7 +331,7 @@ static void conclude (const struct pass *pass,
     candidate->node_mem_mb = stated (pass->type->node_mem_mb, pass->mem_mb);
     candidate->unavailable = pass->step == STEP_NONE && pass->n_all == 0;
     if (candidate->unavailable) {
-        snprintf (why, DN_REASON_MAX, "the cluster has no node with it");
+        snprintf (why, DN_REASON_MAX, dn_say_move_none);
         return;
     }
     if (pass->n_all == 0) {
@@ -336,9 +339,7 @@ static void conclude (const struct pass *pass,
         return;
     }
     if (needed == DN_UNSET) {
-        snprintf (why,
-                  DN_REASON_MAX,
-                  "nodes were excluded (-x), and the number of nodes is open");
+        snprintf (why, DN_REASON_MAX, dn_say_move_unknown_nodes);
         return;
     }
     candidate->node_cpus = most_cpus (&pass->counts, needed, false);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 struct dn_frame *dn_block_push (struct dn_shell *shell, enum dn_frame_kind kind)
 {
     bool in_word = kind >= DN_FRAME_QUOTE;
@@ -13,7 +15,7 @@ struct dn_frame *dn_block_push (struct dn_shell *shell, enum dn_frame_kind kind)
     struct dn_source *source = &shell->sources[shell->n_sources - 1];
 
     if (shell->n_frames == DN_SHELL_FRAMES_MAX) {
-        dn_finding_unclear (shell, source->line, "it is nested too deeply to be read");
+        dn_finding_unclear (shell, source->line, dn_say_script_deep);
         return NULL;
     }
     frame = &shell->frames[shell->n_frames++];
@@ -107,7 +109,7 @@ static const struct reserved {
 
 static void misplaced (struct dn_shell *shell, int line)
 {
-    dn_finding_unclear (shell, line, "a reserved word is where it has no meaning");
+    dn_finding_unclear (shell, line, dn_say_script_reserved);
 }
 
 static void forget_tally (struct dn_tally *tally)
@@ -180,7 +182,7 @@ static bool begin_case_or_function (struct dn_shell *shell, struct dn_span word)
     shell->now.define = dn_tally_define (shell, word);
     if (shell->now.define < 0)
         dn_finding_unclear (
-            shell, shell->words[shell->n_words - 1].line, "too many functions");
+            shell, shell->words[shell->n_words - 1].line, dn_say_script_functions);
     dn_block_drop_words (shell);
     return true;
 }
@@ -216,7 +218,7 @@ void dn_block_next_case (struct dn_shell *shell, bool through)
 
     if (top->kind != DN_FRAME_CASE || top->pattern) {
         dn_finding_unclear (
-            shell, shell->sources[shell->n_sources - 1].line, "';;' outside of a case");
+            shell, shell->sources[shell->n_sources - 1].line, dn_say_script_case);
         return;
     }
     if (!through) {

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 static bool has (struct dn_span text, const char *part)
 {
     return memmem (text.text, text.len, part, strlen (part));
@@ -150,18 +152,18 @@ void dn_counts_judge (struct dn_shell *shell,
     struct dn_script *found = shell->found;
 
     if (rule == DN_RULE_CLOCK)
-        dn_finding (found->clock, line, word, "sets the clock of the GPU");
+        dn_finding (found->clock, line, word, dn_say_script_clock);
     else if (rule == DN_RULE_FEATURE)
-        dn_finding (found->gpu, line, word, "has a constraint for the step");
+        dn_finding (found->gpu, line, word, dn_say_script_constraint);
     else if (rule == DN_RULE_NODES && !has (value, "$"))
-        dn_finding (found->gpu, line, word, "names nodes");
+        dn_finding (found->gpu, line, word, dn_say_script_nodes);
     else if (is_pinned (shell, rule, value))
         dn_finding (found->cpus,
                     line,
                     word,
                     rule == DN_RULE_TASKS || rule == DN_RULE_NODE_TASKS
-                        ? "counts tasks"
-                        : "counts CPUs");
+                        ? dn_say_script_tasks
+                        : dn_say_script_cpus);
 }
 
 /* Are these fewer GPUs than the job has, on each node or in all? Where the nodes are
@@ -178,7 +180,7 @@ static void judge_gpus (struct dn_shell *shell,
     if (n_gpus > 1 && per_node)
         n_gpus = shell->job->n_nodes > 0 ? n_gpus / shell->job->n_nodes : 2;
     if (n > 0 && n < n_gpus)
-        dn_finding (shell->found->fewer, line, word, "uses fewer GPUs than the job");
+        dn_finding (shell->found->fewer, line, word, dn_say_script_fewer);
 }
 
 /* The number of GPUs in "0,1", 0 for any other text. */
@@ -242,8 +244,6 @@ void dn_counts_variable (struct dn_shell *shell,
 
 /* --- arithmetic --------------------------------------------------------------------
  */
-
-#define COMPUTES "computes with the number of CPUs"
 
 /* May the result be zero, negative or another branch when there are fewer CPUs? */
 static bool reduces (struct dn_span sum)
@@ -356,9 +356,9 @@ static bool has_unknown (const struct dn_shell *shell, struct dn_span sum)
 static void note_unknown (struct dn_shell *shell, struct dn_span word, int line)
 {
     if (shell->passes_cpus)
-        dn_finding (shell->found->cpus, line, word, COMPUTES);
+        dn_finding (shell->found->cpus, line, word, dn_say_script_computes);
     else
-        dn_finding (shell->sum_why, line, word, COMPUTES);
+        dn_finding (shell->sum_why, line, word, dn_say_script_computes);
 }
 
 static void pass_cpus (struct dn_shell *shell)
@@ -386,7 +386,7 @@ bool dn_counts_sum (struct dn_shell *shell,
         return false;
     }
     if (reduces (sum) && !is_minimum (sum))
-        dn_finding (shell->found->cpus, line, word, COMPUTES);
+        dn_finding (shell->found->cpus, line, word, dn_say_script_computes);
     return true;
 }
 
@@ -464,7 +464,8 @@ static void judge_affinity (struct dn_shell *shell, struct dn_span code, int lin
 
     for (size_t i = 0; i < DN_N_ELEMENTS (calls); i++)
         if (has (code, calls[i]))
-            dn_finding (shell->found->cpus, line, dn_span_of (calls[i]), "counts CPUs");
+            dn_finding (
+                shell->found->cpus, line, dn_span_of (calls[i]), dn_say_script_cpus);
 }
 
 /* os.environ["SLURM_CPUS_PER_TASK"]) - 4: an operator behind the brackets, in the same
@@ -494,7 +495,7 @@ void dn_counts_code (struct dn_shell *shell, struct dn_span code, int line)
             dn_finding (shell->found->cpus,
                         line,
                         (struct dn_span){name, (size_t) (at - name) + (at < end)},
-                        COMPUTES);
+                        dn_say_script_computes);
     }
 }
 
@@ -532,7 +533,7 @@ void dn_counts_compute (struct dn_shell *shell, int first, bool test)
         dn_finding (shell->found->cpus,
                     shell->words[first].line,
                     dn_shell_word (shell, at),
-                    test ? "is a test of the number of CPUs" : COMPUTES);
+                    test ? dn_say_script_tests : dn_say_script_computes);
 }
 
 /* --- words of any command ----------------------------------------------------------
@@ -640,7 +641,7 @@ static void judge_option (struct dn_shell *shell, int at)
                 shell, number_of (value), options[i].what == GPUS_NODE, word, line);
         else if (shell->job->n_gpus > 1
                  && (has (value, "SLURM_PROCID") || has (value, "SLURM_LOCALID")))
-            dn_finding (shell->found->fewer, line, word, "is another in each task");
+            dn_finding (shell->found->fewer, line, word, dn_say_script_differs);
     }
 }
 
@@ -675,17 +676,15 @@ void dn_counts_words (struct dn_shell *shell)
         if (begins (word, "--"))
             judge_option (shell, i);
         if (is_sum (shell, word))
-            dn_finding (shell->found->cpus, line, word, COMPUTES);
+            dn_finding (shell->found->cpus, line, word, dn_say_script_computes);
         if (begins (word, "--bind_core_list") || begins (word, "--bind-core-list"))
-            dn_finding (shell->found->cpus, line, word, "counts CPUs");
+            dn_finding (shell->found->cpus, line, word, dn_say_script_cpus);
         if (cpus.len == 0)
             continue;
         if (is_batch (word) || (i > first && is_batch (dn_shell_word (shell, i - 1))))
-            dn_finding (
-                shell->found->cpus, line, word, "is a batch of the number of CPUs");
+            dn_finding (shell->found->cpus, line, word, dn_say_script_batch);
         else if (!is_message (name) && is_in_name (word, cpus))
-            dn_finding (
-                shell->found->cpus, line, word, "has the number of CPUs in a name");
+            dn_finding (shell->found->cpus, line, word, dn_say_script_name);
         if (passing && cpus.text == word.text && cpus.len == word.len)
             pass_cpus (shell);
     }
@@ -694,5 +693,5 @@ void dn_counts_words (struct dn_shell *shell)
 void dn_counts_case (struct dn_shell *shell, struct dn_span word, int line)
 {
     if (dn_counts_cpus (word))
-        dn_finding (shell->found->cpus, line, word, "is a test of the number of CPUs");
+        dn_finding (shell->found->cpus, line, word, dn_say_script_tests);
 }

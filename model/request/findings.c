@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "base/messages.h"
+
 void dn_finding (char reason[DN_REASON_MAX],
                  int line,
                  struct dn_span word,
@@ -14,7 +16,7 @@ void dn_finding (char reason[DN_REASON_MAX],
     if (reason[0] == '\0')
         snprintf (reason,
                   DN_REASON_MAX,
-                  "the script, line %d: '%s' %s",
+                  dn_say_script_word,
                   line,
                   dn_quote (word.text, word.len).text,
                   does);
@@ -25,5 +27,5 @@ void dn_finding_unclear (struct dn_shell *shell, int line, const char *what)
     char *reason = shell->found->unclear;
 
     if (reason[0] == '\0')
-        snprintf (reason, DN_REASON_MAX, "the script, line %d: %s", line, what);
+        snprintf (reason, DN_REASON_MAX, dn_say_script_line, line, what);
 }

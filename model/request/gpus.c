@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "request/nodes.h"
 
 /* The GPUs in the fields. */
@@ -53,12 +54,11 @@ static int read_field (struct dn_request *request,
         const struct dn_tres *entry = &list.entries[i];
 
         if (dn_span_is (entry->name, "shard") || dn_span_is (entry->name, "mps"))
-            dn_request_keep (request->keep_gpu, "shares of a GPU were requested");
+            dn_request_keep (request->keep_gpu, dn_say_req_shares);
         if (entry->gpu)
             take_gpu (found, field, entry);
         else if (!entry->cpu)
-            dn_request_keep (request->keep_gpu,
-                             "other resources of a node were requested");
+            dn_request_keep (request->keep_gpu, dn_say_req_other_gres);
     }
     return 0;
 }
@@ -97,10 +97,8 @@ static void count_gpus (struct dn_request *request, const struct found *found)
             request->n_gpus = all;
             request->gpu_field = (enum dn_gpu_field) f;
         } else if (request->n_gpus != all) {
-            dn_request_keep (request->keep_gpu,
-                             "the counts of GPUs contradict each other");
-            dn_request_keep (request->keep_cpus,
-                             "the counts of GPUs contradict each other");
+            dn_request_keep (request->keep_gpu, dn_say_req_gpus_differ);
+            dn_request_keep (request->keep_cpus, dn_say_req_gpus_differ);
         }
     }
 }
@@ -131,16 +129,19 @@ int dn_request_read_gpus (struct dn_request *request, struct dn_err *err)
         request->n_gpus = 0;
         request->gpus_per_node = 0;
         request->open_why[0] = '\0';
-        dn_request_keep (request->keep_gpu, "no GPU was requested");
+        dn_request_keep (request->keep_gpu, dn_say_no_gpu);
         return 0;
     }
     if (found.several) {
-        dn_request_keep (request->keep_gpu, "GPUs are requested in several entries");
+        dn_request_keep (request->keep_gpu, dn_say_req_gpus_entries);
         return 0;
     }
     count_gpus (request, &found);
     count_on_node (request, &found);
     dn_request_bound_nodes (request);
-    return dn_span_copy (
-        found.type, request->gpu_type, sizeof (request->gpu_type), "GPU type", err);
+    return dn_span_copy (found.type,
+                         request->gpu_type,
+                         sizeof (request->gpu_type),
+                         dn_say_tres_type,
+                         err);
 }

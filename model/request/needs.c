@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 enum extent {
     EXTENT_NAME,   /* a part of a name between '_' or '-' */
     EXTENT_PREFIX, /* its begin */
@@ -208,7 +210,7 @@ static enum dn_need next_need (struct dn_span text, size_t *at, size_t *end)
 
 static const char *needs_what (enum dn_need need)
 {
-    return need == DN_NEED_FP8 ? "needs a GPU with fp8" : "needs a GPU with bf16";
+    return need == DN_NEED_FP8 ? dn_say_script_fp8 : dn_say_script_bf16;
 }
 
 static bool is_blank (char c)

@@ -12,6 +12,8 @@
 #include "request/nodes.h"
 
 #include <stdio.h>
+
+#include "base/messages.h"
 #include <string.h>
 
 int64_t dn_request_product (int64_t a, int64_t b)
@@ -58,11 +60,11 @@ static const char *why_open (const struct dn_request *request,
     if (job->max_nodes == least)
         return NULL;
     if (job->max_nodes != DN_UNSET)
-        return "the number of nodes is a range: state one number with -N";
+        return dn_say_req_nodes_range;
     if (gpus_per_job > 1)
-        return "the GPUs may spread over nodes: add -N, such as -N 1";
+        return dn_say_req_gpus_spread;
     if (!suffice (request, least, n_tasks))
-        return "the tasks may spread over nodes: add -N, such as -N 1";
+        return dn_say_req_tasks_spread;
     return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "request/gpus.h"
 #include "request/nodes.h"
 #include "request/script.h"
@@ -108,8 +109,7 @@ static int read_cpus_per_task (struct dn_request *request, struct dn_err *err)
     else if (in_text > 0)
         request->cpus_per_task = in_text;
     if (in_text != DN_UNSET && in_text != request->cpus_per_task)
-        dn_request_keep (request->keep_cpus,
-                         "the counts of CPUs contradict each other");
+        dn_request_keep (request->keep_cpus, dn_say_req_cpus_differ);
     return 0;
 }
 
@@ -130,27 +130,23 @@ static void keep_cpus (struct dn_request *request)
 
     if (is_given (job->cpus_per_tres)
         && (request->cpus_each_gpu == DN_UNSET || request->cpus_per_task != DN_UNSET))
-        dn_request_keep (request->keep_cpus, "CPUs are requested per task and per GPU");
+        dn_request_keep (request->keep_cpus, dn_say_req_cpus_typed);
     if (request->cpus_each_gpu != DN_UNSET && request->n_gpus == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of GPUs is unknown");
+        dn_request_keep (request->keep_cpus, dn_say_gpus_unknown);
     if (request->cpus_per_task == DN_UNSET && request->cpus_each_gpu == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "no CPUs per task were requested (-c)");
+        dn_request_keep (request->keep_cpus, dn_say_req_no_cpus);
     if (request->n_tasks == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of tasks is unknown");
+        dn_request_keep (request->keep_cpus, dn_say_req_tasks_unknown);
     if (lacks_cpus (request))
-        dn_request_keep (request->keep_cpus,
-                         "Slurm gives all tasks together the CPUs of fewer "
-                         "(--ntasks-per-gpu)");
+        dn_request_keep (request->keep_cpus, dn_say_req_cpus_few);
     if (job->exclusive)
-        dn_request_keep (request->keep_cpus, "whole nodes were requested");
+        dn_request_keep (request->keep_cpus, dn_say_req_whole_nodes);
     if (job->overcommit)
-        dn_request_keep (request->keep_cpus, "overcommitted CPUs were requested");
+        dn_request_keep (request->keep_cpus, dn_say_req_overcommit);
     if (job->special_cores)
-        dn_request_keep (request->keep_cpus,
-                         "cores, threads or sockets of a node were specified");
+        dn_request_keep (request->keep_cpus, dn_say_req_parts);
     if (dn_job_getenv (job, "SRUN_CPUS_PER_TASK"))
-        dn_request_keep (request->keep_cpus,
-                         "the environment sets a number of CPUs (SRUN_CPUS_PER_TASK)");
+        dn_request_keep (request->keep_cpus, dn_say_req_env_cpus);
 }
 
 /* CPUs of the job, and CPUs per GPU. Without -c Slurm gives one CPU per task; a job
@@ -161,7 +157,8 @@ static int read_cpus (struct dn_request *request, struct dn_err *err)
     const struct dn_job *job = request->job;
     int64_t n_cpus;
 
-    if (read_per_gpu (job->cpus_per_tres, "cpus per gpu", &request->cpus_each_gpu, err)
+    if (read_per_gpu (
+            job->cpus_per_tres, "--cpus-per-gpu", &request->cpus_each_gpu, err)
         < 0)
         return -1;
     if (request->cpus_each_gpu != DN_UNSET)
@@ -209,10 +206,10 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     int64_t n_cpus = node_cpus (request);
     int64_t per_gpu;
 
-    if (read_per_gpu (job->mem_per_tres, "memory per gpu", &per_gpu, err) < 0)
+    if (read_per_gpu (job->mem_per_tres, "--mem-per-gpu", &per_gpu, err) < 0)
         return -1;
     if (is_given (job->mem_per_tres) && per_gpu == DN_UNSET)
-        dn_request_keep (request->keep_gpu, "memory was requested per GPU of a type");
+        dn_request_keep (request->keep_gpu, dn_say_req_mem_typed);
     if (job->mem_per_node_mb != DN_UNSET)
         request->mem_per_node_mb = job->mem_per_node_mb;
     else if (per_gpu != DN_UNSET)
@@ -227,8 +224,7 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     if (n_cpus != DN_UNSET && per_cpu <= INT64_MAX / n_cpus)
         request->mem_per_node_mb = per_cpu * n_cpus;
     else
-        dn_request_keep (request->keep_cpus,
-                         "memory follows CPUs and the CPUs per node are unknown");
+        dn_request_keep (request->keep_cpus, dn_say_req_mem_per_cpu);
     return 0;
 }
 
@@ -240,25 +236,22 @@ static void read_names (struct dn_request *request)
     const struct dn_job *job = request->job;
 
     if (is_given (job->req_nodes))
-        dn_request_keep (request->keep_gpu, "nodes were named (-w)");
+        dn_request_keep (request->keep_gpu, dn_say_req_nodes_named);
     if (!is_given (job->exc_nodes))
         return;
     request->n_excluded = dn_request_count_nodes (job->exc_nodes);
     if (request->n_excluded == DN_UNSET)
-        dn_request_keep (request->keep_gpu,
-                         "nodes were excluded (-x) by a list that is not counted");
+        dn_request_keep (request->keep_gpu, dn_say_req_nodes_excluded);
 }
 
 /* The clock of the GPUs is not predicted. srun of the script reads the variable. */
 static void read_clock (struct dn_request *request)
 {
-    static const char why[] = "a clock of the GPUs was requested (--gpu-freq)";
-
     if (!is_given (request->job->gpu_freq)
         && !dn_job_getenv (request->job, "SLURM_GPU_FREQ"))
         return;
-    dn_request_keep (request->keep_time, why);
-    dn_request_keep (request->keep_gpu, why);
+    dn_request_keep (request->keep_time, dn_say_req_clock);
+    dn_request_keep (request->keep_gpu, dn_say_req_clock);
 }
 
 /* Kinds of jobs and options that forbid a change. */
@@ -269,34 +262,29 @@ static void read_conditions (struct dn_request *request)
 
     /* An srun whose constraint the allocation cannot meet waits forever. */
     if (constraint && (!job->features || strcmp (constraint, job->features) != 0))
-        dn_request_keep (request->keep_gpu,
-                         "the environment has a constraint (SLURM_CONSTRAINT)");
+        dn_request_keep (request->keep_gpu, dn_say_req_env_constraint);
     if (job->kind != DN_JOB_BATCH) {
-        dn_request_keep (request->keep_gpu, "only batch jobs can change their GPUs");
-        dn_request_keep (request->keep_cpus, "only batch jobs can change their CPUs");
+        dn_request_keep (request->keep_gpu, dn_say_req_batch_gpus);
+        dn_request_keep (request->keep_cpus, dn_say_req_batch_cpus);
     }
     if (job->het)
-        dn_request_keep_all (request, "component of a heterogeneous job");
+        dn_request_keep_all (request, dn_say_component);
     if (job->time_limit_min == DN_UNLIMITED)
-        dn_request_keep (request->keep_time, "an unlimited time was requested");
+        dn_request_keep (request->keep_time, dn_say_req_unlimited);
     if (is_given (job->prefer) || is_given (job->batch_features))
-        dn_request_keep (request->keep_gpu, "--prefer or --batch may name a GPU type");
+        dn_request_keep (request->keep_gpu, dn_say_req_prefer);
     if (job->memory_open) {
-        dn_request_keep (request->keep_gpu,
-                         "no memory was requested, its default may depend on the node");
-        dn_request_keep (request->keep_cpus,
-                         "no memory was requested, its default may depend on the CPUs");
+        dn_request_keep (request->keep_gpu, dn_say_req_mem_node);
+        dn_request_keep (request->keep_cpus, dn_say_req_mem_cpus);
     }
     if (job->special_nodes || job->special_cores)
-        dn_request_keep (request->keep_gpu,
-                         "cores, threads or sockets of a node were specified");
+        dn_request_keep (request->keep_gpu, dn_say_req_parts);
     if (job->exclusive || job->mem_per_node_mb == 0)
-        dn_request_keep (request->keep_gpu,
-                         "a whole node or its whole memory was requested");
+        dn_request_keep (request->keep_gpu, dn_say_req_whole_node);
     if (job->pn_min_cpus > 1 && job->pn_min_cpus > job->cpus_per_task)
-        dn_request_keep (request->keep_gpu, "CPUs per node were requested (--mincpus)");
+        dn_request_keep (request->keep_gpu, dn_say_req_node_cpus);
     if (is_given (job->reservation))
-        dn_request_keep (request->keep_gpu, "a reservation was named");
+        dn_request_keep (request->keep_gpu, dn_say_req_reservation);
 }
 
 static int read_resources (struct dn_request *request,

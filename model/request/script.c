@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 #include "request/shell.h"
 
 /* The interpreter of "#!/usr/bin/env -S bash -l", "sh" without one. */
@@ -58,17 +59,15 @@ int dn_script_read (const char *script,
         return 0;
     interpreter = interpreter_of (text);
     if (text.len > DN_SCRIPT_MAX)
-        snprintf (out->unclear,
-                  DN_REASON_MAX,
-                  "the script is longer than %d KiB",
-                  DN_SCRIPT_MAX / 1024);
+        snprintf (
+            out->unclear, DN_REASON_MAX, dn_say_script_long, DN_SCRIPT_MAX / 1024);
     else if (!is_shell (interpreter))
-        dn_finding (out->unclear, 1, interpreter, "is no shell that is understood");
+        dn_finding (out->unclear, 1, interpreter, dn_say_script_no_shell);
     if (out->unclear[0] != '\0')
         return 0;
     shell = calloc (1, sizeof (*shell));
     if (!shell)
-        return dn_err_set (err, DN_E_NOMEM, "no memory to read the script");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "script");
     shell->job = job;
     shell->found = out;
     return dn_shell_read (shell, text, deadline, err);

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "request/known.h"
 
 /* Bytes between two looks at the deadline: 256 commands of one letter, which take a
@@ -70,7 +71,7 @@ static void append (struct dn_shell *shell, char c)
     if (shell->text_len + 1 < DN_SHELL_TEXT_MAX)
         shell->text[shell->text_len++] = c;
     else
-        unclear (shell, "a command is too long to be read");
+        unclear (shell, dn_say_script_command_long);
 }
 
 /* A character that is not what it is without a quote, or of a variable's value. */
@@ -141,7 +142,7 @@ static void end_word (struct dn_shell *shell)
     }
     if (shell->n_words == DN_SHELL_WORDS_MAX
         || shell->text_len + 1 >= DN_SHELL_TEXT_MAX) {
-        unclear (shell, "a command is too long to be read");
+        unclear (shell, dn_say_script_command_long);
         return;
     }
     shell->words[shell->n_words++] = now->word;
@@ -334,7 +335,7 @@ static void take_ansi (struct dn_shell *shell)
     shell->now.word.plain = false;
     for (; peek (shell, 0) != '\''; skip (shell, 1)) {
         if (peek (shell, 0) == '\0') {
-            not_closed (shell, line, "a quote is not closed");
+            not_closed (shell, line, dn_say_script_quote);
             return;
         }
         if (peek (shell, 0) == '\\')
@@ -383,7 +384,7 @@ static void take_single_quotes (struct dn_shell *shell)
     begin_word (shell);
     shell->now.word.plain = false;
     if (!end) {
-        not_closed (shell, source->line, "a quote is not closed");
+        not_closed (shell, source->line, dn_say_script_quote);
         return;
     }
     append_text (shell, (struct dn_span){begin, (size_t) (end - begin)});
@@ -504,7 +505,7 @@ static void step_sum (struct dn_shell *shell, char c)
         if (peek (shell, 1) == ')')
             end_sum (shell, 2);
         else
-            unclear (shell, "brackets that are not closed together");
+            unclear (shell, dn_say_script_sum);
         return;
     }
     frame->depth += (c == '(' || c == '[') - (c == ')' || c == ']');
@@ -554,7 +555,7 @@ static void begin_source (struct dn_shell *shell,
     struct dn_frame *frame;
 
     if (shell->n_sources == DN_SHELL_SOURCES_MAX) {
-        unclear (shell, "commands in commands, too deep to be read");
+        unclear (shell, dn_say_script_commands_deep);
         return;
     }
     frame = dn_block_push (shell, DN_FRAME_SOURCE);
@@ -624,8 +625,7 @@ static bool end_source (struct dn_shell *shell)
     if (dn_shell_top (shell)->kind < DN_FRAME_QUOTE && end_command (shell))
         return true;
     if (shell->n_frames > bottom && shell->n_mute + shell->n_written == 0)
-        dn_finding_unclear (
-            shell, dn_shell_top (shell)->line, "what begins here has no end");
+        dn_finding_unclear (shell, dn_shell_top (shell)->line, dn_say_script_no_end);
     if (shell->n_sources == 1)
         return false;
     while (shell->n_frames >= bottom)
@@ -673,7 +673,7 @@ static struct dn_span take_here (struct dn_shell *shell, const struct dn_here *h
             return body;
         body.len += whole;
     }
-    not_closed (shell, line, "a here-document has no end");
+    not_closed (shell, line, dn_say_script_here_end);
     return body;
 }
 
@@ -687,7 +687,7 @@ static struct dn_span unescaped (struct dn_shell *shell, struct dn_span text)
             && strchr ("$`\\", text.text[i + 1]))
             i++;
         if (shell->text_len + 1 == DN_SHELL_TEXT_MAX) {
-            unclear (shell, "a here-document is too long to be read");
+            unclear (shell, dn_say_script_here_long);
             break;
         }
         shell->text[shell->text_len++] = text.text[i];
@@ -760,7 +760,7 @@ static void begin_here (struct dn_shell *shell)
     size_t len = 0;
 
     if (shell->n_here == DN_SHELL_HERE_MAX) {
-        unclear (shell, "too many here-documents");
+        unclear (shell, dn_say_script_here_many);
         return;
     }
     memset (here, 0, sizeof (*here));
@@ -778,7 +778,7 @@ static void begin_here (struct dn_shell *shell)
         else if (len + 1 < sizeof (here->end))
             here->end[len++] = c;
         else
-            unclear (shell, "the end of a here-document is too long");
+            unclear (shell, dn_say_script_here_word);
     }
     shell->n_here++;
 }
@@ -800,7 +800,7 @@ static void take_redirect (struct dn_shell *shell, char c)
         if (!now->in_word || now->word.plain)
             begin_output (shell, DN_FRAME_OUTPUT, 2);
         else
-            unclear (shell, "a bracket where none is expected");
+            unclear (shell, dn_say_script_bracket);
         return;
     }
     end_word (shell);
@@ -836,7 +836,7 @@ static bool define (struct dn_shell *shell)
         now->define = dn_tally_define (shell, dn_shell_word (shell, now->first));
         dn_block_drop_words (shell);
         if (now->define < 0)
-            unclear (shell, "too many functions, or a name too long");
+            unclear (shell, dn_say_script_functions);
     }
     while (peek (shell, 0) != ')')
         skip (shell, 1);
@@ -877,7 +877,7 @@ static void take_bracket (struct dn_shell *shell)
         dn_block_push (shell, DN_FRAME_PAREN);
         skip (shell, 1);
     } else {
-        unclear (shell, "a bracket where none is expected");
+        unclear (shell, dn_say_script_bracket);
     }
 }
 
@@ -901,7 +901,7 @@ static void take_closing_bracket (struct dn_shell *shell)
     else if (top->kind == DN_FRAME_OUTPUT)
         end_output (shell);
     else
-        unclear (shell, "a bracket where none is expected");
+        unclear (shell, dn_say_script_bracket);
 }
 
 /* ";", "&", "|" and their doubles. */
@@ -1027,10 +1027,10 @@ int dn_shell_read (struct dn_shell *shell,
         const struct dn_source *source = source_of (shell);
 
         if (found->n_visited > limit)
-            unclear (shell, "variables and texts in it are too long to be read");
+            unclear (shell, dn_say_script_size);
         if (found->n_visited - checked >= BYTES_UNCHECKED) {
             checked = found->n_visited;
-            if (dn_deadline_check (deadline, "end of the script", err) < 0)
+            if (dn_deadline_check (deadline, dn_say_script_end, err) < 0)
                 return -1;
         }
         if (source->at < source->len)

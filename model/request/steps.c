@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "request/gpus.h"
 #include "request/script.h"
 
@@ -29,7 +30,7 @@ static void keep_named_type (struct dn_request *request)
         return;
     snprintf (reason,
               sizeof (reason),
-              "the script, line %d: '%s' names the GPU type",
+              dn_say_script_type,
               line,
               dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
     dn_request_keep (request->keep_gpu, reason);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Calls of functions by functions that are followed, and the bytes that each of them
  * counts as.
  */
@@ -214,23 +216,14 @@ void dn_tally_report (struct dn_shell *shell)
     if (tally->n < 2)
         return;
     if (tally->why == DN_SEVERAL_LOOP)
+        snprintf (out, DN_REASON_MAX, dn_say_script_loop, tally->line, tally->word);
+    else
         snprintf (out,
                   DN_REASON_MAX,
-                  "the script, line %d: '%s' may run several times, and runs= is not "
-                  "given",
+                  tally->why == DN_SEVERAL_BRANCHES ? dn_say_script_branches
+                                                    : dn_say_script_sequence,
                   tally->line,
-                  tally->word);
-    else
-        snprintf (
-            out,
-            DN_REASON_MAX,
-            tally->why == DN_SEVERAL_BRANCHES
-                ? "the script, line %d: '%s' or '%s' (line %d) runs, and runs= is "
-                  "not given"
-                : "the script, line %d: '%s' runs besides '%s' (line %d), and "
-                  "runs= is not given",
-            tally->line,
-            tally->word,
-            tally->other,
-            tally->other_line);
+                  tally->word,
+                  tally->other,
+                  tally->other_line);
 }

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Cut "gres:" or "gres/" off the front. */
 static struct dn_span without_prefix (struct dn_span entry)
 {
@@ -50,11 +52,11 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
     if (rest.text)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s' has too many parts, expected %s",
+                           dn_say_err_tres_parts,
                            dn_quote (whole.text, whole.len).text,
                            entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
     return dn_int_read (part,
-                        entry->gpu ? "GPU count" : "CPU count",
+                        entry->gpu ? dn_say_tres_gpus : dn_say_tres_cpus,
                         0,
                         DN_COUNT_MAX,
                         &entry->count,
@@ -72,7 +74,7 @@ int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *er
     if (rest.len > DN_TRES_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "tres: more than %d characters in '%s'",
+                           dn_say_err_tres_long,
                            DN_TRES_MAX,
                            dn_quote (rest.text, rest.len).text);
     while (rest.text) {
@@ -80,7 +82,7 @@ int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *er
 
         if (list->n_entries == DN_TRES_ENTRIES_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "tres: more than %d entries", DN_TRES_ENTRIES_MAX);
+                err, DN_E_LIMIT, dn_say_err_tres_entries, DN_TRES_ENTRIES_MAX);
         if (read_entry (whole, &list->entries[list->n_entries++], err) < 0)
             return dn_err_wrap (err, "tres");
     }

@@ -37,7 +37,7 @@ moves 'a job in several partitions moves to a type that has all of them' -G 'a10
 stays 'a job in several partitions stays if the type lacks one' "not in the job's partition" \
     -G 'a100:1' -p gpu,short
 moves 'a job with temporary disk moves to nodes that have it' -G a100:1 --tmp=1G
-stays 'a job with more temporary disk stays' '2001 MB of temporary disk, a node has 2000' \
+stays 'a job with more temporary disk stays' 'would need 2001 MB of temporary disk per node, it has 2000' \
     -G a100:1 --tmp=2001
 moves 'a job that excludes a node moves if the others suffice' -G a100:1 -N 1 -x bad1
 stays 'a job that excludes too many nodes stays' '2 of its 2 nodes may be excluded' \

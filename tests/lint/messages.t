@@ -17,15 +17,20 @@ literals() {
 import re
 import sys
 
-TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | '(?:[^'\\]|\\.)+'
+TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | '(?:[^'\\]|\\.)+'
     | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
 # Not said to anyone: the help of keys, options and metrics, what a digest begins with,
-# and the reasons of static assertions.
+# and words that are looked for in scripts.
 SILENT = [
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),
-    (r".*", r"(a bit per key|a text per scope|numbers may wrap around)"),
+    (r"model/request/(known|launchers|commands)\.c", r" .* "),
+    (r"model/request/launchers\.c", r"( \S+){8,}"),
+    (r"model/request/.*\.c", r"(echo|exec|for|system|while) \(?"),
+    (r"model/hardware/gpu_types\.c", r"(gres type, as|name in|price of|GPUs of|number of|"
+     r"CPUs of|memory of|temporary disk of|threads per|whether jobs|partitions that|"
+     r"partition whose|longest time|feature of|features that) .*"),
     (r"plugin/submit/job_submit_dnnest\.c", r"dnnest: right-sizes deep-learning jobs"),
     (r"plugin/spank/spank_dnnest\.c", r"how the job trains: .*"),
     (r"plugin/spank/help\.c", r".*"),
@@ -52,30 +57,47 @@ EOF
     )
 }
 
-mapfile -t rooms < <(c_files model/policy model/rewrite plugin)
-is 'no message is written in policy/, rewrite/, plugin/ or advise.c' \
-    "$(literals "${rooms[@]}" model/advise.c)" ''
+readonly ROOMS=(model/hardware model/policy model/request model/rewrite plugin)
+mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c)
+is "no message is written in ${ROOMS[*]} and advise.c" "$(literals "${files[@]}")" ''
 
 # The check itself: what it finds, and what it does not.
-sample=$(mktemp) || exit
-trap 'rm -f "$sample"' EXIT
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
+sample=$work/sample.c
 cat >"$sample" <<'EOF'
+_Static_assert(N == 1,
+               "a reason of the compiler");
 /* "a comment" */
 #include "base/text.h"
 f ("moved to %s", "time_limit", "%s: %s", 'x', "\"");
 f ("a long "
    "text %" PRId64 " here", " kept", "kept ");
 EOF
+# Files that have other texts only, such as the help of options.
+readonly WHOLE='policy/rules\.h|submit/versions\.h|spank/help\.c'
 is 'a message elsewhere is found' "$(literals "$sample" | sed 's/.*:\([0-9]*: \)/\1/')" \
-    '3: moved to %s
-4: a long text %d here
-5:  kept
-5: kept '
+    '5: moved to %s
+6: a long text %d here
+7:  kept
+7: kept '
+# with_message FILE...: the files below $work, each with a new message at its end
+with_message() {
+    local file
+    for file; do
+        mkdir -p "$work/${file%/*}" \
+            && { cat "$top/$file" && echo 'f ("node %s is not known");'; } >"$work/$file"
+    done
+}
+mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -vE "$WHOLE")
+with_message "${files[@]}"
+is 'a new message is found in each file of these rooms' \
+    "$(top=$work literals "${files[@]}" | grep -c ': node %s is not known$')" "${#files[@]}"
 
 ids() { sed -nE 's/^DN_(MESSAGE|PHRASE) \([A-Z]+, ([a-z0-9_]+),$/\2/p' "$top/$CATALOGUE"; }
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
 is 'each message is used' "$(cd "$top" && comm -13 \
-    <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' model plugin daemon | sort -u) \
+    <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' jobs model plugin daemon | sort -u) \
     <(ids | sed 's/^/dn_say_/' | sort))" ''
 ok 'the compiler checks formats, also that they are not variables' \
     grep -q 'DN_FLAGS -Wformat=2"' "$top/configure.ac"

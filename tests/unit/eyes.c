@@ -64,7 +64,7 @@ static void no_job_moves_to_a_type_without_an_available_node (void **state)
           A100_IDLE "Group Type=v100" SCENE_SHAPE
                     "Partitions=gpu Nodes=3 Up=1 Idle=0,0,0,0,1\n" QUEUE,
           false,
-          "2 nodes are needed or excluded, 1 of its 3 can be had");
+          "2 nodes are needed or excluded, 1 of its 3 can be used");
 }
 
 static void a_stale_snapshot_is_not_believed (void **state)
@@ -130,8 +130,8 @@ static void what_the_line_states_overrides_the_snapshot (void **state)
         const char *reason;
     } cases[] = {
         {"", true, MOVED},
-        {"PerNode=2", false, "4 GPUs on a node, it has 2"},
-        {"NodeMemory=1000", false, "256000 MB on a node, it has 1000"},
+        {"PerNode=2", false, "4 GPUs per node, it has 2"},
+        {"NodeMemory=1000", false, "256000 MB of memory per node, it has 1000"},
         {"NodeMemory=600000 NodeCpus=128", true, MOVED},
         {"NodeCpus=1", false, "CPUs per node, it has 1"},
         {"Partitions=other", false, "it is not in the job's partition"},
@@ -183,13 +183,13 @@ static void a_group_must_fit_the_job (void **state)
     SEES ("", both, false, "it is not in the job's partition");
     job.partition = NULL;
     job.tmp_disk_mb = 900001;
-    SEES ("", both, false, "900001 MB of temporary disk on a node, it has 900000");
+    SEES ("", both, false, "900001 MB of temporary disk per node, it has 900000");
     job.tmp_disk_mb = DN_UNSET;
     job.exc_nodes = "g1";
-    SEES ("", both, false, "2 nodes are needed or excluded, 1 of its 1 can be had");
+    SEES ("", both, false, "2 nodes are needed or excluded, 1 of its 1 can be used");
     job.exc_nodes = NULL;
     job.mem_per_node_mb = 600000;
-    SEES ("", both, false, "600000 MB on a node, it has 512000");
+    SEES ("", both, false, "600000 MB of memory per node, it has 512000");
 #undef GROUP
 }
 
@@ -282,7 +282,7 @@ static void prices_are_billing_weights_where_no_line_states_one (void **state)
     dn_advice_free (advice);
     advice = scene_see (lines, A100_IDLE V100_IDLE P ("GRES/gpu:v100=2"), 0, &job);
     assert_near (advice->candidates.list[0].cost, 1);
-    scene_need_reason (advice, "TRESBillingWeights price 1 of 2 GPU types");
+    scene_need_reason (advice, "TRESBillingWeights has a price for 1 of 2 GPU types");
     dn_advice_free (advice);
     advice = scene_see (
         "Gpu Type=v100 Device=v100_16gb Cost=3\nGpu Type=a100 Device=a100_40gb\n",

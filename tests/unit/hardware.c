@@ -27,6 +27,7 @@ static void bad_catalogue_files_are_named (void **state)
         {"", "file: Device= is missing"},
         {"Device=x", "file: Vendor= is missing"},
         {V100 "Speed=1", "file: line 13: unknown key 'Speed'"},
+        {V100 "Memroy=1", "unknown key 'Memroy'; did you mean Memory?"},
         {V100 "Fp8=fast", "file: line 13: Fp8: 'fast' is not a number"},
         {V100 "Memory=0", "Memory: 0 out of range"},
         {V100 "PerNode=0", "PerNode: 0 out of range"},
@@ -54,7 +55,7 @@ static void a_device_is_read_in_si_units (void **state)
     (void) state;
     assert_int_equal (add (&catalogue, V100, &err), 0);
     assert_int_equal (add (&catalogue, V100, &err), -1);
-    assert_contains (err.text, "described twice");
+    assert_contains (err.text, "'v100' is described twice, expected once");
     device = dn_catalogue_find (&catalogue, "V100");
     assert_non_null (device);
     assert_near (device->memory, 16.0 * 1024 * 1024 * 1024);
@@ -184,7 +185,7 @@ static void an_own_file_with_an_error_changes_nothing (void **state)
         {"Device=v100\nBandwidth=1G\nLinearFp32=0", "LinearFp32: 0 out of range"},
         {"Device=v100\nBandwidth=1G\nRing=nan", "Ring: 'nan' is not a number"},
         {"Device=v100\nBandwidth=1G\nRecurrence=1e9", "Recurrence: 1e9 out of range"},
-        {"Device=v100 Device=a100 Bandwidth=1G", "more than one device"},
+        {"Device=v100 Device=a100 Bandwidth=1G", "more than one device, expected one"},
         {"Device=v100\nBandwidth=1G\nVendor=\"x", "a quote is not closed"},
         {"", "Device= is missing"},
     };
@@ -229,9 +230,12 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
         {"Gpu Type=x Device=v100 PerNode=0", "PerNode: 0 out of range"},
         {"Gpu Type=x Device=v100 Cost=-1", "Cost: -1 out of range"},
         {"Gpu Type=x Device=v100 Price=1", "unknown key 'Price'"},
-        {"Gpu Type=known Device=v100", "Type: 'known' is mapped twice"},
-        {"Gpu Type=x Device=v100 ByPartition=p", "ByPartition: 'p' is mapped twice"},
-        {"Gpu Type=x Device=v100 ByFeature=f", "ByFeature: 'f' is mapped twice"},
+        {"Gpu Type=known Device=v100",
+         "Type: 'known' is mapped twice, expected one Gpu line for it"},
+        {"Gpu Type=x Device=v100 ByPartition=p",
+         "ByPartition: 'p' is mapped twice, expected one Gpu line for it"},
+        {"Gpu Type=x Device=v100 ByFeature=f",
+         "ByFeature: 'f' is mapped twice, expected one Gpu line for it"},
         {"Gpu Type=x Device=v100 ByPartition=a,b", "not the name of one partition"},
         {"Gpu Type=x Device=v100 ByPartition=\"\"", "not the name of one partition"},
         {"Gpu Type=x Device=v100 ByFeature=a&b", "not the name of one feature"},
@@ -296,15 +300,16 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     assert_false (found.list[1].requested);
     assert_contains (found.list[0].blocked, "lacks PerNode");
     assert_string_equal (found.list[1].blocked, "");
-    assert_contains (found.list[2].blocked, "4 GPUs on a node, it has 2");
-    assert_contains (found.list[3].blocked, "100000 MB on a node, it has 1000");
+    assert_contains (found.list[2].blocked, "would need 4 GPUs per node, it has 2");
+    assert_contains (found.list[3].blocked,
+                     "would need 100000 MB of memory per node, it has 1000");
     assert_contains (found.list[4].blocked, "not in the job's partition");
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
     assert_string_equal (found.list[4].blocked, "");
-    assert_contains (found.list[1].blocked, "3 nodes, there are 2");
+    assert_contains (found.list[1].blocked, "would need 3 nodes, it has 2");
     dn_catalogue_free (&catalogue);
 }
 
@@ -462,7 +467,7 @@ static void partitions_and_features_name_a_type (void **state)
         {"gres:gpu:2", "PA", NULL, "", "untyped"},
         {"gres:gpu:2", "p,pb", NULL, "", "untyped"},
         {"gres:gpu:2", "pa,pv", NULL, "", "several partitions"},
-        {"gres:gpu:a100:2", "p,pa", NULL, "a100", "pa has a100 alone"},
+        {"gres:gpu:a100:2", "p,pa", NULL, "a100", "pa has only a100"},
         {"gres:gpu:a100:2", "p,q", NULL, "a100", ""},
         {"gres:gpu:a100:2",
          "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q",
@@ -598,7 +603,8 @@ static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void 
     TARGET ((void) job, 3, "its Gpu line says MoveTo=no");
     TARGET (job.tmp_disk_mb = 5000, 0, "lacks NodeTmp");
     TARGET (job.tmp_disk_mb = 5000, 1, "");
-    TARGET (job.tmp_disk_mb = 5001, 1, "5001 MB of temporary disk, a node has 5000");
+    TARGET (
+        job.tmp_disk_mb = 5001, 1, "5001 MB of temporary disk per node, it has 5000");
     TARGET (job.whole_cores = true, 0, "lacks ThreadsPerCore");
     TARGET (job.whole_cores = true, 1, "");
     TARGET (job.exc_nodes = "a1", 0, "lacks Nodes");

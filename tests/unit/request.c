@@ -210,7 +210,7 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
     job.num_tasks = 2;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.mem_per_node_mb, DN_UNSET);
-    assert_contains (request.keep_cpus, "memory follows CPUs");
+    assert_contains (request.keep_cpus, "memory is per CPU");
 }
 
 #define KEPT(change, keep, reason)                                                     \
@@ -238,9 +238,11 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
           keep_gpu,
           "several entries");
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8";
-          job.min_nodes = job.max_nodes = 1, keep_gpu, "counts of GPUs");
+          job.min_nodes = job.max_nodes = 1, keep_gpu, "different numbers of GPUs");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
-    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5",
+          keep_gpu,
+          "resources other than");
     KEPT (job.exc_nodes = "/home/u/bad", keep_gpu, "excluded (-x)");
     KEPT (job.special_nodes = true, keep_gpu, "cores, threads or sockets of a node");
     KEPT (job.special_cores = true, keep_gpu, "cores, threads or sockets of a node");
@@ -248,14 +250,14 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.env = clock; job.n_env = 1, keep_gpu, "--gpu-freq");
     KEPT (job.exclusive = true, keep_gpu, "whole node");
     KEPT (job.mem_per_node_mb = 0, keep_gpu, "whole memory");
-    KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPU of a type");
+    KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPU of one type");
     KEPT (job.pn_min_cpus = 90, keep_gpu, "--mincpus");
     KEPT (job.prefer = "a100", keep_gpu, "--prefer");
     KEPT (job.batch_features = "a100", keep_gpu, "--batch");
     KEPT (job.env = constraint; job.n_env = 1, keep_gpu, "SLURM_CONSTRAINT");
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
     KEPT (job.reservation = "r", keep_gpu, "reservation");
-    KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "only batch jobs");
+    KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "of batch jobs");
     KEPT (job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x",
           keep_gpu,
           "line 2: 'a100' names the GPU type");
@@ -270,7 +272,7 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
 
     (void) state;
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8";
-          job.min_nodes = job.max_nodes = 1, keep_cpus, "counts of GPUs");
+          job.min_nodes = job.max_nodes = 1, keep_cpus, "different numbers of GPUs");
     KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
           job.min_nodes = job.max_nodes = 1, keep_cpus, "--ntasks-per-gpu");
     KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '-n 8' counts tasks");
@@ -281,16 +283,16 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.script = "echo '", keep_cpus, "line 1: a quote is not closed");
     KEPT (job.script = "x; y", several_why, "line 1: 'y' runs besides 'x' (line 1)");
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
-    KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
+    KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "of batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
     KEPT (job.gpu_freq = "gpu:low", keep_time, "--gpu-freq");
     KEPT (job.time_limit_min = DN_UNLIMITED, keep_time, "unlimited");
     KEPT (job.exclusive = true, keep_cpus, "whole nodes");
     KEPT (job.overcommit = true, keep_cpus, "overcommitted");
     KEPT (job.special_cores = true, keep_cpus, "specified");
-    KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "per task and per GPU");
-    KEPT (job.cpus_per_tres = "gpu:a100:8", keep_cpus, "per task and per GPU");
-    KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "counts of CPUs");
+    KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "CPUs per GPU");
+    KEPT (job.cpus_per_tres = "gpu:a100:8", keep_cpus, "CPUs per GPU");
+    KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "different numbers of CPUs");
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
 }
 #undef KEPT
@@ -433,7 +435,7 @@ static void memory_per_cpu_is_known_as_memory_per_node (void **state)
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     job.num_tasks = 2;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_contains (request.keep_cpus, "memory follows CPUs");
+    assert_contains (request.keep_cpus, "memory is per CPU");
 }
 
 static void a_broken_tres_string_empties_the_request (void **state)
@@ -449,7 +451,7 @@ static void a_broken_tres_string_empties_the_request (void **state)
     job = big_job ();
     job.cpus_per_tres = "gpu:x:y:z";
     assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
-    assert_contains (err.text, "cpus per gpu");
+    assert_contains (err.text, "--cpus-per-gpu");
 }
 
 static void the_environment_is_searched_by_whole_names (void **state)
@@ -532,7 +534,7 @@ static void cpus_and_memory_may_follow_gpus (void **state)
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_contains (request.keep_cpus, "memory follows CPUs");
+    assert_contains (request.keep_cpus, "memory is per CPU");
     job.min_nodes = job.max_nodes = 1;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_string_equal (request.keep_cpus, "");
