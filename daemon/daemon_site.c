@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/load.h"
 
 static void free_rules (struct dn_slurm_rules *rules)
@@ -28,7 +29,7 @@ static int copy_rules (const struct dn_link_conf *conf,
     if (rules->slurmctld_parameters && rules->scheduler_parameters)
         return 0;
     free_rules (rules);
-    return dn_err_set (err, DN_E_NOMEM, "site: out of memory");
+    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "site");
 }
 
 static bool is_same (const struct dn_slurm_rules *rules,

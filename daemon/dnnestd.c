@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/messages.h"
 #include "base/text.h"
 #include "daemon_log.h"
 #include "loop.h"
@@ -68,8 +69,8 @@ static void print_help (void)
 
 static int fail_usage (const char *what, const char *value, const char *expected)
 {
-    fprintf (
-        stderr, "dnnestd: %s '%s': expected %s (try --help)\n", what, value, expected);
+    fprintf (stderr, dn_say_err_usage, what, value, expected);
+    fprintf (stderr, "\n");
     return DN_DAEMON_USAGE;
 }
 
@@ -100,8 +101,7 @@ static int read_since (const char *text, int64_t *since_s)
             return DN_DAEMON_DONE;
         }
     }
-    return fail_usage (
-        "--since", text, "seconds since 1970, or YYYY-MM-DD[THH:MM[:SS]]");
+    return fail_usage ("--since", text, dn_say_usage_since);
 }
 
 /* The options that only 'collect' has. */
@@ -172,16 +172,15 @@ static int read_line (int argc, char **argv, struct line *line)
     if (optind < argc) {
         line->task = dn_task_find (argv[optind]);
         if (!line->task)
-            return fail_usage ("task", argv[optind], "one of those in --help");
+            return fail_usage ("task", argv[optind], dn_say_usage_task);
         optind++;
     }
     if (optind < argc)
-        return fail_usage ("argument", argv[optind], "one task at most");
+        return fail_usage ("argument", argv[optind], dn_say_usage_one_task);
     if (!line->task && (line->once || line->options.dry_run || line->options.out))
-        return fail_usage ("task", "", "one for --once, --dry-run and --out");
+        return fail_usage ("task", "", dn_say_usage_needs_task);
     if (line->of_collect && (!line->once || line->task != &dn_task_collect))
-        return fail_usage (
-            "option", "", "'collect --once' before --db, --json and --since");
+        return fail_usage ("option", "", dn_say_usage_collect);
     return DN_DAEMON_DONE;
 }
 

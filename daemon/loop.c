@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/messages.h"
 #include "daemon_log.h"
 #include "daemon_site.h"
 #include "host/put_file.h"
@@ -83,7 +84,7 @@ static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_er
     turn->next_ms = 0;
     turn->memory = task->begin ? task->begin () : NULL;
     if (task->begin && !turn->memory)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", task->name);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, task->name);
     loop->n_turns++;
     return 0;
 }
@@ -148,11 +149,11 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
 
     dn_notify_reloading ();
     if (dn_daemon_site_load (&loop->site, conf, &err) < 0) {
-        complain (loop, &err);
-        dn_log (DN_LOG_ERROR, "the configuration in use is kept");
+        dn_ticks_error (err.text, (int64_t) time (NULL));
+        dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err.text);
     } else {
         loop->daemon.site = loop->site.site;
-        dn_log (DN_LOG_INFO, "configuration loaded");
+        dn_log (DN_LOG_INFO, dn_say_daemon_conf_loaded);
     }
     dn_notify_ready ();
 }
@@ -235,25 +236,24 @@ static void say_down (struct loop *loop)
     dn_tick (DN_TICK_FAILURES);
     dn_ticks.status.up = false;
     if (!loop->said_down)
-        dn_log (DN_LOG_ERROR, "slurmctld does not answer, trying again");
+        dn_log (DN_LOG_ERROR, dn_say_daemon_down);
     loop->said_down = true;
     loop->retry_ms = loop->retry_ms == 0 ? RETRY_MIN_MS : loop->retry_ms * 2;
     if (loop->retry_ms > RETRY_MAX_MS)
         loop->retry_ms = RETRY_MAX_MS;
-    dn_notify_status ("slurmctld does not answer");
+    dn_notify_status (dn_say_daemon_status_down);
 }
 
 static void say_up (struct loop *loop)
 {
     if (loop->said_down)
-        dn_log (DN_LOG_INFO, "slurmctld answers again");
+        dn_log (DN_LOG_INFO, dn_say_daemon_up);
     if (!dn_ticks.status.up)
         dn_ticks.status.up_since_s = loop->daemon.now_s;
     loop->said_down = false;
     loop->retry_ms = 0;
     dn_ticks.status.up = true;
-    dn_notify_status ("slurmctld answers; %" PRId64 " limits extended",
-                      dn_ticks.total[DN_TICK_EXTENSIONS]);
+    dn_notify_status (dn_say_daemon_status_up, dn_ticks.total[DN_TICK_EXTENSIONS]);
 }
 
 static void do_round (struct loop *loop)
@@ -334,7 +334,7 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
         return rc;
     }
     dn_ticks_begin (loop.site.site->state_dir, (int64_t) time (NULL));
-    dn_log (DN_LOG_INFO, "dnnestd %s started", PACKAGE_VERSION);
+    dn_log (DN_LOG_INFO, dn_say_daemon_started, PACKAGE_VERSION);
     dn_notify_ready ();
     while (!dn_signals_end ()) {
         do_round (&loop);
@@ -344,7 +344,7 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
     dn_ticks.status.ended_s = (int64_t) time (NULL);
     if (needs_state_dir (options))
         dn_ticks_write (loop.site.site->state_dir, dn_ticks.status.ended_s, NULL);
-    dn_log (DN_LOG_INFO, "dnnestd ends");
+    dn_log (DN_LOG_INFO, dn_say_daemon_ended);
     return DN_DAEMON_DONE;
 }
 
@@ -361,7 +361,7 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
         rc = DN_DAEMON_CONF;
     loop.daemon.once = true;
     if (rc == DN_DAEMON_DONE && !alone && !dn_link_is_up (loop.daemon.link)) {
-        dn_err_set (&err, DN_E_TIME, "slurmctld does not answer");
+        dn_err_set (&err, DN_E_TIME, dn_say_err_down);
         rc = DN_DAEMON_UNREACHED;
     }
     if (rc == DN_DAEMON_DONE) {

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 static int print (const struct dn_put_text *output, struct dn_err *err)
 {
     if (fwrite (output->text, 1, output->len, stdout) != output->len
         || fflush (stdout) != 0)
-        return dn_err_set (err, DN_E_IO, "stdout: cannot be written");
+        return dn_err_set (err, DN_E_IO, dn_say_err_stdout);
     return 0;
 }
 
@@ -29,7 +31,7 @@ int dn_output_write (const struct dn_put_text *output,
         return dn_put_file (d->out, text, err);
     snprintf (path, sizeof (path), "%s/%s", d->site->state_dir, name);
     if (d->dry_run) {
-        dn_log (DN_LOG_INFO, "would write %zu bytes to %s", output->len, path);
+        dn_log (DN_LOG_INFO, dn_say_daemon_would_write, output->len, path);
         return 0;
     }
     return dn_put_file (path, text, err) < 0 ? -1 : 1;

@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/messages.h"
+
 /* Seconds after SIGTERM in which a round may come to its own end. */
 #define GRACE_S 1
 
@@ -70,7 +72,7 @@ static int handle (int number, void (*handler) (int), struct dn_err *err)
     sigemptyset (&action.sa_mask);
     if (sigaction (number, &action, NULL) < 0)
         return dn_err_set (
-            err, DN_E_IO, "signal %d: %s", number, dn_errno_text (errno).text);
+            err, DN_E_IO, dn_say_err_signal, number, dn_errno_text (errno).text);
     return 0;
 }
 

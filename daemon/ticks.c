@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "host/put_file.h"
 #include "site.h"
@@ -147,7 +148,7 @@ static int put (const char *dir, const char *name, char *text, struct dn_err *er
 
     path_in (dir, name, path);
     if (!owned)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     return dn_put_file (path, dn_span_of (owned), err);
 }
 

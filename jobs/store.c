@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Rows that are deleted at a time. */
 #define PRUNE_ROWS "2000"
 
@@ -28,7 +30,7 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
     struct dn_store *store = calloc (1, sizeof (*store));
 
     if (!store) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
@@ -121,7 +123,7 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
             dn_buf_add (&buf, "excluded.%s", name);
     }
     if (buf.cut)
-        return dn_err_set (err, DN_E_BUG, "too much SQL");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_sql_long);
     return sqlite3_prepare_v2 (store->db.sql, sql, -1, &store->add, NULL) == SQLITE_OK
                ? 0
                : fail (store, err);
@@ -139,7 +141,7 @@ static int bind_text (struct dn_store *store,
     if (len > DN_RECORD_TEXT_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %d",
+                           dn_say_err_column_long,
                            dn_finished_columns[i].name,
                            len,
                            DN_RECORD_TEXT_MAX);
@@ -156,7 +158,7 @@ static int bind_real (struct dn_store *store, int i, double value, struct dn_err
     if (value < 0 || value > REAL_MAX)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: %g out of range 0..%g",
+                           dn_say_err_column_range,
                            dn_finished_columns[i].name,
                            value,
                            REAL_MAX);
@@ -172,9 +174,10 @@ static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_e
     if (count == DN_UNSET && !is_never_null (i))
         return 0;
     if (count < 0 && (is_key (i) || i == DN_FINISHED_AT_end_s))
-        return dn_err_set (err, DN_E_RANGE, "%s is unknown", name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_column_unknown, name);
     if (count < DN_UNLIMITED)
-        return dn_err_set (err, DN_E_RANGE, "%s: %lld", name, (long long) count);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_column_count, name, (long long) count);
     return sqlite3_bind_int64 (store->add, i + 1, count) == SQLITE_OK
                ? 0
                : fail (store, err);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* The maximum rows and bytes of a piece. */
 #define PIECE_ROWS 256
 #define PIECE_LEN  ((size_t) 1024 * 1024)
@@ -181,7 +183,7 @@ static int add_text (struct piece *piece,
         char *grown = realloc (piece->text, 2 * needed);
 
         if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         piece->text = grown;
         piece->size = 2 * needed;
     }
@@ -204,9 +206,9 @@ static int take_text (sqlite3_stmt *select,
     cell->start = piece->len;
     if (len > DN_RECORD_TEXT_MAX)
         return dn_err_set (
-            err, DN_E_LIMIT, "%zu bytes, expected at most %d", len, DN_RECORD_TEXT_MAX);
+            err, DN_E_LIMIT, dn_say_err_cell_long, len, DN_RECORD_TEXT_MAX);
     if (len > 0 && memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, "has a NUL byte, expected text");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
     return add_text (piece, text, len, err);
 }
 
@@ -237,9 +239,8 @@ static int take_cell (sqlite3_stmt *select,
     cell->real = wanted == DN_FINISHED_REAL && type == SQLITE_FLOAT
                      ? sqlite3_column_double (select, i)
                      : INFINITY;
-    return isfinite (cell->real)
-               ? 0
-               : dn_err_set (err, DN_E_SYNTAX, "has a value of another type");
+    return isfinite (cell->real) ? 0
+                                 : dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_type);
 }
 
 /* Is the key of a row after that of the row before? In a damaged file rows may come
@@ -290,7 +291,7 @@ static int note_key (struct piece *piece,
         copy_text (key.app, piece, &cells[DN_FINISHED_AT_app]);
     }
     if (!is_after (&key, &piece->last))
-        return dn_err_set (err, DN_E_SYNTAX, "the jobs are not in order");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_jobs_order);
     piece->last = key;
     return 0;
 }
@@ -306,7 +307,7 @@ static int take_row (sqlite3_stmt *select,
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
         if (take_cell (select, i, piece, &cells[i], err) < 0)
             return dn_err_wrap (
-                err, "job %lld: %s", (long long) id, dn_finished_columns[i].name);
+                err, dn_say_at_job_column, (long long) id, dn_finished_columns[i].name);
     if (note_key (piece, order, cells, id, err) < 0)
         return -1;
     piece->n++;
@@ -398,7 +399,7 @@ int dn_store_read (struct dn_store *store,
     int rc = 0;
 
     if (!piece)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (!dn_store_has_jobs (store))
         return 0;
     dn_buf_add (&buf, "SELECT ");

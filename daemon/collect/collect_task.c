@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "collect/collecting.h"
 #include "collect/sources.h"
 #include "host/stopwatch.h"
@@ -52,17 +53,26 @@ static struct moment moment_of (int64_t time_s)
     return moment;
 }
 
+static void show_progress (const struct dn_collecting *c, double share)
+{
+    char text[128];
+
+    snprintf (text,
+              sizeof (text),
+              dn_say_collect_progress,
+              c->n_jobs,
+              moment_of (c->reached_s).text,
+              100 * share);
+    fprintf (stderr, "\r%s\033[K", text);
+}
+
 static int after_period (void *to, const struct dn_collecting *c)
 {
     const struct pass *pass = to;
     double whole = (double) (c->now_s - c->begun_s);
 
     if (pass->terminal && whole > 0)
-        fprintf (stderr,
-                 "\r%" PRId64 " jobs, up to %s, %.0f %%\033[K",
-                 c->n_jobs,
-                 moment_of (c->reached_s).text,
-                 100 * (double) (c->reached_s - c->begun_s) / whole);
+        show_progress (c, (double) (c->reached_s - c->begun_s) / whole);
     return !pass->d->once && dn_monotonic_ms () - pass->begun_ms > PASS_MS;
 }
 
@@ -101,13 +111,12 @@ static void tell (const struct dn_daemon *d, const struct dn_collecting *c)
         print_json (c);
     else
         dn_log (d->once ? DN_LOG_INFO : DN_LOG_DEBUG,
-                "collect: %" PRId64 " jobs that ended from %s to %s, %" PRId64
-                " with a record of dnnest%s",
+                dn_say_collect_done,
                 c->n_jobs,
                 moment_of (c->begun_s).text,
                 moment_of (c->reached_s).text,
                 c->n_records,
-                d->dry_run ? "; not stored" : "");
+                d->dry_run ? dn_say_collect_dry : "");
 }
 
 static int prune (struct collect *collect,
@@ -181,7 +190,7 @@ static int run_collect (void *memory, struct dn_daemon *d, struct dn_err *err)
         return 0;
     rc = dn_source_open (d->site, &source, err);
     if (rc == 0 && d->once)
-        return dn_err_set (err, DN_E_RANGE, "collect: Accounting=none in dnnest.conf");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_accounting_off);
     if (rc > 0)
         rc = pass_over (memory, d, &source, err);
     return rc < 0 ? not_slurmctld (d, err) : rc;

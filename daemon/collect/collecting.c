@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* A period is lengthened or shortened to have about so many jobs, some 6 KB each with
  * their steps in the answer of slurmdbd.
  */
@@ -88,7 +90,7 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     if (!c->store)
         return 0;
     if (dn_store_add (c->store, &job, period->err) < 0)
-        return dn_err_wrap (period->err, "job %s", job.job);
+        return dn_err_wrap (period->err, dn_say_of_job, job.job);
     return period->n % COMMIT_JOBS == 0 ? dn_store_commit (c->store, period->err) : 0;
 }
 

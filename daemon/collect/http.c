@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/messages.h"
 #include "host/view_files.h"
 
 #ifdef DN_FETCH
@@ -119,7 +120,7 @@ static int set_url (CURL *curl,
     bool good;
 
     if (!url)
-        return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
     while (len > 0 && http->url[len - 1] == '/')
         len--;
     buf = dn_buf_on (url, URL_MAX);
@@ -128,13 +129,14 @@ static int set_url (CURL *curl,
     else
         dn_buf_add (&buf, "%.*s%s", (int) len, http->url, path);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "%s: URL too long", show (http, path).text);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_url_long, show (http, path).text);
     good = curl_easy_setopt (curl, CURLOPT_URL, url) == CURLE_OK;
     if (socket)
         good = good
                && curl_easy_setopt (curl, CURLOPT_UNIX_SOCKET_PATH, http->url + 5)
                       == CURLE_OK;
-    return good ? 0 : dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+    return good ? 0 : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
 }
 
 static int set_options (struct transfer *transfer,
@@ -158,7 +160,7 @@ static int set_options (struct transfer *transfer,
     if (http->ca_file
         && (curl_easy_setopt (curl, CURLOPT_CAPATH, (char *) NULL) != CURLE_OK
             || curl_easy_setopt (curl, CURLOPT_CAINFO, http->ca_file) != CURLE_OK))
-        return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
     return 0;
 }
 
@@ -178,11 +180,11 @@ static int set_token (CURL *curl,
         dn_buf_add (&buf, "%s%s", http->header, http->token);
         longer = curl_slist_append (*headers, line);
         if (!longer)
-            return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
         *headers = longer;
     }
     if (!*headers || curl_easy_setopt (curl, CURLOPT_HTTPHEADER, *headers) != CURLE_OK)
-        return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
     return 0;
 }
 
@@ -194,8 +196,8 @@ static bool is_passing (long status)
 static const char *advice (long status)
 {
     if (status == 401 || status == 403)
-        return ": the token is missing, wrong or has expired";
-    return status >= 300 && status < 400 ? ": redirects are not followed" : "";
+        return dn_say_http_token;
+    return status >= 300 && status < 400 ? dn_say_http_redirect : "";
 }
 
 /* A try by libcurl: did the server send all that it wanted to? */
@@ -213,13 +215,10 @@ static int judge (const struct dn_http *http,
 
     curl_easy_getinfo (transfer->curl, CURLINFO_RESPONSE_CODE, &status);
     if (transfer->too_large)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: an answer of more than %zu bytes",
-                           shown.text,
-                           transfer->max);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_answer_large, shown.text, transfer->max);
     if (transfer->no_memory)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", shown.text);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, shown.text);
     if (result != CURLE_OK)
         return dn_err_set (err,
                            refused ? DN_E_IO : DN_E_TIME,
@@ -231,7 +230,7 @@ static int judge (const struct dn_http *http,
     if (status != 200)
         return dn_err_set (err,
                            is_passing (status) ? DN_E_TIME : DN_E_IO,
-                           "%s: HTTP status %ld, expected 200%s",
+                           dn_say_err_http_status,
                            shown.text,
                            status,
                            advice (status));
@@ -250,7 +249,7 @@ static int perform (const struct dn_http *http,
 
     transfer->curl = curl_easy_init ();
     if (!transfer->curl)
-        return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
     curl_easy_setopt (transfer->curl, CURLOPT_TIMEOUT_MS, (long) left_ms);
     curl_easy_setopt (transfer->curl,
                       CURLOPT_CONNECTTIMEOUT_MS,
@@ -295,7 +294,7 @@ int dn_http_get (const struct dn_http *http,
     *text = NULL;
     *len = 0;
     if (curl_global_init (CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return dn_err_set (err, DN_E_BUG, "libcurl cannot be used");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_libcurl);
     for (int try = 0;; try++) {
         struct transfer transfer = {.max = http->max};
 
@@ -323,8 +322,7 @@ int dn_http_get (const struct dn_http *http,
     (void) path;
     *text = NULL;
     *len = 0;
-    return dn_err_set (
-        err, DN_E_IO, "%.60s: this dnnestd was built without libcurl", http->url);
+    return dn_err_set (err, DN_E_IO, dn_say_err_no_libcurl, http->url);
 }
 
 #endif
@@ -353,16 +351,14 @@ int dn_http_token (const char *path, char token[DN_HTTP_TOKEN_MAX], struct dn_er
     if (dn_view_text (path, DN_VIEW_OURS, DN_FILE_MAX, &text, &len, err) < 0)
         return -1;
     if (!text || stat (path, &st) < 0)
-        return dn_err_set (err, DN_E_IO, "%s: does not exist", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_no_file, path);
     if (st.st_mode & S_IRWXO)
-        return dn_err_set (
-            err, DN_E_IO, "%s: others can read the token, expected mode 600", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_token_mode, path);
     span = dn_span_trim ((struct dn_span){text, len});
     for (size_t i = 0; i < span.len; i++)
         if (span.text[i] <= ' ' || span.text[i] > '~')
-            return dn_err_set (
-                err, DN_E_SYNTAX, "%s: expected a token on one line", path);
+            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_token_line, path);
     if (span.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, "%s: empty, expected a token", path);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_token_empty, path);
     return dn_span_copy (span, token, DN_HTTP_TOKEN_MAX, path, err);
 }

@@ -15,6 +15,7 @@
 
 #include "base/json_read.h"
 #include "base/keyline.h"
+#include "base/messages.h"
 #include "collect/http.h"
 #include "host/view_files.h"
 #include "site.h"
@@ -86,12 +87,10 @@ static int take_line (struct dn_span line,
     int i = find_measure (dn_span_trim (key));
 
     if (i < 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "'%s': expected Utilisation=, Memory=, Power= or Energy=",
-                           dn_quote (key.text, key.len).text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_measure, dn_quote (key.text, key.len).text);
     if (!line.text || dn_span_trim (line).len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, "%s: expected an expression", keys[i]);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_expression, keys[i]);
     return dn_name_copy (
         dn_span_trim (line), expressions->text[i], DN_EXPRESSION_MAX, keys[i], err);
 }
@@ -109,7 +108,7 @@ int dn_expressions_read (struct dn_span text,
         if (line.len == 0 || line.text[0] == '#')
             continue;
         if (take_line (line, expressions, err) < 0)
-            return dn_err_wrap (err, "%s: line %d", file, n);
+            return dn_err_wrap (err, dn_say_at_file_line, file, n);
     }
     return 0;
 }
@@ -244,8 +243,7 @@ int dn_prometheus_read (struct dn_span text,
         || !(result = dn_json_need_array (data, "result", 0, SERIES_MAX, err)))
         return dn_err_wrap (err, "Prometheus");
     if (strcmp (status, "success") != 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "Prometheus: status '%s', expected 'success'", status);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_prometheus_status, status);
     for (size_t i = 0; i < json_object_array_length (result); i++)
         n += take_series (json_object_array_get_idx (result, i), job);
     return n > 0;
@@ -319,7 +317,7 @@ static int load_expressions (const char *file,
     if (dn_view_text (file, DN_VIEW_OURS, DN_FILE_MAX, &text, &len, err) < 0)
         return -1;
     if (!text)
-        return dn_err_set (err, DN_E_IO, "%s: does not exist", file);
+        return dn_err_set (err, DN_E_IO, dn_say_err_no_file, file);
     return dn_expressions_read ((struct dn_span){text, len}, file, expressions, err);
 }
 
@@ -334,7 +332,7 @@ static int ask (const struct dn_http *http,
     size_t len;
 
     if (!path)
-        return dn_err_set (err, DN_E_NOMEM, "Prometheus: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "Prometheus");
     buf = dn_buf_on (path, PATH_LEN);
     if (!dn_prometheus_query (expressions, job, &buf))
         return 0;
@@ -364,7 +362,7 @@ static int ask_all (struct dn_measuring *measuring,
         int rc = ask (&http, expressions, job, err);
 
         if (rc < 0)
-            return dn_err_wrap (err, "job %s", job->job);
+            return dn_err_wrap (err, dn_say_of_job, job->job);
         if (rc > 0 && dn_store_add (store, job, err) < 0)
             return -1;
         measuring->n += rc;
@@ -401,7 +399,7 @@ int dn_prometheus_measure (struct dn_measuring *measuring,
 
     measuring->n = 0;
     if (!list)
-        return dn_err_set (err, DN_E_NOMEM, "Prometheus: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "Prometheus");
     if (load_expressions (measuring->queries, &expressions, err) < 0
         || dn_store_until (store, MARK, &mark_s, err) < 0)
         return -1;

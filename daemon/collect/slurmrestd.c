@@ -19,6 +19,7 @@
 #include <json-c/json.h>
 
 #include "base/json_read.h"
+#include "base/messages.h"
 #include "collect/http.h"
 
 /* Of an answer, and of one job of it with its steps. */
@@ -435,7 +436,7 @@ static int hand_on (struct dn_span text,
     struct made made;
 
     if (!json)
-        return dn_err_wrap (err, "slurmrestd: job");
+        return dn_err_wrap (err, dn_say_restd_job);
     make_job (json, &made);
     if (!is_wanted (&made.job, cluster, period) || made.job.submit_s < 0)
         return 0;
@@ -453,8 +454,7 @@ int dn_slurmrestd_read (struct dn_span text,
     size_t end = skip_value (text, skip_blanks (text, 0));
 
     if (at == 0 || end == 0 || skip_blanks (text, end) != text.len)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "slurmrestd: expected an object with the array 'jobs'");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_restd_jobs);
     for (;;) {
         int rc;
 
@@ -463,8 +463,7 @@ int dn_slurmrestd_read (struct dn_span text,
             return 0;
         end = at < text.len && text.text[at] == '{' ? skip_value (text, at) : 0;
         if (end == 0)
-            return dn_err_set (
-                err, DN_E_SYNTAX, "slurmrestd: jobs: expected an array of objects");
+            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_restd_array);
         rc = hand_on (
             (struct dn_span){text.text + at, end - at}, cluster, period, take, to, err);
         if (rc != 0)
@@ -534,7 +533,7 @@ static int ask_version (struct restd *restd, struct dn_err *err)
     if (restd->version == 0)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "%.80s: no /slurmdb/v0.0.%d to v0.0.%d, expected slurmrestd",
+                           dn_say_err_restd_version,
                            restd->url,
                            DN_RESTD_FIRST,
                            DN_RESTD_LAST);
@@ -554,7 +553,7 @@ static int read_once (struct restd *restd,
     size_t len;
 
     if (!dn_slurmrestd_query (restd->version, period, &buf))
-        return dn_err_set (err, DN_E_BUG, "slurmrestd: query too long");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_restd_query);
     if (dn_http_get (&restd->http, path, &text, &len, err) < 0)
         return -1;
     return dn_slurmrestd_read (
@@ -614,7 +613,7 @@ int dn_slurmrestd_open (const char *url,
         restd->url = strdup (url);
     if (!restd || !restd->url) {
         free (restd);
-        return dn_err_set (err, DN_E_NOMEM, "slurmrestd: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurmrestd");
     }
     *source = (struct dn_source){
         .name = "slurmrestd", .self = restd, .read = read_period, .close = close_restd};

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "guard/around.h"
 #include "guard/heartbeat.h"
 #include "guard/remembered.h"
@@ -126,12 +127,12 @@ static void leave_alone (const struct dn_link_job *job, struct dn_guard_job *ent
     if (!cut)
         dn_tick (DN_TICK_HANDS_OFF);
     dn_log (DN_LOG_INFO,
-            "guard: job %s: left alone: its limit is %s, not %s as set by dnnest%s",
+            dn_say_guard_left_alone,
             job->name,
             job->limit_s == DN_UNLIMITED ? "UNLIMITED"
                                          : dn_time_write (job->limit_s).text,
             dn_time_write (entry->promise.written_s).text,
-            cut ? " (shortened by Slurm, --time-min)" : "");
+            cut ? dn_say_guard_backfill : "");
 }
 
 static int add_due (struct pass *pass,
@@ -144,7 +145,8 @@ static int add_due (struct pass *pass,
         struct due *grown = realloc (pass->due, (size_t) size * sizeof (*grown));
 
         if (!grown)
-            return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+            return dn_err_set (
+                pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
         pass->due = grown;
         pass->due_size = size;
     }
@@ -194,14 +196,17 @@ static int take_booking (void *to, const struct dn_link_reservation *reservation
         return 0;
     if (!pass->bookings)
         pass->bookings = calloc (RESERVATIONS_MAX, sizeof (*pass->bookings));
-    if (!pass->bookings || pass->n_bookings == RESERVATIONS_MAX)
-        return dn_err_set (pass->err, DN_E_LIMIT, "guard: too many reservations");
+    if (!pass->bookings)
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    if (pass->n_bookings == RESERVATIONS_MAX)
+        return dn_err_set (
+            pass->err, DN_E_LIMIT, dn_say_err_reservations, RESERVATIONS_MAX);
     booking = &pass->bookings[pass->n_bookings++];
     booking->from = reservation->from;
     booking->name = strdup (reservation->name ? reservation->name : "");
     booking->nodes = strdup (reservation->nodes);
     if (!booking->name || !booking->nodes)
-        return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     return 0;
 }
 
@@ -212,7 +217,7 @@ static int read_around (struct pass *pass)
         return 0;
     pass->cluster = calloc (1, sizeof (*pass->cluster));
     if (!pass->cluster)
-        return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
         return -1;
     return dn_link_reservations (pass->d->link, take_booking, pass, pass->err);
@@ -267,12 +272,12 @@ static int compare_job (void *to, const struct dn_link_job *now)
 static void log_extension (const struct due *due, int64_t limit_s, bool dry_run)
 {
     dn_log (DN_LOG_INFO,
-            "guard: job %s: limit %s%s -> %s%s (requested: %s, %lld s left)",
+            dn_say_guard_changed,
             due->job.name,
-            dry_run ? "would change " : "",
+            dry_run ? dn_say_daemon_would_change : "",
             dn_time_write (due->job.limit_s).text,
             dn_time_write (limit_s).text,
-            due->c.pace_s > 0 ? " by its progress" : "",
+            due->c.pace_s > 0 ? dn_say_guard_progress : "",
             dn_time_write (dn_guard_own (&due->c)).text,
             (long long) (due->c.end_s - due->c.now_s));
 }
@@ -282,7 +287,7 @@ static int refused (struct dn_guard_job *entry, const struct dn_err *err)
 {
     if (!entry->refused) {
         dn_tick (DN_TICK_REFUSED);
-        dn_log (DN_LOG_ERROR, "guard: %s", err->text);
+        dn_log (DN_LOG_ERROR, dn_say_guard_refused, err->text);
     }
     entry->refused = true;
     return 0;
@@ -308,8 +313,10 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
     if (!reread.same)
         return 0;
     comment = dn_record_note (due->job.admin_comment, limit_s, &err);
-    if (!comment)
+    if (!comment) {
+        dn_err_wrap (&err, dn_say_of_job, due->job.name);
         return refused (entry, &err);
+    }
     change.admin_comment = comment;
     if (dn_link_update (pass->d->link, &change, &err) < 0) {
         if (!dn_link_is_lost (&err))
@@ -336,13 +343,12 @@ static void warn_user (struct pass *pass,
         return;
     entry->warned = true;
     dn_buf_add (&buf,
-                "dnnest: warning: the time limit is %s, not %s as requested: "
-                "reservation %s begins on a node of this job",
+                dn_say_guard_notice,
                 dn_time_write (limit_s).text,
                 dn_time_write (dn_guard_own (&due->c)).text,
                 dn_quote (booking->name, strlen (booking->name)).text);
     if (dn_link_notify (pass->d->link, &due->job, line, &err) < 0)
-        dn_log (DN_LOG_INFO, "guard: %s", err.text);
+        dn_log (DN_LOG_INFO, dn_say_guard_no_notice, err.text);
 }
 
 static void tell_held (struct pass *pass,
@@ -356,7 +362,7 @@ static void tell_held (struct pass *pass,
     entry->held = plan->holder;
     dn_tick (DN_TICK_HELD);
     dn_log (DN_LOG_INFO,
-            "guard: job %s: not extended up to the requested %s: %s",
+            dn_say_guard_held,
             due->job.name,
             dn_time_write (dn_guard_own (&due->c)).text,
             dn_guard_holder_text (plan->holder));
@@ -378,7 +384,7 @@ static int serve (struct pass *pass, struct due *due)
         entry->own = true;
         dn_tick (DN_TICK_AT_OWN_LIMIT);
         dn_log (DN_LOG_INFO,
-                "guard: job %s: has the %s that were requested",
+                dn_say_guard_own_limit,
                 due->job.name,
                 dn_time_write (due->c.limit_s).text);
     }

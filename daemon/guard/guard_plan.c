@@ -6,12 +6,14 @@
 
 #include <math.h>
 
+#include "base/messages.h"
+
 static const char *const holder_texts[] = {
     [DN_HOLDER_NONE] = "none",
-    [DN_HOLDER_PARTITION] = "MaxTime of the partition",
-    [DN_HOLDER_WALL] = "MaxWall of the QOS or association",
-    [DN_HOLDER_DEADLINE] = "the deadline",
-    [DN_HOLDER_RESERVATION] = "a reservation",
+    [DN_HOLDER_PARTITION] = dn_say_held_partition,
+    [DN_HOLDER_WALL] = dn_say_held_wall,
+    [DN_HOLDER_DEADLINE] = dn_say_held_deadline,
+    [DN_HOLDER_RESERVATION] = dn_say_held_reservation,
 };
 static const struct dn_names holder_names = DN_NAMES (holder_texts, DN_N_HOLDERS);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "output.h"
 
@@ -33,7 +34,7 @@ static struct dn_guarded *read_left (const struct dn_daemon *d)
     if (dn_file_read (path, FILE_MAX, &text, &err) == 0)
         guarded = dn_guarded_read (dn_span_of (text), path, &err);
     if (!guarded)
-        dn_log (DN_LOG_ERROR, "guard: the counts start again from zero: %s", err.text);
+        dn_log (DN_LOG_ERROR, dn_say_guard_counts_lost, err.text);
     return guarded;
 }
 
@@ -47,7 +48,7 @@ int dn_heartbeat_begin (struct dn_heartbeat *heartbeat,
     if (!heartbeat->guarded)
         heartbeat->guarded = calloc (1, sizeof (*heartbeat->guarded));
     if (!heartbeat->guarded)
-        return dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     return 0;
 }
 
@@ -69,7 +70,7 @@ int dn_heartbeat_write (struct dn_heartbeat *heartbeat,
     heartbeat->guarded->time_s = d->now_s;
     heartbeat->guarded->interval_s = (int64_t) d->site->guard_interval_s;
     if (dn_guarded_write (heartbeat->guarded, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 #define BEGINNING "{\"dnnest\":"
 
 /* FNV-1a: a change of the comment is to be noticed, nobody gains by a collision. */
@@ -84,7 +86,7 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     last = find_last (jobs, job->raw_id);
     entry = add (jobs);
     if (!entry) {
-        dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
         return NULL;
     }
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "guard/pace.h"
 #include "host/files.h"
 #include "task.h"
@@ -33,7 +34,7 @@ bool dn_progress_of (const struct dn_site *site,
             == 0
         && dn_progress_read (dn_span_of (text), name, progress, &err) == 0)
         return true;
-    dn_log (DN_LOG_DEBUG, "job %s: no progress: %s", job->name, err.text);
+    dn_log (DN_LOG_DEBUG, dn_say_guard_no_progress, job->name, err.text);
     return false;
 }
 

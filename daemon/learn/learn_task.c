@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/messages.h"
+
 /* Niceness of the process. */
 #define NICE 10
 
@@ -63,11 +65,11 @@ static void report (int status)
     if (WIFEXITED (status) && WEXITSTATUS (status) <= 1)
         return;
     if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
-        dn_log (DN_LOG_ERROR, "learn: dnnest cannot be started");
+        dn_log (DN_LOG_ERROR, dn_say_learn_no_program, DNNEST_BINDIR);
     else if (WIFEXITED (status))
-        dn_log (DN_LOG_ERROR, "learn: exit status %d", WEXITSTATUS (status));
+        dn_log (DN_LOG_ERROR, dn_say_learn_exit, WEXITSTATUS (status));
     else
-        dn_log (DN_LOG_ERROR, "learn: ended by signal %d", WTERMSIG (status));
+        dn_log (DN_LOG_ERROR, dn_say_learn_signal, WTERMSIG (status));
 }
 
 /* Is it still at work? */
@@ -104,11 +106,11 @@ static int run_learn (void *memory, struct dn_daemon *d, struct dn_err *err)
     char program[PATH_MAX];
 
     if (is_busy (learn, false)) {
-        dn_log (DN_LOG_INFO, "learn: the previous run has not finished yet");
+        dn_log (DN_LOG_INFO, dn_say_learn_busy);
         return 0;
     }
     if (!has_store (d)) {
-        dn_log (DN_LOG_DEBUG, "learn: there is no store of finished jobs yet");
+        dn_log (DN_LOG_DEBUG, dn_say_learn_no_store);
         return 0;
     }
     find_program (program);

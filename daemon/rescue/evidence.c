@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/messages.h"
 #include "guard/reported.h"
 #include "host/files.h"
 #include "task.h"
@@ -52,7 +53,7 @@ static bool is_printed (const struct dn_site *site,
     if (dn_file_tail_below (
             site->output_dir, name, (uid_t) job->user_id, DN_EVIDENCE_MAX, &text, &err)
         < 0) {
-        dn_log (DN_LOG_DEBUG, "job %s: no output: %s", job->name, err.text);
+        dn_log (DN_LOG_DEBUG, dn_say_rescue_no_output, job->name, err.text);
         return false;
     }
     rest = dn_span_of (text);

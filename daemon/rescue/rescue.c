@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "guard/reported.h"
 #include "jobs_table.h"
 #include "rescue/evidence.h"
@@ -82,7 +83,7 @@ static struct seen *take_seen (struct pass *pass, const struct dn_link_job *job)
         struct seen *grown = realloc (rescue->seen, (size_t) size * sizeof (*grown));
 
         if (!grown) {
-            dn_err_set (pass->err, DN_E_NOMEM, "rescue: out of memory");
+            dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "rescue");
             return NULL;
         }
         rescue->seen = grown;
@@ -127,17 +128,18 @@ static void tell (const struct pass *pass,
     dn_tick (DN_TICK_FALSE_FITS);
     if (bar != DN_BAR_NONE && bar != DN_BAR_RULES)
         dn_tick (DN_TICK_NOT_RESCUED);
-    dn_log (DN_LOG_INFO,
-            "rescue: job %s: out of GPU memory on %s, chosen by dnnest: %sstarted again"
-            "%s%s",
-            job->name,
-            recorded->set_gpu,
-            bar != DN_BAR_NONE ? "not "
-            : pass->d->dry_run ? "would be "
-                               : "",
-            bar != DN_BAR_NONE ? ": " : " as requested",
-            bar != DN_BAR_NONE ? dn_rescue_bar_text (bar) : "");
-    dn_log (DN_LOG_INFO, "rescue: job %s: %s", job->name, job->admin_comment);
+    if (bar != DN_BAR_NONE)
+        dn_log (DN_LOG_INFO,
+                dn_say_rescue_not_started,
+                job->name,
+                recorded->set_gpu,
+                dn_rescue_bar_text (bar));
+    else
+        dn_log (DN_LOG_INFO,
+                pass->d->dry_run ? dn_say_rescue_would : dn_say_rescue_started,
+                job->name,
+                recorded->set_gpu);
+    dn_log (DN_LOG_INFO, dn_say_rescue_record, job->name, job->admin_comment);
 }
 
 static int look (struct pass *pass, struct seen *seen, const struct dn_link_job *job)
@@ -156,7 +158,7 @@ static int look (struct pass *pass, struct seen *seen, const struct dn_link_job 
     if (seen->plan.bar == DN_BAR_NONE)
         seen->comment = dn_record_note (job->admin_comment, DN_UNSET, &err);
     if (seen->plan.bar == DN_BAR_NONE && !seen->comment) {
-        dn_log (DN_LOG_ERROR, "rescue: job %s: %s", job->name, err.text);
+        dn_log (DN_LOG_ERROR, dn_say_rescue_error, job->name, err.text);
         return 0;
     }
     tell (pass, seen, job, &recorded);
@@ -258,9 +260,8 @@ static int serve (struct pass *pass, struct seen *seen)
         if (dn_link_is_lost (&err))
             return dn_err_set (pass->err, err.code, "%s", err.text);
         dn_log (DN_LOG_ERROR,
-                "rescue: %s%s",
-                err.text,
-                stage > STAGE_REQUEUE ? "; it stays held" : "");
+                stage > STAGE_REQUEUE ? dn_say_rescue_held : dn_say_rescue_refused,
+                err.text);
         dn_tick (DN_TICK_NOT_RESCUED);
         seen->stage = STAGE_DONE;
     }

@@ -6,18 +6,20 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 /* The first version of Slurm that changes the GPU type of a pending job. */
 #define RETYPE_VERSION 2302
 
 static const char *const bar_texts[] = {
     [DN_BAR_NONE] = "none",
-    [DN_BAR_RULES] = "Rescue=off",
-    [DN_BAR_VERSION] = "this Slurm cannot change the GPU type of a job",
-    [DN_BAR_NO_REQUEUE] = "it may not be requeued",
-    [DN_BAR_RESCUED] = "it was started again before",
-    [DN_BAR_FORM] = "its GPUs were not requested by --gres alone",
-    [DN_BAR_CHANGED] = "its request was changed since",
-    [DN_BAR_PART] = "it is part of a heterogeneous or federated job",
+    [DN_BAR_RULES] = dn_say_bar_rules,
+    [DN_BAR_VERSION] = dn_say_bar_version,
+    [DN_BAR_NO_REQUEUE] = dn_say_bar_no_requeue,
+    [DN_BAR_RESCUED] = dn_say_bar_rescued,
+    [DN_BAR_FORM] = dn_say_bar_form,
+    [DN_BAR_CHANGED] = dn_say_bar_changed,
+    [DN_BAR_PART] = dn_say_bar_part,
 };
 _Static_assert(DN_N_ELEMENTS (bar_texts) == DN_N_BARS, "a text for each reason");
 

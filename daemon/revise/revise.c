@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "host/view_files.h"
 #include "jobs_table.h"
 #include "policy/guarded.h"
@@ -108,9 +109,9 @@ static void log_change (const struct dn_link_job *job,
               job->limit_s == DN_UNLIMITED ? "UNLIMITED"
                                            : dn_time_write (job->limit_s).text);
     dn_log (DN_LOG_INFO,
-            "revise: job %s: limit %s%s -> %s by %lld runs of its application",
+            dn_say_revise_changed,
             job->name,
-            dry_run ? "would change " : "",
+            dry_run ? dn_say_daemon_would_change : "",
             old,
             dn_time_write (revision->limit_s).text,
             (long long) revision->runs);
@@ -138,11 +139,13 @@ static int change_job (struct pass *pass,
     if (!reread.same)
         return 0;
     comment = dn_record_revise (job->admin_comment, revision, &err);
+    if (!comment)
+        dn_err_wrap (&err, dn_say_of_job, name);
     change.admin_comment = comment;
     if (!comment || dn_link_update (pass->d->link, &change, &err) < 0) {
         if (dn_link_is_lost (&err))
             return dn_err_set (pass->err, err.code, "%s", err.text);
-        dn_log (DN_LOG_ERROR, "revise: %s", err.text);
+        dn_log (DN_LOG_ERROR, dn_say_revise_refused, err.text);
         return 0;
     }
     dn_tick (DN_TICK_REVISED);

@@ -21,6 +21,7 @@
 
 #include <slurm/slurmdb.h>
 
+#include "base/messages.h"
 #include "slurm/link_parts.h"
 
 /* Exported by libslurm, in no public header. */
@@ -502,7 +503,7 @@ static int read_ended (void *self,
     int rc;
 
     if (ask (&asked, cluster, period) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "slurmdbd: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurmdbd");
     if (!ended->connection && connect_dbd (ended, err) < 0) {
         disconnect (ended);
         return -1;
@@ -530,7 +531,7 @@ int dn_ended_open (struct dn_source *source, struct dn_err *err)
     struct ended *ended = calloc (1, sizeof (*ended));
 
     if (!ended)
-        return dn_err_set (err, DN_E_NOMEM, "slurmdbd: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurmdbd");
     *source = (struct dn_source){
         .name = "slurmdbd", .self = ended, .read = read_ended, .close = close_ended};
     return 0;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Exported by libslurm, in no public header. */
 extern void slurm_xfree (void **item);
 
@@ -64,7 +66,7 @@ static struct dn_link_jobs *jobs_of (struct dn_link *link, struct dn_err *err)
         link->free_jobs = free_jobs;
     }
     if (!link->jobs)
-        dn_err_set (err, DN_E_NOMEM, "jobs: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "jobs");
     return link->jobs;
 }
 
@@ -360,7 +362,7 @@ static int check (int rc,
     if (code == 0)
         return 0;
     dn_link_fail (code, what, err);
-    return dn_err_wrap (err, "job %s", name);
+    return dn_err_wrap (err, dn_say_of_job, name);
 }
 
 static int update (job_desc_msg_t *desc,
@@ -388,11 +390,8 @@ int dn_link_update (struct dn_link *link,
     /* Slurm would take 0 minutes, and end the job. */
     if (limit != 0 && limit != DN_UNSET
         && (limit < 60 || limit % 60 != 0 || limit / 60 >= NO_VAL - 1))
-        return dn_err_set (err,
-                           DN_E_BUG,
-                           "job %s: a limit of %lld s is not whole minutes",
-                           change->name,
-                           (long long) limit);
+        return dn_err_set (
+            err, DN_E_BUG, dn_say_err_whole_minutes, change->name, (long long) limit);
     slurm_init_job_desc_msg (&desc);
     if (limit > 0)
         desc.time_limit = (uint32_t) (limit / 60);

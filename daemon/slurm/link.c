@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/messages.h"
+
 /* Exported by libslurm, in no public header. */
 extern slurm_conf_t slurm_conf;
 
@@ -44,7 +46,7 @@ static int check_conf_file (struct dn_err *err)
 
     if (path && access (path, R_OK) < 0)
         return dn_err_set (
-            err, DN_E_IO, "SLURM_CONF: %s: %s", path, dn_errno_text (errno).text);
+            err, DN_E_IO, dn_say_err_slurm_conf, path, dn_errno_text (errno).text);
     return 0;
 }
 
@@ -56,7 +58,7 @@ struct dn_link *dn_link_open (struct dn_err *err)
         return NULL;
     link = calloc (1, sizeof (*link));
     if (!link) {
-        dn_err_set (err, DN_E_NOMEM, "slurm: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurm");
         return NULL;
     }
     slurm_init (NULL);

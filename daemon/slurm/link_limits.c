@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 /* What a change of a job could break; the snapshot can hold counts up to this. */
 static const char *const tracked[] = {"cpu", "mem", "node", "billing", "gres/gpu"};
 #define COUNT_MAX INT64_C (9000000000000000)
@@ -89,7 +91,7 @@ static int add_limit (struct rows *rows,
             realloc (cluster->limits, (size_t) size * sizeof (*larger));
 
         if (!larger)
-            return dn_err_set (err, DN_E_NOMEM, "limits: out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "limits");
         cluster->limits = larger;
         rows->size = size;
     }
@@ -181,7 +183,7 @@ static int fill_all_qos (struct rows *rows, struct qos_ids *ids, struct dn_err *
     cluster->qos = calloc ((size_t) n + 1, sizeof (cluster->qos[0]));
     ids->ids = calloc ((size_t) n + 1, sizeof (ids->ids[0]));
     if (!cluster->qos || !ids->ids)
-        return dn_err_set (err, DN_E_NOMEM, "QOS: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "QOS");
     if (n == 0)
         return 0;
     iterator = slurm_list_iterator_create (list);
@@ -280,7 +282,7 @@ static int collect (struct assocs *assocs,
 
     assocs->by_id = calloc ((size_t) n + 1, sizeof (assocs->by_id[0]));
     if (!assocs->by_id)
-        return dn_err_set (err, DN_E_NOMEM, "associations: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "associations");
     if (n == 0)
         return 0;
     iterator = slurm_list_iterator_create (list);
@@ -392,7 +394,7 @@ static int fill_assocs (struct rows *rows,
 
     rows->cluster->assocs = calloc ((size_t) n + 1, sizeof (rows->cluster->assocs[0]));
     if (!sorted || !rows->cluster->assocs)
-        return dn_err_set (err, DN_E_NOMEM, "associations: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "associations");
     for (int64_t i = 0; i < assocs->n; i++)
         if (assocs->by_id[i].kept)
             sorted[at++] = &assocs->by_id[i];

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/messages.h"
+
 /* PARTITION_UP; newer headers have more states. */
 #define IS_UP(state) ((state) == PARTITION_UP)
 
@@ -97,7 +99,7 @@ int dn_link_fill_partitions (const partition_info_msg_t *from,
     cluster->partitions =
         calloc ((size_t) from->record_count + 1, sizeof (cluster->partitions[0]));
     if (!cluster->partitions)
-        return dn_err_set (err, DN_E_NOMEM, "partitions: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "partitions");
     for (uint32_t i = 0; i < from->record_count; i++) {
         const partition_info_t *partition = &from->partition_array[i];
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "watch/hosts.h"
 #include "watch/interned.h"
 
@@ -53,7 +54,7 @@ static struct dn_link_tables *tables_of (struct dn_link *link, struct dn_err *er
         link->free_tables = free_tables;
     }
     if (!link->tables)
-        dn_err_set (err, DN_E_NOMEM, "tables: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "tables");
     return link->tables;
 }
 
@@ -238,14 +239,14 @@ static int places_begin (struct places *places,
     places->sets = calloc (SETS_MAX, sizeof (places->sets[0]));
     places->n_sets = 1;
     if (!places->nodes || !places->of || !places->sets)
-        return dn_err_set (err, DN_E_NOMEM, "nodes: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
     for (uint32_t i = 0; i < nodes->record_count; i++) {
         const char *name = nodes->node_array[i].name;
         int32_t n_before = places->names.n;
         int32_t number = name ? dn_interned_put (&places->names, name) : -1;
 
         if (name && number < 0)
-            return dn_err_set (err, DN_E_NOMEM, "nodes: out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
         if (number >= n_before) {
             places->nodes[number] = (int32_t) i;
             places->of[i].known = true;
@@ -302,7 +303,7 @@ static int place_partitions (struct places *places,
     dn_cleanup (dn_free_ptr) int32_t *larger = calloc (SETS_MAX, sizeof (larger[0]));
 
     if (!larger)
-        return dn_err_set (err, DN_E_NOMEM, "partitions: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "partitions");
     for (uint32_t i = 0; i < partitions->record_count; i++) {
         memset (larger, 0, SETS_MAX * sizeof (larger[0]));
         if (partitions->partition_array[i].name)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 #define LIST_MAX (DN_NAME_MAX * 4)
 
 static int64_t least (int64_t a, int64_t b)
@@ -159,7 +161,7 @@ static struct dn_node_group *append (struct dn_node_groups *groups,
             realloc (groups->groups, (size_t) size * sizeof (*larger));
 
         if (!larger) {
-            dn_err_set (err, DN_E_NOMEM, "groups of nodes: out of memory");
+            dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
             return NULL;
         }
         groups->groups = larger;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "watch/gres.h"
 #include "watch/node_groups.h"
 
@@ -164,7 +165,7 @@ int dn_queue_add (struct dn_queue *queue,
     kept.partition = partition_of (queue, job->partition);
     kept.nodes = kept.queued ? 0 : keep_text (queue, job->nodes);
     if (!reserve (&queue->jobs, queue->n_jobs, &queue->size, sizeof (kept)))
-        return dn_err_set (err, DN_E_NOMEM, "queue: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "queue");
     queue->jobs[queue->n_jobs++] = kept;
     return 0;
 }
@@ -232,7 +233,7 @@ int dn_gpu_nodes_add (struct dn_gpu_nodes *nodes,
     for (int i = 0; i < gres.n_gpus && !failed; i++)
         failed = add_slot (nodes, node, &gres.gpus[i]) < 0;
     if (failed)
-        return dn_err_set (err, DN_E_NOMEM, "nodes: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
     nodes->first[nodes->names.n] = nodes->n_slots;
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "watch/hosts.h"
 #include "watch/queue.h"
 
@@ -457,6 +458,6 @@ int dn_waits_estimate (const struct dn_queue *queue,
 
     if (look (&estimate, queue, nodes, cluster, now_s) < 0
         || fill (&estimate, nodes, now_s, cluster) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "waits: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "waits");
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "jobs_table.h"
 #include "output.h"
 #include "watch/node_groups.h"
@@ -59,7 +60,7 @@ static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *
     pass->nodes = dn_gpu_nodes_new ();
     pass->queue = dn_queue_new ();
     if (!pass->cluster || !pass->nodes || !pass->queue)
-        return dn_err_set (err, DN_E_NOMEM, "watch: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "watch");
     pass->cluster->time_s = d->now_s;
     if (dn_link_cluster (d->link, pass->cluster, err) < 0
         || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0
@@ -78,11 +79,12 @@ static int write_snapshot (const struct dn_daemon *d,
     int rc;
 
     if (dn_cluster_write (cluster, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, "snapshot: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "snapshot");
     if (text.len > DN_STATE_FILE_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "snapshot: %zu bytes are above %d",
+                           dn_say_err_state_size,
+                           "snapshot",
                            text.len,
                            DN_STATE_FILE_MAX);
     rc = dn_output_write (&text, d, DN_CLUSTER_FILE, err);
@@ -96,7 +98,7 @@ static void tell_left_out (struct watch *watch, int64_t n_left_out)
 {
     if (n_left_out > 0 && !watch->told)
         dn_log (DN_LOG_ERROR,
-                "watch: %lld nodes are left out: more than %d kinds of nodes",
+                dn_say_watch_left_out,
                 (long long) n_left_out,
                 DN_NODE_KINDS_MAX);
     watch->told = n_left_out > 0;
@@ -115,11 +117,8 @@ static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
         return -1;
     if (pass.cluster->n_assocs > DN_ASSOCS_MAX
         || pass.cluster->n_limits > DN_TRES_LIMITS_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "limits: more than %d associations or %d limits",
-                           DN_ASSOCS_MAX,
-                           DN_TRES_LIMITS_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_limits, DN_ASSOCS_MAX, DN_TRES_LIMITS_MAX);
     tell_left_out (memory, pass.n_left_out);
     return write_snapshot (d, pass.cluster, err);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "jobs/outcome.h"
 
 /* No job of accounting is believed that ran longer, or did more work. */
@@ -265,7 +266,7 @@ static int add_row (struct making *m, const struct dn_app_row *row)
             realloc (apps->rows, (size_t) size * sizeof (*grown));
 
         if (!grown)
-            return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+            return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
         apps->rows = grown;
         m->rows_size = size;
     }
@@ -321,7 +322,7 @@ static int take_job (void *to, const struct dn_finished *job)
         return 0;
     group = group_of (m, key, type, (uint16_t) (job->gpus > 0 ? job->gpus : 0));
     if (!group)
-        return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
     add_run (group, unit, &run);
     return 0;
 }
@@ -342,7 +343,7 @@ static int begin_apps (struct making *m)
     if (apps)
         apps->types = calloc (DN_APP_TYPES_MAX, sizeof (*apps->types));
     if (!apps || !apps->types)
-        return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
     apps->time_s = m->build->now_s;
     apps->by_account = m->build->by_account;
     dn_span_copy (dn_span_of (m->build->bundle),

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/messages.h"
+
 /* Runs that are judged, at most: an even sample of them. */
 #define SAMPLE_MAX 20000
 
@@ -173,21 +175,20 @@ static void give_verdict (struct dn_gate *gate)
 
     gate->passed = !is_worse (gate) && !covers_too_little (gate);
     if (n < DN_GATE_RUNS_MIN) {
-        dn_buf_add (&why, "%lld newest runs, too few to judge", (long long) n);
+        dn_buf_add (&why, dn_say_gate_few, (long long) n);
         return;
     }
     if (gate->before.runs > 0)
-        dn_buf_add (
-            &why,
-            "error %.1f -> %.1f %%, coverage %.1f -> %.1f %% of %lld newest runs",
-            100 * gate->before.error,
-            100 * gate->after.error,
-            100 * gate->before.coverage,
-            100 * gate->after.coverage,
-            (long long) gate->before.runs);
+        dn_buf_add (&why,
+                    dn_say_gate_errors,
+                    100 * gate->before.error,
+                    100 * gate->after.error,
+                    100 * gate->before.coverage,
+                    100 * gate->after.coverage,
+                    (long long) gate->before.runs);
     if (gate->alone.runs > 0)
         dn_buf_add (&why,
-                    "%s%lld without a prediction: error %.1f %%, coverage %.1f %%",
+                    dn_say_gate_alone,
                     gate->before.runs > 0 ? "; " : "",
                     (long long) gate->alone.runs,
                     100 * gate->alone.error,
@@ -216,7 +217,7 @@ int dn_gate_judge (struct dn_store *store,
     j.after.list = calloc (SAMPLE_MAX, sizeof (double));
     j.alone.list = calloc (SAMPLE_MAX, sizeof (double));
     if (!j.before.list || !j.after.list || !j.alone.list)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (find_newest (store, &j, err) < 0)
         return -1;
     if (j.since_s > 0) {

@@ -16,6 +16,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 #include "host/put_file.h"
 #include "host/stopwatch.h"
 #include "host/view_files.h"
@@ -67,8 +68,9 @@ static int write_line (const char *state_dir,
         return 0;
     return dn_err_set (err,
                        DN_E_IO,
-                       "%s: cannot be written: %s",
+                       dn_say_err_file_errno,
                        path.text,
+                       dn_say_file_written,
                        dn_errno_text (errno).text);
 }
 
@@ -82,7 +84,7 @@ static int log_event (const struct dn_site *site,
 
     if (!line || dn_json_put_number (line, "time", now_s) < 0
         || dn_json_put_text (line, "event", event) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (learned) {
         dn_json_put_number (line, "rows", learned->n_rows);
         dn_json_put_number (line, "apps", learned->n_apps);
@@ -121,7 +123,7 @@ static int write_apps (const struct dn_learning *learning,
     struct dn_view_path path = dn_view_path (learning->site->state_dir, DN_APPS_FILE);
 
     if (dn_apps_write (apps, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (!learning->out && keep_old (learning->site->state_dir, err) < 0)
         return -1;
     return dn_put_file (learning->out ? learning->out : path.text,
@@ -224,7 +226,7 @@ int dn_history_rollback (const struct dn_site *site, int64_t now_s, struct dn_er
         return dn_err_set (
             err, DN_E_IO, "%s: %s", old.text, dn_errno_text (errno).text);
     if (dn_put_file (hold.text, dn_span_of (""), err) < 0
-        || log_event (site, now_s, "rolled back", NULL, err) < 0)
+        || log_event (site, now_s, dn_say_gate_rolled_back, NULL, err) < 0)
         return -1;
     if (rename (old.text, now.text) < 0)
         return dn_err_set (

@@ -17,10 +17,10 @@ literals() {
 import re
 import sys
 
-TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | '(?:[^'\\]|\\.)+'
+TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \.help\ =\ "[^"]*" | '(?:[^'\\]|\\.)+'
     | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
-# Not said to anyone: the help of keys, options and metrics, what a digest begins with,
-# and words that are looked for in scripts.
+# Not said to anyone: the help of keys, options, tasks and metrics, what a digest begins
+# with, words that are looked for in scripts, and what SQL and other programs read.
 SILENT = [
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
@@ -31,6 +31,13 @@ SILENT = [
     (r"model/hardware/gpu_types\.c", r"(gres type, as|name in|price of|GPUs of|number of|"
      r"CPUs of|memory of|temporary disk of|threads per|whether jobs|partitions that|"
      r"partition whose|longest time|feature of|features that) .*"),
+    (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
+    (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),
+    (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
+    (r"daemon/collect/http\.c", r"Accept: application/json"),
+    (r"daemon/collect/prometheus\.c", r"( and nvidia_|\)).*"),
+    (r"daemon/.*\.c", r"None assigned"),
+    (r"jobs/store(_read)?\.c", r".*(SELECT|INSERT|DELETE|UPDATE|VALUES|WHERE|AND|FROM|coalesce)( .*|)"),
     (r"plugin/submit/job_submit_dnnest\.c", r"dnnest: right-sizes deep-learning jobs"),
     (r"plugin/spank/spank_dnnest\.c", r"how the job trains: .*"),
     (r"plugin/spank/help\.c", r".*"),
@@ -57,9 +64,11 @@ EOF
     )
 }
 
-readonly ROOMS=(model/hardware model/policy model/request model/rewrite plugin)
-mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c)
-is "no message is written in ${ROOMS[*]} and advise.c" "$(literals "${files[@]}")" ''
+readonly ROOMS=(model/hardware model/policy model/request model/rewrite plugin daemon
+    jobs/history)
+mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c
+    c_files jobs | grep '^jobs/[a-z_.]*$')
+is "no message is written in ${ROOMS[*]}, advise.c and files of jobs/" "$(literals "${files[@]}")" ''
 
 # The check itself: what it finds, and what it does not.
 work=$(mktemp -d) || exit
@@ -74,8 +83,6 @@ f ("moved to %s", "time_limit", "%s: %s", 'x', "\"");
 f ("a long "
    "text %" PRId64 " here", " kept", "kept ");
 EOF
-# Files that have other texts only, such as the help of options.
-readonly WHOLE='policy/rules\.h|submit/versions\.h|spank/help\.c'
 is 'a message elsewhere is found' "$(literals "$sample" | sed 's/.*:\([0-9]*: \)/\1/')" \
     '5: moved to %s
 6: a long text %d here
@@ -89,10 +96,20 @@ with_message() {
             && { cat "$top/$file" && echo 'f ("node %s is not known");'; } >"$work/$file"
     done
 }
+# But for files that have other texts only, such as the help of options.
+readonly WHOLE='policy/rules\.h|submit/versions\.h|spank/help\.c'
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -vE "$WHOLE")
 with_message "${files[@]}"
 is 'a new message is found in each file of these rooms' \
     "$(top=$work literals "${files[@]}" | grep -c ': node %s is not known$')" "${#files[@]}"
+
+# logged FILE...: lines of dnnestd's log, also without words, that are literals
+logged() { cat "$@" | tr -s ' \n' ' ' | grep -oE 'dn_log \([^,"]*, "[^"]*"' | grep -v '"%s"$'; }
+is 'each line of the log of dnnestd is in the catalogue' \
+    "$(mapfile -t sources < <(c_files daemon); cd "$top" && logged "${sources[@]}")" ''
+is 'a line of the log elsewhere is found' \
+    "$(printf 'dn_log (DN_LOG_INFO,\n        "guard: %%s",\n        text);\n' | logged -)" \
+    'dn_log (DN_LOG_INFO, "guard: %s"'
 
 ids() { sed -nE 's/^DN_(MESSAGE|PHRASE) \([A-Z]+, ([a-z0-9_]+),$/\2/p' "$top/$CATALOGUE"; }
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
@@ -102,17 +119,19 @@ is 'each message is used' "$(cd "$top" && comm -13 \
 ok 'the compiler checks formats, also that they are not variables' \
     grep -q 'DN_FLAGS -Wformat=2"' "$top/configure.ac"
 
-# page LIST: what job_submit_dnnest(8) has between the comments of that list.
-page() {
-    sed -n "/^; $1: begin/,/^; $1: end/p" "$top/plugin/submit/job_submit_dnnest.8.scd" \
-        | sed '1d;$d'
-}
+# page PAGE LIST: what the page has between the comments of that list.
+page() { sed -n "/^; $2: begin/,/^; $2: end/p" "$top/$1" | sed '1d;$d'; }
 if [[ -x $build/tests/unit/messages ]]; then
     for list in user warning log; do
-        is "job_submit_dnnest(8) has the messages: $list" "$(page "$list")" \
+        is "job_submit_dnnest(8) has the messages: $list" \
+            "$(page plugin/submit/job_submit_dnnest.8.scd "$list")" \
             "$("$build/tests/unit/messages" --page "$list")"
     done
+    is 'dnnestd(8) has the lines of its log' "$(page daemon/dnnestd.8.scd log)" \
+        "$("$build/tests/unit/messages" --page daemon)"
+    is 'dnnestd(8) has its errors' "$(page daemon/dnnestd.8.scd failure)" \
+        "$("$build/tests/unit/messages" --page failure)"
 else
-    skip 'job_submit_dnnest(8) has the messages' 'tests/unit/messages is not built'
+    skip 'job_submit_dnnest(8) and dnnestd(8) have the messages' 'tests/unit/messages is not built'
 fi
 done_testing

@@ -1,6 +1,6 @@
 /* messages.c - test of base/messages.inc: each message is what the catalogue promises
  *
- * "messages --page" prints the lists of job_submit_dnnest(8), which
+ * "messages --page" prints the lists of job_submit_dnnest(8) and dnnestd(8), which
  * tests/lint/messages.t compares.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -14,8 +14,10 @@ enum audience {
     USER,
     WARNING,
     LOG,
+    DAEMON,
     REASON,
     ERROR,
+    FAILURE,
     PART,
     N_AUDIENCES
 };
@@ -24,8 +26,10 @@ static const size_t size_of[] = {
     [USER] = DN_USER_TEXT_MAX,
     [WARNING] = DN_WARNING_MAX,
     [LOG] = DN_LOG_TEXT_MAX,
+    [DAEMON] = DN_LOG_TEXT_MAX,
     [REASON] = DN_REASON_MAX,
     [ERROR] = DN_ERR_TEXT_MAX,
+    [FAILURE] = DN_ERR_TEXT_MAX,
     [PART] = DN_REASON_MAX,
 };
 
@@ -188,6 +192,25 @@ static void print_list (enum audience to)
     }
 }
 
+static int print_page (const char *list)
+{
+    static const struct {
+        const char *name;
+        enum audience to;
+    } lists[] = {{"user", USER},
+                 {"warning", WARNING},
+                 {"log", LOG},
+                 {"daemon", DAEMON},
+                 {"failure", FAILURE}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++)
+        if (strcmp (lists[i].name, list) == 0) {
+            print_list (lists[i].to);
+            return 0;
+        }
+    return 1;
+}
+
 int main (int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -201,11 +224,7 @@ int main (int argc, char **argv)
               a_value_with_a_percent_sign_is_text),
     };
 
-    if (argc == 3 && strcmp (argv[1], "--page") == 0) {
-        print_list (strcmp (argv[2], "user") == 0      ? USER
-                    : strcmp (argv[2], "warning") == 0 ? WARNING
-                                                       : LOG);
-        return 0;
-    }
+    if (argc == 3 && strcmp (argv[1], "--page") == 0)
+        return print_page (argv[2]);
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
