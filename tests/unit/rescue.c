@@ -20,7 +20,8 @@ struct dn_link {
     int slurm;
     char calls[64]; /* "QUR": requeue, update, release */
     bool lose;      /* the answer to the next change is lost */
-    bool refuse;    /* the next change */
+    bool refuse;    /* all changes */
+    bool refuse_update;
     char gres[DN_TRES_MAX];
     char partition[DN_NAME_MAX];
     int64_t limit_s;
@@ -91,7 +92,7 @@ bool dn_link_is_lost (const struct dn_err *err)
 static int call (struct dn_link *link, const char *letter, struct dn_err *err)
 {
     strcat (link->calls, letter);
-    if (link->refuse)
+    if (link->refuse || (link->refuse_update && letter[0] == 'U'))
         return dn_err_set (err, DN_E_RANGE, "job 12: refused");
     if (!link->lose)
         return 0;
@@ -279,6 +280,22 @@ static void a_refusal_ends_the_rescue (void **state)
     assert_int_equal (pass (&scene), 0);
     assert_string_equal (slurm.calls, "Q");
     assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
+    assert_contains (said, "rescue: job 12: refused: not started again");
+    end (&scene);
+}
+
+static void a_refused_request_leaves_the_job_held (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    slurm.refuse_update = true;
+    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "QU");
+    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
+    assert_contains (said, "rescue: job 12: refused: it stays held");
     end (&scene);
 }
 
@@ -448,6 +465,8 @@ int main (void)
         TEST ("an answer that is lost is made good",
               an_answer_that_is_lost_is_made_good),
         TEST ("a refusal ends the rescue", a_refusal_ends_the_rescue),
+        TEST ("a refused request leaves the job held",
+              a_refused_request_leaves_the_job_held),
         TEST ("a dry run changes nothing", a_dry_run_changes_nothing),
         TEST ("others are told why not", others_are_told_why_not),
         TEST ("other jobs are left alone", other_jobs_are_left_alone),
