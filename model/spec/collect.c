@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 static const char comment_mark[] = "dnnest:";
 static const char script_mark[] = "#DNNEST";
 
@@ -118,14 +120,14 @@ static int read_note (const struct dn_note *note,
     if (note->file.text && !carriers->sidecar) {
         dn_err_set (err,
                     DN_E_SYNTAX,
-                    "'%s': the file was not read, expected key=value",
+                    dn_say_err_sidecar_unread,
                     dn_quote (note->file.text, note->file.len).text);
-        return dn_err_wrap (err, "column %d", (int) (note->file.text - begin) + 1);
+        return dn_err_wrap (err, dn_say_at_column, (int) (note->file.text - begin) + 1);
     }
     if (!note->pairs.text)
         return 0;
     if (note->pairs.len == 0 && !note->file.text)
-        return dn_err_set (err, DN_E_SYNTAX, "no metadata, expected key=value");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_metadata_none);
     if (dn_spec_read_at (note->pairs, (int) (note->pairs.text - begin) + 1, spec, err)
         < 0)
         return -1;
@@ -151,7 +153,7 @@ static int read_line (struct dn_span text,
         struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
 
         if (++*n_words % WORDS_PER_LOOK == 0
-            && dn_deadline_check (deadline, "rest of the script", err) < 0)
+            && dn_deadline_check (deadline, dn_say_rest_of_script, err) < 0)
             return -1;
         if (word.len == 0)
             continue;
@@ -191,7 +193,7 @@ static int read_script (struct dn_span script,
         text.text += MARK_LEN (script_mark);
         text.len -= MARK_LEN (script_mark);
         if (read_line (text, line.text, deadline, &n_words, spec, state, err) < 0)
-            return dn_err_wrap (err, "script line %d", number);
+            return dn_err_wrap (err, dn_say_at_script_line, number);
     }
     return 0;
 }
@@ -209,10 +211,7 @@ int dn_spec_collect (const struct dn_carriers *carriers,
     if (*state == DN_METADATA_OFF)
         return 0;
     if (option.help)
-        return dn_err_set (
-            err,
-            DN_E_SYNTAX,
-            "--dnnest=help: does not describe a job, expected key=value");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_option_help);
     if (read_script (span_within (carriers->script, DN_SCRIPT_HEAD_MAX),
                      carriers->deadline,
                      &result,

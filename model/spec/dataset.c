@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/keyline.h"
+#include "base/messages.h"
 
 static int read_decode (struct dn_span value,
                         enum dn_decode *decode,
@@ -39,11 +40,10 @@ static int read_pair (const struct dn_pair *pair,
                             err);
     if (dn_span_is (pair->key, "Decode"))
         return read_decode (pair->value, &row->decode, err);
-    return dn_err_set (
-        err,
-        DN_E_RANGE,
-        "unknown key '%s', expected Dataset, Samples, SampleBytes or Decode",
-        dn_quote (pair->key.text, pair->key.len).text);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       dn_say_err_dataset_key,
+                       dn_quote (pair->key.text, pair->key.len).text);
 }
 
 static int read_row (const struct dn_keyline *keyline,
@@ -55,8 +55,7 @@ static int read_row (const struct dn_keyline *keyline,
         if (read_pair (&keyline->pairs[i], row, err) < 0)
             return -1;
     if (row->name[0] == '\0' || row->samples == DN_UNSET)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "a row without Dataset= or Samples=, expected both");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_dataset_row);
     return 0;
 }
 
@@ -71,7 +70,7 @@ int dn_datasets_read (struct dn_span text,
     datasets->n_rows = 0;
     while ((more = dn_keyline_next (&text, &keyline, err)) > 0) {
         if (datasets->n_rows == DN_DATASETS_MAX) {
-            dn_err_set (err, DN_E_LIMIT, "more than %d data sets", DN_DATASETS_MAX);
+            dn_err_set (err, DN_E_LIMIT, dn_say_err_datasets, DN_DATASETS_MAX);
             return dn_keyline_wrap (&keyline, file, err);
         }
         if (read_row (&keyline, &datasets->rows[datasets->n_rows++], err) < 0)

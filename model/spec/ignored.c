@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 /* The parts of "dnnest:" and "#DNNEST" that all misspellings have. */
 static const char word[] = "dnnest";
 
@@ -83,13 +85,9 @@ static bool find_hidden_mark (struct dn_span comment, struct dn_buf *text)
             || !is_metadata (skip (at, WORD_LEN + 1)))
             continue;
         if (is_quote (before))
-            dn_buf_add (text,
-                        "the comment has a quote before 'dnnest:'; write "
-                        "--comment=dnnest:... without inner quotes");
+            dn_buf_add (text, dn_say_ignored_quote);
         else
-            dn_buf_add (text,
-                        "the comment has '%s' before 'dnnest:', expected a blank",
-                        dn_quote (&before, 1).text);
+            dn_buf_add (text, dn_say_ignored_before, dn_quote (&before, 1).text);
         return true;
     }
     return false;
@@ -106,10 +104,7 @@ static bool find_rest (struct dn_span rest, struct dn_buf *text)
             piece = skip (piece, WORD_LEN + 1);
         if (!is_pair (piece))
             continue;
-        dn_buf_add (text,
-                    "'%s' in the comment is after a blank or a semicolon, which ends "
-                    "the metadata",
-                    dn_quote (piece.text, piece.len).text);
+        dn_buf_add (text, dn_say_ignored_rest, dn_quote (piece.text, piece.len).text);
         return true;
     }
     return false;
@@ -181,12 +176,7 @@ static bool find_in_script (const struct dn_carriers *carriers, struct dn_buf *t
         n_marks++;
         if (!is_metadata (at))
             continue;
-        dn_buf_add (text,
-                    exact ? "script line %d: #DNNEST is after the first command, "
-                            "expected before it"
-                          : "script line %d: not a #DNNEST line, expected '#DNNEST "
-                            "key=value'",
-                    number);
+        dn_buf_add (text, exact ? dn_say_ignored_late : dn_say_ignored_mark, number);
         return true;
     }
     return false;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/messages.h"
+
 /* Names of networks whose adapters write to memory themselves (RDMA), and of others. */
 static const struct {
     const char *name;
@@ -31,9 +33,7 @@ static int fail (const char *text, struct dn_err *err)
 {
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "net: '%s', expected ib, roce or ethernet with the Gbit/s of "
-                       "one adapter (1..%d) and, if a node has several, their number "
-                       "(2..%d): ib400, ib400x8",
+                       dn_say_err_net,
                        dn_quote (text, strlen (text)).text,
                        RATE_MAX,
                        ADAPTERS_MAX);

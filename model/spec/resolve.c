@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 static const struct dn_dataset *find_dataset (const struct dn_datasets *datasets,
                                               const char *name)
 {
@@ -42,8 +44,7 @@ static int apply_dataset (struct dn_spec *spec,
         return dn_err_set (
             err,
             DN_E_RANGE,
-            "dataset: '%s' is not in the table, expected a known data set "
-            "or samples=N%s",
+            dn_say_err_no_dataset,
             spec->dataset,
             dn_word_meant (dn_span_of (spec->dataset), dataset_at, datasets).text);
     }
@@ -75,18 +76,9 @@ static int check_experts (const struct dn_spec *spec, struct dn_err *err)
     int64_t copies = spec->gpus / (spec->tp * spec->pp);
 
     if (copies % ep != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "ep: %" PRId64
-                           " does not divide gpus / (tp * pp) = %" PRId64,
-                           ep,
-                           copies);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_ep_gpus, ep, copies);
     if (spec->experts != DN_UNSET && spec->experts % ep != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "ep: %" PRId64 " does not divide experts = %" PRId64,
-                           ep,
-                           spec->experts);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_ep_experts, ep, spec->experts);
     return 0;
 }
 
@@ -105,28 +97,15 @@ static int check_split (const struct dn_spec *spec, struct dn_err *err)
     int64_t vpp = count_of (spec->vpp);
 
     if (spec->sp == 1 && spec->tp <= 1)
-        return dn_err_set (
-            err, DN_E_RANGE, "sp: 1 without tensor parallelism, expected tp=2 or more");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_sp);
     if (vpp > 1 && spec->pp <= 1)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "vpp: %" PRId64 " chunks of each stage, and pp is 1, "
-                           "expected pp=2 or more",
-                           vpp);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_vpp_pp, vpp);
     if (vpp > 1 && spec->layers != DN_UNSET
         && !are_chunks_even (spec->layers, spec->pp * vpp))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "vpp: pp * vpp = %" PRId64 " chunks of layers = %" PRId64
-                           ", expected a divisor",
-                           spec->pp * vpp,
-                           spec->layers);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_vpp_layers, spec->pp * vpp, spec->layers);
     if (cp > 1 && spec->seq_len != DN_UNSET && spec->seq_len % cp != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "cp: %" PRId64 " does not divide seq_len = %" PRId64,
-                           cp,
-                           spec->seq_len);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_cp, cp, spec->seq_len);
     return 0;
 }
 
@@ -143,38 +122,27 @@ static int check_offload (const struct dn_spec *spec, struct dn_err *err)
         return 0;
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "offload: %s on %" PRId64 " GPUs needs shards, expected "
-                       "parallel=%s, fsdp or hsdp",
+                       dn_say_err_offload,
                        weights ? "params" : "optimizer",
                        spec->gpus,
-                       weights ? "zero3" : "zero1, zero2, zero3");
+                       weights ? "zero3" : dn_say_zero_stages);
 }
 
 static int check_gpus (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->parallel == DN_PARALLEL_DATAPARALLEL
         && (spec->nodes > 1 || sharers (spec) > 1 || count_of (spec->ep) > 1))
-        return dn_err_set (
-            err,
-            DN_E_RANGE,
-            "parallel: dataparallel is one process on one node, expected "
-            "nodes=1, tp=1, pp=1, cp=1 and ep=1");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_dataparallel);
     if (spec->gpus % sharers (spec) != 0)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "gpus: %" PRId64
-                           " is not a multiple of tp * pp%s = %" PRId64,
+                           dn_say_err_gpus_multiple,
                            spec->gpus,
-                           count_of (spec->cp) > 1 ? " * cp" : "",
+                           count_of (spec->cp) > 1 ? dn_say_times_cp : "",
                            sharers (spec));
     if (spec->nodes > spec->gpus)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "nodes: %" PRId64 " nodes for %" PRId64
-                           " GPUs, expected at most one "
-                           "per GPU",
-                           spec->nodes,
-                           spec->gpus);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_nodes_gpus, spec->nodes, spec->gpus);
     return 0;
 }
 
@@ -203,19 +171,14 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
     if (spec->batch == DN_UNSET)
         spec->batch = spec->micro_batch;
     if (spec->batch == DN_UNSET && spec->global_batch == DN_UNSET)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "batch: missing, expected batch=N per GPU");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_batch);
     if (spec->batch == DN_UNSET) {
         int64_t parts =
             replicas * (spec->grad_accum == DN_UNSET ? 1 : spec->grad_accum);
 
         if (spec->global_batch % parts != 0)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "global_batch: %" PRId64 " is not a multiple of GPUs * "
-                               "grad_accum = %" PRId64,
-                               spec->global_batch,
-                               parts);
+            return dn_err_set (
+                err, DN_E_RANGE, dn_say_err_batch_multiple, spec->global_batch, parts);
         spec->batch = spec->global_batch / parts;
     }
     if (spec->grad_accum == DN_UNSET) {
@@ -227,9 +190,7 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
         && spec->global_batch != spec->batch * replicas * spec->grad_accum)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "global_batch: %" PRId64
-                           " is not batch * GPUs * grad_accum = "
-                           "%" PRId64,
+                           dn_say_err_batch_product,
                            spec->global_batch,
                            spec->batch * replicas * spec->grad_accum);
     spec->global_batch = spec->batch * replicas * spec->grad_accum;
@@ -263,17 +224,11 @@ int dn_spec_torch (const struct dn_spec *spec)
 static int check_software (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->torch[0] != '\0' && dn_spec_torch (spec) < 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "torch: '%s' is not a version, expected one such as 2.4",
-                           spec->torch);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_torch, spec->torch);
     if (spec->seq_mean != DN_UNSET && spec->seq_len != DN_UNSET
         && spec->seq_mean > spec->seq_len)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "seq_mean: %" PRId64 ", expected at most seq_len %" PRId64,
-                           spec->seq_mean,
-                           spec->seq_len);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_seq_mean, spec->seq_mean, spec->seq_len);
     return 0;
 }
 
@@ -299,10 +254,7 @@ int dn_spec_resolve (struct dn_spec *spec,
     struct dn_spec result = *spec;
 
     if (result.model[0] == '\0' && (result.params < 0 || result.flops < 0))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "model: missing, expected model=NAME, or params= and flops= "
-                           "of an unknown network");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_model);
     if (check_software (&result, err) < 0 || apply_dataset (&result, datasets, err) < 0
         || resolve_gpus (&result, n_gpus, err) < 0 || resolve_batch (&result, err) < 0)
         return -1;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
+
 static const char *const optimizer_text[] = {
     [DN_OPTIMIZER_UNKNOWN] = "unknown",
     [DN_OPTIMIZER_NONE] = "none",
@@ -539,8 +541,7 @@ static int read_name (const struct dn_key *key,
         || (two && (!is_name (rest) || first.text[0] == '.' || rest.text[0] == '.')))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: '%s' is not a name, expected letters, digits, _ . - + "
-                           "and at most one /",
+                           dn_say_err_spec_name,
                            key->name,
                            dn_quote (value.text, value.len).text);
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
@@ -560,7 +561,7 @@ static int read_image (const struct dn_key *key,
         if (image.n_dims == 3)
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "%s: '%s' has more than three sizes, expected DxHxW",
+                               dn_say_err_image,
                                key->name,
                                dn_quote (value.text, value.len).text);
         if (dn_int_read (piece,
@@ -614,7 +615,7 @@ static int read_value (const struct dn_key *key,
         if (number < (int64_t) key->min || number > (int64_t) key->max)
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "%s: %s out of range, expected a minute to ten years",
+                               dn_say_err_spec_time,
                                key->name,
                                dn_quote (value.text, value.len).text);
         memcpy (at, &number, sizeof (number));
@@ -622,7 +623,7 @@ static int read_value (const struct dn_key *key,
     case DN_N_KEY_TYPES:
         break;
     }
-    return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
 }
 
 static const char *key_at (const void *names, int i)
@@ -637,17 +638,9 @@ static int fail_unknown (struct dn_span name, struct dn_err *err)
     struct dn_quoted quoted = dn_quote (name.text, name.len);
 
     if (nearest)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "unknown key '%s', did you mean '%s'? expected key=value "
-                           "with a key that 'dnnest check --keys' lists",
-                           quoted.text,
-                           nearest);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "unknown key '%s', expected key=value with a key that "
-                       "'dnnest check --keys' lists",
-                       quoted.text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_spec_key_meant, quoted.text, nearest);
+    return dn_err_set (err, DN_E_RANGE, dn_say_err_spec_key, quoted.text);
 }
 
 /* Names as the value of a key that takes a number: frozen=all_but_ them. */
@@ -664,7 +657,7 @@ static int read_words (const struct dn_key *key,
     if (dn_keyset_has (seen, (int) (frozen - keys)))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' together with frozen=, expected one of them",
+                           dn_say_err_with_frozen,
                            key->name,
                            dn_quote (value.text, value.len).text);
     dn_keyset_add (seen, (int) (frozen - keys));
@@ -672,7 +665,7 @@ static int read_words (const struct dn_key *key,
     if (buf.cut)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: %zu characters, expected at most %zu",
+                           dn_say_err_value_long,
                            key->name,
                            value.len,
                            sizeof (text) - sizeof ("all_but_"));
@@ -708,11 +701,9 @@ static int read_pair (struct dn_span pair,
         return fail_unknown (name, err);
     value = dn_span_trim (value);
     if (!value.text || value.len == 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "%s: no value, expected %s=..", key->name, key->name);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_value, key->name, key->name);
     if (dn_keyset_has (seen, (int) (key - keys)))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "%s: given twice, expected once", key->name);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_given_twice, key->name);
     dn_keyset_add (seen, (int) (key - keys));
     *at = value.text;
     if (dn_key_takes_words (key) && is_letter (value.text[0]))
@@ -730,11 +721,8 @@ int dn_spec_read_at (struct dn_span text,
     struct dn_keyset seen = {{0}};
 
     if (text.len > DN_METADATA_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "metadata: %zu characters, expected at most %d",
-                           text.len,
-                           DN_METADATA_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_metadata_long, text.len, DN_METADATA_MAX);
     while (rest.text && rest.len > 0) {
         struct dn_span pair = dn_span_trim (dn_span_cut (&rest, ","));
         const char *at;
@@ -742,7 +730,7 @@ int dn_spec_read_at (struct dn_span text,
         if (pair.len == 0 || read_pair (pair, &result, &seen, &at, err) == 0)
             continue;
         if (column > 0)
-            dn_err_wrap (err, "column %d", column + (int) (at - text.text));
+            dn_err_wrap (err, dn_say_at_column, column + (int) (at - text.text));
         return -1;
     }
     *spec = result;

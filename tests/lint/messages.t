@@ -17,7 +17,8 @@ literals() {
 import re
 import sys
 
-TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \.help\ =\ "[^"]*" | '(?:[^'\\]|\\.)+'
+TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \.help\ =\ "[^"]*"
+    | ^static\ const\ struct\ dn_(gpu_)?key\ (gpu_)?keys\[\]\ =\ \{.*?^\}; | '(?:[^'\\]|\\.)+'
     | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
 # Not said to anyone: the help of keys, options, tasks and metrics, what a digest begins
 # with, words that are looked for in scripts, and what SQL and other programs read.
@@ -28,9 +29,7 @@ SILENT = [
     (r"model/request/(known|launchers|commands)\.c", r" .* "),
     (r"model/request/launchers\.c", r"( \S+){8,}"),
     (r"model/request/.*\.c", r"(echo|exec|for|system|while) \(?"),
-    (r"model/hardware/gpu_types\.c", r"(gres type, as|name in|price of|GPUs of|number of|"
-     r"CPUs of|memory of|temporary disk of|threads per|whether jobs|partitions that|"
-     r"partition whose|longest time|feature of|features that) .*"),
+    (r"model/spec/spec\.c", r"amount of work"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
     (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
@@ -64,8 +63,8 @@ EOF
     )
 }
 
-readonly ROOMS=(model/hardware model/policy model/request model/rewrite plugin daemon
-    jobs/history)
+readonly ROOMS=(model/hardware model/policy model/request model/rewrite
+    model/spec plugin daemon jobs/history)
 mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c
     c_files jobs | grep '^jobs/[a-z_.]*$')
 is "no message is written in ${ROOMS[*]}, advise.c and files of jobs/" "$(literals "${files[@]}")" ''

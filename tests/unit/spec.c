@@ -28,7 +28,7 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
         {"batch=99999999999999999999",
          {"batch: 9999", "out of range 1..100000000", ""}},
         {"batch=2.5", {"batch: '2.5' is not a whole number", "", ""}},
-        {"batch", {"batch: no value, expected batch=..", "", ""}},
+        {"batch", {"batch: no value, expected batch=VALUE", "", ""}},
         {"batch=", {"batch: no value", "", ""}},
         {"batch=1,batch=2", {"batch: given twice, expected once", "column 9", ""}},
         {"precision=fp12", {"precision: 'fp12' is unknown", "fp32 tf32 fp16 bf16", ""}},
