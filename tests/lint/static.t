@@ -57,9 +57,9 @@ look_gcc() { # -O2: inlined, so that it sees most of what a function calls
     gcc "${flags[@]}" -O2 -fanalyzer -c -o /dev/null "$1" 2>&1 | unexcused
 }
 
-look_clang_tidy() { # a quarter of its depth takes a third of the time, and finds the same
+look_clang_tidy() { # five times the depth takes half as long again; gcc looks deeper
     clang-tidy --quiet "$1" -- "${flags[@]}" \
-        -Xclang -analyzer-config -Xclang max-nodes=50000 2>/dev/null |
+        -Xclang -analyzer-config -Xclang max-nodes=10000 2>/dev/null |
         grep -E '^[^ ].*: (warning|error): '
 }
 

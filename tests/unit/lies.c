@@ -20,7 +20,7 @@
 #define HONEST 2000
 #define LIARS  3000
 
-#define STEP 211
+#define STEP 421
 
 static const double factors[] = {1 / 15.0, 0.25, 0.5, 0.67, 0.83, 1.2, 1.5, 2, 4, 15};
 static const double shares[] = {0.05, 0.2, 0.5, 0.8};
