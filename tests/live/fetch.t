@@ -157,6 +157,15 @@ _cluster_spawn tls python3 "$dir/server.py" "$tls" "$dir/answer" "$dir/etc/cert.
 
 # --- jobs -----------------------------------------------------------------------------------
 
+# What Prometheus answers to a path of its interface.
+asked() {
+    python3 -c 'import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$prom/api/v1/$1" 2>&1
+}
+scraped() {
+    asked 'query?query=up' | grep -q '"1"'
+}
+ok 'Prometheus has asked the exporter' cluster_until 60 scraped
 printf '#!/bin/sh\nsleep 6\n' >"$dir/home/gpu.sh"
 printf '#!/bin/sh\nexit 3\n' >"$dir/home/bad.sh"
 printf '#!/bin/sh\nexit 0\n' >"$dir/home/good.sh"
@@ -229,9 +238,6 @@ is 'utilisation, memory and power of the job are those that were exported' \
     "$(rows rest "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.6|4|150'
 is 'the energy is that of both GPUs over the run' \
     "$(rows rest "energy_j = 300.0 * (end_s - start_s), gpus" | grep '|2$')" '1|2'
-like 'Prometheus has loaded the alert rules' \
-    "$(python3 -c 'import sys, urllib.request
-print(urllib.request.urlopen(sys.argv[1]).read().decode())' \
-        "http://127.0.0.1:$prom/api/v1/rules")" '"name":"dnnest"'
+like 'Prometheus has loaded the alert rules' "$(asked rules)" '"name":"dnnest"'
 
 done_testing
