@@ -163,7 +163,7 @@ verify_first
 like 'a directory that is included needs no line' "$said" \
     "    nothing: it includes $dir/first/plugstack.conf.d$"
 named() {
-    run env SLURM_CONF="$dir/first/slurm.conf" "$top/packaging/lib/verify-install" --named
+    run env SLURM_CONF="$dir/first/slurm.conf" "$top/packaging/lib/verify-install" --named "$plugins"
 }
 named
 is 'a slurm.conf without dnnest does not name it' "$status $said" '1 '

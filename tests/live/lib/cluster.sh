@@ -74,9 +74,10 @@ _cluster_version() {
 }
 
 _cluster_plugin_dir() {
-    local dir
-    for dir in /usr/lib/*/slurm-wlm /usr/lib/*/slurm /usr/lib64/slurm /usr/lib/slurm \
-        /usr/local/lib/slurm; do
+    local dir prefix
+    prefix=$(command -v slurmctld)
+    prefix=${prefix%/sbin/*}
+    for dir in "$prefix"/lib{,64}/slurm /usr/lib/*/slurm-wlm /usr/lib/*/slurm /usr/lib{,64}/slurm; do
         if [[ -e $dir/select_cons_tres.so ]]; then
             echo "$dir"
             return
