@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # for those who source this; tool and dir are theirs
+# steps.sh - packages, and jobs of a private Slurm, in a root that is thrown away, to be sourced
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The caller sets 'tool', apt or rpm, and 'dir', the directory of the private Slurm.
+
+# shellcheck source=tests/live/lib/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../live/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../live/lib/cluster.sh"
+readonly NAMES=(dnnest slurm-dnnest-plugins dnnestd dnnest-python)
+readonly KEYS='model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=30,dataset=imagenet'
+readonly LOG=/var/log/dnnest/decisions.jsonl
+export DEBIAN_FRONTEND=noninteractive
+
+# Sets 'said' and 'status'.
+run() {
+    status=0
+    said=$("$@" 2>&1) || status=$?
+}
+apt() {
+    run apt-get -q -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold \
+        --no-install-recommends "$@"
+}
+# put DIR: installs or upgrades the packages of a directory. What they require are packages of
+# Debian, which rpm does not know.
+put() {
+    case $tool in
+        apt) apt install "$1"/*.deb ;;
+        rpm) run rpm -U --nodeps "$1"/*.x86_64.rpm "$1"/*.noarch.rpm ;;
+    esac
+}
+# take NAME...: removes packages
+take() {
+    case $tool in
+        apt) apt remove "$@" ;;
+        rpm) run rpm -e --nodeps "$@" ;;
+    esac
+}
+# The controller answers, and a job can be submitted. Sets 'limit' and 'id'.
+submit() {
+    limit='' id=''
+    scontrol ping | grep -q 'is UP' || return 1
+    id=$(cluster_as_user sbatch --parsable -t 1-0 --gres=gpu:a100:4 -c 80 --mem=200G \
+        -o /dev/null "$@" --wrap='sleep 1' 2>"$dir/words") || return 1
+    limit=$(cluster_job_field "$id" TimeLimit)
+}
+# accepted TITLE OPTION...: not by ok (), whose command runs in another process
+accepted() {
+    local title=$1
+    shift
+    if submit "$@"; then
+        pass "$title"
+    else
+        fail "$title"
+        diag "$(cat "$dir/words" 2>&1)"
+    fi
+}
+well() {
+    accepted "slurmctld is well $1"
+}
+# How many of the packages are installed.
+installed() {
+    case $tool in
+        apt)
+            dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${NAMES[@]}" 2>/dev/null |
+                grep -c ' installed$' || true
+            ;;
+        rpm) rpm -q "${NAMES[@]}" | grep -vc 'is not installed' || true ;;
+    esac
+}
+# write_conf LINE...: the dnnest.conf of the package and what a site adds, for the private Slurm
+write_conf() {
+    local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL'
+    mkdir -p "$dir/state"
+    printf '%s\n' "$(</etc/slurm/dnnest.conf)" Mode=enforce "StateDir=$dir/state" \
+        'WatchInterval=2' "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
+        "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1.0 $nodes" "$@" >"$dir/etc/dnnest.conf"
+}
