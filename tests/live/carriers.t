@@ -257,7 +257,7 @@ ln -s sub "$below/dirlink"
 mkfifo -m 644 "$below/fifo"
 chown "$CLUSTER_USER" "$below/fifo"
 give "$below/sparse.json" </dev/null
-truncate -s 1G "$below/sparse.json"
+truncate -c -s 1G "$below/sparse.json"
 give "$below/bad.json" <"$home/bad.json"
 
 reads_comments() {

@@ -77,7 +77,8 @@ bare_with() {
 }
 
 # boot ROOT: starts its systemd, until all units are up. 'booted' runs commands in it, and
-# end_apart ends it. It has groups of processes (cgroup, version 2) of its own, without limits.
+# end_apart ends it. It has groups of processes (cgroup, version 2) of its own, without limits,
+# and cannot change the variables of this kernel.
 boot() {
     local i
     group=/sys/fs/cgroup/unified
@@ -91,7 +92,9 @@ boot() {
                 root=$1 work=$2
                 mount --bind "$root" "$root" && mount --bind "$work" "$root/tmp" &&
                     mount -t proc proc "$root/proc" && mount -t sysfs sysfs "$root/sys" &&
-                    mount -t tmpfs tmpfs "$root/run" && mount -t tmpfs tmpfs "$root/dev" &&
+                    mount --bind "$root/proc/sys" "$root/proc/sys" &&
+                    mount -o remount,ro,bind "$root/proc/sys" || exit 1
+                mount -t tmpfs tmpfs "$root/run" && mount -t tmpfs tmpfs "$root/dev" &&
                     mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup" || exit 1
                 mkdir "$root/dev/shm" "$root/dev/pts"
                 for name in null zero random urandom tty full; do
