@@ -18,7 +18,7 @@ source "$top/tests/live/lib/versions.sh"
 source "$top/tests/live/lib/roots.sh"
 # What a private Slurm and its test need, without a package of Slurm.
 readonly FOR_CLUSTER=(munge mariadb-server-core mariadb-client-core procps util-linux jq python3
-    gawk logrotate ca-certificates)
+    gawk ca-certificates)
 readonly SLURM_PACKAGES=(slurmctld slurmd slurmdbd slurm-client)
 
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dnnest-matrix
@@ -35,10 +35,19 @@ usage() {
     sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
 }
 
+# The processes that were killed leave it a moment later.
+remove_group() {
+    local i
+    for ((i = 0; i < 50; i++)); do
+        if find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; then break; fi
+        sleep 0.1
+    done
+    group=
+}
+
 clean_up() {
     end_apart
-    if [[ -n $group ]]; then find "$group" -depth -type d -exec rmdir {} +; fi
-    group=
+    if [[ -n $group ]]; then remove_group; fi
     if [[ -n $work ]]; then rm -rf "$work"; fi
 }
 
@@ -77,7 +86,7 @@ bare_with() {
 }
 
 # boot ROOT: starts its systemd, until all units are up. 'booted' runs commands in it, and
-# end_apart ends it. It has groups of processes (cgroup, version 2) of its own, without limits,
+# end_apart ends it. $work is /srv, since a system that boots empties /tmp. It has groups of processes (cgroup, version 2) of its own, without limits,
 # and cannot change the variables of this kernel.
 boot() {
     local i
@@ -90,7 +99,7 @@ boot() {
         echo $$ >"$1/cgroup.procs" && exec unshare --mount --pid --uts --ipc --cgroup --fork \
             --kill-child bash -c '\''
                 root=$1 work=$2
-                mount --bind "$root" "$root" && mount --bind "$work" "$root/tmp" &&
+                mount --bind "$root" "$root" && mount --bind "$work" "$root/srv" &&
                     mount -t proc proc "$root/proc" && mount -t sysfs sysfs "$root/sys" &&
                     mount --bind "$root/proc/sys" "$root/proc/sys" &&
                     mount -o remount,ro,bind "$root/proc/sys" || exit 1

@@ -12,7 +12,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/cluster.sh"
 readonly NAMES=(dnnest slurm-dnnest-plugins dnnestd dnnest-python)
 readonly KEYS='model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=30,dataset=imagenet'
-readonly LOG=/var/log/dnnest/decisions.jsonl
 export DEBIAN_FRONTEND=noninteractive
 
 # Sets 'said' and 'status'.
@@ -76,6 +75,6 @@ write_conf() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL'
     mkdir -p "$dir/state"
     printf '%s\n' "$(</etc/slurm/dnnest.conf)" Mode=enforce "StateDir=$dir/state" \
-        'WatchInterval=2' "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
+        "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1.0 $nodes" "$@" >"$dir/etc/dnnest.conf"
 }
