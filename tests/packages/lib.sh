@@ -86,7 +86,8 @@ bare_with() {
 }
 
 # boot ROOT: starts its systemd, until all units are up. 'booted' runs commands in it, and
-# end_apart ends it. $work is /srv, since a system that boots empties /tmp. It has groups of processes (cgroup, version 2) of its own, without limits,
+# end_apart ends it. $work is /srv, since a system that boots empties /tmp. It has groups of
+# processes (cgroup, version 2) of its own, without limits,
 # and cannot change the variables of this kernel.
 boot() {
     local i
@@ -94,6 +95,7 @@ boot() {
     if [[ ! -d $group ]]; then group=${group%/unified}; fi
     group+=/dnnest-packages-$$
     mkdir "$group" || return 1
+    ln -sf /dev/null "$1/etc/systemd/system/systemd-modules-load.service" # the kernel is not its own
     # shellcheck disable=SC2016  # the inner shell's
     setpriv --pdeathsig KILL bash -c '
         echo $$ >"$1/cgroup.procs" && exec unshare --mount --pid --uts --ipc --cgroup --fork \
@@ -106,27 +108,31 @@ boot() {
                 mount -t tmpfs tmpfs "$root/run" && mount -t tmpfs tmpfs "$root/dev" &&
                     mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup" || exit 1
                 mkdir "$root/dev/shm" "$root/dev/pts"
+                ln -s pts/ptmx "$root/dev/ptmx"
+                ln -s /proc/self/fd "$root/dev/fd"
                 for name in null zero random urandom tty full; do
                     touch "$root/dev/$name"
                     mount --bind "/dev/$name" "$root/dev/$name"
                 done
-                exec chroot "$root" /usr/bin/env -i container=dnnest \
+                cd "$root" && pivot_root . . && umount -l . || exit 1
+                exec /usr/bin/env -i container=dnnest \
                     PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
             '\'' boot "${@:2}"' boot "$group" "$1" "$work" </dev/null &
     child=$!
     for ((i = 0; i < 60; i++)); do
-        if booted "$1" systemctl is-system-running --wait 2>&1; then return; fi
+        if booted systemctl is-system-running --wait 2>&1; then return; fi
         sleep 0.5
     done
-    booted "$1" systemctl --failed --no-pager
+    booted systemctl --failed --no-pager
     return 1
 }
 
-# booted ROOT COMMAND...: in the namespaces of its systemd
+# booted COMMAND...: in the namespaces of the systemd of the root that is booted
 booted() {
     local first
     first=$(pgrep -P "$child" -f systemd) || return 1
-    nsenter -t "$first" --mount --pid --uts --ipc --cgroup chroot "$1" /usr/bin/env -i \
+    nsenter -t "$first" --mount --pid --uts --ipc --cgroup --root --wd \
+        /usr/bin/env -i \
         PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-        http_proxy="${http_proxy-}" https_proxy="${https_proxy-}" "${@:2}" </dev/null
+        http_proxy="${http_proxy-}" https_proxy="${https_proxy-}" "$@" </dev/null
 }
