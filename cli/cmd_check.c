@@ -131,8 +131,7 @@ static bool is_metadata (const char *argument)
 /* Has it the mark of a comment, even where the plugin does not find it? */
 static bool is_comment (const char *argument)
 {
-    static const char mark[] = "dnnest:";
-
+    static const char mark[] = DN_COMMENT_MARK;
     const size_t len = sizeof (mark) - 1;
 
     for (; strlen (argument) >= len; argument++)

@@ -38,4 +38,7 @@
 #define DN_COMMAND_DECLARE(name) extern const struct dn_command dn_cmd_##name;
 DN_COMMANDS (DN_COMMAND_DECLARE)
 
+/* All of them in that order, then NULL. */
+extern const struct dn_command *const dn_commands[];
+
 #endif

@@ -77,17 +77,13 @@ static void check_rules (const struct search *search,
 static void check_policies (const struct search *search)
 {
     const struct dn_site *site = search->site;
-    int n_keys;
-    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
     for (int i = 0; i < site->policies.n_policies; i++) {
         const struct dn_policy *policy = &site->policies.list[i];
         struct dn_rules rules = site->rules;
         char where[32];
 
-        for (int k = 0; k < n_keys; k++)
-            if (policy->set & (UINT64_C (1) << k))
-                dn_rules_copy (&keys[k], &policy->rules, &rules);
+        dn_policy_apply (policy, site->bound, &rules);
         snprintf (where, sizeof (where), "line %d: ", policy->line);
         check_rules (search, &rules, where);
     }

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #define COMMAND(name) &dn_cmd_##name,
-static const struct dn_command *const commands[] = {DN_COMMANDS (COMMAND)};
+const struct dn_command *const dn_commands[] = {DN_COMMANDS (COMMAND) NULL};
 
 static int print_help (void)
 {
     printf ("Usage: dnnest COMMAND [OPTION]... [ARGUMENT]...\n"
             "Right-size deep-learning jobs.\n\nCommands:\n");
-    for (size_t i = 0; i < DN_N_ELEMENTS (commands); i++)
-        printf ("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; dn_commands[i]; i++)
+        printf ("  %-10s %s\n", dn_commands[i]->name, dn_commands[i]->summary);
     printf ("\nOptions:\n"
             "  -h, --help     print this help; after a command, the command's\n"
             "  -V, --version  print the version\n"
@@ -29,7 +29,7 @@ static int print_help (void)
 static const char *command_name (const void *names, int i)
 {
     (void) names;
-    return (size_t) i < DN_N_ELEMENTS (commands) ? commands[i]->name : NULL;
+    return dn_commands[i] ? dn_commands[i]->name : NULL;
 }
 
 static int unknown_command (const char *name)
@@ -58,9 +58,9 @@ static int dispatch (int argc, char **argv)
         dn_print_version ();
         return DN_EXIT_DONE;
     }
-    for (size_t i = 0; i < DN_N_ELEMENTS (commands); i++)
-        if (strcmp (commands[i]->name, name) == 0)
-            return commands[i]->run (commands[i], argc - 1, argv + 1);
+    for (int i = 0; dn_commands[i]; i++)
+        if (strcmp (dn_commands[i]->name, name) == 0)
+            return dn_commands[i]->run (dn_commands[i], argc - 1, argv + 1);
     return unknown_command (name);
 }
 

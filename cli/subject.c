@@ -164,12 +164,10 @@ void dn_subject_free (struct dn_subject *subject)
 static const char *gpu_name (const void *names, int i)
 {
     const struct dn_site *site = names;
-    const struct dn_catalogue *catalogue = &site->catalogue;
 
     if (i < site->gpu_types.n_types)
         return site->gpu_types.types[i].type;
-    i -= site->gpu_types.n_types;
-    return i < catalogue->n_devices ? catalogue->devices[i].name : NULL;
+    return dn_catalogue_name_at (&site->catalogue, i - site->gpu_types.n_types);
 }
 
 const struct dn_device *dn_subject_device (const struct dn_site *site,

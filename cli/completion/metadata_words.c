@@ -11,9 +11,6 @@
 #include "graph/zoo/names.h"
 #include "site.h"
 
-/* The mark of metadata in a comment. */
-static const char mark[] = "dnnest:";
-
 /* Is the key in the pairs before the end of the word? */
 static bool is_given (const struct dn_answer *answer,
                       const char *pairs,
@@ -217,29 +214,20 @@ void dn_metadata_words_of_note (struct dn_answer *answer)
     }
 }
 
-/* The text after the mark, NULL if there is none. */
-static const char *after_mark (const char *comment)
-{
-    const size_t len = sizeof (mark) - 1;
-
-    for (; strlen (comment) >= len; comment++)
-        if (dn_word_equal (comment, len, mark, len))
-            return comment + len;
-    return NULL;
-}
-
 void dn_metadata_words_of_comment (struct dn_answer *answer)
 {
-    const char *text = after_mark (answer->end);
+    struct dn_span text = dn_note_text (answer->end);
     bool begins;
 
-    if (!text) {
+    if (!text.text) {
         answer->flags[DN_ANSWER_NOSPACE] = true;
-        dn_answer_offer (answer, mark, "", "metadata of the job");
+        dn_answer_offer (answer, DN_COMMENT_MARK, "", "metadata of the job");
         return;
     }
-    answer->end = text;
-    begins = !strpbrk (text, ",=@");
+    if (text.text[text.len] != '\0')
+        return;
+    answer->end = text.text;
+    begins = !strpbrk (text.text, ",=@");
     dn_metadata_words_of_note (answer);
     if (begins)
         dn_answer_offer (answer, "off", "", "leave this job unchanged");

@@ -228,8 +228,16 @@ static void add_part (const struct dn_sums *sums,
 /* --- reasons ------------------------------------------------------------------------
  */
 
-/* The sentence without its quoted parts and numbers, so that reasons of one kind are
- * one.
+/* The end of " (2 of 3 runs on v100)", which begins with a number; NULL if 'at' is not
+ * at such a part.
+ */
+static const char *end_of_count (const char *at)
+{
+    return strncmp (at, " (", 2) == 0 && dn_is_digit (at[2]) ? strchr (at, ')') : NULL;
+}
+
+/* The sentence without its counts, quoted parts and numbers, so that reasons of one
+ * kind are one.
  */
 static void class_of (const char *why, char *text, size_t size)
 {
@@ -238,8 +246,13 @@ static void class_of (const char *why, char *text, size_t size)
 
     for (const char *at = why; *at && !buf.cut; at++) {
         const char *end = *at == '\'' ? strchr (at + 1, '\'') : NULL;
+        const char *count = end_of_count (at);
         bool number = dn_is_digit (*at) && (last == ' ' || last == '=');
 
+        if (count) {
+            at = count;
+            continue;
+        }
         if (end) {
             dn_buf_add (&buf, "'...'");
             at = end;

@@ -365,6 +365,13 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
     return NULL;
 }
 
+const char *dn_catalogue_name_at (const void *catalogue, int i)
+{
+    const struct dn_catalogue *devices = catalogue;
+
+    return i < devices->n_devices ? devices->devices[i].name : NULL;
+}
+
 double dn_device_unit (const struct dn_device *device, enum dn_format format)
 {
     static const size_t rates[DN_N_FORMATS] = {

@@ -46,13 +46,6 @@ static const char *gpu_key_at (const void *names, int i)
     return (size_t) i < DN_N_ELEMENTS (gpu_keys) ? gpu_keys[i].name : NULL;
 }
 
-static const char *device_at (const void *names, int i)
-{
-    const struct dn_catalogue *catalogue = names;
-
-    return i < catalogue->n_devices ? catalogue->devices[i].name : NULL;
-}
-
 static int read_device (struct dn_span value,
                         const struct dn_catalogue *catalogue,
                         struct dn_gpu_type *type,
@@ -68,7 +61,7 @@ static int read_device (struct dn_span value,
                            DN_E_RANGE,
                            dn_say_err_no_device,
                            dn_quote (value.text, value.len).text,
-                           dn_word_meant (value, device_at, catalogue).text);
+                           dn_word_meant (value, dn_catalogue_name_at, catalogue).text);
     return 0;
 }
 

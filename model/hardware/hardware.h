@@ -154,6 +154,11 @@ void dn_catalogue_free (struct dn_catalogue *catalogue);
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
                                            const char *name);
 
+/* The name of the i-th device of 'catalogue', a struct dn_catalogue; NULL after the
+ * last. It is a dn_name_at_f.
+ */
+const char *dn_catalogue_name_at (const void *catalogue, int i);
+
 /* The device that a driver calls 'product', such as "Tesla V100-SXM2-16GB", and that
  * has 'memory' bytes as the driver counts them; NULL where no device, or more than one,
  * matches.

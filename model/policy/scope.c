@@ -540,6 +540,17 @@ static void apply_policy (const struct dn_policy *policy,
     }
 }
 
+void dn_policy_apply (const struct dn_policy *policy,
+                      uint64_t bound,
+                      struct dn_rules *rules)
+{
+    const struct dn_policy site = {.set = bound, .rules = *rules};
+    uint64_t set = 0;
+
+    apply_policy (policy, &set, rules, NULL);
+    apply_policy (&site, &set, rules, NULL);
+}
+
 void dn_policies_apply (const struct dn_policies *policies,
                         uint64_t bound,
                         const struct dn_submitter *submitter,

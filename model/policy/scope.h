@@ -138,6 +138,13 @@ struct dn_origins {
     int line[DN_RULE_KEYS_MAX];
 };
 
+/* The rules for a job that this line matches and no other; 'bound' and 'rules' as in
+ * dn_policies_apply ().
+ */
+void dn_policy_apply (const struct dn_policy *policy,
+                      uint64_t bound,
+                      struct dn_rules *rules);
+
 /* The rules for 'submitter': 'rules' has those of the site on entry and is changed by
  * the lines that match. 'bound' has a bit per rule of the site that no line may relax:
  * the site's values of these count as one more line, which matches all jobs and comes

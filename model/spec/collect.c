@@ -8,7 +8,7 @@
 
 #include "base/messages.h"
 
-static const char comment_mark[] = "dnnest:";
+static const char comment_mark[] = DN_COMMENT_MARK;
 static const char script_mark[] = "#DNNEST";
 
 #define MARK_LEN(mark) (sizeof (mark) - 1)
@@ -37,9 +37,7 @@ static bool is_marked (struct dn_span comment, size_t end)
                              MARK_LEN (comment_mark));
 }
 
-/* The text after "dnnest:" in a comment; a span with text NULL if there is none. Most
- * characters are passed over by the search for the mark's colon.
- */
+/* Most characters are passed over by the search for the mark's colon. */
 static struct dn_span find_in_comment (struct dn_span comment)
 {
     size_t begin = 0;
@@ -80,9 +78,14 @@ static struct dn_note split_note (struct dn_span text)
     return (struct dn_note){.pairs = text};
 }
 
+struct dn_span dn_note_text (const char *comment)
+{
+    return find_in_comment (span_within (comment, DN_COMMENT_MAX));
+}
+
 struct dn_note dn_note_of_comment (const char *comment)
 {
-    return split_note (find_in_comment (span_within (comment, DN_COMMENT_MAX)));
+    return split_note (dn_note_text (comment));
 }
 
 /* "train.json" and "./a=b.json" are files, "batch=4" is not. */

@@ -126,6 +126,18 @@ verdict 'the page is whole, of one file, without scripts'
 is 'a reader that leaves early gets no more than a line on stderr' \
     "$(grep -cv 'write error\|Broken pipe' "$work/err")" 0
 
+# --- reasons ------------------------------------------------------------------------------
+
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,state,limit_s,why,mode,verdict,gpus'
+    for i in 0 1 2; do
+        echo "c,$i,1767571200,1767571300,1767575000,$i,5,COMPLETED,36000,no history of this application yet ($i of 3 runs on v100),enforce,abstain,1"
+    done
+} >"$work/reasons.csv"
+fill "$work/reasons.db" <"$work/reasons.csv"
+gives 'jobs without enough runs are in one row, without the counts of each' 0 \
+    $'BECAUSE\n +3 +no history of this application yet\n' report --db="$work/reasons.db"
+
 # --- the user's own jobs ------------------------------------------------------------------
 
 {

@@ -147,7 +147,9 @@ for program in sbatch salloc srun /usr/bin/sbatch; do
         "$(offers "$program" -N1 --dnnest model=gpt2_x)" gpt2_xl
 done
 is 'the mark is completed in a comment' "$(offers sbatch --comment=d)" dnnest:
-is 'text before the mark is kept' "$(offers sbatch --comment=mine,dnnest:batc)" batch=
+is 'text before the mark is kept' "$(offers sbatch '--comment=mine;dnnest:batc')" batch=
+is 'a mark that does not begin a word is none' "$(offers sbatch --comment=mine,dnnest:batc)" ''
+is 'text after the metadata has no answer' "$(offers sbatch '--comment=dnnest:batch=1;batc')" ''
 is 'jobs can be left alone' "$(offers sbatch --comment=dnnest:of)" $'offload=\noff'
 is 'other options are those of Slurm' "$(words sbatch --mem)" ': 0 nospace open'
 

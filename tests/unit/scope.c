@@ -273,6 +273,9 @@ static void slurm_conf_bounds_the_lines (void **state)
         assert_int_equal (dn_site_override (site, "dnnest_objective=time", NULL), 0);
         rules = dn_site_rules (site, &who, &origins);
         assert_int_equal (rules.mode, cases[i].mode);
+        rules = site->rules;
+        dn_policy_apply (&site->policies.list[0], site->bound, &rules);
+        assert_int_equal (rules.mode, cases[i].mode);
         assert_int_equal (origins.line[0], cases[i].origin);
         /* A key without an order has the first value, that of the line. */
         assert_int_equal (rules.objective, DN_OBJECTIVE_ENERGY);

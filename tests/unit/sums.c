@@ -181,6 +181,13 @@ static void reasons_are_classes (void **state)
     assert_int_equal (sums->n_kept, 1);
     assert_int_equal (sums->kept[0].jobs, 2);
     assert_string_equal (sums->kept[0].why, "confidence N of '...' is below N");
+    job.why = "no history of this application yet (0 of 3 runs on v100)";
+    add (sums, &job);
+    job.why = "no history of this application yet (2 of 3 runs on a100)";
+    add (sums, &job);
+    assert_int_equal (sums->n_kept, 2);
+    assert_int_equal (sums->kept[1].jobs, 2);
+    assert_string_equal (sums->kept[1].why, "no history of this application yet");
     for (int i = 0; i < 100; i++) {
         char why[] = {(char) ('a' + i % 26), (char) ('a' + i / 26), '\0'};
 
