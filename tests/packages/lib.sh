@@ -31,8 +31,17 @@ die() {
     exit 2
 }
 
-usage() {
-    sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
+# option_of_all OPTION: one that every test of packages has
+option_of_all() {
+    case $1 in
+        --cache=?*) cache=$(realpath -m "${1#*=}") ;;
+        --mirror=?*) mirror=${1#*=} ;;
+        -h | --help)
+            sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
+            exit
+            ;;
+        *) die "unknown option '$1', see --help" ;;
+    esac
 }
 
 # The processes that were killed leave it a moment later.

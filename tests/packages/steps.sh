@@ -38,10 +38,13 @@ take() {
         rpm) run rpm -e --nodeps "$@" ;;
     esac
 }
+answers() {
+    scontrol ping | grep -q 'is UP'
+}
 # The controller answers, and a job can be submitted. Sets 'limit' and 'id'.
 submit() {
     limit='' id=''
-    scontrol ping | grep -q 'is UP' || return 1
+    answers || return 1
     id=$(cluster_as_user sbatch --parsable -t 1-0 --gres=gpu:a100:4 -c 80 --mem=200G \
         -o /dev/null "$@" --wrap='sleep 1' 2>"$dir/words") || return 1
     limit=$(cluster_job_field "$id" TimeLimit)
@@ -70,11 +73,17 @@ installed() {
         rpm) rpm -q "${NAMES[@]}" | grep -vc 'is not installed' || true ;;
     esac
 }
-# write_conf LINE...: the dnnest.conf of the package and what a site adds, for the private Slurm
-write_conf() {
+# site_lines LINE...: what a site adds to the dnnest.conf of the package
+site_lines() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL'
+    printf '%s\n' Mode=enforce "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
+        "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1.0 $nodes" "$@"
+}
+# write_conf: the dnnest.conf of the private Slurm
+write_conf() {
     mkdir -p "$dir/state"
-    printf '%s\n' "$(</etc/slurm/dnnest.conf)" Mode=enforce "StateDir=$dir/state" \
-        "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
-        "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1.0 $nodes" "$@" >"$dir/etc/dnnest.conf"
+    {
+        cat /etc/slurm/dnnest.conf
+        site_lines "StateDir=$dir/state" WatchInterval=2
+    } >"$dir/etc/dnnest.conf"
 }
