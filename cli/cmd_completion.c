@@ -21,6 +21,8 @@
 /* Longest word that is completed. */
 #define WORD_MAX 4096
 
+static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
+
 static const struct shell {
     const char *name;
     const char *script;
@@ -65,7 +67,7 @@ static int answer_line (const struct dn_line *line, struct dn_options *given)
     if (strnlen (word, WORD_MAX) < WORD_MAX) {
         limit_time ();
         if (strcmp (base_name (line->words[0]), "dnnest") == 0)
-            dn_line_words (line, dn_commands, &answer);
+            dn_line_words (line, commands, &answer);
         else
             dn_slurm_line_words (line, &answer);
     }

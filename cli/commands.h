@@ -38,7 +38,8 @@
 #define DN_COMMAND_DECLARE(name) extern const struct dn_command dn_cmd_##name;
 DN_COMMANDS (DN_COMMAND_DECLARE)
 
-/* All of them in that order, then NULL. */
-extern const struct dn_command *const dn_commands[];
+/* The rows of a table: a pointer to each in that order, then NULL. */
+#define DN_COMMAND_ROW(name) &dn_cmd_##name,
+#define DN_COMMAND_ROWS      DN_COMMANDS (DN_COMMAND_ROW) NULL
 
 #endif

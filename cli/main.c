@@ -8,15 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMAND(name) &dn_cmd_##name,
-const struct dn_command *const dn_commands[] = {DN_COMMANDS (COMMAND) NULL};
+static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
 
 static int print_help (void)
 {
     printf ("Usage: dnnest COMMAND [OPTION]... [ARGUMENT]...\n"
             "Right-size deep-learning jobs.\n\nCommands:\n");
-    for (int i = 0; dn_commands[i]; i++)
-        printf ("  %-10s %s\n", dn_commands[i]->name, dn_commands[i]->summary);
+    for (int i = 0; commands[i]; i++)
+        printf ("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf ("\nOptions:\n"
             "  -h, --help     print this help; after a command, the command's\n"
             "  -V, --version  print the version\n"
@@ -29,7 +28,7 @@ static int print_help (void)
 static const char *command_name (const void *names, int i)
 {
     (void) names;
-    return dn_commands[i] ? dn_commands[i]->name : NULL;
+    return commands[i] ? commands[i]->name : NULL;
 }
 
 static int unknown_command (const char *name)
@@ -58,9 +57,9 @@ static int dispatch (int argc, char **argv)
         dn_print_version ();
         return DN_EXIT_DONE;
     }
-    for (int i = 0; dn_commands[i]; i++)
-        if (strcmp (dn_commands[i]->name, name) == 0)
-            return dn_commands[i]->run (dn_commands[i], argc - 1, argv + 1);
+    for (int i = 0; commands[i]; i++)
+        if (strcmp (commands[i]->name, name) == 0)
+            return commands[i]->run (commands[i], argc - 1, argv + 1);
     return unknown_command (name);
 }
 
