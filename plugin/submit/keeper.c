@@ -387,10 +387,14 @@ static bool end_thread (void)
     return join_within (STOP_MS);
 }
 
-/* The child of a fork () has no keeper, and any lock may be held in it. */
+bool dn_keeper_is_missing (void)
+{
+    return owner != getpid ();
+}
+
 static bool is_ours (void)
 {
-    return running && owner == getpid ();
+    return running && !dn_keeper_is_missing ();
 }
 
 /* Other threads may still submit: free nothing. */

@@ -8,6 +8,8 @@
 #ifndef DN_KEEPER_H
 #define DN_KEEPER_H
 
+#include <stdbool.h>
+
 /* Start, and load dnnest.conf from the directory of slurm.conf. Cannot fail: on an
  * error the plugin does nothing, and the log has a line. slurm_conf must not change
  * during the call, nor during dn_keeper_notice ().
@@ -24,5 +26,10 @@ void dn_keeper_stop (void);
  * costs a comparison. Callable from any thread.
  */
 void dn_keeper_notice (void);
+
+/* True in the child of a fork (). It has no keeper, and other threads may have held any
+ * lock, also locks of the allocator: take none there. Callable from any thread.
+ */
+bool dn_keeper_is_missing (void);
 
 #endif

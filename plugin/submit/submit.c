@@ -255,6 +255,8 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     long long start_us;
     bool wanted;
 
+    if (dn_keeper_is_missing ())
+        return;
     dn_count (&dn_counters.submissions);
     /* Probe variables of such a job are its own, not inherited; keep them. */
     if (is_advised (desc))
