@@ -218,6 +218,11 @@ void dn_keeper_notice (void)
 {
 }
 
+bool dn_keeper_is_missing (void)
+{
+    return false;
+}
+
 struct dn_snapshot *dn_state_take (void)
 {
     return &snapshot;

@@ -201,6 +201,11 @@ void dn_keeper_notice (void)
 {
 }
 
+bool dn_keeper_is_missing (void)
+{
+    return false;
+}
+
 struct dn_snapshot *dn_state_take (void)
 {
     return &snapshots[present];
