@@ -16,7 +16,7 @@ struct dn_reading {
     void *context; /* of both */
     /* Set before the first row: whose runs all rows are (dn_run_user ()), NULL if each
      * states it. A table that another user owns has that user's runs, whatever it says:
-     * so nobody can write runs of another user. Where others can write a table, its
+     * so no user can write runs of another. Where others can write a table, its
      * runs are those of the unknown user, "". What root or the caller own, as a store
      * must be, and what comes through a pipe is believed. */
     const char *user;

@@ -2,8 +2,8 @@
  *
  * The system lists a group's members by name; each is then looked up, and a member that
  * does not exist is skipped. A lookup that fails, because a server does not answer or
- * the process has no descriptor left, is not an answer: nobody is taken for departed by
- * it.
+ * the process has no descriptor left, is not an answer: it does not make a user a
+ * deleted one.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -4,8 +4,8 @@
  * to dnnestd this one needs no privilege: Slurm lets users change nothing of a running
  * job but its comment, which belongs to them and may have metadata in it; a socket
  * would need a name, a port and a protection of its own; the output of a job is large
- * and may be anywhere. In a directory with the sticky bit, as /tmp, nobody can replace
- * another user's file, and dnnestd believes a file only if the user of the job owns it.
+ * and may be anywhere. In a directory with the sticky bit, as /tmp, no user can replace
+ * another's file, and dnnestd believes a file only if the user of the job owns it.
  * It must be readable by SlurmUser.
  *
  *   dnnest-progress 1

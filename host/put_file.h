@@ -14,7 +14,7 @@
 int dn_put_file (const char *path, struct dn_span text, struct dn_err *err);
 
 /* Create the directory 'path' with mode 0755, if it is absent, and check that this
- * process can create files in it and that nobody else but root can. -1 with 'err'.
+ * process, and besides it only root, can create files in it. -1 with 'err'.
  */
 int dn_put_dir (const char *path, struct dn_err *err);
 

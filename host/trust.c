@@ -1,8 +1,8 @@
 /* trust.c - whom a file of the site may belong to, and the directories on its path
  *
  * The path is walked as the kernel does it, with O_PATH and O_NOFOLLOW, so that the
- * directory of every symbolic link is seen. Whoever could change the path between this
- * walk and the opening of the file is trusted, or the walk fails.
+ * directory of every symbolic link is seen. The walk fails if a user who is not trusted
+ * could change the path before the file is opened.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,7 +1,7 @@
 /* trust.h - whom a file of the site may belong to, and the directories on its path
  *
- * A file is trusted if it belongs to root or the user of this process, and if nobody
- * else can write it. On its path, from the root on, no directory may be writable by
+ * A file is trusted if it belongs to root or the user of this process, and if no other
+ * user can write it. On its path, from the root on, no directory may be writable by
  * others, or they could put another file of root in its place. An exception is a sticky
  * directory above that of the file, such as /tmp, if what is next on the path belongs
  * to root or the user of this process: others cannot rename that. The owner of a

@@ -20,7 +20,7 @@ struct dn_view_path dn_view_path (const char *state_dir, const char *name);
 
 /* Whose files are trusted, apart from those of root and of the user of the process. */
 enum dn_view_trust {
-    DN_VIEW_OURS,  /* nobody's */
+    DN_VIEW_OURS,  /* no other user's */
     DN_VIEW_THEIRS /* those of the owner of the directory: for a dry run of any user */
 };
 

@@ -50,7 +50,7 @@ struct dn_evaluation {
     const struct dn_rules *rules;
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
-    const struct dn_people *people; /* who knows the users of runs; NULL: nobody */
+    const struct dn_people *people; /* knows the users of runs; NULL: none is known */
     int64_t n_rows;
     int64_t n_predicted;
     int64_t n_skipped;

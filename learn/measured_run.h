@@ -93,7 +93,7 @@ int dn_run_read (const struct dn_row *row,
                  struct dn_err *err);
 
 /* The user that a cell of that column names: a number, or the number of a name that
- * 'people' (NULL: nobody) knows; DN_UNSET where it is empty. Any other text has a
+ * 'people' (NULL: none) knows; DN_UNSET where it is empty. Any other text has a
  * number of its own below DN_UNSET, which no user of the system has.
  */
 int64_t dn_run_user (const char *text, const struct dn_people *people);

@@ -222,7 +222,7 @@ int dn_site_fit_add (struct dn_site_fit *fit,
 struct candidate {
     const struct dn_site_run *run;
     const char *application;
-    uint64_t order; /* by chance */
+    uint64_t order; /* random */
 };
 
 static int compare_candidates (const void *a, const void *b)
@@ -436,8 +436,8 @@ static int write_block (const struct dn_site_fit *fit,
     return 0;
 }
 
-/* Runs of no user of the system are of use to nobody, and those without the name of an
- * application are not distinguished later.
+/* Runs without a user of the system, or without the name of an application, match no
+ * later job.
  */
 static int write_runs (const struct dn_site_fit *fit,
                        const struct dn_site_solution *solution,

@@ -12,7 +12,7 @@
 #include "policy/scope.h"
 #include "learn/table.h"
 
-/* Read one run; the caller frees its graph. 'people' (NULL: nobody) knows the users. -1
+/* Read one run; the caller frees its graph. 'people' (NULL: none) knows the users. -1
  * with the reason why it is of no use: a cell that cannot be read, an unknown device,
  * nothing measured.
  */

@@ -22,7 +22,7 @@
 /* What is left out. Each value of it is left out in turn and predicted from the rest.
  */
 enum dn_scheme {
-    DN_SCHEME_RUN, /* a tenth of the runs, by chance: the same models and sources stay
+    DN_SCHEME_RUN, /* a tenth of the runs, at random: the same models and sources stay
                     */
     DN_SCHEME_MODEL,
     DN_SCHEME_SOURCE,

@@ -324,11 +324,11 @@ static int read_request (struct making *m)
 static int64_t whose (const struct making *m)
 {
     const struct dn_tuning *tuning = m->site->bundle ? m->site->bundle->tuning : NULL;
-    const int64_t nobody = -2;
+    const int64_t no_user = -2;
 
     return tuning && dn_history_knows (tuning->history, m->job->user_id)
                ? m->job->user_id
-               : nobody;
+               : no_user;
 }
 
 /* Have the same network and run been estimated before? */

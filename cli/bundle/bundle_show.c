@@ -95,7 +95,7 @@ static int64_t site_count (const struct json_object *site, const char *key)
     return count_of (dn_json_member (site, key));
 }
 
-/* Of all users; before version 4 of site.json, of nobody. */
+/* Of all users. Before version 4 of site.json there were none. */
 static int64_t site_applications (const struct json_object *site)
 {
     struct json_object *history = dn_json_member (site, "history");

@@ -90,9 +90,9 @@ static int find_no_group (const void *self,
 
 const struct dn_site *dn_answer_site (struct dn_answer *answer)
 {
-    static const struct dn_people nobody = {find_no_user, find_no_group, NULL};
+    static const struct dn_people no_people = {find_no_user, find_no_group, NULL};
     struct dn_problems problems = {.report = ignore};
-    struct dn_load_context context = {.people = &nobody, .problems = &problems};
+    struct dn_load_context context = {.people = &no_people, .problems = &problems};
     struct dn_load_paths paths = answer->given->paths;
     struct dn_err err = {0};
 

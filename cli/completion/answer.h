@@ -7,8 +7,8 @@
  *   model=<tab>name in the zoo
  *   : 6 nospace
  *
- * The number is that of the word's bytes before the text. Whoever reads an answer
- * without its last line ignores it: it was interrupted. Nothing is printed on stderr.
+ * The number is that of the word's bytes before the text. A reader ignores
+ * an answer without its last line: it was interrupted. Nothing is printed on stderr.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

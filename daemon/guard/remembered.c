@@ -11,7 +11,7 @@
 
 #define BEGINNING "{\"dnnest\":"
 
-/* FNV-1a: a change of the comment is to be noticed, nobody gains by a collision. */
+/* FNV-1a. It shows that a comment has changed; a collision gives no advantage. */
 static uint64_t digest_of (const char *text)
 {
     uint64_t digest = UINT64_C (14695981039346656037);

@@ -18,7 +18,7 @@ struct dn_guard_job {
     struct dn_promise promise;
     bool bad;       /* the record is not valid */
     bool guarded;   /* counted */
-    bool hands_off; /* for good */
+    bool hands_off; /* permanently */
     /* Of the present run. */
     bool noted;                /* in the tally of its user */
     bool needed;               /* and that it needed more */

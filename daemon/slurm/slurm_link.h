@@ -142,7 +142,7 @@ struct dn_link_job {
     int64_t restarts;
     int64_t exit_code; /* as wait () returns it */
     bool batch;
-    bool queued;  /* pending for resources, or behind other jobs that are */
+    bool queued;  /* pending for resources, or after other jobs that are */
     bool requeue; /* may be requeued */
     bool federated;
     const char *partition; /* of a running job the one that it runs in */

@@ -4,10 +4,10 @@
  * dn_apps (predict/apps.h), one row per application, GPU type and number of GPUs. The
  * store is streamed: memory holds the newest runs of one owner, and the rows.
  *
- * Only an owner's own jobs enter his rows, and the spread that is taken before he has
- * run an application often is that of his own other applications, or the shipped one:
- * nobody moves another's bound. An owner has at most DN_BUILD_OWNER_MAX rows, so nobody
- * drives out another's.
+ * No user changes the bound of another: only an owner's own jobs enter his rows, and
+ * the spread that is taken before he has run an application often is that of his own
+ * other applications, or the shipped one. An owner has at most DN_BUILD_OWNER_MAX rows,
+ * so no user displaces the rows of another.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -55,7 +55,7 @@ struct dn_replayed {
     bool guarded;  /* the guard extends the limit */
     bool soft;     /* it is an estimate for the scheduler, and ends nothing */
     bool extended; /* the guard would have to */
-    bool killed;   /* at a limit below the user's own that nobody extends */
+    bool killed;   /* at a limit below the user's own, not extended */
     int64_t runs;  /* of its application that were known */
 };
 

@@ -496,9 +496,8 @@ int dn_sidecar_compact (struct dn_span text,
                        max);
 }
 
-/* A described network is what its layers are: of the keys of a network, model= is a
- * label, and the predictor reads seq_len= and image=, where nobody changes what the
- * author of the layers wrote.
+/* The layers define a described network. Of the keys of a network, model= is only a
+ * label there, and the predictor reads seq_len= and image=; no key changes the layers.
  */
 static struct dn_keyset unread_beside (const struct dn_layers *layers,
                                        const struct dn_spec *spec)

@@ -82,8 +82,8 @@ struct dn_wait {
 };
 
 /* Lists of names in a partition: NULL-like "" is all (allow) or none (deny). A list
- * that is longer than its member is written as "*", which matches nobody for an
- * allowing list and everybody for a denying one.
+ * that is longer than its member is written as "*", which matches no user for
+ * an allowing list and every user for a denying one.
  */
 struct dn_partition {
     char name[DN_NAME_MAX];

@@ -60,17 +60,17 @@ double dn_scene_price (const struct dn_scene *scene, int i)
     }
 }
 
-/* Is an hour on candidate 'i' dearer than on the requested type? */
-static bool is_dearer (const struct dn_scene *scene, int i)
+/* Is an hour on candidate 'i' more expensive than on the requested type? */
+static bool is_more_expensive (const struct dn_scene *scene, int i)
 {
     return scene->candidates->list[i].cost > scene->candidates->list[scene->base].cost;
 }
 
-static void say_dearer (const struct dn_scene *scene, char *why)
+static void say_more_expensive (const struct dn_scene *scene, char *why)
 {
     snprintf (why,
               DN_REASON_MAX,
-              dn_say_other_dearer,
+              dn_say_other_more_expensive,
               scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue");
 }
 
@@ -192,8 +192,8 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
         return has_room (scene, i, why);
     if (!dn_scene_holds (scene, i, why))
         return false;
-    if (is_dearer (scene, i) && scene->rules->upgrade != DN_UPGRADE_YES) {
-        say_dearer (scene, why);
+    if (is_more_expensive (scene, i) && scene->rules->upgrade != DN_UPGRADE_YES) {
+        say_more_expensive (scene, why);
         return false;
     }
     if (slowdown > scene->rules->max_slowdown) {
@@ -305,8 +305,8 @@ static bool may_rescue (const struct dn_scene *scene, int i, char *why)
 
     if (keep[0] != '\0')
         snprintf (why, DN_REASON_MAX, "%s", keep);
-    else if (is_dearer (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
-        say_dearer (scene, why);
+    else if (is_more_expensive (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
+        say_more_expensive (scene, why);
     else if (has_room (scene, i, why) && likely_within_time (scene, i, why)) {
         why[0] = '\0';
         return true;

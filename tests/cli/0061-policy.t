@@ -233,7 +233,7 @@ json 'JSON has them as warnings' \
     'd["errors"] == [] and [w[:7] for w in d["warnings"]] == ["line 4:", "line 5:"]' \
     config --check "$work/new.conf"
 rule 'the other names of their line match' Mode observe new.conf:4 --user=root
-rule 'a line without another name matches nobody' Cpus choose default --user=root
+rule 'a line without another name matches no job' Cpus choose default --user=root
 conf
 gives 'a file without errors is right' 0 'new.conf: ok' config --check "$work/new.conf"
 gives '--check=FILE reports that the file is right' 0 \

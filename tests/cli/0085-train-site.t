@@ -272,7 +272,7 @@ refuses '--base needs --site' 2 '--base needs --site' \
     train --out "$work/no" --base "$work/small" "$runs"
 refuses 'a table without the columns is refused' 4 'needs the columns spec and gpu' \
     train --site /dev/stdin --out "$work/no" <<< $'a,b\n1,2'
-try train --site /dev/stdin --out "$work/no" <<< $'spec,gpu,step_ms\nmodel=nobody,t4_16gb,1'
+try train --site /dev/stdin --out "$work/no" <<< $'spec,gpu,step_ms\nmodel=nosuchnet,t4_16gb,1'
 like 'a row that cannot be read is named' "$err" 'line 2 is left out: '
 like 'without any usable run no bundle is made' \
     "$code $err" '^4 .*no row is a usable run'

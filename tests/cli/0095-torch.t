@@ -236,9 +236,9 @@ for trainer in transformers lightning; do
         dn predict "$work/$trainer.json" --gpu a100_sxm4_40gb
 done
 
-not_ok 'an unknown name of the hub is refused' export_net hub hf:nobody/nothing
+not_ok 'an unknown name of the hub is refused' export_net hub hf:nosuch/nothing
 like 'a message says what to pass for a name of the hub' "$(cat "$work/err")" \
-    '^dnnest_export: hf:nobody/nothing: .* expected a config.json'
+    '^dnnest_export: hf:nosuch/nothing: .* expected a config.json'
 echo '{"hidden_size": NaN, "x": [' > "$work/config.json"
 not_ok 'a damaged config.json is refused' export_net hub "hf:$work/config.json"
 is 'a damaged config.json is refused in one line' "$(wc -l <"$work/err")" 1

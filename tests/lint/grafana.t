@@ -36,10 +36,10 @@ if command -v promtool >/dev/null; then
     trap 'rm -rf "$work"' EXIT
     cp "$top/etc/grafana/alerts.yml" "$top/tests/data/alerts_test.yml" "$work"
     ok 'promtool takes the alerts' promtool check rules "$work/alerts.yml"
-    ok 'each alert fires when it shall, and not before' \
+    ok 'each alert fires when it must, and not before' \
         promtool test rules "$work/alerts_test.yml"
 else
     skip 'promtool takes the alerts' 'no promtool'
-    skip 'each alert fires when it shall, and not before' 'no promtool'
+    skip 'each alert fires when it must, and not before' 'no promtool'
 fi
 done_testing

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Words that are stilted, ambiguous, or English of another century, and what to write
-# instead. Titles of tests that tables cite, and what is between backticks, are not looked at.
+# instead. Titles of tests that tables cite, and what is between backticks or in strings, are
+# not looked at.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -37,20 +38,36 @@ at all times: always
 as yet|not any more: still not, no longer
 in the way of: as'
 
-# avoided: of 'FILE:LINE:TEXT' on standard input, those with such a word, and the advice
+# The same for sources: their comments, and the titles of tests.
+readonly AVOID_IN_SOURCES='nobody|whoever: no user, no other user, anyone who
+lest: so that ... not
+in vain: without effect
+shall: must
+for good: permanently
+crazy: absurd
+dearer: more expensive'
+
+# avoided [WORDS]: of 'FILE:LINE:TEXT' on standard input, those with such a word, and the
+# advice
 avoided() {
     local text words advice
     text=$(sed -E 's/`[^`]*`: [^|]*\|$/|/; s/`[^`]*`//g; s/"[^"]*"//g')
     while IFS=: read -r words advice; do
         grep -iE ":.*:.*(^|[^A-Za-z-])($words)([^A-Za-z-]|\$)" <<<"$text" |
             sed "s/\$/  <- write:$advice/"
-    done <<<"$AVOID"
+    done <<<"${1:-$AVOID}"
 }
 
 mapfile -t files < <(cd "$top" && ls README.md CONTRIBUTING.md SECURITY.md NEWS doc/*.md \
     plugin/*.md learn/*.md learn/data/*.md daemon/*.md)
 ok 'there are pages to look at' test "${#files[@]}" -ge 15
 is 'no page has a word to avoid' "$(cd "$top" && grep -nH '' "${files[@]}" | avoided)" ''
+
+mapfile -t files < <(cd "$top" && find "${OURS[@]}" tests -name '*.[ch]' -o -name '*.t' |
+    grep -vx tests/lint/words.t)
+ok 'there are sources to look at' test "${#files[@]}" -ge 500
+is 'no source has such a word' "$(cd "$top" && grep -nHiE "$(cut -d: -f1 <<<"$AVOID_IN_SOURCES")" \
+    "${files[@]}" | avoided "$AVOID_IN_SOURCES")" ''
 
 # The check itself must find such words.
 like 'a word to avoid is found, with advice' \

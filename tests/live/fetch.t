@@ -215,7 +215,7 @@ is 'the server is sent the token' "$(<"$dir/answer.token")" "$(<"$dir/etc/token"
 conf "Accounting=http://127.0.0.1:1" "AccountingToken=$dir/etc/token"
 fails 'a server that is down' 'http://127.0.0.1:1/openapi/v3: .*[Cc]onnect'
 conf "Accounting=https://localhost:$tls" "AccountingToken=$dir/etc/token"
-fails 'a certificate that nobody has signed' "https://localhost:$tls.*certificate"
+fails 'a certificate that no authority has signed' "https://localhost:$tls.*certificate"
 chmod 644 "$dir/etc/token"
 fails 'a token that others can read' 'others can read the token'
 chmod 600 "$dir/etc/token"

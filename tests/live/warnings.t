@@ -123,7 +123,7 @@ middle=$(((slow + fast) / 120))
 warns 'a deadline of the description that another type meets' \
     'deadline=[0-9:]+ is missed by v100 \(likely .*\); a100 would meet it \(likely [0-9]+h' \
     "${V100[@]}" -c 64 --comment="$SMALL,epochs=10,deadline=$middle"
-is 'a deadline buys no dearer type' "$(gpus)" 'gpu:v100:1'
+is 'a deadline buys no more expensive type' "$(gpus)" 'gpu:v100:1'
 warns 'a limit and a --deadline that another type meets' \
     '-t 00:10:00 is shorter than .*%--deadline in [0-9:]+ is missed by v100 \(likely .*\); a100 would meet it' \
     "${V100[@]}" -c 64 -t 10 --deadline="now+${middle}minutes" --comment="$SMALL,epochs=10"
@@ -143,12 +143,12 @@ warns 'three warnings, the most serious first' \
 # --- what an objective may do --------------------------------------------------------
 
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'objective=time of a job buys no dearer type' "$(gpus)" 'gpu:v100:1'
+is 'objective=time of a job buys no more expensive type' "$(gpus)" 'gpu:v100:1'
 like 'the log says that the objective is not honoured' "$(logged)" \
     'objective=time is not honoured \(UserObjective=no\)'
 use Mode=enforce UserObjective=yes
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'UserObjective=yes alone buys no dearer type' "$(gpus)" 'gpu:v100:1'
+is 'UserObjective=yes alone buys no more expensive type' "$(gpus)" 'gpu:v100:1'
 use Mode=enforce UserObjective=yes Upgrade=yes
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
 is 'UserObjective=yes and Upgrade=yes let objective=time choose' "$(gpus)" 'gpu:a100:1'

@@ -53,7 +53,7 @@ look
 is 'every type is a group of like nodes' "$(line ^Group)" \
     'Group Type=a100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2
 Group Type=v100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2'
-is 'nobody waits in an idle cluster' "$(line ^Wait)" \
+is 'no job waits in an idle cluster' "$(line ^Wait)" \
     $'Wait Type=a100 Gpu=0 Node=0 Nodes=0\nWait Type=v100 Gpu=0 Node=0 Nodes=0'
 is 'the cluster is named, with its version and what it enforces' \
     "$(sed -E '1!d; s/Time=[0-9]*/Time=T/' <<<"$snapshot")" \

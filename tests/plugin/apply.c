@@ -451,7 +451,7 @@ static void lines_are_appended_to_what_others_said (void **state)
     dn_host_append_line (&message, "three");
     stand_in_allocations_left = -1;
     assert_string_equal (message, "one\ntwo");
-    dn_host_append_line (NULL, "nobody listens");
+    dn_host_append_line (NULL, "ignored");
     dn_host_free (&message);
     assert_int_equal (stand_in_blocks, 0);
 }

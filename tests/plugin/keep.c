@@ -269,7 +269,7 @@ static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
     assert_int_equal (stop_and_count_reused () - before, 3);
 }
 
-/* The name service of this program: "anna" is user 1000, nobody else exists. */
+/* The name service of this program: "anna" is user 1000, and there is no other. */
 static bool has_anna;
 static bool service_fails;
 

@@ -199,7 +199,7 @@ static void users_whose_jobs_needed_more_get_safe_limits (void **state)
                       limit_of (ENFORCE, &without_guard, &job));
     assert_near (advice->decision.time_quantile, 0.99);
     assert_true (has_reason (advice, "GuardTrust"));
-    /* The guard extends what dnnest has set, whoever the user is. */
+    /* The guard extends what dnnest has set, for any user. */
     assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
     dn_advice_free (advice);
     assert_int_equal (limit_of (ENFORCE "GuardTrust=0.5", &view, &job),

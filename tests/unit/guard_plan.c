@@ -239,7 +239,7 @@ struct life {
     struct dn_guard_case c;
     int64_t start;
     int64_t need_s;     /* how long it would run */
-    int64_t human_at;   /* a human sets 'human_s' then; 0: nobody does */
+    int64_t human_at;   /* a human sets 'human_s' then; 0: never */
     int64_t human_s;    /* the limit of a human */
     int64_t outage_at;  /* the guard is away from then on, */
     int64_t outage_s;   /* that long */

@@ -165,7 +165,7 @@ static void what_says_nothing_is_left_out (void **state)
 }
 
 /* 500 absurd runs of another user under the same name, and 300 other applications. */
-static void nobody_moves_the_bound_of_another (void **state)
+static void no_user_moves_the_bound_of_another (void **state)
 {
     struct dn_apps *before;
     struct dn_apps *after;
@@ -388,7 +388,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         FRESH (each_owner_application_and_type_has_a_row),
         FRESH (what_says_nothing_is_left_out),
-        FRESH (nobody_moves_the_bound_of_another),
+        FRESH (no_user_moves_the_bound_of_another),
         FRESH (an_owner_has_a_bounded_number_of_rows),
         FRESH (an_account_may_share_its_history),
         FRESH (other_bundles_count_by_what_is_predicted_today),

@@ -417,7 +417,7 @@ static void jobs_are_read_once_in_every_order (void **state)
     }
 }
 
-/* The applications of an account come together, whoever ran them. */
+/* The applications of an account come together, of all its users. */
 static void jobs_are_read_by_account (void **state)
 {
     static const char *const accounts[] = {"lab", "", "other"};

@@ -255,7 +255,7 @@ static void reports_of_an_earlier_run_do_not_count (void **state)
 }
 
 /* Whatever a file says, an answer is above what the job has run, and below a year. */
-static void no_file_gives_a_mad_answer (void **state)
+static void no_file_gives_an_absurd_answer (void **state)
 {
     uint64_t seed = 1;
 
@@ -298,7 +298,7 @@ int main (void)
         TEST ("reports that cannot be are ignored", reports_that_cannot_be_are_ignored),
         TEST ("reports of an earlier run do not count",
               reports_of_an_earlier_run_do_not_count),
-        TEST ("no file gives a mad answer", no_file_gives_a_mad_answer),
+        TEST ("no file gives an absurd answer", no_file_gives_an_absurd_answer),
     };
 
     return cmocka_run_group_tests_name ("pace", tests, NULL, NULL);

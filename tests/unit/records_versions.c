@@ -597,7 +597,7 @@ static bool survives (int n)
     return !WIFSIGNALED (status);
 }
 
-static void whoever_is_killed_leaves_the_old_version_or_the_new (void **state)
+static void a_killed_program_leaves_the_old_version_or_the_new (void **state)
 {
     struct seen seen;
     size_t len;
@@ -684,7 +684,7 @@ int main (void)
         TEST ("programs that upgrade a store at the same time lose no row",
               programs_that_upgrade_a_store_at_the_same_time_lose_no_row),
         TEST ("a program that is killed leaves the old version or the new one",
-              whoever_is_killed_leaves_the_old_version_or_the_new),
+              a_killed_program_leaves_the_old_version_or_the_new),
     };
 
     return cmocka_run_group_tests_name (

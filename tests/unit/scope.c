@@ -63,7 +63,7 @@ static struct dn_site *site_of (const char *conf)
     return site;
 }
 
-static struct dn_submitter nobody (void)
+static struct dn_submitter no_user (void)
 {
     return (struct dn_submitter){.user_id = 1009, .group_id = 59};
 }
@@ -225,7 +225,7 @@ static void a_line_overrides_the_site_even_when_it_is_less_strict (void **state)
 {
     struct dn_site *site = site_of ("Mode=observe TimeMargin=2\n"
                                     "Policy User=alice Mode=enforce TimeMargin=0.1");
-    struct dn_submitter who = nobody ();
+    struct dn_submitter who = no_user ();
     struct dn_origins origins;
     struct dn_rules rules = dn_site_rules (site, &who, &origins);
 
@@ -368,7 +368,7 @@ static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
     (void) state;
     assert_int_equal (mode_of (site, alice), DN_MODE_OBSERVE);
     assert_int_equal (mode_of (site, bob), DN_MODE_ADVISE);
-    assert_int_equal (mode_of (site, nobody ()), DN_MODE_ENFORCE);
+    assert_int_equal (mode_of (site, no_user ()), DN_MODE_ENFORCE);
     assert_int_equal (site->policies.n_unknown, 2);
     assert_string_equal (dn_unknown_write (&site->policies.unknown[0], text),
                          "line 2: User: 'carol' is not known, the name is skipped");
@@ -377,7 +377,7 @@ static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
     scene_free (site);
 }
 
-static void a_line_of_names_that_do_not_exist_matches_nobody (void **state)
+static void a_line_of_names_that_do_not_exist_matches_no_job (void **state)
 {
     struct dn_site *site = site_of ("Mode=enforce\n"
                                     "Policy User=carol,dave Mode=observe\n"
@@ -461,7 +461,7 @@ static void lines_and_names_are_bounded (void **state)
 static void a_long_list_of_partitions_ends (void **state)
 {
     struct dn_site *site = site_of ("Policy Partition=gpu Mode=observe");
-    struct dn_submitter who = nobody ();
+    struct dn_submitter who = no_user ();
     size_t size = 1000000;
     char *list = malloc (size + 1);
 
@@ -514,8 +514,8 @@ int main (void)
         TEST ("wrong lines are named", wrong_lines_are_named),
         TEST ("a name that does not exist is noted and skipped",
               a_name_that_does_not_exist_is_noted_and_skipped),
-        TEST ("a line of names that do not exist matches nobody",
-              a_line_of_names_that_do_not_exist_matches_nobody),
+        TEST ("a line of names that do not exist matches no job",
+              a_line_of_names_that_do_not_exist_matches_no_job),
         TEST ("names that do not exist are counted beyond those kept",
               names_that_do_not_exist_are_counted_beyond_those_kept),
         TEST ("lines and names are bounded", lines_and_names_are_bounded),

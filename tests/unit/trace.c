@@ -271,7 +271,7 @@ static void the_log_is_made_appended_to_and_follows_its_name (void **state)
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0640);
     assert_int_equal (rename (path, path_of ("moved")), 0);
-    assert_append (&journal, "two\n"); /* nobody has looked yet */
+    assert_append (&journal, "two\n"); /* not looked at yet */
     assert_ready (&journal, path);
     assert_append (&journal, "three\n");
     assert_string_equal (content_of ("moved"), "one\ntwo\n");

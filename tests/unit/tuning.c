@@ -173,19 +173,19 @@ static void add_run (struct dn_site_fit *fit,
     assert_int_equal (run.graph.n_ops, 0);
 }
 
-/* Fit 'n' runs on two devices. Run number 'crazy' (-1: none) took a hundredfold. */
+/* Fit 'n' runs on two devices. Run number 'absurd' (-1: none) took a hundredfold. */
 static struct dn_tuning *fit_runs (const struct dn_site *site,
                                    const struct dn_constants *constants,
                                    const double scales[2],
                                    int n,
-                                   int crazy)
+                                   int absurd)
 {
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
     struct dn_tuning *tuning;
     struct dn_err err = {0};
 
     for (int i = 0; i < n; i++)
-        add_run (fit, site, constants, scales, i, i == crazy ? 100 : 1);
+        add_run (fit, site, constants, scales, i, i == absurd ? 100 : 1);
     tuning = dn_site_fit_solve (fit, &err);
     if (!tuning)
         fail_msg ("%s", err.text);
@@ -288,7 +288,7 @@ static void a_device_has_its_own_scale (void **state)
     scene_free (site);
 }
 
-static void a_crazy_run_does_not_decide (void **state)
+static void an_absurd_run_does_not_decide (void **state)
 {
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 20, 7);
@@ -986,7 +986,7 @@ int main (void)
         TEST ("three runs help a little, fifty decide",
               three_runs_help_a_little_and_fifty_decide),
         TEST ("a device has its own scale", a_device_has_its_own_scale),
-        TEST ("a crazy run does not decide", a_crazy_run_does_not_decide),
+        TEST ("an absurd run does not decide", an_absurd_run_does_not_decide),
         TEST ("false runs do not decide", false_runs_do_not_decide),
         TEST ("the lies of one application do not move others",
               one_applications_lies_do_not_move_others),

@@ -170,7 +170,7 @@ static void the_queue_takes_what_is_freed_first (void **state)
     end (&scene);
 }
 
-static void a_new_job_comes_behind_those_that_backfill_planned (void **state)
+static void a_new_job_starts_after_those_that_backfill_planned (void **state)
 {
     struct scene scene;
     struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 300);
@@ -385,8 +385,8 @@ int main (void)
               without_a_queue_running_jobs_end_at_their_limits),
         TEST ("the queue takes what is freed first",
               the_queue_takes_what_is_freed_first),
-        TEST ("a new job comes behind those that backfill planned",
-              a_new_job_comes_behind_those_that_backfill_planned),
+        TEST ("a new job starts after those that backfill planned",
+              a_new_job_starts_after_those_that_backfill_planned),
         TEST ("recent waits of jobs that waited are their median",
               recent_waits_of_jobs_that_waited_are_their_median),
         TEST ("few recent waits count last", few_recent_waits_count_last),

@@ -1,5 +1,5 @@
 /* warnings.c - tests of policy/ and rewrite/: what dooms a job is said, and a job is
- * moved to a dearer GPU only to save it
+ * moved to a more expensive GPU only to save it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -411,7 +411,7 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     advice = scene_advise ("", &job);
     assert_null (strstr (advice->patch.warnings[0], "would meet"));
     dn_advice_free (advice);
-    /* A wish of the metadata, which buys no dearer type. */
+    /* A wish of the metadata, which buys no more expensive type. */
     snprintf (comment, sizeof (comment), "%s,deadline=01:00:00", job.comment);
     job.comment = comment;
     job.deadline_s = DN_UNSET;
@@ -464,7 +464,7 @@ static void warnings_are_messages (void **state)
     assert_int_equal (patch.n_warnings, 0);
 }
 
-static void an_objective_buys_a_dearer_type_only_if_the_rules_allow_it (void **state)
+static void an_objective_buys_a_more_expensive_type_only_if_allowed (void **state)
 {
     static const struct {
         const char *conf;
@@ -630,8 +630,8 @@ int main (void)
         TEST ("metadata that contradict the request are said",
               metadata_that_contradict_the_request_are_said),
         TEST ("warnings are messages", warnings_are_messages),
-        TEST ("an objective buys a dearer type only if the rules allow it",
-              an_objective_buys_a_dearer_type_only_if_the_rules_allow_it),
+        TEST ("an objective buys a more expensive type only if allowed",
+              an_objective_buys_a_more_expensive_type_only_if_allowed),
         TEST ("without a word about the input CPUs are kept",
               without_a_word_about_the_input_cpus_are_kept),
         TEST ("the missing key of the amount of work is named",

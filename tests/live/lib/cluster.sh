@@ -35,7 +35,7 @@
 
 # Jobs need a user that is not root, whose name every daemon can look up. 'daemon' is on
 # every system, so nothing is added to /etc/passwd that a killed test would leave there.
-# ('nobody' is, too, but Slurm 26.05 uses it for an unknown user.) Several clusters can
+# (So is 'nobody', but Slurm 26.05 uses it for an unknown user.) Several clusters can
 # share it: processes are distinguished by their environment and their directory, never by
 # their user alone.
 CLUSTER_USER=daemon
