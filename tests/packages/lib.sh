@@ -94,39 +94,15 @@ bare_with() {
     step "$1-slurm" apt_in "$work/bare" "${@:2}"
 }
 
-# boot ROOT: starts its systemd, until all units are up. 'booted' runs commands in it, and
-# end_apart ends it. $work is /srv, since a system that boots empties /tmp. It has groups of
-# processes (cgroup, version 2) of its own, without limits,
-# and cannot change the variables of this kernel.
-boot() {
+# boot_root ROOT: starts its systemd, until all units are up. 'booted' runs commands in it, and
+# end_apart ends it. $work is /srv, since a system that boots empties /tmp.
+boot_root() {
     local i
     group=/sys/fs/cgroup/unified
     if [[ ! -d $group ]]; then group=${group%/unified}; fi
     group+=/dnnest-packages-$$
     mkdir "$group" || return 1
-    ln -sf /dev/null "$1/etc/systemd/system/systemd-modules-load.service" # the kernel is not its own
-    # shellcheck disable=SC2016  # the inner shell's
-    setpriv --pdeathsig KILL bash -c '
-        echo $$ >"$1/cgroup.procs" && exec unshare --mount --pid --uts --ipc --cgroup --fork \
-            --kill-child bash -c '\''
-                root=$1 work=$2
-                mount --bind "$root" "$root" && mount --bind "$work" "$root/srv" &&
-                    mount -t proc proc "$root/proc" && mount -t sysfs sysfs "$root/sys" &&
-                    mount --bind "$root/proc/sys" "$root/proc/sys" &&
-                    mount -o remount,ro,bind "$root/proc/sys" || exit 1
-                mount -t tmpfs tmpfs "$root/run" && mount -t tmpfs tmpfs "$root/dev" &&
-                    mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup" || exit 1
-                mkdir "$root/dev/shm" "$root/dev/pts"
-                ln -s pts/ptmx "$root/dev/ptmx"
-                ln -s /proc/self/fd "$root/dev/fd"
-                for name in null zero random urandom tty full; do
-                    touch "$root/dev/$name"
-                    mount --bind "/dev/$name" "$root/dev/$name"
-                done
-                cd "$root" && pivot_root . . && umount -l . || exit 1
-                exec /usr/bin/env -i container=dnnest \
-                    PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
-            '\'' boot "${@:2}"' boot "$group" "$1" "$work" </dev/null &
+    setpriv --pdeathsig KILL "$top/tests/packages/boot" "$group" "$1" "$work" </dev/null &
     child=$!
     for ((i = 0; i < 60; i++)); do
         if booted systemctl is-system-running --wait 2>&1; then return; fi
