@@ -11,14 +11,29 @@ predictor=("$top"/model/{base,spec,request,hardware,graph,graph/zoo,predict}/*.c
 trap 'rm -rf "$build"' EXIT
 
 # compile NAME [SOURCE | FLAG]... - $build/NAME of NAME.c, bench.c and these; no configured
-# tree is needed. DNNEST_COMPILE_ONLY=yes ends the script here, to test that it compiles.
+# tree is needed. Objects that are in the directory DNNEST_BENCH_OBJECTS are not compiled
+# again. DNNEST_COMPILE_ONLY=yes ends the script here, to test that it compiles.
 compile() {
-    local name=$1
-    shift
-    # shellcheck disable=SC2086  # words
-    "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""' \
-        -DDNNEST_STATE_DIR='""' ${CFLAGS:--O2} \
-        -I"$top" -I"$top/model" -o "$build/$name" \
-        "$top/tests/bench/$name.c" "$top/tests/bench/bench.c" "$@" -lcsv -lm
+    local name=$1 source objects=${DNNEST_BENCH_OBJECTS:-$build} sources=() flags=() libraries=()
+    local linked=()
+    for source in "$top/tests/bench/$name.c" "$top/tests/bench/bench.c" "${@:2}"; do
+        case $source in
+            -[lL]*) libraries+=("$source") ;;
+            -*) flags+=("$source") ;;
+            *)
+                sources+=("$source")
+                linked+=("$objects/${source//\//_}.o")
+                ;;
+        esac
+    done
+    # shellcheck disable=SC2206  # words
+    flags+=(-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""'
+        -DDNNEST_STATE_DIR='""' ${CFLAGS:--O2} -I"$top" -I"$top/model")
+    # shellcheck disable=SC2016  # the inner shell's
+    for source in "${sources[@]}"; do
+        if [[ ! -e $objects/${source//\//_}.o ]]; then printf '%s\0' "$source"; fi
+    done | xargs -r -0 -P "$(nproc)" -I '{}' bash -c '
+        "${@:2}" -c -o "$0/${1//\//_}.o" "$1"' "$objects" '{}' "${CC:-cc}" "${flags[@]}"
+    "${CC:-cc}" -o "$build/$name" "${linked[@]}" "${libraries[@]}" -lcsv -lm
     [[ ! ${DNNEST_COMPILE_ONLY-} ]] || exit 0
 }
