@@ -16,6 +16,11 @@
 static const char mark[] = "\xef\xbb\xbf";
 #define MARK_LEN (sizeof (mark) - 1)
 
+/* By how many bytes libcsv's buffer for a cell grows. By default 128: a cell of a MiB
+ * would be moved 8192 times.
+ */
+#define CELL_GROWTH 65536
+
 struct dn_table {
     struct csv_parser parser;
     dn_row_f row;
@@ -60,6 +65,7 @@ struct dn_table *dn_table_new (dn_row_f row, void *context)
         free (table);
         return NULL;
     }
+    csv_set_blk_size (&table->parser, CELL_GROWTH);
     return table;
 }
 

@@ -227,7 +227,10 @@ static void the_longest_file_is_read (void **state)
     (void) state;
     for (int64_t i = 0; i < DN_GUARDED_USERS_MAX; i++)
         for (int64_t job = 0; job < DN_GUARDED_JOBS; job++)
-            note (&guarded, 4294967295 - i, 4294967295 - job, true);
+            note (&guarded,
+                  4294967295 - DN_GUARDED_USERS_MAX + i,
+                  4294967295 - job,
+                  true);
     assert_int_equal (dn_guarded_write (&guarded, text_put, &text), 0);
     assert_true (text.len < DN_STATE_FILE_MAX);
     dn_guarded_free (read_text (text.text));

@@ -1,6 +1,6 @@
 # write.py - small ONNX files, right and wrong, without the onnx package
 #
-#   write.py NAME FILE
+#   write.py DIR    NAME.onnx for every name in NETS
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 import struct
@@ -171,5 +171,6 @@ NETS["chain"] = model(
      for i in range(50000)] + [node("MatMul", ["x", "c50000"], ["y"])], W, X, Y)
 
 if __name__ == "__main__":
-    with open(sys.argv[2], "wb") as file:
-        file.write(NETS[sys.argv[1]])
+    for name, content in NETS.items():
+        with open("%s/%s.onnx" % (sys.argv[1], name), "wb") as file:
+            file.write(content)
