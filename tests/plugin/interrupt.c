@@ -20,7 +20,7 @@
 
 /* Decisions that are given up, per submission: at the first looks, then at some. */
 #define FIRST_LOOKS 24
-#define MORE_LOOKS  24
+#define MORE_LOOKS  12
 
 /* Looks after the one that found the time up: until the callers have noticed. */
 #define LATE_LOOKS_MAX 4
