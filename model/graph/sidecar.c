@@ -497,7 +497,8 @@ int dn_sidecar_compact (struct dn_span text,
 }
 
 /* The layers define a described network. Of the keys of a network, model= is only a
- * label there, and the predictor reads seq_len= and image=; no key changes the layers.
+ * label there, and the predictor reads seq_len= and image= unless they override those
+ * of the sidecar.
  */
 static struct dn_keyset unread_beside (const struct dn_layers *layers,
                                        const struct dn_spec *spec)
