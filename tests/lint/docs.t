@@ -321,7 +321,7 @@ def exit_codes():
 def record_columns():
     """The page of 'dnnest records' has every column of the store."""
     chapter = command_page("records")
-    listed = re.search(r"The columns are (.*?)What is not known", chapter, re.S).group(1)
+    listed = re.search(r"The columns are (.*?)Unknown values", chapter, re.S).group(1)
     compare("dnnest-records.1", re.findall(r"_([a-z_]+)_", listed),
             load("columns.txt").strip().split(","))
 
