@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "graph/sidecar.h"
 #include "spec/spec.h"
@@ -57,14 +58,9 @@ static int read_comments_file (struct dn_span file,
     char name[PATH_MAX];
 
     if (dir[0] == '\0')
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "'@%s': sidecars of comments are not read here (no "
-                           "SidecarDir in dnnest.conf), expected key=value, or "
-                           "--dnnest=FILE",
-                           quoted.text);
+        return dn_err_set (err, DN_E_IO, dn_say_err_carry_folder, quoted.text);
     if (user_id < 0)
-        return dn_err_set (err, DN_E_IO, "'@%s': the job has no owner", quoted.text);
+        return dn_err_set (err, DN_E_IO, dn_say_err_carry_owner, quoted.text);
     if (dn_span_copy (file, name, sizeof (name), "file", err) < 0)
         return -1;
     return dn_file_read_below (

@@ -10,6 +10,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 
 #define HOUR_S INT64_C (3600)
 
@@ -204,7 +205,7 @@ static int read_all (const struct json_object *json,
     if (version != DN_DAEMON_STATUS_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "format %d, expected %d",
+                           dn_say_err_format,
                            (int) version,
                            DN_DAEMON_STATUS_VERSION);
     if (dn_json_need_text (

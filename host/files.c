@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "host/files.h"
+#include "base/messages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,24 +54,19 @@ static int check_file (int fd,
     if (fstat (fd, &st) < 0)
         return fail_errno (err);
     if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, "not a regular file");
+        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_kind);
     if (owner && st.st_uid != *owner)
         return dn_err_set (err,
                            DN_E_IO,
-                           "owned by uid %lu, expected the job's, %lu",
+                           dn_say_err_user_file_owner,
                            (unsigned long) st.st_uid,
                            (unsigned long) *owner);
     if (owner && (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "writable by group or others (mode %04o)",
-                           (unsigned) (st.st_mode & 07777));
+        return dn_err_set (
+            err, DN_E_IO, dn_say_err_user_file_mode, (unsigned) (st.st_mode & 07777));
     if (st.st_size < 0 || (uintmax_t) st.st_size > max)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%lld bytes, expected at most %zu",
-                           (long long) st.st_size,
-                           max);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_user_file_size, (long long) st.st_size, max);
     *size = (size_t) st.st_size;
     return 0;
 }
@@ -93,7 +89,7 @@ static int fill (int fd, char *text, size_t size, struct dn_err *err)
     }
     text[len] = '\0';
     if (memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, "has a NUL byte, expected text");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_file_nul);
     return 0;
 }
 
@@ -113,7 +109,7 @@ static int read_open (int fd,
         return -1;
     buf = malloc (size + 1);
     if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (fill (fd, buf, size, err) < 0) {
         free (buf);
         return -1;
@@ -137,7 +133,7 @@ static int tail_open (int fd,
         return -1;
     buf = malloc (max + 1);
     if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     len = pread (fd, buf, max, size > max ? (off_t) (size - max) : 0);
     if (len < 0) {
         free (buf);
@@ -186,15 +182,13 @@ static int fail_open (struct dn_err *err)
 {
     switch (errno) {
     case ENOSYS:
-        return dn_err_set (
-            err, DN_E_IO, "not read: this kernel has no openat2 (Linux 5.6)");
+        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_kernel);
     case ELOOP:
-        return dn_err_set (err, DN_E_IO, "goes through a symbolic link");
+        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_link);
     case EXDEV:
-        return dn_err_set (
-            err, DN_E_IO, "leads out of its directory or into another file system");
+        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_out);
     case EAGAIN:
-        return dn_err_set (err, DN_E_IO, "in use by another program");
+        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_busy);
     default:
         return fail_errno (err);
     }
@@ -217,7 +211,7 @@ static int read_below (const char *dir,
     *text = NULL;
     if (dir_fd < 0) {
         fail_errno (err);
-        return dn_err_wrap (err, "directory %s", dir);
+        return dn_err_wrap (err, dn_say_err_folder, dir);
     }
     fd = open_below (dir_fd, name);
     if (fd < 0)

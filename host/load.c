@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "host/people.h"
 #include "host/trust.h"
@@ -40,7 +41,7 @@ void dn_dir_cleanup (DIR *const *dir)
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
     return dn_err_set (
-        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
+        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
 }
 
 static int check_file (int fd,
@@ -53,18 +54,14 @@ static int check_file (int fd,
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, "cannot be examined", err);
+        return fail_errno (path, dn_say_file_examined, err);
     if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
     if (dn_trust_file_of (&st, also, path, err) < 0)
         return -1;
     if (st.st_size < 0 || (uint64_t) st.st_size > max)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %lld bytes, at most %zu expected",
-                           path,
-                           (long long) st.st_size,
-                           max);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_file_size, path, (long long) st.st_size, max);
     *size = (size_t) st.st_size;
     return 0;
 }
@@ -84,7 +81,7 @@ static int read_whole (int fd,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail_errno (path, "cannot be read", err);
+            return fail_errno (path, dn_say_file_read, err);
         if (got == 0)
             break;
         *len += (size_t) got;
@@ -110,7 +107,7 @@ int dn_load_open (int fd,
         return -1;
     buf = malloc (size + 1);
     if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     if (read_whole (fd, path, buf, size, len, err) < 0) {
         free (buf);
         *len = 0;
@@ -135,16 +132,16 @@ static int load_at (int dir,
     *len = 0;
     fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, path);
     if (fd < 0)
-        return fail_errno (path, "cannot be opened", err);
+        return fail_errno (path, dn_say_file_opened, err);
     return dn_load_open (fd, path, max, geteuid (), text, len, err);
 }
 
 static int check_absolute (const char *path, struct dn_err *err)
 {
     if (path[0] != '/')
-        return dn_err_set (err, DN_E_IO, "%s: not an absolute path", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
     return 0;
 }
 
@@ -192,11 +189,11 @@ static int list_catalogue (DIR *dir,
             continue;
         if (list->n_names == DN_DEVICES_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "%s: more than %d files", path, DN_DEVICES_MAX);
+                err, DN_E_LIMIT, dn_say_err_file_many, path, DN_DEVICES_MAX);
         snprintf (list->names[list->n_names++], NAME_MAX + 1, "%s", entry->d_name);
     }
     if (errno != 0)
-        return fail_errno (path, "cannot be read", err);
+        return fail_errno (path, dn_say_file_read, err);
     qsort (list->names, (size_t) list->n_names, sizeof (list->names[0]), compare_names);
     return 0;
 }
@@ -221,9 +218,9 @@ static int open_trusted (const char *path, struct dn_err *err)
         return -1;
     fd = open (name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno (path, "cannot be opened as a directory", err);
+        return fail_errno (path, dn_say_file_folder, err);
     if (fstat (fd, &st) < 0)
-        fail_errno (path, "cannot be examined", err);
+        fail_errno (path, dn_say_file_examined, err);
     else if (dn_trust_file (&st, path, err) == 0)
         return fd;
     close (fd);
@@ -236,7 +233,7 @@ static DIR *open_trusted_dir (const char *path, struct dn_err *err)
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
 
     if (fd >= 0 && !dir) {
-        fail_errno (path, "cannot be read", err);
+        fail_errno (path, dn_say_file_read, err);
         close (fd);
     }
     return dir;
@@ -274,7 +271,7 @@ static int load_folder (DIR *dir,
     dn_cleanup (dn_free_ptr) struct name_list *list = calloc (1, sizeof (*list));
 
     if (!list)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     if (list_catalogue (dir, path, list, err) < 0)
         return -1;
     for (int i = 0; i < list->n_names; i++)
@@ -299,17 +296,15 @@ static int load_own (int parent,
 
     snprintf (path, sizeof (path), "%s/%s", parent_path, site_folder);
     if (fd < 0)
-        return errno == ENOENT
-                   ? 0
-                   : fail_errno (path, "cannot be opened as a directory", err);
+        return errno == ENOENT ? 0 : fail_errno (path, dn_say_file_folder, err);
     dir = fdopendir (fd);
     if (!dir) {
-        fail_errno (path, "cannot be read", err);
+        fail_errno (path, dn_say_file_read, err);
         close (fd);
         return -1;
     }
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, "cannot be examined", err);
+        return fail_errno (path, dn_say_file_examined, err);
     if (dn_trust_file (&st, path, err) < 0)
         return -1;
     return load_folder (dir, path, dn_catalogue_amend, catalogue, err);
@@ -532,7 +527,7 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
     struct dn_site *site = calloc (1, sizeof (*site));
 
     if (!site) {
-        dn_err_set (err, DN_E_NOMEM, "site: out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_site_memory);
         return NULL;
     }
     if (dn_site_init (site, paths->hardware, paths->datasets, err) < 0

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 #include "host/files.h"
 
 /* Bytes of the system's entry of one user, or of a group with all its members. */
@@ -54,10 +55,11 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
     struct dn_quoted quoted = dn_quote (name, strlen (name));
 
     if (code == 0 || code == ENOENT || code == ESRCH)
-        return dn_err_set (err, DN_E_RANGE, "%s: '%s' is not known", what, quoted.text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_people_unknown, what, quoted.text);
     return dn_err_set (err,
                        DN_E_IO,
-                       "%s: '%s' cannot be looked up: %s",
+                       dn_say_err_people_lookup,
                        what,
                        quoted.text,
                        dn_errno_text (code).text);
@@ -110,12 +112,12 @@ static int add_members (char *const *names, struct dn_group *group, struct dn_er
         n++;
     if (n > DN_POLICY_MEMBERS_MAX)
         return dn_err_set (
-            err, DN_E_LIMIT, "Group: more than %d members", DN_POLICY_MEMBERS_MAX);
+            err, DN_E_LIMIT, dn_say_err_people_many, DN_POLICY_MEMBERS_MAX);
     if (n == 0)
         return 0;
     group->members = calloc (n, sizeof (group->members[0]));
     if (!group->members)
-        return dn_err_set (err, DN_E_NOMEM, "Group: out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_people_memory);
     for (size_t i = 0; i < n; i++) {
         struct dn_err problem = {.code = DN_E_NONE};
 

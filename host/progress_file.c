@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "host/progress_file.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static int read_number (struct dn_span *rest,
     struct dn_span word = dn_span_cut (rest, " ");
 
     if (!word.text)
-        return dn_err_set (err, DN_E_SYNTAX, "%s is missing", what);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_missing, what);
     return dn_int_read (word, what, min, max, out, err);
 }
 
@@ -39,14 +40,14 @@ static int read_report (struct dn_span rest,
 
     if (progress->n_reports == DN_PROGRESS_REPORTS_MAX)
         return dn_err_set (
-            err, DN_E_LIMIT, "more than %d reports", DN_PROGRESS_REPORTS_MAX);
+            err, DN_E_LIMIT, dn_say_err_progress_many, DN_PROGRESS_REPORTS_MAX);
     if (read_number (&rest, "time", 1, TIME_MAX, &report->time_s, err) < 0
         || read_number (&rest, "done", 0, DN_PROGRESS_COUNT_MAX, &report->done, err) < 0
         || read_number (&rest, "total", 1, DN_PROGRESS_COUNT_MAX, &report->total, err)
                < 0)
         return -1;
     if (rest.text && rest.len > 0)
-        return dn_err_set (err, DN_E_SYNTAX, "a report has more than three numbers");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_numbers);
     progress->n_reports++;
     return 0;
 }
@@ -64,7 +65,7 @@ static int read_line (struct dn_span rest,
             &rest, "time", 1, TIME_MAX, &progress->out_of_memory_s, err);
     return dn_err_set (err,
                        DN_E_SYNTAX,
-                       "'%s' is not a report",
+                       dn_say_err_progress_line,
                        dn_quote (word.text ? word.text : "", word.len).text);
 }
 
@@ -74,16 +75,13 @@ static int read_head (struct dn_span rest, struct dn_err *err)
     struct dn_span word = dn_span_cut (&rest, " ");
 
     if (!dn_span_is (word, HEAD))
-        return dn_err_set (err, DN_E_SYNTAX, "does not begin with " HEAD);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_head, HEAD);
     if (read_number (&rest, "version", 0, INT32_MAX, &version, err) < 0)
         return -1;
     if (version == DN_PROGRESS_VERSION)
         return 0;
-    return dn_err_set (err,
-                       DN_E_VERSION,
-                       "version %d, expected %d",
-                       (int) version,
-                       DN_PROGRESS_VERSION);
+    return dn_err_set (
+        err, DN_E_VERSION, dn_say_err_version, (int) version, DN_PROGRESS_VERSION);
 }
 
 static int read_lines (struct dn_span text,
@@ -108,7 +106,7 @@ int dn_progress_read (struct dn_span text,
     memset (progress, 0, sizeof (*progress));
     if (text.len > DN_PROGRESS_BYTES_MAX)
         dn_err_set (
-            err, DN_E_LIMIT, "%zu bytes, at most %d", text.len, DN_PROGRESS_BYTES_MAX);
+            err, DN_E_LIMIT, dn_say_err_progress_size, text.len, DN_PROGRESS_BYTES_MAX);
     else if (read_lines (text, progress, err) == 0)
         return 0;
     memset (progress, 0, sizeof (*progress));
@@ -189,7 +187,7 @@ int dn_progress_parse (struct dn_span text,
     if (!done.text || !rest.text)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s' is not of the form 37/90",
+                           dn_say_err_progress_form,
                            dn_quote (text.text ? text.text : "", text.len).text);
     if (dn_int_read (
             dn_span_trim (rest), "total", 1, DN_PROGRESS_COUNT_MAX, &report->total, err)

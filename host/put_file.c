@@ -16,13 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "host/trust.h"
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
     return dn_err_set (
-        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
+        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
 }
 
 static int write_all (int fd, struct dn_span text)
@@ -50,10 +51,10 @@ static int write_new (const char *beside,
     dn_cleanup (dn_fd_cleanup) int fd = -1;
 
     if (unlink (beside) < 0 && errno != ENOENT)
-        return fail_errno (path, "cannot be written", err);
+        return fail_errno (path, dn_say_file_written, err);
     fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || fchmod (fd, 0644) < 0 || write_all (fd, text) < 0 || fsync (fd) < 0)
-        return fail_errno (path, "cannot be written", err);
+        return fail_errno (path, dn_say_file_written, err);
     return 0;
 }
 
@@ -65,13 +66,13 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
     dn_buf_add (&buf, "%s.new-%ld", path, (long) getpid ());
     if (buf.cut)
         return dn_err_set (
-            err, DN_E_LIMIT, "%s: path too long", dn_quote (path, strlen (path)).text);
+            err, DN_E_LIMIT, dn_say_err_file_path, dn_quote (path, strlen (path)).text);
     if (write_new (beside, path, text, err) < 0) {
         unlink (beside);
         return -1;
     }
     if (rename (beside, path) < 0) {
-        fail_errno (path, "cannot be replaced", err);
+        fail_errno (path, dn_say_file_replaced, err);
         unlink (beside);
         return -1;
     }
@@ -85,20 +86,20 @@ int dn_put_dir (const char *path, struct dn_err *err)
     if (mkdir (path, 0755) == 0) {
         /* With any umask. */
         if (chmod (path, 0755) < 0)
-            return fail_errno (path, "cannot be made readable", err);
+            return fail_errno (path, dn_say_file_readable, err);
     } else if (errno != EEXIST) {
-        return fail_errno (path, "cannot be created", err);
+        return fail_errno (path, dn_say_file_created, err);
     }
     if (dn_trust_parents (path, err) < 0)
         return -1;
     if (stat (path, &st) < 0)
-        return fail_errno (path, "cannot be examined", err);
+        return fail_errno (path, dn_say_file_examined, err);
     if (!S_ISDIR (st.st_mode))
-        return dn_err_set (err, DN_E_IO, "%s: not a directory", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_no_folder, path);
     if (dn_trust_file (&st, path, err) < 0)
         return -1;
     if (access (path, W_OK | X_OK) < 0)
-        return fail_errno (path, "files cannot be created in it", err);
+        return fail_errno (path, dn_say_file_no_files, err);
     return 0;
 }
 

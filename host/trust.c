@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "base/text.h"
 #include "host/files.h"
 
@@ -41,7 +42,7 @@ static int fail_owner (const struct stat *st, const char *what, struct dn_err *e
 {
     return dn_err_set (err,
                        DN_E_IO,
-                       "%s: owned by uid %lu, expected root or uid %lu",
+                       dn_say_err_trust_owner,
                        what,
                        (unsigned long) st->st_uid,
                        (unsigned long) geteuid ());
@@ -62,7 +63,7 @@ int dn_trust_file_of (const struct stat *st,
     if (st->st_mode & (S_IWGRP | S_IWOTH))
         return dn_err_set (err,
                            DN_E_IO,
-                           "%s: writable by group or others (mode %04o)",
+                           dn_say_err_trust_mode,
                            path,
                            (unsigned) (st->st_mode & 07777));
     return 0;
@@ -81,21 +82,17 @@ static int check_directory (struct walk *walk, bool last, struct dn_err *err)
 
     walk->is_open = false;
     if (fstat (walk->fd, &st) < 0)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "directory %s: cannot be examined: %s",
-                           at,
-                           dn_errno_text (errno).text);
+        return dn_err_set (
+            err, DN_E_IO, dn_say_err_trust_examined, at, dn_errno_text (errno).text);
     walk->is_open = st.st_mode & S_IWOTH;
     if (!walk->is_open || ((st.st_mode & S_ISVTX) && !last))
         return 0;
     return dn_err_set (err,
                        DN_E_IO,
-                       "directory %s: writable by others (mode %04o)%s",
+                       dn_say_err_trust_folder,
                        at,
                        (unsigned) (st.st_mode & 07777),
-                       st.st_mode & S_ISVTX ? ", where files of the site must not be"
-                                            : "");
+                       st.st_mode & S_ISVTX ? dn_say_trust_sticky : "");
 }
 
 /* Go to the root of the file system. */
@@ -138,7 +135,7 @@ static int follow (struct walk *walk, int fd, struct dn_err *err)
     target[len] = '\0';
     dn_buf_add (&buf, "%s/%s", target, walk->rest);
     if (++walk->n_links > LINKS_MAX || buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "too many or too long symbolic links");
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_trust_links);
     memcpy (walk->text, rest, sizeof (rest));
     walk->rest = walk->text;
     return target[0] == '/' ? start_over (walk, err) : 0;

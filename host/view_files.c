@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/messages.h"
 #include "host/files.h"
 #include "host/load.h"
 #include "host/trust.h"
@@ -54,7 +55,7 @@ int dn_view_text (const char *path,
 
     *text = NULL;
     if (path[0] != '/')
-        return dn_err_set (err, DN_E_IO, "%s: not an absolute path", path);
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
     if (dn_trust_parents (path, err) < 0)
         return -1;
     dir = open_parent (path);
@@ -65,8 +66,12 @@ int dn_view_text (const char *path,
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 || fstat (dir, &st) < 0)
-        return dn_err_set (
-            err, DN_E_IO, "%s: cannot be opened: %s", path, dn_errno_text (errno).text);
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_file_errno,
+                           path,
+                           dn_say_file_opened,
+                           dn_errno_text (errno).text);
     return dn_load_open (fd,
                          path,
                          max,

@@ -273,7 +273,7 @@ static int set_path (struct dn_site *site,
     if (!none && (value.len == 0 || value.text[0] != '/'))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is not an absolute path%s",
+                           dn_say_err_site_path,
                            key->name,
                            dn_quote (value.text, value.len).text,
                            key->type == DN_SITE_PATH_OR_NONE ? " or " DN_SITE_NONE
@@ -306,7 +306,7 @@ static int set_secret (struct dn_site *site,
     if (value.len == 0 || value.len >= DN_NAME_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: %zu characters, expected 1..%d",
+                           dn_say_err_site_secret,
                            key->name,
                            value.len,
                            DN_NAME_MAX - 1);
@@ -336,8 +336,7 @@ static int set_accounting (struct dn_site *site,
              && !begins_with (value, "unix:/"))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is neither " DN_SITE_SLURMDBD ", " DN_SITE_NONE
-                           ", nor a URL http://, https:// or unix:/",
+                           dn_say_err_site_source,
                            key->name,
                            dn_quote (value.text, value.len).text);
     return dn_name_copy (value, out, DN_SITE_PATH_MAX, key->name, err);
@@ -353,8 +352,7 @@ static int set_url (struct dn_site *site,
     else if (!begins_with (value, "http://") && !begins_with (value, "https://"))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is neither " DN_SITE_NONE
-                           " nor a URL http:// or https://",
+                           dn_say_err_site_url,
                            key->name,
                            dn_quote (value.text, value.len).text);
     return dn_name_copy (
@@ -481,7 +479,7 @@ static int read_word_line (const struct pass *pass,
         return 0;
     return dn_err_set (err,
                        DN_E_SYNTAX,
-                       "'%s' is not of the form Key=Value",
+                       dn_say_err_key_value,
                        dn_quote (line->word.text, line->word.len).text);
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "past.h"
+#include "base/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ void dn_past_free (struct dn_past *past)
 
 static int no_memory (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
 }
 
 /* --- applications ----------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "rebuild.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ static int write_comment (const struct dn_finished *row,
         return 0;
     rebuilt->comment = malloc (size);
     if (!rebuilt->comment)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     snprintf (rebuilt->comment,
               size,
               "dnnest:%s%s%s%s",

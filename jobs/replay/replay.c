@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "replay.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -325,11 +326,7 @@ int dn_replay_job (struct dn_replay *replay,
 
     replay->n++;
     if (row->submit_s == DN_UNSET || row->submit_s < replay->last_s)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "job %" PRId64 " has no submit_s, or an earlier one than "
-                           "the job before it",
-                           replay->n);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_order, replay->n);
     replay->last_s = row->submit_s;
     if (replay->options.until_s > 0 && row->submit_s >= replay->options.until_s)
         return 0;

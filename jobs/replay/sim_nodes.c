@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "sim_nodes.h"
+#include "base/messages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ int dn_sim_space_begin (struct dn_sim_space *space,
     space->nodes = calloc (n, sizeof (*space->nodes));
     space->later = calloc (n, sizeof (*space->later));
     if (!space->nodes || !space->later)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     for (size_t i = 0; i < n; i++) {
         space->nodes[i].gpus = pool->gpus;
         space->nodes[i].cpus = pool->cpus;
@@ -121,7 +122,7 @@ static int grow_runs (struct dn_sim_space *space, struct dn_err *err)
         return 0;
     runs = realloc (space->runs, (size_t) room * sizeof (*runs));
     if (!runs)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     space->runs = runs;
     space->room = room;
     return 0;
@@ -233,7 +234,7 @@ int dn_sim_space_start (struct dn_sim_space *space,
     run.nodes = calloc ((size_t) need->nodes, sizeof (*run.nodes));
     if (!run.nodes || grow_runs (space, err) < 0) {
         free (run.nodes);
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     }
     if (pick (space, need, before, run.nodes) < need->nodes) {
         free (run.nodes);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "simulate.h"
+#include "base/messages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ int dn_sim_sum (const struct dn_sim *sim,
 
     *sums = (struct dn_sim_sums){0};
     if (!waits)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     for (int64_t i = 0; i < n_jobs; i++) {
         if (!is_of (sim, jobs[i].pool, pool))
             continue;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "sim_nodes.h"
 
 /* When less than a quarter of the limit, and than this, is left, it is extended. */
@@ -286,13 +287,13 @@ static void happen (struct state *state, const struct event *event)
 static int check_pools (const struct dn_sim *sim, struct dn_err *err)
 {
     if (sim->n_pools < 1 || sim->n_pools > DN_SIM_POOLS_MAX)
-        return dn_err_set (err, DN_E_RANGE, "%d pools", sim->n_pools);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_pools, sim->n_pools);
     for (int i = 0; i < sim->n_pools; i++) {
         const struct dn_sim_pool *pool = &sim->pools[i];
 
         if (pool->nodes < 1 || pool->nodes > DN_SIM_NODES_MAX || pool->gpus < 1
             || pool->cpus < 0)
-            return dn_err_set (err, DN_E_RANGE, "pool %d has no nodes or GPUs", i);
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_pool, i);
     }
     return 0;
 }
@@ -313,8 +314,7 @@ static int check_jobs (const struct dn_sim_job *jobs, int64_t n, struct dn_err *
 {
     for (int64_t i = 0; i < n; i++)
         if (!is_valid (&jobs[i]) || (i > 0 && jobs[i].submit_s < jobs[i - 1].submit_s))
-            return dn_err_set (
-                err, DN_E_RANGE, "job %" PRId64 " is out of range or of order", i);
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_job, i);
     return 0;
 }
 
@@ -371,7 +371,7 @@ static int begin (struct state *state)
     state->heap = calloc (n, sizeof (*state->heap));
     state->next = calloc (n, sizeof (*state->next));
     if (!state->heap || !state->next)
-        return dn_err_set (state->err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
     for (int i = 0; i < state->sim->n_pools; i++)
         if (dn_sim_space_begin (&state->spaces[i], &state->sim->pools[i], state->err)
             < 0)
@@ -391,7 +391,7 @@ int dn_simulate (const struct dn_sim *sim,
         return -1;
     state = calloc (1, sizeof (*state));
     if (!state)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     state->sim = sim;
     state->jobs = jobs;
     state->n_jobs = n_jobs;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "base/text.h"
 
 /* A power of two, more than twice the groups. */
@@ -30,7 +31,7 @@ static int begin (struct dn_groups *groups, struct dn_err *err)
     groups->slots = calloc (SLOTS, sizeof (*groups->slots));
     groups->groups = calloc (DN_SUMS_GROUPS_MAX + 1, sizeof (*groups->groups));
     if (!groups->slots || !groups->groups)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     groups->n_slots = SLOTS;
     dn_buf_add (&(struct dn_buf){groups->groups[0].name, DN_NAME_MAX, 0, false},
                 "%s",

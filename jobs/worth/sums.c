@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "base/text.h"
 
 #define HOUR 3600.0
@@ -272,14 +273,15 @@ static const char *reason_of (const struct view *view)
     const struct dn_finished *job = view->job;
 
     if (job->verdict[0] == '\0')
-        return "no metadata of dnnest";
+        return dn_say_worth_none;
     if (strcmp (job->verdict, "control") == 0)
-        return "control group";
+        return dn_say_worth_control;
     if (strcmp (job->verdict, "change") == 0)
-        return strcmp (job->mode, "observe") == 0 ? "mode observe" : "mode advise";
+        return strcmp (job->mode, "observe") == 0 ? dn_say_worth_observe
+                                                  : dn_say_worth_advise;
     if (strcmp (job->verdict, "keep") == 0)
-        return "the request was right";
-    return job->why[0] != '\0' ? job->why : "no prediction";
+        return dn_say_worth_right;
+    return job->why[0] != '\0' ? job->why : dn_say_worth_no_prediction;
 }
 
 /* The last row takes the reasons for which there is no other. */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/deadline.h"
+#include "base/messages.h"
 
 bool dn_deadline_passed (const struct dn_deadline *deadline)
 {
@@ -14,11 +15,7 @@ int dn_deadline_fail (const struct dn_deadline *deadline,
                       const char *stage,
                       struct dn_err *err)
 {
-    return dn_err_set (err,
-                       DN_E_TIME,
-                       "took longer than DecisionTime=%g ms, given up before the %s",
-                       deadline->limit_ms,
-                       stage);
+    return dn_err_set (err, DN_E_TIME, dn_say_err_deadline, deadline->limit_ms, stage);
 }
 
 int dn_deadline_check (const struct dn_deadline *deadline,

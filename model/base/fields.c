@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/fields.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int read_flag (struct dn_span value,
     if (!flag && !dn_span_is (value, "no"))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is neither yes nor no",
+                           dn_say_err_member_flag,
                            field->key,
                            dn_quote (value.text, value.len).text);
     memcpy (at, &flag, sizeof (flag));
@@ -34,13 +35,11 @@ static int read_text (struct dn_span value,
                       struct dn_err *err)
 {
     if (value.len == 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "%s: '' is empty, expected a text", field->key);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_member_empty, field->key);
     if (memchr (value.text, '"', value.len))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: '%s' is not a text, expected printable ASCII without "
-                           "quotes",
+                           dn_say_err_member_ascii,
                            field->key,
                            dn_quote (value.text, value.len).text);
     return dn_name_copy (value, at, field->size, field->key, err);
@@ -63,7 +62,7 @@ static int read_name (struct dn_span value,
         dn_buf_add (&buf, " %s", field->names->names[i]);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s",
+                       dn_say_err_member_unknown,
                        field->key,
                        dn_quote (value.text, value.len).text,
                        known);
@@ -83,7 +82,7 @@ static int read_list (struct dn_span value,
 
         if (n == field->size)
             return dn_err_set (
-                err, DN_E_LIMIT, "%s: more than %zu numbers", field->key, field->size);
+                err, DN_E_LIMIT, dn_say_err_member_many, field->key, field->size);
         if (dn_int_read (item, field->key, field->min, field->max, &number, err) < 0)
             return -1;
         memcpy ((char *) at + n++ * sizeof (number), &number, sizeof (number));
@@ -113,7 +112,7 @@ static int read_field (struct dn_span value,
     case DN_MEMBER_LIST:
         return read_list (value, field, at, err);
     }
-    return dn_err_set (err, DN_E_BUG, "%s: no type", field->key);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_member_type, field->key);
 }
 
 static void clear_field (const struct dn_member *field, void *at)
@@ -148,7 +147,7 @@ static int unknown_key (const struct dn_line_kind *kind,
         dn_buf_add (&buf, " %s", kind->fields[i].key);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "unknown key '%s' of a %s line, expected one of%s",
+                       dn_say_err_member_key,
                        dn_quote (key.text, key.len).text,
                        kind->word,
                        known);
@@ -179,7 +178,7 @@ int dn_fields_read (const struct dn_line_kind *kind,
             return unknown_key (kind, pair->key, err);
         if (seen & (UINT32_C (1) << found))
             return dn_err_set (
-                err, DN_E_SYNTAX, "%s is given twice", kind->fields[found].key);
+                err, DN_E_SYNTAX, dn_say_err_member_twice, kind->fields[found].key);
         seen |= UINT32_C (1) << found;
         if (read_field (pair->value,
                         &kind->fields[found],
@@ -192,7 +191,7 @@ int dn_fields_read (const struct dn_line_kind *kind,
         if (kind->fields[i].required && !(seen & (UINT32_C (1) << i)))
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "%s is missing, expected in a %s line",
+                               dn_say_err_member_missing,
                                kind->fields[i].key,
                                kind->word);
     return 0;
@@ -210,11 +209,8 @@ int dn_fields_version (const struct dn_keyline *line,
                    line->pairs[i].value, "Version", 0, INT64_MAX, &stated, NULL)
                    == 0
             && stated != version)
-            return dn_err_set (err,
-                               DN_E_VERSION,
-                               "Version: %" PRId64 ", this program reads %" PRId64,
-                               stated,
-                               version);
+            return dn_err_set (
+                err, DN_E_VERSION, dn_say_err_member_version, stated, version);
     return 0;
 }
 
@@ -338,7 +334,7 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
     memcpy (&now, rows, sizeof (now));
     grown = realloc (now, size * (size_t) (n == 0 ? ROWS_MIN : 2 * n));
     if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     memcpy (rows, &grown, sizeof (grown));
     return 0;
 }
@@ -361,12 +357,12 @@ static int read_line (const struct dn_lines *lines,
     if (kind < 0)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s' is unknown, expected %s",
+                           dn_say_err_member_line,
                            dn_quote (line->word.text, line->word.len).text,
                            lines->expected);
     if (last < 0 ? kind != 0 : kind == 0 || kind < last || last == lines->n_kinds - 1)
         return dn_err_set (
-            err, DN_E_SYNTAX, "the %s line is out of order", lines->kinds[kind].word);
+            err, DN_E_SYNTAX, dn_say_err_member_order, lines->kinds[kind].word);
     return lines->readers[kind](to, line, err) < 0 ? -1 : kind;
 }
 
@@ -381,12 +377,8 @@ int dn_lines_read (const struct dn_lines *lines,
     int more;
 
     if (text.len > lines->max)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %zu",
-                           file,
-                           text.len,
-                           lines->max);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_member_size, file, text.len, lines->max);
     while ((more = dn_keyline_next (&text, &line, err)) != 0) {
         if (more < 0)
             return dn_err_wrap (err, "%s", file);
@@ -396,6 +388,5 @@ int dn_lines_read (const struct dn_lines *lines,
     }
     if (last == lines->n_kinds - 1)
         return 0;
-    return dn_err_set (
-        err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
+    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_member_end, file);
 }

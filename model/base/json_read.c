@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/json_read.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -50,7 +51,7 @@ static int wrap_place (struct dn_span text, size_t at, struct dn_err *err)
 {
     struct place place = place_of (text, at);
 
-    return dn_err_wrap (err, "line %zu, column %zu", place.line, place.column);
+    return dn_err_wrap (err, dn_say_err_place, place.line, place.column);
 }
 
 static int fail_at (struct dn_span text,
@@ -89,12 +90,12 @@ static int scan_key (struct scan *scan, struct dn_span key, struct dn_err *err)
     if (memchr (key.text, '\\', key.len))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s': a key with an escape, expected none",
+                           dn_say_err_json_escape,
                            dn_quote (key.text, key.len).text);
     if (scan->n_keys == DN_JSON_KEYS_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "'%s': more than %d keys, expected fewer",
+                           dn_say_err_json_keys,
                            dn_quote (key.text, key.len).text,
                            DN_JSON_KEYS_MAX);
     scan->keys[scan->n_keys++] = key;
@@ -132,7 +133,7 @@ static int close_object (const struct scan *scan,
             continue;
         dn_err_set (err,
                     DN_E_SYNTAX,
-                    "'%s': given twice in one object, expected once",
+                    dn_say_err_json_twice,
                     dn_quote (keys[i].text, keys[i].len).text);
         return wrap_place (text, (size_t) (keys[i].text - text.text), err);
     }
@@ -149,7 +150,7 @@ static int scan_bracket (struct scan *scan,
 
     if (c == '{' || c == '[') {
         if (scan->depth == DN_JSON_DEPTH_MAX)
-            return dn_err_set (err, DN_E_LIMIT, "nested too deeply");
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_json_deep);
         scan->first_key[scan->depth] = scan->n_keys;
         scan->is_object[scan->depth++] = c == '{';
         return 0;
@@ -191,7 +192,7 @@ static int scan_text (struct scan *scan,
             return 0;
         /* json-c accepts keys in single quotes even in strict mode. */
         if (text.text[at] == '\'')
-            return fail_at (text, at, DN_E_SYNTAX, "not JSON (single quotes)", err);
+            return fail_at (text, at, DN_E_SYNTAX, dn_say_err_json_quotes, err);
         if (text.text[at] != '"') {
             if (scan_bracket (scan, text, text.text[at++], err) < 0)
                 return -1;
@@ -214,7 +215,7 @@ static int scan_keys (struct dn_span text,
     dn_cleanup (dn_free_ptr) struct scan *scan = malloc (sizeof (*scan));
 
     if (!scan)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     scan->n_keys = scan->depth = 0; /* other members are written before they are read */
     return scan_text (scan, text, deadline, err);
 }
@@ -238,7 +239,7 @@ static int parse (struct json_tokener *tokener,
         const char *comma = NULL;
 
         *begin = end;
-        if (dn_deadline_check (deadline, "rest of the JSON", err) < 0)
+        if (dn_deadline_check (deadline, dn_say_rest_of_json, err) < 0)
             return -1;
         if (text.len - end > PART_LEN)
             comma = memchr (text.text + end + PART_LEN, ',', text.len - end - PART_LEN);
@@ -261,18 +262,18 @@ static int judge (struct json_tokener *tokener,
     size_t end = begin + json_tokener_get_parse_end (tokener);
 
     if (error == json_tokener_error_depth)
-        return fail_at (text, end, DN_E_LIMIT, "nested too deeply", err);
+        return fail_at (text, end, DN_E_LIMIT, dn_say_err_json_deep, err);
     if (error == json_tokener_continue)
-        return fail_at (text, text.len, DN_E_SYNTAX, "ends in the middle of JSON", err);
+        return fail_at (text, text.len, DN_E_SYNTAX, dn_say_err_json_end, err);
     if (error != json_tokener_success) {
-        dn_err_set (err, DN_E_SYNTAX, "not JSON (%s)", json_tokener_error_desc (error));
+        dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_json_syntax, json_tokener_error_desc (error));
         return wrap_place (text, end, err);
     }
     if (dn_span_trim ((struct dn_span){text.text + end, text.len - end}).len > 0)
-        return fail_at (
-            text, end, DN_E_SYNTAX, "text after the JSON value, expected none", err);
+        return fail_at (text, end, DN_E_SYNTAX, dn_say_err_json_more, err);
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "not a JSON object, expected {...}");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_value);
     return 0;
 }
 
@@ -316,21 +317,21 @@ struct json_object *dn_json_read_by (struct dn_span text,
 
     text = dn_span_trim (text);
     if (text.len == 0) {
-        dn_err_set (err, DN_E_SYNTAX, "empty, expected a JSON object");
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_empty);
         return NULL;
     }
     if (text.len > INT_MAX - 1 || has_more_values (text, n_values)) {
-        dn_err_set (err, DN_E_LIMIT, "more than %zu values, expected fewer", n_values);
+        dn_err_set (err, DN_E_LIMIT, dn_say_err_json_values, n_values);
         return NULL;
     }
     if (memchr (text.text, '\0', text.len)) {
-        dn_err_set (err, DN_E_SYNTAX, "a NUL byte, expected JSON in UTF-8");
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_nul);
         return NULL;
     }
     tokener = dn_has_room (ROOM + ROOM_FACTOR * text.len) ? json_tokener_new_ex (depth)
                                                           : NULL;
     if (!tokener) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     json_tokener_set_flags (tokener,
@@ -366,7 +367,7 @@ int dn_json_read_keys (struct json_object *json,
                        struct dn_err *err)
 {
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "not an object, expected {...}");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_object);
     json_object_object_foreach (json, key, value)
     {
         char known[DN_ERR_TEXT_MAX];
@@ -378,7 +379,7 @@ int dn_json_read_keys (struct json_object *json,
         write_keys (keys, &buf);
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "'%s': unknown, expected one of %s",
+                           dn_say_err_json_unknown,
                            dn_quote (key, strlen (key)).text,
                            known);
     }
@@ -401,7 +402,7 @@ static int fail_type (const char *key,
 {
     return dn_err_set (err,
                        DN_E_SYNTAX,
-                       "%s: found %s, expected %s",
+                       dn_say_err_json_type,
                        key,
                        json_type_to_name (json_object_get_type (found)),
                        expected);
@@ -437,10 +438,9 @@ int dn_json_read_real (const struct json_object *json,
         return 0;
     if (!json_object_is_type (member, json_type_double)
         && !json_object_is_type (member, json_type_int))
-        return fail_type (key, member, "a number", err);
+        return fail_type (key, member, dn_say_json_number, err);
     if (!dn_json_number (member, &real) || real < min || real > max)
-        return dn_err_set (
-            err, DN_E_RANGE, "%s: %g out of range %g..%g", key, real, min, max);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_real_range, key, real, min, max);
     *out = real;
     return 0;
 }
@@ -458,16 +458,11 @@ int dn_json_read_int (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_int))
-        return fail_type (key, member, "a whole number", err);
+        return fail_type (key, member, dn_say_json_int, err);
     number = json_object_get_int64 (member);
     if (number < min || number > max)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: %" PRId64 " out of range %" PRId64 "..%" PRId64,
-                           key,
-                           number,
-                           min,
-                           max);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_int_range, key, number, min, max);
     *out = number;
     return 0;
 }
@@ -482,7 +477,7 @@ int dn_json_read_bool (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_boolean))
-        return fail_type (key, member, "true or false", err);
+        return fail_type (key, member, dn_say_json_flag, err);
     *out = json_object_get_boolean (member);
     return 0;
 }
@@ -499,14 +494,14 @@ int dn_json_read_text (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_string))
-        return fail_type (key, member, "a string", err);
+        return fail_type (key, member, dn_say_json_text, err);
     span.text = json_object_get_string (member);
     span.len = (size_t) json_object_get_string_len (member);
     for (size_t i = 0; i < span.len; i++)
         if (span.text[i] < ' ' || span.text[i] > '~')
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "%s: '%s', expected printable ASCII",
+                               dn_say_err_json_ascii,
                                key,
                                dn_quote (span.text, span.len).text);
     return dn_span_copy (span, out, size, key, err);
@@ -523,7 +518,7 @@ int dn_json_read_enum (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_string))
-        return fail_type (key, member, "a string", err);
+        return fail_type (key, member, dn_say_json_text, err);
     return dn_enum_read (
         dn_span_of (json_object_get_string (member)), key, names, out, err);
 }
@@ -540,9 +535,8 @@ static int check_length (size_t n,
     if (n >= min && n <= max)
         return 0;
     if (min == max)
-        return dn_err_set (err, code, "%s: %zu values, expected %zu", key, n, min);
-    return dn_err_set (
-        err, code, "%s: %zu values, expected %zu..%zu", key, n, min, max);
+        return dn_err_set (err, code, dn_say_err_json_count, key, n, min);
+    return dn_err_set (err, code, dn_say_err_json_counts, key, n, min, max);
 }
 
 int dn_json_read_array (const struct json_object *json,
@@ -557,7 +551,7 @@ int dn_json_read_array (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_array))
-        return fail_type (key, member, "an array", err);
+        return fail_type (key, member, dn_say_json_array, err);
     if (check_length (json_object_array_length (member), key, 0, max_n, err) < 0)
         return -1;
     *out = member;
@@ -587,13 +581,8 @@ int dn_json_read_reals (const struct json_object *json,
     for (size_t i = 0; i < length; i++)
         if (!dn_json_number (json_object_array_get_idx (array, i), &out[i])
             || out[i] < min || out[i] > max)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "%s: value %zu is not a number in %g..%g",
-                               key,
-                               i,
-                               min,
-                               max);
+            return dn_err_set (
+                err, DN_E_RANGE, dn_say_err_json_element, key, i, min, max);
     *n = (int) length;
     return 0;
 }
@@ -609,7 +598,7 @@ int dn_json_read_object (const struct json_object *json,
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_object))
-        return fail_type (key, member, "an object", err);
+        return fail_type (key, member, dn_say_json_map, err);
     *out = member;
     return 0;
 }
@@ -625,7 +614,7 @@ static int need (const struct json_object *json,
 
     if (is_there (json, key, &member))
         return 0;
-    return dn_err_set (err, DN_E_SYNTAX, "%s: missing, expected %s", key, expected);
+    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_missing, key, expected);
 }
 
 struct json_object *dn_json_need_object (const struct json_object *json,
@@ -634,7 +623,7 @@ struct json_object *dn_json_need_object (const struct json_object *json,
 {
     struct json_object *member = NULL;
 
-    if (need (json, key, "an object", err) == 0)
+    if (need (json, key, dn_say_json_map, err) == 0)
         dn_json_read_object (json, key, &member, err);
     return member;
 }
@@ -647,7 +636,7 @@ struct json_object *dn_json_need_array (const struct json_object *json,
 {
     struct json_object *member;
 
-    if (need (json, key, "an array", err) < 0
+    if (need (json, key, dn_say_json_array, err) < 0
         || dn_json_read_array (json, key, SIZE_MAX, &member, err) < 0
         || check_length (json_object_array_length (member), key, min_n, max_n, err) < 0)
         return NULL;
@@ -661,7 +650,7 @@ int dn_json_need_real (const struct json_object *json,
                        double *out,
                        struct dn_err *err)
 {
-    return need (json, key, "a number", err) < 0
+    return need (json, key, dn_say_json_number, err) < 0
                ? -1
                : dn_json_read_real (json, key, min, max, out, err);
 }
@@ -673,7 +662,7 @@ int dn_json_need_int (const struct json_object *json,
                       int64_t *out,
                       struct dn_err *err)
 {
-    return need (json, key, "a whole number", err) < 0
+    return need (json, key, dn_say_json_int, err) < 0
                ? -1
                : dn_json_read_int (json, key, min, max, out, err);
 }
@@ -684,7 +673,7 @@ int dn_json_need_text (const struct json_object *json,
                        size_t size,
                        struct dn_err *err)
 {
-    return need (json, key, "a string", err) < 0
+    return need (json, key, dn_say_json_text, err) < 0
                ? -1
                : dn_json_read_text (json, key, out, size, err);
 }

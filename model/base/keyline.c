@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/keyline.h"
+#include "base/messages.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static int cut_value (struct dn_span *rest, struct dn_span *value, struct dn_err
            && (quoted ? rest->text[end] != '"' : !is_blank (rest->text[end])))
         end++;
     if (quoted && end == rest->len)
-        return dn_err_set (err, DN_E_SYNTAX, "a quote is not closed");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_key_quote);
     *value = (struct dn_span){rest->text, end};
     end += quoted ? 1 : 0;
     rest->text += end;
@@ -82,14 +83,14 @@ static int read_pairs (struct dn_span text,
             || text.text[pair.key.len] != '=')
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "'%s' is not of the form Key=Value",
+                               dn_say_err_key_value,
                                dn_quote (pair.key.text, pair.key.len).text);
         text = after (text, pair.key.len + 1);
         if (cut_value (&text, &pair.value, err) < 0)
             return -1;
         if (keyline->n_pairs == DN_KEYLINE_PAIRS_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "more than %d keys", DN_KEYLINE_PAIRS_MAX);
+                err, DN_E_LIMIT, dn_say_err_key_many, DN_KEYLINE_PAIRS_MAX);
         keyline->pairs[keyline->n_pairs++] = pair;
         text = dn_span_trim (text);
     }
@@ -107,7 +108,7 @@ int dn_keyline_next (struct dn_span *rest,
         keyline->n_pairs = 0;
         keyline->word = (struct dn_span){NULL, 0};
         if (read_pairs (line, keyline, err) < 0)
-            return dn_err_wrap (err, "line %d", keyline->line);
+            return dn_err_wrap (err, dn_say_err_line, keyline->line);
         if (keyline->n_pairs > 0 || keyline->word.len > 0)
             return 1;
     }
@@ -118,5 +119,5 @@ int dn_keyline_wrap (const struct dn_keyline *keyline,
                      const char *file,
                      struct dn_err *err)
 {
-    return dn_err_wrap (err, "%s: line %d", file, keyline->line);
+    return dn_err_wrap (err, dn_say_err_file_line, file, keyline->line);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 
 /* A name at a greater distance is not suggested, nor one that is mostly different. */
 #define NEAR_EDITS   3
@@ -95,7 +96,7 @@ int dn_span_copy (struct dn_span span,
     if (span.len >= size)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: '%s' is longer than %zu characters",
+                           dn_say_err_text_long,
                            what,
                            dn_quote (span.text, span.len).text,
                            size - 1);
@@ -116,7 +117,7 @@ int dn_name_copy (struct dn_span span,
         if (span.text[i] < ' ' || span.text[i] > '~')
             return dn_err_set (err,
                                DN_E_SYNTAX,
-                               "%s: '%s' is not a name, expected printable ASCII",
+                               dn_say_err_text_name,
                                what,
                                dn_quote (span.text, span.len).text);
     return dn_span_copy (span, out, size, what, err);
@@ -234,8 +235,7 @@ int dn_int_read (struct dn_span span,
     if (!number || value != floor (value))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: '%s' is not a whole number, expected %" PRId64
-                           "..%" PRId64,
+                           dn_say_err_text_int,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,
@@ -244,7 +244,7 @@ int dn_int_read (struct dn_span span,
     if (value < (double) min || value > (double) max || fabs (value) > 9e15)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: %s out of range %" PRId64 "..%" PRId64,
+                           dn_say_err_text_int_range,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,
@@ -265,7 +265,7 @@ int dn_real_read (struct dn_span span,
     if (!read_decimal (span, &value))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: '%s' is not a number, expected %g..%g",
+                           dn_say_err_text_real,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,
@@ -273,7 +273,7 @@ int dn_real_read (struct dn_span span,
     if (value < min || value > max)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: %s out of range %g..%g",
+                           dn_say_err_text_real_range,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,
@@ -308,7 +308,7 @@ int dn_enum_read (struct dn_span span,
         dn_buf_add (&buf, " %s", names->names[i]);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s%s",
+                       dn_say_err_text_unknown,
                        what,
                        dn_quote (span.text, span.len).text,
                        expected,
@@ -424,7 +424,7 @@ struct dn_meant dn_word_meant (struct dn_span word,
     struct dn_buf buf = dn_buf_on (meant.text, sizeof (meant.text));
 
     if (nearest)
-        dn_buf_add (&buf, "; did you mean %s?", nearest);
+        dn_buf_add (&buf, dn_say_meant, nearest);
     return meant;
 }
 
@@ -465,7 +465,7 @@ int dn_time_read (struct dn_span span,
     if (n <= 0 || (days.text && read_clock (days, day) != 1))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: '%s' is not a time, expected minutes, h:m:s or d-h:m:s",
+                           dn_say_err_text_time,
                            what,
                            dn_quote (span.text, span.len).text);
     if (days.text)

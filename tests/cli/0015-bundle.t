@@ -122,7 +122,7 @@ lies 'a symbolic link is not followed' 'step.trees: is a symbolic link' \
     bash -c 'mv step.trees x && ln -s x step.trees'
 lies 'a pipe does not hang' 'step.trees: not a regular file' \
     bash -c 'rm step.trees && mkfifo step.trees'
-lies 'a large manifest is not read' '2000000 bytes, at most 1048576' \
+lies 'a large manifest is not read' '2000000 bytes, expected at most 1048576' \
     bash -c 'head -c 2000000 /dev/zero > manifest.json'
 rm -rf "$work/bad"
 ln -s small "$work/bad"

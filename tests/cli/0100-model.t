@@ -74,7 +74,7 @@ damage 'an empty manifest is refused' \
 # shellcheck disable=SC2016  # 'damage' expands it
 damage 'a deep manifest is refused' 'manifest.json: .*: nested too deeply' \
     'printf "{\"a\":%s%s}" "$(printf "[%.0s" {1..200})" "$(printf "]%.0s" {1..200})" > manifest.json'
-damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, at most 1048576' \
+damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, expected at most 1048576' \
     'truncate -s 2M manifest.json'
 entry() { damage "$1" "manifest.json: $2" "change . '$3'"; }
 entry 'another format is refused by name' \

@@ -23,6 +23,7 @@ TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \
 # Not said to anyone: the help of keys, options, tasks and metrics, what a digest begins
 # with, words that are looked for in scripts, and what SQL and other programs read.
 SILENT = [
+    (r"model/base/base\.h", r"a name for each constant"),
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),
@@ -30,6 +31,9 @@ SILENT = [
     (r"model/request/launchers\.c", r"( \S+){8,}"),
     (r"model/request/.*\.c", r"(echo|exec|for|system|while) \(?"),
     (r"model/spec/spec\.c", r"amount of work"),
+    (r"model/site\.c", r"(age|bytes|CPU time|days|director|energy|file|grams|images|public keys|seconds|table|text|tokens|URL|where)[a-z ]* .*"),
+    (r"host/daemon_status\.c", r"[A-Z].*\."),
+    (r"host/progress_file\.c", r"(report|out_of_memory) %d.*|.*[Oo]ut of memory|OOM when .*"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
     (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
@@ -63,11 +67,10 @@ EOF
     )
 }
 
-readonly ROOMS=(model/hardware model/policy model/request model/rewrite
-    model/spec plugin daemon jobs/history)
-mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c
-    c_files jobs | grep '^jobs/[a-z_.]*$')
-is "no message is written in ${ROOMS[*]}, advise.c and files of jobs/" "$(literals "${files[@]}")" ''
+readonly ROOMS=(model/base model/hardware model/policy model/request model/rewrite
+    model/spec host plugin daemon jobs)
+mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c model/site.c)
+is "no message is written in ${ROOMS[*]}, advise.c and site.c" "$(literals "${files[@]}")" ''
 
 # The check itself: what it finds, and what it does not.
 work=$(mktemp -d) || exit
@@ -113,7 +116,7 @@ is 'a line of the log elsewhere is found' \
 ids() { sed -nE 's/^DN_(MESSAGE|PHRASE) \([A-Z]+, ([a-z0-9_]+),$/\2/p' "$top/$CATALOGUE"; }
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
 is 'each message is used' "$(cd "$top" && comm -13 \
-    <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' jobs model plugin daemon | sort -u) \
+    <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' host jobs model plugin daemon | sort -u) \
     <(ids | sed 's/^/dn_say_/' | sort))" ''
 ok 'the compiler checks formats, also that they are not variables' \
     grep -q 'DN_FLAGS -Wformat=2"' "$top/configure.ac"

@@ -585,7 +585,7 @@ static void depth_and_size_are_limited (void **state)
     assert_non_null (deep);
     memset (deep, '[', DN_BOOSTER_JSON_MAX + 1);
     deep[DN_BOOSTER_JSON_MAX + 1] = '\0';
-    expect_refused (deep, "8388609 bytes, at most 8388608 expected");
+    expect_refused (deep, "8388609 bytes, expected at most 8388608");
     deep[DN_BOOSTER_JSON_MAX] = '\0';
     expect_refused (deep, "nested too deeply");
     memset (deep, ',', DN_BOOSTER_JSON_MAX);
