@@ -379,7 +379,7 @@ struct dn_trees *dn_booster_json_read (struct dn_span json,
     if (json.len > DN_BOOSTER_JSON_MAX) {
         dn_err_set (err,
                     DN_E_LIMIT,
-                    "%zu bytes, at most %d expected",
+                    "%zu bytes, expected at most %d",
                     json.len,
                     DN_BOOSTER_JSON_MAX);
         return NULL;

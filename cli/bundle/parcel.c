@@ -83,7 +83,7 @@ static int read_at (int dir,
     if (st.st_size > max)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: %lld bytes, at most %" PRId64 " expected",
+                           "%s: %lld bytes, expected at most %" PRId64,
                            name,
                            (long long) st.st_size,
                            max);

@@ -517,7 +517,7 @@ static int read_manifest (struct dn_span text,
     if (text.len > DN_MANIFEST_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%zu bytes, at most %d expected",
+                           "%zu bytes, expected at most %d",
                            text.len,
                            DN_MANIFEST_MAX);
     manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
