@@ -92,7 +92,7 @@ static int check_directory (struct walk *walk, bool last, struct dn_err *err)
                        dn_say_err_trust_folder,
                        at,
                        (unsigned) (st.st_mode & 07777),
-                       st.st_mode & S_ISVTX ? dn_say_trust_sticky : "");
+                       (st.st_mode & S_ISVTX) ? dn_say_trust_sticky : "");
 }
 
 /* Go to the root of the file system. */

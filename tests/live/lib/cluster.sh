@@ -417,10 +417,17 @@ _cluster_start_dbd() {
     } </dev/null >>"$CLUSTER_DIR/log/sacctmgr.out" 2>&1
 }
 
+# Another program, such as a client of Slurm that connects again, may have taken one of our
+# ports since they were picked, and gives it back soon.
 _cluster_start_ctld() {
-    _cluster_spawn slurmctld "${CLUSTER_CTLD_VIA[@]}" \
-        slurmctld -D -f "$CLUSTER_DIR/etc/slurm.conf"
-    _cluster_ready _cluster_ctld_up
+    local _
+    for _ in 1 2 3; do
+        _cluster_spawn slurmctld "${CLUSTER_CTLD_VIA[@]}" \
+            slurmctld -D -f "$CLUSTER_DIR/etc/slurm.conf"
+        if _cluster_ready _cluster_ctld_up; then return; fi
+        tail -n 1 "$CLUSTER_DIR/log/slurmctld.log" | grep -q 'Address already in use' || return 1
+    done
+    return 1
 }
 
 _cluster_ctld_up() {
