@@ -91,22 +91,6 @@ static int read_cell (const struct dn_finished_column *column,
     }
 }
 
-/* The cell of a column, or NULL. Most tables have our order of columns, so the search
- * begins after the column that was found last.
- */
-static const char *find_cell (const struct dn_row *row, const char *name, int *next)
-{
-    for (int i = 0; i < row->n_columns; i++) {
-        int at = (*next + i) % row->n_columns;
-
-        if (strcmp (row->names[at], name) == 0) {
-            *next = at + 1;
-            return row->values[at];
-        }
-    }
-    return NULL;
-}
-
 int dn_finished_read (const struct dn_row *row,
                       struct dn_finished *job,
                       struct dn_err *err)
@@ -116,7 +100,7 @@ int dn_finished_read (const struct dn_row *row,
     dn_finished_clear (job);
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
         const struct dn_finished_column *column = &dn_finished_columns[i];
-        const char *cell = find_cell (row, column->name, &next);
+        const char *cell = dn_row_next (row, column->name, &next);
 
         if (cell && cell[0] != '\0'
             && read_cell (column, cell, member_of (job, column), err) < 0)

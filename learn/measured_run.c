@@ -150,22 +150,6 @@ static int read_cell (const struct dn_run_column *column,
     }
 }
 
-/* The cell of a column, or NULL. Most tables have our order of columns, so the search
- * begins after the column that was found last.
- */
-static const char *find_cell (const struct dn_row *row, const char *name, int *next)
-{
-    for (int i = 0; i < row->n_columns; i++) {
-        int at = (*next + i) % row->n_columns;
-
-        if (strcmp (row->names[at], name) == 0) {
-            *next = at + 1;
-            return row->values[at];
-        }
-    }
-    return NULL;
-}
-
 int dn_run_read (const struct dn_row *row,
                  enum dn_run_use use,
                  struct dn_run *run,
@@ -177,7 +161,7 @@ int dn_run_read (const struct dn_row *row,
     dn_run_clear (run);
     run->files = row->files;
     for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
-        const char *cell = find_cell (row, dn_run_columns[i].name, &next);
+        const char *cell = dn_row_next (row, dn_run_columns[i].name, &next);
         bool needed = rc == 0 && is_needed (&dn_run_columns[i], use);
         void *member = member_of (run, &dn_run_columns[i]);
 

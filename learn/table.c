@@ -51,6 +51,19 @@ const char *dn_row_get (const struct dn_row *row, const char *column)
     return NULL;
 }
 
+const char *dn_row_next (const struct dn_row *row, const char *column, int *next)
+{
+    for (int i = 0; i < row->n_columns; i++) {
+        int at = (*next + i) % row->n_columns;
+
+        if (strcmp (row->names[at], column) == 0) {
+            *next = at + 1;
+            return row->values[at];
+        }
+    }
+    return NULL;
+}
+
 struct dn_table *dn_table_new (dn_row_f row, void *context)
 {
     struct dn_table *table = calloc (1, sizeof (*table));

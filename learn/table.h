@@ -37,6 +37,12 @@ struct dn_row {
 /* The value of a column, or NULL when the table has no such column. */
 const char *dn_row_get (const struct dn_row *row, const char *column);
 
+/* The same for a reader of many columns. Most tables have their columns in the order of
+ * the reader, so the search begins after the column that was found last: '*next', 0 at
+ * first.
+ */
+const char *dn_row_next (const struct dn_row *row, const char *column, int *next);
+
 /* Called for every row. -1 with 'err' ends the reading. */
 typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err *err);
 

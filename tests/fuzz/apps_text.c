@@ -14,24 +14,6 @@
 
 #include "predict/apps.h"
 
-struct text {
-    char *text;
-    size_t len;
-};
-
-static int put (void *to, const char *piece, size_t len)
-{
-    struct text *text = to;
-    char *now = realloc (text->text, text->len + len + 1);
-
-    expect (now != NULL, "no memory", NULL);
-    text->text = now;
-    memcpy (now + text->len, piece, len);
-    text->len += len;
-    now[text->len] = '\0';
-    return 0;
-}
-
 /* Every row is found, and its run time is a number whose bounds rise. */
 static void check (const struct dn_apps *apps)
 {
@@ -57,15 +39,15 @@ static void check (const struct dn_apps *apps)
 /* A text is written, read and written again: both must be equal. */
 static void write_twice (const struct dn_apps *apps)
 {
-    struct text first = {NULL, 0};
-    struct text second = {NULL, 0};
+    struct fuzz_text first = {NULL, 0};
+    struct fuzz_text second = {NULL, 0};
     struct dn_err err = {0};
     struct dn_apps *again;
 
-    dn_apps_write (apps, put, &first);
+    dn_apps_write (apps, put_text, &first);
     again = dn_apps_read (dn_span_of (first.text), "file", &err);
     expect (again != NULL, "what was written is not read", &err);
-    dn_apps_write (again, put, &second);
+    dn_apps_write (again, put_text, &second);
     expect (strcmp (first.text, second.text) == 0, "another text", NULL);
     dn_apps_free (again);
     free (first.text);

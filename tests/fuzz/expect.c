@@ -43,6 +43,19 @@ char *take_text (const uint8_t *data, size_t size)
     return text;
 }
 
+int put_text (void *to, const char *piece, size_t len)
+{
+    struct fuzz_text *text = to;
+    char *now = realloc (text->text, text->len + len + 1);
+
+    expect (now != NULL, "no memory", NULL);
+    text->text = now;
+    memcpy (now + text->len, piece, len);
+    text->len += len;
+    now[text->len] = '\0';
+    return 0;
+}
+
 void cut_parts (char *text, char *parts[], int n)
 {
     for (int i = 0; i < n; i++)

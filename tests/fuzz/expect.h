@@ -22,6 +22,16 @@ bool is_printable (const char *text);
 /* The input, terminated, in a buffer of exactly its size; freed with free (). */
 char *take_text (const uint8_t *data, size_t size);
 
+/* A text that grows; 'text' is freed with free (). */
+struct fuzz_text {
+    char *text;
+    size_t len;
+};
+
+/* Appends to a struct fuzz_text: a dn_apps_put_f, dn_guarded_put_f and
+ * dn_cluster_put_f. */
+int put_text (void *to, const char *piece, size_t len);
+
 /* Cut 'text' at its form feeds; parts that are not there are NULL. */
 void cut_parts (char *text, char *parts[], int n);
 
