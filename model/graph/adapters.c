@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/tune.h"
+#include "base/messages.h"
 #include "graph/tune_words.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static const struct dn_tune_word words[] = {
 };
 
 const struct dn_tune_words dn_adapter_words = {"lora_targets",
-                                               "layer",
+                                               dn_say_tune_layer,
                                                "",
                                                words,
                                                (int) DN_N_ELEMENTS (words)};
@@ -140,11 +141,7 @@ static int read_targets (const struct dn_graph *graph,
     unsigned existing = all_layers (graph);
 
     if ((existing & ~(unsigned) HEAD) == 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "lora: %s has no linear layer before its last one, expected "
-                           "a network with some, such as a transformer",
-                           graph->name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_linear, graph->name);
     if (names[0] != '\0')
         return dn_tune_read (
             &dn_adapter_words, graph, dn_span_of (names), existing, wanted, err);
@@ -265,8 +262,7 @@ int dn_adapters_add (struct dn_graph *graph,
     if (!ops)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "lora: %s and its adapters have %d operators, expected at "
-                           "most %d and memory for them",
+                           dn_say_err_tune_adapters,
                            graph->name,
                            capacity,
                            DN_GRAPH_OPS_MAX);

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/build.h"
+#include "base/messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static void check_range (struct dn_build *build, const struct dn_key *key, doubl
     if (!(value >= key->min && value <= key->max))
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "%s: %g out of range %g..%g",
+                       dn_say_err_real_range,
                        key->name,
                        value,
                        key->min,
@@ -51,8 +52,7 @@ static void check_image (struct dn_build *build, const struct dn_key *key)
     const struct dn_image *image = &build->spec->image;
 
     if (image->n_dims < 0 || image->n_dims > 3) {
-        dn_build_fail (
-            build, DN_E_RANGE, "image: %d dimensions, expected 1 to 3", image->n_dims);
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_image_dims, image->n_dims);
         return;
     }
     for (int i = 0; i < image->n_dims; i++)
@@ -166,7 +166,7 @@ static void read_image (struct dn_build *build, double *dims, int n_dims)
     if (image->n_dims != 1 && image->n_dims != n_dims) {
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "image: %d dimensions, expected 1 or %d for %s",
+                       dn_say_err_image_dims_of,
                        image->n_dims,
                        n_dims,
                        build->graph.name);
@@ -265,7 +265,7 @@ void dn_build_blocks (struct dn_build *build, double n)
 static bool is_in_time (struct dn_build *build)
 {
     if (build->graph.n_ops % OPS_PER_LOOK == OPS_PER_LOOK - 1
-        && dn_deadline_check (build->deadline, "rest of the network", build->err) < 0)
+        && dn_deadline_check (build->deadline, dn_say_rest_of_network, build->err) < 0)
         build->failed = true;
     return !build->failed;
 }
@@ -279,20 +279,14 @@ static bool grow (struct dn_build *build)
     if (build->graph.n_ops < build->capacity)
         return true;
     if (build->graph.n_ops >= DN_GRAPH_OPS_MAX) {
-        dn_build_fail (build,
-                       DN_E_LIMIT,
-                       "model: %s has more than %d operators",
-                       build->graph.name,
-                       DN_GRAPH_OPS_MAX);
+        dn_build_fail (
+            build, DN_E_LIMIT, dn_say_err_net_ops, build->graph.name, DN_GRAPH_OPS_MAX);
         return false;
     }
     ops = reallocarray (build->graph.ops, (size_t) capacity, sizeof (*ops));
     if (!ops) {
-        dn_build_fail (build,
-                       DN_E_NOMEM,
-                       "model: no memory for %d operators of %s",
-                       capacity,
-                       build->graph.name);
+        dn_build_fail (
+            build, DN_E_NOMEM, dn_say_err_net_memory, capacity, build->graph.name);
         return false;
     }
     build->graph.ops = ops;
@@ -379,8 +373,7 @@ static void sum_up (struct dn_build *build)
     if (!(graph->params + graph->frozen_params <= COUNT_MAX) || !(largest <= COUNT_MAX))
         dn_build_fail (build,
                        DN_E_LIMIT,
-                       "model: %s has %g parameters and %g elements in one layer, "
-                       "expected at most %g",
+                       dn_say_err_net_size,
                        graph->name,
                        graph->params + graph->frozen_params,
                        largest,

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/experts.h"
+#include "base/messages.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
@@ -19,15 +19,17 @@ void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
     if (experts->top_k > experts->n)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "top_k: %g, expected at most experts %g",
+                       dn_say_err_net_most,
+                       "top_k",
                        experts->top_k,
+                       "experts",
                        experts->n);
-    if (fmod (experts->n, fmax ((double) build->spec->ep, 1)) != 0)
+    if (!build->failed && fmod (experts->n, fmax ((double) build->spec->ep, 1)) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "ep: %" PRId64 " does not divide experts = %g",
+                       dn_say_err_ep_experts,
                        build->spec->ep,
-                       experts->n);
+                       (int64_t) experts->n);
 }
 
 /* The experts' feed-forward parts, on the tokens that the router sends to each. */

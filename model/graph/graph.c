@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/graph.h"
+#include "base/messages.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -124,11 +124,9 @@ int dn_graph_check (const struct dn_graph *graph,
         return 0;
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "cp: %" PRId64
-                       " GPUs share a sequence, and %s has no attention, "
-                       "expected cp=1",
+                       dn_say_err_net_cp,
                        spec->cp,
-                       graph->name[0] ? graph->name : "the network");
+                       graph->name[0] ? graph->name : dn_say_unread_network);
 }
 
 void dn_graph_free (struct dn_graph *graph)

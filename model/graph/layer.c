@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "graph/build.h"
 
 static const char *const kind_text[] = {
@@ -78,11 +79,11 @@ int dn_layers_add (struct dn_layers *layers,
     struct dn_layer *grown;
 
     if (layers->n == DN_GRAPH_OPS_MAX)
-        return dn_err_set (err, DN_E_LIMIT, "more than %d operators", DN_GRAPH_OPS_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_layers, DN_GRAPH_OPS_MAX);
     if (layers->n == layers->capacity) {
         grown = reallocarray (layers->list, (size_t) capacity, sizeof (*grown));
         if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         layers->list = grown;
         layers->capacity = capacity;
     }
@@ -296,14 +297,14 @@ static int need (const struct making *making, int n_in, int rank)
         if (i >= layer->n_in || layer->in[i].rank < rank)
             return dn_err_set (making->build->err,
                                DN_E_RANGE,
-                               "in: %d shapes, expected %d of at least %d dimensions",
+                               dn_say_err_layer_in,
                                layer->n_in,
                                n_in,
                                rank);
     if (layer->out.rank < rank)
         return dn_err_set (making->build->err,
                            DN_E_RANGE,
-                           "out: %d dimensions, expected at least %d",
+                           dn_say_err_layer_out,
                            layer->out.rank,
                            rank);
     return 0;
@@ -315,7 +316,7 @@ static int divide (const struct making *making, double channels)
         return 0;
     return dn_err_set (making->build->err,
                        DN_E_RANGE,
-                       "groups: %g, expected a divisor of %g channels",
+                       dn_say_err_layer_groups,
                        making->layer->groups,
                        channels);
 }
@@ -335,8 +336,7 @@ static int make_conv (struct making *making)
     if (divide (making, in) < 0 || divide (making, out) < 0)
         return -1;
     if (layer->kernel < 1)
-        return dn_err_set (
-            making->build->err, DN_E_RANGE, "kernel: missing, expected its sizes");
+        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_kernel);
     op->kind = DN_OP_CONV;
     op->dims = transposed ? layer->in[0].rank - 1
                           : 1 + (int) layer->kind - (int) DN_LAYER_CONV1D;
@@ -417,13 +417,13 @@ static int make_attention (struct making *making)
     if (op->kv_heads > op->batches || fmod (op->batches, op->kv_heads) != 0)
         return dn_err_set (making->build->err,
                            DN_E_RANGE,
-                           "in: %g heads of keys, expected a divisor of %g heads",
+                           dn_say_err_layer_heads,
                            op->kv_heads,
                            op->batches);
     if (dn_extent_elements (&layer->out) != op->batches * op->m * op->value_dim)
         return dn_err_set (making->build->err,
                            DN_E_RANGE,
-                           "out: expected the %g heads and %g tokens of the queries",
+                           dn_say_err_layer_queries,
                            op->batches,
                            op->m);
     op->amp_saved = 0; /* its kernels have a rule of their own */
@@ -455,10 +455,7 @@ static int make_rnn (struct making *making)
     if (need (making, 1, 2) < 0)
         return -1;
     if (layer->hidden < 1 || layer->gates < 1)
-        return dn_err_set (
-            making->build->err,
-            DN_E_RANGE,
-            "hidden, gates: missing, expected both for a recurrent layer");
+        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_rnn);
     op->kind = DN_OP_RNN;
     op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
     op->n = layer->gates * layer->hidden;
@@ -476,10 +473,7 @@ static int make_other (struct making *making)
     double elements = layer->bytes / 4;
 
     if (layer->flops < 0 || layer->bytes < 0)
-        return dn_err_set (
-            making->build->err,
-            DN_E_RANGE,
-            "flops, bytes: missing, expected both of an operator 'other'");
+        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_other);
     op->kind = layer->flops > 0 ? DN_OP_MATMUL : DN_OP_COPY;
     op->flops = layer->flops;
     op->m = op->n = op->k = fmax (1, cbrt (layer->flops / 2));
@@ -624,7 +618,7 @@ int dn_layers_graph_by (const struct dn_layers *layers,
         rc = add_layer (&build, &own.list[i]);
         if (rc < 0)
             dn_err_wrap (err,
-                         "ops[%d] (%s)",
+                         dn_say_at_op,
                          i,
                          dn_names_get (&dn_layer_kind_names, (int) own.list[i].kind));
     }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
+#include "base/messages.h"
 #include "graph/compact.h"
 
 /* {"graph": {"ops": [{"in": [[3, 224, 224]]}]}} is nested six deep. */
@@ -74,15 +75,11 @@ static int read_extent (struct json_object *array,
     size_t rank;
 
     if (!json_object_is_type (array, json_type_array))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "a shape is not an array, expected [[3, 224, 224]]");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_shape_kind);
     rank = json_object_array_length (array);
     if (rank > DN_LAYER_RANK_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "a shape of %zu dimensions, expected at most %d",
-                           rank,
-                           DN_LAYER_RANK_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_shape_dims, rank, DN_LAYER_RANK_MAX);
     for (size_t i = 0; i < rank; i++) {
         struct json_object *size = json_object_array_get_idx (array, i);
         int64_t value = json_object_get_int64 (size);
@@ -91,7 +88,7 @@ static int read_extent (struct json_object *array,
             || (double) value > EXTENT_MAX)
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "%s in a shape, expected a whole number from 1 to %g",
+                               dn_say_err_shape_size,
                                dn_quote (json_object_to_json_string (size),
                                          strlen (json_object_to_json_string (size)))
                                    .text,
@@ -155,8 +152,7 @@ static int read_layer (struct json_object *op,
         || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
         return -1;
     if (kind == DN_LAYER_UNKNOWN)
-        return dn_err_set (
-            err, DN_E_RANGE, "op: missing, expected conv2d, linear, ...");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_op_missing);
     *layer = dn_layer_empty ((enum dn_layer_kind) kind);
     for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
         if (dn_json_read_real (op,
@@ -197,7 +193,7 @@ static int read_layers (struct json_object *ops,
         struct dn_layer layer;
 
         if (i % OPS_PER_LOOK == 0
-            && dn_deadline_check (deadline, "rest of the operators", err) < 0)
+            && dn_deadline_check (deadline, dn_say_rest_of_ops, err) < 0)
             return -1;
         if (read_layer (json_object_array_get_idx (ops, i), &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
@@ -229,10 +225,7 @@ static int read_graph (struct json_object *json,
         || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0)
         return -1;
     if (!ops || json_object_array_length (ops) == 0)
-        return dn_err_set (
-            err,
-            DN_E_RANGE,
-            "ops: missing or empty, expected the operators of the network");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
     return read_layers (ops, layers, deadline, err);
@@ -263,14 +256,15 @@ static int read_key (const char *key,
     default:
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: found %s, expected a number or a string",
+                           dn_say_err_json_type,
                            dn_quote (key, strlen (key)).text,
-                           json_type_to_name (json_object_get_type (value)));
+                           json_type_to_name (json_object_get_type (value)),
+                           dn_say_sidecar_value);
     }
     if (buf.cut || strchr (text, ',') || strchr (text, '\n'))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "%s: expected one short value",
+                           dn_say_err_sidecar_short,
                            dn_quote (key, strlen (key)).text);
     return dn_spec_read_at (dn_span_of (text), 0, spec, err);
 }
@@ -297,8 +291,9 @@ static int read_version (struct json_object *json, struct dn_err *err)
         return 0;
     return dn_err_set (err,
                        DN_E_VERSION,
-                       "dnnest: %s, expected \"dnnest\": %d",
-                       dn_json_member (json, "dnnest") ? "another version" : "missing",
+                       dn_say_err_sidecar_version,
+                       dn_json_member (json, "dnnest") ? dn_say_version_other
+                                                       : dn_say_version_missing,
                        DN_SIDECAR_VERSION);
 }
 
@@ -383,11 +378,8 @@ int dn_sidecar_read_carried (struct dn_span text,
                              struct dn_err *err)
 {
     if (has_more_objects (text, DN_SIDECAR_OBJECTS_MAX))
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "sidecar: more than %d objects, expected fewer "
-                           "(repeat= stands for equal operators)",
-                           DN_SIDECAR_OBJECTS_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_sidecar_objects, DN_SIDECAR_OBJECTS_MAX);
     return read_text (text, DN_SIDECAR_VALUES_MAX, deadline, sidecar, err);
 }
 
@@ -486,14 +478,8 @@ int dn_sidecar_compact (struct dn_span text,
     if (*json)
         return 0;
     if (len <= max)
-        return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
-    return dn_err_set (err,
-                       DN_E_LIMIT,
-                       "sidecar: at least %zu bytes after similar operators are merged "
-                       "(%d are left), expected at most %zu bytes",
-                       len,
-                       n,
-                       max);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "sidecar");
+    return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_size, len, n, max);
 }
 
 /* The layers define a described network. Of the keys of a network, model= is only a

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/transformer.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -41,11 +42,7 @@ static double read_head_dim (struct dn_build *build,
     if (head_dim > 0)
         return head_dim;
     if (fmod (hidden, heads) != 0)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "heads: %g, expected a divisor of hidden %g (or head_dim)",
-                       heads,
-                       hidden);
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_net_heads, heads, hidden);
     return hidden / heads;
 }
 
@@ -62,8 +59,10 @@ static double read_kv_heads (struct dn_build *build,
     if (kv_heads > heads || fmod (heads, kv_heads) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "kv_heads: %g, expected a divisor of heads %g",
+                       dn_say_err_net_divisor,
+                       "kv_heads",
                        kv_heads,
+                       "heads",
                        heads);
     return kv_heads;
 }
@@ -92,11 +91,7 @@ double dn_transformer_read_positions (struct dn_build *build, double usual)
     double positions = DN_WANT (build, positions, fmax (usual, tokens));
 
     if (positions < tokens)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "positions: %g, expected at least seq_len %g",
-                       positions,
-                       tokens);
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_net_positions, positions, tokens);
     return positions;
 }
 

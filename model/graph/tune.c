@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/tune.h"
+#include "base/messages.h"
 #include "graph/tune_words.h"
 
 #include <math.h>
@@ -38,8 +39,8 @@ static const struct dn_tune_word words[] = {
 };
 
 const struct dn_tune_words dn_part_words = {"frozen",
-                                            "part",
-                                            ", or all_but_ before them",
+                                            dn_say_tune_part,
+                                            dn_say_tune_all_but,
                                             words,
                                             (int) DN_N_ELEMENTS (words)};
 
@@ -263,11 +264,7 @@ static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err 
     }
     if (n > 0)
         return 0;
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "quant: no linear layer of %s is frozen, expected lora= or "
-                       "frozen= too",
-                       graph->name);
+    return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_quant, graph->name);
 }
 
 static void count (struct dn_graph *graph)
@@ -302,7 +299,7 @@ static bool has_new_head (const struct dn_graph *graph)
 
 static int look (const struct dn_deadline *deadline, struct dn_err *err)
 {
-    return dn_deadline_check (deadline, "what of the network learns", err);
+    return dn_deadline_check (deadline, dn_say_what_learns, err);
 }
 
 static int apply (struct dn_graph *graph,
@@ -335,25 +332,16 @@ static int apply (struct dn_graph *graph,
     count (graph);
     if (graph->params > 0)
         return 0;
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "frozen: '%s' is all of %s, expected a part",
-                       spec->frozen,
-                       graph->name);
+    return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_all, spec->frozen, graph->name);
 }
 
 static int check_keys (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->lora == DN_UNSET && spec->lora_targets[0] != '\0')
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "lora_targets: '%s' without adapters, expected lora= too",
-                           spec->lora_targets);
-    if (spec->trainable >= 0 && (spec->lora != DN_UNSET || spec->frozen[0] != '\0'))
         return dn_err_set (
-            err,
-            DN_E_RANGE,
-            "trainable: together with lora= or frozen=, expected one of them");
+            err, DN_E_RANGE, dn_say_err_tune_targets, spec->lora_targets);
+    if (spec->trainable >= 0 && (spec->lora != DN_UNSET || spec->frozen[0] != '\0'))
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_share);
     return 0;
 }
 
@@ -388,7 +376,7 @@ int dn_tune (struct dn_graph *graph,
         most = graph->ops[i].source > most ? graph->ops[i].source : most;
     needed = calloc ((size_t) most + 1, sizeof (*needed));
     if (!needed)
-        return dn_err_set (err, DN_E_NOMEM, "model: no memory for %d marks", most);
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_tune_memory, most);
     rc = apply (graph, spec, &choice, deadline, needed, err);
     free (needed);
     return rc;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/tune_words.h"
+#include "base/messages.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ int dn_tune_fail (const struct dn_tune_words *known,
             dn_buf_add (&buf, " %s", known->list[i].word);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is not a %s of %s, expected some of%s, joined by +%s",
+                       dn_say_err_tune_word,
                        known->key,
                        dn_quote (word.text, word.len).text,
                        known->what,

@@ -8,8 +8,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/build.h"
+#include "base/messages.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 /* Elements that backward keeps for an operator that needs its input: none if an earlier
@@ -65,13 +65,8 @@ static bool fits (struct dn_build *build, double size)
 
     if (size >= 1)
         return true;
-    dn_build_fail (build,
-                   DN_E_RANGE,
-                   "%s: %" PRId64 " is too small for %s, whose layers reduce it to "
-                   "less than 1, expected a larger size",
-                   key,
-                   value,
-                   build->graph.name);
+    dn_build_fail (
+        build, DN_E_RANGE, dn_say_err_net_small, key, value, build->graph.name);
     return false;
 }
 
@@ -79,12 +74,8 @@ static bool divides (struct dn_build *build, double parts, double whole)
 {
     if (parts >= 1 && whole >= parts && fmod (whole, parts) == 0)
         return true;
-    dn_build_fail (build,
-                   DN_E_RANGE,
-                   "width: %g channels of %s, expected a multiple of %g groups",
-                   whole,
-                   build->graph.name,
-                   parts);
+    dn_build_fail (
+        build, DN_E_RANGE, dn_say_err_net_groups, whole, build->graph.name, parts);
     return false;
 }
 

@@ -68,7 +68,7 @@ EOF
 }
 
 readonly ROOMS=(model/base model/hardware model/policy model/request model/rewrite
-    model/spec host plugin daemon jobs)
+    model/spec model/graph host plugin daemon jobs)
 mapfile -t files < <(c_files "${ROOMS[@]}" model/advise.c model/site.c)
 is "no message is written in ${ROOMS[*]}, advise.c and site.c" "$(literals "${files[@]}")" ''
 

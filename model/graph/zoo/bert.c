@@ -23,6 +23,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "graph/transformer.h"
 #include "zoo.h"
 
@@ -247,11 +248,7 @@ static void add_masked_lm (struct dn_build *build,
     double masked = DN_WANT (build, tgt_len, ceil (share * tokens));
 
     if (masked > tokens)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "tgt_len: %g masked tokens, expected at most seq_len %g",
-                       masked,
-                       tokens);
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_zoo_masked, masked, tokens);
     if (masked < tokens) {
         build->at.dim[0] = masked;
         dn_build_copy (build);

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -65,7 +66,7 @@ static void build_dcgan (struct dn_build *build, const void *row)
     (void) row;
     dn_build_image (build, colours, 64, 2, 4);
     if (build->at.dim[0] != 64 || build->at.dim[1] != 64)
-        dn_build_fail (build, DN_E_RANGE, "image: expected 64 for dcgan");
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_zoo_dcgan);
     image = build->at;
     add_generator (build, hidden, colours);
     fake = build->at;

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -16,7 +17,7 @@
 #define N_CELLS  3
 #define N_LAYERS 3
 #define ANCHORS  9.0
-#define DIVISOR  128
+#define DIVISOR  128.0
 #define BACKBONE 3 /* levels of the backbone */
 
 struct efficientdet {
@@ -149,9 +150,11 @@ static void build_efficientdet (struct dn_build *build, const void *row)
         if (fmod (build->at.dim[i], DIVISOR) != 0)
             dn_build_fail (build,
                            DN_E_RANGE,
-                           "image: %g, expected a multiple of %d for efficientdet_d0",
+                           dn_say_err_zoo_multiple,
+                           "image",
                            build->at.dim[i],
-                           DIVISOR);
+                           DIVISOR,
+                           "efficientdet_d0");
     dn_zoo_efficientnet_b0_add (build, levels);
     build->at = levels[BACKBONE - 1];
     dn_build_keep (build);

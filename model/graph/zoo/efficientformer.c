@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #define N_STAGES 4
 #define SIZE     7.0
@@ -99,7 +100,7 @@ static void add_tokens (struct dn_build *build)
     if (!build->failed && (build->at.dim[0] != SIZE || build->at.dim[1] != SIZE))
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "image: leaves %gx%g positions in %s, expected %gx%g",
+                       dn_say_err_zoo_leaves,
                        build->at.dim[0],
                        build->at.dim[1],
                        build->graph.name,

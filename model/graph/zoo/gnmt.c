@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -115,11 +116,8 @@ static void build_gnmt (struct dn_build *build, const void *data)
 
     build->graph.padding = PADDING;
     if (layers < 2)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "layers: %g out of range 2..%d for gnmt",
-                       layers,
-                       DN_LAYERS_MAX);
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_layers, layers, 2, DN_LAYERS_MAX, "gnmt");
     dn_build_tokens (build, DN_WANT (build, seq_len, row->source));
     dn_build_embedding (build, vocab, hidden);
     add_encoder (build, layers, hidden);

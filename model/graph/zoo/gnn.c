@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 /* Neighbours that are sampled on each hop from a node of the batch. */
 static const double fans[] = {5, 10, 15};
@@ -174,13 +175,8 @@ static void add_sampled (struct dn_build *build,
     int n = (int) layers;
 
     if (n > N_HOPS) {
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "layers: %g out of range 1..%d for %s without seq_len and "
-                       "tgt_len",
-                       layers,
-                       N_HOPS,
-                       build->graph.name);
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_hops, layers, N_HOPS, build->graph.name);
         return;
     }
     for (int i = 0; i < n; i++) {
@@ -220,11 +216,8 @@ static void build_gnn (struct dn_build *build, const void *data)
     build->graph.decode = DN_DECODE_NONE;
     build->at.channels = features;
     if ((nodes > 0) != (edges > 0)) {
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "%s: missing, expected seq_len (nodes) and tgt_len (edges) "
-                       "of the graph, or neither",
-                       nodes > 0 ? "tgt_len" : "seq_len");
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_graph, nodes > 0 ? "tgt_len" : "seq_len");
     } else if (nodes > 0) {
         dn_build_features (build, features, nodes);
         build->graph.input_bytes = 0;

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "graph/experts.h"
 #include "zoo.h"
 
@@ -790,8 +791,10 @@ static void add_blocks (struct dn_build *build,
     if (dense > body->layers)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "dense_layers: %g, expected at most layers %g",
+                       dn_say_err_net_most,
+                       "dense_layers",
                        dense,
+                       "layers",
                        body->layers);
     /* Nothing has the inner size of the dense part. */
     if (dense <= 0 && experts.ffn > 0)

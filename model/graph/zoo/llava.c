@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "graph/transformer.h"
 #include "zoo.h"
 
@@ -53,11 +54,8 @@ static void build_llava (struct dn_build *build, const void *data)
     body.attention.rotary = true;
     add_images (build, body.hidden);
     if (!build->failed && build->at.dim[0] >= body.tokens)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "seq_len: %g, expected more than the %g patches of an image",
-                       body.tokens,
-                       build->at.dim[0]);
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_patches, body.tokens, build->at.dim[0]);
     build->fixed = row->pretrain;
     dn_build_tokens (build, body.tokens);
     dn_build_embedding (build, words, body.hidden);

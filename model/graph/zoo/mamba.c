@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -370,7 +371,8 @@ static void build_mamba (struct dn_build *build, const void *data)
     if (fmod (hidden, sizes->parts) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "hidden: %g, expected a multiple of %g for %s",
+                       dn_say_err_zoo_multiple,
+                       "hidden",
                        hidden,
                        sizes->parts,
                        build->graph.name);

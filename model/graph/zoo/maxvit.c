@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -90,14 +91,12 @@ static void check_windows (struct dn_build *build)
     for (int i = 0; i < build->at.n_dims; i++) {
         if (build->failed || fmod (build->at.dim[i], WINDOW) == 0)
             continue;
-        dn_build_fail (
-            build,
-            DN_E_RANGE,
-            "image: leaves %g positions in a stage of %s, expected a multiple "
-            "of %g",
-            build->at.dim[i],
-            build->graph.name,
-            WINDOW);
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       dn_say_err_zoo_stage,
+                       build->at.dim[i],
+                       build->graph.name,
+                       WINDOW);
     }
 }
 

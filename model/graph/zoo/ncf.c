@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -61,15 +62,12 @@ static void add_mlp (struct dn_build *build, const struct ncf *row, double facto
         build->spec->layers != DN_UNSET || build->spec->embed_dim != DN_UNSET;
 
     if (layers > LAYERS_MAX)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "layers: %g out of range 1..%d for ncf",
-                       layers,
-                       LAYERS_MAX);
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_layers, layers, 1, LAYERS_MAX, "ncf");
     for (int i = 0; i < layers && !build->failed; i++)
         add_layer (build, halving ? build->at.channels / 2 : row->mlp[i]);
     if (build->at.channels != factors)
-        dn_build_fail (build, DN_E_BUG, "ncf: the two branches differ");
+        dn_build_fail (build, DN_E_BUG, dn_say_err_zoo_ncf);
 }
 
 static void build_ncf (struct dn_build *build, const void *data)

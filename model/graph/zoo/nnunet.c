@@ -13,6 +13,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -83,8 +84,9 @@ static void build_nnunet (struct dn_build *build, const void *data)
     if (depth > DEPTH_MAX)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "layers: %g out of range 1..%d for %s",
+                       dn_say_err_zoo_layers,
                        depth,
+                       1,
                        DEPTH_MAX,
                        row->entry.name);
     dn_build_image_of (build, row->in_channels, row->image, row->n_dims, 4);

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "graph/transformer.h"
 #include "zoo.h"
 
@@ -78,7 +79,8 @@ static void build_patchtst (struct dn_build *build, const void *data)
     if (body.tokens < PATCH)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "seq_len: %g, expected at least %g for %s",
+                       dn_say_err_zoo_least,
+                       "seq_len",
                        body.tokens,
                        PATCH,
                        build->graph.name);

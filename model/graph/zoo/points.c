@@ -16,6 +16,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -223,7 +224,7 @@ static void build_nerf (struct dn_build *build, const void *row)
 #define HARMONICS 16.0
 
 /* Grids that anyone could want. */
-#define GRIDS_MAX 1024
+#define GRIDS_MAX 1024.0
 
 /* Rows of all tables: a grid that has fewer corners than 'most' has one for each, in
  * multiples of 8.
@@ -234,7 +235,7 @@ static double table_rows (struct dn_build *build, double tables, double most)
 
     if (tables > GRIDS_MAX) {
         dn_build_fail (
-            build, DN_E_RANGE, "tables: %g out of range 1..%d", tables, GRIDS_MAX);
+            build, DN_E_RANGE, dn_say_err_real_range, "tables", tables, 1.0, GRIDS_MAX);
         return 0;
     }
     for (int i = 0; i < tables; i++) {

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -86,9 +87,11 @@ static void build_quartznet (struct dn_build *build, const void *data)
     if (fmod (blocks, N_GROUPS) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "layers: %g, expected a multiple of %d for quartznet",
+                       dn_say_err_zoo_multiple,
+                       "layers",
                        blocks,
-                       N_GROUPS);
+                       (double) N_GROUPS,
+                       "quartznet");
     dn_build_features (
         build, DN_WANT (build, in_channels, 64), DN_WANT (build, seq_len, row->frames));
     add_separable (build, 256, 33, 2, 1);

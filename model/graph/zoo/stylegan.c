@@ -14,6 +14,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -315,7 +316,7 @@ static void build_stylegan (struct dn_build *build, const void *data)
         || sizes.image < 16 || sizes.image > IMAGE_MAX)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "image: %gx%g, expected a square, a power of two 16..%d, for %s",
+                       dn_say_err_zoo_square,
                        build->at.dim[0],
                        build->at.dim[1],
                        IMAGE_MAX,

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -220,8 +221,10 @@ static void build_tft (struct dn_build *build, const void *data)
     if (fmod (size.hidden, size.heads) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "heads: %g, expected a divisor of hidden %g",
+                       dn_say_err_net_divisor,
+                       "heads",
                        size.heads,
+                       "hidden",
                        size.hidden);
     build->graph.decode = DN_DECODE_NONE;
     dn_build_features (build, size.known + 1, steps);

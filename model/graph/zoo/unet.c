@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -27,8 +28,9 @@ static void check_depth (struct dn_build *build, double depth)
     if (depth > DEPTH_MAX)
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "layers: %g out of range 1..%d for %s",
+                       dn_say_err_zoo_layers,
                        depth,
+                       1,
                        DEPTH_MAX,
                        build->graph.name);
 }

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -76,10 +77,7 @@ void dn_zoo_clip_pool (struct dn_build *build, int frames, int pixels)
     op.out = dn_shape_elements (&build->at);
     op.masks = 8 * op.out;
     if (op.out < 1)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "image: too small for %s, expected more frames or pixels",
-                       build->graph.name);
+        dn_build_fail (build, DN_E_RANGE, dn_say_err_zoo_video, build->graph.name);
     dn_build_op (build, &op);
     build->at.kept = false;
 }

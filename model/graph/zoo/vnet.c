@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #define DEPTH_MAX 16
 
@@ -52,11 +53,8 @@ static void build_vnet (struct dn_build *build, const void *row)
 
     (void) row;
     if (depth > DEPTH_MAX)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "layers: %g out of range 1..%d for vnet",
-                       depth,
-                       DEPTH_MAX);
+        dn_build_fail (
+            build, DN_E_RANGE, dn_say_err_zoo_layers, depth, 1, DEPTH_MAX, "vnet");
     dn_build_image (build, 1, 32, 3, 4);
     add_conv (build, channels, 3, 1);
     dn_build_add (build);

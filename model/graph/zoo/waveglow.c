@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "zoo.h"
+#include "base/messages.h"
 
 #include <math.h>
 
@@ -143,9 +144,11 @@ static void build_waveglow (struct dn_build *build, const void *data)
     if (samples < GROUP) {
         dn_build_fail (build,
                        DN_E_RANGE,
-                       "seq_len: %g, expected at least %g for waveglow",
+                       dn_say_err_zoo_least,
+                       "seq_len",
                        samples,
-                       GROUP);
+                       GROUP,
+                       "waveglow");
         return;
     }
     mel = add_condition (build, samples);

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "graph/tune.h"
 #include "names.h"
 #include "zoo.h"
@@ -151,7 +152,7 @@ static int find_nearest (const char *name,
 
     *nearest = NULL;
     for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
-        if (dn_deadline_check (deadline, "names like that of the model", err) < 0)
+        if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
             return -1;
         *nearest = dn_word_nearest (dn_span_of (spellings[i].name), model_at, NULL);
     }
@@ -168,23 +169,10 @@ static int fail_unknown (const char *name,
     if (find_nearest (name, deadline, &nearest, err) < 0)
         return -1;
     if (name[0] == '\0')
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "model: missing, expected a name of the zoo, a family (cnn "
-                           "transformer rnn mlp recsys), or params, flops and "
-                           "activations");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
     if (nearest)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "model: '%s' is not in the zoo, did you mean %s?",
-                           quoted.text,
-                           nearest);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "model: '%s' is not in the zoo, expected one of its names, a "
-                       "family (cnn transformer rnn mlp recsys), or params, flops and "
-                       "activations",
-                       quoted.text);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_meant, quoted.text, nearest);
+    return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_unknown, quoted.text);
 }
 
 /* Scale the graph to the totals of the specification, which may be more exact than the
