@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "advise.h"
+#include "base/messages.h"
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
 #include "seen.h"
@@ -567,7 +568,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return call.given.exit_code;
     if (site->time_min_refused)
-        dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
+        dn_complain ("%s", dn_say_time_min_refused);
     rc = read_submission (&call);
     return rc == DN_EXIT_DONE ? advise (&call, site) : rc;
 }

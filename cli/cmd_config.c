@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "contradictions.h"
 #include "discover.h"
 #include "host/people.h"
@@ -780,7 +781,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (call.discovers)
         return dn_discover (&call.discover, site);
     if (site->time_min_refused)
-        dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
+        dn_complain ("%s", dn_say_time_min_refused);
     warn_unknown (call.given.paths.conf, &site->policies, NULL);
     dn_seen_read (&call.seen, site, NULL);
     call.rules = dn_site_rules (site, &call.submitter, &call.origins);

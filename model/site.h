@@ -173,10 +173,6 @@ int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
  */
 bool dn_site_time_min_is_soft (int version, const char *parameters);
 
-#define DN_SITE_TIME_MIN_REFUSED                                                       \
-    "TimeLimit=time_min needs Slurm 24.11 and "                                        \
-    "SchedulerParameters=time_min_as_soft_limit: time limits are kept"
-
 /* Turn TimeLimit=time_min into keep wherever it is set. */
 void dn_site_refuse_time_min (struct dn_site *site);
 

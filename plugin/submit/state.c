@@ -222,7 +222,7 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
                     site->bundle ? site->bundle->name : "none",
                     write_serial (site->bundle, serial));
     if (site->time_min_refused)
-        dn_buf_add (&buf, dn_say_log_remark, DN_SITE_TIME_MIN_REFUSED);
+        dn_buf_add (&buf, dn_say_log_remark, dn_say_time_min_refused);
     if (site->policies.n_unknown > 0)
         dn_buf_add (&buf,
                     dn_say_log_remark,
