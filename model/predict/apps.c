@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/limits.h"
+#include "base/messages.h"
 
 /* Seconds since 1970 up to the end of 32 bits. */
 #define TIME_MAX UINT32_MAX
@@ -179,7 +180,7 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
         return -1;
     if (apps->n_types == DN_APP_TYPES_MAX)
         return dn_err_set (
-            err, DN_E_LIMIT, "more than %d Type lines", DN_APP_TYPES_MAX);
+            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APP_TYPES_MAX, "Type");
     if (dn_rows_grow (&apps->types, apps->n_types, sizeof (*apps->types), err) < 0)
         return -1;
     memcpy (apps->types[apps->n_types++], type.name, sizeof (type.name));
@@ -192,7 +193,7 @@ static int read_key (const char *text, dn_app_key *key, struct dn_err *err)
     if (strspn (text, "0123456789abcdef") != KEY_DIGITS)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "Key: '%s' is not %d hexadecimal digits",
+                           dn_say_err_app_key,
                            dn_quote (text, strlen (text)).text,
                            KEY_DIGITS);
     *key = strtoull (text, NULL, KEY_DIGITS);
@@ -231,18 +232,15 @@ static int check_row (const struct dn_apps *apps,
                       struct dn_err *err)
 {
     if (apps->n_rows == DN_APPS_MAX)
-        return dn_err_set (err, DN_E_LIMIT, "more than %d App lines", DN_APPS_MAX);
-    if (row->type >= apps->n_types)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "Type: %d, the file has %d Type lines",
-                           (int) row->type,
-                           (int) apps->n_types);
-    if (row->work_min > row->work_max)
-        return dn_err_set (err, DN_E_RANGE, "WorkMin is above WorkMax");
-    if (apps->n_rows > 0 && !is_before (&apps->rows[apps->n_rows - 1], row))
         return dn_err_set (
-            err, DN_E_SYNTAX, "the App line is not in the order of Key, Type, Gpus");
+            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_MAX, "App");
+    if (row->type >= apps->n_types)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_app_type, (int) row->type, (int) apps->n_types);
+    if (row->work_min > row->work_max)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_app_work);
+    if (apps->n_rows > 0 && !is_before (&apps->rows[apps->n_rows - 1], row))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_app_order);
     return 0;
 }
 
@@ -270,11 +268,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != apps->n_rows)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "Rows: %" PRId64 ", expected %" PRId64,
-                           tail.rows,
-                           apps->n_rows);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, apps->n_rows);
     return 0;
 }
 
@@ -287,7 +281,7 @@ static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err 
 
 static const struct dn_lines lines = {.kinds = kinds,
                                       .n_kinds = (int) DN_N_ELEMENTS (readers),
-                                      .expected = "History, Type, App or End",
+                                      .expected = dn_say_apps_lines,
                                       .readers = readers,
                                       .max = DN_APPS_FILE_MAX};
 
@@ -309,7 +303,7 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
     struct dn_err local;
 
     if (!apps) {
-        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
         return NULL;
     }
     if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0) {

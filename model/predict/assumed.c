@@ -7,6 +7,7 @@
  */
 #include "predict/assumed.h"
 
+#include "base/messages.h"
 #include "predict/stages.h"
 
 struct assumed {
@@ -39,9 +40,9 @@ static void add_input (struct assumed *assumed,
     if (spec->decode == DN_DECODE_UNKNOWN)
         add_value (assumed, "decode", decode);
     if (decode == DN_DECODE_JPEG && spec->sample_bytes == DN_UNSET)
-        add_words (assumed, "sample_bytes", "as in ImageNet");
+        add_words (assumed, "sample_bytes", dn_say_assumed_image);
     if (spec->workers == DN_UNSET && spec->input != DN_INPUT_GPU)
-        add_words (assumed, "workers", "as many as it needs");
+        add_words (assumed, "workers", dn_say_assumed_workers);
 }
 
 int dn_assumed (const struct dn_spec *spec,
@@ -53,7 +54,7 @@ int dn_assumed (const struct dn_spec *spec,
     if (spec->precision == DN_PRECISION_UNKNOWN)
         add_value (&assumed, "precision", DN_PRECISION_FP32);
     if (spec->optimizer == DN_OPTIMIZER_UNKNOWN)
-        add_words (&assumed, "optimizer", "with a state as large as that of adam");
+        add_words (&assumed, "optimizer", dn_say_assumed_optimizer);
     if (spec->framework == DN_FRAMEWORK_UNKNOWN)
         add_value (&assumed, "framework", DN_FRAMEWORK_PYTORCH);
     add_input (&assumed, spec, graph);
@@ -61,6 +62,6 @@ int dn_assumed (const struct dn_spec *spec,
         && spec->optimizer != DN_OPTIMIZER_NONE)
         add_value (&assumed, "parallel", DN_PARALLEL_DP);
     if (spec->nodes > 1 && spec->net[0] == '\0')
-        add_words (&assumed, "net", "the usual one of the device");
+        add_words (&assumed, "net", dn_say_assumed_net);
     return assumed.n;
 }

@@ -16,6 +16,7 @@
 
 #include "base/json_read.h"
 #include "base/limits.h"
+#include "base/messages.h"
 #include "predict/flat.h"
 #include "predict/kind.h"
 #include "predict/tuning.h"
@@ -58,8 +59,7 @@ static int check_version (const struct json_object *manifest, struct dn_err *err
     if (version != DN_BUNDLE_FORMAT)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "dnnest_bundle: format %lld, this program reads %d; train "
-                           "or install it again",
+                           dn_say_err_bundle_format,
                            (long long) version,
                            DN_BUNDLE_FORMAT);
     return 0;
@@ -78,7 +78,7 @@ static int check_feature (const struct json_object *names,
     if (strcmp (name, key->name) != 0)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "features: number %d is '%s', expected '%s'",
+                           dn_say_err_features_name,
                            at,
                            dn_quote (name, strlen (name)).text,
                            key->name);
@@ -98,7 +98,7 @@ static int check_features (const struct json_object *manifest, struct dn_err *er
     if (version != DN_FEATURES_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "features: version %lld, this program has %d",
+                           dn_say_err_features_version,
                            (long long) version,
                            DN_FEATURES_VERSION);
     names = dn_json_need_array (features, "names", DN_N_FEATURES, DN_N_FEATURES, err);
@@ -138,9 +138,9 @@ static int read_file (const char *name,
     int64_t max = dn_bundle_file_max (name);
 
     if (max < 0 || strcmp (name, DN_BUNDLE_MANIFEST) == 0)
-        return dn_err_set (err, DN_E_RANGE, "no file of a bundle has this name");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_bundle_name);
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
     if (dn_span_copy (dn_span_of (name), file->name, sizeof (file->name), "name", err)
             < 0
         || dn_json_need_int (entry, "bytes", 1, max, &file->bytes, err) < 0
@@ -149,8 +149,7 @@ static int read_file (const char *name,
                < 0)
         return -1;
     if (strlen (file->digest.hex) != DN_DIGEST_LEN)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "sha256: expected %d digits", DN_DIGEST_LEN);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_digits, DN_DIGEST_LEN);
     return 0;
 }
 
@@ -171,14 +170,14 @@ static int read_files (const struct json_object *manifest,
 
         if (bundle->n_files == DN_BUNDLE_FILES_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "files: more than %d", DN_BUNDLE_FILES_MAX);
+                err, DN_E_LIMIT, dn_say_err_bundle_files, DN_BUNDLE_FILES_MAX);
         if (read_file (name,
                        json_object_iter_peek_value (&at),
                        &bundle->files[bundle->n_files++],
                        err)
             < 0)
             return dn_err_wrap (
-                err, "files: '%s'", dn_quote (name, strlen (name)).text);
+                err, dn_say_at_bundle_file, dn_quote (name, strlen (name)).text);
     }
     return 0;
 }
@@ -203,10 +202,7 @@ static int check_confirmed (const struct json_object *entry,
     int64_t n_rows;
 
     if (!json)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "libxgboost has not confirmed %s; train the bundle again",
-                           file->name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_unconfirmed, file->name);
     json = dn_json_need_object (entry, "confirmed", err);
     if (!json)
         return -1;
@@ -218,11 +214,7 @@ static int check_confirmed (const struct json_object *entry,
                < 0)
         return dn_err_wrap (err, "confirmed");
     if (strcmp (digest, file->digest.hex) != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "libxgboost has confirmed a different %s; train the "
-                           "bundle again",
-                           file->name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_confirmed_other, file->name);
     return 0;
 }
 
@@ -251,7 +243,7 @@ static int read_correction (const struct json_object *residuals,
     if (!file)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "residuals: %s: file '%s' has no trees among the files",
+                           dn_say_err_no_trees,
                            name,
                            dn_quote (correction->file, strlen (correction->file)).text);
     return check_confirmed (entry, file, err) < 0
@@ -293,7 +285,7 @@ static int read_axes (const struct json_object *json,
         domain->scale[domain->n_used++] = (float) (sqrt (weight[i] / sum) / scale[i]);
     }
     if (domain->n_used == 0)
-        return dn_err_set (err, DN_E_RANGE, "weight: all are 0");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_weights);
     return 0;
 }
 
@@ -303,7 +295,7 @@ static int read_knot (const struct json_object *entry,
                       struct dn_err *err)
 {
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
     if (dn_json_need_real (
             entry, "distance", least, DN_FEATURE_MAX, &knot->distance, err)
             < 0
@@ -330,7 +322,7 @@ static int read_knots (const struct json_object *json,
                        &domain->knots[i],
                        err)
             < 0)
-            return dn_err_wrap (err, "knot %d", i);
+            return dn_err_wrap (err, dn_say_at_knot, i);
         least = domain->knots[i].distance;
     }
     return 0;
@@ -350,10 +342,8 @@ static int read_domain (const struct json_object *manifest,
         || read_knots (json, &bundle->domain, err) < 0)
         return dn_err_wrap (err, "domain");
     if (strcmp (name, points_file) != 0 || !find_file (bundle, name))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "domain: file '%s' has no points among the files",
-                           dn_quote (name, strlen (name)).text);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_no_points, dn_quote (name, strlen (name)).text);
     return 0;
 }
 
@@ -371,7 +361,7 @@ static int read_quantiles (const struct json_object *json,
         if (q->values[i] < q->values[i - 1])
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "%s: value %d is less than the one before it",
+                               dn_say_err_quantiles,
                                dn_quote (key, strlen (key)).text,
                                i);
     return 0;
@@ -394,8 +384,7 @@ static int read_groups (const struct json_object *json,
         struct dn_bound_group *group = &bounds->groups[bounds->n_groups];
 
         if (bounds->n_groups == DN_BOUND_GROUPS_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, "groups: more than %d", DN_BOUND_GROUPS_MAX);
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_groups, DN_BOUND_GROUPS_MAX);
         group->quantiles = bounds->all;
         if (dn_name_copy (
                 dn_span_of (name), group->name, sizeof (group->name), "groups", err)
@@ -422,7 +411,7 @@ static int read_levels (const struct json_object *json,
         return -1;
     for (int i = 0; i < q->n; i++) {
         if (i > 0 && values[i] <= values[i - 1])
-            return dn_err_set (err, DN_E_RANGE, "levels: expected ascending values");
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_levels);
         q->scores[i] = values[i] > 0.5 ? dn_normal_score (values[i]) : 0;
     }
     return 0;
@@ -461,7 +450,7 @@ static int read_validated_entry (const struct json_object *entry,
                                  struct dn_err *err)
 {
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
     if (dn_json_need_text (
             entry, "kind", validated->kind, sizeof (validated->kind), err)
             < 0
@@ -491,7 +480,7 @@ static int read_validated (const struct json_object *manifest,
                                   &bundle->validated[i],
                                   err)
             < 0)
-            return dn_err_wrap (err, "validated: number %d", i);
+            return dn_err_wrap (err, dn_say_at_validated, i);
     return 0;
 }
 
@@ -515,11 +504,8 @@ static int read_manifest (struct dn_span text,
     dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
 
     if (text.len > DN_MANIFEST_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%zu bytes, expected at most %d",
-                           text.len,
-                           DN_MANIFEST_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_bundle_size, text.len, DN_MANIFEST_MAX);
     manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     if (!manifest || check_version (manifest, err) < 0
         || dn_json_need_text (
@@ -539,7 +525,7 @@ struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err)
     struct dn_bundle *bundle = calloc (1, sizeof (*bundle));
 
     if (!bundle) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     if (read_manifest (manifest, bundle, err) == 0)
@@ -583,20 +569,19 @@ int dn_bundle_add (struct dn_bundle *bundle,
     if (!file)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "'%s' is not among the manifest's files",
+                           dn_say_err_bundle_unlisted,
                            dn_quote (name, strlen (name)).text);
     if ((int64_t) text.len != file->bytes)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: %zu bytes, the manifest says %lld",
+                           dn_say_err_bundle_bytes,
                            name,
                            text.len,
                            (long long) file->bytes);
     if (strcmp (dn_digest_of (text).hex, file->digest.hex) != 0)
-        return dn_err_set (
-            err, DN_E_RANGE, "%s: its SHA-256 is not the manifest's", name);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_bundle_digest, name);
     if (file->added)
-        return dn_err_set (err, DN_E_BUG, "%s: added twice", name);
+        return dn_err_set (err, DN_E_BUG, dn_say_err_bundle_twice, name);
     file->added = true;
     return take_file (bundle, name, text, err) < 0 ? dn_err_wrap (err, "%s", name) : 0;
 }
@@ -606,7 +591,7 @@ int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err)
     for (int i = 0; i < bundle->n_files; i++)
         if (!bundle->files[i].added)
             return dn_err_set (
-                err, DN_E_IO, "%s: missing from the bundle", bundle->files[i].name);
+                err, DN_E_IO, dn_say_err_bundle_missing, bundle->files[i].name);
     return 0;
 }
 

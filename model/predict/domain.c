@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 #include "predict/flat.h"
 
 /* Independent lanes of a sum, which compilers put into one register. */
@@ -91,7 +92,7 @@ int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err)
         return 0;
     at = calloc ((size_t) domain->n_points * DN_SKETCH, sizeof (*at));
     if (!at)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     find_telling (domain);
     domain->sketch = at;
     for (int i = 0; i < domain->n_points; i++)
@@ -111,7 +112,7 @@ static int read_point (const unsigned char *at,
         if (!(fabs ((double) value) <= DN_FEATURE_MAX))
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "value %d is not a number in %g..%g",
+                               dn_say_err_point_value,
                                domain->used[i],
                                -DN_FEATURE_MAX,
                                DN_FEATURE_MAX);
@@ -133,14 +134,14 @@ int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err
     domain->points =
         calloc (flat.n_rows * (size_t) domain->n_used, sizeof (*domain->points));
     if (!domain->points)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     for (; domain->n_points < (int) flat.n_rows; domain->n_points++)
         if (read_point (flat.data + (size_t) domain->n_points * size,
                         domain,
                         domain->points + (ptrdiff_t) domain->n_points * domain->n_used,
                         err)
             < 0)
-            return dn_err_wrap (err, "point %d", domain->n_points);
+            return dn_err_wrap (err, dn_say_at_point, domain->n_points);
     return dn_domain_sketch (domain, err);
 }
 

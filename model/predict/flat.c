@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "predict/flat.h"
+#include "base/messages.h"
 
 #include <string.h>
 
@@ -46,12 +47,12 @@ int dn_flat_open (struct dn_span file,
     uint32_t version;
 
     if (file.len < DN_FLAT_HEADER || memcmp (bytes, magic, strlen (magic)) != 0)
-        return dn_err_set (err, DN_E_SYNTAX, "not a file of the kind '%s'", magic);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_flat_kind, magic);
     version = dn_flat_u32 (bytes + 8);
     if (version != DN_FLAT_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "version %u, this program reads %d",
+                           dn_say_err_flat_version,
                            (unsigned) version,
                            DN_FLAT_VERSION);
     *flat = (struct dn_flat){.n_features = dn_flat_u32 (bytes + 12),
@@ -62,15 +63,12 @@ int dn_flat_open (struct dn_span file,
     if (flat->n_features != (uint32_t) n_features)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%u features, expected %d",
+                           dn_say_err_flat_features,
                            (unsigned) flat->n_features,
                            n_features);
     if (flat->n_rows < 1 || flat->n_rows > (uint32_t) max_rows)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%u trees or points, expected 1..%d",
-                           (unsigned) flat->n_rows,
-                           max_rows);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_flat_rows, (unsigned) flat->n_rows, max_rows);
     return 0;
 }
 
@@ -82,7 +80,7 @@ int dn_flat_check_length (const struct dn_flat *flat,
         return 0;
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%zu bytes, expected %zu by its header",
+                       dn_say_err_flat_size,
                        flat->len + DN_FLAT_HEADER,
                        expected + DN_FLAT_HEADER);
 }

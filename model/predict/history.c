@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cholesky.h"
+#include "base/messages.h"
 
 /* No error of a white box is larger, nor may a file make one. */
 #define MOVED_MAX 3.0
@@ -203,7 +204,7 @@ static int solve_group (struct dn_history *history,
     if (group->n > DN_HISTORY_OWN_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "'%s': more than %d runs",
+                           dn_say_err_runs_of,
                            runs->trace.application,
                            DN_HISTORY_OWN_MAX);
     for (int i = 0; i < group->n; i++) {
@@ -214,10 +215,8 @@ static int solve_group (struct dn_history *history,
         own_weights[i] = runs[i].own;
     }
     if (!dn_cholesky (factor, group->n))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "'%s': the runs have no covariance",
-                           runs->trace.application);
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_covariance, runs->trace.application);
     dn_cholesky_lower (factor, weights, group->n);
     dn_cholesky_upper (factor, weights, group->n);
     dn_cholesky_lower (factor, own_weights, group->n);
@@ -235,10 +234,10 @@ int dn_history_close (struct dn_history *history, struct dn_err *err)
     history->weights = calloc (n + 1, sizeof (*history->weights));
     history->own_weights = calloc (n + 1, sizeof (*history->own_weights));
     if (!history->groups || !history->weights || !history->own_weights)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     history->factors = calloc (set_groups (history) + 1, sizeof (*history->factors));
     if (!history->factors)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     for (int i = 0; i < history->n_groups; i++)
         if (solve_group (history, &history->groups[i], err) < 0)
             return -1;

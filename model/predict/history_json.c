@@ -12,6 +12,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 #include "predict/history.h"
 
 #define SPREAD_MAX  5.0
@@ -74,8 +75,7 @@ static int read_values (struct json_object *json,
     for (int i = 0; i < n; i++) {
         if (i > 0
             && (levels[i] <= levels[i - 1] || law->values[i] < law->values[i - 1]))
-            return dn_err_set (
-                err, DN_E_RANGE, "%s: levels or values do not ascend", key);
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_law_order, key);
         law->scores[i] = levels[i] > 0.5 ? dn_normal_score (levels[i]) : 0;
     }
     return 0;
@@ -98,7 +98,7 @@ static int read_law (struct json_object *json,
                < 0)
         return dn_err_wrap (err, "law");
     if (n == 0)
-        return dn_err_set (err, DN_E_SYNTAX, "law: levels: missing");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_law_levels);
     if (read_values (object, "seen", levels, n, &history->seen, err) < 0
         || read_values (object, "unseen", levels, n, &history->unseen, err) < 0)
         return dn_err_wrap (err, "law");
@@ -165,19 +165,19 @@ static int read_runs (const struct reading *reading,
     size_t n = json_object_array_length (array);
 
     if (n > DN_HISTORY_OWN_MAX)
-        return dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_OWN_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_runs, DN_HISTORY_OWN_MAX);
     for (size_t i = 0; i < n; i++) {
         struct dn_past *run = &history->runs[history->n];
 
         if (history->n == DN_HISTORY_MAX)
-            return dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_MAX);
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_runs, DN_HISTORY_MAX);
         run->user = reading->user;
         run->level = level;
         if (dn_name_copy (
                 dn_span_of (name), run->trace.application, DN_NAME_MAX, "name", err)
                 < 0
             || read_run (reading, json_object_array_get_idx (array, i), run, err) < 0)
-            return dn_err_wrap (err, "run %zu", i);
+            return dn_err_wrap (err, dn_say_at_run, i);
         history->n++;
     }
     return 0;
@@ -204,8 +204,9 @@ static int read_application (const struct reading *reading,
     if (!json_object_is_type (array, json_type_array))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "found %s, expected an array",
-                           json_type_to_name (json_object_get_type (array)));
+                           dn_say_err_found,
+                           json_type_to_name (json_object_get_type (array)),
+                           dn_say_json_array);
     return read_runs (reading, name, level, array, err);
 }
 
@@ -239,8 +240,9 @@ static int read_user (struct reading *reading,
     if (!json_object_is_type (json, json_type_object))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "found %s, expected an object",
-                           json_type_to_name (json_object_get_type (json)));
+                           dn_say_err_found,
+                           json_type_to_name (json_object_get_type (json)),
+                           dn_say_json_map);
     return read_applications (reading, json, err);
 }
 
@@ -255,7 +257,8 @@ static int read_users (struct reading *reading,
         const char *name = json_object_iter_peek_name (&it);
 
         if (read_user (reading, name, json_object_iter_peek_value (&it), err) < 0)
-            return dn_err_wrap (err, "user '%s'", dn_quote (name, strlen (name)).text);
+            return dn_err_wrap (
+                err, dn_say_at_user, dn_quote (name, strlen (name)).text);
     }
     return 0;
 }
@@ -336,7 +339,7 @@ struct dn_history *dn_history_read (struct json_object *json,
     struct reading reading = {.history = history, .format = format, .user = DN_UNSET};
 
     if (!history) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     history->n = 0;

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "predict/kind.h"
 #include "predict/stages.h"
 #include "predict/tuning.h"
@@ -320,7 +321,7 @@ static int predict_sums (const struct batch *batch,
                        < 0)
                 return -1;
     }
-    return dn_deadline_check (predictor->deadline, "refined estimate", err);
+    return dn_deadline_check (predictor->deadline, dn_say_refined_estimate, err);
 }
 
 /* The white box on all devices; 'features' is NULL if none are needed. */
@@ -342,7 +343,7 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
     dn_cleanup (dn_free_ptr) struct rows *rows = malloc (sizeof (*rows));
 
     if (!rows)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (predict_white (batch, rows->features, err) < 0
         || predict_sums (batch, rows->features, rows->sums, err) < 0)
         return -1;
@@ -352,7 +353,8 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
                          batch->predictor->deadline,
                          rows->distances);
     for (int i = 0; i < batch->n; i++) {
-        if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
+        if (dn_deadline_check (batch->predictor->deadline, dn_say_refined_estimate, err)
+            < 0)
             return -1;
         correct_one (batch,
                      i,
@@ -360,7 +362,7 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
                      rows->distances[i],
                      rows->sums);
     }
-    return dn_deadline_check (batch->predictor->deadline, "end of the estimate", err);
+    return dn_deadline_check (batch->predictor->deadline, dn_say_end_of_estimate, err);
 }
 
 int dn_predict (const struct dn_predictor *predictor,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/messages.h"
 #include "predict/flat.h"
 
 #define BASE_MAX  1e6
@@ -50,13 +51,13 @@ static int read_node (const unsigned char *at,
     node->value = dn_flat_f32 (at);
     node->feature = dn_flat_u16 (at + 4);
     if (!isfinite (node->value))
-        return dn_err_set (err, DN_E_RANGE, "value is not a number");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_node_value);
     if (number >= DN_N_NODE_KINDS)
-        return dn_err_set (err, DN_E_RANGE, "kind %u is unknown", (unsigned) number);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_node_kind, (unsigned) number);
     *kind = (enum dn_node_kind) number;
     if (node->feature >= (*kind == DN_NODE_LEAF ? 1 : n_features))
         return dn_err_set (
-            err, DN_E_RANGE, "feature %u is out of range", (unsigned) node->feature);
+            err, DN_E_RANGE, dn_say_err_node_feature, (unsigned) node->feature);
     node->missing_left = *kind == DN_NODE_MISSING_LEFT;
     return 0;
 }
@@ -78,7 +79,7 @@ static int read_tree (const unsigned char *at,
         enum dn_node_kind kind;
 
         if (i == n_known)
-            return dn_err_set (err, DN_E_RANGE, "node %d is not a child of a split", i);
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_node_parent, i);
         if (i == below) {
             below = n_known;
             depth++;
@@ -86,18 +87,17 @@ static int read_tree (const unsigned char *at,
         if (read_node (
                 at + (ptrdiff_t) i * NODE_SIZE, n_features, &nodes[i], &kind, err)
             < 0)
-            return dn_err_wrap (err, "node %d", i);
+            return dn_err_wrap (err, dn_say_at_node, i);
         if (kind == DN_NODE_LEAF)
             continue;
         if (depth == DN_TREE_DEPTH_MAX)
             return dn_err_set (
-                err, DN_E_LIMIT, "deeper than %d nodes", DN_TREE_DEPTH_MAX);
+                err, DN_E_LIMIT, dn_say_err_tree_deep, DN_TREE_DEPTH_MAX);
         nodes[i].child = n_known;
         n_known += 2;
     }
     if (n_known != n)
-        return dn_err_set (
-            err, DN_E_RANGE, "%d nodes, but its splits have %d", n, n_known);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_tree_splits, n, n_known);
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int read_counts (const struct dn_flat *flat,
         if (n < 1 || n > left)
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "tree %u: %u nodes, expected 1..%u",
+                               dn_say_err_tree_nodes,
                                (unsigned) t,
                                (unsigned) n,
                                (unsigned) left);
@@ -122,8 +122,7 @@ static int read_counts (const struct dn_flat *flat,
         trees->first[t + 1] = trees->first[t] + (int) n;
     }
     if (left > 0)
-        return dn_err_set (
-            err, DN_E_RANGE, "%u nodes after the last tree", (unsigned) left);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_after, (unsigned) left);
     trees->n_trees = (int) flat->n_rows;
     return 0;
 }
@@ -136,8 +135,7 @@ static int read_all (const struct dn_flat *flat,
 
     trees->base = dn_flat_f64 (flat->data);
     if (!(fabs (trees->base) <= BASE_MAX))
-        return dn_err_set (
-            err, DN_E_RANGE, "base: not a number in %g..%g", -BASE_MAX, BASE_MAX);
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_base, -BASE_MAX, BASE_MAX);
     if (read_counts (flat, trees, err) < 0)
         return -1;
     for (int t = 0; t < trees->n_trees; t++) {
@@ -149,7 +147,7 @@ static int read_all (const struct dn_flat *flat,
                        trees->nodes + first,
                        err)
             < 0)
-            return dn_err_wrap (err, "tree %d", t);
+            return dn_err_wrap (err, dn_say_at_tree, t);
     }
     return 0;
 }
@@ -164,7 +162,7 @@ struct dn_trees *dn_trees_read (struct dn_span file, int n_features, struct dn_e
     if (flat.n_nodes < 1 || flat.n_nodes > DN_TREE_NODES_MAX) {
         dn_err_set (err,
                     DN_E_RANGE,
-                    "%u nodes, expected 1..%d",
+                    dn_say_err_trees_nodes,
                     (unsigned) flat.n_nodes,
                     DN_TREE_NODES_MAX);
         return NULL;
@@ -177,7 +175,7 @@ struct dn_trees *dn_trees_read (struct dn_span file, int n_features, struct dn_e
         return NULL;
     trees = dn_trees_new (n_features, (int) flat.n_rows, (int) flat.n_nodes);
     if (!trees) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     if (read_all (&flat, trees, err) == 0)
@@ -219,7 +217,7 @@ int dn_trees_predict (const struct dn_trees *trees,
     for (int i = 0; i < n_rows; i++) {
         out[i] = (float) sum_of (trees, rows + (ptrdiff_t) i * trees->n_features);
         if (!isfinite (out[i]))
-            return dn_err_set (err, DN_E_RANGE, "model bundle: a sum is not a number");
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_sum);
     }
     return 0;
 }

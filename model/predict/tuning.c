@@ -11,6 +11,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/messages.h"
 
 /* Members of a document that is as large as it may be. */
 #define VALUES_MAX 16384
@@ -67,11 +68,10 @@ int dn_scales_add (struct dn_scales *scales,
     struct dn_scale *grown;
 
     if (scales->n_rows == DN_TUNING_SCALES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "more than %d scales", DN_TUNING_SCALES_MAX);
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_scales, DN_TUNING_SCALES_MAX);
     grown = realloc (scales->rows, ((size_t) scales->n_rows + 1) * sizeof (*grown));
     if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     memmove (
         grown + at + 1, grown + at, (size_t) (scales->n_rows - at) * sizeof (*grown));
     grown[at] = *scale;
@@ -161,7 +161,7 @@ static int read_constant (const char *name,
     double value;
 
     if (field < 0)
-        return dn_err_set (err, DN_E_RANGE, "no constant that a site may set");
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_no_constant);
     tuned = &tuning->tuned[field];
     if (dn_json_read_keys (object, known, err) < 0
         || dn_json_need_real (object,
@@ -199,7 +199,7 @@ static int read_constants (struct json_object *document,
 
         if (read_constant (name, json_object_iter_peek_value (&it), tuning, err) < 0)
             return dn_err_wrap (
-                err, "constants: '%s'", dn_quote (name, strlen (name)).text);
+                err, dn_say_at_constant, dn_quote (name, strlen (name)).text);
     }
     return 0;
 }
@@ -225,8 +225,7 @@ static int read_document (struct json_object *document,
     if (format != DN_TUNING_FORMAT && format != DN_HISTORY_FORMAT_OLD)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "%s: version %lld, expected %d; make it again with "
-                           "'dnnest train --site'",
+                           dn_say_err_site_format,
                            format_key,
                            (long long) format,
                            DN_TUNING_FORMAT);
@@ -251,7 +250,7 @@ struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
     struct dn_tuning *tuning;
 
     if (text.len > DN_TUNING_MAX) {
-        dn_err_set (err, DN_E_LIMIT, "larger than %d bytes", DN_TUNING_MAX);
+        dn_err_set (err, DN_E_LIMIT, dn_say_err_bundle_size, text.len, DN_TUNING_MAX);
         return NULL;
     }
     document = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, VALUES_MAX, err);
@@ -259,7 +258,7 @@ struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
         return NULL;
     tuning = dn_tuning_new ();
     if (!tuning) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         return NULL;
     }
     if (read_document (document, tuning, err) == 0)

@@ -128,7 +128,7 @@ static void a_huge_document_is_refused (void **state)
     memset (text, ' ', size - 1);
     text[size - 1] = '\0';
     memcpy (text, small, sizeof (small) - 1);
-    expect_refusal (text, "larger than");
+    expect_refusal (text, "262145 bytes, expected at most 262144");
     at = text + sprintf (text, "{\"dnnest_site\": 4, \"runs\": 3, \"devices\": {");
     for (int i = 0; i <= DN_TUNING_SCALES_MAX; i++)
         at += sprintf (at,
