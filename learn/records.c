@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "learn/records_db.h"
 #include "learn/run_spec.h"
 #include "learn/sha256.h"
@@ -53,7 +54,7 @@ int dn_records_open_as (const char *path,
 
     *out = NULL;
     if (!records)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (dn_records_db_open (&records->db, path, use == DN_RECORDS_ADD, schema, err)
         < 0) {
         dn_records_close (records);
@@ -146,12 +147,8 @@ static int bind_text (struct dn_records *records,
     if (len == 0)
         return 0;
     if (len > DN_RECORD_TEXT_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %d",
-                           name,
-                           len,
-                           DN_RECORD_TEXT_MAX);
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_column_long, name, len, DN_RECORD_TEXT_MAX);
     return sqlite3_bind_text (records->add, at, text, (int) len, SQLITE_TRANSIENT)
                    == SQLITE_OK
                ? 0
@@ -168,7 +165,7 @@ static int bind_real (struct dn_records *records,
         return 0;
     if (value < 0 || value > DN_RUN_REAL_MAX)
         return dn_err_set (
-            err, DN_E_RANGE, "%s: %g out of range 0..%g", name, value, DN_RUN_REAL_MAX);
+            err, DN_E_RANGE, dn_say_err_column_range, name, value, DN_RUN_REAL_MAX);
     return sqlite3_bind_double (records->add, at, value) == SQLITE_OK
                ? 0
                : fail (records, err);
@@ -313,7 +310,7 @@ static int add_text (struct piece *piece,
         char *grown = realloc (piece->text, 2 * needed);
 
         if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         piece->text = grown;
         piece->size = 2 * needed;
     }
@@ -349,29 +346,22 @@ static int add_cell (struct dn_records *records,
 {
     const struct dn_run_column *column = &records->db.schema->columns[i];
     bool sidecar = column->type == DN_RUN_SIDECAR;
-    size_t max = sidecar ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
+    int max = sidecar ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
     const char *text;
     size_t len;
 
     piece->start[piece->n][i] = piece->len;
     if (!is_right (records->select, i + 1, column->type))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "%s has a value of another type", column->name);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_type);
     text = (const char *) sqlite3_column_text (records->select, i + 1);
     if (!text && sqlite3_errcode (records->db.sql) == SQLITE_NOMEM)
         return fail (records, err);
     len = text ? (size_t) sqlite3_column_bytes (records->select, i + 1) : 0;
     text = text ? text : "";
-    if (len > max)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu bytes, expected at most %zu",
-                           column->name,
-                           len,
-                           max);
+    if (len > (size_t) max)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_cell_long, len, max);
     if (len > 0 && memchr (text, '\0', len))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "%s has a NUL byte, expected text", column->name);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
     return add_text (piece, text, len, err);
 }
 
@@ -389,7 +379,10 @@ static int add_row (struct dn_records *records,
     piece->id[piece->n] = id;
     for (int i = 0; i < records->db.schema->n_columns; i++)
         if (add_cell (records, piece, i, err) < 0)
-            return dn_err_wrap (err, "record %lld", (long long) id);
+            return dn_err_wrap (err,
+                                "record %lld: %s",
+                                (long long) id,
+                                records->db.schema->columns[i].name);
     piece->n++;
     return 0;
 }
@@ -542,7 +535,7 @@ int dn_records_read (struct dn_records *records,
     int64_t at;
 
     if (!piece)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     filter = filter ? filter : &all;
     if (find_ends (records, filter, &at, &last, err) < 0
         || prepare_reading (records, err) < 0)
