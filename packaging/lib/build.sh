@@ -9,9 +9,9 @@
 
 readonly WORDS_OF_FAILURE='(^|[^a-z_-])(error|fatal|failed|sanitizer|undefined reference|\*\*\*)([^a-z_-]|$)'
 
-# step NAME COMMAND...: runs COMMAND with its output in a log; shows the log only if it
-# fails. Its temporary files are below $work, since those of perl and of the compiler remain
-# after a Ctrl-C.
+# step NAME COMMAND...: runs COMMAND, in this process if it is a function, with its output in a
+# log; shows the log only if it fails. Its temporary files are below $work, since those of perl
+# and of the compiler remain after a Ctrl-C.
 step() {
     local name=$1 log started=$SECONDS
     shift
@@ -72,15 +72,15 @@ copy_tree() {
         tar -C "$work/src" --no-same-owner -xf -
 }
 
-# configure_tree NAME OPTION...: in $work/NAME. configure and libtool are large shell scripts,
-# which dash runs in two thirds of the time that bash needs.
-configure_tree() {
-    local name=$1 shell
+# configure_tree NAME OPTION...: in $work/NAME; the caller stays in its directory. configure and
+# libtool are large shell scripts, which dash runs in two thirds of the time that bash needs.
+configure_tree() (
+    name=$1
     shift
     shell=$(command -v dash || command -v bash) || return 1
     cd "$work/src" && { [[ -x configure ]] || autoreconf -i; } && mkdir "../$name" &&
         cd "../$name" && CONFIG_SHELL=$shell "$shell" ../src/configure --enable-werror "$@"
-}
+)
 
 build_tree() {
     make -C "$work/$1" -j"$(nproc)"

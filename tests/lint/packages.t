@@ -1,6 +1,6 @@
 #!/bin/bash
-# packages.t - every installed file is in one package, the same in Debian and in RPM; the version
-# of Slurm in the RPM packages
+# packages.t - every installed file is in one package, the same in Debian and in RPM; where the
+# packages are put; the version of Slurm in the RPM packages
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -80,6 +80,30 @@ packaged.py: /opt/bin/d: Debian: no package; RPM: no package'
 sed -i 's/_datadir/_otherdir/' "$work/tree/packaging/rpm/dnnest.spec.in"
 like 'a macro that has no directory here is an error' \
     "$(packaged "$work/tree" "$work/dest" /opt 2>&1)" "unknown macro '%[{]_otherdir[}]'"
+
+# --- where the packages are put --------------------------------------------------------
+
+# Programs that stand for those of Debian. Their packages are empty.
+mkdir -p "$work/bin" "$work/here"
+printf '#!/bin/sh\n' >"$work/bin/dpkg-checkbuilddeps"
+cat >"$work/bin/dpkg-buildpackage" <<'END'
+#!/bin/sh
+cat debian/control >"$CONTROL" && touch ../dnnest_1_all.deb
+END
+chmod 755 "$work"/bin/*
+if [[ -w $top ]]; then
+    said=$(cd "$work/here" && CONTROL=$work/control PATH=$work/bin:$PATH TMPDIR=$work \
+        "$top/packaging/deb/build" 2>&1)
+    is 'without a directory the packages are put where the command is called' \
+        "$?$(ls "$work/here")" 0dnnest_1_all.deb
+    said+=$(cd "$work/here" && CONTROL=$work/control PATH=$work/bin:$PATH TMPDIR=$work \
+        "$top/packaging/deb/build" 'in there' 2>&1)
+    is 'a directory is one below that where the command is called' \
+        "$?$(ls "$work/here/in there")" 0dnnest_1_all.deb
+    if ((tap_failed > 0)); then diag "$said"; fi
+else
+    skip 'without a directory the packages are put where the command is called' 'a read-only tree'
+fi
 
 # --- the version of Slurm in the RPM packages ----------------------------------------
 
