@@ -88,14 +88,19 @@ mkdir -p "$work/bin" "$work/here"
 printf '#!/bin/sh\n' >"$work/bin/dpkg-checkbuilddeps"
 cat >"$work/bin/dpkg-buildpackage" <<'END'
 #!/bin/sh
-cat debian/control >"$CONTROL" && touch ../dnnest_1_all.deb
+cat debian/control debian/changelog >"$CONTROL" && touch ../dnnest_1_all.deb
 END
 chmod 755 "$work"/bin/*
 if [[ -w $top ]]; then
     said=$(cd "$work/here" && CONTROL=$work/control PATH=$work/bin:$PATH TMPDIR=$work \
+        DEBFULLNAME='R&D / \1' DEBEMAIL=r@d.example SOURCE_DATE_EPOCH=86400 \
         "$top/packaging/deb/build" 2>&1)
     is 'without a directory the packages are put where the command is called' \
         "$?$(ls "$work/here")" 0dnnest_1_all.deb
+    is 'the name of the maintainer may have any character' \
+        "$(grep '^Maintainer:' "$work/control")" 'Maintainer: R&D / \1 <r@d.example>'
+    like 'the time of the changelog is that of SOURCE_DATE_EPOCH' "$(tail -n 1 "$work/control")" \
+        '^ -- R&D / .1 <r@d[.]example>  Fri, 02 Jan 1970 00:00:00 [+]0000$'
     said+=$(cd "$work/here" && CONTROL=$work/control PATH=$work/bin:$PATH TMPDIR=$work \
         "$top/packaging/deb/build" 'in there' 2>&1)
     is 'a directory is one below that where the command is called' \
