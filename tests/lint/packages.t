@@ -101,6 +101,8 @@ if [[ -w $top ]]; then
         "$(grep '^Maintainer:' "$work/control")" 'Maintainer: R&D / \1 <r@d.example>'
     like 'the time of the changelog is that of SOURCE_DATE_EPOCH' "$(tail -n 1 "$work/control")" \
         '^ -- R&D / .1 <r@d[.]example>  Fri, 02 Jan 1970 00:00:00 [+]0000$'
+    like 'the build needs the headers and the plugins of Slurm' "$(<"$work/control")" \
+        'libcmocka-dev, libslurm-dev, slurm-wlm-basic-plugins'
     said+=$(cd "$work/here" && CONTROL=$work/control PATH=$work/bin:$PATH TMPDIR=$work \
         "$top/packaging/deb/build" 'in there' 2>&1)
     is 'a directory is one below that where the command is called' \
