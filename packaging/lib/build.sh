@@ -9,6 +9,11 @@
 
 readonly WORDS_OF_FAILURE='(^|[^a-z_-])(error|fatal|failed|sanitizer|undefined reference|\*\*\*)([^a-z_-]|$)'
 
+# The comment at the head of the script, from its usage on.
+print_usage() {
+    sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
+}
+
 # step NAME COMMAND...: runs COMMAND, in this process if it is a function, with its output in a
 # log; shows the log only if it fails. Its temporary files are below $work, since those of perl
 # and of the compiler remain after a Ctrl-C.

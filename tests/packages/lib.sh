@@ -37,7 +37,7 @@ option_of_all() {
         --cache=?*) cache=$(realpath -m "${1#*=}") ;;
         --mirror=?*) mirror=${1#*=} ;;
         -h | --help)
-            sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
+            print_usage
             exit
             ;;
         *) die "unknown option '$1', see --help" ;;
