@@ -172,6 +172,24 @@ for value in dnnest lua,dnnest 'lua, job_submit/dnnest'; do
     named
     is "a slurm.conf names dnnest: $value" "$status $said" "0 $dir/first/slurm.conf"
 done
+sed -i '/^JobSubmitPlugins=/d' "$dir/first/slurm.conf"
+named
+is 'a slurm.conf without JobSubmitPlugins does not name it' "$status $said" '1 '
+mkdir "$dir/first/more parts"
+echo 'include more parts/plugins.conf' >>"$dir/first/slurm.conf"
+echo "Include $dir/first/more parts/submit.conf" >"$dir/first/more parts/plugins.conf"
+echo ' JobSubmitPlugins = "lua,dnnest" # both' >"$dir/first/more parts/submit.conf"
+named
+is 'a file that slurm.conf includes names dnnest' "$status $said" "0 $dir/first/slurm.conf"
+echo "Include $dir/first/slurm.conf" >>"$dir/first/more parts/submit.conf"
+named
+is 'a slurm.conf that includes itself is read to an end' "$status $said" "0 $dir/first/slurm.conf"
+mkdir "$dir/with a blank"
+cp "$plugins/job_submit_dnnest.so" "$dir/with a blank/"
+sed -i "s|^PluginDir=|&$dir/with a blank:|" "$dir/first/slurm.conf"
+verify_first
+like 'a directory with a blank in PluginDir is looked into' "$status $said" \
+    "^1 .*$dir/with a blank/job_submit_dnnest.so comes first in PluginDir"
 mkdir "$dir/empty"
 cp "$plugins/spank_dnnest.so" "$dir/empty/"
 verify "$dir/empty" "$version"
