@@ -53,7 +53,7 @@ const struct dn_option dn_options_common[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static bool is_optional (const struct dn_option *option)
+bool dn_option_is_optional (const struct dn_option *option)
 {
     return option->argument && strncmp (option->argument, "[=", 2) == 0;
 }
@@ -69,7 +69,7 @@ static void add_row (struct dn_options *o, const struct dn_option *row)
         return;
     }
     if (row->argument)
-        has_arg = is_optional (row) ? optional_argument : required_argument;
+        has_arg = dn_option_is_optional (row) ? optional_argument : required_argument;
     o->longs[o->n_options] =
         (struct option){row->name,
                         has_arg,
@@ -144,7 +144,7 @@ static void print_rows (const struct dn_option *rows)
             dn_buf_add (&buf, "  -%c, --%s", row->letter, row->name);
         else
             dn_buf_add (&buf, "      --%s", row->name);
-        if (row->argument && is_optional (row))
+        if (dn_option_is_optional (row))
             dn_buf_add (&buf, "%s", row->argument);
         else if (row->argument)
             dn_buf_add (&buf, "=%s", row->argument);

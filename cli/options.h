@@ -50,6 +50,9 @@ struct dn_command {
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };
 
+/* May the argument be left out? */
+bool dn_option_is_optional (const struct dn_option *option);
+
 /* The options that all commands have; ends with a row without name. */
 extern const struct dn_option dn_options_common[];
 

@@ -54,14 +54,9 @@ static const struct dn_option *find_letter (const struct dn_command *command,
     return NULL;
 }
 
-static bool is_optional (const struct dn_option *option)
-{
-    return option->argument && option->argument[0] == '[';
-}
-
 static bool needs_argument (const struct dn_option *option)
 {
-    return option && option->argument && strncmp (option->argument, "[=", 2) != 0;
+    return option && option->argument && !dn_option_is_optional (option);
 }
 
 /* The option of "--name", "--name=value" or "-x", NULL if it is unknown. '*value' is
@@ -234,7 +229,7 @@ static void answer_argument_of (struct dn_answer *answer,
         answer->flags[DN_ANSWER_NOSPACE] = true;
         dn_device_words (answer, ":");
     } else {
-        if (is_optional (option) && kind.len > 3) {
+        if (dn_option_is_optional (option)) { /* "[=WHEN]" */
             kind.text += 2;
             kind.len -= 3;
         }
@@ -255,7 +250,7 @@ static void answer_options (struct dn_answer *answer, const struct dn_command *c
             dn_buf_add (&buf, "--%s", row->name);
             if (!row->help)
                 continue;
-            if (!row->argument || is_optional (row))
+            if (!needs_argument (row))
                 dn_answer_offer (answer, text, "", row->help);
             if (row->argument)
                 dn_answer_offer (answer, text, "=", row->help);

@@ -68,6 +68,10 @@ for command in $commands; do
         esac
     done < <(sed -nE 's/^  (-., |    )(--[a-z-]+)\[?=([^] ]+)\]? .*/\2 \3/p' <<<"$help")
 done
+is 'an option that needs an argument is offered with = only' \
+    "$(offers dnnest advise --gpus-per-n)" '--gpus-per-node='
+is 'an option whose argument may be left out is offered both ways' \
+    "$(offers dnnest predict --cpu-c)" $'--cpu-curve\n--cpu-curve='
 is 'an unknown command has nothing' "$(words dnnest predikt --)" ': 0'
 is 'the value of an option is completed in a word of its own' \
     "$(of_site predict --gpu tw)" twin
