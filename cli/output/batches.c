@@ -12,8 +12,6 @@
 #include "common.h"
 #include "grid.h"
 
-#define UPPER_QUANTILE 0.95
-
 /* The largest size that is tried if --batch-sizes has no list. */
 #define USUAL_MAX 65536
 
@@ -304,7 +302,6 @@ static void add_knee (struct dn_grid *grid,
 {
     const struct dn_batch_point *point = &row->points[row->knee < 0 ? 0 : row->knee];
     const struct dn_estimate *e = &point->estimate;
-    double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
 
     dn_grid_add (grid, "%s", row->gpu->name);
     if (e->supported)
@@ -321,7 +318,7 @@ static void add_knee (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (upper).text);
+    dn_grid_add (grid, "%s", dn_show_time (dn_shown_upper (e->train_s)).text);
     dn_grid_add (grid, "%s", dn_show_real (point->cost, 2).text);
 }
 

@@ -10,8 +10,6 @@
 #include "common.h"
 #include "grid.h"
 
-#define UPPER_QUANTILE 0.95
-
 int dn_counts_read (const char *text, struct dn_counts *counts, struct dn_err *err)
 {
     const struct dn_key *key = dn_spec_key (dn_span_of ("gpus"));
@@ -22,7 +20,7 @@ int dn_counts_read (const char *text, struct dn_counts *counts, struct dn_err *e
 
 static double upper_time (const struct dn_combination *c)
 {
-    return dn_range_at (c->point.estimate.train_s, UPPER_QUANTILE);
+    return dn_shown_upper (c->point.estimate.train_s);
 }
 
 /* The cost rises with the time. */

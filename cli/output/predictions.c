@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "csv_cell.h"
-
-#define UPPER_QUANTILE 0.95
+#include "show.h"
 
 static const char *const columns[] = {"predicted_step_ms",
                                       "predicted_step_ms_p95",
@@ -63,7 +62,7 @@ void dn_predictions_add (struct dn_predictions *predictions,
         fprintf (file,
                  "%.6g,%.6g,%.6g,%.4g,%.3g,",
                  estimate->step_s.p50 * 1000,
-                 dn_range_at (estimate->step_s, UPPER_QUANTILE) * 1000,
+                 dn_shown_upper (estimate->step_s) * 1000,
                  result->memory.p50 / DN_GIB,
                  estimate->power_w,
                  estimate->confidence);

@@ -14,8 +14,6 @@
 #include "grid.h"
 #include "predict/assumed.h"
 
-#define UPPER_QUANTILE 0.95
-
 /* A column that needs no value of a run. */
 #define ALWAYS SIZE_MAX
 
@@ -86,6 +84,11 @@ struct dn_shown dn_show_real (double value, int decimals)
     return out;
 }
 
+double dn_shown_upper (struct dn_range range)
+{
+    return range.p50 < 0 ? -1 : dn_range_at (range, 0.95);
+}
+
 static struct json_object *key_json (const struct dn_spec *spec,
                                      const struct dn_key *key)
 {
@@ -150,8 +153,7 @@ void dn_show_range_json (struct json_object *to,
 
     known = known && range.p50 >= 0;
     dn_json_add_real (json, "p50", known ? range.p50 * scale : -1);
-    dn_json_add_real (
-        json, "p95", known ? dn_range_at (range, UPPER_QUANTILE) * scale : -1);
+    dn_json_add_real (json, "p95", known ? dn_shown_upper (range) * scale : -1);
 }
 
 void dn_show_time_json (struct json_object *to,
@@ -316,7 +318,6 @@ static void add_run (struct dn_grid *grid,
     const struct dn_estimate *e = run->estimate;
     double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
     double rate = dn_estimate_price_performance (e, spec->gpus, run->cost_per_hour);
-    double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
 
     dn_grid_add (grid, "%s", run->name);
     add_fit (grid, e);
@@ -328,7 +329,7 @@ static void add_run (struct dn_grid *grid,
     }
     dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (upper).text);
+    dn_grid_add (grid, "%s", dn_show_time (dn_shown_upper (e->train_s)).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
     dn_grid_add (grid, "%lld", (long long) run->largest_batch);
     if (all_cpus (e, spec) < 0)

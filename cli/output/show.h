@@ -37,6 +37,9 @@ struct json_object *dn_show_keys_json (struct dn_keyset set);
 /* {"name", "params", "frozen_params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);
 
+/* The upper bound that is shown, the 95th percentile; -1 when unknown. */
+double dn_shown_upper (struct dn_range range);
+
 /* Add {"p50", "p95"}: median and upper bound, times 'scale'; null when unknown. */
 void dn_show_range_json (struct json_object *to,
                          const char *key,

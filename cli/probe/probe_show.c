@@ -11,8 +11,6 @@
 #include "common.h"
 #include "output/grid.h"
 
-#define UPPER_QUANTILE 0.95
-
 static const char *const end_text[] = {
     [DN_PROBE_ENDED] = "itself",
     [DN_PROBE_STEPS] = "steps",
@@ -26,7 +24,6 @@ static void add_row (struct dn_grid *grid,
                      const struct dn_probe_row *row)
 {
     const struct dn_estimate *e = &row->estimate;
-    double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
     double cost =
         dn_estimate_cost (e, report->subject->spec.gpus, row->run.cost_per_hour);
 
@@ -41,7 +38,7 @@ static void add_row (struct dn_grid *grid,
     dn_grid_add (grid, "%s", e->fits ? "yes" : "no");
     dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (upper).text);
+    dn_grid_add (grid, "%s", dn_show_time (dn_shown_upper (e->train_s)).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
     dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
     dn_grid_add (grid, "%s", dn_show_real (e->confidence, 2).text);
