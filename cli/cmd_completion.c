@@ -51,13 +51,6 @@ static void limit_time (void)
     setitimer (ITIMER_REAL, &limit, NULL);
 }
 
-static const char *base_name (const char *path)
-{
-    const char *slash = strrchr (path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Answer for the line, unless its last word can have no answer. */
 static int answer_line (const struct dn_line *line, struct dn_options *given)
 {
@@ -66,7 +59,7 @@ static int answer_line (const struct dn_line *line, struct dn_options *given)
 
     if (strnlen (word, WORD_MAX) < WORD_MAX) {
         limit_time ();
-        if (strcmp (base_name (line->words[0]), "dnnest") == 0)
+        if (strcmp (dn_base_name (line->words[0]), "dnnest") == 0)
             dn_line_words (line, commands, &answer);
         else
             dn_slurm_line_words (line, &answer);

@@ -174,18 +174,10 @@ static struct dn_shown write_origin (const char *file, int line)
     return out;
 }
 
-/* The name of a file without its directories. */
-static const char *base_name (const char *path)
-{
-    const char *slash = path ? strrchr (path, '/') : NULL;
-
-    return slash ? slash + 1 : path;
-}
-
 static void add_rules (struct json_object *json, const struct call *call)
 {
     struct json_object *array = dn_json_add_array (json, "rules");
-    const char *file = base_name (call->given.paths.conf);
+    const char *file = dn_base_name (call->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
@@ -383,7 +375,7 @@ static int print_rules (const struct call *call)
                                                     {"MEANING", false}};
     static const char *const spare[] = {"DEFAULT", NULL};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
-    const char *file = base_name (call->given.paths.conf);
+    const char *file = dn_base_name (call->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 

@@ -218,13 +218,6 @@ static void take_piece (struct dn_span piece, double share, void *context)
     dn_sha256_add (&call->sha256, piece);
 }
 
-static const char *base_name (const char *path)
-{
-    const char *slash = strrchr (path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static int read_file (const char *path,
                       struct dn_training_file *file,
                       struct call *call,
@@ -237,7 +230,7 @@ static int read_file (const char *path,
     if (dn_read_runs (path, &reading, err) < 0)
         return -1;
     file->digest = dn_sha256_end (&call->sha256);
-    file->name = strcmp (path, "-") == 0 ? "stdin" : base_name (path);
+    file->name = strcmp (path, "-") == 0 ? "stdin" : dn_base_name (path);
     file->rows = call->training.runs.n_rows - before;
     return 0;
 }

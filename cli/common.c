@@ -76,6 +76,13 @@ int dn_finish (int exit_code)
     return DN_EXIT_BUG;
 }
 
+const char *dn_base_name (const char *path)
+{
+    const char *slash = path ? strrchr (path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
+
 FILE *dn_open_input (const char *path, struct dn_err *err)
 {
     FILE *stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");

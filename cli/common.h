@@ -38,6 +38,9 @@ int dn_fail (enum dn_exit code, const struct dn_err *err);
  */
 int dn_finish (int exit_code);
 
+/* The name of a file without its directories; NULL of NULL. */
+const char *dn_base_name (const char *path);
+
 /* Open a file of the user for reading, "-" being stdin; NULL with 'err'. */
 FILE *dn_open_input (const char *path, struct dn_err *err);
 
