@@ -725,6 +725,16 @@ static bool take_option (struct call *call, const struct dn_command *self, int o
     return true;
 }
 
+/* Refuse options that have no effect together. Return an enum dn_exit. */
+static int check_options (const struct call *call, const struct dn_command *self)
+{
+    if (call->check && call->discovers)
+        return dn_options_misuse (self, "--check cannot be combined with --discover");
+    if (!call->discovers && (call->discover.ask_nodes || call->discover.nvidia_smi))
+        return dn_options_misuse (self, "--ask-nodes and --nvidia-smi need --discover");
+    return DN_EXIT_DONE;
+}
+
 /* Return false to leave with the exit code of 'given'. */
 static bool take_options (struct call *call,
                           const struct dn_command *self,
@@ -744,7 +754,8 @@ static bool take_options (struct call *call,
         return false;
     if (given->n_args > 0)
         dn_options_conf (given, given->args[0]);
-    return true;
+    given->exit_code = check_options (call, self);
+    return given->exit_code == DN_EXIT_DONE;
 }
 
 static void free_call (struct call *call)

@@ -99,6 +99,12 @@ gives 'where StateDir has none dnnestd makes one' 0 'of now.*Type=h100' \
 export DNNESTD=$work/none
 refuses 'without dnnestd there is no snapshot' 4 'none: No such file' \
     config --conf "$work/state.conf" --discover
+for option in --ask-nodes "--nvidia-smi=$work/smi"; do
+    refuses "${option%%=*} is refused without --discover" 2 \
+        '--ask-nodes and --nvidia-smi need --discover' config "$option"
+done
+refuses '--check is refused with --discover' 2 '--check cannot be combined with --discover' \
+    config --check --discover="$work/snapshot"
 refuses 'a file that is absent is an error' 4 'absent' config --discover="$work/absent"
 echo x > "$work/snapshot"
 refuses 'a file that is no snapshot is an error' 4 'snapshot' config --discover="$work/snapshot"
