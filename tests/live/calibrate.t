@@ -103,6 +103,21 @@ like 'the output of the job says why a GPU cannot be measured' \
 like 'the loaders are measured where a GPU cannot be' "$(<"$dir/out2/a100.conf")" 'CoreBytes='
 is 'a GPU that cannot be measured gets no entry' "$(ls "$dir/out2/site")" ''
 
+rm "$dir/broken"
+install -d -o "$CLUSTER_USER" "$dir/out3"
+cat >"$dir/bin/squeue" <<END
+#!/bin/bash
+if mkdir '$dir/out3/asked' 2>/dev/null; then exit 1; fi
+exec '$(command -v squeue)' "\$@"
+END
+chmod 755 "$dir/bin/squeue"
+status=0
+calibrate --quick --wait --type=a100 --one --conf="$dir/conf/dnnest.conf" "$dir/out3" \
+    >"$dir/waited" 2>&1 || status=$?
+is 'a job is waited for although slurmctld does not answer once' \
+    "$status $(ls -d "$dir/out3/asked")" "0 $dir/out3/asked"
+rm "$dir/bin/squeue"
+
 status=0
 calibrate --type=h900 "$dir/out2" >"$dir/none" 2>&1 || status=$?
 is 'a type that the cluster does not have is an error' "$status" 1
