@@ -58,7 +58,6 @@ static int answer_line (const struct dn_line *line, struct dn_options *given)
     struct dn_answer answer = {.word = word, .end = word, .given = given};
 
     if (strnlen (word, WORD_MAX) < WORD_MAX) {
-        limit_time ();
         if (strcmp (dn_base_name (line->words[0]), "dnnest") == 0)
             dn_line_words (line, commands, &answer);
         else
@@ -77,6 +76,7 @@ static int print_words (const struct dn_command *self, int n, char **words)
     if (n < 2)
         return dn_options_misuse (self, "words: a command line is missing");
     none[0] = words[0];
+    limit_time ();
     dn_options_begin (&given, self, 1, none);
     return answer_line (&(struct dn_line){words, n}, &given);
 }
