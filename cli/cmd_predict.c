@@ -152,6 +152,24 @@ static int take_option (const struct dn_command *self,
     }
 }
 
+/* Refuse options that exclude each other. Return an enum dn_exit. */
+static int check_options (const struct dn_command *self, const struct call *call)
+{
+    bool limited = call->limits.budget >= 0 || call->limits.seconds >= 0;
+
+    if (call->plot && !call->by_batch)
+        return dn_options_misuse (self, "--plot needs --batch-sizes");
+    if (call->curve > 0 && call->by_batch)
+        return dn_options_misuse (self,
+                                  "--cpu-curve cannot be combined with --batch-sizes");
+    if (call->counts.n == 0 && limited)
+        return dn_options_misuse (self, "--budget and --deadline need --gpus");
+    if (call->counts.n > 0 && (call->curve > 0 || call->plot))
+        return dn_options_misuse (
+            self, "--cpu-curve and --plot cannot be combined with --gpus");
+    return DN_EXIT_DONE;
+}
+
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
@@ -165,18 +183,7 @@ static int take_options (const struct dn_command *self,
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
-    if (call->plot && !call->by_batch)
-        given->exit_code = dn_options_misuse (self, "--plot needs --batch-sizes");
-    else if (call->curve > 0 && call->by_batch)
-        given->exit_code = dn_options_misuse (
-            self, "--cpu-curve cannot be combined with --batch-sizes");
-    else if (call->counts.n == 0
-             && (call->limits.budget >= 0 || call->limits.seconds >= 0))
-        given->exit_code =
-            dn_options_misuse (self, "--budget and --deadline need --gpus");
-    else if (call->counts.n > 0 && (call->curve > 0 || call->plot))
-        given->exit_code = dn_options_misuse (
-            self, "--cpu-curve and --plot cannot be combined with --gpus");
+    given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
