@@ -231,8 +231,8 @@ static void warn_of_deadline (const struct dn_scene *scene, int i)
     dn_buf_add (
         &buf,
         own ? dn_say_warn_deadline_own : dn_say_warn_deadline,
-        dn_time_write (own ? spec->deadline : scene->request->job->deadline_s).text,
         dn_scene_type (scene, i),
+        dn_time_write (own ? spec->deadline : scene->request->job->deadline_s).text,
         likely_on (scene, i).text);
     best = meeting_deadline (scene, i);
     if (best >= 0)

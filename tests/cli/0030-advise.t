@@ -95,7 +95,7 @@ abstains() {
 }
 abstains 'without metadata the exit code is 1' 'no metadata' -G a100:1 -t 60
 abstains 'a job that opts out is unchanged' 'opts out' --comment=dnnest:off "$job"
-abstains 'a job with an unmapped GPU type is unchanged' "type 'h100' is not mapped" -G h100:4 "$job"
+abstains 'a job with an unmapped GPU type is unchanged' "type 'h100' has no Gpu line" -G h100:4 "$job"
 abstains 'a job without GPUs is unchanged' 'no GPU was requested' \
     --comment="dnnest:$short" -c 4 -t 60
 abstains 'a network that does not fit is reported' 'GPU memory' \

@@ -121,11 +121,11 @@ fast=$(seconds "$(cluster_job_field "$job" AdminComment)")
 ok 'the two types differ by minutes' test $((slow - fast)) -gt 300
 middle=$(((slow + fast) / 120))
 warns 'a deadline of the description that another type meets' \
-    'deadline=[0-9:]+ is missed by v100 \(likely .*\); a100 would meet it \(likely [0-9]+h' \
+    'v100 would miss deadline=[0-9:]+ \(likely .*\); a100 would meet it \(likely [0-9]+h' \
     "${V100[@]}" -c 64 --comment="$SMALL,epochs=10,deadline=$middle"
 is 'a deadline buys no more expensive type' "$(gpus)" 'gpu:v100:1'
 warns 'a limit and a --deadline that another type meets' \
-    '-t 00:10:00 is shorter than .*%--deadline in [0-9:]+ is missed by v100 \(likely .*\); a100 would meet it' \
+    '-t 00:10:00 is shorter than .*%v100 would miss --deadline in [0-9:]+ \(likely .*\); a100 would meet it' \
     "${V100[@]}" -c 64 -t 10 --deadline="now+${middle}minutes" --comment="$SMALL,epochs=10"
 warns 'a limit that --signal shortens' '-t [0-9:]+ leaves [0-9:]+ before --signal, less than the likely' \
     "${V100[@]}" -c 64 -t $((slow / 60 + 20)) --signal=B:USR1@3600 --comment="$SMALL,epochs=10"
@@ -136,7 +136,7 @@ use Mode=enforce
 warns 'metadata of fewer GPUs' 'metadata says 2 GPUs, 4 were requested$' \
     --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 1-0 --comment="$SMALL,epochs=1,gpus=2"
 warns 'three warnings, the most serious first' \
-    '-t 00:10:00 is .*%--deadline in .*%metadata says 2 GPUs, 4 were requested$' \
+    '-t 00:10:00 is .*%v100 would miss --deadline in .*%metadata says 2 GPUs, 4 were requested$' \
     --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 10 --deadline=now+20minutes \
     --comment="$SMALL,epochs=10,gpus=2"
 

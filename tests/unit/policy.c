@@ -153,7 +153,7 @@ static void doubts_make_it_abstain (void **state)
         const char *conf;
         const char *reason;
     } cases[] = {
-        {NULL, "gres:gpu:h100:4", "", "type 'h100' is not mapped"},
+        {NULL, "gres:gpu:h100:4", "", "type 'h100' has no Gpu line"},
         {NULL, NULL, "", "no GPU was requested"},
         {NULL, NULL, "MinConfidence=0.9", "no GPU was requested"},
         {NULL, "gres:gpu:a100:4", "MinConfidence=0.9", "is below MinConfidence"},

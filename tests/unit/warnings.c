@@ -303,12 +303,12 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
         {"gres:gpu:a100:4",
          DN_NEED_FP8,
          false,
-         "line 7: '--word' needs a GPU with it; a100 has none, and no other type has "
-         "one"},
+         "line 7: '--word' needs a GPU with it; a100 does not have it, and no other "
+         "type does"},
         {"gres:gpu:v100:4",
          DN_NEED_BF16,
          false,
-         "line 7: '--word' needs a GPU with it; v100 has none, a100 has one"},
+         "line 7: '--word' needs a GPU with it; v100 does not have it, a100 does"},
     };
 
     (void) state;
@@ -405,7 +405,7 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     job.deadline_s = fast - 120;
     snprintf (meets,
               sizeof (meets),
-              "--deadline in %s is missed by v100 (likely ",
+              "v100 would miss --deadline in %s (likely ",
               dn_time_write (job.deadline_s).text);
     expect_lines ("", &job, meets, NULL);
     advice = scene_advise ("", &job);
@@ -415,7 +415,7 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     snprintf (comment, sizeof (comment), "%s,deadline=01:00:00", job.comment);
     job.comment = comment;
     job.deadline_s = DN_UNSET;
-    expect_lines ("Mode=enforce", &job, "deadline=01:00:00 is missed by v100", NULL);
+    expect_lines ("Mode=enforce", &job, "v100 would miss deadline=01:00:00", NULL);
     advice = scene_advise ("Mode=enforce", &job);
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
