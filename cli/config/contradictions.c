@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "contradictions.h"
+#include "config/contradictions.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "discover.h"
+#include "config/discover.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu_guess.h"
+#include "config/gpu_guess.h"
 #include "host/files.h"
 #include "output/json.h"
 #include "process/child.h"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "site_advice.h"
+#include "config/site_advice.h"
 
 #include "seen.h"
 

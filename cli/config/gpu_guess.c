@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "gpu_guess.h"
+#include "config/gpu_guess.h"
 
 #include <math.h>
 #include <string.h>
