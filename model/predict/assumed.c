@@ -1,7 +1,7 @@
 /* assumed.c - what a prediction takes for keys that were not given
  *
  * The values are those of the predictor: precision.h and dn_device_precision (),
- * habits.c, input.c, setup.c.
+ * habits.c, attend.c, stack.c, input.c, setup.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -45,6 +45,38 @@ static void add_input (struct assumed *assumed,
         add_words (assumed, "workers", dn_say_assumed_workers);
 }
 
+/* Does the network's description say that fused kernels run its attention? */
+static bool is_fused (const struct dn_graph *graph)
+{
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == DN_OP_ATTENTION && graph->ops[i].fused)
+            return true;
+    return false;
+}
+
+/* The year of the software. How well code is tuned is that of 2022, on newer devices of
+ * 2023; the kernels of attention are those of today, unless the stack is an old one.
+ */
+static void add_age (struct assumed *assumed,
+                     const struct dn_spec *spec,
+                     const struct dn_graph *graph)
+{
+    const struct dn_case c = {.spec = spec, .graph = graph};
+    bool attention = dn_attention_reads_age (&c);
+    bool today = dn_attention_is_modern (spec) || spec->attention == DN_ATTENTION_FLASH
+                 || is_fused (graph);
+
+    if (spec->since != DN_UNSET || spec->torch[0] != '\0')
+        return;
+    if (dn_reads_age (&c))
+        add_words (assumed,
+                   "since",
+                   attention ? "2022 (on Hopper and later 2023), for attention 2024"
+                             : "2022 (on Hopper and later 2023)");
+    else if (attention)
+        add_words (assumed, "since", today ? "2024" : "2022");
+}
+
 int dn_assumed (const struct dn_spec *spec,
                 const struct dn_graph *graph,
                 struct dn_assumption list[DN_ASSUMED_MAX])
@@ -57,6 +89,7 @@ int dn_assumed (const struct dn_spec *spec,
         add_words (&assumed, "optimizer", dn_say_assumed_optimizer);
     if (spec->framework == DN_FRAMEWORK_UNKNOWN)
         add_value (&assumed, "framework", DN_FRAMEWORK_PYTORCH);
+    add_age (&assumed, spec, graph);
     add_input (&assumed, spec, graph);
     if (spec->gpus > 1 && spec->parallel == DN_PARALLEL_UNKNOWN
         && spec->optimizer != DN_OPTIMIZER_NONE)

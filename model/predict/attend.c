@@ -57,6 +57,23 @@ bool dn_attention_is_first (const struct dn_spec *spec)
     return spec->since != DN_UNSET && spec->since < YEAR_SECOND;
 }
 
+bool dn_attention_reads_age (const struct dn_case *c)
+{
+    enum dn_attention_kind wanted = c->spec->attention;
+    bool any = runs_torch (c->spec) || c->spec->framework == DN_FRAMEWORK_MEGATRON
+               || wanted == DN_ATTENTION_FLASH;
+
+    if (wanted == DN_ATTENTION_PLAIN || wanted == DN_ATTENTION_FUSED)
+        return false;
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        if (op->kind == DN_OP_ATTENTION && !op->composed && (any || op->fused))
+            return true;
+    }
+    return false;
+}
+
 /* PyTorch 2 has no kernels for Kepler. */
 static bool can_fuse (const struct dn_device *device, const struct dn_op *op)
 {

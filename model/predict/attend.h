@@ -32,6 +32,13 @@ bool dn_attention_is_first (const struct dn_spec *spec);
 /* Does the software fuse attention where it can, if no key says how it runs? */
 bool dn_attention_is_modern (const struct dn_spec *spec);
 
+/* Does the age of the software (since=, torch=) decide which kernels run attention? Not
+ * if there is none that a fused kernel computes, nor if attention= names a kernel of
+ * which all versions are alike. Other frameworks than PyTorch and Megatron have fused
+ * attention only where attention= or the network's description says so.
+ */
+bool dn_attention_reads_age (const struct dn_case *c);
+
 /* The operators that run in the place of 'op', in order: 'op' itself, or those of
  * attention, in 'room'. Set *n to their number. 'share': tokens that are computed over
  * those that 'op' has.

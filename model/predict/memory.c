@@ -27,8 +27,11 @@
 #define ZERO_BUCKET  5e8
 #define ZERO_BUFFERS 2
 
-/* The last year in which PyTorch's users composed norms and GELU of single kernels. */
+/* The last year in which PyTorch's users composed norms and GELU of single kernels, and
+ * its last release of that year.
+ */
 #define YEAR_COMPOSED 2020
+#define LAST_COMPOSED 107
 
 /* How a run keeps activations. */
 struct keeping {
@@ -40,15 +43,37 @@ struct keeping {
     bool amp;      /* torch.amp decides on the precision of each operator */
 };
 
+bool dn_memory_reads_age (const struct dn_case *c)
+{
+    unsigned habits = dn_habits_of (c->spec);
+
+    if ((habits & DN_HABIT_TORCH) == 0 || (habits & DN_HABIT_OUTPUTS) != 0
+        || (habits & DN_HABIT_COMPOSED) != 0)
+        return false;
+    return c->spec->compile != 1 && !dn_graph_has (c->graph, DN_OP_CONV)
+           && (dn_graph_has (c->graph, DN_OP_NORM)
+               || dn_graph_has (c->graph, DN_OP_ACTIVATION));
+}
+
+/* Was PyTorch stated to be of a time when its users composed networks? */
+static bool is_stated_composed (const struct dn_spec *spec)
+{
+    int version = dn_spec_torch (spec);
+
+    if (version >= 0)
+        return version <= LAST_COMPOSED;
+    return spec->since != DN_UNSET && spec->since <= YEAR_COMPOSED;
+}
+
 /* Networks were composed of single kernels in TensorFlow, and in PyTorch until it had
  * kernels for them: GELU in 1.4, of January 2020.
  */
 static bool is_composed (const struct dn_setup *c)
 {
-    if (dn_has_habit (c, DN_HABIT_COMPOSED))
-        return true;
-    return dn_has_habit (c, DN_HABIT_TORCH) && !dn_has_habit (c, DN_HABIT_OUTPUTS)
-           && c->spec->since != DN_UNSET && c->spec->since <= YEAR_COMPOSED;
+    const struct dn_case as_case = {.spec = c->spec, .graph = c->graph};
+
+    return dn_has_habit (c, DN_HABIT_COMPOSED)
+           || (dn_memory_reads_age (&as_case) && is_stated_composed (c->spec));
 }
 
 /* Mixed precision is that of torch.amp, unless the whole network is halved: by apex

@@ -22,4 +22,7 @@ double dn_recurrent_wait (const struct dn_setup *c,
                           const struct dn_op *op,
                           bool backward);
 
+/* Does the version of PyTorch (torch=) decide which kernels run a recurrent layer? */
+bool dn_recurrent_reads_torch (const struct dn_case *c);
+
 #endif

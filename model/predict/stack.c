@@ -43,10 +43,26 @@ bool dn_reads_layout (const struct dn_case *c)
     return false;
 }
 
+static bool has_modern_device (const struct dn_case *c)
+{
+    return c->device && c->device->arch >= DN_ARCH_HOPPER;
+}
+
+bool dn_reads_age (const struct dn_case *c)
+{
+    unsigned habits = dn_habits_of (c->spec);
+
+    if ((habits & DN_HABIT_TUNED) != 0 || (habits & DN_HABIT_TORCH) == 0)
+        return false;
+    return !has_modern_device (c) || is_stated_modern (c->spec);
+}
+
 static double tuned_share (const struct dn_case *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
+    bool modern =
+        has_modern_device (c) || (dn_reads_age (c) && is_stated_modern (spec));
     double share = 0;
 
     if (dn_habits_of (spec) & DN_HABIT_TUNED)
@@ -54,9 +70,7 @@ static double tuned_share (const struct dn_case *c)
     share += is_spread (c) ? k->tuned_spread : 0;
     share +=
         spec->layout == DN_LAYOUT_NHWC && dn_reads_layout (c) ? k->tuned_layout : 0;
-    share += is_stated_modern (spec) || c->device->arch >= DN_ARCH_HOPPER
-                 ? k->tuned_modern
-                 : 0;
+    share += modern ? k->tuned_modern : 0;
     return fmin (share, 1);
 }
 

@@ -33,4 +33,10 @@ struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c);
  */
 bool dn_reads_layout (const struct dn_case *c);
 
+/* Does the age of the software (since=, torch=) that was stated, or that could be,
+ * decide how well the code is tuned? On Hopper and later, code is taken as that of 2023
+ * or later: a statement of older software is not believed.
+ */
+bool dn_reads_age (const struct dn_case *c);
+
 #endif

@@ -90,6 +90,11 @@ double dn_optimizer_time (const struct dn_setup *c);
 /* Does it need no copies while it works through lists of tensors? */
 bool dn_optimizer_is_fused (const struct dn_setup *c);
 
+/* Does the age of the software (since=, torch=) decide whether norms and GELU are
+ * composed of single kernels, which keep more for the backward pass?
+ */
+bool dn_memory_reads_age (const struct dn_case *c);
+
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
 

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "predict/recurrent.h"
 #include "predict/stack.h"
 #include "predict/stages.h"
 
@@ -97,34 +98,26 @@ static bool has_no_choice (const struct dn_case *c)
     return true;
 }
 
-/* Does the age of the software not decide which kernels run attention? */
-static bool is_age_unread (const struct dn_case *c)
+/* since= or torch=: how old the software is. */
+static bool reads_age (const struct dn_case *c)
 {
-    return has_no_choice (c) || c->spec->attention == DN_ATTENTION_PLAIN
-           || c->spec->attention == DN_ATTENTION_FUSED;
+    return dn_attention_reads_age (c) || dn_reads_age (c) || dn_memory_reads_age (c);
 }
 
 static bool runs_torch (const struct dn_case *c)
 {
-    return c->spec->framework == DN_FRAMEWORK_UNKNOWN
-           || c->spec->framework == DN_FRAMEWORK_PYTORCH;
+    return (dn_habits_of (c->spec) & DN_HABIT_TORCH) != 0;
 }
 
 static bool is_torch_unread (const struct dn_case *c)
 {
-    return is_age_unread (c) || !runs_torch (c);
+    return !runs_torch (c) || !(reads_age (c) || dn_recurrent_reads_torch (c));
 }
 
-/* torch= overrides it. Other frameworks than PyTorch and Megatron have fused attention
- * only where attention= or the network's description says so.
- */
+/* torch= overrides it. */
 static bool is_since_unread (const struct dn_case *c)
 {
-    bool known = runs_torch (c) ? dn_spec_torch (c->spec) < 0
-                                : c->spec->framework == DN_FRAMEWORK_MEGATRON
-                                      || c->spec->attention == DN_ATTENTION_FLASH;
-
-    return is_age_unread (c) || !known;
+    return (runs_torch (c) && dn_spec_torch (c->spec) >= 0) || !reads_age (c);
 }
 
 static bool is_packing_unread (const struct dn_case *c)

@@ -84,13 +84,13 @@ refuses 'a snapshot that is none is an error' 4 'bad: ' predict --snapshot="$wor
 assumed() { json "$1" "{a['key']: a['value'] for a in d['assumed']} == $2" predict --gpu=a100 "$3"; }
 assumed 'precision, optimizer, framework and loader are named where they are assumed' \
     '{"precision": "fp32", "optimizer": "with a state as large as that of adam",
-      "framework": "pytorch", "decode": "jpeg", "sample_bytes": "as in ImageNet",
+      "framework": "pytorch", "since": "2022 (on Hopper and later 2023)", "decode": "jpeg", "sample_bytes": "as in ImageNet",
       "workers": "as many as it needs"}' model=resnet50,batch=8
 assumed 'what is stated is not assumed' '{}' \
-    model=resnet50,batch=8,precision=fp16,optimizer=sgd,framework=pytorch,input=synthetic
+    model=resnet50,batch=8,precision=fp16,optimizer=sgd,framework=pytorch,since=2022,input=synthetic
 assumed 'jobs of several nodes assume how they share the work' \
     '{"parallel": "dp", "net": "the usual one of the device"}' \
-    "$short,framework=pytorch,gpus=16,nodes=2"
+    "$short,framework=pytorch,torch=2.4,gpus=16,nodes=2"
 gives 'the table names them with their keys' 0 \
     $'\nAssumed: precision=fp32, optimizer= with .*, workers= as many as it needs\n' \
     predict --gpu=a100 model=resnet50,batch=8
@@ -102,5 +102,6 @@ same() {
         "$(dn predict --json --gpu=a100 "$2,$3" | grep -A9 '"step_ms"')"
 }
 same 'stating the assumed decode changes nothing' "$short,input=real" decode=jpeg
+same 'stating the assumed age of the software changes nothing' "$short" since=2022
 same 'stating the assumed parallel changes nothing' "$short,gpus=4" parallel=dp
 done_testing

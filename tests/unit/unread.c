@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "predict/assumed.h"
 #include "scene.h"
 
 #define V100   0
@@ -29,8 +30,16 @@ static const char *const real_values[VALUES] = {"0.5", "2", "1M", "1G"};
 static const char *const image_values[VALUES] =
     {"32", "64", "128", "96x64", "256", "300", "512", "768"};
 
+/* Ages of software at which a formula changes. */
+static const char *const years[VALUES] = {"2024", "2019", "2021", "2023"};
+static const char *const versions[VALUES] = {"2.4", "1.7", "1.10", "1.13", "2.0"};
+
 static const char *value_of (const struct dn_key *key, int i)
 {
+    if (strcmp (key->name, "since") == 0)
+        return i < TRIED ? years[i] : NULL;
+    if (strcmp (key->name, "torch") == 0)
+        return i < TRIED ? versions[i] : NULL;
     switch (key->type) {
     case DN_KEY_INT:
         return i < TRIED ? whole_values[i] : NULL;
@@ -293,13 +302,13 @@ static void try_training_key (const char *network,
         effect->n_silent = n_silent;
 }
 
-/* Keys without an effect by themselves: wishes, names, and what the number of steps
- * makes of samples= and epochs=.
+/* Keys without an effect by themselves: wishes, names but that of a version, and what
+ * the number of steps makes of samples= and epochs=.
  */
 static bool is_of_training (const struct dn_key *key)
 {
     return !dn_key_is_network (key) && strcmp (key->group, "wishes") != 0
-           && key->type != DN_KEY_NAME;
+           && (key->type != DN_KEY_NAME || strcmp (key->name, "torch") == 0);
 }
 
 /* The first network of every family and every eighth of all: those of a family differ
@@ -383,6 +392,52 @@ static void an_unused_key_widens_the_bound (void **state)
     dn_advice_free (with);
 }
 
+static const struct dn_assumption *find_assumed (const struct dn_assumption *list,
+                                                 int n,
+                                                 const char *key)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp (list[i].key, key) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* 'since' is what is assumed of the age of the software, NULL if nothing. */
+static void check_age (const char *text, const char *since)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_assumption list[DN_ASSUMED_MAX];
+    const struct dn_assumption *found;
+
+    assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
+    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+    found = find_assumed (list, dn_assumed (&spec, &graph, list), "since");
+    if (since) {
+        assert_non_null (found);
+        assert_string_equal (found->value, since);
+    } else
+        assert_null (found);
+    dn_graph_free (&graph);
+}
+
+static void the_age_of_software_is_assumed (void **state)
+{
+    static const char tuned[] = "2022 (on Hopper and later 2023)";
+
+    (void) state;
+    check_age ("model=resnet50,batch=4", tuned);
+    check_age ("model=bert_base,batch=4",
+               "2022 (on Hopper and later 2023), for attention 2024");
+    check_age ("model=bert_base,batch=4,attention=fused", tuned);
+    check_age ("model=bert_base,batch=4,framework=megatron", "2022");
+    check_age ("model=bert_base,batch=4,framework=megatron,attention=flash", "2024");
+    check_age ("model=resnet50,batch=4,since=2020", NULL);
+    check_age ("model=resnet50,batch=4,torch=2.4", NULL);
+    check_age ("model=resnet50,batch=4,stack=ngc", NULL);
+    check_age ("model=bert_base,batch=4,framework=jax", NULL);
+}
+
 static void five_runs_take_five_times_as_long (void **state)
 {
     static const char *const comments[] = {
@@ -432,6 +487,8 @@ int main (void)
               a_network_of_other_keys_is_not_judged),
         TEST ("a key that is not used widens the bound",
               an_unused_key_widens_the_bound),
+        TEST ("the age of the software is assumed where it matters and is not given",
+              the_age_of_software_is_assumed),
         TEST ("five runs take five times as long", five_runs_take_five_times_as_long),
     };
 
