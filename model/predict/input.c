@@ -242,7 +242,7 @@ double dn_whitebox_input (const struct dn_setup *c,
         1 + (int64_t) cores_for (c, demand, plain * supply.per_core);
     /* The number of cores is unknown: those of the usual node load. */
     if (c->cpus_per_gpu <= 0)
-        return samples / (usual_loaders (c) * supply.per_core);
+        return samples / delivered (k, &supply, usual_loaders (c), usual_loaders (c));
     /* The process and its loaders share those of the job. */
     workers =
         c->spec->workers >= 0 ? fmax ((double) c->spec->workers, 1) : c->cpus_per_gpu;

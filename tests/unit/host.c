@@ -217,6 +217,17 @@ static void usual_nodes_feed_fast_devices (void **state)
                  estimate_on (text, NULL, 4).step_s.p50);
 }
 
+static void unknown_cores_are_those_of_the_usual_node (void **state)
+{
+    const char *text = "model=resnet18,batch=256,precision=fp16";
+    struct dn_device device = a100 ();
+
+    (void) state;
+    device.cores = 32;
+    assert_near (estimate_on (text, &device, 0).stage_s[DN_STAGE_INPUT],
+                 estimate_on (text, &device, 32).stage_s[DN_STAGE_INPUT]);
+}
+
 /* --- launches ----------------------------------------------------------------------
  */
 
@@ -403,6 +414,8 @@ int main (void)
         TEST ("Loaders in Python need more cores", loaders_in_python_need_more_cores),
         TEST ("Cores of the usual node feed fast devices",
               usual_nodes_feed_fast_devices),
+        TEST ("Unknown cores feed the device as those of the usual node",
+              unknown_cores_are_those_of_the_usual_node),
         TEST ("Compiled code launches kernels without a framework",
               compiled_code_launches_without_a_framework),
         TEST ("Loops that run ahead of the device hide their time",
