@@ -33,6 +33,12 @@
 #define YEAR_COMPOSED 2020
 #define LAST_COMPOSED 107
 
+/* The first year, and the first release of PyTorch, whose trainers write shards of a
+ * network that FSDP has spread: torch.distributed.checkpoint and FSDP2 (fully_shard).
+ */
+#define YEAR_SHARDED  2024
+#define FIRST_SHARDED 204
+
 /* How a run keeps activations. */
 struct keeping {
     bool again;   /* scores are computed again: the same bytes */
@@ -43,7 +49,8 @@ struct keeping {
     bool amp;      /* torch.amp decides on the precision of each operator */
 };
 
-bool dn_memory_reads_age (const struct dn_case *c)
+/* Does the age of the software decide whether norms and GELU are composed? */
+static bool may_be_composed (const struct dn_case *c)
 {
     unsigned habits = dn_habits_of (c->spec);
 
@@ -53,6 +60,21 @@ bool dn_memory_reads_age (const struct dn_case *c)
     return c->spec->compile != 1 && !dn_graph_has (c->graph, DN_OP_CONV)
            && (dn_graph_has (c->graph, DN_OP_NORM)
                || dn_graph_has (c->graph, DN_OP_ACTIVATION));
+}
+
+/* Does it decide how FSDP writes checkpoints? */
+static bool may_gather (const struct dn_spec *spec,
+                        enum dn_parallel parallel,
+                        int64_t nodes)
+{
+    return parallel >= DN_PARALLEL_FSDP && nodes <= 1
+           && (dn_habits_of (spec) & DN_HABIT_TORCH) != 0;
+}
+
+bool dn_memory_reads_age (const struct dn_case *c)
+{
+    return may_be_composed (c)
+           || may_gather (c->spec, c->spec->parallel, c->spec->nodes);
 }
 
 /* Was PyTorch stated to be of a time when its users composed networks? */
@@ -73,7 +95,7 @@ static bool is_composed (const struct dn_setup *c)
     const struct dn_case as_case = {.spec = c->spec, .graph = c->graph};
 
     return dn_has_habit (c, DN_HABIT_COMPOSED)
-           || (dn_memory_reads_age (&as_case) && is_stated_composed (c->spec));
+           || (may_be_composed (&as_case) && is_stated_composed (c->spec));
 }
 
 /* Mixed precision is that of torch.amp, unless the whole network is halved: by apex
@@ -483,20 +505,28 @@ static double parameter_bytes (const struct dn_setup *c,
            * bytes->state;
 }
 
+/* Was the software stated to write shards? */
+static bool is_stated_sharded (const struct dn_spec *spec)
+{
+    int version = dn_spec_torch (spec);
+
+    return version >= 0 ? version >= FIRST_SHARDED : spec->since >= YEAR_SHARDED;
+}
+
 /* PyTorch's FSDP gathers the whole network on a device to write a checkpoint of all
  * ranks (FULL_STATE_DICT, its default), beside its shards: the temporaries of a step's
  * end are these. Runs of several nodes, and those whose network is larger than the room
- * of a device, write shards.
+ * of a device, write shards, as newer software does.
  */
 static double written_bytes (const struct dn_setup *c, double room)
 {
     double written = dn_own_params (c) * c->traits->weights + c->dense.frozen_bytes
                      + c->in_experts.frozen_bytes;
 
-    if (c->parallel < DN_PARALLEL_FSDP || c->nodes > 1
-        || !dn_has_habit (c, DN_HABIT_TORCH) || written > room)
-        return 0;
-    return written;
+    return may_gather (c->spec, c->parallel, c->nodes) && !is_stated_sharded (c->spec)
+                   && written <= room
+               ? written
+               : 0;
 }
 
 /* TensorFlow's graph holds all gradients until their common norm is known, and then a

@@ -91,7 +91,8 @@ double dn_optimizer_time (const struct dn_setup *c);
 bool dn_optimizer_is_fused (const struct dn_setup *c);
 
 /* Does the age of the software (since=, torch=) decide whether norms and GELU are
- * composed of single kernels, which keep more for the backward pass?
+ * composed of single kernels, which keep more for the backward pass, or whether FSDP
+ * gathers the network for a checkpoint?
  */
 bool dn_memory_reads_age (const struct dn_case *c);
 

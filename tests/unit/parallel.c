@@ -518,6 +518,25 @@ static void quantised_weights_are_gathered_as_they_are (void **state)
 #undef SHARDED
 }
 
+/* FSDP gathers the network for a checkpoint on one node, unless the software is stated
+ * to write shards: the peak is then that of a step.
+ */
+static void shards_need_no_room_for_the_whole_network (void **state)
+{
+#define SHARDED                                                                        \
+    "model=gpt2_xl,seq_len=128,batch=1,precision=bf16,optimizer=adam,gpus=8,"          \
+    "checkpointing=full,attention=flash,parallel=fsdp"
+    double gathered = memory (SHARDED ",torch=2.3");
+
+    (void) state;
+    assert_near (memory (SHARDED ",since=2023"), gathered);
+    assert_true (gathered > memory (SHARDED ",torch=2.4") + 3e9);
+    assert_near (memory (SHARDED ",torch=2.4"), memory (SHARDED ",since=2024"));
+    assert_near (memory (SHARDED ",nodes=2,torch=2.3"),
+                 memory (SHARDED ",nodes=2,torch=2.4"));
+#undef SHARDED
+}
+
 /* Nodes of the device have 8 of it. */
 static void a_host_has_the_processes_of_its_node (void **state)
 {
@@ -601,6 +620,7 @@ int main (void)
               one_block_is_computed_again_at_a_time),
         TEST ("quantised weights are gathered as they are",
               quantised_weights_are_gathered_as_they_are),
+        cmocka_unit_test (shards_need_no_room_for_the_whole_network),
         TEST ("a host has the processes of its node",
               a_host_has_the_processes_of_its_node),
         TEST ("hostile values give numbers", hostile_values_give_numbers),
