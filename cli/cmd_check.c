@@ -117,6 +117,7 @@ struct finding {
     enum dn_metadata metadata;
     struct dn_spec given;
     struct dn_subject subject;
+    bool by_history;             /* there is no network */
     char ignored[DN_REASON_MAX]; /* why a text like metadata is not read; "" */
 };
 
@@ -243,6 +244,7 @@ static int print_json (const struct finding *finding)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
+    bool built = given && !finding->by_history;
 
     dn_json_add_text (json,
                       "metadata",
@@ -254,11 +256,12 @@ static int print_json (const struct finding *finding)
     json_object_object_add (
         json, "spec", given ? dn_show_spec_json (&finding->subject.spec) : NULL);
     json_object_object_add (
-        json, "model", given ? dn_show_model_json (&finding->subject.graph) : NULL);
+        json, "model", built ? dn_show_model_json (&finding->subject.graph) : NULL);
+    dn_json_add_bool (json, "by_history", finding->by_history);
     json_object_object_add (
         json,
         "unread",
-        dn_show_keys_json (given ? dn_subject_unread (&finding->subject)
+        dn_show_keys_json (built ? dn_subject_unread (&finding->subject)
                                  : (struct dn_keyset){{0}}));
     dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
     dn_json_print (json);
@@ -278,7 +281,10 @@ static int print_text (const struct finding *finding)
                                                      : "no metadata\n");
         return DN_EXIT_DONE;
     }
-    dn_show_model (&finding->subject.graph);
+    if (finding->by_history)
+        printf ("no network: the limits follow earlier runs of this application\n");
+    else
+        dn_show_model (&finding->subject.graph);
     for (int i = 0; i < n_keys; i++) {
         char value[DN_VALUE_MAX];
 
@@ -292,6 +298,24 @@ static int print_text (const struct finding *finding)
         dn_grid_add (&grid, "%s", keys[i].help);
     }
     return dn_grid_print (&grid);
+}
+
+/* The network, and what follows from the keys. A job that follows its history has no
+ * network.
+ */
+static int derive (const struct dn_site *site,
+                   int64_t n_gpus,
+                   struct finding *finding,
+                   struct dn_err *err)
+{
+    finding->subject.spec = finding->given;
+    if (finding->metadata != DN_METADATA_GIVEN)
+        return 0;
+    finding->by_history =
+        finding->subject.layers.n == 0 && dn_spec_is_by_history (&finding->given);
+    return finding->by_history
+               ? 0
+               : dn_subject_build (site, n_gpus, &finding->subject, err);
 }
 
 static void free_finding (struct finding *finding)
@@ -312,9 +336,7 @@ static int check (struct dn_options *given)
     rc = collect (site, given->args[0], &finding, &n_gpus, &err);
     if (rc != DN_EXIT_DONE)
         return rc;
-    finding.subject.spec = finding.given;
-    if (finding.metadata == DN_METADATA_GIVEN
-        && dn_subject_build (site, n_gpus, &finding.subject, &err) < 0)
+    if (derive (site, n_gpus, &finding, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     rc = given->json ? print_json (&finding) : print_text (&finding);
     if (rc == DN_EXIT_DONE && finding.metadata != DN_METADATA_GIVEN)

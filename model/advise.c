@@ -110,19 +110,17 @@ enum {
     NEXT
 };
 
-/* Does the job follow its history alone? It says so, or only which application it is;
- * or it says nothing, and the rules do.
+/* Does the job follow its history alone? Its metadata are of that kind; or it says
+ * nothing, and the rules do.
  */
 static bool is_by_history (const struct making *m)
 {
     const struct dn_advice *advice = m->advice;
-    const struct dn_spec *spec = &advice->spec;
 
     if (advice->metadata == DN_METADATA_NONE)
         return advice->rules.opt_in == DN_OPT_IN_HISTORY;
-    return advice->metadata == DN_METADATA_GIVEN
-           && (spec->automatic == 1 || spec->app[0] != '\0') && m->layers.n == 0
-           && dn_keyset_is_empty (dn_spec_network_keys (spec));
+    return advice->metadata == DN_METADATA_GIVEN && m->layers.n == 0
+           && dn_spec_is_by_history (&advice->spec);
 }
 
 /* Read the job's description. A job without one goes on only where OptIn=all or

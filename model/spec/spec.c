@@ -426,6 +426,12 @@ struct dn_keyset dn_spec_network_keys (const struct dn_spec *spec)
     return dn_keyset_minus (dn_spec_given (spec), others);
 }
 
+bool dn_spec_is_by_history (const struct dn_spec *spec)
+{
+    return (spec->automatic == 1 || spec->app[0] != '\0')
+           && dn_keyset_is_empty (dn_spec_network_keys (spec));
+}
+
 const struct dn_key *dn_spec_key_of (struct dn_keyset set, int i)
 {
     for (int k = 0; k < N_KEYS; k++)

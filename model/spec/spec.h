@@ -329,6 +329,11 @@ bool dn_key_takes_words (const struct dn_key *key);
  */
 struct dn_keyset dn_spec_network_keys (const struct dn_spec *spec);
 
+/* Do the keys describe no network, but state auto, or which application the job is? Its
+ * limits then follow its history alone, unless a sidecar has the network.
+ */
+bool dn_spec_is_by_history (const struct dn_spec *spec);
+
 /* The keys that have been given, and not derived from others by dn_spec_resolve (). */
 struct dn_keyset dn_spec_given (const struct dn_spec *spec);
 

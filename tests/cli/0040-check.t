@@ -20,6 +20,20 @@ json 'JSON separates what was given from what follows' \
 json 'JSON states that a job opts out of dnnest' 'd["metadata"] == "off" and d["spec"] is None' \
     check dnnest:off
 
+# A job that its history describes.
+for text in dnnest:auto app=train auto=1,epochs=3 dnnest:app=train,deadline=1-0; do
+    gives "check accepts '$text' without a network" 0 \
+        '^no network: the limits follow earlier runs of this application' check "$text"
+done
+printf '#!/bin/sh\n#SBATCH --comment=dnnest:auto\n' > "$work/auto.sh"
+json 'a job without a network is by its history' \
+    'd["by_history"] and d["model"] is None and d["unread"] == []
+     and d["given"] == {"auto": 1} and d["spec"] == d["given"]' check "$work/auto.sh"
+json 'a job with a network is not by its history' 'not d["by_history"] and d["model"]' \
+    check $spec,app=train
+refuses 'a name of the application does not replace that of the network' 2 'model: missing' \
+    check app=train,layers=3
+
 printf '#!/bin/sh\n#SBATCH -G a100:4 -N 1\n#DNNEST model=resnet50 batch=64\ntrue\n' > "$work/job.sh"
 json 'the GPUs of a script come from its #SBATCH lines' \
     'd["spec"]["gpus"] == 4 and d["spec"]["global_batch"] == 256' check "$work/job.sh"
