@@ -263,6 +263,8 @@ static int print_json (const struct finding *finding)
         "unread",
         dn_show_keys_json (built ? dn_subject_unread (&finding->subject)
                                  : (struct dn_keyset){{0}}));
+    dn_json_add_text (
+        json, "lacks_work", built ? dn_spec_lacks_work (&finding->subject.spec) : NULL);
     dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;
@@ -274,6 +276,7 @@ static int print_text (const struct finding *finding)
         {"KEY", false}, {"VALUE", false}, {"FROM", false}, {"MEANING", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
     int n_keys;
+    int rc;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
     if (finding->metadata != DN_METADATA_GIVEN) {
@@ -297,7 +300,10 @@ static int print_text (const struct finding *finding)
                      dn_spec_has (&finding->given, &keys[i]) ? "given" : "derived");
         dn_grid_add (&grid, "%s", keys[i].help);
     }
-    return dn_grid_print (&grid);
+    rc = dn_grid_print (&grid);
+    if (!finding->by_history)
+        dn_show_lacks_work (&finding->subject.spec);
+    return rc;
 }
 
 /* The network, and what follows from the keys. A job that follows its history has no

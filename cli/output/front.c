@@ -109,10 +109,8 @@ int dn_front_predict (const struct dn_site *site,
 
     *front = (struct dn_front){0};
     if (dn_spec_steps (&subject->spec) < 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "--gpus: the amount of work is unknown, expected epochs=, "
-                           "steps= or tokens= in the specification");
+        return dn_err_set (
+            err, DN_E_RANGE, "--gpus: %s", dn_spec_lacks_work (&subject->spec));
     front->list = calloc (most, sizeof (*front->list));
     if (!front->list)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");

@@ -403,11 +403,18 @@ void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph)
                     list[i].value);
     if (n > 0)
         dn_terminal_words (text, 0, 2);
-    if (dn_spec_steps (spec) < 0)
-        dn_terminal_words ("No time without epochs= and dataset= (or samples=), steps= "
-                           "or tokens=",
-                           0,
-                           2);
+    dn_show_lacks_work (spec);
+}
+
+void dn_show_lacks_work (const struct dn_spec *spec)
+{
+    const char *lacks = dn_spec_lacks_work (spec);
+    char text[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    dn_buf_add (&buf, "No time: %s", lacks ? lacks : "");
+    if (lacks)
+        dn_terminal_words (text, 0, 2);
 }
 
 struct json_object *dn_show_assumed_json (const struct dn_spec *spec,

@@ -90,6 +90,9 @@ int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *sp
  */
 void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph);
 
+/* The line about those keys alone; nothing where the amount of work is known. */
+void dn_show_lacks_work (const struct dn_spec *spec);
+
 /* The assumptions, as an array of objects of "key" and "value". */
 struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
                                           const struct dn_graph *graph);

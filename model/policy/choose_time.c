@@ -189,16 +189,6 @@ static void set_time (const struct dn_scene *scene, const struct bound *bound)
                   bound->why ? bound->why : "");
 }
 
-/* What the metadata lack for the amount of work to be known. */
-static const char *lacks_work (const struct dn_spec *spec)
-{
-    if (spec->epochs >= 0)
-        return dn_say_work_unknown_epochs;
-    if (spec->tokens >= 0)
-        return dn_say_work_unknown_tokens;
-    return dn_say_work_unknown;
-}
-
 static void keep_time (const struct dn_scene *scene,
                        const struct bound *bound,
                        const char *why)
@@ -221,7 +211,7 @@ void dn_choose_time (const struct dn_scene *scene)
 
     scene->decision->time_quantile = bound.quantile;
     if (!why && bound.limit_s == DN_UNSET)
-        why = lacks_work (scene->spec);
+        why = dn_spec_lacks_work (scene->spec);
     if (why) {
         dn_scene_say (scene, dn_say_time_kept, why);
         return;

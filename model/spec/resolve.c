@@ -280,3 +280,14 @@ double dn_spec_steps (const struct dn_spec *spec)
         return ceil (spec->tokens / (per_step * (double) spec->seq_len));
     return -1;
 }
+
+const char *dn_spec_lacks_work (const struct dn_spec *spec)
+{
+    if (dn_spec_steps (spec) >= 0)
+        return NULL;
+    if (spec->epochs >= 0)
+        return dn_say_work_unknown_epochs;
+    if (spec->tokens >= 0)
+        return dn_say_work_unknown_tokens;
+    return dn_say_work_unknown;
+}

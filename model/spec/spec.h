@@ -475,6 +475,9 @@ int dn_spec_torch (const struct dn_spec *spec);
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
 
+/* What the keys lack for the amount of work, a message; NULL if it is known. */
+const char *dn_spec_lacks_work (const struct dn_spec *spec);
+
 /* Trainings one after another, 1 unless runs= was given. */
 double dn_spec_runs (const struct dn_spec *spec);
 

@@ -94,7 +94,7 @@ assumed 'jobs of several nodes assume how they share the work' \
 gives 'the table names them with their keys' 0 \
     $'\nAssumed: precision=fp32, optimizer= with .*, workers= as many as it needs\n' \
     predict --gpu=a100 model=resnet50,batch=8
-gives 'keys without which there is no time are named' 0 'No time without epochs= and dataset=' \
+gives 'keys without which there is no time are named' 0 'No time: the amount of work is unknown .epochs= with dataset=' \
     predict --gpu=a100 model=resnet50,batch=8
 same() {
     local title=$1

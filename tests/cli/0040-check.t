@@ -20,6 +20,22 @@ json 'JSON separates what was given from what follows' \
 json 'JSON states that a job opts out of dnnest' 'd["metadata"] == "off" and d["spec"] is None' \
     check dnnest:off
 
+# The amount of work.
+json 'no key is missing of a known amount of work' 'd["lacks_work"] is None' check $spec
+for pair in 'epochs=3|epochs= needs dataset= or samples=' 'tokens=1G|tokens= needs seq_len=' \
+    'batch=1|epochs= with dataset= or samples=, steps=, or tokens= with seq_len='; do
+    text=model=gpt2,precision=fp16,batch=1,${pair%|*}
+    text=${text/batch=1,batch=1/batch=1}
+    line="the amount of work is unknown (${pair#*|})"
+    try check "$text"
+    is "check has no warning of '${pair%|*}'" "$code:$err" 0:
+    like "check says '${pair#*|}'" "${out//$'\n'  / }" "No time: ${line//[()]/.}"
+    json "JSON says '${pair#*|}'" "d['lacks_work'] == '$line'" check "$text"
+    try predict --gpu=a100 "$text"
+    is "predict has no warning of '${pair%|*}'" "$code:$err" 0:
+    like "predict says '${pair#*|}'" "${out//$'\n'  / }" "No time: ${line//[()]/.}"
+done
+
 # A job that its history describes.
 for text in dnnest:auto app=train auto=1,epochs=3 dnnest:app=train,deadline=1-0; do
     gives "check accepts '$text' without a network" 0 \

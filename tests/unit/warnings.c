@@ -542,7 +542,7 @@ static void the_missing_key_of_the_amount_of_work_is_named (void **state)
     dn_advice_free (advice);
     job.comment = "dnnest:model=resnet50,batch=8,precision=fp16";
     advice = scene_advise ("", &job);
-    assert_reason (advice, "(epochs= or steps=)");
+    assert_reason (advice, "(epochs= with dataset= or samples=, steps=, or tokens=");
     dn_advice_free (advice);
 }
 
