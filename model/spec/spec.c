@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "spec/synonyms.h"
 
 static const char *const optimizer_text[] = {
     [DN_OPTIMIZER_UNKNOWN] = "unknown",
@@ -640,13 +641,54 @@ static const char *key_at (const void *names, int i)
 
 static int fail_unknown (struct dn_span name, struct dn_err *err)
 {
-    const char *nearest = dn_word_nearest (dn_span_trim (name), key_at, NULL);
+    const char *synonym = dn_spec_key_synonym (dn_span_trim (name));
+    const char *nearest =
+        synonym ? synonym : dn_word_nearest (dn_span_trim (name), key_at, NULL);
     struct dn_quoted quoted = dn_quote (name.text, name.len);
 
     if (nearest)
         return dn_err_set (
             err, DN_E_RANGE, dn_say_err_spec_key_meant, quoted.text, nearest);
     return dn_err_set (err, DN_E_RANGE, dn_say_err_spec_key, quoted.text);
+}
+
+/* A number and one letter that is none of the suffixes: "1B". */
+static bool has_suffix (struct dn_span value)
+{
+    return value.len > 1 && dn_is_digit (value.text[value.len - 2])
+           && dn_is_digit (value.text[0])
+           && dn_lower (value.text[value.len - 1]) == 'b';
+}
+
+/* The value of 'key' cannot be read, as 'err' states. Where it is clear what was meant,
+ * say that instead.
+ */
+static int fail_value (const struct dn_key *key,
+                       struct dn_span value,
+                       struct dn_err *err)
+{
+    const char *other;
+    const char *synonym = dn_spec_value_synonym (key->name, value, &other);
+    struct dn_quoted quoted = dn_quote (value.text, value.len);
+
+    if (value.text[0] == '"' || value.text[0] == '\'')
+        return dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_value_quotes, key->name, key->name);
+    if (other)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_value_either,
+                           key->name,
+                           quoted.text,
+                           synonym,
+                           other);
+    if (synonym)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_value_meant, key->name, quoted.text, synonym);
+    if ((key->type == DN_KEY_INT || key->type == DN_KEY_REAL) && has_suffix (value))
+        return dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_value_suffix, key->name, quoted.text);
+    return -1;
 }
 
 /* Names as the value of a key that takes a number: frozen=all_but_ them. */
@@ -714,7 +756,7 @@ static int read_pair (struct dn_span pair,
     *at = value.text;
     if (dn_key_takes_words (key) && is_letter (value.text[0]))
         return read_words (key, value, spec, seen, err);
-    return read_value (key, value, spec, err);
+    return read_value (key, value, spec, err) < 0 ? fail_value (key, value, err) : 0;
 }
 
 int dn_spec_read_at (struct dn_span text,
