@@ -81,7 +81,7 @@ int dn_site_gpu_find (const struct dn_site *site,
                       struct dn_site_gpu *gpu,
                       struct dn_err *err)
 {
-    const struct dn_gpu_type *type = dn_gpu_types_find (&site->gpu_types, name);
+    const struct dn_gpu_type *type = dn_gpu_types_resemble (&site->gpu_types, name);
     const struct dn_device *device = dn_subject_device (site, name, err);
 
     if (!device)

@@ -180,7 +180,7 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err)
 {
-    const struct dn_gpu_type *type = dn_gpu_types_find (&site->gpu_types, name);
+    const struct dn_gpu_type *type = dn_gpu_types_resemble (&site->gpu_types, name);
     const struct dn_device *device =
         type ? type->device : dn_catalogue_find (&site->catalogue, name);
     char near[DN_ERR_TEXT_MAX];

@@ -239,6 +239,12 @@ const struct dn_gpu_key *dn_gpu_keys (int *n_keys);
 const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
                                              const char *type);
 
+/* The same; where there is none, the first whose name has the same letters, '-' and '_'
+ * being the same and capital letters, too. Slurm distinguishes them.
+ */
+const struct dn_gpu_type *dn_gpu_types_resemble (const struct dn_gpu_types *types,
+                                                 const char *type);
+
 /* A type that the request could run on. */
 struct dn_candidate {
     const struct dn_gpu_type *gpu;

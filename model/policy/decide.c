@@ -65,6 +65,23 @@ static bool abstain (const struct dn_scene *scene, enum dn_abstain why)
     return false;
 }
 
+/* The requested type has no Gpu line. Slurm distinguishes capital letters. */
+static void say_unmapped (const struct dn_scene *scene)
+{
+    const char *type = scene->request->gpu_type;
+    struct dn_quoted quoted = dn_quote (type, strlen (type));
+
+    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+        const char *other = dn_scene_type (scene, i);
+
+        if (dn_span_is (dn_span_of (type), other)) {
+            dn_scene_say (scene, dn_say_unmapped_case, quoted.text, other);
+            return;
+        }
+    }
+    dn_scene_say (scene, dn_say_unmapped, quoted.text);
+}
+
 /* Is there a prediction for what the job requests? If not, the reason is recorded. */
 static bool is_predicted (const struct dn_scene *scene)
 {
@@ -75,9 +92,7 @@ static bool is_predicted (const struct dn_scene *scene)
         return abstain (scene, DN_ABSTAIN_NO_GPU);
     }
     if (scene->base < 0) {
-        dn_scene_say (scene,
-                      dn_say_unmapped,
-                      dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
+        say_unmapped (scene);
         return abstain (scene, DN_ABSTAIN_UNMAPPED);
     }
     if (!dn_policy_reads_network (

@@ -81,6 +81,11 @@ refuses 'a snapshot that is none is an error' 4 'bad: ' predict --snapshot="$wor
 
 # --- what is assumed -------------------------------------------------------------------
 
+json 'the name of a GPU type ignores case' '[c["type"] for c in d["candidates"]] == ["twin"]' \
+    predict --gpu=TWIN $spec
+json 'the type with the same letters is preferred' 'd["candidate"]["gpu"] == "a100_sxm4_40gb"' \
+    explain --gpu=A100-SXM4-40GB $spec
+
 assumed() { json "$1" "{a['key']: a['value'] for a in d['assumed']} == $2" predict --gpu=a100 "$3"; }
 assumed 'precision, optimizer, framework and loader are named where they are assumed' \
     '{"precision": "fp32", "optimizer": "with a state as large as that of adam",

@@ -154,6 +154,7 @@ static void doubts_make_it_abstain (void **state)
         const char *reason;
     } cases[] = {
         {NULL, "gres:gpu:h100:4", "", "type 'h100' has no Gpu line"},
+        {NULL, "gres:gpu:V100:4", "", "capital letters, did you mean v100?"},
         {NULL, NULL, "", "no GPU was requested"},
         {NULL, NULL, "MinConfidence=0.9", "no GPU was requested"},
         {NULL, "gres:gpu:a100:4", "MinConfidence=0.9", "is below MinConfidence"},
