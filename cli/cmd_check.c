@@ -152,7 +152,7 @@ static int describe (const struct dn_site *site,
     struct dn_sidecar sidecar;
 
     if (dn_subject_carry (site, job, &text, err) < 0)
-        return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+        return dn_subject_fail (err);
     carriers = dn_carriers_of (job);
     if (dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
@@ -195,7 +195,7 @@ static int read_sidecar (const char *argument,
                          struct dn_err *err)
 {
     if (dn_subject_read_sidecar (argument, &finding->subject, err) < 0)
-        return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+        return dn_subject_fail (err);
     finding->given = finding->subject.spec;
     return DN_EXIT_DONE;
 }
@@ -227,6 +227,8 @@ static int collect (const struct dn_site *site,
                     "a batch script");
         return dn_fail (DN_EXIT_USAGE, err);
     }
+    if (dn_subject_not_network (argument, err) < 0)
+        return dn_fail (DN_EXIT_USAGE, err);
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
     if (is_comment (argument))

@@ -364,9 +364,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return given.exit_code;
     dn_seen_read (&seen, site, NULL);
-    if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0
-        || dn_subject_read (site, given.args[0], &subject, &err) < 0)
+    if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (dn_subject_read (site, given.args[0], &subject, &err) < 0)
+        return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
     if (dn_anatomy_find (site, &subject, gpu.device, &anatomy, &err) < 0)

@@ -453,7 +453,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return given.exit_code;
     if (read_subject (site, given.args[0], &call, &subject, &err) < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
+        return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
     exit_code = dn_seen_look (&seen, site, call.snapshot);

@@ -634,7 +634,7 @@ static int prepare (const struct dn_site *site,
     struct dn_err err = {0};
 
     if (read_subject (site, call, subject, &err) < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
+        return dn_subject_fail (&err);
     if (call->within_job) {
         forget_job ();
         call->spec = call->spec_text;

@@ -80,6 +80,26 @@ bool dn_subject_is_sidecar (const char *argument)
                && strcmp (argument + len - sizeof (suffix) + 1, suffix) == 0);
 }
 
+int dn_subject_fail (const struct dn_err *err)
+{
+    return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+}
+
+int dn_subject_not_network (const char *text, struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span first = dn_span_trim (dn_span_cut (&rest, ","));
+    struct dn_model model;
+    char name[DN_NAME_MAX];
+
+    if (dn_span_copy (first, name, sizeof (name), "model", NULL) < 0
+        || strchr (name, '=') || name[0] == '/' || name[0] == '.'
+        || !dn_model_find (name, &model) || access (text, F_OK) == 0)
+        return 0;
+    return dn_err_set (
+        err, DN_E_SYNTAX, "'%s' is a network, did you mean model=%s?", name, name);
+}
+
 /* A sidecar, or a config.json of Hugging Face. */
 static int read_description (const char *text,
                              struct dn_sidecar *sidecar,
@@ -129,6 +149,8 @@ int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_er
             return -1;
         text = input;
     }
+    if (dn_subject_not_network (text, err) < 0)
+        return -1;
     return dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err);
 }
 

@@ -21,6 +21,16 @@ struct dn_subject {
  */
 bool dn_subject_is_sidecar (const char *argument);
 
+/* Print 'err', which reading a description set, and return its exit code: that of a
+ * file that cannot be read, or of wrong metadata.
+ */
+int dn_subject_fail (const struct dn_err *err);
+
+/* -1 with 'err' if metadata begin with the name of a network and not with model=, and
+ * are no file.
+ */
+int dn_subject_not_network (const char *text, struct dn_err *err);
+
 /* Read that sidecar into spec and layers; nothing is derived from them. */
 int dn_subject_read_sidecar (const char *argument,
                              struct dn_subject *subject,

@@ -64,10 +64,16 @@ bad 'a quote cannot break out of the message' "model: 'a\?b' is not a name" "bat
 bad 'an absurd network is refused by a limit' '(layers|experts|hidden)' \
     'model=transformer,layers=99999,hidden=1M,heads=4,seq_len=128,batch=8'
 
-# For any input the program exits normally.
+bad 'a value in quotes is named' 'model: the value is in quotes, expected model=VALUE' \
+    'model="resnet50",batch=8'
+bad 'a key of another program has a suggestion' "did you mean 'grad_accum'\\?" \
+    $ok,gradient_accumulation_steps=4
+bad 'a network without its key has a suggestion' "did you mean model=resnet50\\?" resnet50,batch=8
+
+# For any input the program exits normally. With an x before it it is no file (@).
 for i in $(seq 1 40); do
     text=$(head -c $((i * 7)) /dev/urandom | tr -d '\0')
-    try predict "$text"
+    try predict "x${text}"
     ((code == 2)) || break
 done
 is 'forty random texts are refused with exit code 2' "$code" 2
