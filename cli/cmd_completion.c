@@ -93,14 +93,20 @@ static int print_script (const struct dn_command *self, const char *name)
                               dn_quote (name, strlen (name)).text);
 }
 
+static const char words_word[] = "words";
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
 
-    if (argc > 1 && strcmp (argv[1], "words") == 0)
+    if (argc > 1 && strcmp (argv[1], words_word) == 0)
         return print_words (self, argc - 2, argv + 2);
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 1, 1))
+    if (!dn_options_only_common (&given, 1, -1))
+        return given.exit_code;
+    if (strcmp (given.args[0], words_word) == 0)
+        return dn_options_misuse (self, "words: options before it are not accepted");
+    if (!dn_options_count (&given, 1, 1))
         return given.exit_code;
     return print_script (self, given.args[0]);
 }

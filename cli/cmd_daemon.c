@@ -59,7 +59,7 @@ static const struct dn_option options_of_collect[] = {
         {"since",
          0,
          "TIME",
-         "jobs that ended at or after it: YYYY-MM-DD[THH:MM], or seconds since 1970"},
+         "jobs that ended since: YYYY-MM-DD[THH:MM], or seconds since 1970"},
     [OPTION_IMPORT] = {"import",
                        0,
                        "FILE",
