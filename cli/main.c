@@ -19,6 +19,7 @@ static int print_help (void)
     printf ("\nOptions:\n"
             "  -h, --help     print this help; after a command, the command's\n"
             "  -V, --version  print the version\n"
+            "\n'dnnest help' and 'dnnest help COMMAND' print the same helps.\n"
             "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
             "4 model or data, 5 bug, memory or write error.\n"
             "\nManual: dnnest(7), dnnest(1), and dnnest-COMMAND(1) for each command\n");
@@ -43,6 +44,28 @@ static int unknown_command (const char *name)
     return DN_EXIT_USAGE;
 }
 
+static int run_command (int argc, char **argv)
+{
+    for (int i = 0; commands[i]; i++)
+        if (strcmp (commands[i]->name, argv[0]) == 0)
+            return commands[i]->run (commands[i], argc, argv);
+    return unknown_command (argv[0]);
+}
+
+/* "help", "help COMMAND" */
+static int help (int argc, char **argv)
+{
+    char *line[] = {argv[1], (char *) "--help", NULL};
+
+    if (argc <= 1)
+        return print_help ();
+    if (argc == 2)
+        return run_command (2, line);
+    dn_complain ("unexpected argument '%s' (try 'dnnest --help')",
+                 dn_quote (argv[2], strlen (argv[2])).text);
+    return DN_EXIT_USAGE;
+}
+
 static int dispatch (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -57,10 +80,9 @@ static int dispatch (int argc, char **argv)
         dn_print_version ();
         return DN_EXIT_DONE;
     }
-    for (int i = 0; commands[i]; i++)
-        if (strcmp (commands[i]->name, name) == 0)
-            return commands[i]->run (commands[i], argc - 1, argv + 1);
-    return unknown_command (name);
+    if (strcmp (name, "help") == 0)
+        return help (argc - 1, argv + 1);
+    return run_command (argc - 1, argv + 1);
 }
 
 int main (int argc, char **argv)

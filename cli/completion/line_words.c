@@ -364,6 +364,8 @@ static const struct dn_command *find_command (const struct dn_command *const com
     return NULL;
 }
 
+static const char help_word[] = "help";
+
 /* Does a word of the line begin an option there? */
 static bool may_be_option (const struct place *place)
 {
@@ -378,8 +380,10 @@ void dn_line_words (const struct dn_line *line,
     const struct dn_option *option;
     const char *value;
 
-    if (line->n == 2) {
+    if (line->n == 2 || (line->n == 3 && strcmp (line->words[1], help_word) == 0))
         answer_command (answer, commands);
+    if (line->n == 2) {
+        dn_answer_offer (answer, help_word, "", "print the help of a command");
         return;
     }
     place.command = find_command (commands, line->words[1]);

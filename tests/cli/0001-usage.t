@@ -16,6 +16,14 @@ for option in -h --help; do
             "^Usage: dnnest $command "
     done
 done
+is 'dnnest help is dnnest --help' "$("$DNNEST" help)" "$("$DNNEST" --help)"
+for command in $commands; do
+    is "dnnest help $command is dnnest $command --help" "$("$DNNEST" help "$command")" \
+        "$("$DNNEST" "$command" --help)"
+    is "the help of $command fits 100 columns" \
+        "$("$DNNEST" "$command" --help | grep -E '.{101}')" ''
+done
+is 'the help of dnnest fits 100 columns' "$("$DNNEST" --help | grep -E '.{101}')" ''
 for option in -V --version; do
     like "dnnest $option prints the version" "$("$DNNEST" $option)" '^dnnest [0-9]+\.[0-9]+'
     for command in $commands; do
@@ -46,6 +54,9 @@ usage 'a missing command is a usage error' "^dnnest: .*--help"
 usage 'an unknown command is a usage error' "unknown command 'predikt', near: predict" predikt
 usage 'an unknown command with a control character is shown without it' \
     "unknown command 'a\?b'" $'a\x1bb'
+usage 'help of an unknown command is a usage error' "unknown command 'predikt', near: predict" \
+    help predikt
+usage 'help is of one command' "unexpected argument 'check'" help predict check
 
 refuses 'a missing argument is named' 2 'SPEC is missing.*dnnest predict --help' predict
 refuses 'an argument too many is named' 2 "unexpected argument 'two'" predict one two

@@ -44,7 +44,8 @@ sorted() { LC_ALL=C sort; }
 # --- commands and options ---------------------------------------------------------------
 
 commands=$("$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-is 'every command is offered, in the order of the help' "$(offers dnnest '')" "$commands"
+is 'every command is offered, in the order of the help' "$(offers dnnest '')" \
+    "$commands"$'\nhelp'
 is 'the options without a command are offered' "$(offers dnnest --)" $'--help\n--version'
 # With sanitizers a program starts slowly, and the tables are the same.
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then commands='predict config'; fi
@@ -159,6 +160,10 @@ is 'other options are those of Slurm' "$(words sbatch --mem)" ': 0 nospace open'
 
 # --- hostile input ----------------------------------------------------------------------
 
+like 'options before words are named' "$("$DNNEST" completion --conf=x words dnnest 2>&1)" \
+    'words: options before it are not accepted'
+like 'help is offered' "$(words dnnest hel)" '^help.print the help of a command'
+is 'help is of a command' "$(words dnnest help predic | cut -f1)" $'predict\n: 0'
 is 'a line is needed' "$("$DNNEST" completion words dnnest 2>&1; echo $?)" \
     "dnnest: words: a command line is missing (try 'dnnest completion --help')"$'\n2'
 for word in $'model=\x01\xff' $'--gpu=\n' $'\xc3\xa9,' '=' ',' ',,=,' '--' '---' '-' '--=' '@' '@,' \
