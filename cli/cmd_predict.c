@@ -429,6 +429,7 @@ static int predict (const struct dn_site *site,
         return dn_batches_print (&batches);
     exit_code = dn_show_runs (runs, gpus->n, &subject->spec);
     dn_show_assumed (&subject->spec, &subject->graph);
+    dn_show_beyond (runs, gpus->n, &subject->spec);
     dn_site_gpus_explain (gpus);
     if (exit_code == DN_EXIT_DONE && call->curve > 0)
         exit_code = print_curves (site, subject, runs, gpus->n, call->curve);

@@ -107,7 +107,7 @@ int dn_front_predict (const struct dn_site *site,
     const struct dn_batch_sizes *used = sizes->n > 0 ? sizes : &own;
     size_t most = (size_t) counts->n * (size_t) used->n * (size_t) gpus->n;
 
-    *front = (struct dn_front){0};
+    *front = (struct dn_front){.limited = limits->seconds >= 0 || limits->budget >= 0};
     if (dn_spec_steps (&subject->spec) < 0)
         return dn_err_set (
             err, DN_E_RANGE, "--gpus: %s", dn_spec_lacks_work (&subject->spec));
@@ -199,13 +199,15 @@ int dn_front_print (const struct dn_front *front)
         n_within += front->list[i].within ? 1 : 0;
     }
     if (n_within == 0) {
-        dn_complain ("none of %d combinations fits and is within the limits", front->n);
+        dn_complain ("none of %d combinations fits%s",
+                     front->n,
+                     front->limited ? " and is within the limits" : "");
         return DN_EXIT_ABSTAINED;
     }
-    printf (
-        "The best of %d combinations, %d of them within the limits: no other is both "
-        "faster and cheaper\n",
-        front->n,
-        n_within);
+    printf ("The best of %d combinations, %d of which %s: no other is both faster and "
+            "cheaper\n",
+            front->n,
+            n_within,
+            front->limited ? "are within the limits" : "fit");
     return dn_grid_print (&grid);
 }

@@ -36,6 +36,7 @@ struct dn_combination {
 struct dn_front {
     struct dn_combination *list; /* owned; by time, those that fit first */
     int n;
+    bool limited; /* there is a budget or a deadline */
 };
 
 /* Read "1,2,4": at most DN_COUNTS_MAX numbers of GPUs in any order, equal ones once. */

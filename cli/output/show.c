@@ -417,6 +417,49 @@ void dn_show_lacks_work (const struct dn_spec *spec)
         dn_terminal_words (text, 0, 2);
 }
 
+static bool is_late (const struct dn_forecast *run, const struct dn_spec *spec)
+{
+    return dn_shown_upper (run->estimate->train_s) > (double) spec->deadline;
+}
+
+static bool is_dear (const struct dn_forecast *run, const struct dn_spec *spec)
+{
+    const struct dn_estimate *e = run->estimate;
+
+    return dn_estimate_cost (e, spec->gpus, run->cost_per_hour)
+               * dn_shown_upper (e->train_s) / e->train_s.p50
+           > spec->budget;
+}
+
+void dn_show_beyond (const struct dn_forecast *runs,
+                     int n_runs,
+                     const struct dn_spec *spec)
+{
+    static const struct {
+        const char *key;
+        bool (*is_beyond) (const struct dn_forecast *run, const struct dn_spec *spec);
+    } wishes[] = {{"deadline", is_late}, {"budget", is_dear}};
+
+    for (size_t w = 0; w < DN_N_ELEMENTS (wishes); w++) {
+        const struct dn_key *key = dn_spec_key (dn_span_of (wishes[w].key));
+        char value[DN_VALUE_MAX];
+        char text[1024];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+        int n = 0;
+
+        if (!dn_spec_has (spec, key) || dn_spec_steps (spec) < 0)
+            continue;
+        dn_spec_write_value (spec, key, value);
+        dn_buf_add (&buf, "Beyond %s=%s at the p95 of the time:", key->name, value);
+        for (int i = 0; i < n_runs; i++)
+            if (runs[i].estimate->train_s.p50 > 0
+                && wishes[w].is_beyond (&runs[i], spec))
+                dn_buf_add (&buf, "%s%s", n++ > 0 ? ", " : " ", runs[i].name);
+        dn_buf_add (&buf, "%s", n > 0 ? "" : " none");
+        dn_terminal_words (text, 0, 2);
+    }
+}
+
 struct json_object *dn_show_assumed_json (const struct dn_spec *spec,
                                           const struct dn_graph *graph)
 {

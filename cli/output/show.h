@@ -90,6 +90,13 @@ int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *sp
  */
 void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph);
 
+/* Print on which GPUs the run is beyond the keys deadline and budget, by the 95 % bound
+ * of its time as with "--gpus"; nothing of a key that is not given.
+ */
+void dn_show_beyond (const struct dn_forecast *runs,
+                     int n_runs,
+                     const struct dn_spec *spec);
+
 /* The line about those keys alone; nothing where the amount of work is known. */
 void dn_show_lacks_work (const struct dn_spec *spec);
 

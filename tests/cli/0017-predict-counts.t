@@ -43,6 +43,18 @@ json 'what does not fit is not within the limits' \
 documented 'dnnest-predict(1) names every member of the JSON' predict --gpus=1 "${two[@]}" $spec,batch=8
 gives 'limits that nothing meets have an answer of their own' 1 '' \
     predict --gpus=1 --budget=0.01 "${two[@]}" $spec,batch=8
+gives 'without limits the combinations that fit are counted' 0 \
+    'best of 2 combinations, 2 of which fit:' predict --gpus=1 "${two[@]}" $spec,batch=8
+gives 'with limits those within them are counted' 0 \
+    'best of 2 combinations, [12] of which are within the limits:' \
+    predict --gpus=1 --deadline=30-0 "${two[@]}" $spec,batch=8
+is 'equal numbers of GPUs count once' "$(dn predict --gpus=2,2,2 "${two[@]}" $spec,batch=8)" \
+    "$(dn predict --gpus=2 "${two[@]}" $spec,batch=8)"
+gives 'without --gpus the GPUs beyond the deadline are listed' 0 \
+    'Beyond deadline=01:00:00 at the p95 of the time: v100_sxm2_16gb, t4_16gb.*Beyond budget=1000000 at the p95 of the time: none' \
+    predict "${two[@]}" $spec,batch=8,deadline=1:00:00,budget=1M
+refuses 'a wrong deadline lists the forms of a time' 2 \
+    'expected minutes, m:s, h:m:s or d-h:m:s' predict --gpus=1 --deadline=x $spec,batch=8
 refuses 'an unknown amount of work is an error' 2 'amount of work is unknown.*epochs=' \
     predict --gpus=1,2 "${two[@]}" model=resnet50,batch=8
 refuses 'a number of GPUs that is none is an error' 2 "'x' is not a whole number" \
