@@ -290,6 +290,9 @@ int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script)
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
+    if (strstr (script, "\r\n"))
+        dn_complain ("warning: the script has DOS line ends (CR LF), with which sbatch "
+                     "refuses it; remove them, as with sed -i 's/\\r$//'");
     if (split_head (sbatch, &words, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     dn_options_begin_bare (&given, &directives, words.argc, words.argv);
@@ -308,20 +311,43 @@ int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script)
     return DN_EXIT_DONE;
 }
 
+/* sbatch takes digits, for nodes also with the suffixes k and m, and neither "1e3" nor
+ * "1.5" (sbatch 22.05). An empty text is left to dn_int_read ().
+ */
+static int check_digits (struct dn_span text,
+                         const char *what,
+                         const char *suffixes,
+                         struct dn_err *err)
+{
+    size_t at = text.len > 0 && strchr ("+-", text.text[0]) ? 1 : 0;
+
+    while (at < text.len && dn_is_digit (text.text[at]))
+        at++;
+    if (at < text.len && at > 0 && strchr (suffixes, dn_lower (text.text[at])))
+        at++;
+    return at == text.len ? 0
+                          : dn_err_set (err,
+                                        DN_E_SYNTAX,
+                                        "%s: '%s' is not a whole number, expected "
+                                        "digits",
+                                        what,
+                                        dn_quote (text.text, text.len).text);
+}
+
 static int read_count (const struct dn_sbatch *sbatch,
                        int option,
                        int64_t min,
                        int64_t *out,
                        struct dn_err *err)
 {
-    if (!sbatch->value[option])
+    struct dn_span text = dn_span_of (sbatch->value[option]);
+    const char *name = dn_sbatch_options[option].name;
+
+    if (!text.text)
         return 0;
-    return dn_int_read (dn_span_of (sbatch->value[option]),
-                        dn_sbatch_options[option].name,
-                        min,
-                        COUNT_MAX,
-                        out,
-                        err);
+    if (check_digits (text, name, "", err) < 0)
+        return -1;
+    return dn_int_read (text, name, min, COUNT_MAX, out, err);
 }
 
 /* Minutes, seconds rounded up; 0 means no limit (sbatch.1). */
@@ -445,7 +471,8 @@ static int read_memory (const char *value,
         for (const char *u = units + 1; u < unit; u++)
             scale *= 1024;
     }
-    if (dn_int_read (text, what, 0, MEMORY_MAX_MB / scale, megabytes, err) < 0)
+    if (check_digits (text, what, "", err) < 0
+        || dn_int_read (text, what, 0, MEMORY_MAX_MB / scale, megabytes, err) < 0)
         return -1;
     *megabytes = unit == units ? (*megabytes + 1023) / 1024 : *megabytes * scale;
     return 0;
@@ -459,8 +486,10 @@ static int read_nodes (struct dn_sbatch *sbatch, struct dn_err *err)
     int64_t number = 0;
 
     while (rest.text) {
-        if (dn_int_read (dn_span_cut (&rest, "-,"), "nodes", 1, COUNT_MAX, &number, err)
-            < 0)
+        struct dn_span piece = dn_span_cut (&rest, "-,");
+
+        if (check_digits (piece, "nodes", "km", err) < 0
+            || dn_int_read (piece, "nodes", 1, COUNT_MAX, &number, err) < 0)
             return -1;
         if (job->min_nodes == DN_UNSET)
             job->min_nodes = number;

@@ -144,4 +144,6 @@ json 'quotes, backslashes and comments of #SBATCH lines are understood' \
     advise --slurm $v "$work/quotes.sh"
 printf '#!/bin/sh\r\n#SBATCH -G a100:1 -t 1-0\r\n#DNNEST %s\r\n' "$short" > "$work/dos.sh"
 json 'a carriage return is a blank' 'd["decision"]["gpu"] == "twin"' advise "$work/dos.sh"
+like 'DOS line ends, which sbatch refuses, have a warning' "$err" \
+    '^dnnest: warning: the script has DOS line ends .CR LF., with which sbatch refuses it'
 done_testing

@@ -14,6 +14,12 @@ bad() {
 }
 bad '-c takes a count' "cpus-per-task: 'many' is not a whole number" -c many
 bad '-c takes at least one' 'cpus-per-task: 0 out of range 1\.\.' -c 0
+for value in 1e3 1k 4.0 0x4; do
+    bad "-c $value is refused, as by sbatch" "cpus-per-task: '$value' is not a whole number" \
+        -c $value
+done
+bad '-N has no exponent' "nodes: '1e3' is not a whole number, expected digits" -N 1e3
+bad '--mem has no exponent' "mem: '1e3' is not a whole number, expected digits" --mem=1e3
 bad '-n has an upper bound' 'ntasks: 9999999999 out of range' -n 9999999999
 bad '-N takes a range' "nodes: '1-2-x'|nodes: 'x' is not" -N 1-2-x
 bad '-N takes a rising range' "nodes: '4-2' ends below its start" -N 4-2

@@ -89,6 +89,10 @@ printf '#!/bin/sh\ntrue\n#DNNEST model=resnet50\n' > "$work/late.sh"
 try check "$work/late.sh"
 is 'check names a line after the first command' "$err" "dnnest: warning: metadata ignored: script \
 line 3: #DNNEST is after the first command, expected before it"
+printf '#!/bin/sh\r\n#DNNEST %s\r\ntrue\r\n' "$spec" > "$work/dos.sh"
+try check "$work/dos.sh"
+like 'check warns of DOS line ends, which sbatch refuses' "$code $err" \
+    '^0 dnnest: warning: the script has DOS line ends'
 refuses 'a missing batch is named' 2 'batch: missing' check model=resnet50
 refuses 'a missing file is named' 4 'job.sh.*: No such file' check "$work/job.shh"
 refuses 'an argument is needed' 2 'SPEC.*SCRIPT is missing' check
