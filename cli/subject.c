@@ -64,7 +64,10 @@ int dn_subject_build (const struct dn_site *site,
     if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
         return -1;
     if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
-        return -1;
+        return subject->file.len == 0
+                   ? -1
+                   : dn_err_wrap (
+                       err, "%.*s", (int) subject->file.len, subject->file.text);
     subject->user = (int64_t) getuid ();
     warn_unread (subject);
     return 0;
@@ -133,6 +136,7 @@ int dn_subject_read_sidecar (const char *argument,
     sidecar.layers.overridden = dn_describe_overridden (&own, &sidecar.spec);
     subject->spec = sidecar.spec;
     subject->layers = sidecar.layers;
+    subject->file = note.file;
     return 0;
 }
 

@@ -12,6 +12,7 @@
 struct dn_subject {
     struct dn_spec spec;     /* resolved */
     struct dn_layers layers; /* of a sidecar; n 0: the zoo's */
+    struct dn_span file;     /* of the sidecar, in the argument; empty: none */
     struct dn_graph graph;
     int64_t user; /* whose history counts; the caller of the command unless changed */
 };

@@ -52,8 +52,14 @@ printf '{"dnnest": 1, "spec": {"bacth": 4}}' > "$work/bad.json"
 refuses 'an unknown key is named with its place' 2 "bad.json: sidecar: spec: .*'bacth'" \
     check "$work/bad.json"
 printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"ops": [{"op": "linear", "in": [[8]]}]}}' > "$work/bad.json"
-refuses 'a layer that lacks something is named' 2 'ops.0. .linear.: out: 0 dimensions' \
+refuses 'a layer that lacks something is named' 2 'bad.json: .*ops.0. .linear.: out: 0 dimensions' \
     predict "$work/bad.json"
+printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"ops": [{"op": "conv2d", "in": [[3, 8, 8]], "out": [[4, 8, 8]]}]}}' \
+    > "$work/bad.json"
+for command in check predict; do
+    refuses "$command names the file of a convolution without its kernel" 2 \
+        "^dnnest: $work/bad.json: .*kernel: missing" $command "@$work/bad.json,batch=2"
+done
 printf '{"dnnest": 1' > "$work/bad.json"
 refuses 'half a sidecar is refused' 2 'ends in the middle' check "$work/bad.json"
 refuses 'a missing sidecar is named' 4 'nothing.json: No such file' check "@$work/nothing.json"
