@@ -10,6 +10,7 @@
 #include "base/messages.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #define MIB (1024.0 * 1024)
@@ -294,7 +295,7 @@ static bool likely_within_time (const struct dn_scene *scene, int i, char *why)
     snprintf (why,
               DN_REASON_MAX,
               dn_say_other_over_either,
-              dn_time_write ((int64_t) likely).text);
+              dn_time_write ((int64_t) ceil (likely)).text);
     return false;
 }
 

@@ -169,6 +169,12 @@ static struct bound find_bound (const struct dn_scene *scene)
     return dn_scene_has_guard (scene) ? guarded_bound (scene, &safe) : safe;
 }
 
+/* Rounded up to a second, as the table of 'dnnest advise' has it. */
+static struct dn_time_text likely_of (const struct dn_estimate *estimate)
+{
+    return dn_time_write ((int64_t) ceil (estimate->train_s.p50));
+}
+
 static void set_time (const struct dn_scene *scene, const struct bound *bound)
 {
     const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
@@ -183,7 +189,7 @@ static void set_time (const struct dn_scene *scene, const struct bound *bound)
     dn_scene_say (scene,
                   dn_say_time_bound,
                   dn_time_write (bound->limit_s).text,
-                  dn_time_write ((int64_t) chosen->train_s.p50).text,
+                  likely_of (chosen).text,
                   decision->extended ? dn_say_time_extended : "",
                   bound->why ? dn_say_time_not_guarded : "",
                   bound->why ? bound->why : "");
@@ -198,7 +204,7 @@ static void keep_time (const struct dn_scene *scene,
     dn_scene_say (scene,
                   dn_say_time_kept_bound,
                   dn_time_write (bound->limit_s).text,
-                  dn_time_write ((int64_t) chosen->train_s.p50).text,
+                  likely_of (chosen).text,
                   why ? ", " : "",
                   why ? why : "");
 }
