@@ -13,8 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MIB (1024.0 * 1024)
-
 /* What the choice of a GPU type saves, per objective. */
 static const char *const saved_text[] = {
     [DN_OBJECTIVE_UNKNOWN] = "cost",
@@ -118,8 +116,8 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, char *why)
         snprintf (why,
                   DN_REASON_MAX,
                   dn_say_other_memory,
-                  memory / MIB,
-                  estimate->device->memory / MIB);
+                  ceil (memory / DN_GIB),
+                  floor (estimate->device->memory / DN_GIB));
     else if (estimate->confidence < scene->rules->min_confidence)
         snprintf (why, DN_REASON_MAX, dn_say_other_unsure, 100 * estimate->confidence);
     else

@@ -13,12 +13,9 @@
 #include "base/messages.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Reals are written as whole numbers, because the decimal point depends on the locale.
- */
-#define MIB (1024.0 * 1024)
 
 static const char *const verdict_text[] = {
     [DN_VERDICT_NONE] = "none",
@@ -104,6 +101,9 @@ static bool is_predicted (const struct dn_scene *scene)
     return true;
 }
 
+/* Reals are written as whole numbers, because the decimal point depends on the locale:
+ * what a run needs rounded up, and what a device has down.
+ */
 static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
 {
     const struct dn_estimate *estimate = &scene->estimates[scene->base];
@@ -114,9 +114,9 @@ static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
     else
         dn_scene_say (scene,
                       dn_say_gpu_memory,
-                      estimate->gpu_mem.p50 / MIB,
+                      ceil (estimate->gpu_mem.p50 / DN_GIB),
                       type,
-                      estimate->device->memory / MIB);
+                      floor (estimate->device->memory / DN_GIB));
 }
 
 /* The job runs on candidate 'i' in place of the requested one. */

@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define GIB (1024.0 * 1024 * 1024)
-
 /* The number of GPUs is never changed, so only the user can correct this. */
 void dn_warn_of_request (const struct dn_scene *scene)
 {
@@ -83,9 +81,9 @@ void dn_warn_of_failure (const struct dn_scene *scene,
     }
     dn_buf_add (&buf,
                 dn_say_warn_memory,
-                ceil (estimate->gpu_mem.p50 / GIB),
+                ceil (estimate->gpu_mem.p50 / DN_GIB),
                 type,
-                floor (estimate->device->memory / GIB));
+                floor (estimate->device->memory / DN_GIB));
     add_other (scene, other, dn_say_warn_would_hold, dn_say_warn_hold, &buf);
     dn_decision_warn (scene->decision, DN_WARNING_MEMORY, "%s", text);
 }

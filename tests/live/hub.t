@@ -132,9 +132,9 @@ comment=$(shown)
 like 'the record has the name as it was written' "$(record)" "model=$NAME,"
 moved 'a small job that the option describes' --dnnest="model=$NAME,quant=nf4,$SMALL"
 is 'the option has the same result as the comment' "$(shown)" "$comment"
-stays 'the same job without quant=' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+stays 'the same job without quant=' 'may need [0-9]+ GiB of GPU memory, it has 16' \
     --comment="dnnest:model=$NAME,$SMALL"
-stays 'a larger job of a quantized network' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+stays 'a larger job of a quantized network' 'may need [0-9]+ GiB of GPU memory, it has 16' \
     --comment="dnnest:model=$NAME,quant=nf4,$LARGE"
 stays 'a quantized network in bf16' 'cannot run this precision' \
     --dnnest="model=$NAME,quant=nf4,${SMALL/fp16/bf16}"
@@ -154,9 +154,9 @@ is 'a job of an unknown name is not changed' "$status $(shown)" "0 $plain"
 moved 'a small job of a quantized config.json' --dnnest="@config.json,quant=nf4,$SMALL"
 is 'a config.json has the same result as the name of its network' "$(shown)" "$comment"
 stays 'a larger job of a quantized config.json' \
-    'may need [0-9]+ MiB of GPU memory, it has 16384' \
+    'may need [0-9]+ GiB of GPU memory, it has 16' \
     --dnnest="@config.json,quant=nf4,$LARGE"
-stays 'a config.json without quant=' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+stays 'a config.json without quant=' 'may need [0-9]+ GiB of GPU memory, it has 16' \
     --dnnest="@config.json,$SMALL"
 
 submit "${A100[@]}" --dnnest=config.json --comment="dnnest:quant=nf4,$SMALL"

@@ -167,7 +167,7 @@ held "${A100[@]}" --comment="dnnest:model=resnet50,precision=fp16,batch=384,epoc
 like 'a job that needs more than 16 GB stays on the a100' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 like 'the log says why a job that needs more than 16 GB stays' \
-    "$(logged)" 'not v100: may need [0-9]+ MiB'
+    "$(logged)" 'not v100: may need [0-9]+ GiB'
 
 held "${A100[@]}" -w a1 --comment="$JOB"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
