@@ -65,7 +65,7 @@ static bool may_be_composed (const struct dn_case *c)
 /* Does it decide how FSDP writes checkpoints? */
 static bool may_gather (const struct dn_spec *spec,
                         enum dn_parallel parallel,
-                        int64_t nodes)
+                        double nodes)
 {
     return parallel >= DN_PARALLEL_FSDP && nodes <= 1
            && (dn_habits_of (spec) & DN_HABIT_TORCH) != 0;
@@ -74,7 +74,7 @@ static bool may_gather (const struct dn_spec *spec,
 bool dn_memory_reads_age (const struct dn_case *c)
 {
     return may_be_composed (c)
-           || may_gather (c->spec, c->spec->parallel, c->spec->nodes);
+           || may_gather (c->spec, c->spec->parallel, (double) c->spec->nodes);
 }
 
 /* Was PyTorch stated to be of a time when its users composed networks? */
