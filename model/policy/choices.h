@@ -77,8 +77,9 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, char *why);
 /* The objective of the rules, or the job's own where UserObjective=yes. */
 enum dn_objective dn_scene_objective (const struct dn_scene *scene);
 
-/* The objective's value of one step on candidate 'i'; of the whole run, with its wait,
- * where the objective is finish and the amount of work is known.
+/* The objective's value of the run on candidate 'i', per GPU: with its start, and where
+ * the objective is finish with its wait. Of one step where the amount of work is
+ * unknown.
  */
 double dn_scene_price (const struct dn_scene *scene, int i);
 

@@ -32,15 +32,22 @@ enum dn_objective dn_scene_objective (const struct dn_scene *scene)
                : scene->rules->objective;
 }
 
+static double time_on (const struct dn_scene *scene, int i)
+{
+    return dn_estimate_time (&scene->estimates[i]);
+}
+
+static double slowdown_on (const struct dn_scene *scene, int i)
+{
+    return time_on (scene, i) / time_on (scene, scene->base);
+}
+
 /* Wait and run; the time of a step where the amount of work is unknown. */
 static double finish_of (const struct dn_scene *scene, int i)
 {
-    const struct dn_estimate *estimate = &scene->estimates[i];
+    bool waits = scene->estimates[i].train_s.p50 >= 0 && scene->sight->waits_known;
 
-    if (estimate->train_s.p50 < 0)
-        return estimate->step_s.p50;
-    return estimate->train_s.p50
-           + (scene->sight->waits_known ? (double) scene->sight->wait_s[i] : 0);
+    return time_on (scene, i) + (waits ? (double) scene->sight->wait_s[i] : 0);
 }
 
 double dn_scene_price (const struct dn_scene *scene, int i)
@@ -49,13 +56,13 @@ double dn_scene_price (const struct dn_scene *scene, int i)
 
     switch (dn_scene_objective (scene)) {
     case DN_OBJECTIVE_TIME:
-        return estimate->step_s.p50;
+        return time_on (scene, i);
     case DN_OBJECTIVE_ENERGY:
-        return estimate->step_s.p50 * estimate->power_w;
+        return time_on (scene, i) * estimate->power_w;
     case DN_OBJECTIVE_FINISH:
         return finish_of (scene, i);
     default:
-        return estimate->step_s.p50 * scene->candidates->list[i].cost;
+        return time_on (scene, i) * scene->candidates->list[i].cost;
     }
 }
 
@@ -145,8 +152,7 @@ static bool has_room (const struct dn_scene *scene, int i, char *why)
 /* Would the run on candidate 'i' end within the requested limit and the deadline? */
 static bool within_time (const struct dn_scene *scene, int i, char *why)
 {
-    const struct dn_estimate *base = &scene->estimates[scene->base];
-    bool slower = scene->estimates[i].step_s.p50 > base->step_s.p50;
+    bool slower = slowdown_on (scene, i) > 1;
     int64_t needed = dn_needed_time (scene, i);
     int64_t limit = scene->request->time_limit_s;
 
@@ -215,19 +221,17 @@ static const char *keeps_gpu (const struct dn_scene *scene)
 
 static void say_choice (const struct dn_scene *scene, int best)
 {
-    const struct dn_estimate *estimates = scene->estimates;
-
     if (best == scene->base)
         dn_scene_say (scene, dn_say_gpu_right, dn_scene_type (scene, best));
     else
-        dn_scene_say (
-            scene,
-            dn_say_gpu_better,
-            dn_scene_type (scene, best),
-            100 * estimates[best].step_s.p50 / estimates[scene->base].step_s.p50,
-            dn_scene_type (scene, scene->base),
-            100 * dn_scene_price (scene, best) / dn_scene_price (scene, scene->base),
-            saved_text[dn_scene_objective (scene)]);
+        dn_scene_say (scene,
+                      dn_say_gpu_better,
+                      dn_scene_type (scene, best),
+                      100 * slowdown_on (scene, best),
+                      dn_scene_type (scene, scene->base),
+                      100 * dn_scene_price (scene, best)
+                          / dn_scene_price (scene, scene->base),
+                      saved_text[dn_scene_objective (scene)]);
 }
 
 /* An objective of the job that the rules do not heed. */

@@ -62,6 +62,11 @@ bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
            && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
 }
 
+double dn_estimate_time (const struct dn_estimate *estimate)
+{
+    return estimate->train_s.p50 < 0 ? estimate->step_s.p50 : estimate->train_s.p50;
+}
+
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
                          double cost_per_hour)

@@ -124,6 +124,11 @@ struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
  */
 bool dn_estimate_surely_fits (const struct dn_estimate *estimate);
 
+/* Likely seconds of the run with its start, or of one step where the amount of work is
+ * unknown.
+ */
+double dn_estimate_time (const struct dn_estimate *estimate);
+
 /* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,

@@ -102,9 +102,9 @@ static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
     int64_t tenths;
 
     if (decision->rescued || !story->base || !story->chosen
-        || !(story->base->step_s.p50 > 0))
+        || !(dn_estimate_time (story->base) > 0))
         return;
-    slowdown = story->chosen->step_s.p50 / story->base->step_s.p50;
+    slowdown = dn_estimate_time (story->chosen) / dn_estimate_time (story->base);
     tenths = tenths_of (slowdown);
     dn_buf_add (buf, "%s", decision->starts_now ? dn_say_user_starts_now : " (");
     dn_buf_add (buf, dn_say_user_slowdown, tenths / 10, tenths % 10);

@@ -226,6 +226,73 @@ static void a_move_must_be_worth_it_and_quick_enough (void **state)
     dn_advice_free (advice);
 }
 
+/* With Cost=3 of the v100 and Cost=4 of the a100. */
+static struct dn_advice *advise_prices (const char *from,
+                                        const char *objective,
+                                        const char *steps)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_site *site;
+    char conf[100];
+    char comment[100];
+
+    snprintf (conf,
+              sizeof (conf),
+              "Mode=enforce\nMinConfidence=0\nUpgrade=yes\nObjective=%s",
+              objective);
+    snprintf (comment,
+              sizeof (comment),
+              "dnnest:model=resnet50,batch=128,precision=fp16,steps=%s",
+              steps);
+    site = scene_site (conf);
+    site->gpu_types.types[0].cost = 3;
+    job.tres[DN_GPU_PER_NODE] = from;
+    job.comment = comment;
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
+    scene_free (site);
+    return advice;
+}
+
+/* The words give the ratios of the times and costs of the table. */
+static void advice_of_a_short_move (void)
+{
+    struct dn_advice *advice = advise_prices ("gres:gpu:a100:4", "cost", "10");
+
+    assert_non_null (advice->decision.gpu);
+    assert_in_range (100 * advice->estimates[0].train_s.p50
+                         / advice->estimates[1].train_s.p50,
+                     100,
+                     104);
+    assert_true (advice->estimates[0].step_s.p50
+                 > 1.2 * advice->estimates[1].step_s.p50);
+    assert_non_null (
+        strstr (advice->patch.user_text, "(1.0x the time, 0.8x the cost)"));
+    assert_reason (advice, "% of the time of a100 at 7");
+    dn_advice_free (advice);
+}
+
+/* A step on the a100 is so much faster that it is cheaper there. A short run is mostly
+ * its start, which takes as long on both types and costs less on the v100.
+ */
+static void the_start_of_a_run_counts (void **state)
+{
+    static const char *const objectives[] = {"cost", "time", "energy"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (objectives); i++) {
+        struct dn_advice *advice =
+            advise_prices ("gres:gpu:v100:4", objectives[i], "100000");
+        assert_non_null (advice->decision.gpu);
+        dn_advice_free (advice);
+        advice = advise_prices ("gres:gpu:v100:4", objectives[i], "10");
+        assert_null (advice->decision.gpu);
+        assert_reason (advice, "gpu: not a100: too little gain");
+        dn_advice_free (advice);
+    }
+    advice_of_a_short_move ();
+}
+
 static void a_move_keeps_the_budget_of_the_job (void **state)
 {
     struct dn_job job = scene_job ();
@@ -779,6 +846,7 @@ int main (void)
               the_least_time_is_left_where_it_would_hurt),
         TEST ("a move keeps the deadline of the job",
               a_move_keeps_the_deadline_of_the_job),
+        TEST ("the start of a run counts", the_start_of_a_run_counts),
         TEST ("a move keeps the budget of the job", a_move_keeps_the_budget_of_the_job),
         TEST ("the choice minimises the objective", the_choice_minimises_the_objective),
         TEST ("the slowdown is bounded where it is stated",
