@@ -92,8 +92,9 @@ struct making {
     struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
     const struct dn_device *devices[DN_CANDIDATES_MAX];
-    bool control; /* in the control group */
-    bool cached;  /* the estimates are those of an earlier job */
+    bool control;                /* in the control group */
+    bool cached;                 /* the estimates are those of an earlier job */
+    char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */
     struct dn_advice *advice;
     struct dn_err *err;
 };
@@ -131,15 +132,14 @@ static int describe (struct making *m)
     struct dn_carriers carriers = dn_carriers_of (m->job);
     struct dn_advice *advice = m->advice;
     struct dn_sidecar sidecar;
-    char ignored[DN_REASON_MAX];
 
     carriers.deadline = m->deadline;
+    dn_spec_ignored (&carriers, m->ignored);
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
-    dn_spec_ignored (&carriers, ignored);
-    if (ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
+    if (m->ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
         dn_decision_warn (
-            &advice->decision, DN_WARNING_METADATA, dn_say_warn_ignored, ignored);
+            &advice->decision, DN_WARNING_METADATA, dn_say_warn_ignored, m->ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     advice->by_history = is_by_history (m);
@@ -653,6 +653,22 @@ static struct dn_view current (const struct dn_site *site, const struct dn_view 
     return now;
 }
 
+/* An error ends the advice, and with it the warning about text that was ignored, which
+ * may be the cause: it is part of the message then.
+ */
+static void name_ignored (const struct making *m)
+{
+    struct dn_err *err = m->err;
+    struct dn_err first;
+
+    if (!err || m->ignored[0] == '\0'
+        || (err->code != DN_E_SYNTAX && err->code != DN_E_RANGE
+            && err->code != DN_E_LIMIT))
+        return;
+    first = *err;
+    (void) dn_err_set (err, first.code, dn_say_err_ignored, first.text, m->ignored);
+}
+
 int dn_advise (const struct dn_site *site,
                const struct dn_view *view,
                const struct dn_job *job,
@@ -683,6 +699,8 @@ int dn_advise (const struct dn_site *site,
         rc = stages[i].run (&m);
         if (rc == DONE && advice->decision.verdict == DN_VERDICT_NONE)
             dn_rewrite_warn (&advice->rules, &advice->decision, &advice->patch);
+        if (rc < 0)
+            name_ignored (&m);
         if (rc != NEXT)
             return rc;
     }

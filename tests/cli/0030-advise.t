@@ -181,6 +181,9 @@ try advise --comment="'dnnest:$short'" -G a100:4 --time=1-0
 is 'a comment with inner quotes is no metadata, and the user is told' "$code ${out%%$'\n'*}" \
     "1 dnnest: warning: metadata ignored: the comment has a quote before 'dnnest:'; write \
 --comment=dnnest:... without inner quotes"
+refuses 'an error because of a blank after a comma names the blank' 2 \
+    "batch: missing, expected batch=N per GPU; metadata ignored: 'batch=8' in the comment is after a" \
+    advise --comment='dnnest:model=resnet50, batch=8, precision=fp16' -G a100:4 -N1 --time=1-0
 json 'a key after a blank is named' '"after a blank" in d["warnings"][0]["text"]' \
     advise --comment="dnnest:$short, epochs=3" -G a100:4 -N1 --time=1-0
 json 'the job of a key that the network does not read is not changed, and its user is told' \

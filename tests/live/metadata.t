@@ -89,6 +89,11 @@ submit --comment="dnnest:model=resnet50,batch=64, epochs=3,dataset=imagenet" job
 like 'the user is told of a key after a blank' "$said" \
     "warning: metadata ignored: 'epochs=3' in the comment is after a blank"
 
+submit --comment="dnnest:model=resnet50, batch=64, epochs=3" job.sh
+like 'the user is told of a blank after a comma that hides a needed key' "$said" \
+    "batch: missing, expected batch=N per GPU; metadata ignored: 'batch=64' in the comment is after a \
+blank or a semicolon, which ends the metadata; job submitted as written"
+
 printf '#!/bin/sh\n# DNNEST model=resnet50 batch=64\nsrun python train.py\n' >"$dir/home/odd.sh"
 submit odd.sh
 like 'the user is told of a line that is no #DNNEST line' "$said" \

@@ -201,6 +201,47 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
     scene_free (site);
 }
 
+static void an_error_names_the_text_that_was_ignored (void **state)
+{
+    static const struct {
+        const char *comment;
+        const char *script;
+        const char *error;
+    } cases[] = {
+        {"dnnest:model=resnet50, batch=256, precision=fp16",
+         NULL,
+         "batch: missing, expected batch=N per GPU; metadata ignored: 'batch=256' in the "
+         "comment is after a blank or a semicolon, which ends the metadata"},
+        {"dnnest:model=resnet50,bach=4; batch=256",
+         NULL,
+         "comment: column 23: unknown key 'bach', did you mean 'batch'? expected key=value "
+         "with a key that 'dnnest check --keys' lists; metadata ignored: 'batch=256' in the "
+         "comment is after a blank or a semicolon, which ends the metadata"},
+        {"dnnest:model=resnet50",
+         "#!/bin/sh\nmodule load cuda\n#DNNEST batch=64\n",
+         "batch: missing, expected batch=N per GPU; metadata ignored: script line 3: "
+         "#DNNEST is after the first command, expected before it"},
+        {"dnnest:model=resnet50", NULL, "batch: missing, expected batch=N per GPU"},
+    };
+    struct dn_site *site = scene_site ("Mode=enforce\n");
+    struct dn_advice *advice = dn_advice_new ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_err err = {0};
+
+        job.comment = cases[i].comment;
+        if (cases[i].script)
+            job.script = cases[i].script;
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), -1);
+        assert_string_equal (err.text, cases[i].error);
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), -1);
+    }
+    dn_advice_free (advice);
+    scene_free (site);
+}
+
 /* A cache without a lock that counts its calls. */
 struct counted_cache {
     struct dn_cache_access access;
@@ -474,6 +515,8 @@ int main (void)
         TEST ("in time, a decision is the same", in_time_a_decision_is_the_same),
         TEST ("a long description is given up within it",
               a_long_description_is_given_up_within_it),
+        TEST ("an error names the text that was ignored",
+              an_error_names_the_text_that_was_ignored),
         TEST ("a job of too many variables is left alone",
               a_job_of_too_many_variables_is_left_alone),
         TEST ("the deadline of a job without metadata is checked, too",
