@@ -90,14 +90,14 @@ assumed() { json "$1" "{a['key']: a['value'] for a in d['assumed']} == $2" predi
 assumed 'precision, optimizer, framework and loader are named where they are assumed' \
     '{"precision": "fp32", "optimizer": "with a state as large as that of adam",
       "framework": "pytorch", "since": "2022 (on Hopper and later 2023)", "decode": "jpeg", "sample_bytes": "as in ImageNet",
-      "workers": "as many as it needs"}' model=resnet50,batch=8
+      "workers": "one per CPU of the job, else of the device\u0027s usual node"}' model=resnet50,batch=8
 assumed 'what is stated is not assumed' '{}' \
     model=resnet50,batch=8,precision=fp16,optimizer=sgd,framework=pytorch,since=2022,input=synthetic
 assumed 'jobs of several nodes assume how they share the work' \
     '{"parallel": "dp", "net": "the usual one of the device"}' \
     "$short,framework=pytorch,torch=2.4,gpus=16,nodes=2"
 gives 'the table names them with their keys' 0 \
-    $'\nAssumed: precision=fp32, optimizer= with .*, workers= as many as it needs\n' \
+    $'\nAssumed: precision=fp32, optimizer= with .*, workers= one per CPU of the job, else of the device\'s usual node\n' \
     predict --gpu=a100 model=resnet50,batch=8
 gives 'keys without which there is no time are named' 0 'No time: the amount of work is unknown .epochs= with dataset=' \
     predict --gpu=a100 model=resnet50,batch=8
