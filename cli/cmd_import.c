@@ -340,9 +340,7 @@ static int import_config (const struct call *call, const char *keys, bool json)
         dn_json_add_real (document, "params", graph.params);
         dn_json_print (document);
     } else if (call->out) {
-        printf ("%s: %s parameters\n",
-                sidecar.spec.model,
-                dn_show_count (graph.params).text);
+        printf ("%s: %s parameters\n", graph.name, dn_show_count (graph.params).text);
     }
     return DN_EXIT_DONE;
 }

@@ -653,6 +653,7 @@ static int read_config (const struct json_object *json,
     if (spec->dense_layers == 0)
         spec->ffn = DN_UNSET;
     snprintf (spec->model, sizeof (spec->model), "%s", type->model);
+    snprintf (spec->name, sizeof (spec->name), "%s", type->name);
     if (read_head (json, spec, err) < 0 || read_tied (json, type, spec, err) < 0)
         return -1;
     return read_tokens (json, type, spec, err);

@@ -2,9 +2,10 @@
  *
  * In: the text of a config.json, as transformers writes it beside the weights of a
  * network. Out: the metadata keys of the same network: a name of the zoo with that
- * structure, and its sizes. The number of parameters is that of transformers; a field
- * that would change it and that no key states is an error. Fields of training and
- * inference (torch_dtype, use_cache, quantization_config) are not read.
+ * structure, its sizes, and the model_type as the name that people read, since the one
+ * of the zoo is that of another size. The number of parameters is that of transformers;
+ * a field that would change it and that no key states is an error. Fields of training
+ * and inference (torch_dtype, use_cache, quantization_config) are not read.
  *
  * The length of training samples is not in the file: seq_len= is DN_HF_TOKENS, or
  * max_position_embeddings if that is less.

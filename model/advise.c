@@ -365,6 +365,7 @@ static void describe_application (const struct making *m,
     spec.objective = empty.objective;
     spec.budget = empty.budget;
     spec.app[0] = '\0';
+    spec.name[0] = '\0';
     spec.automatic = empty.automatic;
     spec.probe = empty.probe;
     dn_spec_write (&spec, text, DN_METADATA_MAX);

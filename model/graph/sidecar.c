@@ -521,6 +521,8 @@ int dn_sidecar_graph_by (const struct dn_layers *layers,
     if (spec->trainable >= 0)
         dn_graph_freeze (graph, spec->trainable);
     graph->unread = unread_beside (layers, spec);
+    if (spec->name[0] != '\0')
+        memcpy (graph->name, spec->name, sizeof (graph->name));
     return 0;
 }
 

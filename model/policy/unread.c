@@ -24,7 +24,9 @@ static int write_keys (struct dn_keyset set, bool network, char text[DN_REASON_M
 
 static const char *network_of (const struct dn_spec *spec)
 {
-    return spec->model[0] != '\0' ? spec->model : dn_say_unread_network;
+    const char *name = dn_spec_shown (spec);
+
+    return name[0] != '\0' ? name : dn_say_unread_network;
 }
 
 bool dn_policy_reads_network (const struct dn_spec *spec,

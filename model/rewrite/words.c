@@ -19,8 +19,8 @@ static void add_work (struct dn_buf *buf, const struct dn_story *story)
     const struct dn_spec *spec = story->spec;
     bool by_history = story->chosen && story->chosen->by_history;
 
-    if (spec->model[0] != '\0')
-        dn_buf_add (buf, "%s", spec->model);
+    if (dn_spec_shown (spec)[0] != '\0')
+        dn_buf_add (buf, "%s", dn_spec_shown (spec));
     else if (by_history && spec->app[0] != '\0')
         dn_buf_add (buf, "%s", spec->app);
     else
@@ -311,7 +311,8 @@ void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
                 story->request->job->user_id,
                 dn_names_get (&dn_mode_names, (int) story->rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
-                story->spec->model[0] != '\0' ? story->spec->model : "-");
+                dn_spec_shown (story->spec)[0] != '\0' ? dn_spec_shown (story->spec)
+                                                       : "-");
     add_changes (&buf, story, false);
     for (int i = 0; i < decision->n_warnings; i++)
         dn_buf_add (&buf,

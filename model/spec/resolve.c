@@ -208,6 +208,11 @@ static int read_part (const char **text)
     return **text >= '0' && **text <= '9' ? -1 : value;
 }
 
+const char *dn_spec_shown (const struct dn_spec *spec)
+{
+    return spec->name[0] != '\0' ? spec->name : spec->model;
+}
+
 int dn_spec_torch (const struct dn_spec *spec)
 {
     const char *at = spec->torch;

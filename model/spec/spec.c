@@ -276,6 +276,7 @@ static const struct dn_key keys[] = {
     ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
     REAL (WISH, budget, 0, 1e12, "most that the run may cost, in the site's currency"),
     NAME (WISH, app, "name under which history is kept"),
+    NAME (WISH, name, "what messages call the network"),
     {"auto",
      WISH,
      DN_KEY_INT,

@@ -276,8 +276,9 @@ struct dn_spec {
     enum dn_objective objective;
     double budget; /* in the unit of the rules Cost */
     char app[DN_NAME_MAX];
-    int64_t automatic; /* 1: by its history, with nothing else */
-    int64_t probe;     /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
+    char name[DN_NAME_MAX]; /* of the network, for people */
+    int64_t automatic;      /* 1: by its history, with nothing else */
+    int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
     struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
 };
 
@@ -466,6 +467,9 @@ struct dn_net {
  * says what was expected.
  */
 int dn_net_read (const char *text, struct dn_net *net, struct dn_err *err);
+
+/* What to call the network: name=, else model=; "" where neither is given. */
+const char *dn_spec_shown (const struct dn_spec *spec);
 
 /* The version that torch= states as 100 * major + minor, or -1 if it was not given or
  * is none.

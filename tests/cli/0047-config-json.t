@@ -53,6 +53,8 @@ train=batch=2,precision=bf16,optimizer=adamw,steps=100
 is 'a config.json is as good as the name of its network' \
     "$(dn predict --json "@$work/config.json,$train,seq_len=1024" --gpu a100_sxm4_40gb | grep params)" \
     "$(dn predict --json "model=llama_3.2_1b,$train,seq_len=1024" --gpu a100_sxm4_40gb | grep params)"
+gives 'the network has the name of its type, not that of another size' 0 '^llama: 1\.236 G parameters' \
+    predict "@$work/config.json,$train" --gpu a100_sxm4_40gb
 json 'the file gives the network, the keys beside it the training' \
     'd["model"]["params"] == 1235814400 and d["spec"]["batch"] == 2
      and d["spec"]["seq_len"] == 1024 and d["spec"]["tied"] == 1 and d["unread"] == []' \

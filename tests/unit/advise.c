@@ -242,6 +242,25 @@ static void an_error_names_the_text_that_was_ignored (void **state)
     scene_free (site);
 }
 
+static void the_name_of_a_network_is_for_people_only (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *plain = scene_advise ("Mode=enforce", &job);
+    struct dn_advice *named;
+    char comment[300];
+
+    (void) state;
+    snprintf (comment, sizeof (comment), "%s,name=mine", job.comment);
+    job.comment = comment;
+    named = scene_advise ("Mode=enforce", &job);
+    assert_true (plain->decision.app[0] != '\0');
+    assert_string_equal (named->decision.app, plain->decision.app);
+    assert_int_equal (named->decision.time_limit_s, plain->decision.time_limit_s);
+    assert_true (named->estimates[0].confidence == plain->estimates[0].confidence);
+    dn_advice_free (plain);
+    dn_advice_free (named);
+}
+
 /* A cache without a lock that counts its calls. */
 struct counted_cache {
     struct dn_cache_access access;
@@ -515,6 +534,8 @@ int main (void)
         TEST ("in time, a decision is the same", in_time_a_decision_is_the_same),
         TEST ("a long description is given up within it",
               a_long_description_is_given_up_within_it),
+        TEST ("the name of a network is for people only",
+              the_name_of_a_network_is_for_people_only),
         TEST ("an error names the text that was ignored",
               an_error_names_the_text_that_was_ignored),
         TEST ("a job of too many variables is left alone",

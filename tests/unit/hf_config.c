@@ -41,6 +41,7 @@ static void check_line (const char *line)
 {
     const char *text = strchr (line, ' ') + 1;
     struct dn_spec spec = read_config (text);
+    char type[DN_NAME_MAX + 20];
     struct dn_graph graph;
     struct dn_err err = {0};
 
@@ -50,6 +51,9 @@ static void check_line (const char *line)
         fail_msg ("%s: %.0f parameters", text, graph.params);
     if (!dn_keyset_is_empty (graph.unread))
         fail_msg ("%s: a key is not read", text);
+    assert_string_equal (graph.name, spec.name);
+    snprintf (type, sizeof (type), "\"model_type\":\"%s\"", graph.name);
+    assert_contains (text, type);
     dn_graph_free (&graph);
 }
 

@@ -370,6 +370,13 @@ static void the_user_gets_one_line (void **state)
     advice = scene_advise ("Mode=enforce\nMessage=never", &job);
     assert_string_equal (advice->patch.user_text, "");
     dn_advice_free (advice);
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet,name=mine";
+    advice = scene_advise ("Mode=enforce", &job);
+    assert_contains (advice->patch.user_text, "(mine, 20 epochs: likely ");
+    assert_contains (advice->patch.log_text, " model=mine ");
+    dn_advice_free (advice);
+    job = scene_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;
     advice = scene_advise ("Mode=enforce\nMessage=always", &job);
     assert_contains (advice->patch.user_text, "job unchanged (no GPU was requested)");

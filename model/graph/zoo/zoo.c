@@ -259,6 +259,8 @@ int dn_graph_build_by (const struct dn_spec *spec,
         return -1;
     }
     scale_totals (graph, params, flops, activations);
+    if (spec->name[0] != '\0')
+        memcpy (graph->name, spec->name, sizeof (graph->name));
     if (dn_tune (graph, spec, deadline, err) == 0)
         return 0;
     dn_graph_free (graph);
