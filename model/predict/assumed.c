@@ -69,10 +69,8 @@ static void add_age (struct assumed *assumed,
     if (spec->since != DN_UNSET || spec->torch[0] != '\0')
         return;
     if (dn_reads_age (&c))
-        add_words (assumed,
-                   "since",
-                   attention ? "2022 (on Hopper and later 2023), for attention 2024"
-                             : "2022 (on Hopper and later 2023)");
+        add_words (
+            assumed, "since", attention ? dn_say_assumed_ages : dn_say_assumed_age);
     else if (attention)
         add_words (assumed, "since", today ? "2024" : "2022");
 }
