@@ -23,8 +23,8 @@
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     assumed.c    what is taken for keys that were not given
- *     unused.c     keys that no estimate depends on
  *     memory.c     peak memory of one device, the largest batch
+ *     unused.c     keys that no estimate depends on
  *     offload.c    what the memory of the host holds instead of the device's
  *     step.c       wall time of one optimizer step
  *     run.c        duration, energy and throughput of the whole run
