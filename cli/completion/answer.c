@@ -32,10 +32,9 @@ static bool all_plain (const char *word)
     return true;
 }
 
-/* Letter case does not count. */
-static bool begins (const char *beginning, const char *text)
+bool dn_answer_begins (const struct dn_answer *answer, const char *text)
 {
-    for (; *beginning; beginning++, text++)
+    for (const char *beginning = answer->end; *beginning; beginning++, text++)
         if (dn_lower (*beginning) != dn_lower (*text))
             return false;
     return true;
@@ -46,7 +45,7 @@ void dn_answer_offer (struct dn_answer *answer,
                       const char *tail,
                       const char *help)
 {
-    if (!begins (answer->end, text) || !all_plain (text))
+    if (!dn_answer_begins (answer, text) || !all_plain (text))
         return;
     printf ("%s%s\t%s\n", text, tail, help ? help : "");
     answer->n++;

@@ -38,6 +38,9 @@ struct dn_answer {
     bool asked;               /* has it been tried? */
 };
 
+/* Does the end of the word begin 'text'? Letter case does not count. */
+bool dn_answer_begins (const struct dn_answer *answer, const char *text);
+
 /* Offer 'text' and 'tail' if the end of the word begins it, in any letter case. 'help'
  * may be NULL. Texts that a shell would interpret are left out.
  */

@@ -91,7 +91,8 @@ static void offer_hub_name (struct dn_answer *answer,
     struct dn_model model;
 
     write_hub_name (pattern, star, name);
-    if (name[0] != '\0' && dn_model_find (name, &model)
+    if (name[0] != '\0' && dn_answer_begins (answer, name)
+        && dn_model_find (name, &model)
         && (!network || strcmp (model.entry->name, network) == 0)
         && (strchr (answer->end, '-') || !is_same (name, model.entry->name)))
         dn_answer_offer (answer, name, "", model.entry->name);
@@ -133,10 +134,11 @@ void dn_network_words (struct dn_answer *answer)
     for (int i = 0; (name = dn_model_at (i)); i++) {
         struct dn_model model;
 
-        dn_answer_offer (answer,
-                         name,
-                         "",
-                         dn_model_find (name, &model) ? model.entry->family : NULL);
+        if (dn_answer_begins (answer, name))
+            dn_answer_offer (answer,
+                             name,
+                             "",
+                             dn_model_find (name, &model) ? model.entry->family : NULL);
     }
     if (slash || answer->end[0] != '\0')
         offer_hub_names (answer);
