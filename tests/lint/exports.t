@@ -92,7 +92,11 @@ for tool in nm readelf ldd; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done
 
-names() { nm -D "$1" "$plugin" | awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u; }
+# glibc since 2.38 calls strtoull __isoc23_strtoull.
+names() {
+    nm -D "$1" "$plugin" | awk '{ sub(/@.*/, "", $NF); sub(/^__isoc23_/, "", $NF); print $NF }' |
+        sort -u
+}
 
 # check_plugin NAME SYM-FILE HOST-NAMES OTHER-NAMES
 check_plugin() {

@@ -152,7 +152,7 @@ is 'slurmctld still shows the record of a job whose AdminComment was replaced' \
 before=$stored
 ends_with keep 'small letters'
 like 'the text and the record are stored by the sacctmgr of this Slurm' \
-    "$stored" '^small letters [Dd][Nn]1:[0-9a-f]+$'
+    "$stored" '^small letters \{\[[^A-Za-z0-9]+\]\}$'
 is 'the record that the sacctmgr of this Slurm has stored is found, byte by byte' \
     "$("$keep" --show "$job")" "$record"
 if [[ $before != "$(summary 0)" ]]; then
@@ -163,7 +163,7 @@ fi
 
 for size in 0 1 2; do
     ends_with keep "$(summary $size)"
-    like "with keep-record both are stored ($size)" "$stored" '^JS1:H4s[^ ]+= DN1:[0-9a-f]+$'
+    like "with keep-record both are stored ($size)" "$stored" '^JS1:H4s[^ ]+ \{\[[^A-Za-z0-9]+\]\}$'
     is "with keep-record a reader of JS1: finds its data ($size)" \
         "$(read_as_jobstats "$stored")" 100
     is "with keep-record the record is found, byte by byte ($size)" \
@@ -184,7 +184,7 @@ is 'a second text replaces the first, and the record stays' \
     "$(read_as_jobstats "$stored") $("$keep" --show "$job")" "100 $record"
 
 ends_with keep 'text of another program'
-is 'the text of any program is kept as it is' "${stored% DN1:*}" 'text of another program'
+is 'the text of any program is kept as it is' "${stored% '{['*}" 'text of another program'
 is 'the record behind the text of any program is found' "$("$keep" --show "$job")" "$record"
 
 job=$(cluster_as_user sbatch --parsable -o /dev/null -n 1 -t 5 job.sh)
