@@ -9,14 +9,16 @@
 
 /* Endings that do not change the network. */
 static const char *const endings[] = {
-    "-hf",     "-chat",    "-instruct",     "-it",       "-base",       "-uncased",
-    "-cased",  "-deduped", "-pt",           "-preview",  "-finetuned",  "-sft",
-    "-dpo",    "-v0.1",    "-v1",           "-v1.0",     "-v1.1",       "-v1.3",
-    "-v1.5",   "-16k",     "-32k",          "-4k",       "-8k",         "-128k",
-    "-python", "-in1k",    "-in21k",        "-in22k",    "-in22k-in1k", "-1k",
-    "-22k",    "-22kto1k", "-384-22k",      "-bnb-4bit", "-4bit",       "-8bit",
-    "-gptq",   "-awq",     "-2407",         "-2409",     "-2410",       "-2501",
-    "-2503",   "-2507",    "-multilingual", "-coco",     "-ade",        "-imagenet",
+    "-hf",     "-chat",     "-instruct",     "-it",       "-base",       "-uncased",
+    "-cased",  "-deduped",  "-pt",           "-preview",  "-finetuned",  "-sft",
+    "-dpo",    "-v0.1",     "-v1",           "-v1.0",     "-v1.1",       "-v1.3",
+    "-v1.5",   "-16k",      "-32k",          "-4k",       "-8k",         "-128k",
+    "-python", "-in1k",     "-in21k",        "-in22k",    "-in22k-in1k", "-1k",
+    "-22k",    "-22kto1k",  "-384-22k",      "-bnb-4bit", "-4bit",       "-8bit",
+    "-gptq",   "-awq",      "-2407",         "-2409",     "-2410",       "-2501",
+    "-2503",   "-2507",     "-multilingual", "-coco",     "-ade",        "-imagenet",
+    "-1m",     "-thinking", "-think",        "-unsloth",  "-gptq-int4",  "-gptq-int8",
+    "-fp8",    "-bf16",
 };
 
 /* What the '*' and the '%' of a pattern stand for. */
