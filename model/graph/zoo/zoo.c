@@ -130,10 +130,37 @@ const char *dn_model_at (int i)
     return alias_at (i);
 }
 
-static const char *model_at (const void *names, int i)
+/* The most similar name of each family. */
+struct nominees {
+    const char *names[N_FAMILIES + 1];
+    int n;
+};
+
+static const char *nominee_at (const void *names, int i)
 {
-    (void) names;
-    return dn_model_at (i);
+    const struct nominees *nominees = names;
+
+    return i < nominees->n ? nominees->names[i] : NULL;
+}
+
+/* The names of a family; its alias follows them. */
+static const char *row_at (const void *names, int i)
+{
+    const struct dn_zoo_family *family = names;
+
+    if (i < family->n_rows)
+        return entry_of (family, i)->name;
+    return i == family->n_rows ? family->alias : NULL;
+}
+
+static void nominate (struct nominees *nominees,
+                      const struct dn_zoo_family *family,
+                      const char *name)
+{
+    const char *nearest = dn_word_nearest (dn_span_of (name), row_at, family);
+
+    if (nearest)
+        nominees->names[nominees->n++] = nearest;
 }
 
 /* A name is compared with all of the zoo in some 200 microseconds. */
@@ -152,9 +179,16 @@ static int find_nearest (const char *name,
 
     *nearest = NULL;
     for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
-        if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
-            return -1;
-        *nearest = dn_word_nearest (dn_span_of (spellings[i].name), model_at, NULL);
+        struct nominees nominees = {{NULL}, 0};
+
+        nominate (&nominees, &dn_zoo_generic, spellings[i].name);
+        for (int f = 0; f < N_FAMILIES; f++) {
+            if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
+                return -1;
+            nominate (&nominees, families[f], spellings[i].name);
+        }
+        *nearest =
+            dn_word_nearest (dn_span_of (spellings[i].name), nominee_at, &nominees);
     }
     return 0;
 }
