@@ -183,6 +183,7 @@ static void test_misfits (void **state)
     expect_failure ("model=stylegan2,image=48", DN_E_RANGE, "a power of two 16..4096");
     expect_failure ("model=stylegan3_t,image=64x128", DN_E_RANGE, "expected a square");
     expect_failure ("model=llava_1.5_7b,seq_len=500", DN_E_RANGE, "more than the 576");
+    expect_failure ("model=qwen2_vl_2b,seq_len=500", DN_E_RANGE, "more than the 576");
     expect_failure ("model=waveglow,seq_len=7", DN_E_RANGE, "seq_len: 7, expected");
     expect_failure ("model=wav2vec2_base,seq_len=300", DN_E_RANGE, "seq_len: 300");
     expect_failure ("model=vnet,layers=17", DN_E_RANGE, "layers: 17 out of range");
@@ -624,6 +625,22 @@ static void test_fixed (void **state)
     dn_graph_free (&words);
 }
 
+static void test_two_towers (void **state)
+{
+    struct dn_graph graph = build ("model=qwen2.5_vl_7b,layers=8");
+    struct dn_graph tower = build ("model=qwen2.5_vl_7b,layers=8,frozen=decoder+head");
+
+    (void) state;
+    assert_int_equal (graph.block_layers, 32 + 8);
+    assert_near (graph.block_boundary, (32 * 48 * 48 * 1280 + 8 * 2048 * 3584) / 40.0);
+    /* The image is two equal frames. */
+    assert_near (graph.input, 3 * 672 * 672 + 2048);
+    assert_near (graph.input_bytes, 2 * 4 * 3 * 672 * 672 + 8 * 2048);
+    assert_near (tower.params, 676550144);
+    dn_graph_free (&graph);
+    dn_graph_free (&tower);
+}
+
 static void test_loops (void **state)
 {
     struct dn_graph graph = build ("model=tacotron2,tgt_len=600");
@@ -696,6 +713,8 @@ int main (void)
         TEST (
             "parts that do not learn count as frozen, and gradients pass through some",
             test_fixed),
+        TEST ("the blocks of a vision tower and of its language model are blocks",
+              test_two_towers),
         TEST ("loops of the host are counted, and joined tables", test_loops),
         TEST ("an alignment loss processes the tokens in sequence", test_ctc),
         TEST ("names ignore case and dashes", test_spelling),

@@ -48,8 +48,8 @@ static void end (struct run *run)
 }
 
 /* Learned and frozen parameters and learned tensors of peft 0.21.2 with transformers
- * 5.23.0 on meta tensors: get_peft_model (AutoModel..., LoraConfig (r, target_modules,
- * task_type)).
+ * 5.23.0, for Qwen-VL 5.24.0, on meta tensors: get_peft_model (AutoModel..., LoraConfig
+ * (r, target_modules, task_type)).
  */
 static const struct reference {
     const char *keys;
@@ -82,6 +82,21 @@ static const struct reference {
     /* T5ForConditionalGeneration, BloomForCausalLM */
     {"model=t5_small,lora=8", 294912, 72, 60506624},
     {"model=bloom_560m,lora=8", 786432, 48, 559214592},
+    /* Qwen2VL-, Qwen2_5_VL-, Qwen3VLForConditionalGeneration: names of the language
+     * model, of which Qwen2.5's vision tower has those of its feed-forward layers
+     */
+    {"model=qwen2_vl_7b,lora=8", 2523136, 112, 8291375616},
+    {"model=qwen2_vl_2b,lora=8,lora_targets=gate_proj+up_proj+down_proj",
+     7053312,
+     168,
+     2208985600},
+    {"model=qwen2.5_vl_7b,lora=8,lora_targets=gate_proj+up_proj+down_proj",
+     18748416,
+     360,
+     8292166656},
+    {"model=qwen2.5_vl_7b,lora=16,lora_targets=all", 51824640, 716, 8292166656},
+    {"model=qwen3_vl_4b,lora=16,lora_targets=all", 40271872, 712, 4437815808},
+    {"model=qwen3_vl_4b,lora=8,lora_targets=attention", 5898240, 288, 4437815808},
     /* LoRAQKVLinear of litgpt with query and value, from its table of runs */
     {"model=llama_13b,lora=8,lora_targets=q+v", 6553600, 160, 13015864320},
 };

@@ -96,6 +96,7 @@ struct dn_zoo_family {
     X (pixart)                                                                         \
     X (clip)                                                                           \
     X (llava)                                                                          \
+    X (qwen_vl)                                                                        \
     X (yolo_csp)                                                                       \
     X (video)                                                                          \
     X (slowfast)                                                                       \
