@@ -1,10 +1,10 @@
 /* slurm_conf.c - the plugin's parameters in slurm.conf, for the command line
  *
  * Slurm's own grammar (src/common/parse_config.c): "Key = Value" with or without
- * blanks, several to a line; a value with blanks in double quotes; '#' begins a
- * comment, a backslash at the end of a line joins it with the next. "Include FILE" at
- * the beginning of a line puts that file in its place; the name ends at the first
- * blank.
+ * blanks, several to a line; a value with blanks in double quotes; a '#' without a
+ * backslash before it begins a comment, also in quotes; a backslash at the end of a
+ * line, and not in a comment, joins it with the next. "Include FILE" at the beginning
+ * of a line puts that file in its place; the name ends at the first blank.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -64,6 +64,17 @@ static char *skip_blanks (char *at)
     return at;
 }
 
+/* Where the line ends if the backslash at 'at' is its last sign; else NULL. */
+static char *end_after (char *at)
+{
+    char *end;
+
+    if (*at != '\\')
+        return NULL;
+    end = skip_blanks (at + 1);
+    return *end == '\n' ? end : NULL;
+}
+
 /* Cut the next line off, without its comment and joined with its continuation lines.
  * NULL after the last.
  */
@@ -72,22 +83,21 @@ static char *cut_line (struct file *file)
     char *line = file->rest;
     char *to = line;
     char *from = line;
-    bool quoted = false;
     bool comment = false;
 
     if (*from == '\0')
         return NULL;
     file->number = file->next++;
     for (; *from && *from != '\n'; from++) {
-        if (from[0] == '\\' && from[1] == '\n') {
+        char *end = comment ? NULL : end_after (from);
+
+        comment = comment || (*from == '#' && (from == line || from[-1] != '\\'));
+        if (end) {
             file->next++;
-            from++;
-            continue;
-        }
-        quoted = quoted != (*from == '"' && !comment);
-        comment = comment || (*from == '#' && !quoted);
-        if (!comment)
+            from = end;
+        } else if (!comment) {
             *to++ = *from;
+        }
     }
     file->rest = *from ? from + 1 : from;
     *to = '\0';

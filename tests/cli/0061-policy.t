@@ -146,6 +146,10 @@ broken 'an included FIFO is an error' 'slurm.conf: line 3: .*: not a regular fil
 slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\nInclude slurm.conf\n'
 broken 'a file that includes itself is an error' \
     'slurm.conf: line 2: Include: files nest more than 16 deep'
+slurm_conf '# a comment \\\nSlurmctldParameters="dnnest_mode=observe" # \\\n'
+mode 'a backslash at the end of a comment joins no lines' observe
+slurm_conf 'SlurmctldParameters=\\ \t\ndnnest_mode=observe\n'
+mode 'blanks may follow the backslash at the end of a line' observe
 part empty.conf ''
 slurm_conf "SlurmctldParameters=dnnest_mode=enforce\n$(printf 'Include empty.conf\\n%.0s' {1..1001})"
 broken 'more than a thousand files are an error' 'slurm.conf: line 1002: Include: more than 1000 files'
