@@ -423,7 +423,7 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
     struct dn_site *site;
 
     if (dn_slurm_conf_read (o->paths.conf, &slurm, &err) < 0)
-        dn_complain ("%s; going on without it", err.text);
+        dn_complain ("%s; going on without slurm.conf", err.text);
     context.slurmctld_parameters = slurm.slurmctld_parameters;
     context.scheduler_parameters = slurm.scheduler_parameters;
     site = dn_load_site (&o->paths, &context, &err);

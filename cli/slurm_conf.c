@@ -2,7 +2,9 @@
  *
  * Slurm's own grammar (src/common/parse_config.c): "Key = Value" with or without
  * blanks, several to a line; a value with blanks in double quotes; '#' begins a
- * comment, a backslash at the end of a line joins it with the next.
+ * comment, a backslash at the end of a line joins it with the next. "Include FILE" at
+ * the beginning of a line puts that file in its place; the name ends at the first
+ * blank.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,13 +13,44 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "host/files.h"
 
-/* NodeName lines of the largest clusters take a few hundred KB. */
-#define FILE_MAX (16 * 1024 * 1024)
+/* Bytes of all files; NodeName lines of the largest clusters take a few hundred KB. */
+#define BYTES_MAX (16 * 1024 * 1024)
+
+/* Included files, each as often as it is included, and how deep they nest: several
+ * times what sites have. A file that includes itself ends at the depth.
+ */
+#define FILES_MAX 1000
+#define DEPTH_MAX 16
+
+struct file {
+    char path[PATH_MAX];
+    char *text; /* owned, cut into pieces */
+    char *rest;
+    int number; /* of the present line */
+    int next;   /* of the next one */
+};
+
+struct reader {
+    struct dn_slurm_conf *conf;
+    char cluster[DN_NAME_MAX];       /* ClusterName in lower case, "" before its line */
+    struct file open[1 + DEPTH_MAX]; /* slurm.conf, and each that one includes */
+    int n_open;
+    int n_included;
+    size_t bytes;
+};
+
+static void free_reader (const struct reader *reader)
+{
+    for (int i = 0; i < reader->n_open; i++)
+        free (reader->open[i].text);
+}
 
 static bool is_blank (char c)
 {
@@ -31,12 +64,12 @@ static char *skip_blanks (char *at)
     return at;
 }
 
-/* Cut the next line off '*rest', without its comment and joined with its continuation
- * lines. NULL after the last.
+/* Cut the next line off, without its comment and joined with its continuation lines.
+ * NULL after the last.
  */
-static char *cut_line (char **rest)
+static char *cut_line (struct file *file)
 {
-    char *line = *rest;
+    char *line = file->rest;
     char *to = line;
     char *from = line;
     bool quoted = false;
@@ -44,8 +77,10 @@ static char *cut_line (char **rest)
 
     if (*from == '\0')
         return NULL;
+    file->number = file->next++;
     for (; *from && *from != '\n'; from++) {
         if (from[0] == '\\' && from[1] == '\n') {
+            file->next++;
             from++;
             continue;
         }
@@ -54,7 +89,7 @@ static char *cut_line (char **rest)
         if (!comment)
             *to++ = *from;
     }
-    *rest = *from ? from + 1 : from;
+    file->rest = *from ? from + 1 : from;
     *to = '\0';
     return line;
 }
@@ -83,11 +118,26 @@ static char *cut_pair (char **line, char **value)
     return key;
 }
 
+static int take_cluster (const char *key,
+                         const char *value,
+                         struct reader *reader,
+                         struct dn_err *err)
+{
+    if (dn_span_copy (
+            dn_span_of (value), reader->cluster, sizeof (reader->cluster), key, err)
+        < 0)
+        return -1;
+    for (char *at = reader->cluster; *at; at++)
+        *at = dn_lower (*at);
+    return 0;
+}
+
 static int take_pair (const char *key,
                       const char *value,
-                      struct dn_slurm_conf *conf,
+                      struct reader *reader,
                       struct dn_err *err)
 {
+    struct dn_slurm_conf *conf = reader->conf;
     struct dn_span span = dn_span_of (key);
 
     if (dn_span_is (span, "SlurmctldParameters"))
@@ -102,19 +152,123 @@ static int take_pair (const char *key,
                              sizeof (conf->scheduler_parameters),
                              key,
                              err);
+    if (dn_span_is (span, "ClusterName"))
+        return take_cluster (key, value, reader, err);
     return 0;
 }
 
-static int read_text (char *text, struct dn_slurm_conf *conf, struct dn_err *err)
+static int take_pairs (char *line, struct reader *reader, struct dn_err *err)
 {
-    char *line;
     char *key;
     char *value;
 
-    while ((line = cut_line (&text)))
-        while ((key = cut_pair (&line, &value)))
-            if (value && take_pair (key, value, conf, err) < 0)
-                return -1;
+    while ((key = cut_pair (&line, &value)))
+        if (value && take_pair (key, value, reader, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* The file that the line includes, NULL if it is another line. */
+static const char *cut_include (char *line)
+{
+    size_t len = strcspn (line, " \t\r");
+    char *name;
+
+    if (!dn_span_is ((struct dn_span){line, len}, "Include") || line[len] == '\0')
+        return NULL;
+    name = skip_blanks (line + len);
+    name[strcspn (name, " \t\r")] = '\0';
+    return name;
+}
+
+/* Write a path: the folder of the file 'beside', if 'name' is relative, and 'name' with
+ * ClusterName for each "%c".
+ */
+static int write_path (const struct reader *reader,
+                       const char *beside,
+                       const char *name,
+                       char path[PATH_MAX],
+                       struct dn_err *err)
+{
+    struct dn_buf buf = dn_buf_on (path, PATH_MAX);
+    const char *at;
+
+    if (*name != '/')
+        dn_buf_add (&buf, "%.*s", (int) (strrchr (beside, '/') + 1 - beside), beside);
+    for (; (at = strstr (name, "%c")); name = at + 2) {
+        if (!reader->cluster[0])
+            return dn_err_set (
+                err, DN_E_SYNTAX, "Include: %%c needs a ClusterName before it");
+        dn_buf_add (&buf, "%.*s%s", (int) (at - name), name, reader->cluster);
+    }
+    dn_buf_add (&buf, "%s", name);
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "Include: the path is too long");
+    return 0;
+}
+
+/* The path of the file 'name' that the open file includes. A relative name is one in
+ * the folder of slurm.conf, or, for Slurm 22.05, in that of the file that includes it.
+ */
+static int find_included (const struct reader *reader,
+                          const char *name,
+                          char path[PATH_MAX],
+                          struct dn_err *err)
+{
+    const struct file *from = &reader->open[reader->n_open - 1];
+
+    if (write_path (reader, reader->open[0].path, name, path, err) < 0)
+        return -1;
+    if (access (path, F_OK) == 0)
+        return 0;
+    return write_path (reader, from->path, name, path, err);
+}
+
+/* Open the next file, whose path is written. */
+static int open_file (struct reader *reader, struct dn_err *err)
+{
+    struct file *file = &reader->open[reader->n_open];
+
+    if (dn_file_read (file->path, BYTES_MAX - reader->bytes, &file->text, err) < 0)
+        return -1;
+    file->rest = file->text;
+    file->number = 0;
+    file->next = 1;
+    reader->bytes += strlen (file->text);
+    reader->n_open++;
+    return 0;
+}
+
+static int open_included (struct reader *reader, const char *name, struct dn_err *err)
+{
+    if (reader->n_open > DEPTH_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "Include: files nest more than %d deep", DEPTH_MAX);
+    if (reader->n_included++ == FILES_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "Include: more than %d files", FILES_MAX);
+    if (find_included (reader, name, reader->open[reader->n_open].path, err) < 0)
+        return -1;
+    return open_file (reader, err);
+}
+
+/* Take the parameters from the open file, and from those that it includes. */
+static int read_lines (struct reader *reader, struct dn_err *err)
+{
+    while (reader->n_open > 0) {
+        struct file *file = &reader->open[reader->n_open - 1];
+        char *line = cut_line (file);
+        const char *name = line ? cut_include (line) : NULL;
+        int rc = 0;
+
+        if (name)
+            rc = open_included (reader, name, err);
+        else if (line)
+            rc = take_pairs (line, reader, err);
+        else
+            free (reader->open[--reader->n_open].text);
+        if (rc < 0)
+            return dn_err_wrap (err, "%s: line %d", file->path, file->number);
+    }
     return 0;
 }
 
@@ -122,27 +276,24 @@ int dn_slurm_conf_read (const char *dnnest_conf,
                         struct dn_slurm_conf *conf,
                         struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) char *text = NULL;
+    dn_cleanup (free_reader) struct reader reader = {.conf = conf};
     const char *slash = dnnest_conf ? strrchr (dnnest_conf, '/') : NULL;
-    char path[PATH_MAX];
+    char *path = reader.open[0].path;
 
     memset (conf, 0, sizeof (*conf));
     if (!slash)
         return 0;
-    if (snprintf (path,
-                  sizeof (path),
-                  "%.*s/slurm.conf",
-                  (int) (slash - dnnest_conf),
-                  dnnest_conf)
-        >= (int) sizeof (path))
+    if (snprintf (
+            path, PATH_MAX, "%.*s/slurm.conf", (int) (slash - dnnest_conf), dnnest_conf)
+        >= PATH_MAX)
         return 0;
     if (access (path, F_OK) < 0 && errno == ENOENT)
         return 0;
-    if (dn_file_read (path, FILE_MAX, &text, err) < 0)
+    if (open_file (&reader, err) < 0)
         return -1;
-    if (read_text (text, conf, err) < 0) {
+    if (read_lines (&reader, err) < 0) {
         memset (conf, 0, sizeof (*conf));
-        return dn_err_wrap (err, "%s", path);
+        return -1;
     }
     conf->found = true;
     return 0;

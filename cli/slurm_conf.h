@@ -19,9 +19,9 @@ struct dn_slurm_conf {
 };
 
 /* Read the slurm.conf in the directory of 'dnnest_conf' (NULL: there is none). Of a key
- * that occurs twice the last counts, as in Slurm; Include lines are not followed. If
- * there is no such file, there are no parameters. Return -1 with 'err' and no
- * parameters if it cannot be read.
+ * that occurs twice the last counts, as in Slurm; Include lines are followed. If there
+ * is no such file, there are no parameters. Return -1 with 'err' and no parameters if
+ * it, or a file that it includes, cannot be read.
  */
 int dn_slurm_conf_read (const char *dnnest_conf,
                         struct dn_slurm_conf *conf,

@@ -99,7 +99,59 @@ is 'a slurm.conf of noise does no harm' "$code" 0
 slurm_conf "SlurmctldParameters=$(printf 'x%.0s' {1..5000})\n"
 try config --conf "$work/new.conf"
 like 'a line of slurm.conf that is too long has a warning and is left out' "$code $err" \
-    '^0 dnnest: .*slurm.conf: SlurmctldParameters: .*longer than 4095 characters; going on without'
+    '^0 dnnest: .*slurm.conf: line 1: SlurmctldParameters: .*longer than 4095 characters; going on without'
+
+# --- files that slurm.conf includes ----------------------------------------------------
+
+# part NAME TEXT...: a file beside slurm.conf
+part() {
+    mkdir -p "$(dirname "$work/$1")"
+    printf '%b' "${@:2}" > "$work/$1"
+}
+mode() { rule "$1" Mode "$2" slurm.conf; }
+# broken TITLE REGEX: slurm.conf has a warning, and is left out
+broken() {
+    try config --conf "$work/new.conf"
+    like "$1" "$code $err" "^0 dnnest: $work/$2; going on without slurm.conf$"
+    rule "$1: its other lines are left out, too" Mode advise new.conf:3
+}
+part parts.conf 'SlurmctldParameters=dnnest_mode=observe\n'
+slurm_conf 'Include parts.conf\n'
+mode 'a file that slurm.conf includes is read' observe
+slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\ninclude \\\n' "  $work/parts.conf\\t# all\n"
+mode 'a value of an included file overrides an earlier one' observe
+slurm_conf 'INCLUDE parts.conf\nSlurmctldParameters=dnnest_mode=enforce\n'
+mode 'a value after the Include line overrides that of the file' enforce
+slurm_conf '#Include parts.conf\n Include parts.conf\nIncludes parts.conf\nSlurmctldParameters=dnnest_mode=enforce\n'
+mode 'Include counts only as the first word of a line' enforce
+slurm_conf 'ClusterName=Alpha\nInclude %c/%c.conf\n'
+part alpha/alpha.conf 'Include nested.conf\n'
+part nested.conf 'SlurmctldParameters=dnnest_mode=observe\n'
+part alpha/nested.conf 'SlurmctldParameters=dnnest_mode=enforce\n'
+mode '%c is ClusterName, and a relative file is beside slurm.conf' observe
+rm "$work/nested.conf"
+mode 'a relative file that is not there is beside the file that includes it' enforce
+slurm_conf 'Include %c.conf\nClusterName=alpha\nSlurmctldParameters=dnnest_mode=enforce\n'
+broken '%c before ClusterName is an error' 'slurm.conf: line 1: Include: %c needs a ClusterName before it'
+slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\n\nInclude alpha/alpha.conf\n'
+part alpha/alpha.conf '# a \\\n# b\nInclude none.conf\n'
+broken 'a missing file is an error with the line that includes it' \
+    'alpha/alpha.conf: line 3: .*: No such file or directory'
+part alpha/alpha.conf "SlurmctldParameters=$(printf 'x%.0s' {1..5000})\n"
+broken 'a line of an included file that is too long is an error with its place' \
+    'alpha/alpha.conf: line 1: SlurmctldParameters: .*longer than 4095 characters'
+rm "$work/alpha/alpha.conf"
+mkfifo "$work/alpha/alpha.conf"
+broken 'an included FIFO is an error' 'slurm.conf: line 3: .*: not a regular file'
+slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\nInclude slurm.conf\n'
+broken 'a file that includes itself is an error' \
+    'slurm.conf: line 2: Include: files nest more than 16 deep'
+part empty.conf ''
+slurm_conf "SlurmctldParameters=dnnest_mode=enforce\n$(printf 'Include empty.conf\\n%.0s' {1..1001})"
+broken 'more than a thousand files are an error' 'slurm.conf: line 1002: Include: more than 1000 files'
+printf '%*s' 9000000 '' > "$work/large.conf"
+slurm_conf 'Include large.conf\nInclude large.conf\n'
+broken 'files of more than 16 MiB are an error' 'slurm.conf: line 2: .*: 9000000 bytes, expected at most [0-9]+'
 rm "$work/slurm.conf"
 
 # --- the minimum time ----------------------------------------------------------------

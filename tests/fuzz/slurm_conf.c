@@ -1,6 +1,7 @@
 /* slurm_conf.c - fuzz target: slurm.conf as the command line reads it
  *
- * Attack surface: continued lines, comments, quotes. The file is not trusted.
+ * Attack surface: continued lines, comments, quotes, Include lines. The file is not
+ * trusted. It may include itself, and its second half, which is the file "part-a".
  *
  * Aims at: cli/slurm_conf.c
  *
@@ -21,6 +22,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct dn_err err = {0};
 
     scratch_write ("slurm.conf", data, size);
+    scratch_write ("part-a", data + size / 2, size - size / 2);
     snprintf (dnnest_conf, sizeof (dnnest_conf), "%s", scratch_path ("dnnest.conf"));
     if (dn_slurm_conf_read (dnnest_conf, &conf, &err) < 0) {
         expect_message (&err);

@@ -63,6 +63,10 @@ echo "PluginDir = $dir/none:$dir/one/lib/slurm" >"$dir/other.conf"
 run env SLURM_CONF="$dir/other.conf" "$find"
 is 'PluginDir of slurm.conf overrides what Slurm was compiled with' \
     "$status $said" "0 $dir/one/lib/slurm"
+printf '%s\n' ClusterName=Other 'Include %c.conf' >"$dir/main.conf"
+run env SLURM_CONF="$dir/main.conf" "$find"
+is 'PluginDir of a file that slurm.conf includes overrides it, too' \
+    "$status $said" "0 $dir/one/lib/slurm"
 
 # A configure from the beginning, in a new directory.
 mkdir "$dir/fresh"
@@ -175,13 +179,13 @@ done
 sed -i '/^JobSubmitPlugins=/d' "$dir/first/slurm.conf"
 named
 is 'a slurm.conf without JobSubmitPlugins does not name it' "$status $said" '1 '
-mkdir "$dir/first/more parts"
-echo 'include more parts/plugins.conf' >>"$dir/first/slurm.conf"
-echo "Include $dir/first/more parts/submit.conf" >"$dir/first/more parts/plugins.conf"
-echo ' JobSubmitPlugins = "lua,dnnest" # both' >"$dir/first/more parts/submit.conf"
+mkdir "$dir/first/parts"
+echo 'include parts/plugins.conf' >>"$dir/first/slurm.conf"
+echo "Include $dir/first/parts/submit.conf" >"$dir/first/parts/plugins.conf"
+echo ' JobSubmitPlugins = "lua,dnnest" # both' >"$dir/first/parts/submit.conf"
 named
 is 'a file that slurm.conf includes names dnnest' "$status $said" "0 $dir/first/slurm.conf"
-echo "Include $dir/first/slurm.conf" >>"$dir/first/more parts/submit.conf"
+echo "Include $dir/first/slurm.conf" >>"$dir/first/parts/submit.conf"
 named
 is 'a slurm.conf that includes itself is read to an end' "$status $said" "0 $dir/first/slurm.conf"
 mkdir "$dir/with a blank"

@@ -124,12 +124,13 @@ use "Policy User=no-such-user,$CLUSTER_USER Mode=observe"
 is 'a line with another user matches that one' \
     "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
-# --- slurm.conf ----------------------------------------------------------------------
+# --- slurm.conf, in a file that it includes ------------------------------------------
 
 use "Policy User=$CLUSTER_USER Mode=advise"
+sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
+echo 'Include parameters.conf' >>"$SLURM_CONF"
 parameters() {
-    sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
-    if [[ -n $1 ]]; then echo "SlurmctldParameters=$1" >>"$SLURM_CONF"; fi
+    echo "SlurmctldParameters=$1" >"$dir/etc/parameters.conf"
     sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
     cluster_reconfigure
 }
@@ -157,7 +158,7 @@ if [[ -x $dnnest ]]; then
 else
     skip 'dnnest config says the same' 'the command is not built'
 fi
-sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
+sed -i '/^Include /d' "$SLURM_CONF"
 
 # --- the control group ---------------------------------------------------------------
 

@@ -24,7 +24,7 @@
     "{\"jobs\":[{\"cluster\":\"c\",\"job_id\":13,\"restart_cnt\":1,"                   \
     "\"array\":{\"job_id\":0,\"task_id\":{\"set\":false,\"number\":0},\"task\":\"\"}," \
     "\"het\":{\"job_id\":13,\"job_offset\":{\"set\":true,\"number\":1}},"              \
-    "\"time\":{\"eligible\":100,\"end\":400,\"start\":0,\"submission\":90,"            \
+    "\"time\":{\"eligible\":100,\"end\":400,\"start\":4294967294,\"submission\":90,"   \
     "\"limit\":{\"set\":false,\"infinite\":true,\"number\":0}},"                       \
     "\"exit_code\":{\"status\":[\"SIGNALED\"],\"return_code\":{\"set\":true,"          \
     "\"number\":0},\"signal\":{\"id\":{\"set\":true,\"number\":9}}},"                  \
