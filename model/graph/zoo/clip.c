@@ -1,7 +1,8 @@
 /* clip.c - images and texts in one space
  *
  * CLIP (Radford et al., arXiv 2103.00020) as transformers.CLIPModel implements it, with
- * the residual networks of openai/CLIP; SigLIP (Zhai et al., arXiv 2303.15343) as
+ * the residual networks of openai/CLIP; SigLIP (Zhai et al., arXiv 2303.15343) and
+ * SigLIP 2 (Tschannen et al., 2502.14786), whose texts have more words, as
  * transformers.SiglipModel. A sample is a pair of image and text of seq_len= tokens.
  * The comparison of all pairs of a batch is left out: it is small beside the towers.
  * layers=, hidden= and heads= are not read, since two towers have them.
@@ -35,6 +36,7 @@ struct clip {
     struct tower text;
     double embed; /* features of the common space; 0: SigLIP, as the text */
     enum dn_activation activation;
+    double words; /* of SigLIP's texts */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -95,9 +97,13 @@ static const struct clip rows[] = {
          {12, 640, 10, 0},
          640,
          QUICK),
-    ROW ("siglip_base_patch16_224", 224, 16, B_512, NO, B_512, 0, GELU),
-    ROW ("siglip_large_patch16_256", 256, 16, LARGE, NO, LARGE, 0, GELU),
-    ROW ("siglip_so400m_patch14_384", 384, 14, SO400, NO, SO400, 0, GELU),
+    ROW ("siglip_base_patch16_224", 224, 16, B_512, NO, B_512, 0, GELU, 32000),
+    ROW ("siglip_large_patch16_256", 256, 16, LARGE, NO, LARGE, 0, GELU, 32000),
+    ROW ("siglip_so400m_patch14_384", 384, 14, SO400, NO, SO400, 0, GELU, 32000),
+    ROW ("siglip2_base_patch16_224", 224, 16, B_512, NO, B_512, 0, GELU, 256000),
+    ROW ("siglip2_large_patch16_256", 256, 16, LARGE, NO, LARGE, 0, GELU, 256000),
+    ROW ("siglip2_so400m_patch14_384", 384, 14, SO400, NO, SO400, 0, GELU, 256000),
+    ROW ("siglip2_so400m_patch16_256", 256, 16, SO400, NO, SO400, 0, GELU, 256000),
     /* End of rows */
 };
 
@@ -315,7 +321,7 @@ static void add_siglip (struct dn_build *build, const struct clip *row)
     dn_build_norm (build, DN_NORM_LAYER);
     add_probe (build, &vision);
     dn_build_tokens (build, DN_WANT (build, seq_len, 64));
-    add_text (build, &text, DN_WANT (build, vocab, 32000), 64);
+    add_text (build, &text, DN_WANT (build, vocab, row->words), 64);
     take_token (build);
     dn_build_linear (build, text.hidden, true);
 }

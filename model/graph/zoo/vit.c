@@ -4,28 +4,40 @@
  * patches, a class token, learned positions, normalisation before each part. The number
  * of positions follows image=, as when the table is interpolated. DeiT (Touvron et al.,
  * 2012.12877), DeiT III (2204.07118), BEiT (Bao et al., 2106.08254) and DINOv2 (Oquab
- * et al., 2304.07193) and EVA-02 (Fang et al., 2303.11331) as timm implements them:
- * DINOv2 and EVA-02 at 224 pixels have no classifier.
+ * et al., 2304.07193), DINOv3 (Simeoni et al., 2508.10104) and EVA-02 (Fang et al.,
+ * 2303.11331) as timm implements them: DINOv2, DINOv3 and EVA-02 at 224 pixels have no
+ * classifier. timm leaves the biases of queries and values out, which are zero in the
+ * published weights of DINOv3, except in the networks that end in qkvb.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/transformer.h"
 #include "zoo.h"
 
+/* Which of the layers of queries, keys and values have a bias. */
+enum biases {
+    BIASES_ALL,
+    BIASES_APART,  /* those of queries and values: three layers */
+    BIASES_JOINED, /* the same two, joined for the one layer of all */
+    BIASES_NONE
+};
+
 struct style {
     double tokens;        /* learned ones before the patches */
     double registers;     /* further ones */
     bool patch_positions; /* only patches have positions */
+    bool no_positions;    /* no learned ones in the input */
     bool scaled;          /* a learned scale per feature before each sum */
     bool gated;           /* feed-forward layers with gates */
-    bool relative;        /* positions are a table of distances per block, and keys have
-                             no bias */
+    bool relative;        /* positions are a table of distances per block */
     bool distilled;       /* a classifier for each of two tokens */
     bool mean;            /* the classifier reads the mean of the patches */
     bool features;        /* no classifier */
-    bool rotary;          /* EVA-02: positions are also rotated into queries and keys,
-                             which have no bias; feed-forward layers with separate gates
-                             and a normalisation; the features are a normalised mean */
+    bool rotary;          /* positions are rotated into queries and keys, and the gates
+                             are a layer of their own */
+    bool inner_norm;      /* EVA-02: a normalisation within the feed-forward layers; the
+                             features are a normalised mean */
+    enum biases biases;
 };
 
 static const struct style plain = {.tokens = 1};
@@ -35,8 +47,10 @@ static const struct style deit3 = {.tokens = 1,
                                    .scaled = true};
 static const struct style beit = {.tokens = 1,
                                   .scaled = true,
+                                  .no_positions = true,
                                   .relative = true,
-                                  .mean = true};
+                                  .mean = true,
+                                  .biases = BIASES_JOINED};
 static const struct style dino = {.tokens = 1, .scaled = true, .features = true};
 static const struct style dino_giant = {.tokens = 1,
                                         .scaled = true,
@@ -54,15 +68,30 @@ static const struct style dino_reg_giant = {.tokens = 1,
                                             .gated = true,
                                             .features = true};
 
+/* DINOv3; its networks called plus, and that of 7 billion parameters, have gates. */
+#define DINO3(with_gates, which)                                                       \
+    {                                                                                  \
+        .tokens = 1, .registers = 4, .no_positions = true, .scaled = true,             \
+        .gated = with_gates, .features = true, .rotary = true, .biases = which         \
+    }
+static const struct style dino3 = DINO3 (false, BIASES_NONE);
+static const struct style dino3_biased = DINO3 (false, BIASES_JOINED);
+static const struct style dino3_gated = DINO3 (true, BIASES_NONE);
+static const struct style dino3_gated_biased = DINO3 (true, BIASES_JOINED);
+
 static const struct style eva = {.tokens = 1,
                                  .gated = true,
                                  .mean = true,
                                  .features = true,
-                                 .rotary = true};
+                                 .rotary = true,
+                                 .inner_norm = true,
+                                 .biases = BIASES_APART};
 static const struct style eva_classifier = {.tokens = 1,
                                             .gated = true,
                                             .mean = true,
-                                            .rotary = true};
+                                            .rotary = true,
+                                            .inner_norm = true,
+                                            .biases = BIASES_APART};
 
 struct vit {
     struct dn_zoo_entry entry;
@@ -97,6 +126,10 @@ struct vit {
 #define HUGE_                                                                          \
     {                                                                                  \
         32, 1280, 16, 0, 5120, 0                                                       \
+    }
+#define HUGE_PLUS                                                                      \
+    {                                                                                  \
+        32, 1280, 20, 0, 5120, 0                                                       \
     }
 #define GIANT                                                                          \
     {                                                                                  \
@@ -144,6 +177,17 @@ static const struct vit rows[] = {
     ROW ("vit_base_patch14_reg4_dinov2", &dino_reg, 14, 518, BASE),
     ROW ("vit_large_patch14_reg4_dinov2", &dino_reg, 14, 518, LARGE),
     ROW ("vit_giant_patch14_reg4_dinov2", &dino_reg_giant, 14, 518, GIANT),
+    ROW ("vit_small_patch16_dinov3", &dino3, 16, 256, SMALL),
+    ROW ("vit_small_plus_patch16_dinov3", &dino3_gated, 16, 256, SMALL),
+    ROW ("vit_base_patch16_dinov3", &dino3, 16, 256, BASE),
+    ROW ("vit_large_patch16_dinov3", &dino3, 16, 256, LARGE),
+    ROW ("vit_huge_plus_patch16_dinov3", &dino3_gated, 16, 256, HUGE_PLUS),
+    ROW ("vit_7b_patch16_dinov3", &dino3_gated, 16, 256, {40, 4096, 32, 0, 8192, 0}),
+    ROW ("vit_small_patch16_dinov3_qkvb", &dino3_biased, 16, 256, SMALL),
+    ROW ("vit_small_plus_patch16_dinov3_qkvb", &dino3_gated_biased, 16, 256, SMALL),
+    ROW ("vit_base_patch16_dinov3_qkvb", &dino3_biased, 16, 256, BASE),
+    ROW ("vit_large_patch16_dinov3_qkvb", &dino3_biased, 16, 256, LARGE),
+    ROW ("vit_huge_plus_patch16_dinov3_qkvb", &dino3_gated_biased, 16, 256, HUGE_PLUS),
     ROW ("eva02_base_patch14_224", &eva, 14, 224, {12, 768, 12, 0, 2048, 0}),
     ROW ("eva02_large_patch14_224", &eva, 14, 224, {24, 1024, 16, 0, 2730, 0}),
     ROW ("eva02_base_patch14_448", &eva_classifier, 14, 448, {12, 768, 12, 0, 2048, 0}),
@@ -176,25 +220,32 @@ static double add_patches (struct dn_build *build, const struct vit *row, double
         dn_build_add_learned (build, hidden);
     if (style->registers > 0)
         dn_build_add_learned (build, style->registers * hidden);
-    if (!style->relative && !style->patch_positions)
+    if (!style->no_positions && !style->patch_positions)
         dn_build_add_learned (build, dn_shape_elements (&build->at));
     return distances;
 }
 
-/* BEiT: the biases of queries and values are joined, and the table of distances, with
- * three more of the class token, is spread over the scores.
+/* The biases of queries and values, with zeros for the keys between them. */
+static void add_joined_biases (struct dn_build *build, double hidden)
+{
+    struct dn_op biases = {.kind = DN_OP_COPY,
+                           .in = 2 * hidden,
+                           .out = 3 * hidden,
+                           .weights = 2 * hidden,
+                           .params = 2 * hidden,
+                           .tensors = 2};
+
+    dn_build_op (build, &biases);
+}
+
+/* BEiT: the table of distances, with three more of the class token, is spread over the
+ * scores.
  */
 static void add_relative (struct dn_build *build,
                           const struct dn_transformer *body,
                           double distances)
 {
     double table = body->attention.heads * (distances + 3);
-    struct dn_op biases = {.kind = DN_OP_COPY,
-                           .in = 2 * body->hidden,
-                           .out = 3 * body->hidden,
-                           .weights = 2 * body->hidden,
-                           .params = 2 * body->hidden,
-                           .tensors = 2};
     struct dn_op spread = {.kind = DN_OP_COPY,
                            .in = table,
                            .out = table,
@@ -202,12 +253,12 @@ static void add_relative (struct dn_build *build,
                            .params = table,
                            .tensors = 1};
 
-    dn_build_op (build, &biases);
     dn_build_op (build, &spread);
 }
 
 /* The block of EVA-02: a normalisation before the last layer. */
-static void add_rotary_block (struct dn_build *build, const struct dn_transformer *body)
+static void add_inner_norm_block (struct dn_build *build,
+                                  const struct dn_transformer *body)
 {
     dn_transformer_add_attention (build, body, &body->attention);
     dn_build_norm (build, DN_NORM_LAYER);
@@ -227,10 +278,12 @@ static void add_blocks (struct dn_build *build,
 
     dn_build_blocks (build, body->layers);
     outer = dn_build_repeat (build, body->layers);
+    if (style->biases == BIASES_JOINED)
+        add_joined_biases (build, body->hidden);
     if (style->relative)
         add_relative (build, body, distances);
-    if (style->rotary)
-        add_rotary_block (build, body);
+    if (style->inner_norm)
+        add_inner_norm_block (build, body);
     else
         dn_transformer_add_block (build, body);
     dn_build_repeat_end (build, outer);
@@ -277,10 +330,10 @@ static void build_vit (struct dn_build *build, const void *data)
     double distances;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = !style->relative;
+    body.attention.bias = style->biases == BIASES_ALL || style->biases == BIASES_APART;
     body.attention.out_bias = true;
-    body.attention.fused = !style->rotary;
-    body.attention.no_key_bias = style->rotary;
+    body.attention.fused = style->biases != BIASES_APART;
+    body.attention.no_key_bias = style->biases == BIASES_APART;
     body.attention.rotary = style->rotary;
     body.attention.unmasked = !style->relative;
     distances = add_patches (build, row, body.hidden);
@@ -290,7 +343,7 @@ static void build_vit (struct dn_build *build, const void *data)
     if (dn_build_head (build, otherwise, DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE))
         == DN_HEAD_CLASSIFIER)
         add_classifier (build, style, DN_WANT (build, classes, 1000));
-    else if (style->rotary)
+    else if (style->inner_norm)
         add_mean (build);
 }
 
