@@ -76,7 +76,7 @@ static void names_stand_for_networks_of_their_shape (void **state)
     }
     fclose (file);
     print_message ("%d of %d names are known\n", n_known, n_rows);
-    assert_int_equal (n_rows, 491);
+    assert_int_equal (n_rows, 493);
     assert_int_equal (n_wrong, 0);
 }
 

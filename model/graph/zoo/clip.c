@@ -36,7 +36,7 @@ struct clip {
     struct tower text;
     double embed; /* features of the common space; 0: SigLIP, as the text */
     enum dn_activation activation;
-    double words; /* of SigLIP's texts */
+    double words;
 };
 
 #define ROW(name, ...)                                                                 \
@@ -67,10 +67,18 @@ struct clip {
     }
 
 static const struct clip rows[] = {
-    ROW ("clip_vit_base_patch32", 224, 32, B_512, NO, BASE, 512, QUICK),
-    ROW ("clip_vit_base_patch16", 224, 16, B_512, NO, BASE, 512, QUICK),
-    ROW ("clip_vit_large_patch14", 224, 14, LARGE, NO, B_512, 768, QUICK),
-    ROW ("clip_vit_large_patch14_336", 336, 14, LARGE, NO, B_512, 768, QUICK),
+    ROW ("clip_vit_base_patch32", 224, 32, B_512, NO, BASE, 512, QUICK, CLIP_WORDS),
+    ROW ("clip_vit_base_patch16", 224, 16, B_512, NO, BASE, 512, QUICK, CLIP_WORDS),
+    ROW ("clip_vit_large_patch14", 224, 14, LARGE, NO, B_512, 768, QUICK, CLIP_WORDS),
+    ROW ("clip_vit_large_patch14_336",
+         336,
+         14,
+         LARGE,
+         NO,
+         B_512,
+         768,
+         QUICK,
+         CLIP_WORDS),
     ROW ("clip_vit_h_14",
          224,
          14,
@@ -78,7 +86,8 @@ static const struct clip rows[] = {
          NO,
          {24, 1024, 16, 0},
          1024,
-         GELU),
+         GELU,
+         CLIP_WORDS),
     ROW ("clip_vit_bigg_14",
          224,
          14,
@@ -86,9 +95,26 @@ static const struct clip rows[] = {
          NO,
          {32, 1280, 20, 0},
          1280,
-         GELU),
-    ROW ("clip_rn50", 224, 0, {0, 64, 32, 0}, {3, 4, 6, 3}, BASE, 1024, QUICK),
-    ROW ("clip_rn101", 224, 0, {0, 64, 32, 0}, {3, 4, 23, 3}, BASE, 512, QUICK),
+         GELU,
+         CLIP_WORDS),
+    ROW ("clip_rn50",
+         224,
+         0,
+         {0, 64, 32, 0},
+         {3, 4, 6, 3},
+         BASE,
+         1024,
+         QUICK,
+         CLIP_WORDS),
+    ROW ("clip_rn101",
+         224,
+         0,
+         {0, 64, 32, 0},
+         {3, 4, 23, 3},
+         BASE,
+         512,
+         QUICK,
+         CLIP_WORDS),
     ROW ("clip_rn50x4",
          288,
          0,
@@ -96,7 +122,8 @@ static const struct clip rows[] = {
          {4, 6, 10, 6},
          {12, 640, 10, 0},
          640,
-         QUICK),
+         QUICK,
+         CLIP_WORDS),
     ROW ("siglip_base_patch16_224", 224, 16, B_512, NO, B_512, 0, GELU, 32000),
     ROW ("siglip_large_patch16_256", 256, 16, LARGE, NO, LARGE, 0, GELU, 32000),
     ROW ("siglip_so400m_patch14_384", 384, 14, SO400, NO, SO400, 0, GELU, 32000),
@@ -341,7 +368,7 @@ static void add_clip (struct dn_build *build, const struct clip *row)
         add_resnet (build, row);
     }
     dn_build_tokens (build, DN_WANT (build, seq_len, CLIP_TOKENS));
-    add_text (build, &text, DN_WANT (build, vocab, CLIP_WORDS), CLIP_TOKENS);
+    add_text (build, &text, DN_WANT (build, vocab, row->words), CLIP_TOKENS);
     take_token (build);
     dn_build_linear (build, row->embed, false);
 }

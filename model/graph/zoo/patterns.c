@@ -82,6 +82,8 @@ const struct dn_pattern dn_patterns[] = {
     {"siglip2-large-patch16-%", "siglip2_large_patch16_256"},
     {"siglip2-so400m-patch14-%", "siglip2_so400m_patch14_384"},
     {"siglip2-so400m-patch16-%", "siglip2_so400m_patch16_256"},
+    {"clip-vit-h-14-*", "clip_vit_h_14"},
+    {"clip-vit-bigg-14-*", "clip_vit_bigg_14"},
     {"vit-mae-base", "mae_vit_base_patch16"},
     {"vit-mae-large", "mae_vit_large_patch16"},
     {"vit-mae-huge", "mae_vit_huge_patch14"},
