@@ -72,7 +72,7 @@ static const struct style dino_reg_giant = {.tokens = 1,
 #define DINO3(with_gates, which)                                                       \
     {                                                                                  \
         .tokens = 1, .registers = 4, .no_positions = true, .scaled = true,             \
-        .gated = with_gates, .features = true, .rotary = true, .biases = which         \
+        .gated = (with_gates), .features = true, .rotary = true, .biases = (which)     \
     }
 static const struct style dino3 = DINO3 (false, BIASES_NONE);
 static const struct style dino3_biased = DINO3 (false, BIASES_JOINED);
