@@ -171,7 +171,7 @@ named() {
 }
 named
 is 'a slurm.conf without dnnest does not name it' "$status $said" '1 '
-for value in dnnest lua,dnnest 'lua, job_submit/dnnest'; do
+for value in dnnest lua,dnnest 'lua, job_submit/dnnest' 'dnnest Nothing=more'; do
     sed -i "s|^JobSubmitPlugins=.*|JobSubmitPlugins=$value|" "$dir/first/slurm.conf"
     named
     is "a slurm.conf names dnnest: $value" "$status $said" "0 $dir/first/slurm.conf"
@@ -188,6 +188,11 @@ is 'a file that slurm.conf includes names dnnest' "$status $said" "0 $dir/first/
 echo "Include $dir/first/slurm.conf" >>"$dir/first/parts/submit.conf"
 named
 is 'a slurm.conf that includes itself is read to an end' "$status $said" "0 $dir/first/slurm.conf"
+mkfifo "$dir/first/parts/fifo"
+echo 'Include parts/fifo' >>"$dir/first/slurm.conf"
+named
+is 'an included FIFO is not waited for' "$status $said" "0 $dir/first/slurm.conf"
+sed -i '/fifo/d' "$dir/first/slurm.conf"
 mkdir "$dir/with a blank"
 cp "$plugins/job_submit_dnnest.so" "$dir/with a blank/"
 sed -i "s|^PluginDir=|&$dir/with a blank:|" "$dir/first/slurm.conf"
