@@ -44,6 +44,16 @@ void dn_finished_clear (struct dn_finished *job)
     }
 }
 
+#define DAY_S 86400
+
+void dn_finished_settle_times (struct dn_finished *job)
+{
+    if (job->start_s <= 0 || job->start_s > job->end_s)
+        job->start_s = job->end_s;
+    if (job->eligible_s <= 0 || job->eligible_s >= job->end_s + DAY_S)
+        job->eligible_s = DN_UNSET;
+}
+
 double dn_finished_ran_s (const struct dn_finished *job)
 {
     int64_t suspended_s = job->suspended_s > 0 ? job->suspended_s : 0;

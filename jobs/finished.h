@@ -52,6 +52,12 @@ extern const struct dn_finished_column dn_finished_columns[DN_N_FINISHED_COLUMNS
 /* Set all members to unknown. */
 void dn_finished_clear (struct dn_finished *job);
 
+/* Make start_s and eligible_s what the store has, with end_s and what slurmdbd says: 0,
+ * DN_UNSET or a number after all times where it knows none. A job that never started
+ * has its end for a start.
+ */
+void dn_finished_settle_times (struct dn_finished *job);
+
 /* The texts of a record, which has DN_RECORD_MAX bytes at most. 6 KB. */
 struct dn_finished_texts {
     char mode[DN_NAME_MAX];

@@ -134,10 +134,7 @@ static void take_times (struct json_object *json, struct dn_finished *job)
     job->end_s = finite_at (times, "end");
     job->start_s = finite_at (times, "start");
     job->suspended_s = finite_at (times, "suspended");
-    if (job->start_s <= 0 || job->start_s > job->end_s) /* it never started */
-        job->start_s = job->end_s;
-    if (job->eligible_s == 0 || job->eligible_s >= job->end_s + 86400)
-        job->eligible_s = DN_UNSET;
+    dn_finished_settle_times (job);
     if (minutes == DN_UNLIMITED || minutes == ENDLESS)
         job->limit_s = DN_UNLIMITED;
     else

@@ -382,18 +382,13 @@ static int64_t exit_of (uint32_t status)
     return WIFSIGNALED (code) ? 128 + WTERMSIG (code) : WEXITSTATUS (code);
 }
 
-/* Times: 0 is unknown. A job that never started has its end for a start: slurmdbd says
- * 0, and from 24.11 on a number after all times.
- */
 static void take_times (const slurmdb_job_rec_t *from, struct dn_finished *job)
 {
     job->submit_s = from->submit;
-    job->eligible_s = from->eligible > 0 && from->eligible < from->end + 86400
-                          ? from->eligible
-                          : DN_UNSET;
+    job->eligible_s = from->eligible;
+    job->start_s = from->start;
     job->end_s = from->end;
-    job->start_s =
-        from->start > 0 && from->start <= from->end ? from->start : from->end;
+    dn_finished_settle_times (job);
     job->suspended_s = known (from->suspended);
     job->limit_s = limit_of (from->timelimit);
 }
