@@ -1,7 +1,7 @@
 /* messages.h - the messages of base/messages.inc by name
  *
- * dn_say_ID is a format of printf () or, of a DN_PHRASE, a text. It is an array and not
- * a pointer, so that compilers check the values that it is used with.
+ * dn_say_ID is a format of printf (). It is an array and not a pointer, so that
+ * compilers check the values that it is used with.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,13 +10,13 @@
 
 #include <inttypes.h>
 
-#define DN_MESSAGE(to, id, text, values, sample, when) DN_PHRASE (to, id, text, when)
-#define DN_PHRASE(to, id, text, when)                                                  \
+#define DN_MESSAGE(to, id, text)                                                       \
     static const char dn_say_##id[] __attribute__ ((unused)) = text;
+#define DN_LISTED(to, id, text, values, when) DN_MESSAGE (to, id, text)
 
 #include "base/messages.inc"
 
 #undef DN_MESSAGE
-#undef DN_PHRASE
+#undef DN_LISTED
 
 #endif

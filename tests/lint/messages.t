@@ -114,7 +114,7 @@ is 'a line of the log elsewhere is found' \
     "$(printf 'dn_log (DN_LOG_INFO,\n        "guard: %%s",\n        text);\n' | logged -)" \
     'dn_log (DN_LOG_INFO, "guard: %s"'
 
-ids() { sed -nE 's/^DN_(MESSAGE|PHRASE) \([A-Z]+, ([a-z0-9_]+),$/\2/p' "$top/$CATALOGUE"; }
+ids() { sed -nE 's/^DN_(MESSAGE|LISTED) \([A-Z]+, ([a-z0-9_]+),.*/\2/p' "$top/$CATALOGUE"; }
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
 is 'each message is used' "$(cd "$top" && comm -13 \
     <(grep -rhoE 'dn_say_[a-z0-9_]+' --include='*.c' host jobs model plugin daemon | sort -u) \
