@@ -142,6 +142,30 @@ check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" 
     "$LOAD $TRACE $PEOPLE $THREADS $KEEPER"
 check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 
+# --- only what it reaches ----------------------------------------------------------------
+
+# unreached PLUGIN OBJECT...: the objects of which PLUGIN has no function and no table. The
+# linker leaves out each function that the entry points do not reach.
+unreached() {
+    local so=$1
+    shift
+    awk 'NR == FNR { has[$3] = 1; next }
+        /:$/ { object = $1; next }
+        NF == 3 { if (!(object in all)) { all[object] = 1 } if ($3 in has) reached[object] = 1 }
+        END { for (object in all) if (!(object in reached)) print object }' \
+        <(nm "$so" 2>/dev/null) <(nm -g --defined-only "$@") | sort | xargs
+}
+if [[ ! -e $libs/job_submit_dnnest.so ]]; then
+    skip 'slurmctld loads no object that it does not call' 'the plugin is not built'
+elif ! grep -q ' dn_advise$' <(nm "$libs/job_submit_dnnest.so" 2>/dev/null); then
+    skip 'slurmctld loads no object that it does not call' 'the plugin is stripped'
+else
+    is 'slurmctld loads no object that it does not call' \
+        "$(unreached "$libs/job_submit_dnnest.so" "$libs"/libdnnest{_core,_host}.a)" ''
+    not_ok 'sbatch loads no network' \
+        grep -q ' dn_graph_build$' <(nm "$libs/spank_dnnest.so")
+fi
+
 # --- libraries -------------------------------------------------------------------------
 
 # loads FILE: the libraries that it loads, directly or through others, without the loader,
