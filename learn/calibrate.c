@@ -4,7 +4,7 @@
  * measured. For another device the prediction is scaled by a part of ln (measured /
  * predicted), the part that the application has in common on both. That part was fitted
  * to the runs of learn/data/training_runs.csv in which one source measured the same
- * specification on several devices (tests/bench/probe-transfer): 0.85 of the logarithm
+ * specification on several devices: 0.85 of the logarithm
  * if both have the same chip, else 0.36. In the second case it varies between sources
  * from 0.15 to 0.83. So 0.3 of the measured logarithm is added to the spread, which
  * never gets smaller than the model's.

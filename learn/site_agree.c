@@ -21,8 +21,7 @@
 
 /* Share of the votes (site_solve.c) whose errors must get smaller: false runs of some
  * users cannot undo what all others show. After 20 runs of other applications one
- * source of both tables of runs lost more than two points: seven, of 26 runs
- * (tests/bench/site-curve).
+ * source of both tables of runs lost more than two points: seven, of 26 runs.
  */
 #define GAINING 0.8
 

@@ -31,7 +31,7 @@ struct dn_site_fit {
     uint64_t random;
 };
 
-/* Errors in units of the stated spread (tests/bench/site-curve --prior): after 1 to 50
+/* Errors in units of the stated spread (with its family of code left out): after 1 to 50
  * runs of the same application, and of a run when all of its application is left out;
  * not below the normal law.
  */
@@ -51,8 +51,7 @@ static const struct law {
 
 struct dn_site_prior dn_site_prior_default (void)
 {
-    /* Most probable on the sources of both tables of runs at the constants that ship
-     * (tests/bench/site-curve --prior). */
+    /* Most probable on the sources of both tables of runs at the constants that ship */
     struct dn_site_prior prior = {
         .site = 0.217,
         .device = 0.109,

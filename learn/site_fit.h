@@ -8,10 +8,10 @@
  *     + scales + what runs of the application that are alike have in common
  *     (predict/history.h) + noise. Every logarithm that may move is drawn from a normal
  * law around the shipped value; the spread of that law is how much sites differ, found
- * on the sources of both tables of runs (tests/bench/site-curve). A value that the runs
+ * on the sources of both tables of runs. A value that the runs
  * do not determine keeps the shipped one: three runs move it a little, fifty decide it.
  * Outliers count less (Student's t), and similar runs of one application do not count
- * once per run. learn/ABLATION.md has the parts that were tried and earned too little.
+ * once per run.
  *
  * One application cannot separate the site from itself, nor can two that disagree:
  * constants and scales stay as shipped until most applications would have gained by

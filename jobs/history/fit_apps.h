@@ -46,7 +46,7 @@ struct dn_fit_prior {
 };
 
 /* What ships: the spread of runs of one application on one type within the measured
- * tables is 0.05 to 0.3 (learn/ACCURACY.md, own runs); the wide end is taken.
+ * tables is 0.05 to 0.3; the wide end is taken.
  */
 extern const struct dn_fit_prior dn_fit_prior_default;
 

@@ -199,9 +199,8 @@ const struct dn_constants dn_constants_default = {
     .host_workers = 4,
     .host_prefetch = 2,
     /* energy.csv, energy_2.csv, energy_3.csv (ml-energy/zeus: P100, V100, Quadro RTX
-     * 6000, A40, limits from 100 W; pipelines of four A100), by
-     * tests/bench/calibrate-power: least absolute error of the logarithm, one vote per
-     * network and board. The host's time is too high for these runs, and a small
+     * 6000, A40, limits from 100 W; pipelines of four A100): least absolute error of the
+     * logarithm, one vote per network and board. The host's time is too high for these runs, and a small
      * power_half makes up for it; power_steep is an estimate by hand.
      */
     .power_floor = 0.1379,
@@ -217,7 +216,7 @@ const struct dn_constants dn_constants_default = {
      */
     .power_slow = 0.3,
     .power_slow_deep = 0.24,
-    /* calibrate-power with a network left out */
+    /* the same with a network left out */
     .sigma_power = 0.16,
     /* Estimated by hand: container and imports, data-set index, algorithm search, first
      * batches; a checkpoint and new loaders per epoch; 50,000 images after 1.28 million
@@ -232,7 +231,7 @@ const struct dn_constants dn_constants_default = {
     .sigma_assumed = 0.15,
     .sigma_precision = 0.4,
     .sigma_parallel = 0.3,
-    /* tests/bench/calibrate-memory: 95 % bounds that hold for rows whose code and
+    /* gpu_memory.csv, gpu_memory_2.csv, networks_2.csv: 95 % bounds that hold for rows whose code and
      * networks were left out, one vote per network and source; factors of 1.30, 1.61,
      * 1.69, 2.5 and 1.98 over the median. The 3,000 networks of linear layers have one
      * vote: theirs is the least spread by hand, though 95 % of them are within 4 %. No

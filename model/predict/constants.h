@@ -184,8 +184,8 @@ struct dn_constant_field {
     double max;
     /* Between sites, standard deviation of the logarithm: how freely a site's runs move
      * it (learn/site_fit.h). 0: runs do not move it, only the admin sets it. They are
-     * less than the values that tests/bench/site-curve prints for the sources of
-     * training_runs.csv: part of these is the model's own error. Links differ most, but
+     * less than how far the sources of training_runs.csv are apart, since part of that
+     * is the model's own error. Links differ most, but
      * with twice the freedom networks that were not among the runs got worse, and so
      * they did with free efficiencies of arithmetic and memory.
      */

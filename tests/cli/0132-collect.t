@@ -73,9 +73,7 @@ import "$work/absent.csv"
 like 'a table that is missing is an error' "$code $err" '^4 .*absent\.csv'
 json 'JSON tells what was imported' "d['imported'] == 3 and d['refused'] == 4" \
     collect --db="$store" --import="$work/trace.csv"
-"$top/tests/bench/synthetic_jobs" --jobs=2000 >"$work/many.csv"
+"$top/tests/report/make_jobs.py" 2000 >"$work/many.csv"
 import "$work/many.csv"
-is 'synthetic jobs are a table' "$code $out$err" '0 2000 jobs imported'
-is 'the result is the same each time' \
-    "$("$top/tests/bench/synthetic_jobs" --jobs=2000 | cmp - "$work/many.csv" && echo same)" same
+is 'a table of many jobs is imported' "$code $out$err" '0 2000 jobs imported'
 done_testing

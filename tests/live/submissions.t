@@ -9,7 +9,7 @@
 # difference is what changed. For every field that is kept the log has the reason.
 #
 # With TABLE=FILE in the environment the outcome is also written to FILE, in Markdown:
-# 'make submissions' writes plugin/SUBMISSIONS.md.
+# 'make submissions' does so.
 
 set -euo pipefail
 
