@@ -169,7 +169,7 @@ int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
 
 /* Is --time-min a soft limit in that version of Slurm (2411 for 24.11)? Only then may
  * dnnest set it: otherwise a job that backfill starts is killed at that time
- * (plugin/CONTRACT.md). 'parameters' are SchedulerParameters and may be NULL.
+ * (doc/design.md). 'parameters' are SchedulerParameters and may be NULL.
  */
 bool dn_site_time_min_is_soft (int version, const char *parameters);
 

@@ -4,7 +4,7 @@
  * starts it earlier. It has no choice where one node must have all tasks: with
  * --ntasks-per-node every node must have the CPUs of that many tasks, and then one node
  * suffices. --gpus leaves the choice open in any case: GPUs that are idle on two nodes
- * are taken from both, and each node gets as many tasks as one (plugin/CONTRACT.md, The
+ * are taken from both, and each node gets as many tasks as one (doc/design.md, The
  * form of a request).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -1,6 +1,6 @@
 /* request.c - parsing a submission, and which of it must not be changed
  *
- * A form that is parsed but not safe to rewrite (plugin/CONTRACT.md, The form of a
+ * A form that is parsed but not safe to rewrite (doc/design.md, The form of a
  * request) is kept unchanged, with the reason. Handled: the same fact in several
  * fields, memory that follows CPUs or GPUs, CPUs that follow GPUs, several tasks. Kept
  * unchanged: GPUs of several types, types mixed with untyped, node lists and

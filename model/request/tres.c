@@ -1,6 +1,6 @@
 /* tres.c - parsing a tres string
  *
- * The spellings differ by version and by field (plugin/CONTRACT.md, Versions):
+ * The spellings differ by version and by field (doc/design.md, Versions):
  * "gres:gpu:a100:4" up to 23.02, "gres/gpu:a100:4" from 23.11, "=" before the count in
  * tres_per_task, a bare "gpu:4" from the command line. Every build reads all of them in
  * the same way.

@@ -2,7 +2,7 @@
  *
  * Slurm keeps the CPU count in up to five places and the GPU type in up to four, the
  * submission's environment among them; in a job whose places disagree, srun fails
- * (plugin/CONTRACT.md). So one function changes a tres text, and it is applied to every
+ * (doc/design.md). So one function changes a tres text, and it is applied to every
  * field and every variable that may hold such a text.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -2,7 +2,7 @@
  *
  * In: the request, the decision, the estimate that it is based on. Out: struct
  * dn_patch, a complete list of (field, old, new) with all places in which Slurm keeps
- * the same value (plugin/CONTRACT.md), the environment too; and the texts for the user,
+ * the same value (doc/design.md), the environment too; and the texts for the user,
  * the log and the record. Never: Slurm's structures; the adapter applies the edits.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

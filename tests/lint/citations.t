@@ -21,8 +21,7 @@ readonly FOREIGN='slurm.h: Slurm
 slurm_errno.h: Slurm
 spank.h: Slurm
 nvml.h: NVIDIA
-data/openwebtext/readme.md: karpathy/nanoGPT
-utils/cmd_util.py: NVIDIA/DeepLearningExamples'
+data/openwebtext/readme.md: karpathy/nanoGPT'
 
 # Documents and places that are not part of the tree.
 readonly OUTSIDE='(DESIGN|methods|whitebox-notes|slurm|review|style)\.md|DESIGN section|[Ii]ssue #?[0-9]|(^|[^A-Za-z])shared/|(^|[^A-Za-z0-9_.])/work/'

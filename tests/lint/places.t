@@ -10,9 +10,9 @@ plan_later
 readonly FILES_MAX=5
 contributing=$(<"$top/CONTRIBUTING.md")
 
-# chapter TITLE: its text
+# chapter TITLE [TEXT]: its text, of CONTRIBUTING.md by default
 chapter() {
-    awk -v title="## $1" '/^## / { inside = $0 == title } inside' <<<"$contributing"
+    awk -v title="## $1" '/^## / { inside = $0 == title } inside' <<<"${2-$contributing}"
 }
 
 # The texts between backticks on standard input, a line each.
@@ -44,7 +44,7 @@ for row in "${rows[@]}"; do
 done
 not_ok 'a missing file is detected' exists model/graph/zoo/NAME.h.c
 
-# --- the walk-through ------------------------------------------------------------------
+# --- the path of a request ------------------------------------------------------------------
 
 # missing FILE FUNCTION...: the functions that FILE, or a file of that folder, does not have
 missing() {
@@ -74,12 +74,12 @@ misplaced() {
     done
 }
 
-steps=$(chapter 'A walk-through' | sed -E 's/^[0-9]+\. /\f/' | tr '\n\f' ' \n')
-is 'the walk-through names functions where they are' "$(misplaced <<<"$steps")" ''
+steps=$(chapter 'The path of one request' "$(<"$top/doc/design.md")" | sed -E 's/^[0-9]+\. /\f/' | tr '\n\f' ' \n')
+is 'the path of a request names functions where they are' "$(misplaced <<<"$steps")" ''
 is 'a function in another file is detected' \
     "$(misplaced <<<"a step: \`dn_advise ()\` in \`model/site.c\`")" \
     'model/site.c: no dn_advise ()'
-like 'the walk-through has functions' "$steps" 'dn_advise \(\)'
+like 'the path of a request has functions' "$steps" 'dn_advise \(\)'
 
 # --- files that a list must have -------------------------------------------------------
 

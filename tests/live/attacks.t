@@ -1,5 +1,5 @@
 #!/bin/bash
-# attacks.t - attacks of plugin/THREATS.md, tried by a user on a real Slurm
+# attacks.t - attacks of doc/design.md, tried by a user on a real Slurm
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #

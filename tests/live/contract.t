@@ -1,5 +1,5 @@
 #!/bin/bash
-# contract.t - the facts of plugin/CONTRACT.md, checked on the installed Slurm
+# contract.t - the facts of doc/design.md, checked on the installed Slurm
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #

@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# tests/plugin/faults.c forces all others; plugin/FAULTS.md lists them.
+# tests/plugin/faults.c forces all others; doc/design.md lists them.
 
 set -euo pipefail
 

@@ -3,7 +3,7 @@
  * Each fault is forced on the built plugin in a simulated slurmctld. It must cause one
  * line in the log that names the broken thing, and leave the job byte for byte
  * unchanged; or, if the fault has no effect on jobs, rewrite the job as without the
- * fault. plugin/FAULTS.md lists the faults.
+ * fault. doc/design.md lists the faults.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

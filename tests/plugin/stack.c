@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The thread's, and what a decision may use of it; plugin/FAULTS.md has this number. */
+/* The thread's, and what a decision may use of it; doc/design.md has this number. */
 #define STACK_SIZE (64 * 1024)
 #define USED_MAX   (32 * 1024)
 #define PAGE       4096

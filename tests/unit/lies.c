@@ -339,7 +339,7 @@ static void lies_lower_no_bound_of_another_user_below_the_truth (void **state)
                 try_one (s, w, &without, &alone, c % N_OWN, &table);
     }
     report_all (&table);
-    /* plugin/THREATS.md has these. */
+    /* doc/design.md has these. */
     for (int i = 0; i < 2; i++)
         assert_true (table.by_accounts[i].down < log (1.2)
                      && table.by_accounts[i].up < log (1.2));
