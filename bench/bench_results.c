@@ -174,7 +174,8 @@ static int make_entry (const struct dn_bench_given *given,
     struct dn_bench_result result;
     char file[DN_NAME_MAX];
     struct dn_buf name = dn_buf_on (file, sizeof (file));
-    struct dn_bench_entry entry = {.samples = samples,
+    struct dn_bench_entry entry = {.catalogue = catalogue,
+                                   .samples = samples,
                                    .result = &result,
                                    .constants = &dn_constants_default,
                                    .file = file};

@@ -36,7 +36,7 @@ static void add_json (struct json_object *array,
 
     dn_json_add_text (json, "name", device->name);
     dn_json_add_text (json, "vendor", device->vendor);
-    dn_json_add_text (json, "arch", dn_names_get (&dn_arch_names, (int) device->arch));
+    dn_json_add_text (json, "arch", device->arch);
     dn_json_add_real (json, "fp32_flops", device->fp32);
     dn_json_add_real (json, "tf32_flops", device->tf32);
     dn_json_add_real (json, "fp16_flops", device->fp16);
@@ -103,7 +103,7 @@ static void add_row (struct dn_grid *grid, const struct dn_device *device)
 {
     dn_grid_add (grid, "%s", device->name);
     dn_grid_add (grid, "%s", device->vendor);
-    dn_grid_add (grid, "%s", dn_names_get (&dn_arch_names, (int) device->arch));
+    dn_grid_add (grid, "%s", device->arch);
     dn_grid_add (grid, "%s", dn_show_bytes (device->memory).text);
     dn_grid_add (grid, "%s", dn_show_real (device->bandwidth / 1e9, 0).text);
     add_rate (grid, device->fp32);

@@ -134,7 +134,7 @@ static void add_catalogue (struct dn_site_gpus *gpus,
                            const struct dn_cluster *cluster)
 {
     for (int i = 0; i < site->catalogue.n_devices; i++)
-        if (site->catalogue.devices[i].arch != DN_ARCH_CPU)
+        if (!site->catalogue.devices[i].generation->host)
             add (gpus, of_device (site, cluster, &site->catalogue.devices[i]));
 }
 

@@ -316,9 +316,10 @@ int dn_load_catalogue (const char *path,
 {
     dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
 
-    if (!dir || load_folder (dir, path, dn_catalogue_add, catalogue, err) < 0)
+    if (!dir || load_folder (dir, path, dn_catalogue_add, catalogue, err) < 0
+        || load_own (dirfd (dir), path, catalogue, err) < 0)
         return -1;
-    return load_own (dirfd (dir), path, catalogue, err);
+    return dn_catalogue_link (catalogue, err);
 }
 
 static int load_datasets (const char *path,

@@ -200,23 +200,19 @@ static void write_ring (const struct dn_bench_result *result, struct dn_buf *buf
 
 /* --- a device that the catalogue does not have ------------------------------------ */
 
-static const char *arch_of (double capability)
+/* The newest generation of NVIDIA that is not newer than the capability. */
+static const char *arch_of (const struct dn_catalogue *catalogue, double capability)
 {
-    static const struct {
-        double from;
-        const char *name;
-    } table[] = {{10, "blackwell"},
-                 {9, "hopper"},
-                 {8.9, "ada"},
-                 {8, "ampere"},
-                 {7.5, "turing"},
-                 {7, "volta"},
-                 {6, "pascal"}};
+    const struct dn_generation *best = NULL;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (table); i++)
-        if (capability >= table[i].from - 0.01)
-            return table[i].name;
-    return "other";
+    for (int i = 0; i < catalogue->n_generations; i++) {
+        const struct dn_generation *one = &catalogue->generations[i];
+
+        if (one->capability > 0 && one->capability <= capability + 0.01
+            && (!best || one->capability > best->capability))
+            best = one;
+    }
+    return best ? best->name : "other";
 }
 
 /* Write the data sheet of a device that reaches these rates. */
@@ -243,7 +239,7 @@ static int write_sheet (const struct dn_bench_entry *entry,
                 "# Not in the catalogue: peaks as a data sheet would state them for "
                 "a device that\n# reaches the measured rates.\n"
                 "Vendor=nvidia\nArch=%s\nMemory=%.0f\nTdp=%.0f\n",
-                arch_of (number (entry, "capability")),
+                arch_of (entry->catalogue, number (entry, "capability")),
                 memory,
                 tdp);
     if (sms >= 1)

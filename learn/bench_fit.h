@@ -62,7 +62,8 @@ const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
 
 /* The origin of an entry. */
 struct dn_bench_entry {
-    const char *device;            /* name in the catalogue, or a new one */
+    const char *device; /* name in the catalogue, or a new one */
+    const struct dn_catalogue *catalogue;
     const struct dn_device *known; /* of that name; NULL: the entry must be complete */
     const struct dn_samples *samples;
     const struct dn_bench_result *result;

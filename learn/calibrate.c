@@ -48,7 +48,7 @@ static const struct carry {
 
 static bool is_cpu (const struct dn_device *device)
 {
-    return device->arch == DN_ARCH_CPU;
+    return device->generation->host;
 }
 
 static enum dn_basis basis_of (const struct dn_probed *measured,

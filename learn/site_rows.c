@@ -16,7 +16,7 @@ static int read_device (const struct dn_run *measured,
     run->device = dn_run_device (measured, catalogue, err);
     if (!run->device)
         return -1;
-    if (run->device->arch == DN_ARCH_CPU)
+    if (run->device->generation->host)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "gpu: %s is a CPU, whose runs do not apply to GPUs",

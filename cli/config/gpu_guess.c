@@ -141,7 +141,7 @@ static struct candidates find (const struct dn_catalogue *catalogue,
         const struct dn_device *device = &catalogue->devices[i];
         struct name name = name_of (device->name);
 
-        if (out.n == CANDIDATES_MAX || device->arch == DN_ARCH_CPU
+        if (out.n == CANDIDATES_MAX || device->generation->host
             || chip_matches (name.chip, type->chip) < how)
             continue;
         if (type->form[0] != '\0' && name.form[0] != '\0'

@@ -103,7 +103,7 @@ static void find_steady (struct dn_probe_report *report, int64_t warmup)
 static const struct dn_device *find_cpu (const struct dn_catalogue *catalogue)
 {
     for (int i = 0; i < catalogue->n_devices; i++)
-        if (catalogue->devices[i].arch == DN_ARCH_CPU)
+        if (catalogue->devices[i].generation->host)
             return &catalogue->devices[i];
     dn_complain ("warning: the catalogue has no CPU; name the device with --gpu");
     return NULL;
@@ -348,7 +348,7 @@ static void find_sbatch (struct dn_probe_report *report)
         return;
     cpus = cpus_for (report, row);
     dn_buf_add (&buf, "sbatch");
-    on_cpu = row->estimate.device->arch == DN_ARCH_CPU;
+    on_cpu = row->estimate.device->generation->host;
     if (on_cpu)
         dn_buf_add (&buf, " --cpus-per-task=%.0f", fmax (cpus, 1));
     else

@@ -121,7 +121,7 @@ int dn_probe_report_print (const struct dn_probe_report *report)
         printf ("\nThe whole run cannot be predicted without SPEC.\n");
         return DN_EXIT_DONE;
     }
-    if (device && device->arch == DN_ARCH_CPU)
+    if (device && device->generation->host)
         printf ("\nA CPU was measured; times on GPUs are by the model alone.\n");
     printf ("\n");
     exit_code = print_rows (report);

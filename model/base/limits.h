@@ -53,6 +53,9 @@
 /* Devices of the catalogue: several times those of etc/hardware. */
 #define DN_DEVICES_MAX 256
 
+/* Generations of devices: several times those of etc/hardware/generations.conf. */
+#define DN_GENERATIONS_MAX 64
+
 /* Rows of the data-set table. */
 #define DN_DATASETS_MAX 256
 

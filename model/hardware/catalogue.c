@@ -9,32 +9,15 @@
 
 #include "base/messages.h"
 
-static const char *const arch_text[] = {
-    [DN_ARCH_UNKNOWN] = "unknown",
-    [DN_ARCH_KEPLER] = "kepler",
-    [DN_ARCH_PASCAL] = "pascal",
-    [DN_ARCH_VOLTA] = "volta",
-    [DN_ARCH_TURING] = "turing",
-    [DN_ARCH_AMPERE] = "ampere",
-    [DN_ARCH_ADA] = "ada",
-    [DN_ARCH_HOPPER] = "hopper",
-    [DN_ARCH_BLACKWELL] = "blackwell",
-    [DN_ARCH_CDNA] = "cdna",
-    [DN_ARCH_OTHER] = "other",
-    [DN_ARCH_CPU] = "cpu",
-};
-
-const struct dn_names dn_arch_names = DN_NAMES (arch_text, DN_N_ARCHS);
-
 enum value_type {
     VALUE_NAME,
     VALUE_REAL,
     VALUE_COUNT,
-    VALUE_ARCH,
+    VALUE_VERSION, /* "2.11" is 211 */
     VALUE_LINK
 };
 
-struct device_key {
+struct key {
     const char *name;
     enum value_type type;
     size_t offset;
@@ -52,10 +35,10 @@ struct device_key {
 #define RATE(name, class, format)                                                      \
     KEY (name, VALUE_REAL, measured.rates[class][format], 1e6, 1e18, false)
 
-static const struct device_key device_keys[] = {
+static const struct key device_keys[] = {
     KEY ("Device", VALUE_NAME, name, 0, 0, true),
     KEY ("Vendor", VALUE_NAME, vendor, 0, 0, true),
-    KEY ("Arch", VALUE_ARCH, arch, 0, 0, true),
+    KEY ("Arch", VALUE_NAME, arch, 0, 0, true),
     KEY ("Fp32", VALUE_REAL, fp32, 0, 1e18, true),
     KEY ("Tf32", VALUE_REAL, tf32, 0, 1e18, false),
     KEY ("Fp16", VALUE_REAL, fp16, 0, 1e18, false),
@@ -90,29 +73,67 @@ static const struct device_key device_keys[] = {
     RATE ("ConvTf32", DN_RATE_CONV, DN_FORMAT_TF32),
     RATE ("ConvFp16", DN_RATE_CONV, DN_FORMAT_FP16),
     RATE ("ConvBf16", DN_RATE_CONV, DN_FORMAT_BF16),
-    /* End of device_keys */
-};
+    {0}};
 
 _Static_assert(DN_N_ELEMENTS (device_keys) < DN_DEVICE_KEYS_MAX, "room for all keys");
 
-static const struct device_key *find_key (struct dn_span name)
+#define TRAIT(name, type, member, min, max)                                            \
+    {                                                                                  \
+        name, type, offsetof (struct dn_generation, member), min, max, false           \
+    }
+#define FLAG(name, member) TRAIT (name, VALUE_COUNT, member, 0, 1)
+
+static const char generation_key[] = "Generation";
+
+static const struct key generation_keys[] = {
+    TRAIT ("Number", VALUE_COUNT, number, 0, 99),
+    TRAIT ("Capability", VALUE_REAL, capability, 0, 99),
+    FLAG ("Host", host),
+    TRAIT ("ComputeShare", VALUE_REAL, compute_share, 0.01, 1),
+    TRAIT ("MemoryShare", VALUE_REAL, memory_share, 0.01, 1),
+    FLAG ("MatrixUnits", matrix_units),
+    FLAG ("FusedAttention", fused_attention),
+    FLAG ("FlashAttention", flash_attention),
+    FLAG ("AttentionBehind", attention_behind),
+    FLAG ("SmallRecurrent", small_recurrent),
+    FLAG ("StackedMemory", stacked_memory),
+    FLAG ("LowPower", low_power),
+    FLAG ("LinkMesh", link_mesh),
+    FLAG ("LinkRing", link_ring),
+    FLAG ("NewHost", new_host),
+    FLAG ("ModernCode", modern_code),
+    TRAIT ("Sigma", VALUE_REAL, sigma, 0, 3),
+    TRAIT ("TorchFrom", VALUE_VERSION, torch_from, 0, 99),
+    TRAIT ("TorchEnd", VALUE_VERSION, torch_end, 0, 99),
+    TRAIT ("CudaEnd", VALUE_VERSION, cuda_end, 0, 99),
+    TRAIT ("SinceEnd", VALUE_COUNT, since_end, 2000, 2100),
+    {0}};
+
+/* A dn_name_at_f. */
+static const char *key_at (const void *keys, int i)
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++)
-        if (dn_span_is (name, device_keys[i].name))
-            return &device_keys[i];
-    return NULL;
+    return ((const struct key *) keys)[i].name;
 }
 
-static const char *key_at (const void *names, int i)
+static const struct key *find_key (const struct key *keys,
+                                   struct dn_span name,
+                                   struct dn_err *err)
 {
-    (void) names;
-    return (size_t) i < DN_N_ELEMENTS (device_keys) ? device_keys[i].name : NULL;
+    for (const struct key *key = keys; key->name; key++)
+        if (dn_span_is (name, key->name))
+            return key;
+    dn_err_set (err,
+                DN_E_RANGE,
+                dn_say_err_key,
+                dn_quote (name.text, name.len).text,
+                dn_word_meant (name, key_at, keys).text);
+    return NULL;
 }
 
 /* Memory is written as "80GiB", which is easier to check against a data sheet than
  * bytes; all other numbers are decimal.
  */
-static int read_real (const struct device_key *key,
+static int read_real (const struct key *key,
                       struct dn_span value,
                       double *out,
                       struct dn_err *err)
@@ -132,48 +153,43 @@ static int read_real (const struct device_key *key,
     return 0;
 }
 
-static int read_constant (const struct device_key *key,
-                          const struct dn_names *names,
-                          struct dn_span value,
-                          void *at,
-                          struct dn_err *err)
+static int read_version (const struct key *key,
+                         struct dn_span value,
+                         int64_t *out,
+                         struct dn_err *err)
 {
-    int constant = 0;
+    const int64_t minors = 100;
+    struct dn_span major = dn_span_cut (&value, ".");
+    int64_t minor = 0;
 
-    if (dn_enum_read (value, key->name, names, &constant, err) < 0)
+    if (dn_int_read (major, key->name, 0, (int64_t) key->max, out, err) < 0
+        || (value.text
+            && dn_int_read (value, key->name, 0, minors - 1, &minor, err) < 0))
         return -1;
-    memcpy (at, &constant, sizeof (constant));
+    *out = minors * *out + minor;
     return 0;
 }
 
-static int read_value (const struct device_key *key,
+/* 'row': a device or a generation. */
+static int read_value (const struct key *key,
                        struct dn_span value,
-                       struct dn_device *device,
+                       void *row,
                        struct dn_err *err)
 {
-    char *at = (char *) device + key->offset;
-    double real = 0;
-    int64_t count = 0;
+    void *at = (char *) row + key->offset;
 
     switch (key->type) {
     case VALUE_NAME:
         return dn_name_copy (value, at, DN_NAME_MAX, key->name, err);
     case VALUE_REAL:
-        if (read_real (key, value, &real, err) < 0)
-            return -1;
-        memcpy (at, &real, sizeof (real));
-        return 0;
+        return read_real (key, value, at, err);
     case VALUE_COUNT:
-        if (dn_int_read (
-                value, key->name, (int64_t) key->min, (int64_t) key->max, &count, err)
-            < 0)
-            return -1;
-        memcpy (at, &count, sizeof (count));
-        return 0;
-    case VALUE_ARCH:
-        return read_constant (key, &dn_arch_names, value, at, err);
+        return dn_int_read (
+            value, key->name, (int64_t) key->min, (int64_t) key->max, at, err);
+    case VALUE_VERSION:
+        return read_version (key, value, at, err);
     case VALUE_LINK:
-        return read_constant (key, &dn_link_names, value, at, err);
+        return dn_enum_read (value, key->name, &dn_link_names, at, err);
     }
     return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
 }
@@ -185,15 +201,9 @@ static int read_line (const struct dn_keyline *line,
 {
     for (int i = 0; i < line->n_pairs; i++) {
         const struct dn_pair *pair = &line->pairs[i];
-        const struct device_key *key = find_key (pair->key);
+        const struct key *key = find_key (device_keys, pair->key, err);
 
-        if (!key)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_key,
-                               dn_quote (pair->key.text, pair->key.len).text,
-                               dn_word_meant (pair->key, key_at, NULL).text);
-        if (read_value (key, pair->value, device, err) < 0)
+        if (!key || read_value (key, pair->value, device, err) < 0)
             return -1;
         device->from[key - device_keys] = file;
     }
@@ -214,7 +224,7 @@ static int read_device (struct dn_span text,
             return dn_err_wrap (err, dn_say_at_line, line.line);
     if (more < 0)
         return -1;
-    for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++)
+    for (int i = 0; device_keys[i].name; i++)
         if (device_keys[i].required && device->from[i] == 0)
             return dn_err_set (
                 err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
@@ -268,9 +278,128 @@ static uint16_t next_file (const struct dn_catalogue *catalogue)
     return (uint16_t) (catalogue->n_files + 1);
 }
 
-static const struct dn_device default_device = {.cost = 1,
+static const struct dn_generation default_generation = {.compute_share = 1,
+                                                        .memory_share = 1,
+                                                        .matrix_units = 1,
+                                                        .fused_attention = 1};
+
+static const struct dn_device default_device = {.generation = &default_generation,
+                                                .cost = 1,
                                                 .per_node = DN_PER_NODE,
                                                 .adapters = 1};
+
+/* --- generations ------------------------------------------------------------------ */
+
+/* A dn_name_at_f of a catalogue. */
+static const char *generation_at (const void *catalogue, int i)
+{
+    const struct dn_catalogue *c = catalogue;
+
+    return i < c->n_generations ? c->generations[i].name : NULL;
+}
+
+static struct dn_generation *find_generation (const struct dn_catalogue *catalogue,
+                                              struct dn_span name)
+{
+    for (int i = 0; i < catalogue->n_generations; i++)
+        if (dn_span_is (name, catalogue->generations[i].name))
+            return &catalogue->generations[i];
+    return NULL;
+}
+
+/* The generation of that name, which is new where the catalogue has none; or NULL. */
+static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
+                                              struct dn_span name,
+                                              struct dn_err *err)
+{
+    struct dn_generation *found = find_generation (catalogue, name);
+    struct dn_generation new = default_generation;
+    struct dn_generation *grown;
+
+    if (found || dn_name_copy (name, new.name, DN_NAME_MAX, generation_key, err) < 0)
+        return found;
+    if (catalogue->n_generations == DN_GENERATIONS_MAX) {
+        dn_err_set (err, DN_E_LIMIT, dn_say_err_generations, DN_GENERATIONS_MAX);
+        return NULL;
+    }
+    grown = realloc (catalogue->generations,
+                     (size_t) (catalogue->n_generations + 1) * sizeof (*grown));
+    if (!grown) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return NULL;
+    }
+    catalogue->generations = grown;
+    found = &grown[catalogue->n_generations++];
+    *found = new;
+    return found;
+}
+
+/* A line of a file of generations; values belong to the last Generation= of it. */
+static int read_traits (struct dn_catalogue *catalogue,
+                        const struct dn_keyline *line,
+                        struct dn_generation **open,
+                        struct dn_err *err)
+{
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        const struct key *key;
+
+        if (dn_span_is (pair->key, generation_key)) {
+            *open = open_generation (catalogue, pair->value, err);
+            if (!*open)
+                return -1;
+            continue;
+        }
+        key = find_key (generation_keys, pair->key, err);
+        if (!key || !*open || read_value (key, pair->value, *open, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Does the text describe generations? */
+static bool is_generations (struct dn_span text)
+{
+    struct dn_keyline line = {0};
+
+    return dn_keyline_next (&text, &line, NULL) > 0
+           && dn_span_is (line.pairs[0].key, generation_key);
+}
+
+/* What the text states overrides what is known of a generation. */
+static int add_generations (struct dn_catalogue *catalogue,
+                            struct dn_span text,
+                            struct dn_err *err)
+{
+    struct dn_generation *open = NULL;
+    struct dn_keyline line = {0};
+    int more;
+
+    while ((more = dn_keyline_next (&text, &line, err)) > 0)
+        if (read_traits (catalogue, &line, &open, err) < 0)
+            return dn_err_wrap (err, dn_say_at_line, line.line);
+    return more;
+}
+
+int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err)
+{
+    for (int i = 0; i < catalogue->n_devices; i++) {
+        struct dn_device *device = &catalogue->devices[i];
+        struct dn_span name = dn_span_of (device->arch);
+
+        device->generation = find_generation (catalogue, name);
+        if (!device->generation)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               dn_say_err_generation,
+                               device->name,
+                               device->arch,
+                               dn_word_meant (name, generation_at, catalogue).text);
+    }
+    return 0;
+}
+
+/* --- devices ---------------------------------------------------------------------- */
 
 static int add_text (struct dn_catalogue *catalogue,
                      struct dn_span text,
@@ -279,6 +408,8 @@ static int add_text (struct dn_catalogue *catalogue,
 {
     struct dn_device device = default_device;
 
+    if (is_generations (text))
+        return add_generations (catalogue, text, err);
     if (read_device (text, &device, next_file (catalogue), err) < 0)
         return -1;
     if (dn_catalogue_find (catalogue, device.name))
@@ -353,7 +484,8 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
         free (catalogue->files[i]);
     free (catalogue->files);
     free (catalogue->devices);
-    *catalogue = (struct dn_catalogue){NULL, 0, NULL, 0};
+    free (catalogue->generations);
+    *catalogue = (struct dn_catalogue){.devices = NULL};
 }
 
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
@@ -405,6 +537,19 @@ bool dn_device_supports (const struct dn_device *device, enum dn_precision preci
                              : device->fp32 > 0;
 }
 
+bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec *spec)
+{
+    const struct dn_generation *g = device->generation;
+    int torch = dn_spec_torch (spec);
+
+    if (spec->framework != DN_FRAMEWORK_UNKNOWN
+        && spec->framework != DN_FRAMEWORK_PYTORCH)
+        return true;
+    if (torch >= 0)
+        return torch >= g->torch_from && (g->torch_end == 0 || torch < g->torch_end);
+    return g->since_end == 0 || spec->since < g->since_end;
+}
+
 double dn_device_peak (const struct dn_device *device,
                        enum dn_precision precision,
                        bool *matrix)
@@ -412,8 +557,7 @@ double dn_device_peak (const struct dn_device *device,
     const struct dn_precision_traits *traits = &dn_precision_traits[precision];
     double rate = traits->matrix ? dn_device_unit (device, traits->format) : 0;
 
-    *matrix =
-        rate > 0 && device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
+    *matrix = rate > 0 && device->generation->matrix_units;
     return rate > 0 ? rate : device->fp32;
 }
 
@@ -440,36 +584,27 @@ double dn_device_rate (const struct dn_device *device,
 
 /* --- values, and the file of each ------------------------------------------------ */
 
-static void write_value (const struct device_key *key,
+static void write_value (const struct key *key,
                          const struct dn_device *device,
                          char text[DN_NAME_MAX])
 {
-    const char *at = (const char *) device + key->offset;
+    const void *at = (const char *) device + key->offset;
     struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
-    double real;
-    int64_t count;
-    int constant;
 
     switch (key->type) {
     case VALUE_NAME:
-        dn_buf_add (&buf, "%s", at);
+        dn_buf_add (&buf, "%s", (const char *) at);
         break;
     case VALUE_REAL:
-        memcpy (&real, at, sizeof (real));
-        dn_buf_add (&buf, "%.6g", real);
+        dn_buf_add (&buf, "%.6g", *(const double *) at);
         break;
     case VALUE_COUNT:
-        memcpy (&count, at, sizeof (count));
-        dn_buf_add (&buf, "%lld", (long long) count);
+    case VALUE_VERSION:
+        dn_buf_add (&buf, "%lld", (long long) *(const int64_t *) at);
         break;
-    case VALUE_ARCH:
     case VALUE_LINK:
-        memcpy (&constant, at, sizeof (constant));
         dn_buf_add (
-            &buf,
-            "%s",
-            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &dn_link_names,
-                          constant));
+            &buf, "%s", dn_names_get (&dn_link_names, *(const enum dn_link_kind *) at));
         break;
     }
 }
@@ -485,7 +620,7 @@ int dn_device_values (const struct dn_catalogue *catalogue,
 {
     int n = 0;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++) {
+    for (int i = 0; device_keys[i].name; i++) {
         if (device->from[i] == 0)
             continue;
         values[n].key = device_keys[i].name;

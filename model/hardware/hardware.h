@@ -15,27 +15,41 @@
 #include "hardware/cluster.h"
 #include "request/request.h"
 
-/* Generations differ in what their units can do. DN_ARCH_OTHER is any other
- * accelerator. DN_ARCH_CPU is the device of a run without a GPU: no job is moved to it,
- * and tables show it only if it is named.
+/* What the chips of a generation have in common: one section of
+ * etc/hardware/generations.conf. Flags are 0 or 1; 0 of another number: not stated.
  */
-enum dn_arch {
-    DN_ARCH_UNKNOWN,
-    DN_ARCH_KEPLER,
-    DN_ARCH_PASCAL,
-    DN_ARCH_VOLTA,
-    DN_ARCH_TURING,
-    DN_ARCH_AMPERE,
-    DN_ARCH_ADA,
-    DN_ARCH_HOPPER,
-    DN_ARCH_BLACKWELL,
-    DN_ARCH_CDNA,
-    DN_ARCH_OTHER,
-    DN_ARCH_CPU,
-    DN_N_ARCHS
+struct dn_generation {
+    char name[DN_NAME_MAX]; /* "volta", the Arch= of its devices */
+    int64_t number;         /* among NVIDIA's, from 1 */
+    double capability;      /* CUDA compute capability of its first chip */
+    int64_t host; /* it is the processor of the host: no job is moved to it, and tables
+                     show it only if it is named */
+    /* Rates that exist in practice, as shares of the data sheet's */
+    double compute_share; /* of FP32 */
+    double memory_share;  /* of the bandwidth */
+    int64_t matrix_units; /* products of short formats run on units of their own */
+    /* Kernels that exist */
+    int64_t fused_attention;
+    int64_t flash_attention;
+    int64_t attention_behind; /* those two reach a lower share of its peak
+                                 (flash_hopper) */
+    int64_t small_recurrent;  /* cuDNN's for layers of few features */
+    /* Board, host, and code */
+    int64_t stacked_memory; /* never on the board */
+    int64_t low_power;      /* boards draw at most power_old of their limit */
+    int64_t link_mesh;      /* a link to each other device of the node */
+    int64_t link_ring;      /* LinkBandwidth= is what a ring reached */
+    int64_t new_host;       /* hosts launch faster (host_new) */
+    int64_t modern_code;    /* its code is of 2023 or later (tuned_modern) */
+    double sigma;           /* spread of ln (measured / predicted) step times, added */
+    /* Software: the first release that has kernels for it, and the first that has none
+     * any more, as 100 * major + minor, and the first year of such software
+     */
+    int64_t torch_from;
+    int64_t torch_end;
+    int64_t cuda_end;
+    int64_t since_end;
 };
-
-extern const struct dn_names dn_arch_names;
 
 /* Devices of a node where the catalogue has no PerNode=. */
 #define DN_PER_NODE 8
@@ -67,9 +81,10 @@ struct dn_measured {
 struct dn_device {
     char name[DN_NAME_MAX];
     char vendor[DN_NAME_MAX];
-    enum dn_arch arch;
-    double fp32;      /* FLOP/s */
-    double tf32;      /* FLOP/s */
+    char arch[DN_NAME_MAX];
+    const struct dn_generation *generation; /* in the catalogue */
+    double fp32;                            /* FLOP/s */
+    double tf32;                            /* FLOP/s */
     double fp16;      /* FLOP/s, of the matrix units if it has any */
     double bf16;      /* FLOP/s */
     double fp8;       /* FLOP/s */
@@ -102,12 +117,14 @@ struct dn_device {
 struct dn_catalogue {
     struct dn_device *devices; /* owned */
     int n_devices;
+    struct dn_generation *generations; /* owned */
+    int n_generations;
     char **files; /* owned, and so is each name */
     int n_files;
 };
 
-/* Read one catalogue file, which describes one device, and add it. 'file' names it in
- * errors. On error return -1; the catalogue is unchanged.
+/* Read one catalogue file, which describes a device or generations, and add it. 'file'
+ * names it in errors. On error return -1; the devices are unchanged.
  */
 int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
@@ -121,6 +138,9 @@ int dn_catalogue_amend (struct dn_catalogue *catalogue,
                         struct dn_span text,
                         const char *file,
                         struct dn_err *err);
+
+/* After all files: connect devices with their generations. -1 if one has none. */
+int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err);
 
 /* One value of a device, and the file that states it. */
 struct dn_device_value {
@@ -183,6 +203,11 @@ enum dn_precision dn_device_precision (const struct dn_device *device,
  * fp32 and fp16 runs at the ordinary rate; bf16 needs a unit.
  */
 bool dn_device_supports (const struct dn_device *device, enum dn_precision precision);
+
+/* Has the software that the job states (torch=, since=) kernels for the device? Unknown
+ * is yes, and so is another framework than PyTorch.
+ */
+bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec *spec);
 
 /* Peak rate of matrix products in a precision, FLOP/s, and whether matrix units do
  * them: before Volta fp16 is a rate of the ordinary units. A format without a unit runs

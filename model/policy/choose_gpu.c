@@ -113,6 +113,8 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, char *why)
 
     if (!estimate->supported)
         snprintf (why, DN_REASON_MAX, dn_say_other_precision);
+    else if (!dn_device_has_kernels (estimate->device, scene->spec))
+        snprintf (why, DN_REASON_MAX, dn_say_other_kernels);
     else if (dn_scene_lacks (scene, i))
         snprintf (why, DN_REASON_MAX, "%s", request->need_why);
     else if (scene->spec->precision == DN_PRECISION_UNKNOWN

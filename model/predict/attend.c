@@ -74,10 +74,9 @@ bool dn_attention_reads_age (const struct dn_case *c)
     return false;
 }
 
-/* PyTorch 2 has no kernels for Kepler. */
 static bool can_fuse (const struct dn_device *device, const struct dn_op *op)
 {
-    return !op->composed && device->arch != DN_ARCH_KEPLER;
+    return !op->composed && device->generation->fused_attention;
 }
 
 static bool can_flash (const struct dn_spec *spec,
@@ -87,17 +86,9 @@ static bool can_flash (const struct dn_spec *spec,
     enum dn_precision precision = dn_device_precision (device, spec->precision);
     double head = dn_attention_is_first (spec) ? FIRST_FLASH_HEAD_MAX : FLASH_HEAD_MAX;
 
-    switch (device->arch) {
-    case DN_ARCH_AMPERE:
-    case DN_ARCH_ADA:
-    case DN_ARCH_HOPPER:
-    case DN_ARCH_BLACKWELL:
-    case DN_ARCH_CDNA:
-        return dn_precision_traits[precision].activation < 4
-               && fmax (op->k, op->value_dim) <= head;
-    default:
-        return false;
-    }
+    return device->generation->flash_attention
+           && dn_precision_traits[precision].activation < 4
+           && fmax (op->k, op->value_dim) <= head;
 }
 
 enum dn_attention_kind dn_attention_way (const struct dn_spec *spec,

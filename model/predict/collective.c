@@ -26,7 +26,7 @@ static double mesh_share (const struct dn_setup *c, double n)
     const double last_mesh = 150e9; /* byte/s per direction, NVLink 2 */
     double others = (double) c->device->per_node - 1;
 
-    if (c->device->arch == DN_ARCH_CDNA && others > 0)
+    if (c->device->generation->link_mesh && others > 0)
         return fmin (fmax (n - 1, 1) / others, 1);
     if (c->device->link != DN_LINK_NVLINK || c->device->link_bw > last_mesh
         || c->device->per_node > 8 || n > 8)
@@ -62,7 +62,7 @@ double dn_link_rate (const struct dn_setup *c, double n)
                * (dn_has_links (c) && share > 0 && all > 0 ? share / all : 1);
     if (!dn_has_links (c))
         return c->device->pcie_bw * k->pcie_eff;
-    if (c->device->arch == DN_ARCH_OTHER) /* as a ring reached it: no other is known */
+    if (c->device->generation->link_ring)
         return c->device->link_bw;
     return c->device->link_bw * (share > 0 ? share * k->mesh_eff : k->nvlink_eff);
 }

@@ -100,13 +100,6 @@ const struct dn_constants dn_constants_default = {
      */
     .dataparallel_host = 0.5,
     .dataparallel_pcie = 0.8,
-    /* A third of Kepler's cores works only on instructions that pair up (192 cores, 4
-     * schedulers of 32 lanes: NVIDIA, Kepler GK110 white paper). Error correction takes
-     * a fifth of its bandwidth; later memories do it without a loss. This is an
-     * estimate by hand.
-     */
-    .kepler_compute = 2.0 / 3,
-    .kepler_memory = 0.8,
     /* Geometric mean of V100 (PCIe) and A100 (PCIe) in kernels_{linear,conv,
      * elementwise}.csv, as 'dnnest-bench entry' computes it: .84 and .76, 1.01 and
      * 1.05, .92 and .87. Others are below because their power limit lowers their clock:

@@ -39,7 +39,7 @@ struct dn_constants {
     double flash_backward;
     double fused_forward;
     double fused_backward;
-    double flash_hopper; /* factor on all four on Hopper and later */
+    double flash_hopper; /* factor on all four where AttentionBehind=1 */
     double eff_grouped;  /* depthwise convolutions, of the FP32 peak (twice with 16
                             bits); grouped ones by their channels more */
     double eff_memory;   /* share of the memory bandwidth */
@@ -73,7 +73,7 @@ struct dn_constants {
     double tuned_modern;
     double graph_launch; /* frameworks that compile graphs: factor on launch_s and
                             step_s */
-    double host_new;     /* the same of hosts of devices since Ampere */
+    double host_new;     /* the same of the hosts of newer devices */
     /* What fused kernels change (compile=1, framework=megatron): remaining shares of
      * the bytes and the launches of operators without products
      */
@@ -90,10 +90,6 @@ struct dn_constants {
     double
         dataparallel_host; /* host time of copying modules, share of a forward pass */
     double dataparallel_pcie; /* share of the PCIe rate that its copies reach */
-    /* Kepler: shares of the data sheet's FP32 rate and bandwidth that exist in practice
-     */
-    double kepler_compute;
-    double kepler_memory;
     /* Shares of the data sheet that dnnest-bench measures where the efficiencies above
      * were fitted: a device that reaches more or less is faster or slower by that
      * factor.
@@ -146,11 +142,11 @@ struct dn_constants {
     double host_workers;  /* loaders per GPU, where the job does not state them */
     double host_prefetch; /* batches that each holds ready */
     /* Power between floor and limit */
-    double power_floor;   /* share of the board's limit drawn by an idle process */
-    double power_pin;     /* J per byte of peak bandwidth of memory on the board */
-    double power_traffic; /* share of the limit that memory traffic alone needs */
-    double power_work;    /* more at full use of the arithmetic */
-    double power_old;     /* share of the limit that boards before Volta draw at most */
+    double power_floor;     /* share of the board's limit drawn by an idle process */
+    double power_pin;       /* J per byte of peak bandwidth of memory on the board */
+    double power_traffic;   /* share of the limit that memory traffic alone needs */
+    double power_work;      /* more at full use of the arithmetic */
+    double power_old;       /* share of the limit that old boards draw at most */
     double power_regulated; /* share of the limit that the mean power reaches */
     double power_half;      /* busy share at which most of the power is drawn */
     double power_steep;     /* and how steep the rise is */

@@ -373,7 +373,6 @@ static void add_device (const struct dn_spec *spec,
     enum dn_precision precision = dn_device_precision (device, spec->precision);
     bool matrix;
     double peak = dn_device_peak (device, precision, &matrix);
-    bool gpu = device->arch >= DN_ARCH_KEPLER && device->arch <= DN_ARCH_BLACKWELL;
 
     out[DN_FEATURE_ELEMENT_BYTES] = dn_precision_traits[precision].activation;
     out[DN_FEATURE_MATRIX_UNITS] = matrix;
@@ -385,7 +384,7 @@ static void add_device (const struct dn_spec *spec,
     out[DN_FEATURE_MEMORY] = ln (device->memory);
     out[DN_FEATURE_L2] = ln (device->l2);
     out[DN_FEATURE_MULTIPROCESSORS] = ln ((double) device->sms);
-    out[DN_FEATURE_GENERATION] = gpu ? device->arch : 0;
+    out[DN_FEATURE_GENERATION] = (double) device->generation->number;
     out[DN_FEATURE_BOARD_POWER] = ln (device->tdp_w);
     out[DN_FEATURE_POWER_LIMIT] = 1;
     if (spec->power_limit > 0 && (double) spec->power_limit < device->tdp_w)

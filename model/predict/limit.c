@@ -12,9 +12,8 @@ double dn_full_power (const struct dn_constants *k,
                       double limit)
 {
     const double sharpness = 6;
-    bool old = device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL;
     double demand = device->tdp_w * (k->power_traffic + k->power_work * intensity)
-                    * (old ? k->power_old : 1);
+                    * (device->generation->low_power ? k->power_old : 1);
     double regulated = limit * k->power_regulated;
 
     if (demand <= 0 || regulated <= 0)

@@ -24,8 +24,7 @@ static bool is_memory_on_board (const struct dn_device *device)
 {
     const double flops_per_byte = 21;
 
-    if (device->arch == DN_ARCH_VOLTA || device->arch == DN_ARCH_HOPPER
-        || device->arch == DN_ARCH_CDNA || device->bandwidth <= 0)
+    if (device->generation->stacked_memory || device->bandwidth <= 0)
         return false;
     return device->fp32 / device->bandwidth > flops_per_byte;
 }

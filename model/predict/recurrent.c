@@ -9,7 +9,6 @@
  */
 #define FIRST_SMALL      112
 #define SMALL_HIDDEN_MAX 128
-#define SMALL_FIRST_ARCH DN_ARCH_PASCAL
 
 static double hidden_of (const struct dn_op *op)
 {
@@ -29,9 +28,7 @@ static bool could_be_small (const struct dn_spec *spec,
 {
     return (dn_habits_of (spec) & DN_HABIT_TORCH) != 0 && op->kind == DN_OP_RNN
            && hidden_of (op) <= SMALL_HIDDEN_MAX
-           && (!device
-               || (device->arch >= SMALL_FIRST_ARCH
-                   && device->arch <= DN_ARCH_BLACKWELL));
+           && (!device || device->generation->small_recurrent);
 }
 
 bool dn_recurrent_reads_torch (const struct dn_case *c)

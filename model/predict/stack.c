@@ -45,7 +45,7 @@ bool dn_reads_layout (const struct dn_case *c)
 
 static bool has_modern_device (const struct dn_case *c)
 {
-    return c->device && c->device->arch >= DN_ARCH_HOPPER;
+    return c->device && c->device->generation->modern_code;
 }
 
 bool dn_reads_age (const struct dn_case *c)
@@ -74,18 +74,12 @@ static double tuned_share (const struct dn_case *c)
     return fmin (share, 1);
 }
 
-/* Hosts of newer devices are newer. */
-static bool has_new_host (const struct dn_device *device)
-{
-    return device->arch >= DN_ARCH_AMPERE && device->arch != DN_ARCH_CPU;
-}
-
 struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)
 {
     const struct dn_constants *k = c->constants;
     unsigned habits = dn_habits_of (c->spec);
     double tuned = tuned_share (c);
-    double host = (has_new_host (c->device) ? k->host_new : 1)
+    double host = (c->device->generation->new_host ? k->host_new : 1)
                   * (habits & DN_HABIT_GRAPH ? k->graph_launch : 1);
 
     return (struct dn_stack_factors){

@@ -27,12 +27,7 @@ double dn_whitebox_doubt (const struct dn_case *c,
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;
-    /* No run of learn/data is on a CPU, where the speed depends strongly on the
-     * libraries. The spread is a guess: a factor of ten either way is two and a half
-     * standard deviations.
-     */
-    if (c->device->arch == DN_ARCH_CPU)
-        variance += 0.9 * 0.9;
+    variance += c->device->generation->sigma * c->device->generation->sigma;
     n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
     n_assumed += spec->model[0] == '\0' ? 1 : 0;
     /* Which of the parameters learn. */

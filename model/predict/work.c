@@ -19,24 +19,25 @@ bool dn_is_fused (const struct dn_setup *c)
     return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
 }
 
-/* Lower the data-sheet rates of Kepler to what its cores and memory reach in practice.
- * Measured rates have this in them.
+/* Lower the data-sheet rates to what exists in practice. Measured rates have this in
+ * them.
  */
-static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
+static void apply_shares (const struct dn_setup *c, struct dn_rates *r)
 {
-    const struct dn_constants *k = c->constants;
+    double compute = c->device->generation->compute_share;
+    double memory = c->device->generation->memory_share;
 
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0) {
-        r->linear *= k->kepler_compute;
-        r->batched *= k->kepler_compute;
-        r->recurrent *= k->kepler_compute;
+        r->linear *= compute;
+        r->batched *= compute;
+        r->recurrent *= compute;
     }
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
-        r->conv *= k->kepler_compute;
-    r->grouped *= k->kepler_compute;
+        r->conv *= compute;
+    r->grouped *= compute;
     if (c->device->measured.stream <= 0) {
-        r->memory *= k->kepler_memory;
-        r->light *= k->kepler_memory;
+        r->memory *= memory;
+        r->light *= memory;
     }
 }
 
@@ -85,7 +86,7 @@ static void set_attention_rates (const struct dn_setup *c,
                                  double peak)
 {
     const struct dn_constants *k = c->constants;
-    double factor = c->device->arch >= DN_ARCH_HOPPER ? k->flash_hopper : 1;
+    double factor = c->device->generation->attention_behind ? k->flash_hopper : 1;
     double found = peak * factor;
 
     if (!r->tensor) {
@@ -166,8 +167,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     r->copy = dn_bandwidth (c) * k->optimizer_memory;
     r->memory = dn_bandwidth (c) * k->eff_memory * c->stack.memory;
     r->light = dn_bandwidth (c) * k->eff_light * c->stack.memory;
-    if (device->arch == DN_ARCH_KEPLER)
-        slow_kepler (c, r);
+    apply_shares (c, r);
     r->light_launches = 1;
     if (dn_is_fused (c)) {
         r->light /= k->fused_bytes;

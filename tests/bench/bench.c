@@ -40,11 +40,12 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue)
     struct dirent **entries = NULL;
     int n = scandir (folder, &entries, is_conf, alphasort);
 
+    struct dn_err err = {0};
+
     if (n < 1)
         bench_die (folder, "has no *.conf");
     for (int i = 0; i < n; i++) {
         char path[4096];
-        struct dn_err err = {0};
         size_t len;
         char *text;
 
@@ -56,6 +57,8 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue)
         free (entries[i]);
     }
     free (entries);
+    if (dn_catalogue_link (catalogue, &err) < 0)
+        bench_die (folder, err.text);
 }
 
 void bench_read_table (const char *path, dn_row_f row, void *context)

@@ -8,7 +8,6 @@
 plan_later
 
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
-n_devices=$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)
 
 gives 'a network that has no name is shown as such' 0 \
     '^a network without a name: 34 M parameters, 12 GFLOP' \

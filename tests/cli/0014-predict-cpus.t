@@ -24,7 +24,7 @@ is 'the longest curve has as many columns as fit' \
 is 'without --cpu-curve there is no curve' "$(dn predict $gpu $spec | grep -c 'CPUS PER GPU')" 0
 is 'each device has a row in the table of curves' \
     "$(dn predict --all --cpu-curve $spec | sed '1,/^CPUS PER/d' | wc -l)" \
-    "$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)"
+    "$n_devices"
 
 json 'JSON has every count' \
     '[p["cpus_per_gpu"] for p in d["candidates"][0]["cpu_curve"]] == list(range(1, 33))

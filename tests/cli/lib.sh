@@ -34,6 +34,8 @@ trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
 umask 022
 cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$top/etc/dnnest.conf" "$work"
 chmod -R u+rwX,go-w "$work"
+# shellcheck disable=SC2034  # used by files that source this
+n_devices=$(cat "$work"/hardware/*.conf | grep '^Arch=' | grep -vc cpu) # but the CPU
 
 # Two gres types of one device. The twin costs less, so the decision does not depend on the
 # calibration of the predictor.

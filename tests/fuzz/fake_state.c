@@ -109,6 +109,7 @@ static void write_files (void)
     struct small_bundle bundle = small_bundle_make ();
 
     scratch_folder ("hardware");
+    write_text ("hardware/generations.conf", "Generation=volta\nGeneration=ampere\n");
     write_text ("hardware/v100.conf", v100);
     write_text ("hardware/a100.conf", a100);
     write_text ("datasets.conf", datasets);

@@ -32,12 +32,15 @@ static void read_again (const char *text)
 
 static void make_entry (const struct dn_samples *samples)
 {
+    static const struct dn_generation ampere = {.matrix_units = 1};
     static const struct dn_device sheet = {.name = "device",
+                                           .generation = &ampere,
                                            .fp32 = 1e13,
                                            .tf32 = 1e14,
                                            .fp16 = 2e14,
                                            .bf16 = 2e14,
                                            .bandwidth = 1e12};
+    static const struct dn_catalogue catalogue;
     static const char whole[] = "Vendor=x Arch=ampere Fp32=10T Memory=1G Bandwidth=1T "
                                 "Tdp=100 ";
     char text[TEXT_MAX];
@@ -50,6 +53,7 @@ static void make_entry (const struct dn_samples *samples)
     for (int known = 0; known < 2; known++) {
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
         struct dn_bench_entry entry = {"device",
+                                       &catalogue,
                                        known ? &sheet : NULL,
                                        samples,
                                        &result,

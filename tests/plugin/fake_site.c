@@ -251,6 +251,7 @@ int load_plugin (void **state)
     umask (022);
     if (!mkdtemp (site_dir) || mkdir (site_path ("hardware"), 0755) < 0)
         return -1;
+    copy_device ("generations");
     copy_device ("a100_sxm4_40gb");
     copy_device ("v100_sxm2_16gb");
     write_file ("datasets.conf",
@@ -261,7 +262,8 @@ int load_plugin (void **state)
 
 int remove_site (void **state)
 {
-    static const char *const names[] = {"hardware/a100_sxm4_40gb.conf",
+    static const char *const names[] = {"hardware/generations.conf",
+                                        "hardware/a100_sxm4_40gb.conf",
                                         "hardware/v100_sxm2_16gb.conf",
                                         "hardware",
                                         "datasets.conf",

@@ -31,7 +31,9 @@ static void bad_catalogue_files_are_named (void **state)
         {V100 "Fp8=fast", "file: line 13: Fp8: 'fast' is not a number"},
         {V100 "Memory=0", "Memory: 0 out of range"},
         {V100 "PerNode=0", "PerNode: 0 out of range"},
-        {V100 "Arch=maxwell", "Arch: 'maxwell' is unknown"},
+        {"Generation=volta\nSpeed=1", "file: line 2: unknown key 'Speed'"},
+        {"Generation=volta NewHost=2", "NewHost: 2 out of range 0..1"},
+        {"Generation=volta TorchEnd=2.", "TorchEnd: '' is not a whole number"},
         {V100 "Gpu Type=x", "'Gpu' is not of the form Key=Value"},
     };
     struct dn_catalogue catalogue = {0};
@@ -44,6 +46,34 @@ static void bad_catalogue_files_are_named (void **state)
         assert_contains (err.text, cases[i].says);
         assert_int_equal (catalogue.n_devices, 0);
     }
+}
+
+static void a_generation_is_a_section (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, &err), 0);
+    assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
+    assert_contains (err.text, "device 'v100': Arch: 'volta' is unknown");
+    assert_int_equal (add (&catalogue,
+                           "Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere",
+                           &err),
+                      0);
+    assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
+    assert_contains (err.text, "; did you mean volt?");
+    assert_int_equal (
+        dn_catalogue_amend (&catalogue,
+                            dn_span_of ("Generation=volta Number=3 TorchEnd=2.11"),
+                            "own",
+                            &err),
+        0);
+    assert_int_equal (dn_catalogue_link (&catalogue, &err), 0);
+    assert_int_equal (catalogue.devices[0].generation->number, 3);
+    assert_int_equal (catalogue.devices[0].generation->torch_end, 211);
+    assert_int_equal (catalogue.n_generations, 3);
+    dn_catalogue_free (&catalogue);
 }
 
 static void a_device_is_read_in_si_units (void **state)
@@ -646,6 +676,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST ("bad catalogue files are named", bad_catalogue_files_are_named),
+        TEST ("a generation is a section that devices refer to",
+              a_generation_is_a_section),
         TEST ("a device is read in SI units", a_device_is_read_in_si_units),
         TEST ("bf16 runs only where there is a unit for it",
               bf16_runs_only_where_there_is_a_unit_for_it),

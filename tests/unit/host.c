@@ -84,6 +84,7 @@ static void read_catalogue (struct dn_catalogue *catalogue)
             fail_msg ("%s", err.text);
     }
     globfree (&files);
+    assert_int_equal (dn_catalogue_link (catalogue, &err), 0);
 }
 
 /* 'network' with input= against the same without any input and with one by the host. */
@@ -290,10 +291,10 @@ static void links_of_other_devices_count (void **state)
     device.link_bw = 10 * device.pcie_bw;
     assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
     assert_near (communication (BERT "gpus=8,link=pcie", &device), pcie);
-    device.arch = DN_ARCH_OTHER;
+    device.generation = scene_generation ("other");
     assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
     /* One link to each of the others: a ring of two uses one of seven. */
-    device.arch = DN_ARCH_CDNA;
+    device.generation = scene_generation ("cdna");
     assert_true (communication (BERT "gpus=2", &device)
                  > 2 * communication (BERT "gpus=8", &device));
 }

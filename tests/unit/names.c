@@ -26,7 +26,6 @@
 /* clang-format off */
 static const struct dn_names *const tables[] = {
     &dn_abstain_names,
-    &dn_arch_names,
     &dn_axis_names,
     &dn_basis_names,
     &dn_bottleneck_names,

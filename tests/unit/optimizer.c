@@ -30,6 +30,7 @@ static struct dn_estimate estimate_on (const char *text, const char *device)
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
         || dn_graph_build (&spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
+    scene_generations (&site->catalogue);
     dn_whitebox (
         &(struct dn_case){.constants = &site->constants,
                           .spec = &spec,

@@ -507,6 +507,7 @@ static void load_device (struct anchors *anchors, const char *name)
     if (dn_catalogue_add (&anchors->catalogue, (struct dn_span){text, len}, path, &err)
         < 0)
         fail_msg ("%s", err.text);
+    scene_generations (&anchors->catalogue);
 }
 
 static struct anchor_group *find_group (struct anchors *anchors,

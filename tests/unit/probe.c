@@ -186,10 +186,11 @@ static void invalid_marks_do_no_harm (void **state)
 
 /* --- other devices --------------------------------------------------------------- */
 
-static struct dn_device v100 = {.name = "v100_sxm2_16gb", .arch = DN_ARCH_VOLTA};
-static struct dn_device v100_pcie = {.name = "v100_pcie_16gb", .arch = DN_ARCH_VOLTA};
-static struct dn_device a100 = {.name = "a100_sxm4_40gb", .arch = DN_ARCH_AMPERE};
-static struct dn_device cpu = {.name = "cpu", .arch = DN_ARCH_CPU};
+static const struct dn_generation volta, host = {.host = 1};
+static struct dn_device v100 = {.name = "v100_sxm2_16gb", .generation = &volta};
+static struct dn_device v100_pcie = {.name = "v100_pcie_16gb", .generation = &volta};
+static struct dn_device a100 = {.name = "a100_sxm4_40gb", .generation = &volta};
+static struct dn_device cpu = {.name = "cpu", .generation = &host};
 
 static struct dn_estimate estimate_of (const struct dn_device *device, double step_s)
 {

@@ -25,6 +25,41 @@ static const char datasets[] =
 static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
                                  "Gpu Type=a100 Device=a100_40gb Cost=4\n";
 
+void scene_generations (struct dn_catalogue *catalogue)
+{
+    const char *srcdir = getenv ("srcdir");
+    struct dn_err err = {0};
+    char path[4096];
+    char text[8192];
+    size_t len;
+    FILE *file;
+
+    snprintf (
+        path, sizeof (path), "%s/etc/hardware/generations.conf", srcdir ? srcdir : ".");
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("cannot open %s", path);
+    len = fread (text, 1, sizeof (text), file);
+    fclose (file);
+    assert_true (len < sizeof (text));
+    if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, &err) < 0
+        || dn_catalogue_link (catalogue, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+const struct dn_generation *scene_generation (const char *name)
+{
+    static struct dn_catalogue catalogue;
+
+    if (catalogue.n_generations == 0)
+        scene_generations (&catalogue);
+    for (int i = 0; i < catalogue.n_generations; i++)
+        if (strcmp (catalogue.generations[i].name, name) == 0)
+            return &catalogue.generations[i];
+    fail_msg ("no generation %s", name);
+    return NULL;
+}
+
 static struct dn_site *site_of (const char *lines, const char *conf)
 {
     struct dn_site *site = malloc (sizeof (*site));
@@ -39,6 +74,7 @@ static struct dn_site *site_of (const char *lines, const char *conf)
         || dn_site_read (site, dn_span_of (lines), "gpus", &err) < 0
         || dn_site_read (site, dn_span_of (conf), "conf", &err) < 0)
         fail_msg ("%s", err.text);
+    scene_generations (&site->catalogue);
     return site;
 }
 

@@ -16,6 +16,12 @@
 struct dn_site *scene_site (const char *conf);
 void scene_free (struct dn_site *site);
 
+/* Read the generations of etc/hardware into the catalogue, and connect its devices. */
+void scene_generations (struct dn_catalogue *catalogue);
+
+/* One of them. */
+const struct dn_generation *scene_generation (const char *name);
+
 /* A batch job asking for four A100s, 80 CPUs and a day, of a few epochs of ResNet-50.
  */
 struct dn_job scene_job (void);
