@@ -60,17 +60,11 @@ static const struct field {
     TEXT (req_nodes),
     TEXT (prefer),
     TEXT (admin_comment),
-    {NULL, 0, 0},
 };
 
-#define N_FIELDS ((int) DN_N_ELEMENTS (fields) - 1)
+#define N_FIELDS ((int) DN_N_ELEMENTS (fields))
 
-const char *recipe_field (int field)
-{
-    return fields[field].name;
-}
-
-int recipe_field_of (const char *name)
+static int field_of (const char *name)
 {
     for (int i = 0; i < N_FIELDS; i++)
         if (strcmp (fields[i].name, name) == 0)
@@ -106,7 +100,7 @@ static bool read_line (char *line, struct piece *piece)
     if (!text || strlen (text + 1) >= RECIPE_TEXT_MAX)
         return false;
     *count = '\0';
-    piece->field = recipe_field_of (line);
+    piece->field = field_of (line);
     piece->count = atoi (count + 1);
     unescape (text + 1, piece->text);
     return piece->field >= 0 && piece->count > 0 && piece->count <= RECIPE_COUNT_MAX;
@@ -169,30 +163,6 @@ void recipe_free_all (struct recipe_book *book)
 {
     for (int i = 0; i < book->n; i++)
         free (book->names[i]);
-}
-
-void recipe_save (const struct recipe *recipe, const char *path)
-{
-    FILE *file = fopen (path, "w");
-
-    if (!file)
-        return;
-    for (int i = 0; i < recipe->n; i++) {
-        const struct piece *piece = &recipe->pieces[i];
-        size_t len = strlen (piece->text);
-
-        fprintf (file, "%s %d ", fields[piece->field].name, piece->count);
-        for (size_t k = 0; k < len; k++) {
-            const char *at = strchr (escaped, piece->text[k]);
-
-            if (at && (piece->text[k] != ' ' || k == len - 1))
-                fprintf (file, "\\%c", letters[at - escaped]);
-            else
-                fputc (piece->text[k], file);
-        }
-        fputc ('\n', file);
-    }
-    fclose (file);
 }
 
 /* --- the job --------------------------------------------------------------------- */

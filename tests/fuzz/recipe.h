@@ -30,15 +30,8 @@ struct recipe {
     int n;
 };
 
-/* The fields' names; NULL after the last. */
-const char *recipe_field (int field);
-
-/* The field of that name, or -1. */
-int recipe_field_of (const char *name);
-
 /* Append the lines of a file. False, and a message, on an error. */
 bool recipe_load (const char *path, struct recipe *recipe);
-void recipe_save (const struct recipe *recipe, const char *path);
 
 /* All of tests/fuzz/costly, in order of their names. */
 #define RECIPES_MAX 64
