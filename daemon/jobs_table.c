@@ -4,6 +4,8 @@
  */
 #include "jobs_table.h"
 
+#include <string.h>
+
 int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_err *err)
 {
     if (!d->jobs) {
@@ -20,4 +22,41 @@ void dn_jobs_drop (struct dn_daemon *d)
     if (d->jobs)
         dn_link_jobs_drop (d->link);
     d->jobs = NULL;
+}
+
+struct reread {
+    const struct dn_link_job *job;
+    dn_job_may_f may;
+    bool same;
+};
+
+static int compare (void *to, const struct dn_link_job *now)
+{
+    struct reread *reread = to;
+    const struct dn_link_job *job = reread->job;
+
+    reread->same = reread->may (now) && now->limit_s == job->limit_s
+                   && now->admin_comment && job->admin_comment
+                   && strcmp (now->admin_comment, job->admin_comment) == 0;
+    return 0;
+}
+
+int dn_job_change (struct dn_daemon *d,
+                   const struct dn_link_job *job,
+                   dn_job_may_f may,
+                   const struct dn_link_change *change,
+                   struct dn_err *refusal,
+                   struct dn_err *err)
+{
+    struct reread reread = {job, may, false};
+
+    if (dn_link_job_now (d->link, job->raw_id, compare, &reread, err) < 0)
+        return -1;
+    if (!reread.same)
+        return 0;
+    if (dn_link_update (d->link, change, refusal) == 0)
+        return 1;
+    return dn_link_is_lost (refusal)
+               ? dn_err_set (err, refusal->code, "%s", refusal->text)
+               : 0;
 }

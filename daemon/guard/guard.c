@@ -253,22 +253,6 @@ static const struct booking *booking_of (const struct pass *pass,
 
 /* --- changes ------------------------------------------------------------------- */
 
-/* Is the job still as the table had it? */
-struct reread {
-    const struct dn_link_job *job;
-    bool same;
-};
-
-static int compare_job (void *to, const struct dn_link_job *now)
-{
-    struct reread *reread = to;
-
-    reread->same = is_running (now) && now->limit_s == reread->job->limit_s
-                   && now->admin_comment && reread->job->admin_comment
-                   && strcmp (now->admin_comment, reread->job->admin_comment) == 0;
-    return 0;
-}
-
 static void log_extension (const struct due *due, int64_t limit_s, bool dry_run)
 {
     dn_log (DN_LOG_INFO,
@@ -297,32 +281,26 @@ static int refused (struct dn_guard_job *entry, const struct dn_err *err)
 static int change_limit (struct pass *pass, const struct due *due, int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
-    struct reread reread = {&due->job, false};
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
     struct dn_link_change change = {.name = due->job.name, .limit_s = limit_s};
+    int rc;
 
     if (pass->d->dry_run) {
         log_extension (due, limit_s, true);
         return 0;
     }
-    if (dn_link_job_now (
-            pass->d->link, due->job.raw_id, compare_job, &reread, pass->err)
-        < 0)
-        return -1;
-    if (!reread.same)
-        return 0;
     comment = dn_record_note (due->job.admin_comment, limit_s, &err);
     if (!comment) {
         dn_err_wrap (&err, dn_say_of_job, due->job.name);
         return refused (entry, &err);
     }
     change.admin_comment = comment;
-    if (dn_link_update (pass->d->link, &change, &err) < 0) {
-        if (!dn_link_is_lost (&err))
-            return refused (entry, &err);
-        return dn_err_set (pass->err, err.code, "%s", err.text);
-    }
+    rc = dn_job_change (pass->d, &due->job, is_running, &change, &err, pass->err);
+    if (rc == 0 && err.code != DN_E_NONE)
+        return refused (entry, &err);
+    if (rc <= 0)
+        return rc;
     dn_tick (limit_s < due->job.limit_s ? DN_TICK_SHORTENED : DN_TICK_EXTENSIONS);
     log_extension (due, limit_s, false);
     return 1;

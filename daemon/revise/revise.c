@@ -82,19 +82,9 @@ static bool name_of (const struct dn_link_job *job, char name[NAME_MAX_LEN])
     return !buf.cut && !(tasks && strstr (tasks, "..."));
 }
 
-struct reread {
-    const struct dn_link_job *job;
-    bool same;
-};
-
-static int compare_job (void *to, const struct dn_link_job *now)
+static bool is_pending (const struct dn_link_job *job)
 {
-    struct reread *reread = to;
-
-    reread->same = now->phase == DN_PHASE_PENDING
-                   && now->limit_s == reread->job->limit_s && now->admin_comment
-                   && strcmp (now->admin_comment, reread->job->admin_comment) == 0;
-    return 0;
+    return job->phase == DN_PHASE_PENDING;
 }
 
 static void log_change (const struct dn_link_job *job,
@@ -122,32 +112,27 @@ static int change_job (struct pass *pass,
                        const struct dn_link_job *job,
                        const struct dn_revision *revision)
 {
-    struct reread reread = {job, false};
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
     char name[NAME_MAX_LEN];
     struct dn_link_change change = {.name = name, .limit_s = revision->limit_s};
+    int rc = 0;
 
     pass->n_changes++;
     if (pass->d->dry_run || !name_of (job, name)) {
         log_change (job, revision, true);
         return 0;
     }
-    if (dn_link_job_now (pass->d->link, job->raw_id, compare_job, &reread, pass->err)
-        < 0)
-        return -1;
-    if (!reread.same)
-        return 0;
     comment = dn_record_revise (job->admin_comment, revision, &err);
+    change.admin_comment = comment;
     if (!comment)
         dn_err_wrap (&err, dn_say_of_job, name);
-    change.admin_comment = comment;
-    if (!comment || dn_link_update (pass->d->link, &change, &err) < 0) {
-        if (dn_link_is_lost (&err))
-            return dn_err_set (pass->err, err.code, "%s", err.text);
+    else
+        rc = dn_job_change (pass->d, job, is_pending, &change, &err, pass->err);
+    if (rc == 0 && err.code != DN_E_NONE)
         dn_log (DN_LOG_ERROR, dn_say_revise_refused, err.text);
-        return 0;
-    }
+    if (rc <= 0)
+        return rc;
     dn_tick (DN_TICK_REVISED);
     log_change (job, revision, false);
     return 0;
@@ -207,7 +192,7 @@ static int read_files (struct pass *pass)
     return dn_view_guarded (guarded.text, DN_VIEW_OURS, &pass->guarded, pass->err);
 }
 
-/* Has anybody switched it on? Then the file of histories need not be read. */
+/* Is Revise= set in any rule? If not, the file of histories is not read. */
 static bool is_wanted (const struct dn_site *site)
 {
     if (site->rules.revise == DN_YES_YES)

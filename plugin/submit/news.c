@@ -1,14 +1,12 @@
 /* news.c - what the files of dnnestd say, as the plugin sees it
  *
- * Each file is a piece of its own, because dnnestd writes them at different times. As
- * in state.c, the mutex is held for a few instructions only.
+ * Each file is a piece of its own, because dnnestd writes them at different times.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "submit/news.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,19 +15,20 @@
 #include "host/view_files.h"
 #include "host/watch.h"
 #include "submit/host.h"
+#include "submit/shared.h"
 
 struct dn_piece {
+    struct dn_shared shared;    /* first */
     struct dn_cluster *cluster; /* one of the three; owned */
     struct dn_guarded *guarded;
     struct dn_apps *apps;
-    int n_users; /* that it is the present one counts as one */
 };
 
 /* A file and what it says. */
 struct source {
     const char *name;
     int (*read) (struct dn_piece *piece, const char *path, struct dn_err *err);
-    struct dn_piece *present; /* under the lock, like all n_users */
+    struct dn_holder holder;
     /* Only the thread that reads uses the others. */
     uint64_t identity; /* of the file that was read; 0: read it at the next look */
     bool broken;       /* and the log has the line */
@@ -50,7 +49,6 @@ static int read_apps (struct dn_piece *piece, const char *path, struct dn_err *e
     return dn_view_apps (path, DN_VIEW_OURS, &piece->apps, err);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct source cluster_source = {.name = DN_CLUSTER_FILE, .read = read_cluster};
 static struct source guarded_source = {.name = DN_GUARDED_FILE, .read = read_guarded};
 static struct source apps_source = {.name = DN_APPS_FILE, .read = read_apps};
@@ -62,42 +60,30 @@ static void free_content (const struct dn_piece *piece)
     dn_apps_free (piece->apps);
 }
 
-static void free_piece (struct dn_piece *piece)
+static void free_piece (struct dn_shared *shared)
 {
+    struct dn_piece *piece = (struct dn_piece *) (void *) shared;
+
     free_content (piece);
     free (piece);
 }
 
 static void give (struct dn_piece *piece)
 {
-    bool last;
-
-    if (!piece)
-        return;
-    pthread_mutex_lock (&lock);
-    last = --piece->n_users == 0;
-    pthread_mutex_unlock (&lock);
-    if (last)
-        free_piece (piece);
+    dn_shared_give (piece ? &piece->shared : NULL);
 }
 
-/* Under the lock. */
-static struct dn_piece *take (const struct source *source)
+static struct dn_piece *take (struct source *source)
 {
-    if (source->present)
-        source->present->n_users++;
-    return source->present;
+    return (struct dn_piece *) (void *) dn_holder_take (&source->holder);
 }
 
 struct dn_news dn_news_take (struct dn_view *view)
 {
-    struct dn_news news;
+    struct dn_news news = {.cluster = take (&cluster_source),
+                           .guarded = take (&guarded_source),
+                           .apps = take (&apps_source)};
 
-    pthread_mutex_lock (&lock);
-    news.cluster = take (&cluster_source);
-    news.guarded = take (&guarded_source);
-    news.apps = take (&apps_source);
-    pthread_mutex_unlock (&lock);
     view->cluster = news.cluster ? news.cluster->cluster : NULL;
     view->guarded = news.guarded ? news.guarded->guarded : NULL;
     view->apps = news.apps ? news.apps->apps : NULL;
@@ -112,18 +98,10 @@ void dn_news_give (struct dn_news *news)
     give (news->apps);
 }
 
-/* Make 'piece' (NULL: none) the present one; the old one is freed when no thread uses
- * it.
- */
+/* Put 'piece' (NULL: none) in force. */
 static void install (struct source *source, struct dn_piece *piece)
 {
-    struct dn_piece *old;
-
-    pthread_mutex_lock (&lock);
-    old = source->present;
-    source->present = piece;
-    pthread_mutex_unlock (&lock);
-    give (old);
+    dn_holder_put (&source->holder, piece ? &piece->shared : NULL);
 }
 
 /* The piece that the file has, or NULL: it does not exist, or 'err' is set. */
@@ -131,7 +109,7 @@ static struct dn_piece *load (const struct source *source,
                               const char *path,
                               struct dn_err *err)
 {
-    struct dn_piece found = {.n_users = 1};
+    struct dn_piece found = {.shared = {free_piece, 1}};
     struct dn_piece *piece;
 
     if (source->read (&found, path, err) < 0

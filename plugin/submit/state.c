@@ -1,16 +1,10 @@
 /* state.c - the site as the plugin sees it
  *
- * From Slurm 23.02 on, job_submit () runs in several threads at the same time. Each
- * takes the present snapshot and gives it back. The last thread that gives back a
- * replaced snapshot frees it. The mutex is held for a few instructions only, never
- * while files are read: a separate thread reads them, see keeper.c.
- *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "submit/state.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +14,7 @@
 #include "base/messages.h"
 #include "host/load.h"
 #include "submit/host.h"
+#include "submit/shared.h"
 #include "trace/trace.h"
 
 #define SAME_CHANGE_S 5
@@ -28,51 +23,35 @@
 #define SERIAL_TEXT_MAX 32
 
 struct dn_snapshot {
+    struct dn_shared shared; /* first */
     struct dn_site *site;
     struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
-    int n_users;                /* 'present' counts as one */
     struct dn_snapshot *lender; /* owns the bundle of the site; NULL: the site does */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dn_snapshot *present; /* under the lock, like all n_users */
+static struct dn_holder present;
 
-/* Return the lender, which the caller must then give back. */
-static struct dn_snapshot *free_snapshot (struct dn_snapshot *snapshot)
+static void free_snapshot (struct dn_shared *shared)
 {
-    struct dn_snapshot *lender = snapshot->lender;
+    struct dn_snapshot *snapshot = (struct dn_snapshot *) (void *) shared;
 
-    if (lender && snapshot->site)
+    if (snapshot->lender && snapshot->site)
         snapshot->site->bundle = NULL;
     dn_shared_cache_free (snapshot->cache);
     dn_load_free (snapshot->site);
+    dn_state_give (snapshot->lender);
     free (snapshot);
-    return lender;
 }
 
 void dn_state_give (struct dn_snapshot *snapshot)
 {
-    while (snapshot) {
-        bool last;
-
-        pthread_mutex_lock (&lock);
-        last = --snapshot->n_users == 0;
-        pthread_mutex_unlock (&lock);
-        snapshot = last ? free_snapshot (snapshot) : NULL;
-    }
+    dn_shared_give (snapshot ? &snapshot->shared : NULL);
 }
 
 struct dn_snapshot *dn_state_take (void)
 {
-    struct dn_snapshot *snapshot;
-
-    pthread_mutex_lock (&lock);
-    snapshot = present;
-    if (snapshot)
-        snapshot->n_users++;
-    pthread_mutex_unlock (&lock);
-    return snapshot;
+    return (struct dn_snapshot *) (void *) dn_holder_take (&present);
 }
 
 const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
@@ -90,16 +69,10 @@ int64_t dn_state_since (const struct dn_snapshot *snapshot)
     return snapshot->since;
 }
 
-/* Make 'snapshot' the present one; the old one is freed when no thread uses it. */
+/* NULL: none. The old one is freed when no thread uses it. */
 static void install (struct dn_snapshot *snapshot)
 {
-    struct dn_snapshot *old;
-
-    pthread_mutex_lock (&lock);
-    old = present;
-    present = snapshot;
-    pthread_mutex_unlock (&lock);
-    dn_state_give (old);
+    dn_holder_put (&present, snapshot ? &snapshot->shared : NULL);
 }
 
 /* The last line logged about a load. Only the thread that loads uses it. */
@@ -156,12 +129,8 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
     site->constants = old->site->constants;
     dn_site_set_loaders (site);
     snapshot->lender = old->lender ? old->lender : old;
-    if (old->lender) {
-        pthread_mutex_lock (&lock);
-        old->lender->n_users++;
-        pthread_mutex_unlock (&lock);
-        dn_state_give (old);
-    }
+    dn_shared_take (&snapshot->lender->shared);
+    dn_state_give (old);
 }
 
 static struct dn_snapshot *load_snapshot (const char *conf,
@@ -176,11 +145,11 @@ static struct dn_snapshot *load_snapshot (const char *conf,
         return NULL;
     }
     paths.conf = conf;
-    snapshot->n_users = 1;
+    snapshot->shared = (struct dn_shared){free_snapshot, 1};
     snapshot->since = time (NULL);
     snapshot->site = dn_load_site (&paths, context, err);
     if (!snapshot->site) {
-        free_snapshot (snapshot);
+        dn_state_give (snapshot);
         return NULL;
     }
     borrow_bundle (snapshot);
