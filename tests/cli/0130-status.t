@@ -15,6 +15,7 @@ printf 'StateDir=%s\n' "$state" >>"$work/site.conf"
 
 # status_file KEY=JSON...: a status of a running dnnestd, with other values for some members
 status_file() {
+    now=$(date +%s) # it ages while the tests run
     python3 - "$state/dnnestd.status" "$now" "$@" <<'PYTHON'
 import json
 import sys
@@ -117,10 +118,12 @@ json 'with an old heartbeat limits are not guarded' "${part}['heartbeat']['state
     and d['limits'] != 'guarded'" status
 printf 'Guard Version=1 Time=nan\n' >"$state/guard"
 gives 'a damaged file is named with its line' 1 'heartbeat: .*/guard: line 1: Time' status
-guard_file "$now"
 
 # --- the counters of the plugin -----------------------------------------------------------
 
+status_file
+snapshot_file "$now"
+guard_file "$now"
 printf 'Counters=%s\n' "$work/dnnest.prom" >>"$work/site.conf"
 json 'counters that are configured and absent are none' \
     "${part}['counters']['state'] == 'none' and d['plugin'] is None" status

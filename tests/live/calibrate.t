@@ -47,11 +47,7 @@ tail -n +\$((\$(wc -l <"\$samples") + 1)) "\$from" >>"\$samples"
 END
 chmod 755 "$dir"/bin/*
 
-if ! cluster_start "$dir" --no-accounting; then
-    cluster_log
-    echo 'Bail out! no cluster'
-    exit 1
-fi
+live_start --no-accounting
 install -d -o "$CLUSTER_USER" "$dir/out"
 
 calibrate() {
@@ -128,5 +124,5 @@ like 'help is printed' "$(calibrate --help)" '^usage: calibrate'
 
 cluster_stop
 gone() { [[ -z $(cluster_pids) ]]; }
-ok 'nothing of the cluster is left' cluster_until 30 gone
+ok 'nothing of the cluster is left' cluster_until 180 gone
 done_testing

@@ -15,24 +15,17 @@ readonly JOB=dnnest:$LIVE_KEYS
 
 # submit: a held job; sets $job, and $said, the message to its user.
 submit() {
-    job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:4 -t 1-0 --comment="$JOB" \
-        --wrap=true 2>"$dir/said")
-    said=$(<"$dir/said")
+    live_sbatch -H --gres=gpu:a100:4 -t 1-0 --comment="$JOB" --wrap=true
 }
 
 restart() {
-    mark
-    cluster_restart_ctld
+    live_restart
 }
 
 live_hardware
 live_conf Mode=enforce
 
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
+live_start --plugin-dir "$plugin_dir" --no-accounting
 submit
 sound=$(cluster_job_field "$job" TimeLimit)
 not_ok 'the job is not what its user wrote' [ "$sound" = '1-00:00:00' ]

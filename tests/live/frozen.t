@@ -19,11 +19,8 @@ readonly WORK='input=synthetic,steps=20000'
 
 # --- helpers -------------------------------------------------------------------------
 
-# Sets 'job' and 'said'.
 submit() {
-    job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:1 -c 8 -t 5-0 "$@" \
-        2>"$dir/said") || job=
-    said=$(<"$dir/said")
+    live_sbatch -H --gres=gpu:a100:1 -c 8 -t 5-0 "$@"
     diag "$said"
 }
 
@@ -46,12 +43,7 @@ live_conf Mode=enforce
 sed -i -e '/Type=a100/s/$/ Cost=4/' -e '/Type=v100/s/$/ Cost=1/' "$dir/etc/dnnest.conf"
 chmod -R u=rwX,go=rX "$dir/etc"
 
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting --no-nodes; then
-    fail 'Slurm starts with both plugins'
-    done_testing
-    exit 1
-fi
-pass 'Slurm starts with both plugins'
+live_start --plugin-dir "$plugin_dir" --no-accounting --no-nodes
 give lora.json <"$top/tests/data/torch/lora_7b.json"
 sed -E 's/,"frozen(_bytes)?":[0-9]+//g' "$top/tests/data/torch/lora_7b.json" |
     give adapters.json

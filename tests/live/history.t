@@ -12,8 +12,6 @@ set -euo pipefail
 live_begin history job_submit_dnnest
 
 readonly B=(-H --gres=gpu:a100:2 -c 16 -t 2-0 -o /dev/null)
-# The plugin looks at the files of dnnestd every second or two.
-readonly LOOK_S=3
 
 # --- helpers -------------------------------------------------------------------------
 
@@ -26,7 +24,7 @@ use() {
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
     if [[ -e $dir/run ]]; then
         cluster_reconfigure
-        sleep $LOOK_S
+        live_looked
     fi
 }
 
@@ -59,7 +57,7 @@ know() {
         "App Key=$key Type=0 Gpus=2 Unit=$3 Freedom=10 Runs=$2 Last=1 Time=$(($4 * 1000000)) Sigma=50000 Longest=$(($4 * $5 * 1050)) ${*:6} WorkMin=$5 WorkMax=$5" \
         'End Rows=1' >"$dir/state/history.new"
     mv "$dir/state/history.new" "$dir/state/history"
-    sleep $LOOK_S
+    live_looked
 }
 
 # --- the cluster ---------------------------------------------------------------------
@@ -68,11 +66,7 @@ live_hardware
 use
 chmod -R go-w "$dir/etc"
 mkdir -m 755 "$dir/state"
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
+live_start --plugin-dir "$plugin_dir"
 first=$(script resnet50 1 run1 'a note')
 again=$(script resnet50 77 run2 'another note, and longer')
 other=$(script vgg16 1 run1 'a note')
@@ -159,7 +153,7 @@ key=$(printf 'user:%s:rn' "$(id -u "$CLUSTER_USER")" | sha256sum | cut -c 1-16)
 printf '%s\n' "History Version=1 Time=$(date +%s) ByAccount=no" 'Type Name=a100' \
     "App Key=$key Type=0 Gpus=2 Unit=predicted Freedom=10 Runs=5 Last=1 Time=2000000 Sigma=50000 Longest=1000 WorkMin=$base WorkMax=$base" \
     'End Rows=1' >"$dir/state/history"
-sleep $LOOK_S
+live_looked
 submit "$first" --comment="$M"
 now=$(member pred.train_s)
 ok 'what was predicted is corrected by a factor of two' \
@@ -171,7 +165,7 @@ like 'the user is told that it is by runs' "$said" 'resnet50, 3 epochs: likely .
 
 mark
 sed -i 's/Runs=5/Runs=x/' "$dir/state/history"
-sleep $LOOK_S
+live_looked
 submit "$first" --comment="$M"
 is 'a broken file is not used' "$(member pred.train_s)" "$before"
 like 'the log says why a file is not used' "$(logged)" "history: line 3: Runs: 'x' is not a whole number, .*: decisions do not use it"

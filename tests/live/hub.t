@@ -22,12 +22,9 @@ readonly V100=(--gres=gpu:v100:1 -N 1 -c 16 --mem=64G -t 5-0)
 
 # --- helpers -------------------------------------------------------------------------
 
-# Sets 'job' and 'said'; 'status' is sbatch's.
 submit() {
-    status=0
     mark
-    job=$(cluster_as_user timeout 60 sbatch --parsable -H "$@" job.sh 2>"$dir/said") || status=$?
-    said=$(<"$dir/said")
+    live_sbatch -H "$@" job.sh
 }
 
 # The GPUs, the time limit and the CPUs of the job.
@@ -87,12 +84,7 @@ echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 live_conf Mode=enforce
 sed -i '/^Gpu Type=v100/s/$/ Cost=0.2/' "$dir/etc/dnnest.conf"
 chmod -R go-w "$dir/etc"
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-nodes; then
-    fail 'Slurm starts with both plugins'
-    done_testing
-    exit 1
-fi
-pass 'Slurm starts with both plugins'
+live_start --plugin-dir "$plugin_dir" --no-nodes
 
 printf '#!/bin/sh\nsrun python train.py\n' | give "$dir/home/job.sh"
 # As published with the weights.
@@ -169,6 +161,4 @@ wrong 'a size of no number' 'hidden_size' 's/"hidden_size": 4096/"hidden_size": 
 wrong 'a size out of range' 'hidden_size' 's/"hidden_size": 4096/"hidden_size": -4096/'
 wrong 'a comma too many' 'line [0-9]+' 's/"use_cache": true,/"use_cache": true,,/'
 
-crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
-is 'slurmctld never complained about itself' "$crashes" 0
-done_testing
+live_end

@@ -15,11 +15,8 @@ live_begin limits job_submit_dnnest
 
 readonly JOB=(--gres=gpu:a100:4 -c 80 -t 1-0 -o /dev/null --comment="dnnest:$LIVE_KEYS")
 
-# Sets 'job', 'said' and 'status'.
 submit() {
-    status=0
-    job=$(cluster_as_user sbatch --parsable "${JOB[@]}" "$@" job.sh 2>"$dir/said") || status=$?
-    said=$(<"$dir/said")
+    live_sbatch "${JOB[@]}" "$@" job.sh
 }
 waits_for() {
     [[ $(cluster_job_field "$1" JobState) = PENDING && $(cluster_job_field "$1" Reason) =~ $2 ]]
@@ -29,7 +26,7 @@ waits() {
     local title=$1 reason=$2
     shift 2
     submit "$@"
-    cluster_until 30 waits_for "$job" "$reason" || true
+    cluster_until 180 waits_for "$job" "$reason" || true
     like "$title" "$(cluster_job_field "$job" JobState) $(cluster_job_field "$job" Reason)" \
         "^PENDING $reason\$"
     scancel "$job"
@@ -38,7 +35,7 @@ runs() {
     local title=$1
     shift
     submit "$@"
-    ok "$title" cluster_wait_job "$job" COMPLETED 60
+    ok "$title" cluster_wait_job "$job" COMPLETED 180
 }
 use() {
     live_conf Mode=enforce "$@"
@@ -51,12 +48,8 @@ admin() {
 live_hardware
 chmod -R go-w "$dir/etc"
 live_conf Mode=enforce
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" \
-    --conf 'AccountingStorageEnforce=associations,limits,qos'; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
+live_start --plugin-dir "$plugin_dir" \
+    --conf 'AccountingStorageEnforce=associations,limits,qos'
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 admin add qos novolta MaxTRESPerJob=gres/gpu:v100=0
 admin add qos wide MinTRESPerJob=cpu=12

@@ -16,10 +16,8 @@ readonly A100=(--gres=gpu:a100:1 -c 16 --mem=64G -t 5-0)
 
 # --- helpers -------------------------------------------------------------------------
 
-# Sets 'job', and 'said' to what sbatch printed.
 submit() {
-    job=$(cluster_as_user sbatch --parsable -H "${A100[@]}" "$@" 2>"$dir/said")
-    said=$(<"$dir/said")
+    live_sbatch -H "${A100[@]}" "$@"
 }
 
 # The time limit, the CPUs and the GPUs of the job.
@@ -44,12 +42,7 @@ live_hardware
 cp -R "$top/etc/bundle" "$dir/etc/bundle"
 chmod -R u+rwX,go-w "$dir/etc"
 live_conf Mode=enforce "Bundle=$dir/etc/bundle"
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-nodes; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
-pass 'slurmctld starts with the plugin'
+live_start --plugin-dir "$plugin_dir" --no-nodes
 like 'the shipped bundle is in use' "$(logged)" 'model bundle default'
 
 printf '#!/bin/sh\nsrun python train.py\n' >"$dir/home/job.sh"

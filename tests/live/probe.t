@@ -40,12 +40,7 @@ exec "$dir/lib/dnnest" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/
 END
 chmod 755 "$dir/bin/dnnest"
 
-if ! cluster_start "$dir" --no-accounting --plugin-dir "$plugin_dir"; then
-    fail 'Slurm starts'
-    done_testing
-    exit 1
-fi
-pass 'Slurm starts'
+live_start --no-accounting --plugin-dir "$plugin_dir"
 
 probe() {
     cluster_as_user env OMP_NUM_THREADS=1 "$dir/bin/dnnest" probe --conf "$dir/etc/dnnest.conf" \
@@ -74,7 +69,7 @@ done
 # The file may be visible only after the end of the jobs.
 records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
 rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
-ok 'there is a record of each task' cluster_until 30 rows_there
+ok 'there is a record of each task' cluster_until 180 rows_there
 is 'every task had its own batch, in the metadata' \
     "$(python3 -c '
 import csv, re, sys
@@ -85,7 +80,7 @@ print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
       ["%s_%d" % (sys.argv[2], i) for i in range(3)])
 ' "$dir/rows.csv" "$job")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True True"
 gone() { [[ -z $(cluster_pids python3) ]]; }
-ok 'no program of a task is left' cluster_until 30 gone
+ok 'no program of a task is left' cluster_until 180 gone
 
 cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
     --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --json \
@@ -126,10 +121,10 @@ like 'the script of a probe continues after its training' "$out" 'the script goe
 unlike() { if [[ $2 =~ $3 ]]; then fail "$1"; diag "$2"; else pass "$1"; fi; }
 unlike 'the training of a probe did not run to its end' "$out" 'steps 300'
 kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
-ok 'the record is in the store of the user' cluster_until 30 kept
+ok 'the record is in the store of the user' cluster_until 180 kept
 like 'the record has the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
 like 'a job that a probe submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '
-ok 'no program of the job is left' cluster_until 30 gone
+ok 'no program of the job is left' cluster_until 180 gone
 
 printed=$(probe --submit --sweep batch=8 --sbatch=--partition=none "$spec" -- true 2>&1) && code=0 ||
     code=$?

@@ -22,17 +22,13 @@ live_hardware
 live_conf Mode=enforce "StateDir=$dir/dnnestd" WatchInterval=2 GuardInterval=2
 echo "required $dir/plugins/spank_dnnest.so" >"$dir/etc/plugstack.conf"
 chmod -R go-w "$dir/etc"
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
+live_start --plugin-dir "$plugin_dir"
 export SLURM_CONF
 _cluster_spawn dnnestd "$build/dnnestd" -D --conf="$conf"
 is_well() {
     "$dnnest" status --conf "$conf" >"$dir/status" 2>&1
 }
-ok 'dnnestd is well' cluster_until 30 is_well
+ok 'dnnestd is well' cluster_until 180 is_well
 
 # The command as installed, for the configuration of this cluster
 printf '#!/bin/sh\ncommand=$1\nshift\nexec "%s" "$command" --conf="%s" "$@"\n' \
@@ -79,7 +75,7 @@ has_record() {
     typed 'sacct -X -S now-1hours -o JobID,User,AdminComment%200'
     [[ $said = *'{"dnnest":1'* ]]
 }
-ok 'sacct shows the records' cluster_until 30 has_record
+ok 'sacct shows the records' cluster_until 180 has_record
 typed 'sbatch --no-such-option job.sh'
 not_ok 'a command that fails is found' test "$status" = 0
 diag "$ran commands run, $submitted submissions"

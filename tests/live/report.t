@@ -28,11 +28,7 @@ mkdir -p "$state"
 live_hardware
 chmod -R go-w "$dir/etc"
 live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 ControlGroup=40
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
+live_start --plugin-dir "$plugin_dir"
 export SLURM_CONF
 printf '#!/bin/sh\nsleep "${2:-1}"\nexit "${1:-0}"\n' >"$dir/home/job.sh"
 printf '#!/bin/sh\nexec sleep 600\n' >"$dir/home/long.sh"
@@ -48,7 +44,7 @@ submit --gres=gpu:v100:2 -t 5 --comment="dnnest:model=unknown" job.sh >/dev/null
 submit --gres=gpu:v100:1 -t 10:00 --comment="dnnest:$LIVE_KEYS" job.sh >/dev/null
 submit -t 5 --array=1-6 job.sh >/dev/null
 cancelled=$(submit -t 5 --gres=gpu:v100:1 long.sh)
-cluster_wait_job "$cancelled" RUNNING 90
+cluster_wait_job "$cancelled" RUNNING 180
 scancel "$cancelled"
 if ! cluster_until 150 all_ended; then fail "all jobs end, $over too"; fi
 sleep 2

@@ -59,14 +59,9 @@ chmod 1777 "$dir/progress"
 live_conf Mode=enforce Cpus=keep TimeLimit=limit "GuardInterval=$INTERVAL" Rescue=requeue \
     "StateDir=$dir/state.dnnest" "OutputDir=$dir/home" "ProgressDir=$dir/progress" \
     'Policy Partition=off Rescue=off'
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" \
+live_start --plugin-dir "$plugin_dir" \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
-    --conf 'PartitionName=off Nodes=ALL MaxTime=2-0 State=UP'; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
-pass 'slurmctld starts with the plugin'
+    --conf 'PartitionName=off Nodes=ALL MaxTime=2-0 State=UP'
 version=$(scontrol -V | grep -o '[0-9]*\.[0-9]*' | head -n 1)
 "$dnnestd" rescue -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
 dnnestd_pid=$!
@@ -84,12 +79,12 @@ off=$job
 SAYS=ValueError submit --gres=gpu:a100:1
 other=$job
 for job in "$norequeue" "$form" "$off" "$other"; do
-    ok "job $job fails" cluster_until 60 state_is "$job" FAILED
+    ok "job $job fails" cluster_until 180 state_is "$job" FAILED
 done
-ok 'a lack of GPU memory is seen' cluster_until 30 log_has "$moved" 'out of GPU memory on v100'
+ok 'a lack of GPU memory is seen' cluster_until 180 log_has "$moved" 'out of GPU memory on v100'
 like 'the log has the record, to learn from' "$(<"$dir/log/dnnestd.log")" \
     "rescue: job $moved: .*\"spec\":\"model=bert_base"
-ok 'Rescue=off is obeyed' cluster_until 20 log_has "$off" 'not started again: Rescue=off'
+ok 'Rescue=off is obeyed' cluster_until 180 log_has "$off" 'not started again: Rescue=off'
 
 if [[ $version = 22.05 ]]; then
     ok 'Slurm 22.05 cannot change the type: told, not requeued' \
@@ -98,9 +93,9 @@ if [[ $version = 22.05 ]]; then
     is 'the job stays as it failed' "$(field "$moved" JobState)" FAILED
 else
     ok 'a job that may not be requeued is told of' \
-        cluster_until 20 log_has "$norequeue" 'not started again: it may not be requeued'
+        cluster_until 180 log_has "$norequeue" 'not started again: it may not be requeued'
     ok 'a job whose environment has the type is told of' \
-        cluster_until 20 log_has "$form" 'not started again: .*--gres alone'
+        cluster_until 180 log_has "$form" 'not started again: .*--gres alone'
     like 'the job is requeued with its own type' "$(gres "$moved")" '^a100:1$'
     is 'the requeued job has its own limit' "$(field "$moved" TimeLimit)" 1-00:00:00
     like 'the record has the rescue' "$(scontrol show job -o "$moved")" '"rescued":1'

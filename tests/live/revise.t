@@ -22,7 +22,7 @@ mkdir -p "$dir/state"
 chmod -R go-w "$dir/etc" "$dir/state"
 cluster_start "$dir" --plugin-dir "$plugin_dir"
 _cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
-ok 'the guard is alive' cluster_until 20 test -s "$dir/state/guard"
+ok 'the guard is alive' cluster_until 180 test -s "$dir/state/guard"
 
 # --- helpers -------------------------------------------------------------------------
 
@@ -72,10 +72,10 @@ sleep 1
 
 know net
 ok 'a pending job gets the limit of its application' \
-    cluster_until 30 has_limit "$held" 00:03:00
+    cluster_until 180 has_limit "$held" 00:03:00
 is 'the record of a revised job says so' "$(member "$held" revised) $(member "$held" set.time_s) $(member "$held" verdict) $(member "$held" req.time_s)" \
     '1 180 change 3600'
-ok 'the pending tasks of an array get it, too' cluster_until 30 has_limit "${array}_5" 00:03:00
+ok 'the pending tasks of an array get it, too' cluster_until 180 has_limit "${array}_5" 00:03:00
 is 'a task of the array that runs keeps its limit' "$(limit "${array}_0")" 01:00:00
 is 'a limit that a human has changed stays' "$(limit "$human")" 00:50:00
 is 'another application is not concerned' "$(limit "$other")" 01:00:00
@@ -91,7 +91,7 @@ long=$(submit late -H)
 sleep 1
 know late net
 ok 'a job that will take longer is lowered, too' \
-    cluster_until 30 has_limit "$long" 00:03:00
+    cluster_until 180 has_limit "$long" 00:03:00
 scontrol release "$long"
 extended() { (($(member "$1" 'later[0] // 0') > 180)); }
 ok 'the guard extends it as any limit of dnnest' cluster_until 200 extended "$long"

@@ -25,18 +25,14 @@ write_conf() {
 
 use() {
     write_conf "$@"
-    mark
-    if ! cluster_restart_ctld; then
+    if ! live_restart; then
         fail 'slurmctld starts again'
         exit 1
     fi
 }
 
-# Sets 'status', 'job' (all of stdout) and 'said' (all of stderr).
 submit() {
-    status=0
-    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || status=$?
-    said=$(<"$dir/said")
+    live_sbatch "$@"
 }
 
 # warns TITLE 'REGEX%REGEX...' OPTION...: the job is accepted, stdout is its number alone,
@@ -70,12 +66,7 @@ live_hardware
 chmod -R go-w "$dir/etc"
 write_conf Mode=enforce
 
-if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
-    fail 'slurmctld starts with the plugin'
-    done_testing
-    exit 1
-fi
-pass 'slurmctld starts with the plugin'
+live_start --plugin-dir "$plugin_dir" --no-accounting
 printf '#!/bin/sh\nsrun sh -c '\''echo "step on $SLURMD_NODENAME"'\''\n' >"$dir/home/job.sh"
 like 'predictions use the bundle that dnnest comes with' \
     "$(grep -a 'job_submit/dnnest' "$dir/log/slurmctld.log")" 'model bundle [^n]'
@@ -92,7 +83,7 @@ warns 'bf16 on a V100' 'v100 cannot run precision=bf16; moved to a100$' \
     "${V100[@]}" --comment="$RESNET,batch=64,precision=bf16,epochs=1"
 is 'a job of another precision is moved' "$(gpus)" 'gpu:a100:1'
 submit -o out-%j "${V100[@]}" --comment="$LARGE" job.sh
-ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 90
+ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 180
 like 'a rescued job runs on the other type' "$(<"$dir/home/out-$job")" '^step on a[12]$'
 
 warns 'a job that no type holds' \
@@ -177,7 +168,4 @@ submit -H "${A100[@]}" --comment=dnnest:model=transformer,batch=8 job.sh
 is 'a description that says nothing about its input keeps the CPUs' \
     "$(cluster_job_field "$job" CPUs/Task)" 16
 
-crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
-is 'slurmctld never complained about itself' "$crashes" 0
-
-done_testing
+live_end

@@ -19,11 +19,7 @@ chmod -R go-w "$dir/etc"
 printf '%s\n' "HardwareDir=$dir/etc/hardware" "Datasets=$dir/etc/datasets.conf" Bundle=none \
     "StateDir=$dir/lib" 'Gpu Type=a100 Device=a100_sxm4_40gb' >"$dir/etc/dnnest.conf"
 mkdir "$dir/lib"
-if ! cluster_start "$dir" --conf 'AccountingStorageEnforce=associations,limits,qos'; then
-    fail 'slurmctld starts'
-    done_testing
-    exit 1
-fi
+live_start --conf 'AccountingStorageEnforce=associations,limits,qos'
 
 admin() { sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1; }
 # Sets 'snapshot'.
@@ -41,7 +37,7 @@ seen() {
 }
 # sees TITLE REGEX: within some seconds; states of nodes lag behind
 sees() {
-    if cluster_until 20 seen "$2"; then pass "$1"; else like "$1" "$snapshot" "$2"; fi
+    if cluster_until 180 seen "$2"; then pass "$1"; else like "$1" "$snapshot" "$2"; fi
 }
 start() {
     cluster_as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'
@@ -66,17 +62,17 @@ is 'dnnest reads what dnnestd writes' \
 # --- jobs ------------------------------------------------------------------------------
 
 one=$(start -n1 --gres=gpu:a100:1 -t 10)
-cluster_wait_job "$one" RUNNING 30
+cluster_wait_job "$one" RUNNING 180
 two=$(start -n1 --gres=gpu:3 -w v1 -t 20)
-cluster_wait_job "$two" RUNNING 30
+cluster_wait_job "$two" RUNNING 180
 sees 'GPUs in use are not idle' 'Type=a100 .*Idle=0,0,0,1,1$'
 like 'GPUs that were requested without a type are not idle' "$(line 'Group Type=v100')" 'Idle=0,1,0,0,1$'
 cpus=$(start -n1 -c96 -w v2 -t 30)
-cluster_wait_job "$cpus" RUNNING 30
+cluster_wait_job "$cpus" RUNNING 180
 sees 'GPUs of a node without idle CPUs are not idle' 'Type=v100 .*Idle=1,1$'
 scancel "$cpus"
 memory=$(start -n1 --mem=512000 -w v2 -t 30)
-cluster_wait_job "$memory" RUNNING 30
+cluster_wait_job "$memory" RUNNING 180
 sees 'GPUs of a node without idle memory are not idle' 'Type=v100 .*Idle=1,1$'
 scancel "$memory"
 
@@ -84,7 +80,7 @@ scancel "$memory"
 scancel "$one"
 for minutes in 10 30; do
     full=$(start -n1 --gres=gpu:a100:4 -t "$minutes")
-    cluster_wait_job "$full" RUNNING 30
+    cluster_wait_job "$full" RUNNING 180
 done
 look
 like 'without a queue the wait lasts until running jobs reach their limits' \
@@ -92,7 +88,7 @@ like 'without a queue the wait lasts until running jobs reach their limits' \
 waits=()
 for minutes in 40 50; do waits+=("$(start -n1 --gres=gpu:a100:4 -t "$minutes")"); done
 planned() { [[ $(cluster_job_field "${waits[1]}" StartTime) = 20* ]]; }
-ok 'backfill plans the second of two jobs that wait' cluster_until 60 planned
+ok 'backfill plans the second of two jobs that wait' cluster_until 180 planned
 look
 start_s=$(($(date -d "$(cluster_job_field "${waits[1]}" StartTime)" +%s) - $(date +%s)))
 wait_s=$(number "$(line 'Wait Type=a100')" Node)
@@ -116,11 +112,11 @@ down 'a drained node is not up' drain
 down 'a failing node is not up' fail
 down 'a node that is down is not up' down
 on_a1=$(start -n1 --gres=gpu:a100:1 -w a1 -t 10)
-cluster_wait_job "$on_a1" RUNNING 30
+cluster_wait_job "$on_a1" RUNNING 180
 scontrol update nodename=a1 state=drain reason=test
 sees 'a draining node is not up while its job runs' 'Type=a100 .*Nodes=2 Up=1 Idle=0,0,0,0,1$'
 scancel "$on_a1"
-cluster_wait_job "$on_a1" CANCELLED 30
+cluster_wait_job "$on_a1" CANCELLED 180
 scontrol update nodename=a1 state=resume
 sees 'a node that is resumed is up' 'Type=a100 .*Nodes=2 Up=2 Idle=0,0,0,0,2$'
 
@@ -182,7 +178,7 @@ admin modify user "$CLUSTER_USER" set qos+=tight
 admin modify user "$CLUSTER_USER" set MaxTRESPerJob=gres/gpu=2 MaxWall=600
 admin modify account research set GrpTRES=gres/gpu:a100=8
 gpu=$(start -n1 --gres=gpu:a100:1 -c 4 --qos=tight -t 10)
-cluster_wait_job "$gpu" RUNNING 30
+cluster_wait_job "$gpu" RUNNING 180
 sees 'what a QOS has in use is told' 'Scope=group Tres=gres/gpu Count=6 Used=1'
 is 'a QOS has all its limits' \
     "$(sed -n '/^Qos Name=tight/,/^[QA][a-z]* /p' <<<"$snapshot" | grep -v '^Assoc\|Qos Name=[^t]')" \
@@ -218,13 +214,13 @@ echo 'WatchInterval=1' >>"$dir/etc/dnnest.conf"
 daemon=$!
 newer() { [[ $(number "$(head -1 "$dir/lib/cluster.snapshot")" Time) -gt $1 ]]; }
 stamp=$(date +%s)
-ok 'the time of a quiet cluster goes on' cluster_until 20 newer "$((stamp + 1))"
+ok 'the time of a quiet cluster goes on' cluster_until 180 newer "$((stamp + 1))"
 cluster_restart_ctld
 stamp=$(date +%s)
-ok 'the time goes on after a restart of slurmctld' cluster_until 60 newer "$((stamp + 1))"
+ok 'the time goes on after a restart of slurmctld' cluster_until 180 newer "$((stamp + 1))"
 scontrol update nodename=a1 state=drain reason=test
 drained() { grep -q 'Type=a100 .*Up=1 ' "$dir/lib/cluster.snapshot"; }
-ok 'what changes after a restart is seen' cluster_until 20 drained
+ok 'what changes after a restart is seen' cluster_until 180 drained
 kill "$daemon"
 wait "$daemon" || true
 ok 'dnnest reads the file' "$dnnest" config --conf "$dir/etc/dnnest.conf" --discover

@@ -54,10 +54,13 @@ CLUSTER_DIR=
 CLUSTER_PORTS=()
 CLUSTER_RESERVED=
 CLUSTER_SPAWNED=
+# Lines of the controller's log before its last start.
+CLUSTER_CTLD_FROM=0
 
 readonly CLUSTER_NODES=(v1 v2 a1 a2)
-readonly CLUSTER_START_S=30 # a start takes 3 s; this is for a machine that also compiles
-readonly CLUSTER_END_S=10   # what a daemon may take to end before it is killed
+# A start takes 3 s, an end less than one; these are for a machine with much else to do.
+readonly CLUSTER_START_S=180
+readonly CLUSTER_END_S=60 # then it is killed
 
 # --- helpers -------------------------------------------------------------------------
 
@@ -422,6 +425,7 @@ _cluster_start_dbd() {
 _cluster_start_ctld() {
     local _
     for _ in 1 2 3; do
+        CLUSTER_CTLD_FROM=$(cat "$CLUSTER_DIR/log/slurmctld.log" 2>/dev/null | wc -l)
         _cluster_spawn slurmctld "${CLUSTER_CTLD_VIA[@]}" \
             slurmctld -D -f "$CLUSTER_DIR/etc/slurm.conf"
         if _cluster_ready _cluster_ctld_up; then return; fi

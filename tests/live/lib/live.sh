@@ -8,6 +8,14 @@
 #   live_conf [LINE]...           $dir/etc/dnnest.conf: two GPU types with the prices of the
 #                                 catalogue, the shipped bundle, and these lines
 #   LIVE_KEYS                     the description of a job that all rules change
+#   live_start [ARGUMENT]...      cluster_start in $dir with these; ends the test if it fails
+#   live_restart                  ends the controller, marks its log, and starts it again
+#   live_end                      the last check of every test: of the controller's log
+#   live_sbatch OPTION...         sbatch as the user; sets job, said and status
+#   request_of JOB                what right-sizing may change, one Key=Value a line
+#   shown JOB                     a job without the fields that differ between any two jobs
+#   minutes TIME                  of a time that scontrol shows
+#   live_looked                   waits until the plugin has looked at the files of dnnestd
 #   mark; logged                  what dnnest wrote since then into the controller's log
 #
 # Where no cluster can run, or one of the plugins is not built, the test is skipped.
@@ -69,10 +77,76 @@ live_conf() {
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
 }
 
-log_mark=0
+# In a file, because 'ok' runs its command in another shell.
 mark() {
-    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+    wc -l <"$dir/log/slurmctld.log" >"$dir/mark"
 }
 logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep -a 'job_submit/dnnest' || true
+    tail -n "+$(($(<"$dir/mark") + 1))" "$dir/log/slurmctld.log" | grep -a 'job_submit/dnnest' || true
+}
+
+live_start() {
+    if ! cluster_start "$dir" "$@"; then
+        fail 'Slurm starts'
+        done_testing
+        exit 1
+    fi
+    echo 0 >"$dir/mark"
+    pass 'Slurm starts'
+}
+
+# The controller that ends may read a changed file, too: what it writes is not counted.
+live_restart() {
+    _cluster_end slurmctld
+    _cluster_start_ctld || _cluster_failed slurmctld || return 1
+    echo "$CLUSTER_CTLD_FROM" >"$dir/mark"
+}
+
+# The plugin's thread looks at every second tick, and sleeps between two ticks.
+live_looked() {
+    local pid task slept
+    pid=$(cluster_pids slurmctld | head -n 1)
+    task=$(grep -lx dnnest "/proc/$pid/task/"*/comm | head -n 1)
+    slept=$(_live_sleeps "${task%/comm}")
+    cluster_until 180 _live_has_slept "${task%/comm}" $((slept + 4))
+}
+_live_sleeps() {
+    sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' "$1/status"
+}
+_live_has_slept() {
+    (($(_live_sleeps "$1") >= $2))
+}
+
+live_end() {
+    is 'slurmctld never complained about itself' \
+        "$(grep -aciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)" 0
+    done_testing
+}
+
+# A command that hangs fails.
+live_sbatch() {
+    status=0
+    job=$(cluster_as_user timeout 180 sbatch --parsable "$@" 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+
+request_of() {
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|TRES|MinMemoryNode|MinCPUsNode)=' |
+        grep -v '^TRES=.*billing=0' || true
+}
+
+# Priorities count down. The comment is the carrier of the metadata.
+shown() {
+    scontrol show job "$1" | sed -E \
+        -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
+        -e 's/(SubmitTime|EligibleTime|AccrueTime|StartTime|EndTime|LastSchedEval)=[^ ]+/\1=T/g' \
+        -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
+}
+
+minutes() {
+    local days=0 time=$1 hours mins
+    if [[ $time = *-* ]]; then days=${time%%-*} time=${time#*-}; fi
+    IFS=: read -r hours mins _ <<<"$time"
+    echo $((days * 1440 + 10#$hours * 60 + 10#$mins))
 }
