@@ -478,11 +478,19 @@ static int estimate (struct making *m)
     return NEXT;
 }
 
-/* The history is of whole jobs, so it bounds one of several trainings, too. */
+/* The history is of whole jobs, so it bounds one of several trainings, too, and what a
+ * script does beside its training.
+ */
 static void allow_several (struct dn_request *request, const struct dn_spec *spec)
 {
-    if (request->several_why[0] == '\0' || spec->probe != DN_UNSET
-        || strcmp (request->keep_time, request->several_why) != 0)
+    enum dn_script_word code = request->script.time.code;
+    char why[DN_REASON_MAX] = "";
+
+    if (code == DN_SCRIPT_STAGING || code == DN_SCRIPT_PASSES)
+        dn_script_say (&request->script.time, why);
+    if (request->keep_time[0] == '\0' || spec->probe != DN_UNSET
+        || (strcmp (request->keep_time, request->several_why) != 0
+            && strcmp (request->keep_time, why) != 0))
         return;
     request->keep_time[0] = '\0';
     request->time_unknown = false;

@@ -402,7 +402,7 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     if (!plain)
         snprintf (candidates->keep, DN_REASON_MAX, dn_say_named_constraint);
     else if (candidates->named && candidates->named->by_feature[0] != '\0'
-             && dn_job_script_names (request->job, candidates->named->by_feature))
+             && dn_script_has (&request->script, candidates->named->by_feature))
         snprintf (candidates->keep,
                   DN_REASON_MAX,
                   dn_say_script_feature,

@@ -105,6 +105,9 @@ static const char *keeps_more (const struct dn_scene *scene,
 
     if (times != DN_UNSET && needed * times < sight->least_cpus)
         return sight->least_why;
+    if (times != DN_UNSET
+        && needed * times <= scene->request->script.n_counted * scene->request->n_gpus)
+        return scene->request->counted_why;
     if (on_node != DN_UNSET && on_node < sight->least_node_cpus)
         return dn_say_cpus_max_mem;
     return NULL;

@@ -16,7 +16,6 @@
 #include "base/messages.h"
 #include "request/gpus.h"
 #include "request/nodes.h"
-#include "request/script.h"
 #include "request/steps.h"
 
 struct dn_job dn_job_empty (void)
@@ -54,11 +53,6 @@ const char *dn_job_getenv (const struct dn_job *job, const char *name)
             return entry + len + 1;
     }
     return NULL;
-}
-
-bool dn_job_script_names (const struct dn_job *job, const char *word)
-{
-    return dn_script_names (job->script, word) != 0;
 }
 
 void dn_request_keep_all (struct dn_request *request, const char *reason)
@@ -269,6 +263,8 @@ static void read_conditions (struct dn_request *request)
     }
     if (job->het)
         dn_request_keep_all (request, dn_say_component);
+    if (job->ntasks_per_tres > 1)
+        dn_request_keep_all (request, dn_say_req_tasks_share);
     if (job->time_limit_min == DN_UNLIMITED)
         dn_request_keep (request->keep_time, dn_say_req_unlimited);
     if (is_given (job->prefer) || is_given (job->batch_features))

@@ -96,9 +96,6 @@ struct dn_job dn_job_empty (void);
 /* Value of 'name' in the job's environment, or NULL. Borrowed. */
 const char *dn_job_getenv (const struct dn_job *job, const char *name);
 
-/* Does a command of the job's script contain 'word', in capitals or not? */
-bool dn_job_script_names (const struct dn_job *job, const char *word);
-
 /* One entry of a tres string. Spans point into the job's text. */
 struct dn_tres {
     struct dn_span whole; /* as written */
@@ -131,6 +128,55 @@ struct dn_features {
  */
 bool dn_features_read (const char *text, struct dn_features *features);
 
+/* What a word of the script says. */
+enum dn_script_word {
+    DN_SCRIPT_NOTHING,
+    DN_SCRIPT_UNREAD,   /* too long, in another language, or a quote is open */
+    DN_SCRIPT_PROGRAMS, /* a program besides another */
+    DN_SCRIPT_LOOP,     /* a program that may run several times */
+    DN_SCRIPT_SWEEP,    /* many trainings in one program */
+    DN_SCRIPT_SCRIPT,   /* another script, which is not read */
+    DN_SCRIPT_LANGUAGE, /* a program in another language */
+    DN_SCRIPT_BESIDE,   /* programs that run at the same time */
+    DN_SCRIPT_SERVER,   /* a server or session */
+    DN_SCRIPT_PASSES,   /* more than one pass for each step */
+    DN_SCRIPT_STAGING,  /* copies, unpacks, installs or downloads */
+    DN_SCRIPT_STOP,     /* ends the training at a time */
+    DN_SCRIPT_PINNED,   /* names CPUs */
+    DN_SCRIPT_CPUS,     /* counts CPUs */
+    DN_SCRIPT_COMPUTES, /* computes with the number of CPUs */
+    DN_SCRIPT_TASKS,    /* counts tasks */
+    DN_SCRIPT_FEWER,    /* uses fewer GPUs than the job has */
+    DN_SCRIPT_CLOCK,    /* sets the clock or power of the GPU */
+    DN_SCRIPT_STEP,     /* a constraint or node of a step */
+    DN_SCRIPT_TYPE,     /* names the GPU type */
+    DN_SCRIPT_NEWER,    /* software without kernels for older GPUs */
+    DN_SCRIPT_BF16,     /* needs bf16 */
+    DN_SCRIPT_FP8,      /* needs fp8 */
+    DN_N_SCRIPT_WORDS
+};
+
+/* A word of the script, and what it says. */
+struct dn_script_fact {
+    enum dn_script_word code;
+    int line;
+    char word[48];
+};
+
+/* The first word of the script that keeps each field, code DN_SCRIPT_NOTHING for none.
+ */
+struct dn_script {
+    struct dn_script_fact time;
+    struct dn_script_fact gpu;
+    struct dn_script_fact cpus;
+    struct dn_script_fact memory;
+    struct dn_script_fact several; /* keeps time and GPU type, unless runs= is given */
+    struct dn_script_fact need;    /* of the GPU; the highest of all words */
+    struct dn_script_fact counted; /* the largest number beside a word of CPUs */
+    int64_t n_counted;             /* that number, 0 for none */
+    uint64_t names[64];            /* one bit for each part of a word */
+};
+
 /* What a command of the script needs of the GPU, whatever the metadata state. */
 enum dn_need {
     DN_NEED_NONE,
@@ -161,6 +207,9 @@ struct dn_request {
      * it is known.
      */
     char open_why[DN_REASON_MAX];
+    struct dn_script script;
+    /* A sentence about script.counted: the CPUs of a GPU must exceed that number. */
+    char counted_why[DN_REASON_MAX];
     enum dn_need need;            /* the highest of all commands */
     char need_why[DN_REASON_MAX]; /* a sentence: the line, the word, what it needs */
     /* Empty if the script has one training, else why it may have several: the metadata
@@ -176,6 +225,12 @@ struct dn_request {
     char keep_gpu[DN_REASON_MAX];
     char keep_cpus[DN_REASON_MAX];
 };
+
+/* Does the script have all parts of 'word', letters and digits between others? */
+bool dn_script_has (const struct dn_script *script, const char *word);
+
+/* The sentence of a fact for the user; "" for none. */
+void dn_script_say (const struct dn_script_fact *fact, char out[DN_REASON_MAX]);
 
 /* Parse 'job'. Forms that are parsed but must not be rewritten set keep_*. Return 0, or
  * -1 with 'err' set for a tres string that cannot be parsed, or when 'deadline' (NULL:

@@ -1,47 +1,1380 @@
-/* script.c - what a batch script needs
+/* script.c - what the words of a batch script keep
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "request/script.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/messages.h"
-#include "request/shell.h"
+#include "request/tokens.h"
+#include "request/vocabulary.h"
 
-/* The interpreter of "#!/usr/bin/env -S bash -l", "sh" without one. */
-static struct dn_span interpreter_of (struct dn_span script)
+/* Brackets within brackets, branches within branches, and functions that run programs.
+ */
+#define DEEP_MAX      16
+#define BRANCHES_MAX  16
+#define FUNCTIONS_MAX 16
+
+#define TOKENS_PER_LOOK 512
+
+enum where {
+    AT_COMMAND, /* the next word is a command */
+    IN_OPTIONS, /* of a launcher, in front of the command that it runs */
+    IN_ARGUMENTS
+};
+
+enum bracket {
+    NO_BRACKET,
+    SUBSHELL,
+    CAPTURE, /* $( ) */
+    SUM,     /* (( )) */
+    LIST     /* a=( ) and other brackets without commands */
+};
+
+struct command {
+    enum where where;
+    enum bracket bracket; /* that it is in */
+    enum dn_word word;    /* of what it runs */
+    enum dn_word launcher;
+    const char *options;
+    int n_operands;
+    bool step;       /* of srun */
+    char option[24]; /* of the launcher, whose value comes next */
+    bool value;      /* the next word is the value of an option */
+    bool file;       /* the next word is a file that is read or written */
+    bool texts;      /* its quoted text has commands */
+    bool many;       /* runs several times */
+    bool prints;     /* only a text */
+    bool tests;      /* within [[ ]] */
+    bool program;    /* may train */
+    bool named;      /* by the name of its script */
+    bool module;     /* the next word is a module of Python */
+    bool code;       /* the text is code of Python */
+    bool calls;      /* something that may train */
+    bool repeats;    /* the code has a loop, or the option -m */
+    bool settings;   /* prints settings for the shell */
+    struct dn_script_fact what;
+};
+
+struct function {
+    char name[32];
+    bool called;
+};
+
+struct branch {
+    int n_before;
+    int n_most;
+    bool is_case;
+};
+
+struct rule {
+    const struct dn_script_job *job;
+    struct dn_script *found;
+    struct dn_tokens tokens;
+    struct dn_words words;
+    struct command stack[DEEP_MAX];
+    int depth;
+    struct branch branches[BRANCHES_MAX];
+    int n_branches;
+    struct function functions[FUNCTIONS_MAX];
+    int n_functions;
+    int defining; /* a function, -1 for none */
+    bool defined; /* it runs a program */
+    int braces;
+    int loops;
+    bool pattern; /* of a case */
+    int n;        /* programs up to here */
+    int n_all;
+    bool beside; /* a program runs in the background */
+    struct dn_script_fact first;
+    enum dn_word pending; /* a word whose value comes next */
+    bool counts;          /* the word is an option whose value counts CPUs */
+    bool is_pair;         /* it has a name in front of it: --x=1, x: 1 */
+    struct dn_script_fact pending_what;
+};
+
+/* --- facts -------------------------------------------------------------------------
+ */
+
+enum {
+    TIME = 1,
+    GPU = 2,
+    CPUS = 4,
+    MEMORY = 8,
+    SEVERAL = 16,
+    NEED = 32
+};
+
+static const int keeps[DN_N_SCRIPT_WORDS] = {
+    [DN_SCRIPT_UNREAD] = TIME | GPU | CPUS | MEMORY,
+    [DN_SCRIPT_PROGRAMS] = SEVERAL,
+    [DN_SCRIPT_LOOP] = SEVERAL,
+    [DN_SCRIPT_SWEEP] = SEVERAL,
+    [DN_SCRIPT_SCRIPT] = SEVERAL | CPUS | MEMORY,
+    [DN_SCRIPT_LANGUAGE] = SEVERAL | CPUS | MEMORY,
+    [DN_SCRIPT_BESIDE] = SEVERAL | CPUS | MEMORY,
+    [DN_SCRIPT_SERVER] = TIME | GPU | CPUS | MEMORY,
+    [DN_SCRIPT_PASSES] = TIME | GPU,
+    [DN_SCRIPT_STAGING] = TIME | GPU,
+    [DN_SCRIPT_STOP] = TIME | GPU,
+    [DN_SCRIPT_PINNED] = CPUS,
+    [DN_SCRIPT_CPUS] = CPUS,
+    [DN_SCRIPT_COMPUTES] = CPUS,
+    [DN_SCRIPT_TASKS] = CPUS,
+    [DN_SCRIPT_FEWER] = TIME | GPU,
+    [DN_SCRIPT_CLOCK] = TIME | GPU,
+    [DN_SCRIPT_STEP] = GPU,
+    [DN_SCRIPT_TYPE] = GPU,
+    [DN_SCRIPT_NEWER] = GPU,
+    [DN_SCRIPT_BF16] = NEED,
+    [DN_SCRIPT_FP8] = NEED,
+};
+
+static void set (struct dn_script_fact *fact,
+                 enum dn_script_word code,
+                 const struct dn_script_fact *what)
 {
-    struct dn_span rest = script;
-    struct dn_span line = dn_span_cut (&rest, "\n");
-    struct dn_span name;
-
-    if (line.len < 2 || memcmp (line.text, "#!", 2) != 0)
-        return dn_span_of ("sh");
-    line = dn_span_trim ((struct dn_span){line.text + 2, line.len - 2});
-    do {
-        struct dn_span path = dn_span_cut (&line, " \t");
-
-        name = path;
-        while (path.text)
-            name = dn_span_cut (&path, "/");
-    } while (line.text
-             && (!name.text || name.len == 0 || name.text[0] == '-'
-                 || dn_shell_is (name, "env")));
-    return name.text ? name : dn_span_of ("?");
+    if (fact->code != DN_SCRIPT_NOTHING)
+        return;
+    *fact = *what;
+    fact->code = code;
 }
 
-static bool is_shell (struct dn_span interpreter)
+static void keep (struct rule *r,
+                  enum dn_script_word code,
+                  const struct dn_script_fact *what)
 {
-    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    struct dn_script *found = r->found;
+    int fields = keeps[code];
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (shells); i++)
-        if (dn_shell_is (interpreter, shells[i]))
+    if (fields & TIME)
+        set (&found->time, code, what);
+    if (fields & GPU)
+        set (&found->gpu, code, what);
+    if (fields & CPUS)
+        set (&found->cpus, code, what);
+    if (fields & MEMORY)
+        set (&found->memory, code, what);
+    if (fields & SEVERAL)
+        set (&found->several, code, what);
+    if ((fields & NEED) && code > found->need.code) {
+        found->need = *what;
+        found->need.code = code;
+    }
+}
+
+/* A word as a reason shows it. */
+static struct dn_script_fact fact_of (const struct dn_token *token)
+{
+    struct dn_script_fact fact = {.line = token->line};
+
+    snprintf (fact.word,
+              sizeof (fact.word),
+              "%s",
+              dn_quote (token->text.text, token->text.len).text);
+    return fact;
+}
+
+static void keep_word (struct rule *r,
+                       enum dn_script_word code,
+                       const struct dn_token *token)
+{
+    struct dn_script_fact fact = fact_of (token);
+
+    keep (r, code, &fact);
+}
+
+static struct command *top (struct rule *r)
+{
+    return &r->stack[r->depth];
+}
+
+static bool begins (struct dn_span text, const char *with)
+{
+    return text.len >= strlen (with) && memcmp (text.text, with, strlen (with)) == 0;
+}
+
+static bool ends (struct dn_span text, const char *with)
+{
+    size_t len = strlen (with);
+
+    return text.len >= len && memcmp (text.text + text.len - len, with, len) == 0;
+}
+
+static bool has (struct dn_span text, const char *part)
+{
+    return memmem (text.text, text.len, part, strlen (part));
+}
+
+/* --- programs ----------------------------------------------------------------------
+ */
+
+static bool is_training_name (struct dn_span name)
+{
+    return has (name, "train") || has (name, "main") || has (name, "run")
+           || has (name, "tune") || has (name, "fit");
+}
+
+static bool is_preparing_name (struct dn_span name)
+{
+    static const char *const parts[] = {
+        "download", "prepare", "preprocess", "prepro", "install", "setup", "convert"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
+        if (has (name, parts[i]) && !has (name, "train") && !has (name, "run"))
             return true;
     return false;
+}
+
+/* A program that may train ends here. Branches of an 'if' count as one if they run the
+ * same program.
+ */
+static void count_program (struct rule *r, const struct command *c, bool background)
+{
+    bool captured = false;
+
+    for (int i = 0; i <= r->depth; i++)
+        captured |= r->stack[i].bracket == CAPTURE;
+    if (captured && !is_training_name (dn_span_of (c->what.word)))
+        return;
+    r->defined |= r->defining >= 0;
+    if (r->loops > 0 || c->many || c->repeats)
+        keep (r, DN_SCRIPT_LOOP, &c->what);
+    else if (r->n > 0 || (r->n_all > 0 && strcmp (r->first.word, c->what.word) != 0))
+        keep (r, DN_SCRIPT_PROGRAMS, &c->what);
+    if (r->n_all++ == 0)
+        r->first = c->what;
+    r->n++;
+    r->beside |= background;
+    if (r->beside && r->n > 1)
+        keep (r, DN_SCRIPT_BESIDE, &c->what);
+}
+
+/* A call of a function that runs a program, which was counted where it was defined. */
+static bool call_function (struct rule *r, struct dn_span name, struct command *c)
+{
+    for (int i = 0; i < r->n_functions; i++) {
+        struct function *function = &r->functions[i];
+
+        if (!dn_span_is (name, function->name))
+            continue;
+        if (r->loops > 0 || function->called)
+            keep (r, DN_SCRIPT_LOOP, &c->what);
+        r->defined |= r->defining >= 0;
+        function->called = true;
+        return true;
+    }
+    return false;
+}
+
+static void define_function (struct rule *r, struct dn_span name)
+{
+    r->defining = r->n_functions;
+    r->defined = false;
+    r->braces = 0;
+    if (r->n_functions < FUNCTIONS_MAX && name.len < sizeof (r->functions[0].name)) {
+        r->functions[r->n_functions].called = false;
+        memcpy (r->functions[r->n_functions].name, name.text, name.len);
+        r->functions[r->n_functions].name[name.len] = '\0';
+    }
+}
+
+static void end_brace (struct rule *r)
+{
+    if (r->braces > 0 && --r->braces == 0 && r->defining >= 0) {
+        if (r->defined && r->n_functions < FUNCTIONS_MAX)
+            r->n_functions++;
+        r->defining = -1;
+    }
+}
+
+static void begin_branches (struct rule *r, bool is_case)
+{
+    if (r->n_branches < BRANCHES_MAX)
+        r->branches[r->n_branches++] =
+            (struct branch){.n_before = r->n, .n_most = r->n, .is_case = is_case};
+}
+
+static void next_branch (struct rule *r)
+{
+    struct branch *branch = r->n_branches > 0 ? &r->branches[r->n_branches - 1] : NULL;
+
+    if (!branch)
+        return;
+    if (r->n > branch->n_most)
+        branch->n_most = r->n;
+    r->n = branch->n_before;
+}
+
+static void end_branches (struct rule *r)
+{
+    if (r->n_branches == 0)
+        return;
+    next_branch (r);
+    r->n = r->branches[--r->n_branches].n_most;
+}
+
+/* --- parts of words ----------------------------------------------------------------
+ */
+
+static char lower (char c)
+{
+    if (c == '-')
+        return '_';
+    return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+}
+
+static bool is_alnum (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* A word in lower case, part by part. */
+struct parts {
+    const struct dn_token *token;
+    char text[DN_TOKEN_MAX];
+    size_t len;
+    size_t at;
+    struct dn_span part;
+    struct dn_span pair;   /* with the part before it, "max_time" */
+    struct dn_span before; /* that part */
+};
+
+static struct parts parts_of (const struct dn_token *token, struct dn_span text)
+{
+    struct parts parts = {.token = token, .len = text.len};
+
+    for (size_t i = 0; i < text.len; i++)
+        parts.text[i] = lower (text.text[i]);
+    return parts;
+}
+
+/* The part that begins at 'at'. */
+static void cut_part (struct parts *p)
+{
+    struct dn_span last = p->part;
+
+    p->part = (struct dn_span){p->text + p->at, 0};
+    while (p->at < p->len && is_alnum (p->text[p->at]))
+        p->at++;
+    p->part.len = (size_t) (p->text + p->at - p->part.text);
+    p->before = last;
+    p->pair = (struct dn_span){NULL, 0};
+    if (last.text && last.text + last.len + 1 == p->part.text
+        && strchr ("_./", p->part.text[-1]))
+        p->pair = (struct dn_span){last.text, last.len + 1 + p->part.len};
+}
+
+static enum dn_word kind_of (const struct rule *r, const struct parts *p)
+{
+    enum dn_word kind = DN_W_NONE;
+
+    if (p->pair.text && p->part.text[-1] == '_')
+        kind = dn_words_part (&r->words, p->pair);
+    return kind != DN_W_NONE ? kind : dn_words_part (&r->words, p->part);
+}
+
+/* The number that the part is, or that follows 'prefix' in it; -1 for none. */
+static int64_t number_of (struct dn_span part, const char *prefix)
+{
+    int64_t number = 0;
+    size_t at = strlen (prefix);
+
+    if (part.len == at || part.len > at + 9 || !begins (part, prefix))
+        return -1;
+    for (; at < part.len; at++) {
+        if (part.text[at] < '0' || part.text[at] > '9')
+            return -1;
+        number = number * 10 + part.text[at] - '0';
+    }
+    return number;
+}
+
+static void keep_pending (struct rule *r, enum dn_script_word code)
+{
+    keep (r, code, &r->pending_what);
+    r->pending = DN_W_NONE;
+}
+
+static void await (struct rule *r, enum dn_word word, const struct dn_token *token)
+{
+    r->pending = word;
+    r->is_pair = false;
+    r->pending_what = fact_of (token);
+}
+
+static void count_cpus (struct rule *r, int64_t n)
+{
+    if (n > r->found->n_counted) {
+        r->found->n_counted = n;
+        r->found->counted = r->pending_what;
+        r->found->counted.code = DN_SCRIPT_CPUS;
+    }
+    r->pending = DN_W_NONE;
+}
+
+/* A number of GPUs, or a list of them. */
+static void count_gpus (struct rule *r, const struct parts *p, int64_t n)
+{
+    const struct dn_script_job *job = r->job;
+    int64_t n_nodes = job->n_nodes > 0 ? job->n_nodes : 1;
+    struct dn_span rest = {p->part.text, (size_t) (p->text + p->len - p->part.text)};
+
+    if (memchr (rest.text, ',', rest.len)
+        || has (dn_span_of (r->pending_what.word), "VISIBLE"))
+        for (n = 0; rest.text; n++)
+            dn_span_cut (&rest, ",");
+    if (n > 0 && n * n_nodes < job->n_gpus
+        && !has (dn_span_of (r->pending_what.word), "per-task"))
+        keep (r, DN_SCRIPT_FEWER, &r->pending_what);
+    r->pending = DN_W_NONE;
+}
+
+/* The value of a word. */
+static void take_value (struct rule *r, const struct parts *p)
+{
+    static const char off[] =
+        "false 0 no off none null disabled disable n auto sdpa eager";
+    int64_t n = number_of (p->part, "");
+
+    switch (r->pending) {
+    case DN_W_CPUS:
+        count_cpus (r, n);
+        break;
+    case DN_W_GPUS:
+        count_gpus (r, p, n);
+        break;
+    case DN_W_ARCH_LIST:
+        if ((n >= 8 && n < 20) || n >= 80)
+            keep (r, DN_SCRIPT_BF16, &r->pending_what);
+        r->pending = DN_W_NONE;
+        break;
+    default:
+        if (dn_span_is (p->part, "enabled"))
+            break;
+        if (!dn_words_list_has (off, p->part))
+            keep_pending (r, r->pending == DN_W_FP8 ? DN_SCRIPT_FP8 : DN_SCRIPT_BF16);
+        r->pending = DN_W_NONE;
+    }
+}
+
+/* No value follows. */
+static void settle (struct rule *r)
+{
+    if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
+        keep_pending (r, r->pending == DN_W_FP8 ? DN_SCRIPT_FP8 : DN_SCRIPT_BF16);
+    r->pending = DN_W_NONE;
+}
+
+/* The number of CPUs that Slurm gave. As the value of workers or threads it follows the
+ * allocation; messages have it, too. What else a program does with it is unknown.
+ */
+static void use_allotted (struct rule *r, const struct dn_token *token)
+{
+    const struct command *c = top (r);
+    bool computes = c->bracket == SUM || c->code || c->word == DN_W_TEST
+                    || (c->prints && r->depth > 0);
+
+    if (r->pending == DN_W_CPUS && c->bracket != SUM)
+        r->pending = DN_W_NONE;
+    else if (computes)
+        keep_word (r, DN_SCRIPT_COMPUTES, token);
+    else if (!c->prints)
+        keep_word (r, DN_SCRIPT_CPUS, token);
+}
+
+/* A variable at 'at': "$NAME", "${NAME:-8}". */
+static void scan_variable (struct rule *r, struct parts *p)
+{
+    static const char differing[] = "seed lr fold config cfg trial index split exp";
+    enum dn_word kind = DN_W_NONE;
+    bool of_task = false;
+    struct dn_span option = p->part;
+    bool named = false;
+
+    p->at++;
+    while (p->at < p->len && p->text[p->at] != '\0' && strchr ("{#!", p->text[p->at]))
+        p->at++;
+    p->part.text = NULL;
+    for (; p->at < p->len && (is_alnum (p->text[p->at]) || p->text[p->at] == '_');
+         named = true) {
+        enum dn_word found;
+
+        if (p->text[p->at] == '_') {
+            p->at++;
+            continue;
+        }
+        cut_part (p);
+        found = kind_of (r, p);
+        of_task |= dn_span_is (p->part, "procid") || dn_span_is (p->part, "localid");
+        if (found == DN_W_ALLOTTED || (found == DN_W_CPUS && kind == DN_W_NONE))
+            kind = found;
+    }
+    p->part.text = NULL;
+    if (of_task && option.text && dn_words_list_has (differing, option))
+        keep_word (r, DN_SCRIPT_BESIDE, p->token);
+    if (kind == DN_W_ALLOTTED)
+        use_allotted (r, p->token);
+    else if (kind == DN_W_CPUS && top (r)->bracket == SUM)
+        keep_word (r, DN_SCRIPT_COMPUTES, p->token);
+    else if (named && r->pending == DN_W_CPUS && kind == DN_W_NONE)
+        keep_pending (r, DN_SCRIPT_CPUS);
+    else if (named && r->pending != DN_W_CPUS)
+        settle (r);
+}
+
+/* A version of CUDA, PyTorch or NVIDIA's containers that has no kernels for Pascal or
+ * Volta: PyTorch from 2.8 on, CUDA from 12.8 on, containers of 2025.
+ */
+static void judge_version (struct rule *r,
+                           const struct parts *p,
+                           enum dn_word what,
+                           const int64_t version[2])
+{
+    int64_t major = version[0];
+    int64_t minor = version[1] > 0 ? version[1] : 0;
+    bool newer = what == DN_W_CUDA ? major > 12 || (major == 12 && minor >= 8)
+                                   : major >= 25 || (major == 2 && minor >= 8)
+                                         || (major > 2 && major < 20);
+
+    if (newer && major < 100)
+        keep_word (r, DN_SCRIPT_NEWER, p->token);
+}
+
+/* Is there a "no-" or "disable_" in front of the part? */
+static bool is_negated (const struct parts *p)
+{
+    return p->before.text
+           && dn_words_list_has ("no not disable without skip", p->before);
+}
+
+static void judge_part (struct rule *r, const struct parts *p, enum dn_word kind)
+{
+    const struct dn_token *token = p->token;
+
+    switch (kind) {
+    case DN_W_SWEEP:
+        if (!dn_span_is (p->part, "cv") || token->text.text[0] == '-')
+            keep_word (r, DN_SCRIPT_SWEEP, token);
+        break;
+    case DN_W_PASSES:
+        keep_word (r, DN_SCRIPT_PASSES, token);
+        break;
+    case DN_W_STOP:
+        keep_word (r, DN_SCRIPT_STOP, token);
+        break;
+    case DN_W_PINNED:
+        if (!dn_span_is (p->part, "pe") || has (token->text, "="))
+            keep_word (r, DN_SCRIPT_PINNED, token);
+        break;
+    case DN_W_BESIDE:
+        keep_word (r, DN_SCRIPT_BESIDE, token);
+        break;
+    case DN_W_CLOCK:
+        keep_word (r, DN_SCRIPT_CLOCK, token);
+        break;
+    case DN_W_ALLOTTED:
+        if (top (r)->code || top (r)->word != DN_W_NONE || top (r)->bracket == SUM)
+            use_allotted (r, token);
+        await (r, DN_W_CPUS, token);
+        break;
+    case DN_W_BF16:
+    case DN_W_FP8:
+        if (is_negated (p))
+            break;
+        settle (r);
+        await (r, kind, token);
+        break;
+    case DN_W_CPUS:
+    case DN_W_GPUS:
+    case DN_W_ARCH_LIST:
+        if (kind == DN_W_CPUS && top (r)->bracket == SUM)
+            keep_word (r, DN_SCRIPT_COMPUTES, token);
+        settle (r);
+        await (r, kind, token);
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t name_hash (struct dn_span part)
+{
+    uint32_t h = 5381;
+
+    for (size_t i = 0; i < part.len; i++)
+        h = h * 33 + (unsigned char) part.text[i];
+    return h;
+}
+
+static void add_name (struct dn_script *found, struct dn_span part)
+{
+    uint32_t h = name_hash (part);
+
+    found->names[(h >> 6) % 64] |= UINT64_C (1) << (h % 64);
+}
+
+bool dn_script_has (const struct dn_script *script, const char *word)
+{
+    struct dn_token token = {.text = dn_span_of (word)};
+    struct parts p;
+
+    if (token.text.len > DN_TOKEN_MAX)
+        return true;
+    for (p = parts_of (&token, token.text); p.at < p.len;) {
+        uint32_t h;
+
+        if (!is_alnum (p.text[p.at])) {
+            p.at++;
+            continue;
+        }
+        cut_part (&p);
+        h = name_hash (p.part);
+        if (!(script->names[(h >> 6) % 64] & UINT64_C (1) << (h % 64)))
+            return false;
+    }
+    return true;
+}
+
+/* The number of a version stands behind its name: "cuda/12.8", "cu128", "torch==2.8".
+ */
+static void read_version (struct rule *r,
+                          const struct parts *p,
+                          enum dn_word kind,
+                          enum dn_word *what,
+                          int64_t version[2])
+{
+    int64_t n = number_of (p->part, "");
+    int64_t cuda = number_of (p->part, "cuda");
+    int64_t cu = number_of (p->part, "cu");
+
+    if (*what != DN_W_NONE && n >= 0 && version[0] < 0) {
+        version[0] = n;
+    } else if (*what != DN_W_NONE && n >= 0 && version[1] < 0) {
+        version[1] = n;
+        judge_version (r, p, *what, version);
+    } else if (kind == DN_W_CUDA || kind == DN_W_TORCH || cuda >= 0 || cu >= 100) {
+        *what = kind == DN_W_TORCH ? DN_W_TORCH : DN_W_CUDA;
+        version[0] = cu >= 100 ? cu / 10 : cuda;
+        version[1] = cu >= 100 ? cu % 10 : -1;
+        if (cu >= 100)
+            judge_version (r, p, *what, version);
+    } else if (version[0] < 0) {
+        *what = DN_W_NONE;
+    }
+}
+
+static void name_type (struct rule *r, const struct parts *p)
+{
+    const char *type = r->job->gpu_type;
+    size_t len = type ? strlen (type) : 0;
+
+    for (size_t i = 0; len > 2 && i + len <= p->len; i++)
+        if (lower (type[0]) == p->text[i] && dn_word_equal (p->text + i, len, type, len)
+            && (i + len == p->len || p->text[i + len] < '0' || p->text[i + len] > '9'))
+            keep_word (r, DN_SCRIPT_TYPE, p->token);
+}
+
+/* Judge a word by its parts. A value may be in the word of its name or the next one. */
+static void scan_word (struct rule *r, const struct dn_token *token)
+{
+    struct parts p = parts_of (token, token->text);
+    enum dn_word what = DN_W_NONE;
+    int64_t version[2] = {-1, -1};
+
+    if (p.text[0] == '_' && (p.len < 2 || !(p.text[1] >= '0' && p.text[1] <= '9')))
+        settle (r);
+    r->is_pair = r->pending != DN_W_NONE;
+    name_type (r, &p);
+    while (p.at < p.len) {
+        char c = p.text[p.at];
+        enum dn_word kind;
+
+        if (c == '$') {
+            scan_variable (r, &p);
+            continue;
+        }
+        if (!is_alnum (c)) {
+            r->is_pair |= c == '=' || c == ':';
+            p.at++;
+            continue;
+        }
+        cut_part (&p);
+        add_name (r->found, p.part);
+        kind = kind_of (r, &p);
+        if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
+            take_value (r, &p);
+        read_version (r, &p, kind, &what, version);
+        judge_part (r, &p, kind);
+    }
+    if (version[0] >= 0 && version[1] < 0)
+        judge_version (r, &p, what, version);
+    if (p.part.text && token->text.text[0] != '-' && !ends (token->text, ":"))
+        if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
+            settle (r);
+    if (r->pending != DN_W_NONE && r->is_pair && !strchr ("$=:{", p.text[p.len - 1]))
+        settle (r);
+}
+
+/* --- commands ----------------------------------------------------------------------
+ */
+
+static struct dn_span base_of (struct dn_span path)
+{
+    const char *slash = memrchr (path.text, '/', path.len);
+
+    if (!slash)
+        return path;
+    return (struct dn_span){slash + 1, path.len - (size_t) (slash + 1 - path.text)};
+}
+
+/* A command by its name, or by its path where that is of the system or of tools. */
+static enum dn_word command_kind (const struct rule *r, struct dn_span path)
+{
+    struct dn_span base = base_of (path);
+    size_t folder = path.len - base.len;
+
+    if (folder > 0 && (folder < 4 || memcmp (base.text - 4, "bin/", 4) != 0))
+        return DN_W_NONE;
+    return dn_words_command (&r->words, base);
+}
+
+static bool is_assignment (struct dn_span word)
+{
+    size_t i = 0;
+
+    while (i < word.len
+           && (is_alnum (lower (word.text[i])) || strchr ("_[]", word.text[i])))
+        i++;
+    return i > 0 && i < word.len
+           && (word.text[i] == '=' || (word.text[i] == '+' && has (word, "+=")));
+}
+
+/* Behind the command that a launcher may run. */
+static void launch (struct command *c, enum dn_word word, struct dn_span name)
+{
+    c->where = IN_OPTIONS;
+    c->launcher = word;
+    c->options = dn_words_options (name, &c->n_operands);
+    c->step = dn_span_is (name, "srun");
+}
+
+/* A program, a script or a function of the user. */
+static void run_unknown (struct rule *r,
+                         struct command *c,
+                         const struct dn_token *token)
+{
+    static const char *const scripts[] = {".sh", ".bash", ".slurm", ".sbatch", ".job"};
+    struct dn_span word = token->text;
+
+    if (call_function (r, word, c))
+        return;
+    c->program = true;
+    for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++)
+        if (ends (word, scripts[i])) {
+            keep (r,
+                  is_preparing_name (base_of (word)) ? DN_SCRIPT_STAGING
+                                                     : DN_SCRIPT_SCRIPT,
+                  &c->what);
+            c->program = false;
+        }
+}
+
+static void begin_known (struct rule *r,
+                         struct command *c,
+                         enum dn_word word,
+                         struct dn_span name,
+                         const struct dn_token *token)
+{
+    switch (word) {
+    case DN_W_STAGING:
+        keep (r, DN_SCRIPT_STAGING, &c->what);
+        break;
+    case DN_W_SERVER:
+        keep (r, DN_SCRIPT_SERVER, &c->what);
+        break;
+    case DN_W_LANGUAGE:
+        keep (r, DN_SCRIPT_LANGUAGE, &c->what);
+        break;
+    case DN_W_WORKFLOW:
+        keep (r, DN_SCRIPT_SWEEP, &c->what);
+        break;
+    case DN_W_PINS:
+        keep (r, DN_SCRIPT_PINNED, &c->what);
+        launch (c, word, name);
+        break;
+    case DN_W_STOPS:
+        keep (r, DN_SCRIPT_STOP, &c->what);
+        launch (c, word, name);
+        break;
+    case DN_W_MANY:
+        c->many = true;
+        launch (c, word, name);
+        break;
+    case DN_W_EVAL:
+        c->texts = true;
+        launch (c, word, name);
+        c->n_operands = dn_span_is (name, "ssh");
+        break;
+    case DN_W_RUNS:
+    case DN_W_SHELL:
+        launch (c, word, name);
+        break;
+    case DN_W_PYTHON:
+        c->program = true;
+        break;
+    case DN_W_TEST:
+        c->tests = dn_span_is (name, "[[");
+        break;
+    case DN_W_HARMLESS:
+        c->prints = dn_words_list_has ("echo printf nproc :", name);
+        if (dn_span_is (name, "nproc"))
+            use_allotted (r, token);
+        c->settings = dn_words_list_has ("modulecmd module ml dircolors", name);
+        break;
+    default:
+        break;
+    }
+}
+
+static void begin_block (struct rule *r, struct command *c, enum dn_word word)
+{
+    c->where = AT_COMMAND;
+    switch (word) {
+    case DN_W_LOOP:
+        r->loops++;
+        if (dn_span_is (dn_span_of (c->what.word), "for"))
+            c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_DONE:
+        r->loops -= r->loops > 0;
+        c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_IF:
+        begin_branches (r, false);
+        break;
+    case DN_W_ELSE:
+        next_branch (r);
+        break;
+    case DN_W_FI:
+    case DN_W_ESAC:
+        end_branches (r);
+        c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_CASE:
+        begin_branches (r, true);
+        c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_BEGIN:
+        r->braces++;
+        break;
+    case DN_W_END:
+        end_brace (r);
+        c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_FUNCTION:
+        c->where = IN_ARGUMENTS;
+        break;
+    default: /* DN_W_OPENS */
+        break;
+    }
+}
+
+/* The first word of a command, or that of one behind a launcher. */
+static void begin_command (struct rule *r, const struct dn_token *token)
+{
+    struct command *c = top (r);
+    enum dn_word word = command_kind (r, token->text);
+    struct dn_span name = base_of (token->text);
+
+    c->where = IN_ARGUMENTS;
+    c->word = word;
+    c->program = false;
+    c->what = fact_of (token);
+    if (name.len > 0 && name.len < token->text.len)
+        snprintf (c->what.word,
+                  sizeof (c->what.word),
+                  "%s",
+                  dn_quote (name.text, name.len).text);
+    if (word == DN_W_OPENS || (word >= DN_W_LOOP && word <= DN_W_END))
+        begin_block (r, c, word);
+    else if (word == DN_W_NONE)
+        run_unknown (r, c, token);
+    else
+        begin_known (r, c, word, name, token);
+}
+
+/* The value of an option of srun or mpirun. */
+static void judge_option (struct rule *r,
+                          const struct dn_token *token,
+                          struct dn_span option,
+                          struct dn_span value)
+{
+    const struct dn_script_job *job = r->job;
+    int64_t most = job->n_tasks;
+    int64_t n = number_of (value, "");
+    bool variable = has (value, "$");
+
+    if (top (r)->step
+        && (dn_words_list_has ("-C --constraint", option)
+            || (!variable
+                && dn_words_list_has ("-w --nodelist -x --exclude -F --nodefile",
+                                      option))))
+        keep_word (r, DN_SCRIPT_STEP, token);
+    if (top (r)->step && dn_words_list_has ("-t --time", option))
+        keep_word (r, DN_SCRIPT_STOP, token);
+    if (begins (option, "--ntasks-per-gpu"))
+        keep_word (r, DN_SCRIPT_BESIDE, token);
+    if (dn_words_list_has ("--ntasks-per-node -npernode --npernode -ppn", option)
+        && most > 0 && job->n_nodes > 1)
+        most = (most + job->n_nodes - 1) / job->n_nodes;
+    else if (!dn_words_list_has ("-n --ntasks -np --np --ntasks-per-node", option))
+        return;
+    if ((n < 0 && !has (value, "$SLURM_") && !has (value, "${SLURM_")) || n > most)
+        keep_word (r, DN_SCRIPT_TASKS, token);
+}
+
+/* An option of a launcher; -c of srun counts CPUs. */
+static void read_option (struct rule *r,
+                         struct command *c,
+                         const struct dn_token *token)
+{
+    struct dn_span rest = token->text;
+    struct dn_span name = dn_span_cut (&rest, "=");
+    bool shell = c->launcher == DN_W_SHELL;
+
+    if (shell && name.len > 1 && name.text[1] != '-'
+        && memchr (name.text, 'c', name.len)) {
+        c->texts = true;
+        c->where = AT_COMMAND;
+        return;
+    }
+    if (c->launcher != DN_W_RUNS)
+        c->value = !rest.text && dn_words_list_has (c->options, name);
+    else if (rest.text)
+        judge_option (r, token, name, rest);
+    else if (dn_words_list_has (c->options, name))
+        c->value = true;
+    else if (name.len > 2 && name.text[1] != '-') {
+        judge_option (r,
+                      token,
+                      (struct dn_span){name.text, 2},
+                      (struct dn_span){name.text + 2, name.len - 2});
+        if (name.text[1] == 'c' && number_of (name, "-c") >= 0) {
+            await (r, DN_W_CPUS, token);
+            count_cpus (r, number_of (name, "-c"));
+        }
+    }
+    snprintf (c->option, sizeof (c->option), "%.*s", (int) name.len, name.text);
+    r->counts = c->step && dn_span_is (name, "-c");
+}
+
+static void read_options (struct rule *r,
+                          struct command *c,
+                          const struct dn_token *token)
+{
+    struct dn_span word = token->text;
+
+    if (c->value) {
+        c->value = false;
+        if (c->launcher == DN_W_RUNS)
+            judge_option (r, token, dn_span_of (c->option), word);
+    } else if (word.text[0] == '-' && word.len > 1) {
+        read_option (r, c, token);
+    } else if (is_assignment (word)) {
+        return;
+    } else if (c->n_operands > 0) {
+        c->n_operands--;
+        c->program = c->launcher == DN_W_MANAGER;
+        c->what = fact_of (token);
+    } else if (c->launcher == DN_W_SHELL && !c->texts) {
+        c->where = IN_ARGUMENTS;
+        c->what = fact_of (token);
+        keep (r,
+              is_preparing_name (base_of (word)) ? DN_SCRIPT_STAGING : DN_SCRIPT_SCRIPT,
+              &c->what);
+    } else {
+        begin_command (r, token);
+    }
+}
+
+/* The verb of a program that installs, downloads or runs. */
+static void read_verb (struct rule *r, struct command *c, const struct dn_token *token)
+{
+    static const char quiet[] =
+        "activate deactivate info list show config login logout sync status log"
+        " rev-parse describe diff branch version whoami check test ps images"
+        " shell.bash shell.zsh shell hook offline online init freeze cache inspect"
+        " checkout add commit instance kill rm stop env auth";
+    struct dn_span verb = token->text;
+    struct dn_span program = dn_span_of (c->what.word);
+
+    if (verb.text[0] == '-')
+        return;
+    c->word = DN_W_HARMLESS;
+    c->settings = has (verb, "shell") || has (verb, "hook");
+    if (dn_words_list_has ("run exec start launch compose", verb)
+        || dn_span_is (program, "ch-run") || dn_span_is (program, "shifter")) {
+        c->program = dn_words_list_has ("accelerate mlflow", program);
+        if (!c->program)
+            launch (c, DN_W_MANAGER, program);
+    } else if (dn_words_list_has ("agent repro exp", verb)) {
+        keep (r, DN_SCRIPT_SWEEP, &c->what);
+    } else if (dn_words_list_has ("server ui", verb)) {
+        keep (r, DN_SCRIPT_SERVER, &c->what);
+    } else if (!dn_words_list_has (quiet, verb)
+               || (dn_span_is (verb, "env") && !dn_span_is (program, "accelerate"))) {
+        keep (r, DN_SCRIPT_STAGING, &c->what);
+    }
+}
+
+/* "-m MODULE", "-c CODE", or the script of Python. */
+static void read_python (struct rule *r,
+                         struct command *c,
+                         const struct dn_token *token)
+{
+    struct dn_span word = token->text;
+
+    if (c->module) {
+        struct dn_span rest = word;
+        enum dn_word kind;
+
+        c->module = false;
+        kind = dn_words_command (&r->words, dn_span_cut (&rest, "."));
+        if (kind == DN_W_SERVER)
+            keep_word (r, DN_SCRIPT_SERVER, token);
+        if (kind == DN_W_MANAGER || kind == DN_W_HARMLESS || kind == DN_W_SERVER) {
+            c->program = false;
+            c->word = kind;
+            c->what = fact_of (token);
+            return;
+        }
+        c->what = fact_of (token);
+        c->named = !begins (word, "torch.distributed");
+    } else if (dn_words_list_has ("--version -V -h --help", word) && !c->named) {
+        c->program = false;
+    } else if (dn_span_is (word, "-m")) {
+        c->module = true;
+    } else if (dn_words_list_has ("-c -", word)) {
+        c->code = true;
+        c->named = true;
+    }
+}
+
+/* A program is named by its script, whose name may say that it only prepares. Hydra's
+ * -m runs it for each of several values.
+ */
+static void read_argument (struct rule *r,
+                           struct command *c,
+                           const struct dn_token *token)
+{
+    struct dn_span word = token->text;
+    bool values = has (word, ",") || has (word, "range") || has (word, "choice");
+
+    if (!c->named && ends (word, ".py") && !is_assignment (word)) {
+        struct dn_span base = base_of (word);
+
+        c->named = true;
+        c->what = fact_of (token);
+        if (base.len > 0)
+            snprintf (c->what.word,
+                      sizeof (c->what.word),
+                      "%s",
+                      dn_quote (base.text, base.len).text);
+        if (!is_preparing_name (base))
+            return;
+        keep (r, DN_SCRIPT_STAGING, &c->what);
+        c->program = false;
+    } else if (c->named && dn_span_is (word, "-m")) {
+        c->module = true;
+    } else if (c->named && c->module && has (word, "=") && values) {
+        keep (r, DN_SCRIPT_SWEEP, &c->what);
+    }
+}
+
+/* What the text of Python may run. */
+static void read_code (struct command *c, const struct dn_token *token)
+{
+    static const char calls[] = "fit main run system Popen check_call check_output call"
+                                " exec launch run_path run_module spawn sweep";
+    struct dn_span word = token->text;
+    const char *dot = memrchr (word.text, '.', word.len);
+    struct dn_span last = word;
+
+    if (dot)
+        last = (struct dn_span){dot + 1, word.len - (size_t) (dot + 1 - word.text)};
+    if (has (word, "subprocess")
+        || (token->ahead.len > 0 && token->ahead.text[0] == '('
+            && (dn_words_list_has (calls, last)
+                || (has (last, "train") && !has (last, "pretrained")))))
+        c->calls = true;
+    c->repeats |= dn_words_list_has ("for while", word);
+}
+
+/* "-j 16" and "-j16" count CPUs, as -p of pigz. */
+static void count_option (struct rule *r, const struct dn_token *token)
+{
+    static const char *const options[] = {"-j", "-p", "-P", "-w", "-T", "-@"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (options); i++) {
+        int64_t n = number_of (token->text, options[i]);
+
+        r->counts |= dn_span_is (token->text, options[i]);
+        if (n < 0)
+            continue;
+        await (r, DN_W_CPUS, token);
+        count_cpus (r, n);
+    }
+}
+
+/* Seconds that a session sleeps, which ends with the job. */
+static bool is_long (struct dn_span word)
+{
+    return number_of (word, "") >= 3600 || begins (word, "inf") || ends (word, "h")
+           || ends (word, "d");
+}
+
+static void read_arguments (struct rule *r,
+                            struct command *c,
+                            const struct dn_token *token)
+{
+    struct dn_span word = token->text;
+    struct dn_span program = dn_span_of (c->what.word);
+
+    if (c->word == DN_W_MANAGER)
+        read_verb (r, c, token);
+    else if (c->word == DN_W_PYTHON && !c->named)
+        read_python (r, c, token);
+    else if (c->word == DN_W_FUNCTION)
+        define_function (r, word);
+    else if (c->word == DN_W_FIND && begins (word, "-exec")) {
+        c->many = true;
+        c->where = AT_COMMAND;
+    } else if (c->word == DN_W_CASE && dn_span_is (word, "in")) {
+        r->pattern = true;
+    } else if (dn_span_is (program, "sleep") && is_long (word)) {
+        keep (r, DN_SCRIPT_SERVER, &c->what);
+    } else if (dn_span_is (program, "squeue") && has (word, "%L")) {
+        keep (r, DN_SCRIPT_STOP, &c->what);
+    } else if (dn_span_is (program, "nvidia-smi")
+               && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word)) {
+        keep (r, DN_SCRIPT_CLOCK, &c->what);
+    } else if (dn_words_list_has ("cp", program) && word.text[0] == '-'
+               && strpbrk (c->what.word, "raR")) {
+        keep (r, DN_SCRIPT_STAGING, &c->what);
+    }
+    if (c->tests && dn_span_is (word, "]]"))
+        c->tests = false;
+    if (c->program && !c->code)
+        read_argument (r, c, token);
+    if ((c->program && c->word != DN_W_MANAGER) || c->word == DN_W_STAGING)
+        count_option (r, token);
+}
+
+static void read_word (struct rule *r, const struct dn_token *token)
+{
+    struct command *c = top (r);
+    bool hidden = token->quoted && !c->texts;
+
+    if (c->file) {
+        c->file = false;
+        return;
+    }
+    if (r->pattern) {
+        if (dn_span_is (token->text, "esac")) {
+            r->pattern = false;
+            end_branches (r);
+            c->where = IN_ARGUMENTS;
+        }
+        return;
+    }
+    if (c->code)
+        read_code (c, token);
+    if (c->bracket == SUM || c->bracket == LIST || (token->here && !c->texts) || hidden)
+        ; /* Not of a command. */
+    else if (c->where == AT_COMMAND && token->glued)
+        c->where = IN_ARGUMENTS;
+    else if (c->where == AT_COMMAND && !is_assignment (token->text)
+             && token->text.text[0] != '-')
+        begin_command (r, token);
+    else if (c->where == IN_OPTIONS)
+        read_options (r, c, token);
+    else if (c->where == IN_ARGUMENTS)
+        read_arguments (r, c, token);
+    if (!c->prints || r->depth > 0)
+        scan_word (r, token);
+    if (r->counts)
+        await (r, DN_W_CPUS, token);
+    r->counts = false;
+}
+
+/* --- marks -------------------------------------------------------------------------
+ */
+
+static void end_command (struct rule *r, bool background, bool within)
+{
+    struct command *c = top (r);
+
+    settle (r);
+    if (c->where == IN_OPTIONS && c->launcher == DN_W_SHELL)
+        keep (r, DN_SCRIPT_SCRIPT, &c->what);
+    if (c->code)
+        c->program = c->calls;
+    if (c->program)
+        count_program (r, c, background);
+    *c = (struct command){.bracket = c->bracket,
+                          .texts = c->texts && within,
+                          .many = c->many && within,
+                          .settings = c->settings};
+}
+
+static void push (struct rule *r, enum bracket bracket, bool texts)
+{
+    if (r->depth + 1 == DEEP_MAX)
+        return;
+    r->depth++;
+    *top (r) = (struct command){.bracket = bracket, .texts = texts};
+}
+
+/* Behind a bracket: what the text of $( ) has said of the command. */
+static void pop (struct rule *r)
+{
+    struct command *c;
+    bool settings;
+
+    if (r->depth == 0)
+        return;
+    end_command (r, false, false);
+    settings = top (r)->settings;
+    r->depth--;
+    c = top (r);
+    if (settings)
+        c->program = false;
+}
+
+static void open_bracket (struct rule *r, const struct dn_token *token)
+{
+    struct command *c = top (r);
+    const char *text = token->ahead.text;
+    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    bool captures = strchr ("$<>", before) != NULL;
+
+    if (before == '(' && !token->here) {
+        if (r->pending == DN_W_CPUS)
+            keep_pending (r, DN_SCRIPT_COMPUTES);
+        push (r, SUM, c->texts);
+    } else if (captures) {
+        c->file = false;
+        push (r, CAPTURE, token->quoted);
+    } else if (c->bracket == SUM || before == '=') {
+        push (r, c->bracket == SUM ? SUM : LIST, c->texts);
+    } else if (token->ahead.len > 1 && text[1] == ')' && c->program) {
+        define_function (r, dn_span_of (c->what.word));
+        c->program = false;
+        push (r, LIST, c->texts);
+    } else {
+        push (r, c->where == AT_COMMAND ? SUBSHELL : LIST, c->texts);
+    }
+}
+
+static void read_ampersand (struct rule *r, const struct dn_token *token, bool within)
+{
+    const char *text = token->ahead.text;
+    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    char next = token->ahead.len > 1 ? text[1] : '\n';
+
+    if (strchr ("<>|", before) || next == '>')
+        return;
+    end_command (r, before != '&' && next != '&', within);
+}
+
+/* A here-document begins, whose text is commands of a shell, code, or only words; or
+ * the line with its last word ends.
+ */
+static bool read_here (struct rule *r, const struct dn_token *token)
+{
+    struct command *c = top (r);
+    bool in_text = r->tokens.here == DN_HERE_IN || r->tokens.here == DN_HERE_LAST;
+
+    if (token->mark != '\n')
+        return token->here && !c->texts;
+    if (token->here && !in_text) {
+        end_command (r, false, false);
+        return true;
+    }
+    if (token->here || !in_text)
+        return token->here && !c->texts;
+    if (c->word == DN_W_PYTHON)
+        c->code = c->named = true;
+    else if (c->launcher == DN_W_SHELL || c->launcher == DN_W_EVAL)
+        c->texts = true;
+    if (c->texts)
+        c->where = AT_COMMAND;
+    return true;
+}
+
+static void read_mark (struct rule *r, const struct dn_token *token)
+{
+    struct command *c = top (r);
+    const char *text = token->ahead.text;
+    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    bool within = token->quoted || token->here;
+
+    if (read_here (r, token))
+        return;
+    if (token->quoted && !c->texts && !(token->mark == '(' && before == '$'))
+        return;
+    if (token->mark == '(' && !r->pattern && !(c->tests && before != '$'))
+        open_bracket (r, token);
+    else if (token->mark == ')' && r->pattern) {
+        r->pattern = false;
+        c->where = AT_COMMAND;
+    } else if (token->mark == ')' && !c->tests)
+        pop (r);
+    else if (c->bracket == SUM || c->bracket == LIST || r->pattern || c->tests)
+        return;
+    else if (token->mark == '<' || token->mark == '>')
+        c->file = true;
+    else if (token->mark == '&')
+        read_ampersand (r, token, within);
+    else if (token->mark != '|' || before != '>')
+        end_command (r, false, within);
+    if (token->mark == ';' && before == ';' && r->n_branches > 0
+        && r->branches[r->n_branches - 1].is_case) {
+        next_branch (r);
+        r->pattern = true;
+    }
+}
+
+/* --- the script --------------------------------------------------------------------
+ */
+
+static bool is_shell (struct dn_span script)
+{
+    struct dn_span line = dn_span_cut (&script, "\n");
+
+    return !begins (line, "#!") || has (line, "sh");
+}
+
+static int read_tokens (struct rule *r,
+                        const struct dn_deadline *deadline,
+                        struct dn_err *err)
+{
+    struct dn_token token;
+
+    for (int n = 0; dn_tokens_next (&r->tokens, &token); n++) {
+        if (n % TOKENS_PER_LOOK == 0
+            && dn_deadline_check (deadline, dn_say_script_end, err) < 0)
+            return -1;
+        if (token.kind == DN_TOKEN_WORD)
+            read_word (r, &token);
+        else if (token.kind == DN_TOKEN_MARK)
+            read_mark (r, &token);
+    }
+    end_command (r, false, false);
+    return 0;
 }
 
 int dn_script_read (const char *script,
@@ -51,107 +1384,24 @@ int dn_script_read (const char *script,
                     struct dn_err *err)
 {
     struct dn_span text = {script, script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0};
-    dn_cleanup (dn_free_ptr) struct dn_shell *shell = NULL;
-    struct dn_span interpreter;
+    struct dn_script_fact all = {.line = 1, .word = "#!"};
+    struct rule r = {.job = job,
+                     .found = out,
+                     .tokens = dn_tokens_of (text),
+                     .words = dn_words_index (),
+                     .defining = -1};
 
     memset (out, 0, sizeof (*out));
     if (text.len == 0)
         return 0;
-    interpreter = interpreter_of (text);
-    if (text.len > DN_SCRIPT_MAX)
-        snprintf (
-            out->unclear, DN_REASON_MAX, dn_say_script_long, DN_SCRIPT_MAX / 1024);
-    else if (!is_shell (interpreter))
-        dn_finding (out->unclear, 1, interpreter, dn_say_script_no_shell);
-    if (out->unclear[0] != '\0')
+    if (text.len > DN_SCRIPT_MAX || !is_shell (text)) {
+        keep (&r, DN_SCRIPT_UNREAD, &all);
         return 0;
-    shell = calloc (1, sizeof (*shell));
-    if (!shell)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "script");
-    shell->job = job;
-    shell->found = out;
-    return dn_shell_read (shell, text, deadline, err);
-}
-
-/* --- words -------------------------------------------------------------------------
- */
-
-static bool is_name (char c)
-{
-    return dn_shell_is_name (c) || c == '.';
-}
-
-/* Does a comment begin in the line in front of 'at'? In quotes a '#' is none. */
-static bool in_comment (const char *line, const char *at)
-{
-    char quote = '\0';
-
-    for (const char *c = line; c < at; c++) {
-        if (quote == '\0' && *c == '#' && (c == line || strchr (" \t;", c[-1])))
-            return true;
-        if (*c == '\\' && quote != '\'')
-            c++;
-        else if (*c == quote)
-            quote = '\0';
-        else if (quote == '\0' && (*c == '"' || *c == '\''))
-            quote = *c;
     }
-    return false;
-}
-
-/* Does the line only print a text? */
-static bool is_message (struct dn_span line)
-{
-    line = dn_span_trim (line);
-    if (line.len < 5 || memcmp (line.text, "echo ", 5) != 0)
-        return false;
-    for (size_t i = 0; i < line.len; i++)
-        if (strchr ("|>;&$`\\", line.text[i]))
-            return false;
-    return true;
-}
-
-/* Is what stands at 'at' a name of its own? "DGXA100.sh" and "*A100*" have a name of
- * three characters or more, short ones must stand alone.
- */
-static bool is_named (const char *script, const char *at, size_t len)
-{
-    char next = at[len];
-
-    if (len >= 3)
-        return next < '0' || next > '9';
-    return (at == script || !is_name (at[-1])) && !is_name (next);
-}
-
-/* Every line is looked at once for a comment: behind one the search goes on in the next
- * line, and else it ends. The same for messages.
- */
-int dn_script_names (const char *script, const char *word)
-{
-    size_t n = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
-    size_t len = strlen (word);
-    const char *begin = script;
-    const char *at = script;
-    int line = 1;
-
-    if (n > DN_SCRIPT_MAX)
+    if (read_tokens (&r, deadline, err) < 0)
         return -1;
-    while (n > 0 && len > 0 && (at = strcasestr (at, word))) {
-        const char *newline;
-
-        while ((newline = memchr (begin, '\n', (size_t) (at - begin)))) {
-            begin = newline + 1;
-            line++;
-        }
-        if (!is_named (script, at, len)) {
-            at++;
-            continue;
-        }
-        newline = strchrnul (at, '\n');
-        if (!in_comment (begin, at)
-            && !is_message ((struct dn_span){begin, (size_t) (newline - begin)}))
-            return line;
-        at = newline;
-    }
+    all = (struct dn_script_fact){.line = r.tokens.line, .word = "\""};
+    if (dn_tokens_open (&r.tokens) || r.depth > 0)
+        keep (&r, DN_SCRIPT_UNREAD, &all);
     return 0;
 }

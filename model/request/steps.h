@@ -7,8 +7,8 @@
 
 #include "request/request.h"
 
-/* Steps of the script that would fail, or end too early, with other resources keep
- * these: fills keep_*, several_why and need. Tasks, nodes and the GPU type must have
+/* Words of the script that count CPUs, time, trainings or companions keep these: fills
+ * script, keep_*, several_why and need. Tasks, nodes and the GPU type must have
  * been read. Return -1 as dn_script_read ().
  */
 int dn_request_read_steps (struct dn_request *request,

@@ -260,10 +260,13 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "of batch jobs");
     KEPT (job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x",
           keep_gpu,
-          "line 2: 'a100' names the GPU type");
+          "line 2: '--gres=gpu:a100:1' names the GPU type");
     KEPT (job.script = "srun --gpu-freq=low x", keep_gpu, "line 1: '--gpu-freq=low'");
-    KEPT (job.script = "srun -C ib x", keep_gpu, "line 1: '-C ib' has a constraint");
-    KEPT (job.script = "echo '", keep_gpu, "line 1: a quote is not closed");
+    KEPT (job.script = "srun -C ib x", keep_gpu, "line 1: 'ib' has a constraint");
+    KEPT (job.script = "module load cuda/13.0\nx",
+          keep_gpu,
+          "'cuda/13.0' has no kernels");
+    KEPT (job.script = "echo '", keep_gpu, "a quote is not closed");
 }
 
 static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
@@ -275,13 +278,20 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
           job.min_nodes = job.max_nodes = 1, keep_cpus, "different numbers of GPUs");
     KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
           job.min_nodes = job.max_nodes = 1, keep_cpus, "--ntasks-per-gpu");
-    KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '-n 8' counts tasks");
-    KEPT (job.script = "srun -c $N x", keep_cpus, "line 1: '-c $N' counts CPUs");
-    KEPT (job.script = "x $((SLURM_CPUS_ON_NODE / 2))", keep_cpus, "line 1: '$((SLURM");
+    KEPT (job.ntasks_per_tres = 2, keep_time, "several tasks share a GPU");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '8' counts tasks");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "line 1: '-c' counts CPUs");
+    KEPT (
+        job.script = "x --workers 16", counted_why, "line 1: '--workers' counts CPUs");
+    KEPT (job.script = "x $((SLURM_CPUS_ON_NODE / 2))",
+          keep_cpus,
+          "line 1: 'SLURM_CPUS_ON_NODE' computes");
+    KEPT (job.script = "vllm serve x", keep_time, "line 1: 'vllm' is a server");
+    KEPT (job.script = "vllm serve x", keep_cpus, "line 1: 'vllm' is a server");
     KEPT (job.script = "srun --gpu-freq=low x", keep_time, "line 1: '--gpu-freq=low'");
-    KEPT (job.script = "echo '", keep_time, "line 1: a quote is not closed");
-    KEPT (job.script = "echo '", keep_cpus, "line 1: a quote is not closed");
-    KEPT (job.script = "x; y", several_why, "line 1: 'y' runs besides 'x' (line 1)");
+    KEPT (job.script = "echo '", keep_time, "a quote is not closed");
+    KEPT (job.script = "echo '", keep_cpus, "a quote is not closed");
+    KEPT (job.script = "x; y", several_why, "line 1: 'y' runs besides another");
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
     KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "of batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
@@ -379,7 +389,7 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
         "# a100 -c 80\nsrun python -c 'import torch'\n",
         "srun -c $SLURM_CPUS_PER_TASK ./a1000_run x-c 8\n",
         "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun hostname\n",
-        "srun -c ${SLURM_CPUS_PER_TASK} head -c 8\nmake -n 8\nX-c 8 --cpus-per-gpux\n",
+        "srun -c ${SLURM_CPUS_PER_TASK} head -c 8\n",
         "srun x -c 8\n",
         "",
     };

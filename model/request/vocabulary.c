@@ -1,0 +1,244 @@
+/* vocabulary.c - what single words of a script say
+ *
+ * A command that is not listed may train.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/vocabulary.h"
+
+#include <string.h>
+
+static const struct {
+    enum dn_word word;
+    const char *list;
+} tables[] = {
+    {DN_W_HARMLESS,
+     ". : activate alias amd-smi arch awk base64 basename bc bg break cal cat cd chgrp"
+     " chmod chown cksum clang clear cmp column comm continue cp csplit cut date dc"
+     " dcgmi deactivate declare df diff dig dirname disown dnnest dstat du echo egrep"
+     " enable envsubst exit expand export expr false fg fgrep file fold free gawk gcc"
+     " g++ getconf getent getopts gpustat grep groups hash head hexdump hostname htop"
+     " iconv id ifconfig import from iostat ip jobs join jq kill killall let less lfs ln"
+     " local logger logout ls lsblk lscpu lsof lspci mail mailx mapfile mawk md5sum"
+     " memcached mkdir mkfifo mktemp ml module modulecmd more mount mpstat mv nc netstat"
+     " nl nproc nslookup nvidia-smi nvcc nvtop od ompi_info paste patch pgrep pidof ping"
+     " pkill popd print printenv printf ps pushd pwd read readarray readlink readonly"
+     " realpath redis-cli redis-server return rev rm rmdir rocm-smi sacct salloc sbatch"
+     " scancel scontrol sed seff select seq set shift shopt shuf sinfo sleep sort source split"
+     " sprio squeue ss sstat stat strings stty sync tac tail tee tensorboard time times"
+     " top touch tput tr trap true tty type typeset ulimit umask unalias uname uniq unset"
+     " uptime usleep virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq"
+     " zcat zgrep"},
+    {DN_W_STAGING,
+     "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown globus gunzip gzip"
+     " kaggle lz4 make mksquashfs ninja npm pigz pxz rclone rsync s3cmd s5cmd sbcast scp"
+     " sftp spack tar unsquashfs unxz unzip unzstd wget curl xz zip zstd"},
+    {DN_W_MANAGER,
+     "apptainer aws charliecloud conda docker dvc enroot gcloud git gsutil hf"
+     " huggingface-cli mamba micromamba mlflow nvidia-docker pdm pip pip3 pipenv pipx"
+     " pixi podman podman-hpc poetry shifter singularity udocker uv wandb accelerate"
+     " hatch ch-run shifterimg venv"},
+    {DN_W_SERVER,
+     "code code-server dask-scheduler dask-worker gunicorn jupyter jupyterhub jupyterlab"
+     " jupyter-lab jupyter-notebook label-studio ollama openvscode-server ray rserver"
+     " rstudio-server sglang sshd streamlit text-generation-launcher tmate tritonserver"
+     " ttyd uvicorn vllm http ipykernel lmdeploy marimo"},
+    {DN_W_LANGUAGE,
+     "Rscript R julia matlab octave java node ruby perl lua luajit th dotnet sbt scala"
+     " spark-submit stata sas mathematica math wolframscript ghc go cargo mono root tclsh"
+     " csh tcsh fish pwsh MATLAB"},
+    {DN_W_WORKFLOW,
+     "snakemake nextflow cwltool luigi airflow hyperfine guild orion nnictl drake"
+     " nnUNetv2_train_folds_parallel tmux screen script perf sweep"},
+    {DN_W_PINS, "taskset numactl hwloc-bind likwid-pin likwid-mpirun cgexec"},
+    {DN_W_STOPS, "timeout"},
+    {DN_W_SHELL, "bash sh zsh dash ksh"},
+    {DN_W_EVAL, "eval ssh su clush pdsh"},
+    {DN_W_RUNS,
+     "srun mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun ibrun env nice"
+     " ionice chrt stdbuf nohup setsid unbuffer flock coverage nsys ncu catchsegv"
+     " xvfb-run dumb-init tini sudo"},
+    {DN_W_OPENS, "do then ! exec command builtin coproc"},
+    {DN_W_MANY, "xargs parallel"},
+    {DN_W_PYTHON, "python python2 python3 ipython pypy3"},
+    {DN_W_TEST, "[ [[ test"},
+    {DN_W_FIND, "find"},
+    {DN_W_LOOP, "for while until"},
+    {DN_W_DONE, "done"},
+    {DN_W_IF, "if"},
+    {DN_W_ELSE, "else elif"},
+    {DN_W_FI, "fi"},
+    {DN_W_CASE, "case"},
+    {DN_W_ESAC, "esac"},
+    {DN_W_FUNCTION, "function"},
+    {DN_W_BEGIN, "{"},
+    {DN_W_END, "}"},
+
+    {DN_W_SWEEP,
+     "sweep sweeps sweeper hpo optuna hyperopt gridsearch kfold kfolds crossval multirun"
+     " trials hyperparameter hyperparameters hyperparam hyperparams tuner raytune pbt"
+     " loocv ablation ablations seeds folds repeats grid_search random_search"
+     " cross_validate cross_validation cross_val crossvalidation k_fold k_folds n_folds"
+     " num_folds nfolds all_folds train_folds run_all n_trials num_trials ntrials"
+     " max_trials num_seeds n_seeds nseeds n_runs num_runs nruns n_repeats num_repeats"
+     " param_search hyper_search all_seeds multi_seed multiseed leave_one n_splits"
+     " all_experiments run_experiments experiments num_splits ensemble_size n_models"
+     " num_models cv nested_cv bayes_search bayesopt search_space hyperband asha"
+     " num_ensembles n_ensembles nas halving_search param_grid train_all all_datasets"
+     " all_tasks all_models"},
+    {DN_W_PASSES,
+     "adversarial pgd teacher teachers distill distillation distiller adv_train"
+     " adv_steps attack_steps attack_iters kd self_distill student fgsm trades"},
+    {DN_W_STOP,
+     "max_time time_limit timelimit exit_duration max_hours max_minutes max_seconds"
+     " max_duration max_runtime train_time wall_time walltime time_budget budget_hours"
+     " stop_time stop_after time_left timeleft end_time endtime job_end run_for max_train"
+     " train_hours train_minutes hours time_out_s max_wall stop_at minutes duration"
+     " duration_s train_seconds kill_after total_hours gpu_hours maxtime"},
+    {DN_W_CPUS,
+     "worker workers thread threads cpu cpus ncpu ncpus core cores ncores proc procs nproc"
+     " nprocs njobs jobs num_workers numworkers nworkers nthreads num_cpus numcpus"
+     " processes subprocesses worker_count cpucount max_workers nthread"},
+    {DN_W_ALLOTTED, "slurm_cpus job_cpus cpu_count getaffinity cpus_on"},
+    {DN_W_PINNED,
+     "mask_cpu map_cpu cpuset cpusets physcpubind cpunodebind cpu_list cpu_set cpu_affinity"
+     " cpu_mapping proclist pe core_list threads_bind setaffinity rankfile"
+     " gomp_cpu_affinity affinity_mask omp_places cpu_bind"},
+    {DN_W_GPUS,
+     "nproc_per num_gpus n_gpus ngpus gpus devices num_processes visible_devices ngpu"},
+    {DN_W_BESIDE, "mps multi_prog"},
+    {DN_W_CLOCK, "gpu_freq lock_gpu applications_clocks power_limit"},
+    {DN_W_BF16,
+     "bf16 bfloat16 bfloat b16 tf32 flash_attn flash_attention flashattn flashattn2"
+     " flashattention flashattention2 use_flash fa2 use_te transformer_engine sm_80 sm_86"
+     " sm_89 sm_90 sm_90a sm_100 sm_120 compute_80 compute_86 compute_89 compute_90"
+     " flash_attn2 flash_attention2 __flash"},
+    {DN_W_FP8, "fp8 float8 mxfp8 fp4 nvfp4 mxfp4"},
+    {DN_W_ARCH_LIST, "arch_list cuda_architectures"},
+    {DN_W_CUDA, "cuda cu cudatoolkit"},
+    {DN_W_TORCH, "torch pytorch nemo tensorflow jax"},
+};
+
+#define N_SLOTS DN_N_ELEMENTS (((struct dn_words *) 0)->slots)
+
+static size_t hash (struct dn_span word, bool is_part)
+{
+    uint32_t h = is_part ? 77 : 5381;
+
+    for (size_t i = 0; i < word.len; i++)
+        h = h * 33 + (unsigned char) word.text[i];
+    return (h ^ (h >> 10)) % N_SLOTS;
+}
+
+/* A slot has the table and the place in its list, 0 for an empty one. */
+static struct dn_span word_at (uint32_t slot)
+{
+    const char *begin = tables[slot >> 16].list + (slot & 0xffff) - 1;
+
+    return (struct dn_span){begin, (size_t) (strchrnul (begin, ' ') - begin)};
+}
+
+static bool is_part (size_t table)
+{
+    return tables[table].word >= DN_W_SWEEP;
+}
+
+struct dn_words dn_words_index (void)
+{
+    struct dn_words words = {{0}};
+
+    for (uint32_t t = 0; t < DN_N_ELEMENTS (tables); t++) {
+        const char *begin = tables[t].list;
+
+        while (*begin) {
+            struct dn_span word = {begin, (size_t) (strchrnul (begin, ' ') - begin)};
+            size_t at = hash (word, is_part (t));
+
+            while (words.slots[at] != 0)
+                at = (at + 1) % N_SLOTS;
+            words.slots[at] = t << 16 | (uint32_t) (begin - tables[t].list + 1);
+            begin += word.len + (begin[word.len] == ' ');
+        }
+    }
+    return words;
+}
+
+static enum dn_word find (const struct dn_words *words, struct dn_span word, bool part)
+{
+    for (size_t at = hash (word, part); words->slots[at] != 0;
+         at = (at + 1) % N_SLOTS) {
+        struct dn_span known = word_at (words->slots[at]);
+
+        if (is_part (words->slots[at] >> 16) == part && known.len == word.len
+            && memcmp (known.text, word.text, word.len) == 0)
+            return tables[words->slots[at] >> 16].word;
+    }
+    return DN_W_NONE;
+}
+
+enum dn_word dn_words_command (const struct dn_words *words, struct dn_span name)
+{
+    return find (words, name, false);
+}
+
+enum dn_word dn_words_part (const struct dn_words *words, struct dn_span part)
+{
+    return find (words, part, true);
+}
+
+bool dn_words_list_has (const char *list, struct dn_span word)
+{
+    const char *at = list;
+
+    while (word.len > 0 && (at = strchr (at, word.text[0]))) {
+        size_t len = strcspn (at, " ");
+
+        if ((at == list || at[-1] == ' ') && len == word.len
+            && memcmp (at, word.text, len) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+const char *dn_words_options (struct dn_span launcher, int *n_operands)
+{
+    static const struct {
+        const char *names;
+        const char *options;
+        int n_operands;
+    } launchers[] = {
+        {"srun",
+         "-n -N -c -w -x -t -p -A -J -o -e -i -G -C -D -m -M -q -r -d --nodes --ntasks"
+         " --nodelist --cpus-per-task --gpus --gres --mpi --time --partition --account"
+         " --output --error --constraint --cpu-bind --container-image --mem --chdir"
+         " --container-mounts --container-name --container-workdir --gpus-per-task"
+         " --ntasks-per-node --gpus-per-node --export --job-name --exclude --relative",
+         0},
+        {"mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun ibrun",
+         "-np -n -N --np -H --host --hostfile -hostfile -x --map-by -map-by --bind-to"
+         " -bind-to -ppn -f -npernode --npernode --rankfile --cpu-set",
+         0},
+        {"apptainer singularity docker podman podman-hpc nvidia-docker udocker enroot"
+         " shifter ch-run charliecloud",
+         "-B --bind --env --pwd -H --home --workdir -v --volume --name --device --ipc"
+         " --shm-size --mount --overlay -u --user --gpus --network --entrypoint --ulimit"
+         " --env-file -m -b --image",
+         1},
+        {"conda mamba micromamba", "-n --name -p --prefix --cwd", 0},
+        {"timeout", "-k -s --kill-after --signal", 1},
+        {"taskset", "", 1},
+        {"numactl", "-C -N -m -i -p --physcpubind --cpunodebind --membind", 0},
+        {"flock", "-w -E", 1},
+        {"env nice ionice chrt stdbuf sudo", "-n -c -p -u -C -o -e -i", 0},
+        {"xargs parallel", "-n -P -I -L -d -a -j --jobs --max-procs --joblog", 0},
+    };
+
+    *n_operands = 0;
+    for (size_t i = 0; i < DN_N_ELEMENTS (launchers); i++)
+        if (dn_words_list_has (launchers[i].names, launcher)) {
+            *n_operands = launchers[i].n_operands;
+            return launchers[i].options;
+        }
+    return "";
+}
