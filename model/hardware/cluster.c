@@ -33,18 +33,7 @@ static const char *const scope_text[] = {
 const struct dn_names dn_job_shape_names = DN_NAMES (shape_text, DN_N_SHAPES);
 const struct dn_names dn_limit_scope_names = DN_NAMES (scope_text, DN_N_LIMIT_SCOPES);
 
-/* The first line, and the last one with the number of those between them, by which a
- * text that was cut is known.
- */
-struct head {
-    int64_t version;
-    struct dn_cluster cluster;
-};
-struct tail {
-    int64_t rows;
-};
-
-#define HEAD      struct head
+#define HEAD      struct dn_cluster_head
 #define GROUP     struct dn_node_group
 #define WAIT      struct dn_wait
 #define PARTITION struct dn_partition
@@ -117,7 +106,7 @@ static const struct dn_member assoc_fields[] = {
     DN_COUNT_OR ("MaxWall", LIMITED, max_wall_s, 0, TIME_MAX, DN_UNLIMITED),
 };
 static const struct dn_member tail_fields[] = {
-    DN_COUNT ("Rows", struct tail, rows, 0, COUNT_MAX),
+    DN_COUNT ("Rows", struct dn_cluster_tail, rows, 0, COUNT_MAX),
 };
 static const struct dn_member limit_fields[] = {
     {.key = "Scope",
@@ -192,7 +181,7 @@ static int find_kind (struct dn_span word)
 
 static int read_head (struct reading *r)
 {
-    struct head head = {.version = 0};
+    struct dn_cluster_head head = {.version = 0};
 
     if (dn_fields_version (&r->line, DN_CLUSTER_VERSION, r->err) < 0
         || dn_fields_read (&kinds[DN_LINE_CLUSTER], &r->line, &head, r->err) < 0)
@@ -326,7 +315,7 @@ static int check_parents (const struct reading *r)
 
 static int read_tail (const struct reading *r)
 {
-    struct tail tail;
+    struct dn_cluster_tail tail;
 
     if (dn_fields_read (&kinds[DN_LINE_END], &r->line, &tail, r->err) < 0)
         return -1;
@@ -419,59 +408,6 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
         return r.cluster;
     dn_cluster_free (r.cluster);
     return NULL;
-}
-
-/* Where a text goes, and what the last call returned. */
-struct writing {
-    dn_cluster_put_f put;
-    void *to;
-    int64_t rows;
-    int rc;
-};
-
-static void write_line (struct writing *w, enum dn_cluster_line kind, const void *row)
-{
-    char text[DN_FIELDS_LINE_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    if (w->rc)
-        return;
-    dn_fields_write (&kinds[kind], row, &buf);
-    w->rc = w->put (w->to, text, buf.len);
-    w->rows++;
-}
-
-static void write_limited (struct writing *w,
-                           const struct dn_cluster *cluster,
-                           enum dn_cluster_line kind,
-                           const struct dn_limited *owner)
-{
-    write_line (w, kind, owner);
-    for (int64_t i = 0; i < owner->n_limits; i++)
-        write_line (w, DN_LINE_LIMIT, &cluster->limits[owner->first_limit + i]);
-}
-
-int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to)
-{
-    struct writing w = {.put = put, .to = to};
-    struct tail tail;
-
-    write_line (
-        &w, DN_LINE_CLUSTER, &(struct head){DN_CLUSTER_VERSION, .cluster = *cluster});
-    w.rows = 0;
-    for (int64_t i = 0; i < cluster->n_groups; i++)
-        write_line (&w, DN_LINE_GROUP, &cluster->groups[i]);
-    for (int64_t i = 0; i < cluster->n_waits; i++)
-        write_line (&w, DN_LINE_WAIT, &cluster->waits[i]);
-    for (int64_t i = 0; i < cluster->n_partitions; i++)
-        write_line (&w, DN_LINE_PARTITION, &cluster->partitions[i]);
-    for (int64_t i = 0; i < cluster->n_qos; i++)
-        write_limited (&w, cluster, DN_LINE_QOS, &cluster->qos[i]);
-    for (int64_t i = 0; i < cluster->n_assocs; i++)
-        write_limited (&w, cluster, DN_LINE_ASSOC, &cluster->assocs[i]);
-    tail.rows = w.rows;
-    write_line (&w, DN_LINE_END, &tail);
-    return w.rc;
 }
 
 void dn_cluster_free (struct dn_cluster *cluster)

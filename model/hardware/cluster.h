@@ -173,6 +173,17 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
                                     const char *file,
                                     struct dn_err *err);
 
+/* The first line, and the last one with the number of those between them, by which a
+ * text that was cut is known.
+ */
+struct dn_cluster_head {
+    int64_t version;
+    struct dn_cluster cluster;
+};
+struct dn_cluster_tail {
+    int64_t rows;
+};
+
 /* Write it as dn_cluster_read () reads it, by calls of 'put' with pieces of the text.
  * Return what 'put' returned, if not 0. Single values that are out of range are written
  * as dn_fields_write () states; the numbers of rows (limits.h), the order of the

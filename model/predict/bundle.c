@@ -158,24 +158,15 @@ static int read_files (const struct json_object *manifest,
                        struct dn_err *err)
 {
     struct json_object *files = dn_json_need_object (manifest, "files", err);
-    struct json_object_iterator at;
-    struct json_object_iterator end;
 
     if (!files)
         return -1;
-    at = json_object_iter_begin (files);
-    end = json_object_iter_end (files);
-    for (; !json_object_iter_equal (&at, &end); json_object_iter_next (&at)) {
-        const char *name = json_object_iter_peek_name (&at);
-
+    json_object_object_foreach (files, name, entry)
+    {
         if (bundle->n_files == DN_BUNDLE_FILES_MAX)
             return dn_err_set (
                 err, DN_E_LIMIT, dn_say_err_bundle_files, DN_BUNDLE_FILES_MAX);
-        if (read_file (name,
-                       json_object_iter_peek_value (&at),
-                       &bundle->files[bundle->n_files++],
-                       err)
-            < 0)
+        if (read_file (name, entry, &bundle->files[bundle->n_files++], err) < 0)
             return dn_err_wrap (
                 err, dn_say_at_bundle_file, dn_quote (name, strlen (name)).text);
     }
@@ -372,17 +363,14 @@ static int read_groups (const struct json_object *json,
                         struct dn_err *err)
 {
     struct json_object *groups = dn_json_need_object (json, "groups", err);
-    struct json_object_iterator at;
-    struct json_object_iterator end;
 
     if (!groups)
         return -1;
-    at = json_object_iter_begin (groups);
-    end = json_object_iter_end (groups);
-    for (; !json_object_iter_equal (&at, &end); json_object_iter_next (&at)) {
-        const char *name = json_object_iter_peek_name (&at);
+    json_object_object_foreach (groups, name, values)
+    {
         struct dn_bound_group *group = &bounds->groups[bounds->n_groups];
 
+        (void) values;
         if (bounds->n_groups == DN_BOUND_GROUPS_MAX)
             return dn_err_set (err, DN_E_LIMIT, dn_say_err_groups, DN_BOUND_GROUPS_MAX);
         group->quantiles = bounds->all;

@@ -135,15 +135,10 @@ struct dn_outlook dn_history_at (const struct dn_history *history,
                                  const struct dn_trace *trace,
                                  bool scaled);
 
-/* Format 3 of a site.json, in which runs had no user. */
-#define DN_HISTORY_FORMAT_OLD 3
+/* The name of the unknown user in a site.json. */
+#define DN_HISTORY_UNKNOWN "unknown"
 
-/* Read the member "history" of a site.json of this format. NULL with 'err'. */
-struct dn_history *dn_history_read (struct json_object *json,
-                                    int format,
-                                    struct dn_err *err);
-
-/* The same as an object; NULL without memory. */
-struct json_object *dn_history_write (const struct dn_history *history);
+/* Read the member "history" of a site.json. NULL with 'err'. */
+struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err);
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/json_write.h"
 #include "base/messages.h"
 
 /* Members of a document that is as large as it may be. */
@@ -20,8 +19,6 @@
 #define SCALE_MAX 100.0
 #define SIGMA_MAX 5.0
 #define RUNS_MAX  1e12
-
-static const char format_key[] = "dnnest_site";
 
 struct dn_tuning *dn_tuning_new (void)
 {
@@ -123,26 +120,20 @@ static int read_scales (struct json_object *document,
                         struct dn_scales *scales,
                         struct dn_err *err)
 {
-    struct json_object *object;
-    struct json_object_iterator it;
-    struct json_object_iterator end;
+    struct json_object *object = NULL;
 
-    if (!dn_json_member (document, key))
-        return 0;
-    object = dn_json_need_object (document, key, err);
-    if (!object)
+    if (dn_json_read_object (document, key, &object, err) < 0)
         return -1;
-    it = json_object_iter_begin (object);
-    end = json_object_iter_end (object);
-    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        const char *name = json_object_iter_peek_name (&it);
-        struct dn_scale scale;
+    if (!object)
+        return 0;
+    json_object_object_foreach (object, name, value)
+    {
+        struct dn_scale scale = {.runs = 0};
 
-        memset (&scale, 0, sizeof (scale));
         if (dn_name_copy (
                 dn_span_of (name), scale.name, sizeof (scale.name), "name", err)
                 < 0
-            || read_scale (json_object_iter_peek_value (&it), &scale, err) < 0
+            || read_scale (value, &scale, err) < 0
             || dn_scales_add (scales, &scale, err) < 0)
             return dn_err_wrap (
                 err, "%s: '%s'", key, dn_quote (name, strlen (name)).text);
@@ -183,21 +174,15 @@ static int read_constants (struct json_object *document,
                            struct dn_tuning *tuning,
                            struct dn_err *err)
 {
-    struct json_object *object;
-    struct json_object_iterator it;
-    struct json_object_iterator end;
+    struct json_object *object = NULL;
 
-    if (!dn_json_member (document, "constants"))
-        return 0;
-    object = dn_json_need_object (document, "constants", err);
-    if (!object)
+    if (dn_json_read_object (document, "constants", &object, err) < 0)
         return -1;
-    it = json_object_iter_begin (object);
-    end = json_object_iter_end (object);
-    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        const char *name = json_object_iter_peek_name (&it);
-
-        if (read_constant (name, json_object_iter_peek_value (&it), tuning, err) < 0)
+    if (!object)
+        return 0;
+    json_object_object_foreach (object, name, value)
+    {
+        if (read_constant (name, value, tuning, err) < 0)
             return dn_err_wrap (
                 err, dn_say_at_constant, dn_quote (name, strlen (name)).text);
     }
@@ -208,7 +193,7 @@ static int read_document (struct json_object *document,
                           struct dn_tuning *tuning,
                           struct dn_err *err)
 {
-    static const char *const known[] = {format_key,
+    static const char *const known[] = {DN_TUNING_KEY,
                                         "runs",
                                         "constants",
                                         "step",
@@ -220,13 +205,13 @@ static int read_document (struct json_object *document,
     struct json_object *history = dn_json_member (document, "history");
     int64_t format;
 
-    if (dn_json_need_int (document, format_key, 0, INT64_MAX, &format, err) < 0)
+    if (dn_json_need_int (document, DN_TUNING_KEY, 0, INT64_MAX, &format, err) < 0)
         return -1;
-    if (format != DN_TUNING_FORMAT && format != DN_HISTORY_FORMAT_OLD)
+    if (format != DN_TUNING_FORMAT)
         return dn_err_set (err,
                            DN_E_VERSION,
                            dn_say_err_site_format,
-                           format_key,
+                           DN_TUNING_KEY,
                            (long long) format,
                            DN_TUNING_FORMAT);
     if (dn_json_read_keys (document, known, err) < 0
@@ -240,7 +225,7 @@ static int read_document (struct json_object *document,
         || read_scales (document, "devices", &tuning->devices, err) < 0)
         return -1;
     if (history)
-        tuning->history = dn_history_read (history, (int) format, err);
+        tuning->history = dn_history_read (history, err);
     return history && !tuning->history ? -1 : 0;
 }
 
@@ -265,70 +250,6 @@ struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
         return tuning;
     dn_tuning_free (tuning);
     return NULL;
-}
-
-/* Six digits: more than is known, and the same everywhere. */
-static void add_real (struct json_object *to, const char *key, double value)
-{
-    char text[32];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    dn_buf_add (&buf, "%.6g", value);
-    json_object_object_add (to, key, json_object_new_double_s (value, text));
-}
-
-static void add_scale (struct json_object *to,
-                       const char *key,
-                       const struct dn_scale *scale)
-{
-    struct json_object *object = dn_json_put_object (to, key);
-
-    add_real (object, "scale", scale->scale);
-    json_object_object_add (object, "runs", json_object_new_int64 (scale->runs));
-    add_real (object, "sigma", scale->sigma);
-}
-
-static void add_scales (struct json_object *to,
-                        const char *key,
-                        const struct dn_scales *scales)
-{
-    struct json_object *object = dn_json_put_object (to, key);
-
-    for (int i = 0; i < scales->n_rows; i++)
-        add_scale (object, scales->rows[i].name, &scales->rows[i]);
-}
-
-struct json_object *dn_tuning_write (const struct dn_tuning *tuning)
-{
-    struct json_object *document = json_object_new_object ();
-    struct json_object *object;
-
-    if (!document)
-        return NULL;
-    json_object_object_add (
-        document, format_key, json_object_new_int (DN_TUNING_FORMAT));
-    json_object_object_add (document, "runs", json_object_new_int64 (tuning->runs));
-    object = dn_json_put_object (document, "constants");
-    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
-        struct json_object *constant;
-
-        if (!tuning->tuned[i].set)
-            continue;
-        constant = dn_json_put_object (object, dn_constant_fields[i].name);
-        add_real (constant, "value", dn_constant_get (&tuning->constants, i));
-        add_real (constant, "shipped", tuning->tuned[i].shipped);
-        add_real (constant, "sigma", tuning->tuned[i].sigma);
-    }
-    add_scale (document, "step", &tuning->step);
-    if (tuning->memory.runs > 0)
-        add_scale (document, "memory", &tuning->memory);
-    if (tuning->power.runs > 0)
-        add_scale (document, "power", &tuning->power);
-    add_scales (document, "devices", &tuning->devices);
-    if (tuning->history)
-        json_object_object_add (
-            document, "history", dn_history_write (tuning->history));
-    return document;
 }
 
 const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning)

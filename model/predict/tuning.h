@@ -23,9 +23,10 @@ struct json_object;
 
 /* Versions 1 and 2 had scales of applications and of what they share with devices and
  * precisions, and compared the runs of all applications. In version 3 no run had a
- * user: it is read, and all its runs are of one unknown user.
+ * user.
  */
 #define DN_TUNING_FORMAT 4
+#define DN_TUNING_KEY    "dnnest_site" /* of the format */
 
 /* Measured over predicted, and the standard deviation of its logarithm. */
 struct dn_scale {

@@ -689,7 +689,7 @@ static void hostile_histories_are_refused (void **state)
 {
     static const char *const cases[][3] = {
         {"\"dnnest_site\": 4", "\"dnnest_site\": 2", "version 2, expected 4"},
-        {"\"dnnest_site\": 4", "\"dnnest_site\": 3", "history: applications: missing"},
+        {"\"dnnest_site\": 4", "\"dnnest_site\": 3", "version 3, expected 4"},
         {"\"noise\": 0.05", "\"noise\": 0", "history: noise: 0 out of range"},
         {"\"noise\": 0.05, ", "", "history: noise: missing"},
         {"\"spread\": 0.3", "\"spread\": -1", "history: spread"},
@@ -772,41 +772,6 @@ static void a_long_history_is_refused (void **state)
     expect_too_many (DN_HISTORY_MAX / DN_HISTORY_OWN_MAX + 1,
                      DN_HISTORY_OWN_MAX,
                      "more than 512 runs");
-}
-
-/* A file of the version before runs had users. */
-static void an_older_history_is_of_an_unknown_user (void **state)
-{
-    static const char text[] =
-        "{\"dnnest_site\": 3, \"runs\": 3,"
-        " \"step\": {\"scale\": 0.5, \"runs\": 3, \"sigma\": 0.1},"
-        " \"history\": {\"noise\": 0.05, \"spread\": 0.3, " LENGTHS ","
-        " \"shared\": 0.1, \"device\": 0.2, \"level\": 1.1,"
-        " \"law\": {\"levels\": [0.5, 0.95], \"seen\": [0, 1.7], \"unseen\": [0, 2]},"
-        " \"applications\": {\"b\": [{\"device\": \"v100_16gb\","
-        " \"precision\": \"fp32\", \"ratio\": 1.5, \"noise\": 0.05,"
-        " \"at\": [3, 0, 0, 0, 20]}]}}}";
-    struct dn_site *site = scene_site ("");
-    struct dn_tuning *tuning = read_text (text);
-    struct dn_site_run run =
-        site_run_of (site, "v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
-    double before = dn_range_at (site_run_refined (NULL, &run).step_s, 0.95);
-
-    (void) state;
-    run.user = DN_UNSET;
-    assert_true (step_of (tuning, &run).site.p50 > 0.5);
-    assert_true (dn_history_knows (tuning->history, DN_UNSET));
-    /* All users have other ones than the unknown one. */
-    run.user = 7;
-    assert_near (step_of (tuning, &run).site.p50, 0.5);
-    assert_false (dn_history_knows (tuning->history, 7));
-    assert_near (site_run_refined (tuning, &run).step_s.p50,
-                 0.5 * site_run_refined (NULL, &run).step_s.p50);
-    assert_true (dn_range_at (site_run_refined (tuning, &run).step_s, 0.95)
-                 >= before * 0.9999);
-    dn_graph_free (&run.graph);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 /* Axes and the common part, which files of earlier versions lack. */
@@ -998,8 +963,6 @@ int main (void)
         TEST ("a history is written and read", a_history_is_written_and_read),
         TEST ("hostile histories are refused", hostile_histories_are_refused),
         TEST ("a long history is refused", a_long_history_is_refused),
-        TEST ("an older history is that of an unknown user",
-              an_older_history_is_of_an_unknown_user),
         TEST ("a history without shares and a common part is read",
               shares_and_a_common_part_may_be_missing),
         TEST ("what is common to an application holds far away",
