@@ -6,7 +6,7 @@
  * ().
  *
  * The files of the room; each calls only those above it:
- *     constants.c  the constants of the white box, and which a site may replace
+ *     constants.c  constants.inc as values, and which of them a site may replace
  *     range.c      quantiles of a quantity that is known up to a factor
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
@@ -39,7 +39,8 @@
  *     apps.c       what the finished runs of each user's applications say
  *     learned.c    the estimate of an application that has run before
  *     history_json.c  the same in site.json
- *     tuning.c     site.json: read, written, applied
+ *     tuning.c     site.json: read and applied
+ *     tuning_write.c  and written
  *     bundle.c     the learned part: trees, domain, bounds, the site's
  *     predict.c    the white box, corrected by what was learned
  *
