@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "config/gpu_guess.h"
+#include "hardware/gpu_names.h"
 #include "output/terminal.h"
 
 struct dn_gpus_now dn_site_gpus_now (const struct dn_cluster *cluster,

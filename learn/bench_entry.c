@@ -4,10 +4,11 @@
  */
 #include "learn/bench_fit.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#include "hardware/gpu_names.h"
 
 /* Keys of a data-sheet peak. After "Linear" or "Conv" they name a measured rate. */
 static const char *const keys[DN_N_FORMATS] = {
@@ -19,72 +20,6 @@ static const char *const keys[DN_N_FORMATS] = {
 };
 
 /* --- find the device -------------------------------------------------------------- */
-
-/* Is 'word' one of the words of 'text'? A word is letters and digits. */
-static bool has_word (const char *text, const char *word, size_t len)
-{
-    while (*text) {
-        size_t n = 0;
-
-        while (isalnum ((unsigned char) text[n]))
-            n++;
-        if (n == len) {
-            size_t same = 0;
-
-            while (same < n && tolower ((unsigned char) text[same]) == word[same])
-                same++;
-            if (same == n)
-                return true;
-        }
-        text += n > 0 ? n : 1;
-    }
-    return false;
-}
-
-/* Does the driver's name contain the chip's words of "rtx_2080_ti_11gb"? Form and
- * memory are compared elsewhere, since few drivers state them.
- */
-static bool is_chip (const char *name,
-                     const char *driver_name,
-                     int *n_words,
-                     bool *form)
-{
-    *n_words = 0;
-    *form = false;
-    while (*name) {
-        size_t len = strcspn (name, "_");
-        bool is_form = strncmp (name, "sxm", 3) == 0 || strncmp (name, "pcie", 4) == 0;
-        bool is_memory = len > 2 && isdigit ((unsigned char) name[0])
-                         && strncmp (name + len - 2, "gb", 2) == 0;
-
-        if (is_form)
-            *form = has_word (driver_name, name, len);
-        else if (!is_memory && !has_word (driver_name, name, len))
-            return false;
-        else if (!is_memory)
-            ++*n_words;
-        name += len + (name[len] == '_' ? 1 : 0);
-    }
-    return true;
-}
-
-/* Drivers reserve up to a tenth of the memory that the data sheet states. */
-static bool is_memory (const struct dn_device *device, double memory)
-{
-    return memory <= 0
-           || (memory <= device->memory * 1.03 && memory >= device->memory * 0.88);
-}
-
-/* How well a device of the catalogue matches: more words first, then a stated form. */
-static int match (const struct dn_device *device, const char *name, double memory)
-{
-    int n_words;
-    bool form;
-
-    if (!is_chip (device->name, name, &n_words, &form) || !is_memory (device, memory))
-        return 0;
-    return 2 * n_words + (form ? 1 : 0);
-}
 
 const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
                                          const char *driver_name,
@@ -98,9 +33,10 @@ const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
     int n = 0;
 
     for (int i = 0; i < catalogue->n_devices; i++)
-        most = (int) fmax (most, match (&catalogue->devices[i], driver_name, memory));
+        most = (int) fmax (
+            most, dn_device_match (&catalogue->devices[i], driver_name, memory));
     for (int i = 0; i < catalogue->n_devices && most > 0; i++)
-        if (match (&catalogue->devices[i], driver_name, memory) == most) {
+        if (dn_device_match (&catalogue->devices[i], driver_name, memory) == most) {
             best = &catalogue->devices[i];
             dn_buf_add (&buf, "%s%s", n++ > 0 ? ", " : "", best->name);
         }

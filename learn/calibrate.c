@@ -15,6 +15,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "learn/calibrate.h"
+#include "hardware/gpu_names.h"
 
 #include <math.h>
 

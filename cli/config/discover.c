@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "config/gpu_guess.h"
+#include "hardware/gpu_names.h"
 #include "host/files.h"
 #include "output/json.h"
 #include "process/child.h"

@@ -15,6 +15,7 @@
 #include "predict/history.h"
 #include "own_records.h"
 #include "seen.h"
+#include "hardware/gpu_names.h"
 
 /* Time limits are rounded up to multiples of this, as in the policy. */
 #define TIME_STEP_S 300

@@ -179,17 +179,6 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
  */
 const char *dn_catalogue_name_at (const void *catalogue, int i);
 
-/* The device that a driver calls 'product', such as "Tesla V100-SXM2-16GB", and that
- * has 'memory' bytes as the driver counts them; NULL where no device, or more than one,
- * matches.
- */
-const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
-                                                   const char *product,
-                                                   double memory);
-
-/* Are the two the same chip on different boards, or with another size of memory? */
-bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
-
 /* The data-sheet peak of the device's unit for a format, FLOP/s; 0 if it has none. */
 double dn_device_unit (const struct dn_device *device, enum dn_format format);
 

@@ -4,7 +4,7 @@
  * catalogue that is read can be shown, and no device has a predicted time that is not a
  * number.
  *
- * Aims at: model/hardware/catalogue.c model/hardware/product.c
+ * Aims at: model/hardware/catalogue.c model/hardware/gpu_names.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "hardware/hardware.h"
+#include "hardware/gpu_names.h"
 #include "predict/whitebox.h"
 
 static struct dn_graph graph;

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "hardware/hardware.h"
+#include "hardware/gpu_names.h"
 
 #define V100                                                                           \
     "Device=v100\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"    \

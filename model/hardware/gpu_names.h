@@ -1,13 +1,31 @@
-/* gpu_guess.h - which device of the catalogue the name of a gres type means
+/* gpu_names.h - which device of the catalogue the name of a GPU means
+ *
+ * Names are those of drivers, "NVIDIA A100-SXM4-80GB", and of gres types: "a100",
+ * "v100_32g", "3090", or what AutoDetect=nvml makes of a driver's, "nvidia_h100_pcie".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_GPU_GUESS_H
-#define DN_GPU_GUESS_H
+#ifndef DN_GPU_NAMES_H
+#define DN_GPU_NAMES_H
 
 #include "hardware/hardware.h"
 
-/* What drivers of the cluster call their devices ("NVIDIA A100-SXM4-40GB"), at most. */
+/* How well a device matches what its driver calls it, and the bytes that the driver
+ * counts (0: unknown); 0: it does not.
+ */
+int dn_device_match (const struct dn_device *device,
+                     const char *product,
+                     double memory);
+
+/* The device that matches best; NULL where none does, or more than one equally. */
+const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
+                                                   const char *product,
+                                                   double memory);
+
+/* Are the two the same chip on different boards, or with another size of memory? */
+bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
+
+/* What drivers of the cluster call their devices, at most. */
 #define DN_PRODUCTS_MAX 32
 
 struct dn_products {

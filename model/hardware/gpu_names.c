@@ -1,12 +1,13 @@
-/* gpu_guess.c - which device of the catalogue the name of a gres type means
+/* gpu_names.c - which device of the catalogue the name of a GPU means
  *
- * Types are "a100", "v100_32g", "rtx3090" or "3090", or what AutoDetect=nvml makes of
- * the name of the driver, "nvidia_a100-sxm4-80gb". Devices are "a100_sxm4_80gb". Both
- * are cut into chip, form and memory, and words that identify nothing are dropped.
+ * Devices are "a100_sxm4_80gb", "rtx_6000_ada_48gb". Their names and those of drivers
+ * and gres types are cut into chip, form and memory, and words that identify nothing
+ * are dropped. Drivers count memory without the part that error correction and firmware
+ * take.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "config/gpu_guess.h"
+#include "hardware/gpu_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,20 +21,31 @@ struct name {
     int memory_gb;          /* 0: not stated */
 };
 
-static bool is_one_of (const char *word, const char *const words[], size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp (word, words[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool is_noise (const char *word)
 {
-    static const char *const noise[] = {
-        "nvidia", "tesla", "geforce", "amd", "instinct", "gpu", "generation", "oam"};
+    static const char *const noise[] = {"nvidia",
+                                        "tesla",
+                                        "geforce",
+                                        "amd",
+                                        "instinct",
+                                        "gpu",
+                                        "generation",
+                                        "oam",
+                                        "design",
+                                        "with",
+                                        "hbm2",
+                                        "hbm2e",
+                                        "hbm3",
+                                        "hbm3e",
+                                        "blackwell",
+                                        "server",
+                                        "workstation",
+                                        "edition"};
 
-    return is_one_of (word, noise, DN_N_ELEMENTS (noise));
+    for (size_t i = 0; i < DN_N_ELEMENTS (noise); i++)
+        if (strcmp (word, noise[i]) == 0)
+            return true;
+    return false;
 }
 
 /* "40", "40g", "40gb", of a chip whose name is complete */
@@ -52,7 +64,7 @@ static int memory_of (const char *word, bool after_chip)
 
 static void add_word (struct name *name, const char *word)
 {
-    int gb = memory_of (word, name->chip[0] != '\0');
+    int gb = memory_of (word, strpbrk (name->chip, "0123456789"));
     size_t len = strlen (name->chip);
     struct dn_buf buf;
 
@@ -91,6 +103,57 @@ static struct name name_of (const char *text)
             return name;
     }
 }
+
+/* --- products of drivers --------------------------------------------------------- */
+
+bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b)
+{
+    struct name one = name_of (a->name);
+    struct name two = name_of (b->name);
+
+    return one.chip[0] != '\0' && strcmp (one.chip, two.chip) == 0;
+}
+
+/* The forms must be equal where both names have one; where the driver's has none, a
+ * board other than PCIe is preferred.
+ */
+int dn_device_match (const struct dn_device *device, const char *product, double memory)
+{
+    const double near = 0.13; /* a K80 of 12 GiB reports 11.17 */
+    struct name name = name_of (device->name);
+    struct name driver = name_of (product);
+
+    if (driver.chip[0] == '\0' || strcmp (name.chip, driver.chip) != 0
+        || (memory > 0 && fabs (memory / device->memory - 1) > near))
+        return 0;
+    if (strcmp (name.form, driver.form) == 0)
+        return 3;
+    if (driver.form[0] != '\0' && name.form[0] != '\0')
+        return 0;
+    return strcmp (name.form, "pcie") == 0 ? 1 : 2;
+}
+
+const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
+                                                   const char *product,
+                                                   double memory)
+{
+    const struct dn_device *found = NULL;
+    int best = 0;
+
+    for (int i = 0; i < catalogue->n_devices; i++) {
+        int how = dn_device_match (&catalogue->devices[i], product, memory);
+
+        if (how == best)
+            found = NULL;
+        if (how > best) {
+            best = how;
+            found = &catalogue->devices[i];
+        }
+    }
+    return found;
+}
+
+/* --- gres types ------------------------------------------------------------------ */
 
 /* Does the chip of a device bear that name, in full or without its brand? 2: in full or
  * without its brand, 1: with a further word, 0: no.
@@ -213,8 +276,7 @@ struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
     return guess;
 }
 
-/* --- products ------------------------------------------------------------------------
- */
+/* --- the output of nvidia-smi ----------------------------------------------------- */
 
 static void add_product (struct dn_products *products, const struct dn_device *device)
 {
@@ -223,28 +285,6 @@ static void add_product (struct dn_products *products, const struct dn_device *d
             return;
     if (products->n < DN_PRODUCTS_MAX)
         products->devices[products->n++] = device;
-}
-
-/* Where the line does not state the memory, each size of the catalogue is tried: a
- * product of two sizes is then not named.
- */
-static const struct dn_device *find_product (const struct dn_catalogue *catalogue,
-                                             const char *product,
-                                             double memory)
-{
-    const struct dn_device *found = NULL;
-
-    if (memory > 0)
-        return dn_catalogue_find_product (catalogue, product, memory);
-    for (int i = 0; i < catalogue->n_devices; i++) {
-        const struct dn_device *device = dn_catalogue_find_product (
-            catalogue, product, catalogue->devices[i].memory);
-
-        if (device && found && device != found)
-            return NULL;
-        found = device ? device : found;
-    }
-    return found;
 }
 
 /* " 40960 MiB" in bytes; 0 where it is no number. */
@@ -282,7 +322,7 @@ static void read_line (struct dn_products *products,
         return;
     if (memory <= 0)
         memory = GB * name_of (product).memory_gb;
-    device = find_product (catalogue, product, memory);
+    device = dn_catalogue_find_product (catalogue, product, memory);
     if (device)
         add_product (products, device);
 }
