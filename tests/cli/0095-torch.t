@@ -59,7 +59,7 @@ fi
 export_net() {
     local name=$1
     shift
-    PYTHONPATH=$data "$PYTHON" "$top/cli/dnnest_export.py" -o "$work/$name.json" \
+    PYTHONPATH=$data "$PYTHON" "$top/python/dnnest_export.py" -o "$work/$name.json" \
         --spec precision=fp16 --batch 64 --no-merge "$@" 2>"$work/err"
 }
 
@@ -116,7 +116,7 @@ holds 'a network that reads values is computed' value 'kinds[0] == "linear"'
 like 'a warning says why a network is computed' "$(cat "$work/err")" \
     'does not run on meta tensors .*; computed instead'
 
-is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
+is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/python "$PYTHON" - 2>&1 <<'PYTHON'
 import dnnest_export
 import torch
 from torch.nn import functional
@@ -163,7 +163,7 @@ is 'a wrong shape is refused in one line' "$(wc -l <"$work/err")" 1
 not_ok 'a missing module is refused' export_net odd own:None --input 8
 
 is 'the exporter leaves the module as it was' \
-    "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
+    "$(PYTHONPATH=$data:$top/python "$PYTHON" - 2>&1 <<'PYTHON'
 import warnings
 
 import dnnest_export
@@ -214,10 +214,10 @@ for buffer in false true; do
          and "frozen" not in ops[1] and ops[1]["params"] == 4096'
 done
 is 'weights, gradients and optimizer state are those that PyTorch holds' \
-    "$(PYTHONPATH=$data:$top/cli DNNEST=$DNNEST "$PYTHON" "$data/held.py" "$work" 2>&1)" ''
+    "$(PYTHONPATH=$data:$top/python DNNEST=$DNNEST "$PYTHON" "$data/held.py" "$work" 2>&1)" ''
 
 is 'a hook describes a run from within, and a failing one says so in a line' \
-    "$(cd "$work" && PYTHONPATH=$data:$top/cli "$PYTHON" "$data/hooks.py" loop 2>&1)" ''
+    "$(cd "$work" && PYTHONPATH=$data:$top/python "$PYTHON" "$data/hooks.py" loop 2>&1)" ''
 like 'a line of a hook passes dnnest check' \
     "$( (echo '#!/bin/bash'; grep '^#DNNEST' "$work/loop.out") > "$work/job.sh"
         dn check "$work/job.sh" 2>&1; echo "code $?")" 'code 0'
@@ -230,7 +230,7 @@ for trainer in transformers lightning; do
         continue
     fi
     is "the hook of $trainer describes its run, which trains as without it" \
-        "$(cd "$work" && HF_HUB_OFFLINE=1 PYTHONPATH=$data:$top/cli \
+        "$(cd "$work" && HF_HUB_OFFLINE=1 PYTHONPATH=$data:$top/python \
             "$PYTHON" "$data/hooks.py" "$trainer" 2>"$work/err" || cat "$work/err")" ''
     ok "a sidecar of the hook of $trainer is predicted" \
         dn predict "$work/$trainer.json" --gpu a100_sxm4_40gb

@@ -76,7 +76,7 @@ ok 'the filter reports a lack of GPU memory' grep -q ^out_of_memory "$file"
 # --- Python --------------------------------------------------------------------------
 
 rm "$file"
-export PYTHONPATH=$top/cli PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$top/python PYTHONDONTWRITEBYTECODE=1
 python() {
     "$PYTHON" -c "import dnnest_progress as d"$'\n'"$1"
 }

@@ -113,7 +113,7 @@ give() {
     mkdir "$1"
     cp "$work"/{step.hlo,train.json,train.py,job.sh,runs.csv,nodes.csv,jobs.csv,snapshot} "$1"
     cp "$top/tests/data/onnx/small.onnx" "$1/model.onnx"
-    cp "$top/cli/dnnest_export.py" "$SITE/dnnest.conf" "$1"
+    cp "$top/python/dnnest_export.py" "$SITE/dnnest.conf" "$1"
     cat >"$1/config.json" <<'JSON'
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048,
  "intermediate_size": 5632, "num_attention_heads": 32, "num_hidden_layers": 22,

@@ -1,4 +1,4 @@
-# own.py - small networks for the tests of cli/dnnest_export.py
+# own.py - small networks for the tests of python/dnnest_export.py
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 import torch

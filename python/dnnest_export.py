@@ -261,6 +261,8 @@ class Run(TorchDispatchMode):
             size = getattr(tensor, "dnnest_bytes",
                            tensor.numel() * tensor.element_size())
             buffer = any(tensor is other for other in buffers)
+            if buffer and tensor.dtype in (torch.int64, torch.bool):
+                continue  # places, no weights
             if (tensor.requires_grad or place not in places) \
                     and (not buffer or size > BUFFER_BYTES):
                 self.params.setdefault(token, []).append(Weight(
@@ -442,7 +444,7 @@ class Run(TorchDispatchMode):
     def attention(self, query, key, value, attn_mask=None, dropout_p=0.0,
                   is_causal=False, scale=None, enable_gqa=False):
         if self.fused:
-            return self.fused_attention(query, key, value)
+            return self.fused_attention(query, key, value, attn_mask)
         if enable_gqa:
             times = query.size(-3) // key.size(-3)
             key, value = (t.repeat_interleave(times, -3) for t in (key, value))
@@ -459,8 +461,9 @@ class Run(TorchDispatchMode):
         weights = self.dropout(torch.softmax(scores, -1), dropout_p)
         return torch.matmul(weights, value)
 
-    def fused_attention(self, query, key, value):
-        """One kernel. Its result lies in memory as the query does."""
+    def fused_attention(self, query, key, value, mask=None):
+        """One kernel. Its result lies in memory as the query does. A mask may be made of
+        parameters, such as those of relative positions."""
         self.paused += 1
         times = query.size(-3) // key.size(-3) if query.dim() > 2 else 1
         keys, values = (t.repeat_interleave(times, -3) if times > 1 else t
@@ -473,6 +476,7 @@ class Run(TorchDispatchMode):
         refs = [self.ref(t) for t in (query, key, value)]
         raw = Raw("attention", "attention", refs,
                   [Ref(self.token_of(result, True), tuple(result.shape))])
+        raw.params = [] if mask is None else [self.token_of(mask)]
         if result.requires_grad:
             for ref in refs + raw.outs:
                 if ref.token not in self.saved:
@@ -510,9 +514,11 @@ class Run(TorchDispatchMode):
         return out, q.new_empty(q.shape[:-1] + (k.size(-2),))
 
     def multi_head(self, query, key, value, size, heads, weight, bias, bias_k, bias_v,
-                   add_zero, dropout_p, out_weight, out_bias, **more):
+                   add_zero, dropout_p, out_weight, out_bias, *rest, **more):
         """torch's function puts the sequence first, and so copies inputs that have the
         batch first; here the batch stays first."""
+        more.update(zip(("training", "key_padding_mask", "need_weights", "attn_mask"),
+                        rest))
         plain = {"training", "need_weights", "attn_mask", "average_attn_weights",
                  "is_causal"}
         if query.dim() != 3 or bias_k is not None or add_zero or weight is None \
@@ -731,9 +737,13 @@ def channels_first(shape, n_dims):
 class Export:
     """The sidecar's operators from two runs."""
 
-    def __init__(self, small, large):
+    def __init__(self, small, large, steps=False):
         self.small = small
         self.large = large
+        self.steps = steps   # attention that is written as its steps remains so
+        if [r.name for r in small.raws] != [r.name for r in large.raws]:
+            raise ValueError("the network runs other operators when the batch changes; "
+                             "describe one whose path is fixed")
         self.carried = {}    # parameters within a tensor that is made of them
         self.counted = set()
         self.ops = []
@@ -765,9 +775,6 @@ class Export:
             if self.is_copy(i) and raw.ins[0].token in self.results_of_attention \
                     and raw.ins[0].token in self.belongs:
                 self.belongs[raw.outs[0].token] = self.belongs[raw.ins[0].token]
-        if [r.name for r in small.raws] != [r.name for r in large.raws]:
-            raise ValueError("the network runs other operators when the batch changes; "
-                             "describe one whose path is fixed")
 
     def build(self):
         for i, (a, b) in enumerate(zip(self.small.raws, self.large.raws)):
@@ -775,6 +782,7 @@ class Export:
                 self.join(i, a, b)
                 continue
             if i in self.within:
+                self.owed += self.parameters_of(a)
                 self.index.append(self.index[self.within[i]])
                 continue
             op = self.attention_of(i) if i in self.attention else self.operator(a, b)
@@ -887,7 +895,7 @@ class Export:
             if raw.kind == "attention":
                 self.belongs.update({ref.token: at for ref in raw.ins + raw.outs})
                 self.results_of_attention.add(raw.outs[0].token)
-            if raw.kind != "softmax" or raw.view:
+            if raw.kind != "softmax" or raw.view or self.steps:
                 continue
             before = self.back_to_product(at)
             after = self.on_to_product(at) if before else None
@@ -1491,9 +1499,9 @@ def first_line(error):
         else type(error).__name__
 
 
-def operators(small, large, loss, merged):
+def operators(small, large, loss, merged, steps):
     """The operators of a sidecar from two runs, and the keys that they need."""
-    export = Export(small, large)
+    export = Export(small, large, steps)
     ops = export.build()
     keys = {"attention": "plain"} if export.attention else {}
     if loss:
@@ -1517,7 +1525,7 @@ def operators(small, large, loss, merged):
 
 def describe(model, example_inputs=None, batch=None, name=None, spec=None, batch_dim=0,
              fused=None, loss=True, merged=True, real=False, optimizer=None,
-             dataloader=None, samples=None, path="dnnest.json"):
+             dataloader=None, samples=None, path="dnnest.json", steps=False):
     """Describe a training step of 'model' as a sidecar: a dict, to be written as JSON.
 
     example_inputs: the arguments of the model, a tensor, a tuple of tensors, or a dict
@@ -1545,7 +1553,7 @@ def describe(model, example_inputs=None, batch=None, name=None, spec=None, batch
              "source": ("torch " + torch.__version__)[:NAME_MAX],
              "input_bytes": sum(t.numel() * t.element_size() for t in tensors_in(one))}
     graph.update(blocks_of(model, small, large))
-    graph["ops"], more = operators(small, large, loss, merged)
+    graph["ops"], more = operators(small, large, loss, merged, steps)
     keys.update(more)
     keys.update(spec or {})
     if batch is not None:
