@@ -8,7 +8,6 @@
 
 #include "directory.h"
 #include "output/json.h"
-#include "learn/sha256.h"
 #include "learn/train.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -18,8 +17,9 @@
 
 enum {
     OPTION_OUT,
+    OPTION_INSTALL,
+    OPTION_ROLLBACK,
     OPTION_NAME,
-    OPTION_SERIAL,
     OPTION_SEED,
     OPTION_FOLDS,
     OPTION_MAX_ROWS,
@@ -35,8 +35,15 @@ static const struct dn_option options[] = {
                     'o',
                     "DIR",
                     "write the bundle there, replacing an existing one"},
+    [OPTION_INSTALL] = {"install",
+                        0,
+                        "[=DIR]",
+                        "write it where slurmctld reads it, and keep the previous one"},
+    [OPTION_ROLLBACK] = {"rollback",
+                         0,
+                         "[=DIR]",
+                         "exchange the installed bundle and the previous one"},
     [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
-    [OPTION_SERIAL] = {"serial", 0, "N", "serial number of the bundle"},
     [OPTION_SEED] = {"seed", 0, "N", "seed of the random numbers (1)"},
     [OPTION_FOLDS] = {"folds", 0, "N", "leave values out in at most N groups (12)"},
     [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "train on a sample of N rows (100000)"},
@@ -62,9 +69,9 @@ struct call {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
     struct dn_progress progress;
-    struct dn_sha256 sha256; /* of the file that is read */
+    struct dn_digester sha256; /* of the file that is read */
     const struct dn_site *site;
-    const char *out;
+    struct dn_directory out;
     const char *site_records[FILES_MAX]; /* none: train a bundle */
     int n_site_records;
     const char *base;
@@ -93,6 +100,11 @@ static int take_number (const struct dn_command *self,
     return dn_options_misuse (self, "--%s", err.text);
 }
 
+static const char *installed_in (const char *dir)
+{
+    return dir ? dir : DNNEST_MODEL_DIR;
+}
+
 static int take_option (const struct dn_command *self,
                         int option,
                         const char *argument,
@@ -103,11 +115,14 @@ static int take_option (const struct dn_command *self,
     int64_t value = 0;
     int exit_code = DN_EXIT_DONE;
 
-    if (option != OPTION_OUT && option != OPTION_SITE && option != OPTION_BASE)
+    if (option > OPTION_ROLLBACK && option != OPTION_SITE && option != OPTION_BASE)
         call->training_only = options[option].name;
     switch (option) {
     case OPTION_OUT:
-        call->out = argument;
+        call->out = (struct dn_directory){.path = argument};
+        break;
+    case OPTION_INSTALL:
+        call->out = (struct dn_directory){installed_in (argument), true};
         break;
     case OPTION_SITE:
         if (call->n_site_records == FILES_MAX)
@@ -125,10 +140,6 @@ static int take_option (const struct dn_command *self,
         if (argument[0] == '\0' || strlen (argument) >= DN_NAME_MAX
             || strcmp (dn_quote (argument, strlen (argument)).text, argument) != 0)
             exit_code = dn_options_misuse (self, "--name: expected a short word");
-        break;
-    case OPTION_SERIAL:
-        exit_code = take_number (
-            self, "serial", argument, 1, DN_BUNDLE_SERIAL_MAX, &training->serial);
         break;
     case OPTION_SEED:
         exit_code = take_number (self, "seed", argument, 0, INT32_MAX, &value);
@@ -162,11 +173,21 @@ static int print_features (void)
     return DN_EXIT_DONE;
 }
 
+static int roll_back (const char *place)
+{
+    struct dn_err err = {0};
+
+    if (dn_directory_rollback (place, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    printf ("%s: the previous bundle is installed again\n", place);
+    return DN_EXIT_DONE;
+}
+
 /* Refuse options that exclude each other. Return an enum dn_exit. */
 static int check_options (const struct dn_command *self, const struct call *call)
 {
-    if (!call->out)
-        return dn_options_misuse (self, "--out=DIR is missing");
+    if (!call->out.path)
+        return dn_options_misuse (self, "--out=DIR or --install is missing");
     if (call->base && call->n_site_records == 0)
         return dn_options_misuse (self, "--base needs --site");
     if (call->n_site_records > 0 && call->training_only)
@@ -182,8 +203,11 @@ static int take_options (const struct dn_command *self,
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_FEATURES) {
-            given->exit_code = print_features ();
+        if (option == OPTION_FEATURES || option == OPTION_ROLLBACK) {
+            given->exit_code =
+                option == OPTION_FEATURES
+                    ? print_features ()
+                    : roll_back (installed_in (given->argument));
             return -1;
         }
         given->exit_code = take_option (self, option, given->argument, call);
@@ -215,7 +239,7 @@ static void take_piece (struct dn_span piece, double share, void *context)
     struct call *call = context;
 
     (void) share;
-    dn_sha256_add (&call->sha256, piece);
+    dn_digest_add (&call->sha256, piece);
 }
 
 static int read_file (const char *path,
@@ -226,10 +250,10 @@ static int read_file (const char *path,
     struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = call};
     int64_t before = call->training.runs.n_rows;
 
-    call->sha256 = dn_sha256_begin ();
+    call->sha256 = dn_digest_begin ();
     if (dn_read_runs (path, &reading, err) < 0)
         return -1;
-    file->digest = dn_sha256_end (&call->sha256);
+    file->digest = dn_digest_end (&call->sha256);
     file->name = strcmp (path, "-") == 0 ? "stdin" : dn_base_name (path);
     file->rows = call->training.runs.n_rows - before;
     return 0;
@@ -290,7 +314,7 @@ static int write_bundle (const struct call *call, struct dn_err *err)
         {DN_BUNDLE_MANIFEST, dn_span_of (call->training.manifest)},
     };
 
-    return dn_directory_write (call->out, files, (int) DN_N_ELEMENTS (files), err);
+    return dn_directory_write (&call->out, files, (int) DN_N_ELEMENTS (files), err);
 }
 
 static void print_table (const struct call *call)
@@ -325,7 +349,7 @@ static void print_table (const struct call *call)
     printf (
         "\nMean and median of |predicted / measured - 1| over rows; model: mean over "
         "models of\nthe model's median. Written to %s\n",
-        call->out);
+        call->out.path);
 }
 
 /* Print the members of the manifest that describe the training. */
@@ -380,7 +404,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return given.exit_code;
     call.site = site;
-    if (dn_directory_check (call.out, &err) < 0 || read_files (&given, &call, &err) < 0
+    if (dn_directory_check (&call.out, &err) < 0 || read_files (&given, &call, &err) < 0
         || train (&call, &err) < 0 || write_bundle (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (given.json)
@@ -392,7 +416,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_train = {
     .name = "train",
     .summary = "Make a model bundle from measured runs",
-    .arguments = "--out DIR FILE... | --out DIR --site RECORDS...",
+    .arguments = "--out DIR|--install FILE... | --out DIR|--install --site RECORDS...",
     .options = options,
     .run = run,
 };

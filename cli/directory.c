@@ -62,12 +62,12 @@ static bool is_empty (const char *path)
     return dir && n <= 2; /* "." and ".." */
 }
 
-int dn_directory_check (const char *path, struct dn_err *err)
+int dn_directory_check (const struct dn_directory *directory, struct dn_err *err)
 {
     char plain[PATH_MAX];
     struct stat st;
 
-    if (plain_path (path, plain, err) < 0)
+    if (plain_path (directory->path, plain, err) < 0)
         return -1;
     if (lstat (plain, &st) < 0)
         return errno == ENOENT
@@ -78,7 +78,7 @@ int dn_directory_check (const char *path, struct dn_err *err)
     if (!has_file (plain, "manifest.json") && !is_empty (plain))
         return dn_err_set (
             err, DN_E_IO, "%s: exists and is not a bundle, so not replaced", plain);
-    if (has_file (plain, "site.json"))
+    if (!directory->keep && has_file (plain, "site.json"))
         return dn_err_set (
             err, DN_E_IO, "%s: has a site.json, which would be lost", plain);
     return 0;
@@ -148,29 +148,66 @@ static int fill (const char *path,
     return rc;
 }
 
-/* Replace 'path' by 'made'. */
-static int replace (const char *made, const char *path, struct dn_err *err)
+static int fail (const char *path, struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+}
+
+/* Exchange two directories; one after the other where the file system cannot. */
+static int exchange (const char *a, const char *b, struct dn_err *err)
 {
     char aside[PATH_MAX + 64];
+
+    if (renameat2 (AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return fail (b, err);
+    snprintf (aside, sizeof (aside), "%s.old", a);
+    if (rename (b, aside) < 0)
+        return fail (b, err);
+    if (rename (a, b) == 0 && rename (aside, a) == 0)
+        return 0;
+    fail (b, err);
+    rename (aside, b);
+    return -1;
+}
+
+static void previous_path (const char *path, char previous[PATH_MAX])
+{
+    snprintf (previous, PATH_MAX, "%s.1", path);
+}
+
+/* Replace 'path' by 'made'. */
+static int replace (const char *made, const char *path, bool keep, struct dn_err *err)
+{
+    char previous[PATH_MAX];
     struct stat st;
 
     if (lstat (path, &st) < 0)
-        return rename (made, path) == 0
-                   ? 0
-                   : dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    snprintf (aside, sizeof (aside), "%s.old", made);
-    if (rename (path, aside) < 0)
-        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    if (rename (made, path) < 0) {
-        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-        rename (aside, path);
+        return rename (made, path) == 0 ? 0 : fail (path, err);
+    if (exchange (made, path, err) < 0)
         return -1;
+    if (keep) {
+        previous_path (path, previous);
+        remove_bundle (previous);
+        return rename (made, previous) == 0 ? 0 : fail (previous, err);
     }
-    remove_bundle (aside);
+    remove_bundle (made);
     return 0;
 }
 
-int dn_directory_write (const char *path,
+int dn_directory_rollback (const char *path, struct dn_err *err)
+{
+    char previous[PATH_MAX];
+    struct stat st;
+
+    previous_path (path, previous);
+    if (lstat (previous, &st) < 0)
+        return fail (previous, err);
+    return exchange (previous, path, err);
+}
+
+int dn_directory_write (const struct dn_directory *directory,
                         const struct dn_output *files,
                         int n_files,
                         struct dn_err *err)
@@ -178,13 +215,15 @@ int dn_directory_write (const char *path,
     char plain[PATH_MAX];
     char made[PATH_MAX + 16];
 
-    if (plain_path (path, plain, err) < 0 || dn_directory_check (path, err) < 0)
+    if (plain_path (directory->path, plain, err) < 0
+        || dn_directory_check (directory, err) < 0)
         return -1;
     snprintf (made, sizeof (made), "%s.XXXXXX", plain);
     if (!mkdtemp (made))
         return dn_err_set (
             err, DN_E_IO, "%s: cannot be created: %s", plain, strerror (errno));
-    if (fill (made, files, n_files, err) == 0 && replace (made, plain, err) == 0)
+    if (fill (made, files, n_files, err) == 0
+        && replace (made, plain, directory->keep, err) == 0)
         return 0;
     remove_bundle (made);
     return -1;

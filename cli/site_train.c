@@ -13,14 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/json_read.h"
 #include "host/load.h"
 #include "host/people.h"
-#include "directory.h"
 #include "output/grid.h"
 #include "output/json.h"
 #include "learn/confirm.h"
-#include "learn/sha256.h"
 #include "learn/measured_run.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
@@ -222,7 +221,7 @@ static int add_manifest (const struct dn_site *site,
     json_object_object_add (
         entry, "bytes", json_object_new_int64 ((int64_t) tuning.len));
     json_object_object_add (
-        entry, "sha256", json_object_new_string (dn_sha256_of (tuning).hex));
+        entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
     json_object_object_del (files, TUNING);
     json_object_object_add (files, TUNING, entry);
     return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
@@ -256,7 +255,7 @@ static int write_bundle (const struct work *work,
         || add_document (&made, TUNING, tuning, PRETTY, err) < 0
         || add_manifest (work->site, &made, err) < 0 || check_made (&made, err) < 0)
         return -1;
-    return dn_directory_write (work->train->out, made.outputs, made.n, err);
+    return dn_directory_write (&work->train->out, made.outputs, made.n, err);
 }
 
 /* --- showing --------------------------------------------------------------------- */
@@ -360,7 +359,7 @@ static void print_json (const struct work *work, struct json_object *tuning)
 {
     dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
 
-    dn_json_add_text (document, "bundle", work->train->out);
+    dn_json_add_text (document, "bundle", work->train->out.path);
     dn_json_add_count (document, "rows", work->n_rows);
     dn_json_add_count (document, "used", work->n_rows - work->n_skipped);
     json_object_object_add (document, "site", json_object_get (tuning));
@@ -392,7 +391,7 @@ int dn_site_train (struct dn_site *site, const struct dn_site_train *train)
     }
     dn_tuning_free (site->bundle->tuning);
     site->bundle->tuning = NULL;
-    if (dn_directory_check (train->out, &err) < 0 || fit (&work, &tuning, &err) < 0)
+    if (dn_directory_check (&train->out, &err) < 0 || fit (&work, &tuning, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     document = dn_tuning_write (tuning);
     if (!document || write_bundle (&work, document, &err) < 0)

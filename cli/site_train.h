@@ -6,12 +6,13 @@
 #define DN_SITE_TRAIN_H
 
 #include "common.h"
+#include "directory.h"
 #include "site.h"
 
 struct dn_site_train {
     const char *const *records; /* as 'dnnest evaluate' takes them; "-": stdin */
     int n_records;
-    const char *out; /* the bundle, a directory */
+    struct dn_directory out;
     bool json;
 };
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/json_read.h"
 #include "learn/boost.h"
 #include "learn/json_member.h"
 #include "learn/parts.h"
-#include "learn/sha256.h"
 
 /* Six digits. */
 static struct json_object *real (double value)
@@ -123,7 +123,7 @@ static void add_residuals (struct json_object *manifest,
     confirmed = dn_member_object (step, "confirmed");
     dn_member_text (confirmed, "xgboost", version);
     dn_member_text (
-        confirmed, "sha256", dn_sha256_of (dn_flat_file_span (&training->step)).hex);
+        confirmed, "sha256", dn_digest_of (dn_flat_file_span (&training->step)).hex);
     add_count (confirmed, "rows", training->confirmed.n_rows);
     add_real (confirmed, "difference", training->confirmed.difference);
 }
@@ -262,7 +262,7 @@ static void add_file (struct json_object *files,
     struct json_object *entry = dn_member_object (files, name);
 
     add_count (entry, "bytes", (int64_t) file->len);
-    dn_member_text (entry, "sha256", dn_sha256_of (dn_flat_file_span (file)).hex);
+    dn_member_text (entry, "sha256", dn_digest_of (dn_flat_file_span (file)).hex);
 }
 
 static void add_files (struct json_object *manifest, const struct dn_training *training)
@@ -283,8 +283,6 @@ int dn_manifest_write (struct dn_training *training,
 
     add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);
     dn_member_text (manifest, "name", training->name);
-    if (training->serial > 0)
-        add_count (manifest, "serial", training->serial);
     add_features (manifest);
     add_data (manifest, training);
     add_training (manifest, training);

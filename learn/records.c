@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/messages.h"
 #include "learn/records_db.h"
 #include "learn/run_spec.h"
-#include "learn/sha256.h"
 
 /* The maximum rows and bytes of a piece. */
 #define PIECE_ROWS 256
@@ -202,7 +202,7 @@ static int keep_sidecar (struct dn_records *records,
                          int64_t *id,
                          struct dn_err *err)
 {
-    struct dn_digest digest = dn_sha256_of (dn_span_of (text));
+    struct dn_digest digest = dn_digest_of (dn_span_of (text));
     sqlite3_stmt *find = records->find_sidecar;
     int rc;
 

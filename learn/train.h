@@ -102,7 +102,6 @@ struct dn_training {
     /* in */
     struct dn_runs runs;
     const char *name; /* of the bundle */
-    int64_t serial;   /* of the bundle; 0: none */
     uint64_t seed;
     int max_folds; /* maximum number of groups that are left out in turn */
     double margin; /* factor on the bounds, for what the runs do not cover */

@@ -49,12 +49,6 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH_OR_NONE,
      0,
      0},
-    {"BundleKeys",
-     offsetof (struct dn_site, bundle_keys),
-     "public keys for the signatures of model bundles, a file or a directory, or none",
-     DN_SITE_PATH_OR_NONE,
-     0,
-     0},
     {"SidecarDir",
      offsetof (struct dn_site, sidecar_dir),
      "directory of the sidecars that comments name (dnnest:@FILE)",
@@ -224,7 +218,6 @@ static void set_defaults (struct dn_site *site)
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
-    memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
     memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
     memcpy (site->accounting_token, DN_SITE_NONE, sizeof (DN_SITE_NONE));

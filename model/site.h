@@ -49,7 +49,6 @@ struct dn_site {
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
-    char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
     char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no users' files are read */
     char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
     char progress_dir[DN_SITE_PATH_MAX]; /* ProgressDir=; "": jobs report nothing */

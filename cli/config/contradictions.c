@@ -240,7 +240,6 @@ static void check_files (const struct search *search)
     check_directory_of (search, "Counters", site->counters);
     check_file (search, "AccountingToken", site->accounting_token, false);
     check_file (search, "PrometheusQueries", site->prometheus_queries, false);
-    check_file (search, "BundleKeys", site->bundle_keys, false);
     check_shared (search, "ProgressDir", site->progress_dir);
     check_shared (search, "OutputDir", site->output_dir);
     if (strcmp (site->state_dir, DNNEST_STATE_DIR) != 0)

@@ -2,8 +2,7 @@
  *
  * slurmctld uses it to compare a bundle's files with its manifest, and to draw control
  * groups. The plugins in slurmctld and sbatch must load only libc, libm and json-c, so
- * SHA-256 is implemented here. All other code uses learn/sha256.h, which calls
- * libsodium; tests/unit/digest.c compares the two.
+ * SHA-256 is implemented here; the other programs use it, too.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -18,7 +18,6 @@ AC_DEFUN([DN_HEADER_VERSION],
 # Sets the variables of packaging/facts.in; empty for a library that is not used.
 AC_DEFUN([DN_VERSIONS],
   [DN_PKG_VERSION([dn_json_c], [json-c])
-   DN_PKG_VERSION([dn_sodium], [libsodium])
    DN_PKG_VERSION([dn_sqlite], [sqlite3])
    DN_PKG_VERSION([dn_protobuf_c], [libprotobuf-c])
    DN_HEADER_VERSION([dn_xgboost], [xgboost/version_config.h],

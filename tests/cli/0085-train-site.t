@@ -263,7 +263,7 @@ bundle=$work/small
 refuses 'a bundle with a site.json is not overwritten' 4 \
     'one: has a site.json, which would be lost' \
     train --site "$runs" --out "$work/one"
-refuses 'train --site needs --out' 2 '--out=DIR is missing' train --site "$runs"
+refuses 'train --site needs --out' 2 '--out=DIR or --install is missing' train --site "$runs"
 refuses 'train --site takes no other table' 2 \
     'unexpected argument' train --site "$runs" --out "$work/no" "$runs"
 refuses 'train --site refuses the options of training' 2 '--seed cannot be combined with --site' \

@@ -85,7 +85,7 @@ is 'the manifest has no date and no path' \
 # --- what is refused -------------------------------------------------------------------
 
 new=$work/new
-refuses 'train needs --out' 2 '--out=DIR is missing' train "$work/runs.csv"
+refuses 'train needs --out' 2 '--out=DIR or --install is missing' train "$work/runs.csv"
 refuses 'train needs a table' 2 'missing' train --out "$new"
 refuses 'one fold is refused' 2 \
     '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"
@@ -120,6 +120,17 @@ is 'a directory that is no bundle keeps its file' "$(cat "$work/mine/thesis.tex"
 touch "$work/two/site.json"
 refuses 'a bundle that a site has tuned is not replaced' 4 'two: has a site.json' \
     train --out "$work/two" "$work/runs.csv"
+mkdir "$work/place" && cp -R "$work/one" "$work/place/model"
+cp "$work/place/model/manifest.json" "$work/before.json"
+gives 'a bundle is installed' 0 'Written to' train --install="$work/place/model" --seed 3 "$work/runs.csv"
+ok 'the bundle that was replaced is kept' \
+    cmp "$work/before.json" "$work/place/model.1/manifest.json"
+gives 'the previous bundle is installed again' 0 'installed again' train --rollback="$work/place/model"
+ok 'a rollback exchanges the two' cmp "$work/before.json" "$work/place/model/manifest.json"
+is 'nothing else is left' "$(ls "$work/place" | xargs)" 'model model.1'
+rm -rf "$work/place/model.1"
+refuses 'without a previous bundle there is no rollback' 4 'model.1: No such file' \
+    train --rollback="$work/place/model"
 refuses 'a directory that cannot be made is named' 4 'runs.csv/x: Not a directory' \
     train --out "$work/runs.csv/x" "$work/few.csv"
 gives 'the features are explained' 0 '^step_time +ln s +wall time' train --features

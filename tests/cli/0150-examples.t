@@ -37,7 +37,6 @@ cat >"$work/bin/dnnest" <<SH
 #!/bin/bash
 case \$1 in
 -* | '' | completion) exec "$DNNEST" "\$@" ;;
-model) site=(--dir "$SITE/var/model") ;;
 probe) site=(--hook "$top/cli/probe/hook") ;;
 *) site=() ;;
 esac
@@ -66,8 +65,6 @@ for command in scontrol systemctl sudo; do
 done
 chmod +x "$work"/bin/*
 PATH=$work/bin:$PATH
-mkdir "$SITE/var"
-dnnest model --unsigned install "$SITE/bundle" >/dev/null || diag 'no bundle is installed'
 
 python3 "$top/tests/report/make_jobs.py" 400 >"$work/jobs.csv"
 dnnest collect --import="$work/jobs.csv" >/dev/null || diag 'no store of jobs'

@@ -8,8 +8,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
-# shellcheck source=tests/cli/bundle.sh
-. "$(dirname "$0")/../cli/bundle.sh"
 need_python
 plan_later
 
@@ -357,10 +355,8 @@ dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/records.d
 dn records --json "$work/records.db" > "$work/records.json"
 dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
 dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
-make_mock mock
-dn model --json show "$work/mock" > "$work/show.json"
-dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
-dn model --json --dir "$work/model" list > "$work/list.json"
+dn model --json show "$work/small" > "$work/show.json"
+dn model --json verify "$work/small" > "$work/verify.json"
 "${DNNEST%/*}/dnnest-bench" --help > "$work/help-bench.txt"
 write_helps
 
@@ -404,7 +400,7 @@ members probe probe
 members records records imported
 members import import import-onnx
 members train train
-members model show install list
+members model show verify
 
 if command -v scdoc >/dev/null; then
     for page in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd; do

@@ -100,14 +100,8 @@ is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/
 is 'only the store of records knows SQLite' \
     "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
 is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
-is 'only cli/ and daemon/collect know libcurl' \
-    "$(who_includes '^curl/' | grep -vE '^(cli|daemon/collect)/')" ''
-is 'only cli/ and the digests of learn/ know libsodium' \
-    "$(who_includes '^sodium\.h' | grep -v '^cli/')" 'learn/sha256.h'
-is 'only model/ computes SHA-256 without libsodium' \
-    "$(for file in $(c_files "${OURS[@]}"); do
-        if grep -qE 'dn_digest_(of|begin)' "$top/$file"; then echo "$file"; fi
-    done | grep -v '^model/')" ''
+is 'only daemon/collect knows libcurl' \
+    "$(who_includes '^curl/' | grep -v '^daemon/collect/')" ''
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
         | grep '^model/')" 'model/base/err.c'

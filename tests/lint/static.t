@@ -80,7 +80,6 @@ look() {
 sources() {
     local without='^$'
     if [[ " ${flags[*]} " != *' -DHAVE_SLURM_SLURM_H=1 '* ]]; then without='^plugin/s'; fi
-    if [[ " ${flags[*]} " != *' -DDN_FETCH '* ]]; then without+='|^cli/bundle/fetch\.c$'; fi
     c_files "${OURS[@]}" | grep '\.c$' | grep -vE "$without"
 }
 

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "learn/sha256.h"
+#include "base/digest.h"
 
 /* NIST, examples to FIPS 180-4, and its message of a million times 'a'. */
 static void the_examples_of_the_standard_give_their_digests (void **state)
@@ -102,24 +102,6 @@ static void pieces_of_any_length_make_the_same_digest (void **state)
     }
 }
 
-static void libsodium_agrees_for_every_length (void **state)
-{
-    char text[300];
-
-    (void) state;
-    for (size_t i = 0; i < sizeof (text); i++)
-        text[i] = (char) (i * 37);
-    for (size_t len = 0; len <= sizeof (text); len++) {
-        struct dn_span span = {text, len};
-        struct dn_sha256 pieces = dn_sha256_begin ();
-
-        dn_sha256_add (&pieces, (struct dn_span){text, len / 3});
-        dn_sha256_add (&pieces, (struct dn_span){text + len / 3, len - len / 3});
-        assert_string_equal (dn_sha256_of (span).hex, dn_digest_of (span).hex);
-        assert_string_equal (dn_sha256_end (&pieces).hex, dn_digest_of (span).hex);
-    }
-}
-
 static void any_changed_bit_changes_the_digest (void **state)
 {
     char text[130] = "";
@@ -140,7 +122,6 @@ int main (void)
         TEST ("The examples of the standard give their digests",
               the_examples_of_the_standard_give_their_digests),
         TEST ("sha256sum agrees for every length", sha256sum_agrees_for_every_length),
-        TEST ("libsodium agrees for every length", libsodium_agrees_for_every_length),
         TEST ("Pieces of any length make the same digest",
               pieces_of_any_length_make_the_same_digest),
         TEST ("Any changed bit changes the digest", any_changed_bit_changes_the_digest),

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_read.h"
+#include "base/limits.h"
 #include "common.h"
+#include "host/load.h"
 #include "output/grid.h"
 #include "output/json.h"
 #include "output/show.h"
@@ -37,24 +40,15 @@ static const struct dn_grid_column file_columns[] = {{"FILE", false},
                                                      {"BYTES", true},
                                                      {"SHA-256", false}};
 
-int64_t dn_bundle_show_count (const struct dn_manifest *manifest,
-                              const char *object,
-                              const char *key)
+static int64_t manifest_count (const struct json_object *manifest,
+                               const char *object,
+                               const char *key)
 {
     struct json_object *count =
-        dn_json_member (dn_json_member (manifest->json, object), key);
+        dn_json_member (dn_json_member (manifest, object), key);
 
     return json_object_is_type (count, json_type_int) ? json_object_get_int64 (count)
                                                       : -1;
-}
-
-int64_t dn_bundle_show_bytes (const struct dn_parcel *parcel)
-{
-    int64_t sum = 0;
-
-    for (int i = 0; i < parcel->manifest.n_files; i++)
-        sum += parcel->manifest.files[i].size;
-    return sum;
 }
 
 /* The number of members or elements; -1 for any other type. */
@@ -67,20 +61,52 @@ static int64_t count_of (const struct json_object *json)
     return -1;
 }
 
-/* The part of the bundle that was learned at the site. json_object_put () it; NULL if
- * it is absent or cannot be read. */
-static struct json_object *read_site (const struct dn_parcel *parcel)
-{
-    const struct dn_manifest_file *file =
-        dn_manifest_find (&parcel->manifest, site_name);
+/* --- loading ------------------------------------------------------------------------
+ */
 
-    if (!file)
-        return NULL;
-    return dn_json_read (dn_blob_span (&parcel->files[file - parcel->manifest.files]),
-                         DN_BUNDLE_DEPTH_MAX,
-                         DN_MANIFEST_VALUES_MAX,
-                         NULL);
+static int read_member (const char *dir,
+                        const char *name,
+                        struct json_object **json,
+                        struct dn_digest *digest,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    if (dn_load_member (dir, name, &text, &len, err) < 0)
+        return -1;
+    if (digest)
+        *digest = dn_digest_of ((struct dn_span){text, len});
+    *json = dn_json_read ((struct dn_span){text, len},
+                          DN_BUNDLE_DEPTH_MAX,
+                          DN_MANIFEST_VALUES_MAX,
+                          err);
+    return *json ? 0 : -1;
 }
+
+int dn_bundle_shown_load (const char *dir,
+                          struct dn_bundle_shown *shown,
+                          struct dn_err *err)
+{
+    *shown = (struct dn_bundle_shown){.dir = dir};
+    shown->bundle = dn_load_bundle (dir, err);
+    if (!shown->bundle
+        || read_member (dir, DN_BUNDLE_MANIFEST, &shown->manifest, &shown->id, err) < 0)
+        return -1;
+    return shown->bundle->tuning ? read_member (dir, site_name, &shown->site, NULL, err)
+                                 : 0;
+}
+
+void dn_bundle_shown_free (struct dn_bundle_shown *shown)
+{
+    dn_bundle_free (shown->bundle);
+    json_object_put (shown->manifest);
+    json_object_put (shown->site);
+    memset (shown, 0, sizeof (*shown));
+}
+
+/* --- JSON ---------------------------------------------------------------------------
+ */
 
 static int64_t site_runs (const struct json_object *site)
 {
@@ -118,9 +144,8 @@ static int64_t site_applications (const struct json_object *site)
     return n;
 }
 
-static void add_site (struct json_object *json, const struct dn_parcel *parcel)
+static void add_site (struct json_object *json, const struct json_object *site)
 {
-    dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
     struct json_object *to;
 
     if (!site) {
@@ -134,52 +159,50 @@ static void add_site (struct json_object *json, const struct dn_parcel *parcel)
     dn_json_add_count (to, "n_applications", site_applications (site));
 }
 
-void dn_bundle_show_files (struct json_object *json, const struct dn_parcel *parcel)
+static void add_files (struct json_object *json, const struct dn_bundle *bundle)
 {
     struct json_object *files = dn_json_add_array (json, "files");
 
-    for (int i = 0; i < parcel->manifest.n_files; i++) {
-        const struct dn_manifest_file *file = &parcel->manifest.files[i];
+    for (int i = 0; i < bundle->n_files; i++) {
         struct json_object *row = dn_json_append_object (files);
 
-        dn_json_add_text (row, "file", file->name);
-        dn_json_add_count (row, "bytes", file->size);
-        dn_json_add_text (row, "sha256", file->digest.hex);
+        dn_json_add_text (row, "file", bundle->files[i].name);
+        dn_json_add_count (row, "bytes", bundle->files[i].bytes);
+        dn_json_add_text (row, "sha256", bundle->files[i].digest.hex);
     }
 }
 
-static void add_features (struct json_object *json, const struct dn_manifest *manifest)
+static void add_features (struct json_object *json, const struct json_object *manifest)
 {
-    struct json_object *features = dn_json_member (manifest->json, "features");
+    struct json_object *features = dn_json_member (manifest, "features");
     struct json_object *to = dn_json_add_object (json, "features");
 
     dn_json_add_count (
-        to, "version", dn_bundle_show_count (manifest, "features", "version"));
+        to, "version", manifest_count (manifest, "features", "version"));
     dn_json_add_count (to, "count", count_of (dn_json_member (features, "names")));
 }
 
-struct json_object *dn_bundle_show_json (const char *path,
-                                         const struct dn_parcel *parcel)
+struct json_object *dn_bundle_show_json (const struct dn_bundle_shown *shown)
 {
     struct json_object *json = json_object_new_object ();
 
-    dn_json_add_text (json, "dir", path);
+    dn_json_add_text (json, "dir", shown->dir);
     dn_json_add_count (json, "format", DN_BUNDLE_FORMAT);
-    dn_json_add_text (json, "name", parcel->manifest.name);
-    dn_json_add_count (
-        json, "serial", parcel->manifest.serial > 0 ? parcel->manifest.serial : -1);
-    dn_json_add_text (json, "id", dn_parcel_id (parcel).hex);
-    dn_json_add_bool (json, "signed", parcel->signature.data != NULL);
-    add_features (json, &parcel->manifest);
+    dn_json_add_text (json, "name", shown->bundle->name);
+    dn_json_add_text (json, "id", shown->id.hex);
+    add_features (json, shown->manifest);
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
         json_object_object_add (
             json,
             parts[i],
-            json_object_get (dn_json_member (parcel->manifest.json, parts[i])));
-    dn_bundle_show_files (json, parcel);
-    add_site (json, parcel);
+            json_object_get (dn_json_member (shown->manifest, parts[i])));
+    add_files (json, shown->bundle);
+    add_site (json, shown->site);
     return json;
 }
+
+/* --- tables -------------------------------------------------------------------------
+ */
 
 /* "4812 rows, 140 models, ..."; missing counts are left out. */
 static void print_counts (const char *title, const struct json_object *json)
@@ -244,9 +267,9 @@ static void add_metrics (struct dn_grid *grid,
     }
 }
 
-static int print_metrics (const struct dn_manifest *manifest)
+static int print_metrics (const struct json_object *manifest)
 {
-    struct json_object *metrics = dn_json_member (manifest->json, "metrics");
+    struct json_object *metrics = dn_json_member (manifest, "metrics");
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (metric_columns, 2);
 
     if (count_of (metrics) <= 0)
@@ -277,9 +300,9 @@ static void add_quantiles (struct dn_grid *grid,
 }
 
 /* The calibration: how far measured values lie from predicted ones. */
-static int print_bounds (const struct dn_manifest *manifest)
+static int print_bounds (const struct json_object *manifest)
 {
-    struct json_object *bounds = dn_json_member (manifest->json, "bounds");
+    struct json_object *bounds = dn_json_member (manifest, "bounds");
     struct json_object *levels = dn_json_member (bounds, "levels");
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (bound_columns, 3);
 
@@ -299,15 +322,15 @@ static int print_bounds (const struct dn_manifest *manifest)
     return dn_grid_print (&grid);
 }
 
-static int print_files (const struct dn_manifest *manifest)
+static int print_files (const struct dn_bundle *bundle)
 {
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (file_columns, 3);
 
     printf ("\n");
-    for (int i = 0; i < manifest->n_files; i++) {
-        dn_grid_add (&grid, "%s", manifest->files[i].name);
-        dn_grid_add (&grid, "%" PRId64, manifest->files[i].size);
-        dn_grid_add (&grid, "%s", manifest->files[i].digest.hex);
+    for (int i = 0; i < bundle->n_files; i++) {
+        dn_grid_add (&grid, "%s", bundle->files[i].name);
+        dn_grid_add (&grid, "%" PRId64, bundle->files[i].bytes);
+        dn_grid_add (&grid, "%s", bundle->files[i].digest.hex);
     }
     return dn_grid_print (&grid);
 }
@@ -324,10 +347,8 @@ static void print_history (const struct json_object *history)
     printf ("history    the site's spreads times %.2f\n", value);
 }
 
-static void print_site (const struct dn_parcel *parcel)
+static void print_site (const struct json_object *site)
 {
-    dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
-
     if (!site) {
         printf ("site       not tuned to a site\n");
         return;
@@ -341,10 +362,10 @@ static void print_site (const struct dn_parcel *parcel)
     print_history (dn_json_member (site, "history"));
 }
 
-static void print_features (const struct dn_manifest *manifest)
+static void print_features (const struct json_object *manifest)
 {
-    struct json_object *features = dn_json_member (manifest->json, "features");
-    int64_t version = dn_bundle_show_count (manifest, "features", "version");
+    struct json_object *features = dn_json_member (manifest, "features");
+    int64_t version = manifest_count (manifest, "features", "version");
     int64_t n_names = count_of (dn_json_member (features, "names"));
 
     if (version < 0 || n_names < 0)
@@ -354,21 +375,17 @@ static void print_features (const struct dn_manifest *manifest)
             "features   version %" PRId64 ", %" PRId64 " of them\n", version, n_names);
 }
 
-int dn_bundle_show (const char *path, const struct dn_parcel *parcel)
+int dn_bundle_show (const struct dn_bundle_shown *shown)
 {
-    const struct dn_manifest *manifest = &parcel->manifest;
-
-    printf ("bundle     %s\n", path);
-    printf ("name       %s\n", manifest->name);
-    printf ("id         %s\n", dn_parcel_id (parcel).hex);
-    printf ("format     %d%s\n",
-            DN_BUNDLE_FORMAT,
-            parcel->signature.data ? ", signed" : "");
-    print_features (manifest);
-    print_counts ("data", dn_json_member (manifest->json, "data"));
-    print_site (parcel);
-    if (print_metrics (manifest) != DN_EXIT_DONE
-        || print_bounds (manifest) != DN_EXIT_DONE)
+    printf ("bundle     %s\n", shown->dir);
+    printf ("name       %s\n", shown->bundle->name);
+    printf ("id         %s\n", shown->id.hex);
+    printf ("format     %d\n", DN_BUNDLE_FORMAT);
+    print_features (shown->manifest);
+    print_counts ("data", dn_json_member (shown->manifest, "data"));
+    print_site (shown->site);
+    if (print_metrics (shown->manifest) != DN_EXIT_DONE
+        || print_bounds (shown->manifest) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
-    return print_files (manifest);
+    return print_files (shown->bundle);
 }
