@@ -31,9 +31,9 @@ struct dn_site_fit {
     uint64_t random;
 };
 
-/* Errors in units of the stated spread (with its family of code left out): after 1 to 50
- * runs of the same application, and of a run when all of its application is left out;
- * not below the normal law.
+/* Errors in units of the stated spread (with its family of code left out): after 1 to
+ * 50 runs of the same application, and of a run when all of its application is left
+ * out; not below the normal law.
  */
 static const struct law {
     double level;

@@ -2,8 +2,8 @@
  *
  * The code of the plugin is compiled once more, so that it counts the basic blocks that
  * it runs: a measure of work that is the same on every machine. The submissions are the
- * most expensive ones that a search has found, on its site (tests/fuzz/costly). The clock
- * is simulated. Work of libc and json-c is not counted.
+ * most expensive ones that a search has found, on its site (tests/fuzz/costly). The
+ * clock is simulated. Work of libc and json-c is not counted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

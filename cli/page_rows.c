@@ -1,0 +1,268 @@
+/* page_rows.c - writes the entries of keys into a manual page when dnnest is built
+ *
+ * Copies the source of a page from stdin to stdout. A block of it that begins with a
+ * line "@KEYS GROUP", "@RULES", "@SITE KEY...", "@GPU" or "@POLICY" and ends with a
+ * line
+ * "@" becomes an entry for each of these keys: its values, and the help of its table. A
+ * paragraph "*KEY*: TEXT" in the block is added to the entry of that key. "@STRICTER"
+ * alone becomes the rows of the table of the stricter values.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/rules.h"
+#include "policy/scope.h"
+#include "site.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES  1024
+#define NOTES_BYTES 65536
+
+/* "4096", "1M", "0.01", as 'dnnest check --keys' writes them. */
+static void print_bound (double bound)
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    size_t unit = 0;
+
+    for (; bound >= 1000 && fmod (bound, 1000) == 0 && unit + 1 < 5; unit++)
+        bound /= 1000;
+    printf ("%.10g%s", bound, units[unit]);
+}
+
+static void print_range (double min, double max, bool time)
+{
+    if (time) {
+        printf ("%s..", dn_time_write ((int64_t) min).text);
+        printf ("%s", dn_time_write ((int64_t) max).text);
+        return;
+    }
+    print_bound (min);
+    printf ("..");
+    print_bound (max);
+}
+
+/* The first of the names is "unknown", which is no value. */
+static void print_names (const struct dn_names *names, bool backwards, char between)
+{
+    int n = names->n_names;
+
+    for (int i = 1; i < n; i++) {
+        if (i > 1)
+            putchar (between);
+        printf ("%s", names->names[backwards ? n - i : i]);
+    }
+}
+
+/* The end of a note: the next begins at the start of a line, the rest of one does not.
+ */
+static const char *note_end (const char *text)
+{
+    const char *at = text;
+
+    do
+        at += strcspn (at, "\n");
+    while (at[0] && at[1] != '*' && at[1] != '!' && *++at);
+    return at;
+}
+
+/* End an entry: its help as a sentence, and what 'notes' adds to it. */
+static void print_help (const char *key, const char *help, char *notes)
+{
+    size_t word = strcspn (help, " ,;");
+    bool plain = strspn (help, "abcdefghijklmnopqrstuvwxyz") == word;
+    char mark[LINE_BYTES];
+    char *at;
+
+    printf ("\t%c%s.\n", plain ? toupper ((unsigned char) help[0]) : help[0], help + 1);
+    snprintf (mark, sizeof (mark), "\n*%s*: ", key);
+    at = strstr (notes, mark);
+    if (at) {
+        const char *text = at + strlen (mark);
+
+        printf ("\t%.*s\n", (int) (note_end (text) - text), text);
+        at[1] = '!'; /* used */
+    }
+    printf ("\n");
+}
+
+static void print_spec_keys (const char *group, char *notes)
+{
+    static const char *const forms[] = {[DN_KEY_INT] = "N",
+                                        [DN_KEY_REAL] = "X",
+                                        [DN_KEY_NAME] = "NAME",
+                                        [DN_KEY_TIME] = "TIME",
+                                        [DN_KEY_IMAGE] = "N|HxW|DxHxW"};
+    int n;
+    const struct dn_key *keys = dn_spec_keys (&n);
+
+    for (int i = 0; i < n; i++) {
+        if (strcmp (keys[i].group, group) != 0)
+            continue;
+        printf ("*%s*=", keys[i].name);
+        if (keys[i].type == DN_KEY_ENUM)
+            print_names (&keys[i].names, false, '|');
+        else
+            printf ("%s", forms[keys[i].type]);
+        if (keys[i].type != DN_KEY_ENUM && keys[i].type != DN_KEY_NAME) {
+            printf (" (");
+            print_range (keys[i].min, keys[i].max, keys[i].type == DN_KEY_TIME);
+            printf (dn_key_takes_words (&keys[i]) ? ", or names)" : ")");
+        }
+        printf ("\n");
+        print_help (keys[i].name, keys[i].help, notes);
+    }
+}
+
+static void print_rules (char *notes)
+{
+    static const char *const forms[] = {[DN_RULE_RATIO] = "RATIO",
+                                        [DN_RULE_COUNT] = "N",
+                                        [DN_RULE_TIME] = "TIME",
+                                        [DN_RULE_PERCENT] = "PERCENT"};
+    int n;
+    const struct dn_rule_key *keys = dn_rule_keys (&n);
+
+    for (int i = 0; i < n; i++) {
+        printf ("*%s*=", keys[i].name);
+        if (keys[i].type == DN_RULE_ENUM) {
+            print_names (&keys[i].names, false, '|');
+            printf (" (");
+        } else {
+            printf ("%s (", forms[keys[i].type]);
+            print_range (keys[i].min, keys[i].max, keys[i].type == DN_RULE_TIME);
+            printf (", ");
+        }
+        printf ("default %s)\n", keys[i].value);
+        print_help (keys[i].name, keys[i].help, notes);
+    }
+}
+
+static void print_stricter (void)
+{
+    int n;
+    const struct dn_rule_key *keys = dn_rule_keys (&n);
+
+    for (int i = 0; i < n; i++) {
+        printf ("|  %s\n:  ", keys[i].name);
+        if (keys[i].strict == DN_STRICT_NONE)
+            printf ("no order");
+        else if (keys[i].type != DN_RULE_ENUM)
+            printf ("%s", keys[i].strict == DN_STRICT_LOWER ? "less" : "more");
+        else
+            print_names (&keys[i].names, keys[i].strict == DN_STRICT_HIGHER, ' ');
+        printf ("\n");
+    }
+}
+
+static void print_site_key (const struct dn_site *site,
+                            const struct dn_site_key *key,
+                            char *notes)
+{
+    double value;
+
+    printf ("*%s*=", key->name);
+    if (key->type == DN_SITE_REAL) {
+        memcpy (&value, (const char *) site + key->offset, sizeof (value));
+        printf ("X (");
+        print_range (key->min, key->max, false);
+        if (isnan (value) || value < key->min)
+            printf (", default unset)\n");
+        else
+            printf (", default %.10g)\n", value);
+    } else if (key->type == DN_SITE_SECRET)
+        printf ("VALUE\n");
+    else
+        printf (key->type == DN_SITE_ACCOUNTING ? "SOURCE\n" : "PATH\n");
+    print_help (key->name, key->help, notes);
+}
+
+/* 'names' are separated by blanks. */
+static int print_site (char *names, char *notes)
+{
+    static struct dn_site site;
+    struct dn_err err = {0};
+    int n;
+    const struct dn_site_key *keys = dn_site_keys (&n);
+
+    if (dn_site_init (&site, "", "", &err) < 0) {
+        fprintf (stderr, "page_rows: %s\n", err.text);
+        return 1;
+    }
+    for (char *name = strtok (names, " "); name; name = strtok (NULL, " "))
+        for (int i = 0; i < n; i++)
+            if (strcmp (keys[i].name, name) == 0)
+                print_site_key (&site, &keys[i], notes);
+    dn_site_free (&site);
+    return 0;
+}
+
+static void print_value (const char *key, const char *help, char *notes)
+{
+    printf ("*%s*=VALUE\n", key);
+    print_help (key, help, notes);
+}
+
+/* 'block' is its first line without the "@" and the newline. */
+static int print_block (char *block, char *notes)
+{
+    int n;
+    const struct dn_gpu_key *gpu = dn_gpu_keys (&n);
+    char *at;
+
+    if (strncmp (block, "KEYS ", 5) == 0)
+        print_spec_keys (block + 5, notes);
+    else if (strcmp (block, "RULES") == 0)
+        print_rules (notes);
+    else if (strncmp (block, "SITE ", 5) == 0)
+        return print_site (block + 5, notes);
+    else if (strcmp (block, "GPU") == 0)
+        for (int i = 0; i < n; i++)
+            print_value (gpu[i].name, gpu[i].help, notes);
+    else if (strcmp (block, "POLICY") == 0)
+        for (int i = 0; i < DN_N_SCOPES; i++)
+            print_value (dn_scope_keys ()[i].name, dn_scope_keys ()[i].help, notes);
+    else {
+        fprintf (stderr, "page_rows: an unknown block: @%s\n", block);
+        return 1;
+    }
+    at = strstr (notes, "\n*");
+    if (at)
+        fprintf (stderr, "page_rows: a note on no key of @%s: %.40s\n", block, at + 1);
+    return at != NULL;
+}
+
+static bool begins_block (const char *line)
+{
+    return line[0] == '@' && isupper ((unsigned char) line[1]) && !strstr (line, "@\n");
+}
+
+int main (void)
+{
+    static char notes[NOTES_BYTES];
+    char block[LINE_BYTES] = "";
+    char line[LINE_BYTES];
+    size_t len = 0;
+    int failed = 0;
+
+    while (fgets (line, sizeof (line), stdin)) {
+        if (strcmp (line, "@STRICTER\n") == 0)
+            print_stricter ();
+        else if (strcmp (line, "@\n") == 0) {
+            notes[len > 0 ? len - 1 : 0] = '\0';
+            failed |= print_block (block + 1, notes);
+            block[0] = '\0';
+        } else if (begins_block (line)) {
+            memcpy (block, line, sizeof (block));
+            block[strcspn (block, "\n")] = '\0';
+            len = (size_t) snprintf (notes, sizeof (notes), "\n");
+        } else if (block[0] == '\0')
+            fputs (line, stdout);
+        else if (len + strlen (line) < sizeof (notes))
+            len += (size_t) snprintf (notes + len, sizeof (notes) - len, "%s", line);
+    }
+    return failed || block[0] != '\0' || ferror (stdin) || fflush (stdout) != 0;
+}
