@@ -54,12 +54,14 @@ struct command {
     bool code;       /* the text is code of Python */
     bool calls;      /* something that may train */
     bool repeats;    /* the code has a loop, or the option -m */
+    bool group;      /* a subshell in it has a program */
     bool settings;   /* prints settings for the shell */
     struct dn_script_fact what;
 };
 
 struct function {
     char name[32];
+    bool runs; /* a program */
     bool called;
 };
 
@@ -90,6 +92,7 @@ struct rule {
     bool beside; /* a program runs in the background */
     struct dn_script_fact first;
     enum dn_word pending; /* a word whose value comes next */
+    bool differs;         /* the last word names what makes trainings differ */
     bool counts;          /* the word is an option whose value counts CPUs */
     bool is_pair;         /* it has a name in front of it: --x=1, x: 1 */
     struct dn_script_fact pending_what;
@@ -248,11 +251,13 @@ static void count_program (struct rule *r, const struct command *c, bool backgro
         r->first = c->what;
     r->n++;
     r->beside |= background;
+    if (background && (r->loops > 0 || c->many))
+        keep (r, DN_SCRIPT_BESIDE, &c->what);
     if (r->beside && r->n > 1)
         keep (r, DN_SCRIPT_BESIDE, &c->what);
 }
 
-/* A call of a function that runs a program, which was counted where it was defined. */
+/* A call of a function, whose program was counted where it was defined. */
 static bool call_function (struct rule *r, struct dn_span name, struct command *c)
 {
     for (int i = 0; i < r->n_functions; i++) {
@@ -260,10 +265,14 @@ static bool call_function (struct rule *r, struct dn_span name, struct command *
 
         if (!dn_span_is (name, function->name))
             continue;
+        if (!function->runs)
+            return true;
         if (r->loops > 0 || function->called)
             keep (r, DN_SCRIPT_LOOP, &c->what);
+        if (r->beside)
+            keep (r, DN_SCRIPT_BESIDE, &c->what);
         r->defined |= r->defining >= 0;
-        function->called = true;
+        function->called = c->group = true;
         return true;
     }
     return false;
@@ -274,7 +283,11 @@ static void define_function (struct rule *r, struct dn_span name)
     r->defining = r->n_functions;
     r->defined = false;
     r->braces = 0;
-    if (r->n_functions < FUNCTIONS_MAX && name.len < sizeof (r->functions[0].name)) {
+    if (r->n_functions < FUNCTIONS_MAX) {
+        size_t most = sizeof (r->functions[0].name) - 1;
+
+        if (name.len > most)
+            name.len = most;
         r->functions[r->n_functions].called = false;
         memcpy (r->functions[r->n_functions].name, name.text, name.len);
         r->functions[r->n_functions].name[name.len] = '\0';
@@ -284,8 +297,8 @@ static void define_function (struct rule *r, struct dn_span name)
 static void end_brace (struct rule *r)
 {
     if (r->braces > 0 && --r->braces == 0 && r->defining >= 0) {
-        if (r->defined && r->n_functions < FUNCTIONS_MAX)
-            r->n_functions++;
+        if (r->n_functions < FUNCTIONS_MAX)
+            r->functions[r->n_functions++].runs = r->defined;
         r->defining = -1;
     }
 }
@@ -477,7 +490,7 @@ static void use_allotted (struct rule *r, const struct dn_token *token)
     bool computes = c->bracket == SUM || c->code || c->word == DN_W_TEST
                     || (c->prints && r->depth > 0);
 
-    if (r->pending == DN_W_CPUS && c->bracket != SUM)
+    if (r->pending == DN_W_CPUS && c->bracket != SUM && !c->code)
         r->pending = DN_W_NONE;
     else if (computes)
         keep_word (r, DN_SCRIPT_COMPUTES, token);
@@ -485,13 +498,19 @@ static void use_allotted (struct rule *r, const struct dn_token *token)
         keep_word (r, DN_SCRIPT_CPUS, token);
 }
 
+/* Is it the name of what makes trainings differ? */
+static bool is_differing (struct dn_span part)
+{
+    return part.text
+           && dn_words_list_has ("seed lr fold config cfg trial index split exp", part);
+}
+
 /* A variable at 'at': "$NAME", "${NAME:-8}". */
 static void scan_variable (struct rule *r, struct parts *p)
 {
-    static const char differing[] = "seed lr fold config cfg trial index split exp";
     enum dn_word kind = DN_W_NONE;
     bool of_task = false;
-    struct dn_span option = p->part;
+    bool differs = r->differs || is_differing (p->part);
     bool named = false;
 
     p->at++;
@@ -513,7 +532,7 @@ static void scan_variable (struct rule *r, struct parts *p)
             kind = found;
     }
     p->part.text = NULL;
-    if (of_task && option.text && dn_words_list_has (differing, option))
+    if (of_task && differs)
         keep_word (r, DN_SCRIPT_BESIDE, p->token);
     if (kind == DN_W_ALLOTTED)
         use_allotted (r, p->token);
@@ -661,7 +680,7 @@ static void read_version (struct rule *r,
         version[1] = cu >= 100 ? cu % 10 : -1;
         if (cu >= 100)
             judge_version (r, p, *what, version);
-    } else if (version[0] < 0) {
+    } else if (dn_span_is (p->part, "visible")) {
         *what = DN_W_NONE;
     }
 }
@@ -711,6 +730,7 @@ static void scan_word (struct rule *r, const struct dn_token *token)
     }
     if (version[0] >= 0 && version[1] < 0)
         judge_version (r, &p, what, version);
+    r->differs = is_differing (p.part);
     if (p.part.text && token->text.text[0] != '-' && !ends (token->text, ":"))
         if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
             settle (r);
@@ -1004,7 +1024,7 @@ static void read_options (struct rule *r,
 static void read_verb (struct rule *r, struct command *c, const struct dn_token *token)
 {
     static const char quiet[] =
-        "activate deactivate info list show config login logout sync status log"
+        "activate deactivate info list show config login logout status log"
         " rev-parse describe diff branch version whoami check test ps images"
         " shell.bash shell.zsh shell hook offline online init freeze cache inspect"
         " checkout add commit instance kill rm stop env auth";
@@ -1024,6 +1044,8 @@ static void read_verb (struct rule *r, struct command *c, const struct dn_token 
         keep (r, DN_SCRIPT_SWEEP, &c->what);
     } else if (dn_words_list_has ("server ui", verb)) {
         keep (r, DN_SCRIPT_SERVER, &c->what);
+    } else if (dn_span_is (verb, "sync") && dn_span_is (program, "wandb")) {
+        return;
     } else if (!dn_words_list_has (quiet, verb)
                || (dn_span_is (verb, "env") && !dn_span_is (program, "accelerate"))) {
         keep (r, DN_SCRIPT_STAGING, &c->what);
@@ -1161,8 +1183,8 @@ static void read_arguments (struct rule *r,
     } else if (dn_span_is (program, "nvidia-smi")
                && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word)) {
         keep (r, DN_SCRIPT_CLOCK, &c->what);
-    } else if (dn_words_list_has ("cp", program) && word.text[0] == '-'
-               && strpbrk (c->what.word, "raR")) {
+    } else if (dn_span_is (program, "cp") && word.text[0] == '-'
+               && (has (word, "r") || has (word, "a") || has (word, "R"))) {
         keep (r, DN_SCRIPT_STAGING, &c->what);
     }
     if (c->tests && dn_span_is (word, "]]"))
@@ -1224,6 +1246,7 @@ static void end_command (struct rule *r, bool background, bool within)
         c->program = c->calls;
     if (c->program)
         count_program (r, c, background);
+    r->beside |= background && c->group;
     *c = (struct command){.bracket = c->bracket,
                           .texts = c->texts && within,
                           .many = c->many && within,
@@ -1243,13 +1266,16 @@ static void pop (struct rule *r)
 {
     struct command *c;
     bool settings;
+    bool group;
 
     if (r->depth == 0)
         return;
     end_command (r, false, false);
     settings = top (r)->settings;
+    group = top (r)->bracket == SUBSHELL && r->n_all > 0;
     r->depth--;
     c = top (r);
+    c->group |= group;
     if (settings)
         c->program = false;
 }
@@ -1273,6 +1299,7 @@ static void open_bracket (struct rule *r, const struct dn_token *token)
     } else if (token->ahead.len > 1 && text[1] == ')' && c->program) {
         define_function (r, dn_span_of (c->what.word));
         c->program = false;
+        c->where = AT_COMMAND;
         push (r, LIST, c->texts);
     } else {
         push (r, c->where == AT_COMMAND ? SUBSHELL : LIST, c->texts);

@@ -103,7 +103,7 @@ static const struct {
     {DN_W_PINNED,
      "mask_cpu map_cpu cpuset cpusets physcpubind cpunodebind cpu_list cpu_set cpu_affinity"
      " cpu_mapping proclist pe core_list threads_bind setaffinity rankfile"
-     " gomp_cpu_affinity affinity_mask omp_places cpu_bind"},
+     " gomp_cpu_affinity affinity_mask omp_places"},
     {DN_W_GPUS,
      "nproc_per num_gpus n_gpus ngpus gpus devices num_processes visible_devices ngpu"},
     {DN_W_BESIDE, "mps multi_prog"},

@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #include <limits.h>
+#include <time.h>
 
 #include "base/limits.h"
 #include "request/script.h"
@@ -198,11 +199,131 @@ static struct rates judge_all (const char *file)
 
 static void scripts_of_people_are_judged_safely (void **state)
 {
-    struct rates rates = judge_all ("expected.txt");
+    static const char *const files[] = {"expected.txt", "corpus.txt"};
 
     (void) state;
-    assert_int_equal (rates.unsafe, 0);
-    assert_true (rates.careful * 100 <= rates.plain * 15);
+    for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
+        struct rates rates = judge_all (files[i]);
+
+        assert_int_equal (rates.unsafe, 0);
+        assert_true (rates.careful * 100 <= rates.plain * 15);
+    }
+}
+
+static void facts_are_sentences (void **state)
+{
+    static const struct {
+        const char *script;
+        const char *why;
+    } cases[] = {
+        {"python a.py\nsrun python b.py",
+         "line 2: 'b.py' runs besides another program"},
+        {"for i in 1 2; do python a.py; done", "line 1: 'a.py' may run several times"},
+        {"python t.py --n_trials 5", "line 1: '--n_trials' may be many trainings"},
+        {"bash x.sh", "line 1: 'x.sh' is another script"},
+        {"julia x.jl", "line 1: 'julia' is another language"},
+        {"python a.py &\npython b.py", "line 2: 'b.py' runs besides another program"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_script found = read_script (cases[i].script, &two_gpus);
+        char why[DN_REASON_MAX];
+
+        dn_script_say (&found.several, why);
+        assert_contains (why, cases[i].why);
+    }
+}
+
+static void no_script_has_nothing (void **state)
+{
+    struct dn_script found = read_script (NULL, &two_gpus);
+
+    (void) state;
+    assert_int_equal (kept_by (&found), 0);
+    found = read_script ("#!/usr/bin/python3\nimport torch\n", &two_gpus);
+    assert_int_equal (kept_by (&found), TIME | GPU | CPUS | MEMORY);
+}
+
+static void names_are_found_by_their_parts (void **state)
+{
+    struct dn_script found =
+        read_script ("srun -p gpu_a100 x\necho v100\n# h100\n", &two_gpus);
+
+    (void) state;
+    assert_true (dn_script_has (&found, "a100"));
+    assert_true (dn_script_has (&found, "GPU-A100"));
+    assert_false (dn_script_has (&found, "v100"));
+    assert_false (dn_script_has (&found, "h100"));
+}
+
+static double passed (const struct dn_deadline *self)
+{
+    (void) self;
+    return 10;
+}
+
+static void the_deadline_ends_the_reading (void **state)
+{
+    static const struct dn_deadline deadline = {.spent_ms = passed, .limit_ms = 5};
+    struct dn_script found;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (dn_script_read ("x\n", &two_gpus, &deadline, &found, &err), -1);
+    assert_int_equal (err.code, DN_E_TIME);
+}
+
+/* The CPU time of reading 'unit' again and again, the least of some rounds. */
+static clock_t cost_of (const char *unit, size_t len)
+{
+    char *text = calloc (1, len + 1);
+    clock_t least = CLOCKS_PER_SEC * 60;
+
+    for (size_t at = 0; at < len; at++)
+        text[at] = unit[at % strlen (unit)];
+    for (int round = 0; round < 5; round++) {
+        clock_t begin = clock ();
+
+        read_script (text, &two_gpus);
+        if (clock () - begin < least)
+            least = clock () - begin;
+    }
+    free (text);
+    return least;
+}
+
+static void long_scripts_cost_linear_time (void **state)
+{
+    static const char *const units[] = {"-\n",
+                                        "a;",
+                                        "$a",
+                                        "$(",
+                                        "\"",
+                                        "'",
+                                        "((",
+                                        "<<E\n",
+                                        "f(){\n",
+                                        "if\n",
+                                        "x() { y; };x\n",
+                                        "a=(b ",
+                                        "-c 1 ",
+                                        "srun ",
+                                        "bf16 ",
+                                        "#\n",
+                                        "\\\n",
+                                        "a100 ",
+                                        "cuda/12.1 ",
+                                        "a,b=1 "};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
+        clock_t half = cost_of (units[i], DN_SCRIPT_MAX / 8);
+        clock_t whole = cost_of (units[i], DN_SCRIPT_MAX);
+
+        if (whole > 24 * half + CLOCKS_PER_SEC / 1000)
+            fail_msg ("'%s': %ld and %ld", units[i], (long) half, (long) whole);
+    }
 }
 
 int main (void)
@@ -210,6 +331,11 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("scripts of people are judged safely",
               scripts_of_people_are_judged_safely),
+        TEST ("facts are sentences", facts_are_sentences),
+        TEST ("no script has nothing", no_script_has_nothing),
+        TEST ("names are found by their parts", names_are_found_by_their_parts),
+        TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
+        TEST ("long scripts cost linear time", long_scripts_cost_linear_time),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
