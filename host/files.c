@@ -36,6 +36,30 @@ void dn_fd_cleanup (const int *fd)
         close (*fd);
 }
 
+int dn_file_fail (const char *path, const char *what, struct dn_err *err)
+{
+    return dn_err_set (
+        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
+}
+
+int dn_file_fill (int fd, char *text, size_t size, size_t *len)
+{
+    *len = 0;
+    while (*len < size) {
+        ssize_t got = read (fd, text + *len, size - *len);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        *len += (size_t) got;
+    }
+    text[*len] = '\0';
+    return 0;
+}
+
 static int fail_errno (struct dn_err *err)
 {
     return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
@@ -71,36 +95,15 @@ static int check_file (int fd,
     return 0;
 }
 
-/* Read 'size' bytes into 'text', or fewer when the file has become shorter. */
-static int fill (int fd, char *text, size_t size, struct dn_err *err)
-{
-    size_t len = 0;
-
-    while (len < size) {
-        ssize_t got = read (fd, text + len, size - len);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_errno (err);
-        if (got == 0)
-            break;
-        len += (size_t) got;
-    }
-    text[len] = '\0';
-    if (memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_file_nul);
-    return 0;
-}
-
 static int read_open (int fd,
                       const uid_t *owner,
                       size_t max,
                       char **text,
                       struct dn_err *err)
 {
-    char *buf;
+    dn_cleanup (dn_free_ptr) char *buf = NULL;
     size_t size = 0;
+    size_t len;
 
     *text = NULL;
     if (fd < 0)
@@ -110,11 +113,12 @@ static int read_open (int fd,
     buf = malloc (size + 1);
     if (!buf)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (fill (fd, buf, size, err) < 0) {
-        free (buf);
-        return -1;
-    }
+    if (dn_file_fill (fd, buf, size, &len) < 0)
+        return fail_errno (err);
+    if (memchr (buf, '\0', len))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_file_nul);
     *text = buf;
+    buf = NULL;
     return 0;
 }
 

@@ -42,6 +42,14 @@ int dn_file_tail_below (const char *dir,
                         char **text,
                         struct dn_err *err);
 
+/* Set 'err' to the present errno: what of the file at 'path' has failed. Return -1. */
+int dn_file_fail (const char *path, const char *what, struct dn_err *err);
+
+/* Read 'size' bytes of an open file into 'text', or fewer if it has become shorter, and
+ * terminate them. Return -1 with errno.
+ */
+int dn_file_fill (int fd, char *text, size_t size, size_t *len);
+
 /* close () for dn_cleanup. */
 void dn_fd_cleanup (const int *fd);
 

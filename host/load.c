@@ -38,12 +38,6 @@ void dn_dir_cleanup (DIR *const *dir)
         closedir (*dir);
 }
 
-static int fail_errno (const char *path, const char *what, struct dn_err *err)
-{
-    return dn_err_set (
-        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
-}
-
 static int check_file (int fd,
                        const char *path,
                        size_t max,
@@ -54,7 +48,7 @@ static int check_file (int fd,
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, dn_say_file_examined, err);
+        return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISREG (st.st_mode))
         return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
     if (dn_trust_file_of (&st, also, path, err) < 0)
@@ -63,30 +57,6 @@ static int check_file (int fd,
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_file_size, path, (long long) st.st_size, max);
     *size = (size_t) st.st_size;
-    return 0;
-}
-
-/* Read 'size' bytes into 'text', or fewer if the file has become shorter. */
-static int read_whole (int fd,
-                       const char *path,
-                       char *text,
-                       size_t size,
-                       size_t *len,
-                       struct dn_err *err)
-{
-    *len = 0;
-    while (*len < size) {
-        ssize_t got = read (fd, text + *len, size - *len);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_errno (path, dn_say_file_read, err);
-        if (got == 0)
-            break;
-        *len += (size_t) got;
-    }
-    text[*len] = '\0';
     return 0;
 }
 
@@ -108,10 +78,10 @@ int dn_load_open (int fd,
     buf = malloc (size + 1);
     if (!buf)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
-    if (read_whole (fd, path, buf, size, len, err) < 0) {
+    if (dn_file_fill (fd, buf, size, len) < 0) {
         free (buf);
         *len = 0;
-        return -1;
+        return dn_file_fail (path, dn_say_file_read, err);
     }
     *text = buf;
     return 0;
@@ -134,7 +104,7 @@ static int load_at (int dir,
     if (fd < 0 && errno == ELOOP)
         return dn_err_set (err, DN_E_IO, dn_say_err_file_link, path);
     if (fd < 0)
-        return fail_errno (path, dn_say_file_opened, err);
+        return dn_file_fail (path, dn_say_file_opened, err);
     return dn_load_open (fd, path, max, geteuid (), text, len, err);
 }
 
@@ -193,7 +163,7 @@ static int list_catalogue (DIR *dir,
         snprintf (list->names[list->n_names++], NAME_MAX + 1, "%s", entry->d_name);
     }
     if (errno != 0)
-        return fail_errno (path, dn_say_file_read, err);
+        return dn_file_fail (path, dn_say_file_read, err);
     qsort (list->names, (size_t) list->n_names, sizeof (list->names[0]), compare_names);
     return 0;
 }
@@ -218,9 +188,9 @@ static int open_trusted (const char *path, struct dn_err *err)
         return -1;
     fd = open (name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno (path, dn_say_file_folder, err);
+        return dn_file_fail (path, dn_say_file_folder, err);
     if (fstat (fd, &st) < 0)
-        fail_errno (path, dn_say_file_examined, err);
+        dn_file_fail (path, dn_say_file_examined, err);
     else if (dn_trust_file (&st, path, err) == 0)
         return fd;
     close (fd);
@@ -233,7 +203,7 @@ static DIR *open_trusted_dir (const char *path, struct dn_err *err)
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
 
     if (fd >= 0 && !dir) {
-        fail_errno (path, dn_say_file_read, err);
+        dn_file_fail (path, dn_say_file_read, err);
         close (fd);
     }
     return dir;
@@ -296,15 +266,15 @@ static int load_own (int parent,
 
     snprintf (path, sizeof (path), "%s/%s", parent_path, site_folder);
     if (fd < 0)
-        return errno == ENOENT ? 0 : fail_errno (path, dn_say_file_folder, err);
+        return errno == ENOENT ? 0 : dn_file_fail (path, dn_say_file_folder, err);
     dir = fdopendir (fd);
     if (!dir) {
-        fail_errno (path, dn_say_file_read, err);
+        dn_file_fail (path, dn_say_file_read, err);
         close (fd);
         return -1;
     }
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, dn_say_file_examined, err);
+        return dn_file_fail (path, dn_say_file_examined, err);
     if (dn_trust_file (&st, path, err) < 0)
         return -1;
     return load_folder (dir, path, dn_catalogue_amend, catalogue, err);

@@ -20,12 +20,6 @@
 #include "host/files.h"
 #include "host/trust.h"
 
-static int fail_errno (const char *path, const char *what, struct dn_err *err)
-{
-    return dn_err_set (
-        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
-}
-
 static int write_all (int fd, struct dn_span text)
 {
     size_t done = 0;
@@ -51,10 +45,10 @@ static int write_new (const char *beside,
     dn_cleanup (dn_fd_cleanup) int fd = -1;
 
     if (unlink (beside) < 0 && errno != ENOENT)
-        return fail_errno (path, dn_say_file_written, err);
+        return dn_file_fail (path, dn_say_file_written, err);
     fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || fchmod (fd, 0644) < 0 || write_all (fd, text) < 0 || fsync (fd) < 0)
-        return fail_errno (path, dn_say_file_written, err);
+        return dn_file_fail (path, dn_say_file_written, err);
     return 0;
 }
 
@@ -72,7 +66,7 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
         return -1;
     }
     if (rename (beside, path) < 0) {
-        fail_errno (path, dn_say_file_replaced, err);
+        dn_file_fail (path, dn_say_file_replaced, err);
         unlink (beside);
         return -1;
     }
@@ -86,20 +80,20 @@ int dn_put_dir (const char *path, struct dn_err *err)
     if (mkdir (path, 0755) == 0) {
         /* With any umask. */
         if (chmod (path, 0755) < 0)
-            return fail_errno (path, dn_say_file_readable, err);
+            return dn_file_fail (path, dn_say_file_readable, err);
     } else if (errno != EEXIST) {
-        return fail_errno (path, dn_say_file_created, err);
+        return dn_file_fail (path, dn_say_file_created, err);
     }
     if (dn_trust_parents (path, err) < 0)
         return -1;
     if (stat (path, &st) < 0)
-        return fail_errno (path, dn_say_file_examined, err);
+        return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISDIR (st.st_mode))
         return dn_err_set (err, DN_E_IO, dn_say_err_file_no_folder, path);
     if (dn_trust_file (&st, path, err) < 0)
         return -1;
     if (access (path, W_OK | X_OK) < 0)
-        return fail_errno (path, dn_say_file_no_files, err);
+        return dn_file_fail (path, dn_say_file_no_files, err);
     return 0;
 }
 

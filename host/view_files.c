@@ -66,12 +66,7 @@ int dn_view_text (const char *path,
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 || fstat (dir, &st) < 0)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_file_errno,
-                           path,
-                           dn_say_file_opened,
-                           dn_errno_text (errno).text);
+        return dn_file_fail (path, dn_say_file_opened, err);
     return dn_load_open (fd,
                          path,
                          max,

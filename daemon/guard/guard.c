@@ -47,7 +47,6 @@ struct pass {
     struct dn_daemon *d;
     struct due *due;
     int64_t n_due;
-    int64_t due_size;
     struct dn_cluster *cluster; /* NULL: not read yet */
     struct booking *bookings;
     int64_t n_bookings;
@@ -140,16 +139,8 @@ static int add_due (struct pass *pass,
                     const struct dn_guard_case *c,
                     int64_t entry)
 {
-    if (pass->n_due == pass->due_size) {
-        int64_t size = pass->due_size > 0 ? 2 * pass->due_size : 16;
-        struct due *grown = realloc (pass->due, (size_t) size * sizeof (*grown));
-
-        if (!grown)
-            return dn_err_set (
-                pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-        pass->due = grown;
-        pass->due_size = size;
-    }
+    if (dn_rows_grow (&pass->due, pass->n_due, sizeof (*pass->due), pass->err) < 0)
+        return -1;
     pass->due[pass->n_due++] = (struct due){*job, *c, entry};
     return 0;
 }

@@ -39,18 +39,10 @@ static const struct dn_guard_job *find_last (const struct dn_guard_jobs *jobs,
     return bsearch (&key, jobs->last, (size_t) jobs->n_last, sizeof (key), by_id);
 }
 
-static struct dn_guard_job *add (struct dn_guard_jobs *jobs)
+static struct dn_guard_job *add (struct dn_guard_jobs *jobs, struct dn_err *err)
 {
-    if (jobs->n_now == jobs->size) {
-        int64_t size = jobs->size > 0 ? jobs->size * 2 : 256;
-        struct dn_guard_job *grown =
-            realloc (jobs->now, (size_t) size * sizeof (*jobs->now));
-
-        if (!grown)
-            return NULL;
-        jobs->now = grown;
-        jobs->size = size;
-    }
+    if (dn_rows_grow (&jobs->now, jobs->n_now, sizeof (*jobs->now), err) < 0)
+        return NULL;
     return &jobs->now[jobs->n_now++];
 }
 
@@ -65,7 +57,7 @@ static void read_promise (const char *comment, struct dn_guard_job *entry)
         entry->promise.set_s = DN_UNSET;
 }
 
-/* A job that was started again is told about again. */
+/* Messages about a job are written again when it is started again. */
 static void begin_run (struct dn_guard_job *entry, int64_t start)
 {
     entry->start = start;
@@ -84,11 +76,9 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     if (!job->admin_comment || !strstr (job->admin_comment, BEGINNING))
         return NULL;
     last = find_last (jobs, job->raw_id);
-    entry = add (jobs);
-    if (!entry) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    entry = add (jobs, err);
+    if (!entry)
         return NULL;
-    }
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
     if (!last || last->digest != digest_of (job->admin_comment))
         read_promise (job->admin_comment, entry);
@@ -108,7 +98,7 @@ void dn_guard_jobs_turn (struct dn_guard_jobs *jobs)
     jobs->last = jobs->now;
     jobs->n_last = jobs->n_now;
     jobs->now = NULL;
-    jobs->n_now = jobs->size = 0;
+    jobs->n_now = 0;
     if (jobs->n_last > 1)
         qsort (jobs->last, (size_t) jobs->n_last, sizeof (*jobs->last), by_id);
 }
@@ -125,7 +115,7 @@ void dn_guard_jobs_keep (struct dn_guard_jobs *jobs)
 
         if (n > 0 && bsearch (old, jobs->now, (size_t) n, sizeof (*jobs->now), by_id))
             continue;
-        kept = add (jobs);
+        kept = add (jobs, NULL);
         if (!kept)
             break;
         *kept = *old;

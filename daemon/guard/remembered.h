@@ -33,7 +33,6 @@ struct dn_guard_jobs {
     int64_t n_last;
     struct dn_guard_job *now; /* of this pass, in the order of the table; owned */
     int64_t n_now;
-    int64_t size;
 };
 
 /* The entry of a job with a record in this pass, its promise read again if the admin

@@ -43,7 +43,6 @@ struct seen {
 struct rescue {
     struct seen *seen; /* owned */
     int64_t n_seen;
-    int64_t size;
 };
 
 struct pass {
@@ -78,17 +77,11 @@ static struct seen *take_seen (struct pass *pass, const struct dn_link_job *job)
 
     if (seen && seen->start == job->start)
         return seen;
-    if (!seen && rescue->n_seen == rescue->size) {
-        int64_t size = rescue->size > 0 ? 2 * rescue->size : 16;
-        struct seen *grown = realloc (rescue->seen, (size_t) size * sizeof (*grown));
-
-        if (!grown) {
-            dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "rescue");
-            return NULL;
-        }
-        rescue->seen = grown;
-        rescue->size = size;
-    }
+    if (!seen
+        && dn_rows_grow (
+               &rescue->seen, rescue->n_seen, sizeof (*rescue->seen), pass->err)
+               < 0)
+        return NULL;
     if (seen)
         free_seen (seen);
     else
@@ -179,7 +172,6 @@ static int take_job (void *to, const struct dn_link_job *job)
         || !strstr (job->admin_comment, "{\"dnnest\":"))
         return 0;
     seen = take_seen (pass, job);
-    /* -Wanalyzer-malloc-leak: gcc loses sight of rescue->seen after realloc () */
     if (!seen)
         return -1;
     seen->present = true;

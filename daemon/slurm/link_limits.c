@@ -69,7 +69,6 @@ static bool has_limit (const assoc_mgr_info_msg_t *from, const struct scope *sco
 struct rows {
     const assoc_mgr_info_msg_t *from;
     struct dn_cluster *cluster;
-    int64_t size;
 };
 
 static int64_t count_of (uint64_t count)
@@ -85,16 +84,10 @@ static int add_limit (struct rows *rows,
     struct dn_cluster *cluster = rows->cluster;
     struct dn_tres_limit *limit;
 
-    if (cluster->n_limits == rows->size) {
-        int64_t size = 2 * rows->size + 64;
-        struct dn_tres_limit *larger =
-            realloc (cluster->limits, (size_t) size * sizeof (*larger));
-
-        if (!larger)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "limits");
-        cluster->limits = larger;
-        rows->size = size;
-    }
+    if (dn_rows_grow (
+            &cluster->limits, cluster->n_limits, sizeof (*cluster->limits), err)
+        < 0)
+        return -1;
     limit = &cluster->limits[cluster->n_limits++];
     *limit = (struct dn_tres_limit){
         .scope = scope->scope, .count = count_of (scope->counts[i]), .used = DN_UNSET};

@@ -155,18 +155,9 @@ static struct dn_node_group *append (struct dn_node_groups *groups,
                                      const struct dn_node_group *wanted,
                                      struct dn_err *err)
 {
-    if (groups->n_groups == groups->size) {
-        int64_t size = groups->size ? 2 * groups->size : 16;
-        struct dn_node_group *larger =
-            realloc (groups->groups, (size_t) size * sizeof (*larger));
-
-        if (!larger) {
-            dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
-            return NULL;
-        }
-        groups->groups = larger;
-        groups->size = size;
-    }
+    if (dn_rows_grow (&groups->groups, groups->n_groups, sizeof (*groups->groups), err)
+        < 0)
+        return NULL;
     groups->groups[groups->n_groups] = *wanted;
     return &groups->groups[groups->n_groups++];
 }

@@ -25,7 +25,6 @@
 struct dn_node_groups {
     struct dn_node_group *groups; /* owned */
     int64_t n_groups;
-    int64_t size;
     int64_t n_plain;    /* of n_groups: those before the merged ones */
     int64_t n_left_out; /* nodes for which not even a merged group was left */
     int32_t slots[4 * DN_NODE_KINDS_MAX]; /* numbers of groups by hash, plus one */

@@ -35,7 +35,6 @@ struct group {
 struct making {
     const struct dn_build *build;
     struct dn_apps *apps;
-    int64_t rows_size;
     struct group *groups; /* of the present owner; owned */
     int n_groups;
     int groups_size;
@@ -260,16 +259,8 @@ static int add_row (struct making *m, const struct dn_app_row *row)
 
     if (apps->n_rows == 2 * DN_APPS_MAX)
         thin_out (apps);
-    if (apps->n_rows == m->rows_size) {
-        int64_t size = m->rows_size > 0 ? 2 * m->rows_size : 1024;
-        struct dn_app_row *grown =
-            realloc (apps->rows, (size_t) size * sizeof (*grown));
-
-        if (!grown)
-            return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
-        apps->rows = grown;
-        m->rows_size = size;
-    }
+    if (dn_rows_grow (&apps->rows, apps->n_rows, sizeof (*apps->rows), m->err) < 0)
+        return -1;
     apps->rows[apps->n_rows++] = *row;
     return 0;
 }

@@ -17,6 +17,7 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/messages.h"
+#include "host/files.h"
 #include "host/put_file.h"
 #include "host/stopwatch.h"
 #include "host/view_files.h"
@@ -66,12 +67,7 @@ static int write_line (const char *state_dir,
     free (whole);
     if (fd >= 0 && close (fd) == 0 && written == (ssize_t) size - 1)
         return 0;
-    return dn_err_set (err,
-                       DN_E_IO,
-                       dn_say_err_file_errno,
-                       path.text,
-                       dn_say_file_written,
-                       dn_errno_text (errno).text);
+    return dn_file_fail (path.text, dn_say_file_written, err);
 }
 
 static int log_event (const struct dn_site *site,

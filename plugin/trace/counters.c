@@ -236,12 +236,6 @@ char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *ga
     return text;
 }
 
-static int fail_errno (const char *path, const char *what, struct dn_err *err)
-{
-    return dn_err_set (
-        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
-}
-
 /* Write all of 'text' to the new file 'path'. */
 static int write_new (const char *path, const char *text, struct dn_err *err)
 {
@@ -250,20 +244,20 @@ static int write_new (const char *path, const char *text, struct dn_err *err)
     size_t done = 0;
 
     if (unlink (path) < 0 && errno != ENOENT)
-        return fail_errno (path, dn_say_file_removed, err);
+        return dn_file_fail (path, dn_say_file_removed, err);
     fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
-        return fail_errno (path, dn_say_file_created, err);
+        return dn_file_fail (path, dn_say_file_created, err);
     /* Readable for the exporter's user, with any umask of slurmctld. */
     if (fchmod (fd, 0644) < 0)
-        return fail_errno (path, dn_say_file_readable, err);
+        return dn_file_fail (path, dn_say_file_readable, err);
     while (done < len) {
         ssize_t written = write (fd, text + done, len - done);
 
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return fail_errno (path, dn_say_file_written, err);
+            return dn_file_fail (path, dn_say_file_written, err);
         done += (size_t) written;
     }
     return 0;
@@ -282,7 +276,7 @@ int dn_counters_write (const char *path, const char *text, struct dn_err *err)
         return -1;
     }
     if (rename (beside, path) < 0) {
-        fail_errno (path, dn_say_file_replaced, err);
+        dn_file_fail (path, dn_say_file_replaced, err);
         unlink (beside);
         return -1;
     }

@@ -17,12 +17,6 @@
 #include "base/messages.h"
 #include "host/files.h"
 
-static int fail_errno (const char *path, const char *what, struct dn_err *err)
-{
-    return dn_err_set (
-        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
-}
-
 struct dn_journal dn_journal_empty (void)
 {
     return (struct dn_journal){
@@ -42,7 +36,7 @@ static int check_file (int fd, const char *path, struct dn_err *err)
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return fail_errno (path, dn_say_file_examined, err);
+        return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISREG (st.st_mode))
         return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
     if (st.st_uid != geteuid ())
@@ -68,7 +62,7 @@ static int open_file (struct dn_journal *journal, struct dn_err *err)
     if (fd < 0 && errno == ELOOP)
         return dn_err_set (err, DN_E_IO, dn_say_err_file_link, journal->path);
     if (fd < 0)
-        return fail_errno (journal->path, dn_say_file_opened, err);
+        return dn_file_fail (journal->path, dn_say_file_opened, err);
     if (check_file (fd, journal->path, err) < 0) {
         close (fd);
         return -1;
@@ -147,10 +141,10 @@ int dn_journal_append (struct dn_journal *journal, const char *line, struct dn_e
     if (written == (ssize_t) len)
         return 0;
     if (written < 0)
-        return fail_errno (journal->path, dn_say_file_written, err);
+        return dn_file_fail (journal->path, dn_say_file_written, err);
     /* The disk is full. Remove the part of the line that was written. */
     if (fstat (journal->fd, &st) < 0 || st.st_size < written
         || ftruncate (journal->fd, st.st_size - written) < 0)
-        return fail_errno (journal->path, dn_say_file_remains, err);
+        return dn_file_fail (journal->path, dn_say_file_remains, err);
     return dn_err_set (err, DN_E_IO, dn_say_err_file_full, journal->path);
 }
