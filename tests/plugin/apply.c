@@ -75,7 +75,6 @@ static void every_field_reaches_the_model (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     make_job (&desc);
     dn_adapter_read (&desc, &job);
     assert_int_equal (job.kind, DN_JOB_BATCH);
@@ -97,7 +96,6 @@ static void sentinels_become_unset_and_unlimited (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     job_init (&desc);
     dn_adapter_read (&desc, &job);
     assert_int_equal (job.kind, DN_JOB_SALLOC);
@@ -132,7 +130,6 @@ static void what_was_passed_on_is_read_and_removed (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     job_init (&desc);
     job_set_spank_env (&desc, spank);
     job_set_env (&desc, env);
@@ -162,7 +159,6 @@ static void without_a_spank_environment_nothing_is_read (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (sizes); i++) {
         job_init (&desc); /* no list, with any count */
         desc.spank_job_env_size = sizes[i];
@@ -188,7 +184,6 @@ static void flags_are_seen_one_by_one (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     job_init (&desc);
     desc.shared = JOB_SHARED_NONE;
     desc.bitflags = JOB_CPUS_SET;
@@ -244,7 +239,6 @@ static void memory_that_was_not_given_is_a_default (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     memset (&slurm_conf, 0, sizeof (slurm_conf));
     job_init (&desc);
     dn_adapter_read (&desc, &job);
@@ -272,7 +266,6 @@ static void the_default_memory_per_cpu_is_the_clusters (void **state)
     job_desc_msg_t desc;
     struct dn_job job;
 
-    (void) state;
     job_init (&desc);
     slurm_conf.def_mem_per_cpu = 5000 | MEM_PER_CPU;
     dn_adapter_read (&desc, &job);
@@ -291,7 +284,6 @@ static void a_patch_is_applied_in_all_places (void **state)
     job_desc_msg_t desc;
     struct dn_err err;
 
-    (void) state;
     make_job (&desc);
     assert_int_equal (dn_adapter_apply (&desc, &patch, &err), 0);
     assert_int_equal (desc.time_limit, 60);
@@ -316,7 +308,6 @@ static void new_variables_follow_the_others (void **state)
     struct dn_patch patch = {.n_edits = 0};
     struct dn_err err = {0};
 
-    (void) state;
     make_job (&desc);
     patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, "PATH=/bin", "PATH=/sbin:/bin");
     patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "FIRST=1");
@@ -341,7 +332,6 @@ static void the_variables_of_a_probe_do_not_outlive_a_submission (void **state)
                                       NULL};
     job_desc_msg_t desc;
 
-    (void) state;
     job_init (&desc);
     job_set_env (&desc, env);
     dn_adapter_forget_probe (&desc);
@@ -375,7 +365,6 @@ static void a_field_that_holds_something_else_stops_the_whole_patch (void **stat
 {
     struct dn_patch patch;
 
-    (void) state;
     for (int i = 0; i < whole_patch ().n_edits; i++) {
         patch = whole_patch ();
         if (patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
@@ -396,7 +385,6 @@ static void values_that_do_not_fit_their_field_are_refused (void **state)
         int64_t value;
     } cases[] = {{0, 0}, {0, -1}, {0, NO_VAL}, {1, NO_VAL16}, {1, 65536}, {3, 65535}};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_patch patch = whole_patch ();
 
@@ -409,7 +397,6 @@ static void a_field_is_not_edited_twice (void **state)
 {
     struct dn_patch patch = whole_patch ();
 
-    (void) state;
     patch.edits[patch.n_edits++] =
         text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "k80:4");
     assert_refused (&patch, "edited twice");
@@ -419,7 +406,6 @@ static void without_memory_nothing_is_changed (void **state)
 {
     struct dn_patch patch = whole_patch ();
 
-    (void) state;
     for (int left = 0; left < 6; left++) {
         job_desc_msg_t desc;
         struct photo photo;
@@ -442,7 +428,6 @@ static void lines_are_appended_to_what_others_said (void **state)
 {
     char *message = NULL;
 
-    (void) state;
     dn_host_append_line (&message, "one");
     assert_string_equal (message, "one");
     dn_host_append_line (&message, "two");

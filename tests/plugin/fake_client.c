@@ -111,7 +111,6 @@ static void an_unused_plugin_prints_and_does_nothing (void **state)
     static const spank_context_t contexts[] = {
         S_CTX_ALLOCATOR, S_CTX_LOCAL, S_CTX_REMOTE, S_CTX_SLURMD, S_CTX_JOB_SCRIPT};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (contexts); i++) {
         run_command (contexts[i], none);
         assert_int_equal (n_said + n_entries, 0);
@@ -123,7 +122,6 @@ static void on_the_node_the_option_means_nothing (void **state)
 {
     static const char *const wrong[] = {"help", "nonsense", NULL};
 
-    (void) state;
     run_command (S_CTX_REMOTE, wrong);
     assert_int_equal (n_said + n_entries, 0);
 }
@@ -132,7 +130,6 @@ static void keys_are_passed_on_unchanged (void **state)
 {
     static const char *const values[] = {"batch=none", "model=gpt2,batch=4", NULL};
 
-    (void) state;
     run_command (S_CTX_ALLOCATOR, values); /* of the script, then of the command line */
     assert_int_equal (n_said, 0);
     assert_int_equal (n_entries, 1);
@@ -149,7 +146,6 @@ static void a_file_is_compacted_and_passed_on (void **state)
     char value[64];
     FILE *file = fdopen (mkstemp (path), "w");
 
-    (void) state;
     assert_non_null (file);
     fputs ("{\n  \"dnnest\": 1,\n  \"spec\": {\"batch\": 4}\n}\n", file);
     fclose (file);
@@ -175,7 +171,6 @@ static void a_wrong_option_opts_out_and_is_reported_once (void **state)
         {"@", "--dnnest: "},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
         run_with (wrong[i][0]);
         assert_int_equal (n_said, 1);
@@ -188,7 +183,6 @@ static void a_wrong_option_opts_out_and_is_reported_once (void **state)
 
 static void what_cannot_be_passed_on_is_reported (void **state)
 {
-    (void) state;
     setenv_result = ESPANK_NOSPACE;
     run_with ("batch=4");
     setenv_result = ESPANK_SUCCESS;
@@ -201,7 +195,6 @@ static void a_step_of_a_job_is_left_alone (void **state)
 {
     static const char *const values[] = {"nonsense", NULL};
 
-    (void) state;
     setenv ("SLURM_JOB_ID", "7", 1);
     run_command (S_CTX_LOCAL, values);
     assert_int_equal (n_said + n_entries, 0);
@@ -219,7 +212,6 @@ static void what_an_outer_job_left_is_removed (void **state)
                                         "SLURM_SPANK_" DN_CARRY_SIDECAR};
     static const char *const none[] = {NULL};
 
-    (void) state;
     setenv ("SLURM_SPANK_OTHER", "1", 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         setenv (names[i], "x", 1);

@@ -18,7 +18,6 @@ static void the_plugin_names_itself_and_its_version (void **state)
 {
     const uint32_t *version = dlsym (plugin_handle, "plugin_version");
 
-    (void) state;
     assert_string_equal (dlsym (plugin_handle, "plugin_type"), "job_submit/dnnest");
     assert_non_null (dlsym (plugin_handle, "plugin_name"));
     assert_int_equal (*version, SLURM_VERSION_NUMBER);
@@ -30,7 +29,6 @@ static void a_job_is_rewritten_in_all_places (void **state)
     uint16_t cpus;
     char number[16];
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     slurm_text_free (&desc.tres_per_node);
@@ -55,7 +53,6 @@ static void memory_per_cpu_is_kept_whole (void **state)
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     desc.pn_min_memory = 5000 | MEM_PER_CPU;
@@ -75,7 +72,6 @@ static void the_record_is_appended_to_the_admin_comment (void **state)
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     desc.admin_comment = slurm_text ("budget=42");
@@ -92,7 +88,6 @@ static void a_job_that_has_been_advised_is_not_advised_again (void **state)
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     assert_moved (&desc);
@@ -108,7 +103,6 @@ static void a_probe_stays_one_on_a_sibling (void **state)
     job_desc_msg_t desc;
     char *message;
 
-    (void) state;
     start_plugin (ENFORCE "ProbeDir=/opt/probe\n");
     make_job (&desc, RESNET ",probe=40");
     for (int i = 0; i < 2; i++) {
@@ -133,7 +127,6 @@ static void the_message_is_appended_to_those_of_others (void **state)
     job_desc_msg_t desc;
     char *message;
 
-    (void) state;
     start_plugin (ENFORCE);
     message = slurm_text ("lua: hello");
     make_job (&desc, RESNET);
@@ -148,7 +141,6 @@ static void jobs_that_do_not_concern_dnnest_are_untouched (void **state)
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     stand_in_forget ();
     assert_comment_untouched (NULL, NULL);
@@ -176,7 +168,6 @@ static void bad_metadata_leaves_the_job_and_is_reported_once (void **state)
         "dnnest:model=resnet\303,batch=64",
     };
 
-    (void) state;
     start_plugin (ENFORCE);
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
         stand_in_forget ();
@@ -196,7 +187,6 @@ static void long_texts_are_bounded (void **state)
     char *text = malloc (SIZE + 1);
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     memset (text, 'x', SIZE);
     text[SIZE] = '\0';
@@ -236,7 +226,6 @@ static void every_carrier_moves_the_job_in_the_same_way (void **state)
     };
     job_desc_msg_t plain;
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&plain, RESNET);
     assert_moved (&plain);
@@ -289,7 +278,6 @@ static void forged_entries_are_refused_and_removed (void **state)
     };
     char *text = malloc (SIZE + 1);
 
-    (void) state;
     start_plugin (ENFORCE);
     assert_forgery ("DNNEST_OPTION=", "--dnnest: no metadata");
     assert_forgery ("DNNEST_OPTION=/etc/shadow",
@@ -317,7 +305,6 @@ static void a_comment_names_a_file_below_the_directory (void **state)
     job_desc_msg_t desc;
     char *message;
 
-    (void) state;
     start_plugin (ENFORCE);
     assert_comment_untouched ("dnnest:@job.json", "sidecars of comments are not read");
     stop_plugin ();
@@ -348,7 +335,6 @@ static void observe_records_and_says_nothing (void **state)
     struct photo photo;
     char *message;
 
-    (void) state;
     start_plugin ("Mode=observe\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES);
     make_job (&desc, RESNET);
     photo = photo_take (&desc);
@@ -369,7 +355,6 @@ static void advise_reports_and_changes_nothing (void **state)
     struct photo photo;
     char *message;
 
-    (void) state;
     start_plugin (
         "Mode=advise\nMaxSlowdown=9\nMinConfidence=0\nRecord=none\n" GPU_LINES);
     make_job (&desc, RESNET);
@@ -386,7 +371,6 @@ static void advise_reports_and_changes_nothing (void **state)
 
 static void srun_and_salloc_change_their_time_only (void **state)
 {
-    (void) state;
     start_plugin (ENFORCE);
     for (uint32_t argc = 0; argc < 2; argc++) {
         job_desc_msg_t desc;
@@ -408,7 +392,6 @@ static void srun_and_salloc_change_their_time_only (void **state)
 
 static void components_of_heterogeneous_jobs_keep_what_they_ask (void **state)
 {
-    (void) state;
     start_plugin (ENFORCE);
     for (uint32_t offset = 0; offset < 2; offset++) {
         job_desc_msg_t desc;
@@ -430,7 +413,6 @@ static void components_of_heterogeneous_jobs_keep_what_they_ask (void **state)
 
 static void without_configuration_nothing_is_done (void **state)
 {
-    (void) state;
     start_plugin (NULL);
     assert_int_equal (stand_in_n_errors, 0);
     assert_int_equal (stand_in_n_infos, 1);
@@ -451,7 +433,6 @@ static void a_broken_configuration_is_named_and_nothing_is_done (void **state)
         {"HardwareDir=/nonexistent/dnnest\n", "/nonexistent/dnnest"},
     };
 
-    (void) state;
     for (size_t i = 0; i < sizeof (broken) / sizeof (broken[0]); i++) {
         start_plugin (broken[i][0]);
         assert_int_equal (stand_in_n_errors, 1);
@@ -466,7 +447,6 @@ static void a_configuration_that_others_could_write_is_not_trusted (void **state
 {
     char other[256];
 
-    (void) state;
     start_plugin (NULL);
     write_conf (ENFORCE);
     chmod (site_path ("dnnest.conf"), 0664);
@@ -490,7 +470,6 @@ static void a_configuration_that_others_could_write_is_not_trusted (void **state
 
 static void a_catalogue_that_others_could_write_is_not_trusted (void **state)
 {
-    (void) state;
     chmod (site_path ("hardware"), 0775);
     start_plugin (ENFORCE);
     assert_contains (stand_in_error, "hardware: writable by group or others");
@@ -502,7 +481,6 @@ static void slurm_conf_overrides_the_configuration (void **state)
 {
     char parameters[] = "enable_rpc_queue,dnnest_mode=observe";
 
-    (void) state;
     start_plugin (ENFORCE);
     slurm_conf.slurmctld_params = parameters;
     reconfigure ();
@@ -522,7 +500,6 @@ static void other_parameters_are_detected_with_the_same_time_stamp (void **state
 {
     char parameters[] = "dnnest_mode=observe";
 
-    (void) state;
     start_plugin (ENFORCE);
     slurm_conf.slurmctld_params = parameters;
     await_news ();
@@ -538,7 +515,6 @@ static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void *
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     write_conf ("Mode=observe\n");
     reconfigure ();
@@ -566,7 +542,6 @@ static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void *
 
 static void without_slurms_memory_the_job_is_untouched (void **state)
 {
-    (void) state;
     start_plugin (ENFORCE);
     /* Two texts of the patch: the GPU field and the record. */
     for (int left = 0; left < 2; left++) {
@@ -592,7 +567,6 @@ static void job_modify_changes_nothing (void **state)
     job_desc_msg_t desc;
     struct photo photo;
 
-    (void) state;
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     photo = photo_take (&desc);
@@ -630,7 +604,6 @@ static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void 
     uint32_t white;
     uint32_t bounded;
 
-    (void) state;
     start_plugin (ENFORCE);
     assert_contains (stand_in_info, "model bundle none");
     white = limit_given ();
@@ -696,7 +669,6 @@ static void threads_submit_in_parallel_while_the_site_is_reloaded (void **state)
     pthread_t threads[N_THREADS];
     int n_moved[N_THREADS] = {0};
 
-    (void) state;
     make_bundle ();
     start_plugin (ENFORCE);
     for (int i = 0; i < N_THREADS; i++)

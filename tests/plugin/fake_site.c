@@ -237,7 +237,6 @@ int load_plugin (void **state)
     const char *given = getenv ("DNNEST_PLUGIN");
     char path[512];
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/.libs/job_submit_dnnest.so", top ? top : ".");
     plugin_handle = dlopen (given ? given : path, RTLD_NOW | RTLD_LOCAL);
     if (!plugin_handle) {
@@ -271,7 +270,6 @@ int remove_site (void **state)
                                         "dnnest.conf",
                                         ""};
 
-    (void) state;
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
         remove (site_path (names[i]));
     return 0;

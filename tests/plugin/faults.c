@@ -336,7 +336,6 @@ static void a_broken_bundle_counts_as_none (void **state)
         {make_binary, "step.trees: "},
     };
 
-    (void) state;
     white = sound_outcome (ENFORCE);
     make_bundle ();
     for (size_t i = 0; i < N (files); i++)
@@ -357,7 +356,6 @@ static void a_bundle_of_another_version_is_refused_by_name (void **state)
     char to[64];
     char said[64];
 
-    (void) state;
     snprintf (from, sizeof (from), "{\"version\":%d", DN_FEATURES_VERSION);
     snprintf (to, sizeof (to), "{\"version\":%d", DN_FEATURES_VERSION + 1);
     snprintf (said, sizeof (said), "features: version %d, ", DN_FEATURES_VERSION + 1);
@@ -379,7 +377,6 @@ static void a_bundle_of_another_version_is_refused_by_name (void **state)
  */
 static void a_flipped_bit_of_a_bundle_is_detected (void **state)
 {
-    (void) state;
     make_bundle ();
     for (int file = 0; file < 2; file++) {
         int n_seen = 0;
@@ -423,7 +420,6 @@ static void a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all (void **
     struct outcome learned;
     struct outcome outcome;
 
-    (void) state;
     make_bundle ();
     learned = sound_outcome (ENFORCE);
     assert_true (learned.time_limit != white.time_limit);
@@ -464,7 +460,6 @@ static void a_broken_catalogue_leaves_jobs_alone (void **state)
         {make_short_meanwhile, "hardware/a100_sxm4_40gb.conf: "},
     };
 
-    (void) state;
     for (size_t i = 1; i < N (breakages); i++)
         break_file ("hardware/a100_sxm4_40gb.conf", &breakages[i]);
     for (size_t i = 0; i < N (more); i++)
@@ -480,7 +475,6 @@ static void a_broken_table_of_data_sets_leaves_jobs_alone (void **state)
         {make_binary, "datasets.conf: "},
     };
 
-    (void) state;
     for (size_t i = 0; i < N (breakages); i++)
         break_file ("datasets.conf", &breakages[i]);
     for (size_t i = 0; i < N (more); i++)
@@ -542,7 +536,6 @@ static void a_broken_file_of_dnnestd_counts_as_none (void **state)
 {
     const struct outcome sound = sound_outcome (ENFORCE);
 
-    (void) state;
     break_news ("cluster.snapshot", &sound);
     break_news ("guard", &sound);
 }
@@ -553,7 +546,6 @@ static void a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device (void **st
     int n_named = 0;
     int n_valid = 0;
 
-    (void) state;
     keep ("hardware/a100_sxm4_40gb.conf");
     for (size_t i = 0; i < kept.size; i++) {
         kept.text[i] ^= (char) (1 << i % 8);
@@ -593,7 +585,6 @@ static void a_configuration_that_cannot_be_read_leaves_jobs_alone (void **state)
         {make_binary, "dnnest.conf: line 2: "},
     };
 
-    (void) state;
     for (size_t i = 0; i < N (ways); i++) {
         start_plugin (ENFORCE);
         assert_one_line ("mode enforce");
@@ -753,7 +744,6 @@ static void break_scopes (void)
 
 static void every_key_that_is_wrong_is_named_with_file_and_line (void **state)
 {
-    (void) state;
     memset (long_text, 'x', sizeof (long_text) - 1);
     long_text[0] = '/';
     break_rules ();
@@ -794,7 +784,6 @@ static void every_override_that_is_wrong_is_named_with_slurm_conf (void **state)
     const struct dn_rule_key *rules = dn_rule_keys (&n_rules);
     const struct dn_site_key *keys = dn_site_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; i < n_rules; i++)
         assert_override_refused (rules[i].name, wrong_values (rules[i].type)[1]);
     for (int i = 0; i < n_keys; i++)
@@ -855,7 +844,6 @@ static void without_memory_a_decision_is_whole_or_not_made (void **state)
 {
     struct outcome sound;
 
-    (void) state;
     make_bundle ();
     start_plugin (with_log ());
     sound = submit_resnet ();
@@ -909,7 +897,6 @@ static bool start_without_memory (long n, bool all, int n_said[2])
 
 static void without_memory_a_start_is_reported_and_harms_nothing (void **state)
 {
-    (void) state;
     make_bundle ();
     start_plugin (ENFORCE);
     stop_plugin ();
@@ -935,7 +922,6 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
     struct outcome sound = sound_outcome (ENFORCE);
     struct outcome outcome;
 
-    (void) state;
     faulty.thread_errno = EAGAIN;
     start_plugin (ENFORCE);
     assert_contains (stand_in_info, "mode enforce");
@@ -969,7 +955,6 @@ static void trees_that_libxgboost_has_not_confirmed_count_as_no_bundle (void **s
          "confirmed: difference: 0.001 out of range 0..0.0001"},
     };
 
-    (void) state;
     make_bundle ();
     for (size_t i = 0; i < N (records); i++) {
         keep ("bundle/manifest.json");
@@ -987,7 +972,6 @@ static void trees_other_than_those_confirmed_count_as_no_bundle (void **state)
     char to[128];
     char *at;
 
-    (void) state;
     make_bundle ();
     keep ("bundle/manifest.json");
     at = strstr (kept.text, record);
@@ -1018,7 +1002,6 @@ static void a_bundle_brings_no_library_into_the_process (void **state)
 {
     struct outcome outcome;
 
-    (void) state;
     make_bundle ();
     start_plugin (ENFORCE);
     outcome = submit_resnet ();
@@ -1058,7 +1041,6 @@ static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
     struct outcome sound = sound_outcome (ENFORCE);
     struct outcome outcome;
 
-    (void) state;
     snprintf (conf, sizeof (conf), "%sDecisionLog=%s/log.jsonl\n", ENFORCE, site_dir);
     start_plugin (conf);
     faulty.write_takes = 30;
@@ -1110,7 +1092,6 @@ static void a_job_without_one_of_its_texts_is_decided_or_left_alone (void **stat
     job_desc_msg_t desc;
     int n_texts = 0;
 
-    (void) state;
     make_job (&desc, RESNET);
     while (job_text (&desc, n_texts))
         n_texts++;
@@ -1136,7 +1117,6 @@ static void a_list_without_one_of_its_entries_is_decided_as_without_it (void **s
 {
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     for (uint32_t i = 0; i < 8; i++) {
         make_job (&desc, RESNET);
@@ -1166,7 +1146,6 @@ static void a_list_that_is_missing_or_has_no_length_is_no_list (void **state)
     static const char *const spank[] = {"DNNEST_OPTION=batch=32", NULL};
     job_desc_msg_t desc;
 
-    (void) state;
     start_plugin (ENFORCE);
     for (int i = 0; i < 4; i++) {
         char ***list = i & 1 ? &desc.environment : &desc.spank_job_env;
@@ -1200,7 +1179,6 @@ static void a_clock_that_jumps_changes_nothing (void **state)
         -3600, 3600, INT64_C (-315360000), INT64_C (315360000)};
     struct outcome sound = sound_outcome (ENFORCE);
 
-    (void) state;
     for (size_t i = 0; i < N (jumps_s); i++) {
         struct outcome outcome;
 
@@ -1226,7 +1204,6 @@ static void a_clock_that_jumps_changes_nothing (void **state)
 /* The same line is not logged twice for one change, but for two changes. */
 static void a_clock_set_back_does_not_silence_the_log (void **state)
 {
-    (void) state;
     start_plugin (ENFORCE);
     write_conf ("Mode=sideways\n");
     stand_in_forget ();
@@ -1281,7 +1258,6 @@ static void a_decimal_comma_changes_nothing (void **state)
     struct outcome outcome;
     char text[16];
 
-    (void) state;
     make_bundle ();
     sound = sound_outcome (conf);
     write_locale ();
@@ -1328,7 +1304,6 @@ static void a_stack_of_64_KiB_suffices (void **state)
                                  -1,
                                  0);
 
-    (void) state;
     assert_true (stack != MAP_FAILED);
     stack += 4096;
     assert_int_equal (mprotect (stack, STACK_SIZE, PROT_READ | PROT_WRITE), 0);
@@ -1365,7 +1340,6 @@ static void a_decision_that_takes_too_long_is_given_up (void **state)
     size_t size;
     char *log;
 
-    (void) state;
     snprintf (conf,
               sizeof (conf),
               "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n"
@@ -1393,7 +1367,6 @@ static void a_decision_that_takes_too_long_is_given_up (void **state)
 /* Undo what a failed test may have left. */
 static int end_faults (void **state)
 {
-    (void) state;
     memset (&faulty, 0, sizeof (faulty));
     faulty_memory (0, false);
     remove_locale ();

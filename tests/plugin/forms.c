@@ -413,7 +413,6 @@ static void every_form_has_the_edits_of_the_file (void **state)
     int number = 0;
     int n = 0;
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/tests/plugin/forms.txt", top ? top : ".");
     file = fopen (path, "r");
     assert_non_null (file);

@@ -74,7 +74,6 @@ static struct recipe_book book;
 
 static int set_up (void **state)
 {
-    (void) state;
     if (!recipe_load_all (&book))
         return -1;
     costly_site_start ();
@@ -84,7 +83,6 @@ static int set_up (void **state)
 
 static int tear_down (void **state)
 {
-    (void) state;
     recipe_free_all (&book);
     costly_site_stop ();
     return 0;
@@ -173,7 +171,6 @@ static void every_stretch_of_the_most_expensive_decisions_is_short (void **state
 {
     long worst = 0;
 
-    (void) state;
     for (int i = 0; i < book.n; i++) {
         int n;
 
@@ -191,7 +188,6 @@ static void every_stretch_of_the_most_expensive_decisions_is_short (void **state
 
 static void at_any_look_a_decision_is_given_up_and_the_job_unchanged (void **state)
 {
-    (void) state;
     for (int i = 0; i < book.n; i++) {
         int n = submit_until (&book.recipes[i], 0);
         int step = 1 + n / MORE_LOOKS;

@@ -58,7 +58,6 @@ static void assert_said (const char *text)
 
 static void changed_files_are_found_and_broken_ones_reported_once (void **state)
 {
-    (void) state;
     start_plugin (ENFORCE);
     assert_true (limit_given () < 1440);
     write_conf ("Mode=observe\n" GPU_LINES);
@@ -122,7 +121,6 @@ static void every_decision_is_in_the_log_when_the_plugin_ends (void **state)
     job_desc_msg_t desc;
     char *message;
 
-    (void) state;
     start_plugin (with_traces ());
     limit_given ();
     make_job (&desc, "dnnest:colour=red");
@@ -164,7 +162,6 @@ static void a_controller_that_only_exits_writes_the_remaining_lines (void **stat
 {
     pid_t child;
 
-    (void) state;
     child = fork ();
     if (child == 0) {
         start_plugin (with_traces ());
@@ -183,7 +180,6 @@ static void a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks (void **state)
     time_t start = time (NULL);
     pid_t child;
 
-    (void) state;
     start_plugin (ENFORCE);
     child = fork ();
     if (child == 0)
@@ -211,7 +207,6 @@ static void threads_do_not_pile_up (void **state)
 {
     int before = count_threads ();
 
-    (void) state;
     for (int i = 0; i < 20; i++) {
         start_plugin (i % 2 == 0 ? ENFORCE : NULL);
         assert_int_equal (count_threads (), before + 1);
@@ -251,7 +246,6 @@ static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
     uint32_t limit;
     long before;
 
-    (void) state;
     start_plugin (with_traces ());
     before = stop_and_count_reused ();
     start_plugin (with_traces ());
@@ -296,7 +290,6 @@ static void a_user_who_comes_and_a_name_service_that_fails_are_told_apart (void 
 {
     static const char conf[] = ENFORCE "Policy User=anna,1234 Mode=observe\n";
 
-    (void) state;
     has_anna = service_fails = false;
     start_plugin (conf);
     assert_contains (stand_in_error, "User: 'anna' is not known, the name is skipped");

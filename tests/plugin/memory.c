@@ -104,7 +104,6 @@ static void bundle_and_predictor_fit_into_64_mib (void **state)
     long loaded_k = resident_k ();
     long started_k;
 
-    (void) state;
     start_plugin (LARGE_SITE);
     assert_contains (stand_in_info, "model bundle default");
     started_k = resident_k ();
@@ -125,7 +124,6 @@ static void decisions_leave_no_memory_behind (void **state)
     size_t before = 0;
     size_t after = 0;
 
-    (void) state;
     start_plugin (LARGE_SITE);
     /* The first round warms up this program, its streams, and malloc ()'s caches of
      * blocks, which count as in use.
@@ -193,7 +191,6 @@ static void the_log_and_the_counters_leave_no_memory_behind (void **state)
     size_t before = 0;
     size_t after = 0;
 
-    (void) state;
     start_with_traces ();
     for (int round = 0; round < 2; round++) {
         before = after;
@@ -222,7 +219,6 @@ static void predicting_starts_no_thread (void **state)
     int before = count_threads ();
     pthread_t thread;
 
-    (void) state;
     start_plugin (LARGE_SITE);
     /* The one that reads and writes files. */
     assert_int_equal (count_threads (), before + 1);
@@ -258,7 +254,6 @@ static pid_t submit_in_child (job_desc_msg_t *desc)
  */
 static void a_child_of_a_fork_leaves_its_job_unchanged (void **state)
 {
-    (void) state;
     start_plugin (LARGE_SITE);
     for (int kind = LARGE_RESNET; kind <= LARGE_NEW_SIDECAR; kind++) {
         job_desc_msg_t desc;

@@ -78,7 +78,6 @@ static void the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB (void **
     static struct recipe_book book;
     size_t most = 0;
 
-    (void) state;
     assert_true (recipe_load_all (&book));
     costly_site_start ();
     costly_site_limit (0);

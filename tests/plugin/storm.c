@@ -200,7 +200,6 @@ static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
     pthread_t threads[N_THREADS];
     struct tally all = {0};
 
-    (void) state;
     make_bundle ();
     start_plugin (ENFORCE);
     replace_conf ("");

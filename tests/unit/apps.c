@@ -38,7 +38,6 @@ static void what_is_read_is_written_again (void **state)
     struct dn_apps *apps = read_text (whole);
     struct text text = {NULL, 0};
 
-    (void) state;
     assert_true (apps->time_s == 1700000000 && !apps->by_account);
     assert_string_equal (apps->bundle, "2026.1");
     assert_int_equal (apps->n_rows, 3);
@@ -84,7 +83,6 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
         {"End Rows=3\n", "End Rows=3\nEnd Rows=3\n", "line 8: the End line is out of"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char *text = text_with (whole, cases[i].old, cases[i].new);
         struct dn_err err = {0};
@@ -103,7 +101,6 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
 
 static void every_cut_of_the_text_is_noticed (void **state)
 {
-    (void) state;
     for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
         struct dn_apps *apps =
             dn_apps_read ((struct dn_span){whole, len}, "history", NULL);
@@ -126,7 +123,6 @@ static void numbers_that_no_file_has_are_written_as_the_nearest (void **state)
         .types = types, .n_types = 1, .rows = &row, .n_rows = 1};
     struct text text = {NULL, 0};
 
-    (void) state;
     assert_int_equal (dn_apps_write (&apps, text_put, &text), 0);
     dn_apps_free (read_text (text.text));
     free (text.text);
@@ -137,7 +133,6 @@ static void a_row_is_of_a_type_and_a_number_of_gpus (void **state)
     struct dn_apps *apps = read_text (whole);
     int64_t n;
 
-    (void) state;
     assert_ptr_equal (dn_apps_find (apps, 0xff, "a100", 4), &apps->rows[0]);
     assert_ptr_equal (dn_apps_find (apps, 0xff, "A100", 4), &apps->rows[0]);
     assert_null (dn_apps_find (apps, 0xff, "a100", 2));
@@ -155,7 +150,6 @@ static void a_row_is_of_a_type_and_a_number_of_gpus (void **state)
 
 static void a_key_is_of_whom_and_of_the_name (void **state)
 {
-    (void) state;
     /* printf 'user:1000:bert' | sha256sum */
     assert_true (dn_app_key_of_user (1000, "bert") == UINT64_C (0xdf87adb72192b086));
     assert_true (dn_app_key_of_account ("lab", "bert")
@@ -180,7 +174,6 @@ static void a_bound_is_that_of_students_law (void **state)
                  {35, 0.99, 2.457}, /* as of 30 */
                  {255, 0.99, 2.358}};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         const struct dn_app_row row = {
             .freedom = cases[i].freedom, .start_s = 10, .unit_s = 5, .sigma = 0.1F};
@@ -239,7 +232,6 @@ static void the_longest_file_is_read_and_searched_fast (void **state)
     double start_s;
     double read_s;
 
-    (void) state;
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_true (text.len < DN_APPS_FILE_MAX);
     dn_apps_free (apps);
@@ -267,7 +259,6 @@ static void the_page_has_every_line_and_key (void **state)
     char *page = read_page ();
     char *third = strstr (page, "\n# LINES OF HISTORY");
 
-    (void) state;
     assert_non_null (third);
     for (int i = 0; i < DN_N_APPS_LINES; i++)
         assert_documented (third, dn_apps_line ((enum dn_apps_line) i));

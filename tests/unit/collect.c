@@ -127,7 +127,6 @@ static void all_jobs_are_stored_and_later_passes_read_little (void **state)
 {
     struct fake fake = a_fake ();
 
-    (void) state;
     begin ();
     pass_well (&fake, NOW);
     assert_int_equal (fake.earliest_s, NOW - 60 * DAY);
@@ -142,7 +141,6 @@ static void answers_stay_small_where_jobs_are_many (void **state)
 {
     struct fake fake = a_fake ();
 
-    (void) state;
     begin ();
     fake.every_s = 2;
     fake.from_s = NOW - 2 * DAY;
@@ -158,7 +156,6 @@ static void an_end_that_is_known_late_is_found (void **state)
 {
     struct fake fake = a_fake ();
 
-    (void) state;
     begin ();
     fake.hidden_since_s = NOW - DAY / 2;
     fake.hidden_until_s = NOW - 600;
@@ -181,7 +178,6 @@ static void what_was_read_before_an_error_is_kept_and_the_rest_follows (void **s
     struct dn_err err = {0};
     int64_t n;
 
-    (void) state;
     begin ();
     fake.fails_at_s = NOW - 10 * DAY;
     assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &err), -1);
@@ -207,7 +203,6 @@ static void a_pass_that_is_ended_goes_on_later (void **state)
     struct dn_err err = {0};
     int passes = 1;
 
-    (void) state;
     begin ();
     while (pass (&fake, NOW, DN_UNSET, &c, &err) == 1 && passes < 50) {
         assert_true (c.n_jobs < 2000);
@@ -223,7 +218,6 @@ static void a_mark_never_moves_over_jobs_that_were_not_read (void **state)
     struct dn_collecting c = {.after = NULL};
     struct dn_err err = {0};
 
-    (void) state;
     begin ();
     pass_well (&fake, NOW - 20 * DAY);
     assert_int_equal (pass (&fake, NOW, NOW - DAY, &c, &err), 0);
@@ -250,7 +244,6 @@ static void names_of_users_are_tamed_and_records_are_read (void **state)
     struct dn_err err = {0};
     char seen[2048] = "";
 
-    (void) state;
     begin ();
     memset (name, 'x', sizeof (name) - 1);
     memcpy (name, "a\nb\033", 4);
@@ -272,7 +265,6 @@ static void names_of_users_are_tamed_and_records_are_read (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     if (!mkdtemp (dir))
         return -1;
@@ -282,7 +274,6 @@ static int make_dir (void **state)
 
 static int remove_dir (void **state)
 {
-    (void) state;
     remove (path);
     return rmdir (dir);
 }

@@ -50,7 +50,6 @@ static void what_is_written_is_read_again (void **state)
     char *text = text_of (&status);
     char *again;
 
-    (void) state;
     if (dn_daemon_status_read (dn_span_of (text), "status", &read, &err) < 0)
         fail_msg ("%s", err.text);
     again = text_of (&read);
@@ -70,7 +69,6 @@ static void the_largest_status_fits_its_limit (void **state)
     struct dn_err err = {0};
     char *text;
 
-    (void) state;
     memset (status.error, '"', sizeof (status.error) - 1);
     memset (status.cluster, 'c', sizeof (status.cluster) - 1);
     status.n_tasks = DN_DAEMON_TASKS_MAX;
@@ -126,7 +124,6 @@ static void wrong_values_are_named (void **state)
     struct dn_daemon_status status = sample ();
     char *base = text_of (&status);
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
         char *text = text_with (base, wrong[i].old, wrong[i].new);
         struct dn_daemon_status read;
@@ -147,7 +144,6 @@ static void a_text_that_is_cut_is_no_status (void **state)
     char *text = text_of (&status);
     struct dn_daemon_status read;
 
-    (void) state;
     for (size_t len = 0; len + 2 < strlen (text); len++)
         assert_int_equal (
             dn_daemon_status_read ((struct dn_span){text, len}, "FILE", &read, NULL),
@@ -160,7 +156,6 @@ static void hours_are_kept_for_a_day (void **state)
     struct dn_daemon_status status = {.n_hours = 0};
     const int64_t from_s = NOW - NOW % HOUR_S;
 
-    (void) state;
     for (int hour = 0; hour < 60; hour++) {
         const int64_t now_s = from_s + hour * HOUR_S;
 
@@ -182,7 +177,6 @@ static void a_clock_that_goes_back_does_no_harm (void **state)
 {
     struct dn_daemon_status status = {.n_hours = 0};
 
-    (void) state;
     dn_daemon_status_count (&status, DN_TICK_ROUNDS, NOW);
     dn_daemon_status_count (&status, DN_TICK_ROUNDS, NOW - 2 * HOUR_S);
     assert_int_equal (dn_daemon_status_day (&status, DN_TICK_ROUNDS, NOW - 2 * HOUR_S),
@@ -194,7 +188,6 @@ static void a_daemon_that_does_not_write_is_dead (void **state)
 {
     struct dn_daemon_status status = sample ();
 
-    (void) state;
     assert_true (dn_daemon_status_is_alive (&status, NOW));
     assert_true (dn_daemon_status_is_alive (&status, NOW + 150));
     assert_false (dn_daemon_status_is_alive (&status, NOW + 151));
@@ -204,7 +197,6 @@ static void a_daemon_that_does_not_write_is_dead (void **state)
 
 static void every_counter_has_a_name_and_a_sentence (void **state)
 {
-    (void) state;
     for (int i = 0; i < DN_N_TICKS; i++) {
         const char *help = dn_tick_help ((enum dn_tick) i);
 

@@ -63,7 +63,6 @@ static void a_living_guard_makes_limits_lower (void **state)
     struct dn_advice *safe = advise (ENFORCE, &without_guard, &job);
     struct dn_advice *guarded = advise (ENFORCE, &with_guard, &job);
 
-    (void) state;
     assert_true (guarded->decision.time_limit_s < safe->decision.time_limit_s);
     assert_true ((double) guarded->decision.time_limit_s
                  > guarded->estimates[guarded->decision.chosen].train_s.p50);
@@ -88,7 +87,6 @@ static void a_guard_that_is_dead_or_new_changes_nothing (void **state)
     struct dn_job job = scene_job ();
     int64_t safe = limit_of (ENFORCE, NULL, &job);
 
-    (void) state;
     assert_true (safe > 0);
     assert_int_equal (limit_of (ENFORCE, &without_guard, &job), safe);
     for (size_t i = 0; i < DN_N_ELEMENTS (times); i++) {
@@ -115,7 +113,6 @@ static void jobs_that_the_guard_cannot_extend_get_safe_limits (void **state)
         {ENFORCE "Record=none", DN_UNSET, DN_UNSET, NULL, "Record=none"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -140,7 +137,6 @@ static void a_deadline_after_the_requested_limit_is_no_obstacle (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.deadline_s = 86400;
     advice = advise (ENFORCE, &with_guard, &job);
     assert_true (advice->decision.extended);
@@ -171,7 +167,6 @@ static void the_partition_bounds_what_the_guard_can_give (void **state)
         {NULL, true},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -193,7 +188,6 @@ static void users_whose_jobs_needed_more_get_safe_limits (void **state)
     const struct dn_view view = {.guarded = &tallied, .now_s = 1000000};
     struct dn_advice *advice;
 
-    (void) state;
     advice = advise (ENFORCE, &view, &job);
     assert_int_equal (advice->decision.time_limit_s,
                       limit_of (ENFORCE, &without_guard, &job));
@@ -217,7 +211,6 @@ static void limits_without_an_end_are_kept (void **state)
 {
     static const int64_t limits[] = {DN_UNSET, DN_UNLIMITED};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++) {
         struct dn_job job = scene_job ();
 
@@ -232,7 +225,6 @@ static void what_is_raised_or_filled_in_is_safe (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     for (job.time_limit_min = DN_UNSET; job.time_limit_min <= 1;
          job.time_limit_min += 1 - DN_UNSET) {
         advice = advise (conf, &with_guard, &job);
@@ -251,7 +243,6 @@ static void a_request_between_the_two_bounds_is_lowered_only_by_a_guard (void **
     int64_t safe = limit_of (ENFORCE, &without_guard, &job);
     int64_t guarded = limit_of (ENFORCE, &with_guard, &job);
 
-    (void) state;
     job.time_limit_min = (safe + guarded) / 2 / 60;
     assert_int_equal (limit_of (ENFORCE, &without_guard, &job), DN_UNSET);
     assert_int_equal (limit_of (ENFORCE, &with_guard, &job), guarded);
@@ -265,7 +256,6 @@ static void a_move_must_end_within_the_limit_without_the_guard (void **state)
     struct dn_advice *advice = advise ("Mode=enforce", &without_guard, &job);
     int64_t moved = advice->decision.time_limit_s;
 
-    (void) state;
     assert_non_null (advice->decision.gpu);
     dn_advice_free (advice);
     job.time_limit_min = moved / 60;
@@ -284,7 +274,6 @@ static void what_is_only_advised_is_safe (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice = advise ("GpuType=keep", &with_guard, &job);
 
-    (void) state;
     assert_near (advice->decision.time_quantile, 0.99);
     assert_contains (advice->patch.user_text, "would suffice: time 1-00:00:00 -> ");
     assert_null (strstr (advice->patch.user_text, "extended"));
@@ -300,7 +289,6 @@ static void the_guarded_bound_is_never_above_the_safe_one (void **state)
     static const char conf[] = ENFORCE "TimeQuantile=0.7";
     struct dn_advice *advice = advise (conf, &with_guard, &job);
 
-    (void) state;
     assert_near (advice->decision.time_quantile, 0.7);
     assert_true (advice->decision.extended);
     dn_advice_free (advice);
@@ -312,7 +300,6 @@ static void the_guard_has_time_to_see_a_short_job (void **state)
     struct dn_guarded slow = guard;
     const struct dn_view view = {.guarded = &slow, .now_s = 1000000};
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "steps=100,dataset=imagenet";
     slow.interval_s = 120;
@@ -330,7 +317,6 @@ static void short_limits_are_whole_minutes (void **state)
     struct dn_job job = scene_job ();
     bool odd = false;
 
-    (void) state;
     for (int steps = 100; steps <= 20000; steps += steps / 4) {
         char comment[160];
         int64_t limit;
@@ -354,7 +340,6 @@ static void a_soft_limit_follows_the_guarded_quantile (void **state)
     struct dn_advice *advice =
         advise (ENFORCE "TimeLimit=time_min", &without_guard, &job);
 
-    (void) state;
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.time_min_s,
                       limit_of (ENFORCE, &with_guard, &job));
@@ -394,7 +379,6 @@ static void auto_is_what_the_controller_has (void **state)
     };
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_site *site = scene_site (cases[i].conf);
 

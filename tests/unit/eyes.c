@@ -26,7 +26,6 @@ static void a_line_with_type_and_device_suffices_with_a_fresh_snapshot (void **s
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     SEES ("", A100_IDLE V100_IDLE QUEUE, true, MOVED);
     for (int age_s = 299; age_s <= 301; age_s++) {
         advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, age_s, &job);
@@ -45,7 +44,6 @@ static void no_job_moves_to_a_type_without_an_available_node (void **state)
 {
     struct dn_job job = scene_job ();
 
-    (void) state;
     SEES ("",
           A100_IDLE V100_DOWN QUEUE,
           false,
@@ -75,7 +73,6 @@ static void a_stale_snapshot_is_not_believed (void **state)
     struct dn_advice *advice;
     char conf[512];
 
-    (void) state;
     snprintf (conf,
               sizeof (conf),
               "Gpu Type=v100 Device=v100_16gb Cost=1%sGpu Type=a100 Device=a100_40gb "
@@ -100,7 +97,6 @@ static void a_reservation_must_begin_after_the_limit (void **state)
     struct dn_job job = scene_job ();
     char rows[1024];
 
-    (void) state;
     for (int hours = 23; hours <= 25; hours += 2) {
         snprintf (rows,
                   sizeof (rows),
@@ -140,7 +136,6 @@ static void what_the_line_states_overrides_the_snapshot (void **state)
     };
     struct dn_job job = scene_job ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char conf[256];
 
@@ -169,7 +164,6 @@ static void a_group_must_fit_the_job (void **state)
              "Idle=0,0,9\n";
     struct dn_job job = scene_job ();
 
-    (void) state;
     SEES ("", big, true, MOVED);
     SEES ("", both, true, MOVED);
     job.features = "ib&new";
@@ -202,7 +196,6 @@ static void cpus_are_those_of_the_groups_that_fit (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     advice =
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 96);
@@ -236,7 +229,6 @@ static void many_kinds_of_nodes_lose_cpus_but_no_node (void **state)
     char rows[8192] = A100_IDLE QUEUE;
     struct dn_buf buf = {rows, sizeof (rows), strlen (rows), false};
 
-    (void) state;
     for (int i = 0; i < 40; i++)
         dn_buf_add (&buf,
                     "Group Type=v100 Gpus=4 Cpus=%d Memory=512000 Partitions=gpu "
@@ -265,7 +257,6 @@ static void prices_are_billing_weights_where_no_line_states_one (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     advice =
         scene_see (lines,
                    A100_IDLE V100_IDLE P ("CPU=1,GRES/gpu:v100=0.5,gres/gpu:A100=4"),
@@ -312,7 +303,6 @@ static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
 {
     struct dn_job job = scene_job ();
 
-    (void) state;
     SEES ("", A100_IDLE V100_BUSY QUEUE, false, "its GPUs are busy, a100 starts now");
     SEES ("",
           A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Gpu=0 Node=432000 Nodes=0\n",
@@ -349,7 +339,6 @@ static void the_longest_wait_follows_max_slowdown (void **state)
     double other_s = advice->estimates[0].train_s.p50;
     double own_s = advice->estimates[1].train_s.p50;
 
-    (void) state;
     dn_advice_free (advice);
     for (int i = 0; i < 3; i++) {
         double slowdown = 2 + 2 * i;
@@ -375,7 +364,6 @@ static void finish_counts_wait_and_run (void **state)
 {
     struct dn_job job = scene_job ();
 
-    (void) state;
     SEES (
         "Objective=finish", A100_IDLE V100_IDLE QUEUE, false, "a100 is the right type");
     SEES ("Objective=finish",
@@ -411,7 +399,6 @@ static void a_type_without_nodes_is_warned_of (void **state)
     struct dn_warning *warning =
         dn_decision_warning (&advice->decision, DN_WARNING_NODES);
 
-    (void) state;
     assert_non_null (warning);
     assert_string_equal (
         warning->text,
@@ -433,7 +420,6 @@ static void a_move_to_idle_gpus_says_so (void **state)
     struct dn_advice *advice =
         scene_see ("Mode=enforce", A100_BUSY V100_IDLE QUEUE, 0, &job);
 
-    (void) state;
     assert_contains (advice->patch.user_text, "(starts now, ");
     dn_advice_free (advice);
     advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE QUEUE, 0, &job);

@@ -118,7 +118,6 @@ static const struct row limits[] = {
 
 static void limits_of_a_qos_are_kept (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++)
         decide (&limits[i], "", 0);
 }
@@ -140,7 +139,6 @@ static void limits_of_a_stale_snapshot_are_not_known (void **state)
                       false,
                       NULL};
 
-    (void) state;
     decide (&row, conf, 0);
     row.moved = row.trimmed = true;
     decide (&row, conf, 301);
@@ -189,7 +187,6 @@ static void limits_of_associations_are_kept (void **state)
          true},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
         struct dn_advice *advice;
@@ -211,7 +208,6 @@ static void names_of_a_job_may_be_anything (void **state)
     char *name = malloc (100000);
     static const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*"};
 
-    (void) state;
     assert_non_null (name);
     memset (name, 'q', 99999);
     name[99999] = '\0';
@@ -263,7 +259,6 @@ static void billing_of_the_partition_is_kept (void **state)
     };
     struct dn_job job = job_of (NULL);
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_advice *advice = scene_see ("", cases[i].rows, 0, &job);
 
@@ -312,7 +307,6 @@ static void memory_follows_the_cpus_as_the_partition_says (void **state)
         {WITH ("DefMemPerCPU=2000 MaxMemPerCPU=160000"), NULL, false, 160000, ""},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
         struct dn_advice *advice;
@@ -357,7 +351,6 @@ static void no_limit_is_set_above_that_of_the_partition_or_qos (void **state)
          false},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -404,7 +397,6 @@ static void a_move_to_another_partition_asks_its_snapshot (void **state)
          "of the partition's QOS 'p'"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
         struct dn_advice *advice;

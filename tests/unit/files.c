@@ -77,7 +77,6 @@ static void expect_below (const char *name, uid_t owner, const char *says)
 
 static void own_files_are_read_through_links (void **state)
 {
-    (void) state;
     expect_own ("file", NULL);
     expect_own ("link", NULL);
     expect_own ("none", "No such file");
@@ -87,7 +86,6 @@ static void what_is_no_file_is_told_and_nothing_hangs (void **state)
 {
     time_t begin = time (NULL);
 
-    (void) state;
     expect_own ("fifo", "not a regular file");
     expect_own (dir, "not a regular file");
     expect_own ("/dev/zero", "not a regular file");
@@ -98,7 +96,6 @@ static void what_is_no_file_is_told_and_nothing_hangs (void **state)
 
 static void large_files_and_binaries_are_refused (void **state)
 {
-    (void) state;
     assert_int_equal (truncate (path_of ("sparse"), 1 << 30), 0);
     expect_own ("sparse", "1073741824 bytes, expected at most 1024");
     expect_below ("sparse", getuid (), "1073741824 bytes");
@@ -109,7 +106,6 @@ static void large_files_and_binaries_are_refused (void **state)
 
 static void a_file_below_is_its_owners_alone (void **state)
 {
-    (void) state;
     expect_below ("file", getuid (), NULL);
     expect_below ("sub/file", getuid (), NULL);
     expect_below ("./sub/../file", getuid (), NULL);
@@ -125,7 +121,6 @@ static void no_path_leads_out_of_the_directory (void **state)
 {
     char above[512];
 
-    (void) state;
     snprintf (above, sizeof (above), "..%s/file", strrchr (dir, '/'));
     expect_below (above, getuid (), "out of its directory");
     expect_below (path_of ("file"), getuid (), "out of its directory");
@@ -142,7 +137,6 @@ static void the_directory_itself_is_no_link (void **state)
     struct dn_err err = {.text = ""};
     char *text;
 
-    (void) state;
     assert_int_equal (
         dn_file_read_below (path_of ("dirlink"), "file", getuid (), MAX, &text, &err),
         -1);
@@ -155,7 +149,6 @@ static void comments_name_files_only_where_a_directory_is_set (void **state)
     struct dn_err err = {.text = ""};
     char *text;
 
-    (void) state;
     job.comment = "dnnest:@file,batch=4";
     job.user_id = (int64_t) getuid ();
     assert_int_equal (dn_carry_comment (&job, "", &text, &err), -1);
@@ -186,7 +179,6 @@ static void options_name_files_of_the_client (void **state)
     struct dn_err err = {.text = ""};
     char *text;
 
-    (void) state;
     put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
     snprintf (option, sizeof (option), "@%s,steps=4", path_of ("good.json"));
     assert_int_equal (dn_carry_option (option, NULL, &text, &err), 0);
@@ -205,7 +197,6 @@ static void options_name_files_of_the_client (void **state)
 
 static int make_files (void **state)
 {
-    (void) state;
     if (!mkdtemp (dir))
         return -1;
     umask (022);
@@ -232,7 +223,6 @@ static void expect_trust (const char *name, const char *says)
 
 static void no_directory_on_the_path_may_be_writable_by_others (void **state)
 {
-    (void) state;
     expect_trust ("sub/file", NULL);
     chmod (path_of ("sub"), 0757);
     expect_trust ("sub/file", "/sub: writable by others (mode 0757)");
@@ -250,7 +240,6 @@ static void no_directory_on_the_path_may_be_writable_by_others (void **state)
 
 static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
 {
-    (void) state;
     assert_int_equal (mkdir (path_of ("sub/inner"), 0755), 0);
     chmod (path_of ("sub"), 01777);
     expect_trust (
@@ -268,7 +257,6 @@ static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
 
 static void links_that_do_not_end_are_an_error (void **state)
 {
-    (void) state;
     assert_int_equal (symlink ("loop", path_of ("loop")), 0);
     expect_trust ("loop/file", "too many or too long symbolic links");
     unlink (path_of ("loop"));
@@ -279,7 +267,6 @@ static int remove_files (void **state)
     static const char *const names[] = {
         "sub/file", "sub", "file", "link", "dirlink", "fifo", "sparse", "good.json"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         remove (path_of (names[i]));
     return rmdir (dir);

@@ -11,7 +11,6 @@ static void unknown_means_unknown_in_every_column (void **state)
 {
     struct dn_finished job;
 
-    (void) state;
     memset (&job, 0, sizeof (job));
     dn_finished_clear (&job);
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
@@ -49,7 +48,6 @@ static void a_row_is_read_by_the_names_of_its_columns (void **state)
     struct dn_finished job;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (read_cells (names, values, 7, &job, &err), 0);
     assert_string_equal (job.gpu, "a100");
     assert_string_equal (job.job, "12_3");
@@ -76,7 +74,6 @@ static void a_cell_that_cannot_be_read_is_an_error_with_its_column (void **state
         {"limit_s", "UNLIMITED "},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
         struct dn_finished job;
         struct dn_err err = {0};
@@ -91,7 +88,6 @@ static void a_job_ran_without_the_time_that_it_was_suspended (void **state)
 {
     struct dn_finished job;
 
-    (void) state;
     dn_finished_clear (&job);
     assert_near (dn_finished_ran_s (&job), 0);
     job.start_s = 1000;
@@ -122,7 +118,6 @@ static void a_record_fills_what_dnnest_did (void **state)
     struct dn_finished_texts texts;
     struct dn_finished job;
 
-    (void) state;
     dn_finished_clear (&job);
     dn_finished_from_record (&job, "note: " RECORD " by root", &texts);
     assert_string_equal (job.mode, "enforce");
@@ -168,7 +163,6 @@ static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
         "{\"dnnest\":1,\"work\":1e400,\"pred\":{\"train_s\":\"9\"},\"later\":[1]}",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
         struct dn_finished_texts texts;
         struct dn_finished job;
@@ -192,7 +186,6 @@ static void a_damaged_record_does_no_harm (void **state)
     struct dn_finished job;
     char text[] = RECORD;
 
-    (void) state;
     for (size_t i = 0; i < sizeof (text) - 1; i++) {
         static const char bytes[] = "\"{}[],:9-e\\ \001\377";
         char was = text[i];
@@ -245,7 +238,6 @@ static const struct ended ends[] = {
 
 static void an_end_has_one_class_and_says_something_or_nothing (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (ends); i++) {
         struct dn_finished job;
 

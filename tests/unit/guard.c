@@ -294,7 +294,6 @@ static void a_job_is_extended_and_its_record_says_so (void **state)
     struct dn_link_job *job = add_job (12, 800);
     struct dn_recorded r;
 
-    (void) state;
     add_job (13, 2000);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 1);
@@ -324,7 +323,6 @@ static void the_most_urgent_job_comes_first (void **state)
 {
     struct scene *scene = begin ();
 
-    (void) state;
     add_job (1, 500);
     add_job (2, 100);
     add_job (3, -20);
@@ -342,7 +340,6 @@ static void tasks_and_components_are_changed_by_their_names (void **state)
 {
     struct scene *scene = begin ();
 
-    (void) state;
     strcpy (add_job (26, 500)->name, "21_2");
     strcpy (add_job (31, 400)->name, "30+1");
     assert_int_equal (pass (scene), 0);
@@ -356,7 +353,6 @@ static void a_human_is_obeyed_for_good (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     set_limit (job, 3660);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
@@ -382,7 +378,6 @@ static void a_job_that_changed_since_the_table_is_left_alone (void **state)
     static void (*const between[]) (struct dn_link *) = {human_in_between,
                                                          end_in_between};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (between); i++) {
         struct scene *scene = begin ();
 
@@ -400,7 +395,6 @@ static void a_job_that_slurm_shortened_is_left_alone (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     job->time_min_s = 1800;
     set_limit (job, 3000);
     assert_int_equal (pass (scene), 0);
@@ -430,7 +424,6 @@ static void jobs_that_are_not_lowered_are_left_alone (void **state)
     };
     struct scene *scene = begin ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++)
         set_comment (add_job ((int64_t) i + 1, 100), comments[i]);
     add_job (100, 100)->admin_comment = NULL;
@@ -448,7 +441,6 @@ static void a_suspended_job_keeps_its_room (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, -5000);
 
-    (void) state;
     job->phase = DN_PHASE_SUSPENDED;
     job->ran_s = 1000;
     assert_int_equal (pass (scene), 0);
@@ -464,7 +456,6 @@ static void a_job_that_was_requeued_begins_anew (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
     job->restarts = 1;
@@ -485,7 +476,6 @@ static void what_is_around_the_job_holds_it (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     slurm.max_time_s = 5400;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 5400);
@@ -511,7 +501,6 @@ static void a_reservation_ends_the_job_and_its_user_is_told (void **state)
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     slurm.reservation =
         (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
     assert_int_equal (pass (scene), 0);
@@ -534,7 +523,6 @@ static void a_refusal_concerns_one_job (void **state)
 {
     struct scene *scene = begin ();
 
-    (void) state;
     add_job (1, 100);
     add_job (2, 200);
     slurm.refuse = 1;
@@ -552,7 +540,6 @@ static void a_lost_connection_ends_the_pass (void **state)
 {
     struct scene *scene = begin ();
 
-    (void) state;
     add_job (1, 100);
     add_job (2, 200);
     slurm.lost = true;
@@ -571,7 +558,6 @@ static void a_dry_run_changes_nothing (void **state)
 {
     struct scene *scene = begin ();
 
-    (void) state;
     add_job (1, 100);
     slurm.reservation =
         (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
@@ -590,7 +576,6 @@ static void two_guards_do_what_one_does (void **state)
     void *own = scene->memory;
     struct dn_link_job *job = add_job (12, 800);
 
-    (void) state;
     for (int i = 0; i < 10; i++) {
         scene->memory = i % 2 ? other : own;
         assert_int_equal (pass (scene), 0);
@@ -628,7 +613,6 @@ static void jobs_are_tallied_and_the_heart_beats (void **state)
     struct dn_guarded *guarded;
     const struct dn_tally *tally;
 
-    (void) state;
     assert_int_equal (pass (scene), 0);
     wait_s (scene, 200);
     done->phase = failed->phase = DN_PHASE_ENDED;
@@ -681,7 +665,6 @@ static void twenty_thousand_jobs_cost_little (void **state)
     double next;
     long before;
 
-    (void) state;
     for (int i = 0; i < JOBS_MAX; i++)
         add_job (i + 1, 3500);
     before = peak_kb ();
@@ -707,13 +690,11 @@ static void twenty_thousand_jobs_cost_little (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     return mkdtemp (dir) ? 0 : -1;
 }
 
 static int remove_dir (void **state)
 {
-    (void) state;
     forget_slurm ();
     return rmdir (dir);
 }

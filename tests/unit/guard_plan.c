@@ -46,7 +46,6 @@ static void limits_grow_by_quantiles_up_to_the_users_own (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.end_s = c.now_s + 900;
     assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
     c.end_s = c.now_s + 899;
@@ -63,7 +62,6 @@ static void progress_extends_at_once_to_what_is_needed (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.pace_s = 5 * HOUR + 1;
     assert_plan (&c, DN_GUARD_EXTEND, 5 * HOUR + 60, DN_HOLDER_NONE);
     /* Never beyond the user's own. */
@@ -79,7 +77,6 @@ static void progress_lowers_a_limit_where_the_rules_say_so (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.limit_s = c.promise.written_s = 5 * HOUR;
     c.end_s = c.now_s + 4 * HOUR;
     c.pace_s = 2 * HOUR;
@@ -106,7 +103,6 @@ static void a_step_gives_a_lead_of_room (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.promise.p95_s = 3400;
     assert_plan (&c, DN_GUARD_EXTEND, 11880, DN_HOLDER_NONE);
     c.promise.p99_s = 3500;
@@ -119,7 +115,6 @@ static void the_lead_outlasts_two_passes_and_the_signal (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     assert_int_equal (dn_guard_lead (&c, 100 * HOUR), 1800);
     assert_int_equal (dn_guard_lead (&c, HOUR), 900);
     assert_int_equal (dn_guard_lead (&c, 120), 150);
@@ -135,7 +130,6 @@ static void a_humans_limit_is_not_touched (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     for (int64_t limit = 60; limit < 3 * HOUR; limit += 60) {
         c.limit_s = limit;
         assert_int_equal (dn_guard_plan (&c).verdict == DN_GUARD_HANDS_OFF,
@@ -154,7 +148,6 @@ static void limits_around_the_job_hold_it (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.partition_s = 5400;
     assert_plan (&c, DN_GUARD_EXTEND, 5400, DN_HOLDER_PARTITION);
     c.wall_s = 5399;
@@ -176,7 +169,6 @@ static void a_request_without_a_limit_has_that_of_its_partition (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     c.promise.p95_s = c.promise.p99_s = DN_UNSET;
     c.promise.asked_s = DN_UNLIMITED;
     assert_plan (&c, DN_GUARD_EXTEND, INT64_C (365) * 86400, DN_HOLDER_NONE);
@@ -199,7 +191,6 @@ static void only_lowered_limits_are_guarded (void **state)
                                    .p99_s = DN_UNSET};
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     assert_int_equal (dn_promise_of (&recorded).set_s, 3660);
     assert_int_equal (dn_promise_of (&recorded).written_s, 3660);
     recorded.later_s[0] = 5400;
@@ -355,7 +346,6 @@ static int64_t live (struct life *life)
 
 static void no_life_goes_beyond_what_is_allowed (void **state)
 {
-    (void) state;
     for (seed = 1; seed < 2000;) {
         uint64_t number = seed;
         struct life life = new_life ();
@@ -370,7 +360,6 @@ static void every_job_gets_what_its_user_asked_for (void **state)
 {
     int n_extended = 0;
 
-    (void) state;
     for (seed = 5000; seed < 7000;) {
         uint64_t number = seed;
         struct life life = new_life ();
@@ -398,7 +387,6 @@ static void a_guard_that_was_away_finds_the_job (void **state)
 {
     struct dn_guard_case c = one_case ();
 
-    (void) state;
     for (int64_t left = 899; left > -30; left--) {
         c.end_s = c.now_s + left;
         assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);

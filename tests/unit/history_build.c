@@ -32,7 +32,6 @@ static struct dn_store *store_open (bool adding)
 
 static int begin (void **state)
 {
-    (void) state;
     remove (path);
     next_id = 1;
     return 0;
@@ -113,7 +112,6 @@ static void each_owner_application_and_type_has_a_row (void **state)
     struct dn_finished job;
     struct dn_apps *apps;
 
-    (void) state;
     add_runs (ALICE, "train", 1000, 5);
     add_runs (BOB, "train", 9000, 2);
     store = store_open (true);
@@ -149,7 +147,6 @@ static void what_says_nothing_is_left_out (void **state)
     struct dn_store *store = store_open (true);
     struct dn_apps *apps;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (classes); i++) {
         struct dn_finished job = job_of (ALICE, classes[i].outcome, 1000);
 
@@ -171,7 +168,6 @@ static void no_user_moves_the_bound_of_another (void **state)
     struct dn_apps *after;
     double bound_before;
 
-    (void) state;
     add_runs (BOB, "train", 10000, 3);
     before = apps_of (&plain);
     bound_before = bound (row_of (before, BOB, "train"));
@@ -194,7 +190,6 @@ static void an_owner_has_a_bounded_number_of_rows (void **state)
     struct dn_apps *apps;
     int64_t own = 0;
 
-    (void) state;
     for (int i = 0; i < DN_BUILD_OWNER_MAX + 200; i++) {
         char name[24];
         struct dn_finished job;
@@ -227,7 +222,6 @@ static void an_account_may_share_its_history (void **state)
     struct dn_build build = plain;
     struct dn_apps *apps;
 
-    (void) state;
     build.by_account = true;
     for (int i = 0; i < 12; i++) {
         struct dn_finished job = job_of (owners[i % 4].user, "train", 1000);
@@ -261,7 +255,6 @@ static void other_bundles_count_by_what_is_predicted_today (void **state)
     double today = 500;
     struct dn_apps *apps;
 
-    (void) state;
     for (int i = 0; i < 4; i++) {
         struct dn_finished job = job_of (ALICE, "train", 1000);
 
@@ -287,7 +280,6 @@ static void the_rows_survive_their_file (void **state)
 {
     struct dn_apps *apps;
 
-    (void) state;
     for (int user = 0; user < 50; user++)
         add_runs (user, "train", 100 + user, 3);
     apps = apps_of (&plain);
@@ -332,7 +324,6 @@ static void a_better_history_passes (void **state)
 {
     struct dn_gate gate;
 
-    (void) state;
     add_predicted (1000, 600, 1100, 100);
     gate = gate_of ();
     assert_int_equal (gate.before.runs, 20);
@@ -346,7 +337,6 @@ static void a_worse_history_is_refused (void **state)
 {
     struct dn_gate gate;
 
-    (void) state;
     add_predicted (100, 100, 150, 80);
     add_predicted (1000, 1000, 1500, 20);
     gate = gate_of ();
@@ -360,7 +350,6 @@ static void few_runs_judge_nothing (void **state)
 {
     struct dn_gate gate;
 
-    (void) state;
     add_predicted (100, 100, 150, 8);
     gate = gate_of ();
     assert_true (gate.passed);
@@ -372,7 +361,6 @@ static void an_empty_store_is_no_error (void **state)
     struct dn_gate gate;
     struct dn_apps *apps;
 
-    (void) state;
     add_runs (ALICE, "", 100, 1);
     gate = gate_of ();
     assert_true (gate.passed);

@@ -146,7 +146,6 @@ static void every_column_comes_back_as_it_was (void **state)
     struct dn_err err = {0};
     struct copy copy;
 
-    (void) state;
     remove_store ();
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
         void *member = (char *) &job + dn_finished_columns[i].offset;
@@ -183,7 +182,6 @@ static void unknown_values_come_back_unknown (void **state)
     struct dn_err err = {0};
     struct copy copy;
 
-    (void) state;
     remove_store ();
     job.user = DN_UNSET;
     job.app = "";
@@ -208,7 +206,6 @@ static void a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured (
     struct dn_err err = {0};
     struct copy copy;
 
-    (void) state;
     remove_store ();
     store = open_well (true);
     job.gpu_utilisation = 0.75;
@@ -268,7 +265,6 @@ static void a_value_that_no_store_can_have_is_an_error_with_its_column (void **s
     static const char *const says[] = {
         "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
 
-    (void) state;
     remove_store ();
     memset (big, 'x', sizeof (big) - 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
@@ -295,7 +291,6 @@ static void what_is_not_committed_is_lost_with_the_mark (void **state)
     struct dn_err err = {0};
     int64_t until;
 
-    (void) state;
     remove_store ();
     fill (0, 10);
     store = open_well (true);
@@ -317,7 +312,6 @@ static void prune_deletes_what_ended_before (void **state)
     struct dn_store_filter early = dn_store_all ();
     struct dn_err err = {0};
 
-    (void) state;
     remove_store ();
     fill (0, 5000);
     store = open_well (true);
@@ -385,7 +379,6 @@ static struct seen look (struct dn_store_filter filter)
 
 static void jobs_are_read_once_in_every_order (void **state)
 {
-    (void) state;
     remove_store ();
     fill (0, JOBS);
     for (int order = DN_STORE_BY_END; order <= DN_STORE_BY_SUBMIT; order++) {
@@ -426,7 +419,6 @@ static void jobs_are_read_by_account (void **state)
     struct seen seen = {.order = DN_STORE_BY_ACCOUNT};
     struct dn_err err = {0};
 
-    (void) state;
     remove_store ();
     store = open_well (true);
     for (int i = 0; i < 900; i++) {
@@ -449,7 +441,6 @@ static void reading_ends_when_the_caller_says_so (void **state)
     struct seen seen = {.stop = 300};
     struct dn_err err = {0};
 
-    (void) state;
     store = open_well (false);
     assert_int_equal (dn_store_read (store, &all, see, &seen, &err), 7);
     assert_int_equal (seen.n, 300);
@@ -480,7 +471,6 @@ static void others_can_add_while_jobs_are_read (void **state)
     struct dn_err err = {0};
     int n = 0;
 
-    (void) state;
     remove_store ();
     fill (0, JOBS);
     store = open_well (false);
@@ -504,7 +494,6 @@ static void jobs_can_be_completed_while_they_are_read (void **state)
     struct dn_store_filter filter = dn_store_all ();
     struct dn_err err = {0};
 
-    (void) state;
     filter.unmeasured = true;
     assert_int_equal (count (&filter), JOBS + 1);
     store = open_well (true);
@@ -548,7 +537,6 @@ static void an_older_store_is_upgraded_and_keeps_its_runs (void **state)
     struct dn_err err = {0};
     int n = 0;
 
-    (void) state;
     make_version_2 ();
     assert_int_equal (count_all (), 0);
     assert_int_equal (look (dn_store_all ()).n, 0);
@@ -584,7 +572,6 @@ static void a_store_that_was_edited_is_refused_or_read_up_to_the_edit (void **st
          "has tables that"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (edits); i++) {
         struct dn_store *store;
         struct dn_store_filter all = dn_store_all ();
@@ -606,7 +593,6 @@ static void the_file_must_be_ours (void **state)
 {
     struct dn_err err = {0};
 
-    (void) state;
     remove_store ();
     assert_null (dn_store_open (path, false, &err));
     assert_contains (err.text, path);
@@ -619,7 +605,6 @@ static void the_file_must_be_ours (void **state)
 /* A process that adds is killed at any time: rows and mark are of the same commit. */
 static void who_is_killed_leaves_whole_commits (void **state)
 {
-    (void) state;
     remove_store ();
     fill (0, 1);
     for (int i = 0; i < 30; i++) {
@@ -644,7 +629,6 @@ static void who_is_killed_leaves_whole_commits (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     if (!mkdtemp (dir))
         return -1;
@@ -654,7 +638,6 @@ static int make_dir (void **state)
 
 static int remove_dir (void **state)
 {
-    (void) state;
     remove_store ();
     return rmdir (dir);
 }

@@ -46,7 +46,6 @@ static void gpus_of_nodes_and_jobs_are_read (void **state)
         {",,,gpu:4,,", "=4"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_gres gres = dn_gres_read (cases[i].text);
         char text[256];
@@ -68,7 +67,6 @@ static void a_text_with_many_types_is_bounded (void **state)
     char text[2000];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     for (int i = 0; i < 100; i++)
         dn_buf_add (&buf, "gpu:t%d:1,", i);
     assert_int_equal (dn_gres_read (text).n_gpus, DN_GRES_TYPES_MAX);
@@ -98,7 +96,6 @@ static void names_of_a_list_are_found (void **state)
         {"a[1-99999999999]", ""},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_hosts hosts = dn_hosts_of (cases[i].list);
         char name[DN_NAME_MAX];
@@ -118,7 +115,6 @@ static void a_list_without_end_is_bounded (void **state)
     char name[DN_NAME_MAX];
     int n = 0;
 
-    (void) state;
     while (dn_hosts_next (&hosts, name))
         n++;
     assert_int_equal (n, DN_HOSTS_MAX);
@@ -129,7 +125,6 @@ static void texts_keep_their_numbers (void **state)
     dn_cleanup (dn_interned_free) struct dn_interned interned = {.n = 0};
     char name[32];
 
-    (void) state;
     assert_int_equal (dn_interned_find (&interned, "n1"), -1);
     for (int i = 0; i < 20000; i++) {
         snprintf (name, sizeof (name), "n%d", i % 10000);
@@ -181,7 +176,6 @@ static void like_nodes_are_one_group (void **state)
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
 
-    (void) state;
     add (&groups, &node);
     node.name = "a2";
     node.gres = "gpu:a100:4(S:0)";
@@ -207,7 +201,6 @@ static void other_nodes_are_other_groups (void **state)
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node nodes[] = {a100, a100, a100, a100, a100, a100, a100, a100};
 
-    (void) state;
     nodes[1].gres = "gpu:a100:8";
     nodes[2].cpus = 32;
     nodes[3].mem_mb = 256000;
@@ -230,7 +223,6 @@ static void a_node_with_two_types_is_in_two_groups (void **state)
     struct dn_link_node node = a100;
     struct dn_cluster cluster = {.n_groups = 0};
 
-    (void) state;
     node.gres = "gpu:v100:2,gpu:a100:4,shard:16";
     node.gres_used = "gpu:v100:2(IDX:0-1),gpu:a100:1(IDX:0)";
     add (&groups, &node);
@@ -249,7 +241,6 @@ static void nodes_without_gpus_are_in_no_group (void **state)
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
 
-    (void) state;
     node.gres = NULL;
     add (&groups, &node);
     node.gres = "shard:4,gpu:1g.5gb:7";
@@ -263,7 +254,6 @@ static void idle_gpus_need_an_idle_node_with_cpus_and_memory (void **state)
 {
     struct dn_link_node node = a100;
 
-    (void) state;
     assert_int_equal (idle_of (&node), 4);
     node.idle_cpus = 2;
     assert_int_equal (idle_of (&node), 2);
@@ -297,7 +287,6 @@ static void names_that_cannot_be_written_are_left_out (void **state)
     struct dn_link_node node = a100;
     char features[1000];
 
-    (void) state;
     node.features = "ib,a\"b,c d,\xc3\xa9,,nvme,#x";
     add (&groups, &node);
     assert_string_equal (groups.groups[0].features, "ib,nvme");
@@ -318,7 +307,6 @@ static void many_kinds_of_nodes_are_merged (void **state)
     int64_t n_nodes = 0;
     char features[64];
 
-    (void) state;
     for (int i = 0; i < 5000; i++) {
         snprintf (features, sizeof (features), "ib,rack%d", i);
         node.features = features;
@@ -350,7 +338,6 @@ static void any_number_of_types_is_bounded (void **state)
     struct dn_link_node node = a100;
     char gres[64];
 
-    (void) state;
     for (int i = 0; i < 3000; i++) {
         snprintf (gres, sizeof (gres), "gpu:t%d:4", i);
         node.gres = gres;

@@ -37,7 +37,6 @@ static void a_text_is_read_as_it_was_written (void **state)
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     struct dn_err err = {0};
 
-    (void) state;
     progress.out_of_memory_s = START + 1000;
     dn_progress_write (&progress, &buf);
     assert_false (buf.cut);
@@ -52,7 +51,6 @@ static void the_largest_file_fits (void **state)
     char text[DN_PROGRESS_BYTES_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     for (int i = 0; i < DN_PROGRESS_REPORTS_MAX; i++)
         progress.reports[i] = (struct dn_progress_report){
             INT64_C (99999999999), DN_PROGRESS_COUNT_MAX, DN_PROGRESS_COUNT_MAX};
@@ -85,7 +83,6 @@ static void bad_files_are_refused (void **state)
     struct dn_buf buf = dn_buf_on (many, sizeof (many));
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         err = (struct dn_err){0};
         assert_int_equal (dn_progress_read (dn_span_of (bad[i]), "12", &progress, &err),
@@ -108,7 +105,6 @@ static void reports_are_thinned_from_the_first_to_the_last (void **state)
 {
     struct dn_progress progress = run_of (10000, 10000, 10, 1);
 
-    (void) state;
     assert_true (progress.n_reports > DN_PROGRESS_REPORTS_MAX / 2 - 1);
     assert_int_equal (progress.reports[0].done, 1);
     assert_int_equal (progress.reports[progress.n_reports - 1].done, 10000);
@@ -121,7 +117,6 @@ static void another_run_begins_anew (void **state)
     struct dn_progress progress = run_of (5, 90, 10, 100);
     struct dn_progress_report report = {START + 1000, 1, 90};
 
-    (void) state;
     progress.out_of_memory_s = START + 600;
     dn_progress_add (&progress, &report);
     assert_int_equal (progress.n_reports, 1);
@@ -139,7 +134,6 @@ static void words_for_progress_are_read (void **state)
         "", "%", "1", "/", "1/", "/2", "3/2", "-1/2", "1/0", "101%", "x%", "1/2/3"};
     struct dn_progress_report report;
 
-    (void) state;
     assert_int_equal (dn_progress_parse (dn_span_of (" 37/90 "), &report, NULL), 0);
     assert_true (report.done == 37 && report.total == 90);
     assert_int_equal (dn_progress_parse (dn_span_of ("41.5%"), &report, NULL), 0);
@@ -157,7 +151,6 @@ static void lack_of_memory_is_seen (void **state)
         "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lines); i++)
         assert_true (dn_says_out_of_memory (dn_span_of (lines[i])));
     assert_false (dn_says_out_of_memory (dn_span_of ("java.lang.OutOfMemoryError")));
@@ -169,7 +162,6 @@ static void a_steady_run_needs_what_is_left_and_a_tenth (void **state)
     struct dn_progress progress = run_of (40, 100, 300, 60);
     struct dn_pace pace = pace_at (&progress, 300 + 39 * 60);
 
-    (void) state;
     /* 60 units are left, of a minute; the start of 240 s does not count as work. */
     assert_int_equal (pace.needed_s, 300 + 39 * 60 + 60 * 66 + 120);
     assert_true (pace.steady);
@@ -184,7 +176,6 @@ static void an_uneven_run_has_a_wider_margin (void **state)
     int64_t time_s = START;
     struct dn_pace pace;
 
-    (void) state;
     for (int i = 0; i < 64; i++) {
         const struct dn_progress_report report = {time_s, i + 1, 100};
 
@@ -201,7 +192,6 @@ static void a_run_that_slows_down_is_as_slow_as_of_late (void **state)
     struct dn_progress progress = {.n_reports = 0};
     int64_t time_s = START;
 
-    (void) state;
     for (int i = 0; i < 40; i++) {
         const struct dn_progress_report report = {time_s, i + 1, 100};
 
@@ -218,7 +208,6 @@ static void reports_that_cannot_be_are_ignored (void **state)
     struct dn_progress progress;
     int64_t now = 300 + 39 * 60;
 
-    (void) state;
     assert_true (pace_at (&good, now).needed_s > 0);
     progress = run_of (1, 100, 300, 60);
     assert_int_equal (pace_at (&progress, 300).needed_s, DN_UNSET);
@@ -250,7 +239,6 @@ static void reports_of_an_earlier_run_do_not_count (void **state)
 {
     struct dn_progress progress = run_of (40, 100, -10000, 60);
 
-    (void) state;
     assert_int_equal (pace_at (&progress, 60).needed_s, DN_UNSET);
 }
 
@@ -259,7 +247,6 @@ static void no_file_gives_an_absurd_answer (void **state)
 {
     uint64_t seed = 1;
 
-    (void) state;
     for (int i = 0; i < 100000; i++) {
         struct dn_progress progress = {.n_reports = i % 8};
         struct dn_pace pace;

@@ -69,7 +69,6 @@ static void a_file_is_new_and_readable_by_all (void **state)
 {
     mode_t umask_before = umask (0077);
 
-    (void) state;
     put ("new", "one\n");
     umask (umask_before);
     expect_text ("new", "one\n");
@@ -85,7 +84,6 @@ static void what_was_there_is_replaced_not_changed (void **state)
     FILE *before;
     char line[16] = "";
 
-    (void) state;
     put ("file", "before\n");
     assert_int_equal (chmod (path_of ("file"), 0600), 0);
     before = fopen (path_of ("file"), "r");
@@ -102,7 +100,6 @@ static void what_was_there_is_replaced_not_changed (void **state)
 
 static void a_link_is_replaced_not_followed (void **state)
 {
-    (void) state;
     put ("other", "of another\n");
     assert_int_equal (symlink (path_of ("other"), path_of ("link")), 0);
     put ("link", "mine\n");
@@ -118,7 +115,6 @@ static void a_link_beside_is_not_followed (void **state)
 {
     char beside[64];
 
-    (void) state;
     snprintf (beside, sizeof (beside), "file.new-%ld", (long) getpid ());
     put ("other", "of another\n");
     assert_int_equal (symlink (path_of ("other"), path_of (beside)), 0);
@@ -135,7 +131,6 @@ static void large_texts_are_written_whole (void **state)
     const size_t len = 1000000;
     char *text = malloc (len + 1);
 
-    (void) state;
     assert_non_null (text);
     memset (text, 'x', len);
     text[len] = '\0';
@@ -157,7 +152,6 @@ static void what_cannot_be_written_is_named_and_leaves_nothing (void **state)
 {
     char long_path[PATH_MAX];
 
-    (void) state;
     expect_error (path_of ("absent/file"),
                   "absent/file: cannot be written: No such file or directory");
     assert_int_equal (mkdir (path_of ("folder"), 0755), 0);
@@ -194,7 +188,6 @@ static void the_directory_is_created_or_must_be_trusted (void **state)
 {
     mode_t umask_before = umask (0077);
 
-    (void) state;
     expect_dir ("state", NULL);
     umask (umask_before);
     assert_int_equal (mode_of ("state"), S_IFDIR | 0755);
@@ -210,14 +203,12 @@ static void the_directory_is_created_or_must_be_trusted (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     return mkdtemp (dir) && chmod (dir, 0755) == 0 ? 0 : -1;
 }
 
 static int remove_dir (void **state)
 {
-    (void) state;
     return rmdir (dir);
 }
 

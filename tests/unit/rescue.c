@@ -225,7 +225,6 @@ static void a_moved_job_out_of_memory_gets_its_request_back (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     assert_int_equal (pass (&scene), 0);
     needs_openat2 (&scene);
@@ -253,7 +252,6 @@ static void an_answer_that_is_lost_is_made_good (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     slurm.lose = true;
     assert_int_equal (pass (&scene), -1);
@@ -273,7 +271,6 @@ static void a_refusal_ends_the_rescue (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     slurm.refuse = true;
     assert_int_equal (pass (&scene), 0);
@@ -288,7 +285,6 @@ static void a_refused_request_leaves_the_job_held (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     slurm.refuse_update = true;
     assert_int_equal (pass (&scene), 0);
@@ -303,7 +299,6 @@ static void a_dry_run_changes_nothing (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     scene.d.dry_run = true;
     assert_int_equal (pass (&scene), 0);
@@ -322,7 +317,6 @@ static void others_are_told_why_not (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     slurm.slurm = 2205;
     pass (&scene);
@@ -361,7 +355,6 @@ static void others_are_told_why_not (void **state)
 /* Each of these is no failure for lack of GPU memory on a type that dnnest chose. */
 static void other_jobs_are_left_alone (void **state)
 {
-    (void) state;
     for (int i = 0; i < 8; i++) {
         struct scene scene;
 
@@ -395,7 +388,6 @@ static void the_end_of_a_long_output_is_read (void **state)
     struct scene scene;
     char *text = malloc (200001);
 
-    (void) state;
     assert_non_null (text);
     memset (text, '.', 200000);
     text[200000] = '\0';
@@ -420,7 +412,6 @@ static void a_job_can_report_it_itself (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene);
     scene.site.output_dir[0] = '\0';
     strcpy (scene.site.progress_dir, dir);
@@ -440,7 +431,6 @@ static void a_job_can_report_it_itself (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     return mkdtemp (dir) ? 0 : -1;
 }
 
@@ -449,7 +439,6 @@ static int remove_dir (void **state)
     static const char *const names[] = {"out", "12"};
     char path[128];
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
         snprintf (path, sizeof (path), "%s/%s", dir, names[i]);
         unlink (path);

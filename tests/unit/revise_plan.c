@@ -65,7 +65,6 @@ static void a_lowered_limit_is_lowered_again (void **state)
     struct dn_revision without_guard;
     struct all all;
 
-    (void) state;
     fill (&all, record_of_change, 36000);
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
     assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
@@ -82,7 +81,6 @@ static void a_job_left_alone_for_lack_of_history_is_lowered (void **state)
     struct dn_revision revision;
     struct all all;
 
-    (void) state;
     fill (&all, record_without_history, 86400);
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
 }
@@ -92,7 +90,6 @@ static void a_humans_limit_stays (void **state)
     struct dn_revision revision;
     struct all all;
 
-    (void) state;
     fill (&all, record_of_change, 43200);
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
     fill (&all, record_without_history, 36000);
@@ -104,7 +101,6 @@ static void nothing_new_changes_nothing (void **state)
     struct dn_revision revision;
     struct all all;
 
-    (void) state;
     fill (&all, record_of_change, 36000);
     all.row.last_s = SUBMITTED - 1;
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
@@ -123,7 +119,6 @@ static void a_limit_is_never_raised (void **state)
     struct dn_revision revision;
     struct all all;
 
-    (void) state;
     fill (&all, record_of_change, 36000);
     all.row.unit_s = 200000;
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
@@ -137,7 +132,6 @@ static void rules_and_groups_are_kept (void **state)
     struct dn_revision revision;
     struct all all;
 
-    (void) state;
     fill (&all, record_of_change, 36000);
     all.rules.revise = DN_YES_NO;
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
@@ -165,7 +159,6 @@ static void the_record_of_a_revision_is_that_of_a_change (void **state)
         dn_record_revise (record_of_change, &revision, NULL);
     struct dn_recorded recorded;
 
-    (void) state;
     assert_non_null (text);
     assert_int_equal (dn_record_read (text, &recorded, NULL), 1);
     assert_true (recorded.changed);

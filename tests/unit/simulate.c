@@ -42,7 +42,6 @@ static void test_jobs_start_in_order_of_age (void **state)
     struct dn_sim_job jobs[] = {
         job (0, 4, 100, 200), job (1, 4, 50, 60), job (2, 4, 10, 20)};
 
-    (void) state;
     simulate (&sim, jobs, 3);
     assert_starts (jobs[0], 0);
     assert_starts (jobs[1], 100);
@@ -62,7 +61,6 @@ static void test_short_jobs_are_backfilled (void **state)
                                 job (3, 2, 10, 198),
                                 job (12.5, 2, 10, 187.5)};
 
-    (void) state;
     simulate (&sim, jobs, 5);
     assert_starts (jobs[0], 0);
     assert_starts (jobs[1], 150);
@@ -81,7 +79,6 @@ static void test_spare_gpus_are_used (void **state)
                                 job (3, 1, 500, 500),
                                 job (4, 1, 500, 500)};
 
-    (void) state;
     simulate (&sim, jobs, 5);
     assert_starts (jobs[1], 100);
     assert_starts (jobs[2], 2);
@@ -97,7 +94,6 @@ static void test_a_job_sits_on_one_node (void **state)
                                 job (1, 2, 10, 10),
                                 job (2, 1, 10, 10)};
 
-    (void) state;
     simulate (&sim, jobs, 4);
     assert_starts (jobs[1], 0);
     assert_starts (jobs[2], 50); /* two GPUs are idle, on two nodes */
@@ -110,7 +106,6 @@ static void test_the_tightest_node_is_taken (void **state)
     struct dn_sim_job jobs[] = {
         job (0, 2, 100, 100), job (1, 1, 100, 100), job (2, 4, 10, 10)};
 
-    (void) state;
     simulate (&sim, jobs, 3);
     assert_starts (jobs[2], 2);
 }
@@ -123,7 +118,6 @@ static void test_large_jobs_get_whole_nodes (void **state)
                                 job (2, 4, 10, 200),
                                 job (3, 12, 5, 5)};
 
-    (void) state;
     simulate (&sim, jobs, 4);
     assert_starts (jobs[1], 1);
     assert_starts (jobs[2], 51);
@@ -135,7 +129,6 @@ static void test_cpus_are_a_bound (void **state)
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100), job (1, 1, 10, 10)};
 
-    (void) state;
     sim.pools[0].cpus = 16;
     jobs[0].cpus = 12;
     jobs[1].cpus = 5;
@@ -155,7 +148,6 @@ static void test_limits_end_jobs (void **state)
     struct dn_sim_job jobs[] = {job (0, 1, 100, 60), job (0, 1, 60, 60)};
     struct dn_sim_sums sums;
 
-    (void) state;
     simulate (&sim, jobs, 2);
     assert_true (jobs[0].killed);
     assert_ends (jobs[0], 60);
@@ -175,7 +167,6 @@ static void test_the_guard_extends (void **state)
                                 job (2, 1, 90, 98),
                                 job (80, 1, 5, 99)};
 
-    (void) state;
     jobs[0].limits_s[1] = 200;
     jobs[0].limits_s[2] = 1000;
     jobs[0].n_limits = 3;
@@ -197,7 +188,6 @@ static void test_pools_do_not_block_each_other (void **state)
     struct dn_sim_job jobs[] = {
         job (0, 1, 100, 100), job (1, 1, 10, 10), job (2, 1, 10, 10), job (3, 1, 9, 9)};
 
-    (void) state;
     sim.n_pools = 2;
     sim.pools[1] = (struct dn_sim_pool){.type = "v100", .nodes = 1, .gpus = 1};
     jobs[2].pools = 2;
@@ -215,7 +205,6 @@ static void test_impossible_jobs_are_counted (void **state)
     struct dn_sim_job jobs[] = {job (0, 9, 10, 10), job (1, 1, 10, 10)};
     struct dn_sim_sums sums;
 
-    (void) state;
     simulate (&sim, jobs, 2);
     assert_int_equal (dn_sim_sum (&sim, jobs, 2, -1, &sums, NULL), 0);
     assert_int_equal (sums.impossible, 1);
@@ -230,7 +219,6 @@ static void test_the_depth_is_a_bound (void **state)
                                 job (2, 1, 300, 300),
                                 job (3, 1, 5, 5)};
 
-    (void) state;
     sim.depth = 2;
     simulate (&sim, jobs, 4);
     assert_starts (jobs[3], 110);
@@ -246,7 +234,6 @@ static void test_sums (void **state)
         job (0, 2, 100, 100), job (50, 1, 5, 100), job (100, 1, 20, 50)};
     struct dn_sim_sums sums;
 
-    (void) state;
     simulate (&sim, jobs, 3);
     assert_int_equal (dn_sim_sum (&sim, jobs, 3, -1, &sums, NULL), 0);
     assert_float_equal (sums.wait_mean_s, 50.0 / 3, 1e-9);
@@ -263,7 +250,6 @@ static void test_wrong_input_is_refused (void **state)
     struct dn_sim_job jobs[] = {job (5, 1, 1, 1), job (4, 1, 1, 1)};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
     assert_non_null (strstr (err.text, "job 1"));
     jobs[1].submit_s = 6;
@@ -346,7 +332,6 @@ static void test_backfill_delays_no_reservation (void **state)
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
     struct promises *promises = calloc (1, sizeof (*promises));
 
-    (void) state;
     assert_true (jobs && promises);
     sim.n_pools = 2;
     sim.pools[0].cpus = 40;
@@ -378,7 +363,6 @@ static void test_limits_change_no_work (void **state)
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
     struct dn_sim_sums loose, exact;
 
-    (void) state;
     assert_non_null (jobs);
     draw_jobs (jobs, N_JOBS, 3);
     for (int i = 0; i < N_JOBS; i++) {

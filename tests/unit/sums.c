@@ -91,7 +91,6 @@ static void a_changed_job_saves (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
 
-    (void) state;
     add (sums, &job);
     assert_int_equal (sums->all.changed, 1);
     assert_amount (sums, DN_MEASURE_HOURS, 10, 3, 2, 7);
@@ -106,7 +105,6 @@ static void others_save_nothing (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
 
-    (void) state;
     job.verdict = "control";
     add (sums, &job);
     job.verdict = "change";
@@ -128,7 +126,6 @@ static void unknown_limits_save_nothing (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
 
-    (void) state;
     job.limit_s = DN_UNLIMITED;
     add (sums, &job);
     assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
@@ -145,7 +142,6 @@ static void predictions_are_judged_by_completed_jobs (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
 
-    (void) state;
     add (sums, &job);
     job.outcome = "cancelled";
     add (sums, &job);
@@ -171,7 +167,6 @@ static void reasons_are_classes (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
 
-    (void) state;
     job.verdict = "abstain";
     job.mode = "enforce";
     job.why = "confidence 0.12 of 'a b' is below 0.30";
@@ -204,7 +199,6 @@ static void groups_are_bounded (void **state)
     struct dn_finished job = a_job ();
     char name[300] = "";
 
-    (void) state;
     memset (name, 'x', sizeof (name) - 1);
     for (int i = 0; i < DN_SUMS_GROUPS_MAX + 50; i++) {
         name[snprintf (name, sizeof (name), "%d", i)] = 'x';
@@ -226,7 +220,6 @@ static void weeks_are_the_newest (void **state)
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
 
-    (void) state;
     for (int i = 0; i < 300; i++) {
         int64_t at = INT64_C (1767571200) + (int64_t) (i * 7919 % 300) * 604800;
 
@@ -248,7 +241,6 @@ static void the_effect_has_an_interval (void **state)
     struct dn_finished job = a_changed_job ();
     struct dn_effect effect;
 
-    (void) state;
     for (int i = 0; i < 200; i++) {
         bool control = i % 2;
 
@@ -289,7 +281,6 @@ static void own_runs_name_the_next_limit (void **state)
     struct dn_own_runs own = {.take = keep_app, .to = apps};
     struct dn_finished job = a_changed_job ();
 
-    (void) state;
     job.app = "a";
     for (int i = 0; i < 10; i++) {
         job.end_s = job.start_s + HOUR + i * 60;

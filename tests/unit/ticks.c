@@ -40,7 +40,6 @@ static void every_counter_has_its_family (void **state)
 {
     char *text;
 
-    (void) state;
     dn_ticks_begin (dir, NOW);
     fill (&dn_ticks);
     for (int i = 0; i < DN_N_TICKS; i++)
@@ -75,7 +74,6 @@ static void promtool_has_no_complaint (void **state)
     FILE *promtool;
     char *text;
 
-    (void) state;
     if (system ("command -v promtool >/dev/null 2>&1") != 0)
         return;
     dn_ticks_begin (dir, NOW);
@@ -99,7 +97,6 @@ static void every_line_is_well_formed (void **state)
     char family[96] = "";
     int n_samples = 0;
 
-    (void) state;
     dn_ticks_begin (dir, NOW);
     fill (&dn_ticks);
     text = text_of (&dn_ticks);
@@ -150,7 +147,6 @@ static void both_files_are_written (void **state)
     struct dn_err err = {0};
     char *text;
 
-    (void) state;
     dn_ticks_begin (dir, NOW);
     fill (&dn_ticks);
     dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
@@ -177,7 +173,6 @@ static void a_restart_keeps_the_day (void **state)
     const int64_t now_s = (int64_t) time (NULL);
     struct dn_err err = {0};
 
-    (void) state;
     dn_ticks_begin ("/nonexistent", now_s);
     dn_tick (DN_TICK_EXTENSIONS);
     dn_tick (DN_TICK_EXTENSIONS);
@@ -196,7 +191,6 @@ static void a_damaged_status_is_no_obstacle (void **state)
     static const char *const texts[] = {"", "{", "{\"dnnestd\":2}", "\xff\xff"};
     char path[256];
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         FILE *file = fopen (path, "w");
@@ -211,7 +205,6 @@ static void a_damaged_status_is_no_obstacle (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     return mkdtemp (dir) ? 0 : -1;
 }
 
@@ -219,7 +212,6 @@ static int remove_dir (void **state)
 {
     char path[256];
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
     unlink (path);
     snprintf (path, sizeof (path), "%s/dnnestd.prom", dir);

@@ -49,7 +49,6 @@ static struct dn_ring ring;
 
 static void a_full_queue_refuses_and_order_is_kept (void **state)
 {
-    (void) state;
     dn_ring_init (&ring);
     assert_null (dn_ring_get (&ring));
     for (intptr_t round = 0; round < 3; round++) {
@@ -83,7 +82,6 @@ static void nothing_is_lost_or_doubled_between_threads (void **state)
     pthread_t threads[N_THREADS];
     int numbers[N_THREADS];
 
-    (void) state;
     dn_ring_init (&ring);
     for (int i = 0; i < N_THREADS; i++) {
         numbers[i] = i;
@@ -160,7 +158,6 @@ static void a_line_says_who_what_why_and_how_long (void **state)
     struct json_object *reasons;
     struct json_object *request;
 
-    (void) state;
     assert_string_equal (text_at (line, "time"), "2026-11-21T16:07:06.123Z");
     assert_string_equal (text_at (line, "name"), "train");
     assert_string_equal (text_at (line, "partition"), "gpu");
@@ -193,7 +190,6 @@ static void hostile_names_break_neither_line_nor_terminal (void **state)
     };
     char longest[5000];
 
-    (void) state;
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
         struct dn_event *event = make_event (names[i][0]);
         struct json_object *line = parse_line (event);
@@ -221,7 +217,6 @@ static void an_error_and_an_abstention_are_lines (void **state)
     struct json_object *line = parse_line (event);
     struct dn_advice *advice;
 
-    (void) state;
     assert_string_equal (text_at (line, "verdict"), "error");
     assert_string_equal (text_at (line, "error"), err.text);
     assert_string_equal (text_at (line, "reasons"), "[ ]");
@@ -265,7 +260,6 @@ static void the_log_is_made_appended_to_and_follows_its_name (void **state)
     const char *path = path_of ("log");
     struct stat st;
 
-    (void) state;
     assert_ready (&journal, path);
     assert_append (&journal, "one\n");
     assert_int_equal (stat (path, &st), 0);
@@ -297,7 +291,6 @@ static void a_large_log_is_moved_away_and_so_many_are_kept (void **state)
     const char *path = path_of ("log");
     char line[16];
 
-    (void) state;
     journal.size_max = 8;
     journal.keep = 2;
     for (int i = 0; i < 8; i++) {
@@ -329,7 +322,6 @@ static void what_is_not_our_own_plain_file_is_not_written (void **state)
 {
     const char *path = path_of ("log");
 
-    (void) state;
     assert_int_equal (symlink ("/etc/passwd", path), 0);
     assert_not_ready (path, "is a symbolic link");
     unlink (path);
@@ -366,7 +358,6 @@ static void a_full_disk_leaves_whole_lines (void **state)
     struct dn_journal journal = dn_journal_empty ();
     struct dn_err err = {.code = DN_E_NONE};
 
-    (void) state;
     signal (SIGXFSZ, SIG_IGN);
     assert_ready (&journal, path_of ("log"));
     assert_append (&journal, "0123456789\n");
@@ -408,7 +399,6 @@ static void a_log_that_cannot_be_written_is_told_once_and_catches_up (void **sta
     unsigned long long dropped = value_of (&dn_counters.dropped[DN_DROP_FULL]);
     unsigned long long lines = value_of (&dn_counters.lines);
 
-    (void) state;
     n_errors = n_infos = 0;
     dn_trace_start ();
     for (int i = 0; i < DN_RING_SIZE + 5; i++) {
@@ -447,7 +437,6 @@ static void latencies_are_cumulative_and_bounded_above (void **state)
     const struct dn_gauges gauges = {"22.05.8", 17, 23};
     char *text;
 
-    (void) state;
     dn_counters_took (&counters, -5);
     dn_counters_took (&counters, 100);
     dn_counters_took (&counters, 101);
@@ -475,7 +464,6 @@ static void the_file_of_counters_is_replaced_whole (void **state)
     struct stat st;
     mode_t mask = umask (077);
 
-    (void) state;
     assert_int_equal (dn_counters_write (path, "one\n", &err), 0);
     umask (mask);
     assert_int_equal (stat (path, &st), 0);
@@ -499,14 +487,12 @@ static void the_file_of_counters_is_replaced_whole (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     return mkdtemp (dir) ? 0 : -1;
 }
 
 static int remove_dir (void **state)
 {
-    (void) state;
     return rmdir (dir);
 }
 

@@ -127,7 +127,6 @@ static void idle_gpus_mean_no_wait (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene, 1);
     assert_waits (&scene, "a100", 0, DN_UNSET, DN_UNSET);
     assert_waits (&scene, "v100", 0, 0, 0);
@@ -145,7 +144,6 @@ static void without_a_queue_running_jobs_end_at_their_limits (void **state)
         running ("gres/gpu=1", "v1", 50),
     };
 
-    (void) state;
     begin (&scene, 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
         add_job (&scene, &jobs[i]);
@@ -160,7 +158,6 @@ static void the_queue_takes_what_is_freed_first (void **state)
     struct dn_link_job later = running ("gres/gpu:a100=2", "a1", 900);
     struct dn_link_job wait = queued ("gres/gpu:a100=1", 1, 0);
 
-    (void) state;
     begin (&scene, 0);
     add_job (&scene, &run);
     add_job (&scene, &later);
@@ -179,7 +176,6 @@ static void a_new_job_starts_after_those_that_backfill_planned (void **state)
     struct dn_link_job node = queued ("gres/gpu:a100=4", 1, 5000);
     struct dn_link_job nodes = queued ("gres/gpu:a100=8", 2, 8000);
 
-    (void) state;
     begin (&scene, 1); /* idle, but others wait for it */
     add_job (&scene, &one);
     add_job (&scene, &two);
@@ -197,7 +193,6 @@ static void recent_waits_of_jobs_that_waited_are_their_median (void **state)
     struct scene scene;
     static const int64_t waits[] = {10, 4000, 0, 20, 30, 9000, 0};
 
-    (void) state;
     begin (&scene, 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (waits); i++) {
         struct dn_link_job job = started ("a2", waits[i]);
@@ -215,7 +210,6 @@ static void few_recent_waits_count_last (void **state)
     struct dn_link_job run = running ("gres/gpu:a100=4", "a1", 5000);
     struct dn_link_job job = started ("a2", 400);
 
-    (void) state;
     begin (&scene, 0);
     add_job (&scene, &job);
     add_job (&scene, &run);
@@ -233,7 +227,6 @@ static void plans_and_recent_waits_are_averaged (void **state)
     struct scene scene;
     struct dn_link_job plan = queued ("gres/gpu:a100=1", 1, 2000);
 
-    (void) state;
     begin (&scene, 0);
     add_job (&scene, &plan);
     for (int i = 0; i < 2; i++) {
@@ -260,7 +253,6 @@ static void jobs_that_name_no_type_wait_for_those_of_their_partitions (void **st
     struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
     struct dn_link_job old = queued ("gres/gpu=1", 1, 900);
 
-    (void) state;
     old.partition = "old,other";
     begin (&scene, 0);
     add_job (&scene, &any);
@@ -275,7 +267,6 @@ static void a_request_names_the_type_where_tres_do_not (void **state)
     struct scene scene;
     struct dn_link_job job = queued ("cpu=1,gres/gpu=1", 1, 700);
 
-    (void) state;
     job.gres = "gres:gpu:a100:1";
     begin (&scene, 0);
     add_job (&scene, &job);
@@ -293,7 +284,6 @@ static void other_jobs_do_not_count (void **state)
     struct dn_link_job ended = started ("a1", 10);
     struct dn_link_job elsewhere = started ("x[1-3]", 10);
 
-    (void) state;
     held.queued = false;
     ended.start = NOW - DN_WAIT_RECENT_S - 1;
     ended.phase = DN_PHASE_ENDED;
@@ -312,7 +302,6 @@ static void a_type_that_is_up_nowhere_has_no_wait (void **state)
     struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:k80=1", 1, 100);
 
-    (void) state;
     begin (&scene, 0);
     add_node (&scene,
               (struct dn_link_node){.name = "k1", .gres = "gpu:k80:2", .up = false});
@@ -326,7 +315,6 @@ static void nodes_with_one_gpu_have_one_wait (void **state)
     struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:t4=1", 1, 100);
 
-    (void) state;
     begin (&scene, 0);
     add_node (
         &scene,
@@ -341,7 +329,6 @@ static void a_busy_node_without_jobs_frees_nothing (void **state)
 {
     struct scene scene;
 
-    (void) state;
     begin (&scene, 0);
     add_node (&scene,
               (struct dn_link_node){
@@ -357,7 +344,6 @@ static void any_number_is_bounded (void **state)
     char name[64];
     char gres[64];
 
-    (void) state;
     begin (&scene, 0);
     for (int i = 0; i < 300; i++) {
         struct dn_link_job job = queued (NULL, 1, 100 + i);
