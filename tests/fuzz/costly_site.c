@@ -93,7 +93,8 @@ static void write_gpus (FILE *file)
     fprintf (file, "Gpu Type=a100 Device=a100_sxm4_40gb" GPU_REST);
     while (n < DN_CANDIDATES_MAX - 1 && (entry = readdir (dir)))
         if (is_gpu (entry->d_name)
-            && strcmp (entry->d_name, "a100_sxm4_40gb.conf") != 0)
+            && strcmp (entry->d_name, "a100_sxm4_40gb.conf") != 0
+            && strcmp (entry->d_name, "generations.conf") != 0)
             fprintf (file,
                      "Gpu Type=type%d Device=%.*s" GPU_REST,
                      n++,
