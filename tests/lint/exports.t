@@ -23,7 +23,7 @@ readonly CLIENT='slurm_error spank_context spank_job_control_setenv spank_option
 # Memory, strings, numbers.
 readonly LIBC='calloc free malloc realloc reallocarray
 memchr memrchr memcmp memcpy memmem memmove memset strcasestr strchr strchrnul strcmp strcspn strdup strerror_r strlen strncmp
-strndup strnlen strrchr strspn strstr snprintf vsnprintf qsort bsearch __errno_location
+strndup strnlen strpbrk strrchr strspn strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround strtoull'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmaxf fmin fmod ldexp log log1p log2 log10
 lrint llrint llround nearbyint pow round sqrt trunc'
