@@ -5,12 +5,16 @@
  * line
  * "@" becomes an entry for each of these keys: its values, and the help of its table. A
  * paragraph "*KEY*: TEXT" in the block is added to the entry of that key. "@STRICTER"
- * alone becomes the rows of the table of the stricter values.
+ * alone becomes the rows of the table of the stricter values. "@MESSAGES USER"
+ * (WARNING, LOG, DAEMON, FAILURE) and "@" become the messages of base/messages.inc to
+ * these.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "base/messages.h"
 #include "policy/rules.h"
 #include "policy/scope.h"
+#include "rewrite/rewrite.h"
 #include "site.h"
 
 #include <ctype.h>
@@ -206,6 +210,56 @@ static void print_value (const char *key, const char *help, char *notes)
     print_help (key, help, notes);
 }
 
+/* --- messages -------------------------------------------------------------------- */
+
+/* Those of the manual pages are written with their values. */
+#define DN_VALUES(...) , ##__VA_ARGS__
+#define DN_MESSAGE(to, id, text)
+#define DN_LISTED(to, id, text, values, when)                                          \
+    static void write_##id (struct dn_buf *buf)                                        \
+    {                                                                                  \
+        dn_buf_add (buf, dn_say_##id DN_VALUES values);                                \
+    }
+#include "base/messages.inc"
+#undef DN_LISTED
+
+#define DN_LISTED(to, id, text, values, when) {#to, when, write_##id},
+static const struct listed {
+    const char *to;
+    const char *when;
+    void (*write) (struct dn_buf *buf);
+} listed[] = {
+#include "base/messages.inc"
+};
+
+/* In scdoc, where '_' and '*' are markup. */
+static void print_escaped (const char *text)
+{
+    for (; *text != '\0'; text++)
+        printf (strchr ("_*\\", *text) ? "\\%c" : "%c", *text);
+}
+
+static void print_messages (const char *to)
+{
+    static const char prefix[] = "job_submit/dnnest: ";
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (listed); i++) {
+        char text[DN_LOG_TEXT_MAX];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+        bool prefixed;
+
+        if (strcmp (listed[i].to, to) != 0)
+            continue;
+        listed[i].write (&buf);
+        prefixed = strncmp (text, prefix, strlen (prefix)) == 0;
+        printf ("*");
+        print_escaped (text + (prefixed ? strlen (prefix) : 0));
+        printf ("*\n\t%s\n\n", listed[i].when);
+    }
+}
+
+/* --- blocks ---------------------------------------------------------------------- */
+
 /* 'block' is its first line without the "@" and the newline. */
 static int print_block (char *block, char *notes)
 {
@@ -215,6 +269,8 @@ static int print_block (char *block, char *notes)
 
     if (strncmp (block, "KEYS ", 5) == 0)
         print_spec_keys (block + 5, notes);
+    else if (strncmp (block, "MESSAGES ", 9) == 0)
+        print_messages (block + 9);
     else if (strcmp (block, "RULES") == 0)
         print_rules (notes);
     else if (strncmp (block, "SITE ", 5) == 0)

@@ -22,7 +22,8 @@ formatted() {
             "$top/cli/pages/list_commands" "$top" >"$work/list.scd"
             source=$work/list.scd
         fi
-        sh "$top/cli/pages/make_page" scdoc 1.2.3 <"$source" >"$work/man/$name" || return
+        "$build/cli/page_rows" <"$source" >"$work/source" &&
+            sh "$top/cli/pages/make_page" scdoc 1.2.3 <"$work/source" >"$work/man/$name" || return
     done
 }
 

@@ -1,8 +1,5 @@
 /* messages.c - test of base/messages.inc: each message is what the catalogue promises
  *
- * "messages --page" prints the lists of job_submit_dnnest(8) and dnnestd(8), which
- * tests/lint/messages.t compares.
- *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "unit.h"
@@ -164,53 +161,7 @@ static void a_value_with_a_percent_sign_is_text (void **state)
                          "dnnest: comment: '%n%s%99999d'; job submitted as written");
 }
 
-/* In scdoc, where '_' and '*' are markup. */
-static void print_escaped (const char *text)
-{
-    for (; *text != '\0'; text++)
-        printf (strchr ("_*\\", *text) ? "\\%c" : "%c", *text);
-}
-
-static void print_list (enum audience to)
-{
-    static const char prefix[] = "job_submit/dnnest: ";
-
-    EACH (m)
-    {
-        char sample[DN_LOG_TEXT_MAX];
-        const char *text = sample;
-
-        if (m->to != to)
-            continue;
-        write_sample (m, sample, sizeof (sample));
-        if (strncmp (text, prefix, strlen (prefix)) == 0)
-            text += strlen (prefix);
-        printf ("*");
-        print_escaped (text);
-        printf ("*\n\t%s\n\n", m->when);
-    }
-}
-
-static int print_page (const char *list)
-{
-    static const struct {
-        const char *name;
-        enum audience to;
-    } lists[] = {{"user", USER},
-                 {"warning", WARNING},
-                 {"log", LOG},
-                 {"daemon", DAEMON},
-                 {"failure", FAILURE}};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++)
-        if (strcmp (lists[i].name, list) == 0) {
-            print_list (lists[i].to);
-            return 0;
-        }
-    return 1;
-}
-
-int main (int argc, char **argv)
+int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST ("a message fits its buffer", a_message_fits_its_buffer),
@@ -222,7 +173,5 @@ int main (int argc, char **argv)
               a_value_with_a_percent_sign_is_text),
     };
 
-    if (argc == 3 && strcmp (argv[1], "--page") == 0)
-        return print_page (argv[2]);
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
