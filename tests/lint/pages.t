@@ -22,7 +22,7 @@ formatted() {
             "$top/cli/pages/list_commands" "$top" >"$work/list.scd"
             source=$work/list.scd
         fi
-        "$build/cli/page_rows" <"$source" >"$work/source" &&
+        "${abs_top_builddir:-$top/build}/cli/page_rows" <"$source" >"$work/source" &&
             sh "$top/cli/pages/make_page" scdoc 1.2.3 <"$work/source" >"$work/man/$name" || return
     done
 }
