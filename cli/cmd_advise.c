@@ -181,7 +181,9 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
 }
 
 /* Build the network of a submission on which dn_advise () has decided. */
-static int build_again (const struct dn_job *job, struct dn_subject *subject)
+static int build_again (const struct dn_site *site,
+                        const struct dn_job *job,
+                        struct dn_subject *subject)
 {
     struct dn_carriers carriers = dn_carriers_of (job);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
@@ -190,7 +192,11 @@ static int build_again (const struct dn_job *job, struct dn_subject *subject)
 
     if (dn_describe (&carriers, &sidecar, &state, &err) == 0) {
         subject->layers = sidecar.layers;
-        if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, &err)
+        if (dn_sidecar_graph (&site->networks,
+                              &subject->layers,
+                              &subject->spec,
+                              &subject->graph,
+                              &err)
             == 0)
             return 0;
     }
@@ -212,7 +218,7 @@ static int find_runs (const struct dn_site *site,
     *subject = (struct dn_subject){.spec = advice->spec};
     if (advice->candidates.n_candidates == 0 || advice->by_history)
         return 0;
-    if (build_again (job, subject) < 0)
+    if (build_again (site, job, subject) < 0)
         return 0;
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];

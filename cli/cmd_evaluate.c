@@ -195,7 +195,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return given.exit_code;
     predictor = dn_site_predictor (site);
     call.evaluation = dn_evaluation_start (
-        &predictor, &site->rules, &site->catalogue, &site->datasets);
+        &predictor, &site->rules, &site->catalogue, &site->datasets, &site->networks);
     call.evaluation.people = &dn_people_of_system;
     given.exit_code = open_outputs (&call);
     if (given.exit_code != DN_EXIT_DONE)

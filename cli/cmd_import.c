@@ -314,15 +314,20 @@ static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json
 }
 
 /* The sidecar of a config.json has keys only, which 'keys' (may be NULL) override. */
-static int import_config (const struct call *call, const char *keys, bool json)
+static int import_config (struct dn_options *given,
+                          const struct call *call,
+                          const char *keys)
 {
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_free_ptr) char *text = NULL;
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = dn_options_site (given, NULL);
     const char *path = call->config[0] == '@' ? call->config + 1 : call->config;
     struct dn_err err = {0};
 
+    if (!site)
+        return given->exit_code;
     if (dn_read_input (path, &text, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (dn_hf_config_read (dn_span_of (text), &sidecar.spec, &err) < 0) {
@@ -331,10 +336,10 @@ static int import_config (const struct call *call, const char *keys, bool json)
     }
     if (keys && dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_graph_build (&sidecar.spec, &graph, &err) < 0
+    if (dn_graph_build (&site->networks, &sidecar.spec, &graph, &err) < 0
         || write_sidecar (call, &sidecar, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (call->out && json) {
+    if (call->out && given->json) {
         document = json_object_new_object ();
         json_object_object_add (document, "spec", dn_show_spec_json (&sidecar.spec));
         dn_json_add_real (document, "params", graph.params);
@@ -361,7 +366,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         && dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.config)
-        return import_config (&call, given.n_args > 1 ? keys : NULL, given.json);
+        return import_config (&given, &call, given.n_args > 1 ? keys : NULL);
     return call.hlo ? import_hlo (&call, &sidecar, given.json)
                     : import_onnx (&call, &sidecar, given.json);
 }

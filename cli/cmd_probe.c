@@ -536,6 +536,7 @@ static int add_options (const struct dn_options *given,
     add_path (words, "conf", given->paths.conf, usual.conf);
     add_path (words, "hardware", given->paths.hardware, usual.hardware);
     add_path (words, "datasets", given->paths.datasets, usual.datasets);
+    add_path (words, "zoo", given->paths.zoo, usual.zoo);
     add_path (words, "model", given->paths.model, usual.model);
     add_path (words, "hook", task->hook_dir, DNNEST_PROBE_DIR);
     add_path (words, "record", call->record ? call->record : record, NULL);

@@ -230,8 +230,12 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     struct call *call = context;
 
     dn_progress_show (&call->progress, call->training.runs.n_rows, -1);
-    return dn_runs_add (
-        &call->training.runs, row, &call->site->catalogue, &call->site->datasets, err);
+    return dn_runs_add (&call->training.runs,
+                        row,
+                        &call->site->catalogue,
+                        &call->site->datasets,
+                        &call->site->networks,
+                        err);
 }
 
 static void take_piece (struct dn_span piece, double share, void *context)

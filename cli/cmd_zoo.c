@@ -43,11 +43,11 @@ struct wanted {
     struct dn_model model; /* if one */
 };
 
-static struct wanted wanted_of (const char *pattern)
+static struct wanted wanted_of (const struct dn_networks *networks, const char *pattern)
 {
     struct wanted wanted = {.pattern = pattern};
 
-    wanted.one = pattern && dn_model_find (pattern, &wanted.model);
+    wanted.one = pattern && dn_model_find (networks, pattern, &wanted.model);
     return wanted;
 }
 
@@ -63,12 +63,15 @@ static bool is_wanted (const char *name,
 }
 
 /* The network with nothing but its name given. */
-static int build (const char *name, struct dn_graph *graph, struct dn_err *err)
+static int build (const struct dn_networks *networks,
+                  const char *name,
+                  struct dn_graph *graph,
+                  struct dn_err *err)
 {
     struct dn_spec spec = dn_spec_empty ();
 
     snprintf (spec.model, sizeof (spec.model), "%s", name);
-    return dn_graph_build (&spec, graph, err);
+    return dn_graph_build (networks, &spec, graph, err);
 }
 
 /* The keys of its sizes: the totals hold for every network. */
@@ -114,22 +117,24 @@ static void add_row (struct dn_grid *grid,
 }
 
 /* Add the networks that 'pattern' means (NULL: all). Return how many, or -1. */
-static int list (const char *pattern,
+static int list (const struct dn_networks *networks,
+                 const char *pattern,
                  struct json_object *array,
                  struct dn_grid *grid,
                  struct dn_err *err)
 {
-    struct wanted wanted = wanted_of (pattern);
+    struct wanted wanted = wanted_of (networks, pattern);
     const char *name;
     int n = 0;
 
-    for (int i = 0; (name = dn_model_at (i)); i++) {
+    for (int i = 0; (name = dn_model_at (networks, i)); i++) {
         struct dn_model model;
         struct dn_graph graph;
 
-        if (!dn_model_find (name, &model) || !is_wanted (name, model.entry, &wanted))
+        if (!dn_model_find (networks, name, &model)
+            || !is_wanted (name, model.entry, &wanted))
             continue;
-        if (build (name, &graph, err) < 0)
+        if (build (networks, name, &graph, err) < 0)
             return -1;
         add_json (array, name, model.entry, &graph);
         add_row (grid, name, model.entry, &graph);
@@ -139,19 +144,18 @@ static int list (const char *pattern,
     return n;
 }
 
-static const char *network_at (const void *names, int i)
+static const char *network_at (const void *networks, int i)
 {
-    (void) names;
-    return dn_model_at (i);
+    return dn_model_at (networks, i);
 }
 
-static int refuse (const char *pattern)
+static int refuse (const struct dn_networks *networks, const char *pattern)
 {
     char near[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
     struct dn_err err;
 
-    dn_add_near (&buf, pattern, network_at, NULL);
+    dn_add_near (&buf, pattern, network_at, networks);
     dn_err_set (
         &err,
         DN_E_RANGE,
@@ -175,6 +179,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
     struct dn_err err = {0};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
@@ -185,12 +190,16 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (dn_options_next (&given) != DN_OPTION_END || !dn_options_count (&given, 0, 1))
         return given.exit_code;
     pattern = given.n_args > 0 ? given.args[0] : NULL;
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
     json = json_object_new_object ();
-    n = list (pattern, dn_json_add_array (json, "networks"), &grid, &err);
+    n = list (
+        &site->networks, pattern, dn_json_add_array (json, "networks"), &grid, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     if (pattern && n == 0)
-        return refuse (pattern);
+        return refuse (&site->networks, pattern);
     if (!given.json)
         return dn_grid_print (&grid);
     dn_json_print (json);

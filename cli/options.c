@@ -23,6 +23,7 @@ enum {
     COMMON_CONF,
     COMMON_HARDWARE,
     COMMON_DATASETS,
+    COMMON_ZOO,
     COMMON_MODEL,
     COMMON_COLOR,
     COMMON_HELP,
@@ -40,6 +41,10 @@ const struct dn_option dn_options_common[] = {
                          0,
                          "FILE",
                          "table of data sets, if dnnest.conf names none"},
+    [COMMON_ZOO] = {"zoo",
+                    0,
+                    "DIR",
+                    "networks that are files, if dnnest.conf names none"},
     [COMMON_MODEL] = {"model",
                       0,
                       "BUNDLE",
@@ -255,6 +260,9 @@ static int take_common (struct dn_options *o, int row)
     case COMMON_DATASETS:
         o->paths.datasets = dn_options_absolute (o->path_text[2], o->argument);
         return 0;
+    case COMMON_ZOO:
+        o->paths.zoo = dn_options_absolute (o->path_text[4], o->argument);
+        return 0;
     case COMMON_MODEL:
         dn_options_model (o, o->argument);
         return 0;
@@ -431,6 +439,8 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
         o->exit_code = dn_fail (DN_EXIT_CONF, &err);
         return NULL;
     }
+    if (site->n_networks_err > 0)
+        dn_complain ("%s; going on without this network", site->networks_err.text);
     if (site->bundle_err.code == DN_E_NONE)
         return site;
     /* The plugin runs without its bundle: warn and continue. A bundle that was named by

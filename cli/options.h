@@ -86,7 +86,7 @@ struct dn_options {
     struct option longs[DN_OPTIONS_MAX + 1];
     char shorts[3 * DN_OPTIONS_MAX + 3];
     char letter[3];
-    char path_text[4][PATH_MAX];
+    char path_text[5][PATH_MAX];
 };
 
 enum {

@@ -91,6 +91,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     if (dn_site_run_read (row,
                           &work->site->catalogue,
                           &work->site->datasets,
+                          &work->site->networks,
                           &dn_people_of_system,
                           &run,
                           &why)

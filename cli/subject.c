@@ -63,7 +63,7 @@ int dn_subject_build (const struct dn_site *site,
 {
     if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
         return -1;
-    if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
+    if (dn_sidecar_graph (&site->networks, &subject->layers, &subject->spec, &subject->graph, err) < 0)
         return subject->file.len == 0
                    ? -1
                    : dn_err_wrap (
@@ -97,7 +97,7 @@ int dn_subject_not_network (const char *text, struct dn_err *err)
 
     if (dn_span_copy (first, name, sizeof (name), "model", NULL) < 0
         || strchr (name, '=') || name[0] == '/' || name[0] == '.'
-        || !dn_model_find (name, &model) || access (text, F_OK) == 0)
+        || !dn_model_find (NULL, name, &model) || access (text, F_OK) == 0)
         return 0;
     return dn_err_set (
         err, DN_E_SYNTAX, "'%s' is a network, did you mean model=%s?", name, name);

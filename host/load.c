@@ -124,42 +124,51 @@ int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err
     return load_at (AT_FDCWD, path, path, DN_FILE_MAX, text, len, err);
 }
 
-/* File names of the catalogue, sorted, so that messages and candidates do not depend on
- * the file system's order.
+/* File names of a folder that end with 'suffix', sorted, so that messages and
+ * candidates do not depend on the file system's order.
  */
 struct name_list {
-    char names[DN_DEVICES_MAX][NAME_MAX + 1];
+    const char *suffix;
+    int max;
+    char (*names)[NAME_MAX + 1]; /* owned */
     int n_names;
 };
+
+static void free_names (const struct name_list *list)
+{
+    free (list->names);
+}
 
 static int compare_names (const void *a, const void *b)
 {
     return strcmp (a, b);
 }
 
-static bool is_catalogue_name (const char *name)
+static bool ends_with (const char *name, const char *suffix)
 {
     size_t len = strlen (name);
-    size_t suffix_len = sizeof (catalogue_suffix) - 1;
+    size_t suffix_len = strlen (suffix);
 
     return name[0] != '.' && len > suffix_len
-           && strcmp (name + len - suffix_len, catalogue_suffix) == 0;
+           && strcmp (name + len - suffix_len, suffix) == 0;
 }
 
-static int list_catalogue (DIR *dir,
-                           const char *path,
-                           struct name_list *list,
-                           struct dn_err *err)
+static int list_folder (DIR *dir,
+                        const char *path,
+                        struct name_list *list,
+                        struct dn_err *err)
 {
     const struct dirent *entry;
 
+    list->names = calloc ((size_t) list->max, sizeof (list->names[0]));
+    if (!list->names)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream */
     while ((errno = 0, entry = readdir (dir))) {
-        if (!is_catalogue_name (entry->d_name))
+        if (!ends_with (entry->d_name, list->suffix))
             continue;
-        if (list->n_names == DN_DEVICES_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_file_many, path, DN_DEVICES_MAX);
+        if (list->n_names == list->max)
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_many, path, list->max);
         snprintf (list->names[list->n_names++], NAME_MAX + 1, "%s", entry->d_name);
     }
     if (errno != 0)
@@ -238,14 +247,13 @@ static int load_folder (DIR *dir,
                         struct dn_catalogue *catalogue,
                         struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct name_list *list = calloc (1, sizeof (*list));
+    dn_cleanup (free_names) struct name_list list = {.suffix = catalogue_suffix,
+                                                     .max = DN_DEVICES_MAX};
 
-    if (!list)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
-    if (list_catalogue (dir, path, list, err) < 0)
+    if (list_folder (dir, path, &list, err) < 0)
         return -1;
-    for (int i = 0; i < list->n_names; i++)
-        if (load_device (dirfd (dir), path, list->names[i], take, catalogue, err) < 0)
+    for (int i = 0; i < list.n_names; i++)
+        if (load_device (dirfd (dir), path, list.names[i], take, catalogue, err) < 0)
             return -1;
     return 0;
 }
@@ -302,6 +310,91 @@ static int load_datasets (const char *path,
     if (dn_load_file (path, &text, &len, err) < 0)
         return -1;
     return dn_datasets_read ((struct dn_span){text, len}, path, datasets, err);
+}
+
+static int load_network (int dir,
+                         const char *dir_path,
+                         const char *name,
+                         bool check,
+                         struct dn_networks *networks,
+                         struct dn_err *err)
+{
+    size_t n = strlen (name) - strlen (DN_NETWORK_SUFFIX);
+    char path[DN_SITE_PATH_MAX + NAME_MAX + 2];
+    char network[NAME_MAX + 1];
+    char *text = NULL;
+    size_t len;
+
+    snprintf (path, sizeof (path), "%s/%s", dir_path, name);
+    snprintf (network, sizeof (network), "%.*s", (int) n, name);
+    if (dn_zoo_has (network))
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_twice, path, network);
+    if (load_at (dir, name, path, DN_NETWORK_FILE_MAX, &text, &len, err) < 0)
+        return -1;
+    if (dn_networks_add (networks, name, text, len, check, err) < 0)
+        return dn_err_wrap (err, "%s", dir_path);
+    return 0;
+}
+
+/* A file that cannot be used is reported, and the others are loaded. */
+static void refuse_network (struct dn_problems *problems,
+                            struct dn_site *site,
+                            const struct dn_err *err)
+{
+    if (problems)
+        dn_problems_take (problems, err);
+    else if (site->n_networks_err++ == 0)
+        site->networks_err = *err;
+}
+
+/* Load the networks in a folder that need not exist. */
+static void load_networks (const char *path,
+                           bool check,
+                           struct dn_problems *problems,
+                           struct dn_site *site)
+{
+    dn_cleanup (free_names) struct name_list list = {.suffix = DN_NETWORK_SUFFIX,
+                                                     .max = DN_NETWORKS_MAX};
+    dn_cleanup (dn_dir_cleanup) DIR *dir = NULL;
+    struct dn_err err;
+
+    if (access (path, F_OK) < 0 && errno == ENOENT)
+        return;
+    dir = open_trusted_dir (path, &err);
+    if (!dir || list_folder (dir, path, &list, &err) < 0) {
+        refuse_network (problems, site, &err);
+        return;
+    }
+    for (int i = 0; i < list.n_names; i++)
+        if (load_network (
+                dirfd (dir), path, list.names[i], check, &site->networks, &err)
+            < 0)
+            refuse_network (problems, site, &err);
+}
+
+void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX])
+{
+    const char *slash = conf ? strrchr (conf, '/') : NULL;
+
+    snprintf (path,
+              DN_SITE_PATH_MAX,
+              "%.*s/dnnest.zoo.d",
+              slash ? (int) (slash - conf) : 0,
+              slash ? conf : "");
+}
+
+/* The networks of the installation, whose files its tests have read, and the site's. */
+static void load_zoo (const struct dn_load_paths *paths,
+                      struct dn_problems *problems,
+                      struct dn_site *site)
+{
+    char own[DN_SITE_PATH_MAX];
+
+    load_networks (site->zoo_dir, false, problems, site);
+    if (!paths->conf)
+        return;
+    dn_load_own_networks_path (paths->conf, own);
+    load_networks (own, true, problems, site);
 }
 
 /* A file of the bundle whose directory is open as 'dir'. */
@@ -479,6 +572,13 @@ static int fill_site (const struct dn_load_paths *paths,
         conf = (struct dn_span){text, len};
     }
     if (set_bundle_dir (site, paths->bundle, err) < 0
+        || (paths->zoo
+            && dn_span_copy (dn_span_of (paths->zoo),
+                             site->zoo_dir,
+                             DN_SITE_PATH_MAX,
+                             "ZooDir",
+                             err)
+                   < 0)
         || dn_site_read_paths_with (site, conf, file, context->problems, err) < 0
         || set_bundle_dir (site, paths->model, err) < 0
         || load_tables (context, site, &reading.gpus, err) < 0
@@ -486,6 +586,7 @@ static int fill_site (const struct dn_load_paths *paths,
         || follow_slurm (context, site, err) < 0)
         return -1;
     load_site_bundle (paths, site);
+    load_zoo (paths, context->problems, site);
     dn_site_set_loaders (site);
     return 0;
 }

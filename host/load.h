@@ -37,6 +37,7 @@ struct dn_load_paths {
     const char *conf;     /* dnnest.conf; NULL: none, all defaults */
     const char *hardware; /* directory of catalogue files */
     const char *datasets;
+    const char *zoo;    /* directory of networks; NULL: the usual one */
     const char *bundle; /* directory of the model bundle, or "none" */
     /* The directory of a bundle that overrides the configuration, or "none"; NULL: the
      * configured one. */
@@ -74,6 +75,9 @@ void dn_load_free (struct dn_site *site);
 int dn_load_catalogue (const char *path,
                        struct dn_catalogue *catalogue,
                        struct dn_err *err);
+
+/* Where the site's own networks are: beside dnnest.conf. */
+void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX]);
 
 /* Load the bundle in the directory 'path'. NULL with 'err'; freed with dn_bundle_free
  * (). */

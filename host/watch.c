@@ -117,6 +117,7 @@ static void add_named_paths (struct dn_watch *watch,
         dn_site_read_paths (site, (struct dn_span){text, len}, conf, NULL);
         add_path (watch, site->hardware_dir);
         add_path (watch, site->datasets_file);
+        add_path (watch, site->zoo_dir);
         add_path (watch, site->bundle_dir);
     }
     dn_load_free (site);
@@ -126,8 +127,12 @@ void dn_watch_conf (struct dn_watch *watch, const char *conf)
 {
     const struct dn_load_paths defaults = dn_load_default_paths ();
 
+    char own[DN_SITE_PATH_MAX];
+
     memset (watch, 0, sizeof (*watch));
     add_path (watch, conf);
+    dn_load_own_networks_path (conf, own);
+    add_path (watch, own);
     /* The default bundle depends on whether this directory exists. */
     add_path (watch, DNNEST_MODEL_DIR);
     add_path (watch, defaults.bundle);

@@ -8,7 +8,7 @@
 #include "site.h"
 
 /* A path is a file, or a directory with all files in it. */
-#define DN_WATCH_PATHS_MAX 8
+#define DN_WATCH_PATHS_MAX 10
 
 struct dn_watch {
     char paths[DN_WATCH_PATHS_MAX][DN_SITE_PATH_MAX];

@@ -30,12 +30,14 @@ const struct dn_names dn_grouping_names = DN_NAMES (grouping_text, DN_N_GROUPING
 struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
-                                          const struct dn_datasets *datasets)
+                                          const struct dn_datasets *datasets,
+                                          const struct dn_networks *networks)
 {
     return (struct dn_evaluation){.predictor = *predictor,
                                   .rules = rules,
                                   .catalogue = catalogue,
-                                  .datasets = datasets};
+                                  .datasets = datasets,
+                                  .networks = networks};
 }
 
 void dn_evaluation_free (struct dn_evaluation *evaluation)
@@ -188,8 +190,13 @@ static int predict_run (const struct dn_evaluation *evaluation,
     struct dn_case c = {.spec = &run->spec, .graph = &run->graph};
     struct dn_predictor predictor = evaluation->predictor;
 
-    if (dn_run_case_read (
-            row, DN_RUN_JUDGE, evaluation->catalogue, evaluation->datasets, run, err)
+    if (dn_run_case_read (row,
+                          DN_RUN_JUDGE,
+                          evaluation->catalogue,
+                          evaluation->datasets,
+                          evaluation->networks,
+                          run,
+                          err)
         < 0)
         return -1;
     /* If the table states no number of CPUs, the usual number is assumed. */

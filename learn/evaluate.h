@@ -50,6 +50,7 @@ struct dn_evaluation {
     const struct dn_rules *rules;
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
+    const struct dn_networks *networks;
     const struct dn_people *people; /* knows the users of runs; NULL: none is known */
     int64_t n_rows;
     int64_t n_predicted;
@@ -79,7 +80,8 @@ struct dn_row_result {
 struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
-                                          const struct dn_datasets *datasets);
+                                          const struct dn_datasets *datasets,
+                                          const struct dn_networks *networks);
 void dn_evaluation_free (struct dn_evaluation *evaluation);
 
 /* Predict one row and add it. A row that cannot be read or predicted is skipped with

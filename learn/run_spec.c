@@ -78,6 +78,7 @@ int dn_run_sidecar (const struct dn_run *run, char **text, struct dn_err *err)
 
 int dn_run_spec (const struct dn_run *run,
                  const struct dn_datasets *datasets,
+                 const struct dn_networks *networks,
                  struct dn_spec *spec,
                  struct dn_graph *graph,
                  struct dn_err *err)
@@ -104,13 +105,14 @@ int dn_run_spec (const struct dn_run *run,
     *spec = sidecar.spec;
     if (dn_spec_resolve (spec, datasets, DN_UNSET, err) < 0)
         return -1;
-    return dn_sidecar_graph (&sidecar.layers, spec, graph, err);
+    return dn_sidecar_graph (networks, &sidecar.layers, spec, graph, err);
 }
 
 int dn_run_case_read (const struct dn_row *row,
                       enum dn_run_use use,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
+                      const struct dn_networks *networks,
                       struct dn_run_case *measured,
                       struct dn_err *err)
 {
@@ -122,7 +124,8 @@ int dn_run_case_read (const struct dn_row *row,
     /* An unknown device is reported before any other error of the row. */
     measured->device = dn_run_device (run, catalogue, err);
     if (!measured->device || rc < 0
-        || dn_run_spec (run, datasets, &measured->spec, &measured->graph, err) < 0)
+        || dn_run_spec (run, datasets, networks, &measured->spec, &measured->graph, err)
+               < 0)
         return -1;
     return dn_run_supported (measured->device, &measured->spec, err);
 }

@@ -28,6 +28,7 @@ int dn_run_sidecar (const struct dn_run *run, char **text, struct dn_err *err);
  */
 int dn_run_spec (const struct dn_run *run,
                  const struct dn_datasets *datasets,
+                 const struct dn_networks *networks,
                  struct dn_spec *spec,
                  struct dn_graph *graph,
                  struct dn_err *err);
@@ -52,6 +53,7 @@ int dn_run_case_read (const struct dn_row *row,
                       enum dn_run_use use,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
+                      const struct dn_networks *networks,
                       struct dn_run_case *measured,
                       struct dn_err *err);
 void dn_run_case_free (struct dn_run_case *measured);

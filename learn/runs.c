@@ -114,6 +114,7 @@ static const char *family_of (const struct dn_runs *runs,
 static int read_example (const struct dn_row *row,
                          const struct dn_catalogue *catalogue,
                          const struct dn_datasets *datasets,
+                         const struct dn_networks *networks,
                          struct dn_runs *runs,
                          struct dn_example *example,
                          struct dn_err *err)
@@ -124,7 +125,9 @@ static int read_example (const struct dn_row *row,
     const char *names[DN_N_LABELS];
     char stack[DN_NAME_MAX];
 
-    if (dn_run_case_read (row, DN_RUN_LEARN, catalogue, datasets, &measured, err) < 0)
+    if (dn_run_case_read (
+            row, DN_RUN_LEARN, catalogue, datasets, networks, &measured, err)
+        < 0)
         return -1;
     if (isnan (run->step_ms) && isnan (run->peak_mem_gb) && isnan (run->power_w))
         return dn_err_set (err, DN_E_RANGE, "nothing was measured");
@@ -182,6 +185,7 @@ int dn_runs_add (struct dn_runs *runs,
                  const struct dn_row *row,
                  const struct dn_catalogue *catalogue,
                  const struct dn_datasets *datasets,
+                 const struct dn_networks *networks,
                  struct dn_err *err)
 {
     struct dn_err why = {0};
@@ -192,7 +196,7 @@ int dn_runs_add (struct dn_runs *runs,
         return -1;
     runs->n_rows++;
     memset (&example, 0, sizeof (example));
-    if (read_example (row, catalogue, datasets, runs, &example, &why) < 0) {
+    if (read_example (row, catalogue, datasets, networks, runs, &example, &why) < 0) {
         if (why.code == DN_E_NOMEM)
             return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
         if (runs->reason[0] == '\0') {

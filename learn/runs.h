@@ -73,6 +73,7 @@ int dn_runs_add (struct dn_runs *runs,
                  const struct dn_row *row,
                  const struct dn_catalogue *catalogue,
                  const struct dn_datasets *datasets,
+                 const struct dn_networks *networks,
                  struct dn_err *err);
 
 /* A random number of 64 bits: splitmix64 (Steele, Lea, Flood 2014). */

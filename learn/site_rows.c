@@ -35,6 +35,7 @@ static int check_measured (const struct dn_site_run *run, struct dn_err *err)
 int dn_site_run_read (const struct dn_row *row,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
+                      const struct dn_networks *networks,
                       const struct dn_people *people,
                       struct dn_site_run *run,
                       struct dn_err *err)
@@ -45,7 +46,8 @@ int dn_site_run_read (const struct dn_row *row,
     run->spec = dn_spec_empty ();
     if (dn_run_check (row, err) < 0
         || dn_run_read (row, DN_RUN_JUDGE, &measured, err) < 0
-        || dn_run_spec (&measured, datasets, &run->spec, &run->graph, err) < 0)
+        || dn_run_spec (&measured, datasets, networks, &run->spec, &run->graph, err)
+               < 0)
         return -1;
     run->user = dn_run_user (measured.user, people);
     run->step_s = dn_run_known (measured.step_ms) * 1e-3;

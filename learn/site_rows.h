@@ -19,6 +19,7 @@
 int dn_site_run_read (const struct dn_row *row,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
+                      const struct dn_networks *networks,
                       const struct dn_people *people,
                       struct dn_site_run *run,
                       struct dn_err *err);

@@ -446,7 +446,7 @@ static int build_network (struct making *m)
     if (m->cached)
         return NEXT;
     return dn_sidecar_graph_by (
-               &m->layers, &advice->spec, m->deadline, &m->graph, m->err)
+               &m->site->networks, &m->layers, &advice->spec, m->deadline, &m->graph, m->err)
                    < 0
                ? -1
                : NEXT;
@@ -536,7 +536,7 @@ static void suggest_batch (struct making *m)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
         || (m->cached
             && dn_sidecar_graph_by (
-                   &m->layers, &advice->spec, m->deadline, &m->graph, NULL)
+                   &m->site->networks, &m->layers, &advice->spec, m->deadline, &m->graph, NULL)
                    < 0))
         return;
     c.device = m->devices[decision->base];

@@ -43,6 +43,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH,
      0,
      0},
+    {"ZooDir",
+     offsetof (struct dn_site, zoo_dir),
+     "directory of the networks that are files",
+     DN_SITE_PATH,
+     0,
+     0},
     {"Bundle",
      offsetof (struct dn_site, bundle_dir),
      "directory of the model bundle, or none",
@@ -218,6 +224,7 @@ static void set_defaults (struct dn_site *site)
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
+    memcpy (site->zoo_dir, DNNEST_ZOO_DIR, sizeof (DNNEST_ZOO_DIR));
     memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
     memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
     memcpy (site->accounting_token, DN_SITE_NONE, sizeof (DN_SITE_NONE));
@@ -733,5 +740,6 @@ void dn_site_free (struct dn_site *site)
     dn_catalogue_free (&site->catalogue);
     dn_policies_free (&site->policies);
     dn_bundle_free (site->bundle);
+    dn_networks_free (&site->networks);
     memset (site, 0, sizeof (*site));
 }

@@ -5,6 +5,7 @@
 #ifndef DN_SITE_H
 #define DN_SITE_H
 
+#include "graph/network.h"
 #include "hardware/hardware.h"
 #include "policy/policy.h"
 #include "policy/scope.h"
@@ -30,6 +31,10 @@ struct dn_site {
     struct dn_catalogue catalogue; /* owned */
     struct dn_gpu_types gpu_types; /* points into the catalogue */
     struct dn_datasets datasets;
+    struct dn_networks networks; /* that are files; owned */
+    /* Why files of networks are not loaded: the first error, and how many; or empty. */
+    struct dn_err networks_err;
+    int n_networks_err;
     struct dn_bundle *bundle; /* NULL: none, white box only; owned */
     /* Why the configured bundle is not loaded; or empty. A site with a broken bundle is
      * usable. */
@@ -48,6 +53,7 @@ struct dn_site {
     double core_bytes;         /* CoreBytes=, byte/s */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
+    char zoo_dir[DN_SITE_PATH_MAX];       /* ZooDir= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
     char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no users' files are read */
     char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */

@@ -81,18 +81,26 @@ static bool is_same (const char *a, const char *b)
     return dn_word_equal (a, strlen (a), b, strlen (b));
 }
 
+static const struct dn_networks *networks_of (struct dn_answer *answer)
+{
+    const struct dn_site *site = dn_answer_site (answer);
+
+    return site ? &site->networks : NULL;
+}
+
 /* A name that is the zoo's but for '-' is offered where the word has a '-'. */
 static void offer_hub_name (struct dn_answer *answer,
                             const char *pattern,
                             struct dn_span star,
                             const char *network)
 {
+    const struct dn_networks *networks = networks_of (answer);
     char name[DN_NAME_MAX];
     struct dn_model model;
 
     write_hub_name (pattern, star, name);
     if (name[0] != '\0' && dn_answer_begins (answer, name)
-        && dn_model_find (name, &model)
+        && dn_model_find (networks, name, &model)
         && (!network || strcmp (model.entry->name, network) == 0)
         && (strchr (answer->end, '-') || !is_same (name, model.entry->name)))
         dn_answer_offer (answer, name, "", model.entry->name);
@@ -103,6 +111,8 @@ static void offer_hub_name (struct dn_answer *answer,
  */
 static void offer_hub_names (struct dn_answer *answer)
 {
+    const struct dn_networks *networks = networks_of (answer);
+
     if (strchr (answer->end, '_'))
         return;
     for (const struct dn_pattern *row = dn_patterns; row->text; row++) {
@@ -115,7 +125,7 @@ static void offer_hub_names (struct dn_answer *answer)
             offer_hub_name (answer, row->text, none, NULL);
             continue;
         }
-        for (int i = 0; (entry = dn_zoo_at (i)); i++) {
+        for (int i = 0; (entry = dn_zoo_at (networks, i)); i++) {
             struct dn_span star = star_of (row->name, entry->name);
 
             if (star.text)
@@ -126,19 +136,20 @@ static void offer_hub_names (struct dn_answer *answer)
 
 void dn_network_words (struct dn_answer *answer)
 {
+    const struct dn_networks *networks = networks_of (answer);
     const char *slash = strrchr (answer->end, '/');
     const char *name;
 
     if (slash)
         answer->end = slash + 1;
-    for (int i = 0; (name = dn_model_at (i)); i++) {
+    for (int i = 0; (name = dn_model_at (networks, i)); i++) {
         struct dn_model model;
 
         if (dn_answer_begins (answer, name))
             dn_answer_offer (answer,
                              name,
                              "",
-                             dn_model_find (name, &model) ? model.entry->family : NULL);
+                             dn_model_find (networks, name, &model) ? model.entry->family : NULL);
     }
     if (slash || answer->end[0] != '\0')
         offer_hub_names (answer);

@@ -124,7 +124,7 @@ int dn_batches_resize (const struct dn_site *site,
         spec->steps = rescale (spec->steps, before, spec->global_batch);
     if (spec->eval_every != DN_UNSET)
         spec->eval_every = rescale (spec->eval_every, before, spec->global_batch);
-    return dn_sidecar_graph (&out->layers, spec, &out->graph, err);
+    return dn_sidecar_graph (&site->networks, &out->layers, spec, &out->graph, err);
 }
 
 /* Predict one size on all devices; 'estimates' has room for them. */

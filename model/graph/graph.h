@@ -140,16 +140,21 @@ struct dn_graph {
     double experts;        /* of a mixture's layer, 0 if none */
 };
 
-/* Build the graph that 'spec' describes: a name in the zoo, a family with its sizes, or
- * params/flops/activations. Return 0, or -1 with 'err' set and 'graph' empty; the
- * caller frees it with dn_graph_free ().
+/* The networks that are files (graph/network.h). */
+struct dn_networks;
+
+/* Build the graph that 'spec' describes: a name of the zoo or of 'networks' (NULL:
+ * none), a family with its sizes, or params/flops/activations. Return 0, or -1 with
+ * 'err' set and 'graph' empty; the caller frees it with dn_graph_free ().
  */
-int dn_graph_build (const struct dn_spec *spec,
+int dn_graph_build (const struct dn_networks *networks,
+                    const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err);
 
 /* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
-int dn_graph_build_by (const struct dn_spec *spec,
+int dn_graph_build_by (const struct dn_networks *networks,
+                       const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
                        struct dn_graph *graph,
                        struct dn_err *err);
@@ -200,16 +205,21 @@ struct dn_model {
 };
 
 /* Find 'text', a value of model= as users write it; false if it is no network of the
- * zoo.
+ * zoo or of 'networks', which may be NULL here and below.
  */
-bool dn_model_find (const char *text, struct dn_model *model);
+bool dn_model_find (const struct dn_networks *networks,
+                    const char *text,
+                    struct dn_model *model);
 
-/* The i-th name of the zoo, in order of families, or NULL after the last. */
-const struct dn_zoo_entry *dn_zoo_at (int i);
+/* Is it the very name of a network that is built from a row of sizes? */
+bool dn_zoo_has (const char *name);
+
+/* The i-th network, in order of families, then files, or NULL after the last. */
+const struct dn_zoo_entry *dn_zoo_at (const struct dn_networks *networks, int i);
 
 /* The i-th value that model= knows, or NULL after the last: the families that are
- * described by their sizes, and all names of the zoo.
+ * described by their sizes, and the names of all networks.
  */
-const char *dn_model_at (int i);
+const char *dn_model_at (const struct dn_networks *networks, int i);
 
 #endif

@@ -202,10 +202,10 @@ static int read_layers (struct json_object *ops,
     return 0;
 }
 
-static int read_graph (struct json_object *json,
-                       struct dn_layers *layers,
-                       const struct dn_deadline *deadline,
-                       struct dn_err *err)
+int dn_sidecar_read_layers (struct json_object *json,
+                            struct dn_layers *layers,
+                            const struct dn_deadline *deadline,
+                            struct dn_err *err)
 {
     struct json_object *ops;
     char source[DN_NAME_MAX];
@@ -326,7 +326,7 @@ static int read_sidecar (struct json_object *json,
     if (spec && read_spec (spec, &sidecar->spec, err) < 0)
         return dn_err_wrap (err, "spec");
     sidecar->layers.input_bytes = -1;
-    if (graph && read_graph (graph, &sidecar->layers, deadline, err) < 0)
+    if (graph && dn_sidecar_read_layers (graph, &sidecar->layers, deadline, err) < 0)
         return dn_err_wrap (err, "graph");
     if (graph && sidecar->spec.model[0] == '\0')
         name_model (sidecar);
@@ -480,50 +480,6 @@ int dn_sidecar_compact (struct dn_span text,
     if (len <= max)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "sidecar");
     return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_size, len, n, max);
-}
-
-/* The layers define a described network. Of the keys of a network, model= is only a
- * label there, and the predictor reads seq_len= and image= unless they override those
- * of the sidecar.
- */
-static struct dn_keyset unread_beside (const struct dn_layers *layers,
-                                       const struct dn_spec *spec)
-{
-    struct dn_keyset tokens = dn_keyset_or (DN_KEYSET (seq_len), DN_KEYSET (image));
-    struct dn_keyset read = dn_keyset_minus (tokens, layers->overridden);
-
-    return dn_keyset_minus (dn_spec_network_keys (spec),
-                            dn_keyset_or (read, DN_KEYSET (model)));
-}
-
-int dn_sidecar_graph (const struct dn_layers *layers,
-                      const struct dn_spec *spec,
-                      struct dn_graph *graph,
-                      struct dn_err *err)
-{
-    return dn_sidecar_graph_by (layers, spec, NULL, graph, err);
-}
-
-int dn_sidecar_graph_by (const struct dn_layers *layers,
-                         const struct dn_spec *spec,
-                         const struct dn_deadline *deadline,
-                         struct dn_graph *graph,
-                         struct dn_err *err)
-{
-    if (layers->n == 0)
-        return dn_graph_build_by (spec, deadline, graph, err);
-    if (dn_layers_graph_by (layers, deadline, graph, err) < 0)
-        return dn_err_wrap (err, "graph");
-    if (dn_graph_check (graph, spec, err) < 0) {
-        dn_graph_free (graph);
-        return -1;
-    }
-    if (spec->trainable >= 0)
-        dn_graph_freeze (graph, spec->trainable);
-    graph->unread = unread_beside (layers, spec);
-    if (spec->name[0] != '\0')
-        memcpy (graph->name, spec->name, sizeof (graph->name));
-    return 0;
 }
 
 void dn_sidecar_free (struct dn_sidecar *sidecar)

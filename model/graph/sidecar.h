@@ -63,14 +63,25 @@ int dn_sidecar_compact (struct dn_span text,
                         char **json,
                         struct dn_err *err);
 
-/* The graph of the layers, or if there are none, the one that 'spec' describes. */
-int dn_sidecar_graph (const struct dn_layers *layers,
+/* The layers of the object "graph", by a deadline (NULL: none). -1 with 'err'. */
+struct json_object;
+int dn_sidecar_read_layers (struct json_object *json,
+                            struct dn_layers *layers,
+                            const struct dn_deadline *deadline,
+                            struct dn_err *err);
+
+/* The graph of the layers, or if there are none, the one that 'spec' describes, which
+ * may be one of 'networks' (NULL: there are none).
+ */
+int dn_sidecar_graph (const struct dn_networks *networks,
+                      const struct dn_layers *layers,
                       const struct dn_spec *spec,
                       struct dn_graph *graph,
                       struct dn_err *err);
 
 /* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
-int dn_sidecar_graph_by (const struct dn_layers *layers,
+int dn_sidecar_graph_by (const struct dn_networks *networks,
+                         const struct dn_layers *layers,
                          const struct dn_spec *spec,
                          const struct dn_deadline *deadline,
                          struct dn_graph *graph,

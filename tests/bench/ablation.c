@@ -18,6 +18,7 @@
 #include "learn/boost.h"
 #include "learn/runs.h"
 #include "step_fit.h"
+#include "tests/unit/networks.h"
 
 #define FOLDS 5
 #define DRAWS 5 /* of the rows to learn from, in each fold; all rows are one */
@@ -147,7 +148,7 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
     int n = bench->runs.n;
 
     if (bench_add_run (row, &bench->set, err) < 0
-        || dn_runs_add (&bench->runs, row, &bench->set.catalogue, &no_datasets, err)
+        || dn_runs_add (&bench->runs, row, &bench->set.catalogue, &no_datasets, shipped_networks (), err)
                < 0)
         return -1;
     if (bench->set.n_runs - before != bench->runs.n - n)

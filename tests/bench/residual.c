@@ -17,6 +17,7 @@
 
 #include "learn/train.h"
 #include "step_fit.h"
+#include "tests/unit/networks.h"
 
 /* Each fold of each scheme fits the constants again. */
 #define FOLDS_MAX 12
@@ -40,7 +41,7 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
         return 0;
     if (bench_add_run (row, &bench->set, err) < 0
         || dn_runs_add (
-               &bench->training.runs, row, &bench->set.catalogue, &no_datasets, err)
+               &bench->training.runs, row, &bench->set.catalogue, &no_datasets, shipped_networks (), err)
                < 0)
         return -1;
     if (bench->set.n_runs - before != bench->training.runs.n - n)

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/cholesky.h"
+#include "tests/unit/networks.h"
 
 /* A constant to fit: its prior, the spread of it (standard deviation of ln), and
  * physical bounds.
@@ -149,7 +150,7 @@ int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err)
         return 0;
     if (dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &run->spec, err) < 0
         || dn_spec_resolve (&run->spec, &no_datasets, DN_UNSET, err) < 0
-        || dn_graph_build (&run->spec, &run->graph, err) < 0) {
+        || dn_graph_build (shipped_networks (), &run->spec, &run->graph, err) < 0) {
         fprintf (stderr, "line %lld: %s\n", (long long) row->line, err->text);
         return 0;
     }

@@ -32,7 +32,7 @@ fi
 work=$(mktemp -d)
 trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
 umask 022
-cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$top/etc/dnnest.conf" "$work"
+cp -R "$top/etc/hardware" "$top/etc/zoo" "$top/etc/datasets.conf" "$top/etc/dnnest.conf" "$work"
 chmod -R u+rwX,go-w "$work"
 # shellcheck disable=SC2034  # used by files that source this
 n_devices=$(cat "$work"/hardware/*.conf | grep '^Arch=' | grep -vc cpu) # but the CPU
@@ -71,7 +71,7 @@ write_helps() {
 
 dn() {
     "$DNNEST" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" ${bundle:+--model "$bundle"} "${@:2}"
+        --datasets "$work/datasets.conf" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
 # Run dn and keep its output and exit code: $out, $err, $code.

@@ -15,6 +15,7 @@
 
 #include "hardware/gpu_names.h"
 #include "predict/whitebox.h"
+#include "tests/unit/networks.h"
 
 static struct dn_graph graph;
 static struct dn_spec spec;
@@ -32,7 +33,7 @@ static void make_run (void)
                           &err)
                     == 0
                 && dn_spec_resolve (&spec, &no_datasets, 1, &err) == 0
-                && dn_graph_build (&spec, &graph, &err) == 0,
+                && dn_graph_build (shipped_networks (), &spec, &graph, &err) == 0,
             "no run",
             &err);
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "graph/describe.h"
+#include "tests/unit/networks.h"
 
 #define N_CARRIERS 4
 
@@ -25,7 +26,7 @@ static void use (struct dn_sidecar *sidecar)
 
     expect_read_again (sidecar);
     if (dn_spec_resolve (&sidecar->spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_sidecar_graph (&sidecar->layers, &sidecar->spec, &graph, &err) < 0)
+        || dn_sidecar_graph (shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &err) < 0)
         expect_message (&err);
     else
         expect (graph.params >= 0 && graph.frozen_params >= 0 && graph.spared >= 0

@@ -10,6 +10,7 @@
  */
 #include "expect.h"
 #include "import/hf_config.h"
+#include "tests/unit/networks.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     expect (sidecar.spec.model[0] != '\0' && sidecar.spec.seq_len > 0, "no keys", NULL);
     expect_read_again (&sidecar);
-    if (dn_graph_build (&sidecar.spec, &graph, &err) < 0)
+    if (dn_graph_build (shipped_networks (), &sidecar.spec, &graph, &err) < 0)
         expect_message (&err);
     else
         expect (graph.params > 0, "no parameters", NULL);

@@ -19,6 +19,7 @@
 #include "learn/evaluate.h"
 #include "learn/runs.h"
 #include "learn/site_rows.h"
+#include "tests/unit/networks.h"
 
 struct reader {
     const struct dn_site *site;
@@ -33,7 +34,7 @@ static void check_run (const struct dn_row *row, const struct dn_site *site)
     struct dn_site_run run;
     struct dn_err err = {0};
 
-    if (dn_site_run_read (row, &site->catalogue, &site->datasets, NULL, &run, &err)
+    if (dn_site_run_read (row, &site->catalogue, &site->datasets, shipped_networks (), NULL, &run, &err)
         < 0) {
         expect_message (&err);
         return;
@@ -64,7 +65,7 @@ static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
 
     count_row (row, context, err);
     if (dn_evaluation_add (&reader->evaluation, row, &result, err) < 0
-        || dn_runs_add (&reader->runs, row, &site->catalogue, &site->datasets, err) < 0)
+        || dn_runs_add (&reader->runs, row, &site->catalogue, &site->datasets, shipped_networks (), err) < 0)
         return -1;
     if (result.predicted)
         expect (isfinite (result.estimate.step_s.p50), "a step time", NULL);
@@ -104,7 +105,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     predictor = dn_site_predictor (site);
     whole.site = site;
     whole.evaluation = dn_evaluation_start (
-        &predictor, &site->rules, &site->catalogue, &site->datasets);
+        &predictor, &site->rules, &site->catalogue, &site->datasets, &site->networks);
     whole.runs = dn_runs_start (4, 1);
     table = dn_table_new (use_row, &whole);
     rc = read_table (table, text, 0);

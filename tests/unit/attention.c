@@ -7,6 +7,7 @@
 #include "graph/build.h"
 #include "predict/attend.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 static struct dn_site *site;
 
@@ -33,7 +34,7 @@ static struct run run_of (const char *text, const char *arch)
 
     if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
         || dn_spec_resolve (&run.spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     dn_whitebox (
         &(struct dn_case){&site->constants, &run.spec, &run.graph, &run.device, 0},
@@ -269,7 +270,7 @@ static void one_kernel_is_never_slower_at_long_sequences (void **state)
                     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
                     assert_int_equal (
                         dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL), 0);
-                    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+                    assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
                     dn_whitebox (&(struct dn_case){&site->constants,
                                                    &spec,
                                                    &graph,

@@ -9,6 +9,7 @@
 #include "learn/bench_fit.h"
 #include "predict/predict.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define HEAD "op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n"
 
@@ -362,7 +363,7 @@ static double step_of (const struct dn_device *device, const char *metadata)
 
     if (dn_spec_read (dn_span_of (metadata), &spec, &err) < 0
         || dn_spec_resolve (&spec, &datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&spec, &graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s", err.text);
     dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
                  &estimate);

@@ -7,6 +7,7 @@
 #include "advise.h"
 #include "scene.h"
 #include "small_bundle.h"
+#include "tests/unit/networks.h"
 
 /* --- reading --------------------------------------------------------------------- */
 
@@ -354,7 +355,7 @@ static void predict_validated (const char *text, const char *validated, struct r
     run->spec = dn_spec_empty ();
     if (dn_spec_read (dn_span_of (text), &run->spec, &err) < 0
         || dn_spec_resolve (&run->spec, &run->site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&run->spec, &run->graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &run->spec, &run->graph, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < 2; i++)
         devices[i] = &run->site->catalogue.devices[i];

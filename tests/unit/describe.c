@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "graph/describe.h"
+#include "tests/unit/networks.h"
 
 #define SIDECAR                                                                        \
     "{\"dnnest\": 1, \"spec\": {\"model\": \"resnet50\", \"batch\": 1, "               \
@@ -204,7 +205,7 @@ static void a_graph_is_kept_under_any_model_name (void **state)
     (void) state;
     assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), 0);
     assert_int_equal (sidecar.spec.batch, 8);
-    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, &err),
+    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err),
                       0);
     assert_near (graph.params, 144);
     dn_graph_free (&graph);
@@ -285,9 +286,9 @@ static void a_compacted_sidecar_is_small_and_has_the_same_totals (void **state)
     assert_null (strstr (compact, "same"));
     assert_int_equal (dn_sidecar_read (dn_span_of (text), &before, &err), 0);
     assert_int_equal (dn_sidecar_read (dn_span_of (compact), &after, &err), 0);
-    assert_int_equal (dn_sidecar_graph (&before.layers, &before.spec, &graphs[0], &err),
+    assert_int_equal (dn_sidecar_graph (shipped_networks (), &before.layers, &before.spec, &graphs[0], &err),
                       0);
-    assert_int_equal (dn_sidecar_graph (&after.layers, &after.spec, &graphs[1], &err),
+    assert_int_equal (dn_sidecar_graph (shipped_networks (), &after.layers, &after.spec, &graphs[1], &err),
                       0);
     assert_int_equal (graphs[1].n_ops, 50);
     assert_near (graphs[0].flops, graphs[1].flops);
@@ -314,7 +315,7 @@ static struct totals totals_of (const char *text)
     struct dn_err err;
 
     if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
-        || dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, &err) < 0)
+        || dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < graph.n_ops; i++) {
         const struct dn_op *op = &graph.ops[i];
@@ -445,7 +446,7 @@ static struct dn_keyset unread_beside (const char *sidecar_text, const char *opt
     struct dn_keyset unread;
 
     assert_int_equal (dn_describe (&carriers, &sidecar, &state, NULL), 0);
-    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, NULL),
+    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
                       0);
     unread = graph.unread;
     dn_graph_free (&graph);

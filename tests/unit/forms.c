@@ -10,6 +10,7 @@
 #include "graph/build.h"
 #include "predict/recurrent.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 static struct dn_site *site;
 
@@ -39,7 +40,7 @@ static struct dn_op_time time_of (const char *text, enum dn_op_kind kind)
     struct dn_graph graph;
     struct dn_err err = {0};
 
-    if (dn_graph_build (&spec, &graph, &err) < 0)
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     times = calloc ((size_t) graph.n_ops, sizeof (*times));
     assert_non_null (times);

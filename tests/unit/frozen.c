@@ -8,6 +8,7 @@
 #include "graph/compact.h"
 #include "graph/sidecar.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define V100 0
 #define A100 1
@@ -45,7 +46,7 @@ static struct run run_of (const char *ops, const char *keys, int device)
     if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
         || dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0
         || dn_spec_resolve (&sidecar.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &run.graph, &err) < 0)
+        || dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &run.graph, &err) < 0)
         fail_msg ("%s: %s", keys, err.text);
     run.spec = sidecar.spec;
     dn_whitebox (&c, &run.estimate);

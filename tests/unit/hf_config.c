@@ -6,6 +6,7 @@
 
 #include "graph/graph.h"
 #include "import/hf_config.h"
+#include "tests/unit/networks.h"
 
 #define LINE_MAX_BYTES 1024
 
@@ -45,7 +46,7 @@ static void check_line (const char *line)
     struct dn_graph graph;
     struct dn_err err = {0};
 
-    if (dn_graph_build (&spec, &graph, &err) < 0)
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     if (graph.params != strtod (line, NULL))
         fail_msg ("%s: %.0f parameters", text, graph.params);

@@ -6,6 +6,7 @@
 
 #include "predict/collective.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #include <glob.h>
 
@@ -23,7 +24,7 @@ static struct dn_estimate estimate_on (const char *text,
 
     if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&spec, &graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     dn_whitebox (&(struct dn_case){&site->constants,
                                    &spec,

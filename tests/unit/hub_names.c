@@ -13,6 +13,7 @@
 
 #include "graph/graph.h"
 #include "graph/zoo/names.h"
+#include "tests/unit/networks.h"
 
 #define LINE_MAX_BYTES 512
 
@@ -22,7 +23,7 @@ static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
     struct dn_model model;
 
     meaning[0] = '\0';
-    if (!dn_model_find (text, &model))
+    if (!dn_model_find (shipped_networks (), text, &model))
         return;
     if (model.image == DN_UNSET)
         snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry->name);
@@ -100,14 +101,14 @@ static void long_and_odd_names_stand_for_nothing (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (odd); i++)
-        assert_false (dn_model_find (odd[i], &model));
+        assert_false (dn_model_find (shipped_networks (), odd[i], &model));
     memset (text, 'a', sizeof (text) - 1);
     text[sizeof (text) - 1] = '\0';
-    assert_false (dn_model_find (text, &model));
+    assert_false (dn_model_find (shipped_networks (), text, &model));
     for (size_t i = 0; i + 3 < DN_NAME_MAX; i += 3)
         memcpy (text + i, "-hf", 3);
     text[DN_NAME_MAX - 1] = '\0';
-    assert_false (dn_model_find (text, &model));
+    assert_false (dn_model_find (shipped_networks (), text, &model));
 }
 
 int main (void)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define V100 0
 #define A100 1
@@ -43,7 +44,7 @@ static struct run run_of (const char *text, int device, double cpus_per_gpu)
 
     if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
         || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     run.device = &run.site->catalogue.devices[device];
     predict (&run, cpus_per_gpu);

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define V100 "v100_16gb"
 #define A100 "a100_40gb"
@@ -28,7 +29,7 @@ static struct dn_estimate estimate_on (const char *text, const char *device)
     if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", &err) < 0
         || dn_spec_read (dn_span_of (text), &spec, &err) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&spec, &graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     scene_generations (&site->catalogue);
     dn_whitebox (

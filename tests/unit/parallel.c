@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define A100 1
 
@@ -24,7 +25,7 @@ static int try_estimate (const char *text,
 
     if (dn_spec_read (dn_span_of (text), &spec, err) == 0
         && dn_spec_resolve (&spec, &site->datasets, DN_UNSET, err) == 0
-        && dn_graph_build (&spec, &graph, err) == 0) {
+        && dn_graph_build (shipped_networks (), &spec, &graph, err) == 0) {
         dn_whitebox (&(struct dn_case){&site->constants,
                                        &spec,
                                        &graph,

@@ -7,6 +7,7 @@
 #include "predict/habits.h"
 #include "rows.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define V100 0
 #define A100 1
@@ -22,7 +23,7 @@ static struct dn_estimate estimate (const char *text, int device, double cpus_pe
 
     if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&spec, &graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     dn_whitebox (&(struct dn_case){&site->constants,
                                    &spec,
@@ -542,7 +543,7 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     load_device (anchors, gpu);
     if (dn_spec_read (dn_span_of (text), &spec, err) < 0
         || dn_spec_resolve (&spec, &anchors->site->datasets, DN_UNSET, err) < 0
-        || dn_graph_build (&spec, &graph, err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, err) < 0)
         fail_msg ("%s: %s", text, err->text);
     dn_whitebox (&(struct dn_case){&anchors->site->constants,
                                    &spec,

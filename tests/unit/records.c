@@ -16,6 +16,7 @@
 #include "learn/records.h"
 #include "learn/records_schema.h"
 #include "learn/run_spec.h"
+#include "tests/unit/networks.h"
 
 #define SPEC "model=resnet50,batch=64"
 #define SIDECAR                                                                        \
@@ -182,17 +183,17 @@ static void the_metadata_override_the_sidecar (void **state)
     dn_run_clear (&run);
     run.spec = "batch=7";
     run.sidecar = SIDECAR;
-    assert_int_equal (dn_run_spec (&run, &datasets, &spec, &graph, &err), 0);
+    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
     assert_int_equal (spec.batch, 7);
     assert_int_equal (spec.steps, 100);
     assert_int_equal (graph.n_ops, 1);
     dn_graph_free (&graph);
     run.spec = "@none.json";
-    assert_int_equal (dn_run_spec (&run, &datasets, &spec, &graph, &err), 0);
+    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
     assert_int_equal (spec.batch, 4);
     dn_graph_free (&graph);
     run.sidecar = "";
-    assert_int_equal (dn_run_spec (&run, &datasets, &spec, &graph, &err), -1);
+    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), -1);
     assert_contains (err.text, "spec: @none.json: sidecars are not read here");
 }
 

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "site_runs.h"
+#include "tests/unit/networks.h"
 
 struct dn_site_run site_run_of (const struct dn_site *site,
                                 const char *device,
@@ -20,7 +21,7 @@ struct dn_site_run site_run_of (const struct dn_site *site,
     assert_non_null (run.device);
     if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
         || dn_spec_resolve (&run.spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s", err.text);
     return run;
 }

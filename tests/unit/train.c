@@ -10,6 +10,7 @@
 #include "learn/parts.h"
 #include "scene.h"
 #include "unit.h"
+#include "tests/unit/networks.h"
 
 /* --- features -------------------------------------------------------------------- */
 
@@ -40,7 +41,7 @@ static struct dn_estimate features_of (const char *text,
 
     if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
         || dn_spec_resolve (&spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&spec, &graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
         fail_msg ("%s", err.text);
     c = (struct dn_case){&dn_constants_default, &spec, &graph, device, 0};
     dn_whitebox (&c, &estimate);
@@ -97,7 +98,7 @@ static void add_row (struct dn_runs *runs, const struct dn_site *scene, const ch
     struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
     struct dn_err err = {0};
 
-    assert_int_equal (dn_runs_add (runs, &row, &scene->catalogue, &no_datasets, &err),
+    assert_int_equal (dn_runs_add (runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), &err),
                       0);
 }
 

@@ -6,6 +6,7 @@
 
 #include "graph/sidecar.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define A100 1
 
@@ -30,7 +31,7 @@ static struct run begin_on (const char *keys, int device)
 
     if (dn_spec_read (dn_span_of (keys), &run.spec, &err) < 0
         || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s: %s", keys, err.text);
     dn_whitebox (&c, &run.estimate);
     return run;
@@ -361,7 +362,7 @@ static void expect_error (const char *keys, const char *part)
     struct dn_err err = {0};
 
     assert_int_equal (dn_spec_read (dn_span_of (keys), &spec, &err), 0);
-    if (dn_graph_build (&spec, &graph, &err) == 0)
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) == 0)
         fail_msg ("%s is accepted", keys);
     assert_contains (err.text, part);
     assert_null (graph.ops);
@@ -445,7 +446,7 @@ static void tuning_is_unread_beside_a_description (void **state)
     assert_int_equal (dn_sidecar_read (dn_span_of (text), &sidecar, NULL), 0);
     assert_int_equal (dn_spec_resolve (&sidecar.spec, &site->datasets, DN_UNSET, NULL),
                       0);
-    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, NULL),
+    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
                       0);
     dn_whitebox (&c, &estimate);
     assert_true (dn_keyset_equal (dn_keyset_and (estimate.unread, both), both));

@@ -7,6 +7,7 @@
 
 #include "predict/assumed.h"
 #include "scene.h"
+#include "tests/unit/networks.h"
 
 #define V100   0
 #define VALUES 12
@@ -74,11 +75,11 @@ static void report (const char *network, const char *format, ...)
 /* The i-th network: all that model= knows, then one by its totals. */
 static bool describe_network (int i, char *text, size_t size)
 {
-    if (dn_model_at (i))
-        snprintf (text, size, "model=%s", dn_model_at (i));
+    if (dn_model_at (shipped_networks (), i))
+        snprintf (text, size, "model=%s", dn_model_at (shipped_networks (), i));
     else
         snprintf (text, size, "model=%s,params=30M,flops=9G,activations=20M", TOTALS);
-    return i == 0 || dn_model_at (i - 1);
+    return i == 0 || dn_model_at (shipped_networks (), i - 1);
 }
 
 /* The graph of 'base' with the key at 'value'; false if they do not go together. */
@@ -95,7 +96,7 @@ static bool build (const char *base,
         fail_msg ("%s: not readable", base);
     snprintf (pair, sizeof (pair), "%s=%s", key->name, value);
     return dn_spec_read (dn_span_of (pair), spec, NULL) == 0
-           && dn_graph_build (spec, graph, NULL) == 0;
+           && dn_graph_build (shipped_networks (), spec, graph, NULL) == 0;
 }
 
 static bool is_same_op (const struct dn_op *a, const struct dn_op *b)
@@ -180,7 +181,7 @@ static void network_keys_are_read_or_named (void **state)
         struct dn_graph plain;
 
         assert_int_equal (dn_spec_read (dn_span_of (network), &spec, NULL), 0);
-        assert_int_equal (dn_graph_build (&spec, &plain, NULL), 0);
+        assert_int_equal (dn_graph_build (shipped_networks (), &spec, &plain, NULL), 0);
         if (!dn_keyset_is_empty (plain.unread))
             report (network, "unread without a key");
         for (int k = 0; k < n_keys; k++)
@@ -205,7 +206,7 @@ static void neutral_values_are_accepted (void **state)
                       &spec,
                       NULL),
         0);
-    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+    assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
     assert_true (dn_keyset_is_empty (graph.unread));
     dn_graph_free (&graph);
 }
@@ -240,7 +241,7 @@ static bool estimate (const char *network,
     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
     if (dn_spec_read (dn_span_of (pair), &spec, NULL) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL) < 0
-        || dn_graph_build (&spec, &graph, NULL) < 0)
+        || dn_graph_build (shipped_networks (), &spec, &graph, NULL) < 0)
         return false;
     dn_whitebox (&c, result);
     dn_graph_free (&graph);
@@ -319,8 +320,8 @@ static bool is_tried (int n)
     struct dn_model now;
     struct dn_model last;
 
-    if (n % 8 == 0 || !dn_model_at (n) || !dn_model_find (dn_model_at (n), &now)
-        || !dn_model_find (dn_model_at (n - 1), &last))
+    if (n % 8 == 0 || !dn_model_at (shipped_networks (), n) || !dn_model_find (shipped_networks (), dn_model_at (shipped_networks (), n), &now)
+        || !dn_model_find (shipped_networks (), dn_model_at (shipped_networks (), n - 1), &last))
         return true;
     return strcmp (now.entry->family, last.entry->family) != 0;
 }
@@ -411,7 +412,7 @@ static void check_age (const char *text, const char *since)
     const struct dn_assumption *found;
 
     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
-    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+    assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
     found = find_assumed (list, dn_assumed (&spec, &graph, list), "since");
     if (since) {
         assert_non_null (found);

@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -224,63 +223,6 @@ static void add_head (struct dn_build *build, const struct efficientnet *row)
     dn_build_dropout (build);
     dn_build_linear (build, classes, true);
     dn_build_loss (build);
-}
-
-void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3])
-{
-    static const struct efficientnet b0 =
-        ROW ("", b0_stages, 1.0, 1.0, 224, 32, 0, 0, false);
-    int n_levels = 0;
-
-    add_conv (build, b0.stem, 3, 2, 1, false);
-    for (int i = 0; i < N_STAGES_MAX && b0.stages[i].block != BLOCK_NONE; i++) {
-        add_stage (build, &b0, &b0.stages[i], 1);
-        /* The last stage of a size, from an eighth of the image on. */
-        if (i == 2 || i == 4 || i == 6)
-            levels[n_levels++] = build->at;
-    }
-}
-
-void dn_mobilenet_v3_add (struct dn_build *build,
-                          const struct dn_mobilenet_v3 *net,
-                          struct dn_shape levels[DN_BACKBONE_STAGES])
-{
-    static const struct efficientnet large =
-        ROW ("", v3_large_stages, 1.0, 1.0, 224, 16, 0, 1280, false);
-    /* The first stages of an eighth and of a 32nd of the image's size, and the number
-     * of stages that do not learn.
-     */
-    const int eighth = 3;
-    const int last = 10;
-    const int n_frozen = 5;
-
-    build->frozen = net->frozen;
-    add_conv (build, large.stem, 3, 2, 1, false);
-    for (int i = 0; i < N_STAGES_MAX && large.stages[i].block != BLOCK_NONE; i++) {
-        struct stage stage = large.stages[i];
-
-        if (i == n_frozen && net->frozen) {
-            build->frozen = false;
-            build->at.input = true;
-        }
-        if (i == last) {
-            levels[1] = build->at;
-            levels[1].channels = stage.expand;
-            levels[1].kept = true;
-            stage.stride = net->dense ? 1 : stage.stride;
-        }
-        if (i > last && net->narrow)
-            stage.expand /= 2;
-        if (i >= last && net->narrow)
-            stage.channels /= 2;
-        add_stage (build, &large, &stage, 1);
-        if (i == eighth)
-            levels[0] = build->at;
-        if (i == last)
-            levels[2] = build->at;
-    }
-    add_conv (build, 6 * build->at.channels, 1, 1, 1, false);
-    levels[3] = build->at;
 }
 
 static void build_efficientnet (struct dn_build *build, const void *data)

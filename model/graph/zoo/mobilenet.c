@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -114,25 +113,6 @@ static void add_stage (struct dn_build *build,
     outer = dn_build_repeat (build, stage->n - 1);
     add_block (build, row, stage, out, 1);
     dn_build_repeat_end (build, outer);
-}
-
-void dn_mobilenet_v2_add (struct dn_build *build,
-                          struct dn_shape levels[DN_BACKBONE_STAGES])
-{
-    /* The stages whose ends are levels; from the fourth stage on there is no stride. */
-    static const int ends[DN_BACKBONE_STAGES] = {1, 2, 4, 6};
-    const int dense = 3;
-    const struct mobilenet *row = &rows[0];
-    int level = 0;
-
-    add_conv (build, row, 32, 3, 2, 1);
-    for (int i = 0; i < N_STAGES_MAX; i++) {
-        const struct stage *stage = &row->stages[i];
-
-        add_stage (build, row, stage, stage->channels, i < dense ? stage->stride : 1);
-        if (i == ends[level])
-            levels[level++] = build->at;
-    }
 }
 
 static void build_mobilenet (struct dn_build *build, const void *data)

@@ -9,13 +9,15 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
 
-#define N_STAGES DN_BACKBONE_STAGES
+#define N_STAGES 4
 #define PATCH    4
+
+/* Features of a head. */
+#define HEAD 32.0
 
 /* Inner features of the network that gives the positions of V2. */
 #define POSITION_DIM 512
@@ -29,8 +31,8 @@ struct swin {
 };
 
 static const struct swin rows[] = {
-    [DN_SWIN_T] = {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
-    [DN_SWIN_S] = {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
+    {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
+    {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
     {{"swin_b", "swin"}, 128, {2, 2, 18, 2}, 7, false},
     {{"swin_large_patch4_window7_224", "swin"}, 192, {2, 2, 18, 2}, 7, false},
     {{"swin_v2_t", "swin"}, 96, {2, 2, 6, 2}, 8, true},
@@ -78,39 +80,12 @@ static void add_score_scale (struct dn_build *build,
     build->at.channels = tokens;
 }
 
-void dn_zoo_window_scores_add (struct dn_build *build, double tokens)
-{
-    double heads = build->at.channels / DN_WINDOW_HEAD;
-    double batches = dn_shape_positions (&build->at) / tokens * heads;
-
-    dn_build_matmul (build,
-                     batches,
-                     tokens,
-                     tokens,
-                     DN_WINDOW_HEAD,
-                     2 * dn_shape_elements (&build->at));
-    build->at.channels = heads * tokens;
-    build->at.kept = false;
-}
-
-void dn_zoo_window_values_add (struct dn_build *build,
-                               double tokens,
-                               const struct dn_shape *start)
-{
-    double batches = dn_shape_elements (start) / tokens / DN_WINDOW_HEAD;
-
-    dn_build_softmax (build);
-    dn_build_matmul (
-        build, batches, tokens, DN_WINDOW_HEAD, tokens, dn_shape_elements (start));
-    build->at = *start;
-    build->at.kept = false;
-}
-
 static void add_products (struct dn_build *build, const struct swin *row)
 {
     double tokens = row->window * row->window;
     struct dn_shape start = build->at;
-    double heads = start.channels / DN_WINDOW_HEAD;
+    double heads = start.channels / HEAD;
+    double batches = dn_shape_positions (&start) / tokens * heads;
 
     if (row->second) {
         /* Query and key of length 1. They share their memory with the value, which
@@ -122,10 +97,16 @@ static void add_products (struct dn_build *build, const struct swin *row)
         dn_build_norm (build, DN_NORM_PLAIN);
         dn_build_repeat_end (build, outer);
     }
-    dn_zoo_window_scores_add (build, tokens);
+    dn_build_matmul (
+        build, batches, tokens, tokens, HEAD, 2 * dn_shape_elements (&start));
+    build->at.channels = heads * tokens;
+    build->at.kept = false;
     add_score_scale (build, row, heads);
     add_positions (build, row, heads);
-    dn_zoo_window_values_add (build, tokens, &start);
+    dn_build_softmax (build);
+    dn_build_matmul (build, batches, tokens, HEAD, tokens, dn_shape_elements (&start));
+    build->at = start;
+    build->at.kept = false;
 }
 
 static void add_attention (struct dn_build *build, const struct swin *row)
@@ -187,11 +168,11 @@ static void add_merging (struct dn_build *build, const struct swin *row)
         dn_build_norm (build, DN_NORM_LAYER);
 }
 
-/* The network without what follows its last stage. */
-static void add_stages (struct dn_build *build,
-                        const struct swin *row,
-                        struct dn_shape levels[DN_BACKBONE_STAGES])
+static void build_swin (struct dn_build *build, const void *data)
 {
+    const struct swin *row = data;
+
+    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
     dn_build_conv (build, row->channels, PATCH, PATCH, 0, 1, true);
     dn_build_norm (build, DN_NORM_LAYER);
     for (int i = 0; i < N_STAGES; i++) {
@@ -202,30 +183,7 @@ static void add_stages (struct dn_build *build,
         outer = dn_build_repeat (build, row->blocks[i]);
         add_block (build, row);
         dn_build_repeat_end (build, outer);
-        levels[i] = build->at;
     }
-}
-
-void dn_swin_add (struct dn_build *build,
-                  enum dn_swin net,
-                  struct dn_shape levels[DN_BACKBONE_STAGES])
-{
-    add_stages (build, &rows[net], levels);
-    for (int i = 0; i < N_STAGES; i++) {
-        build->at = levels[i];
-        build->at.kept = i < N_STAGES - 1;
-        dn_build_norm (build, DN_NORM_LAYER);
-        levels[i] = build->at;
-    }
-}
-
-static void build_swin (struct dn_build *build, const void *data)
-{
-    const struct swin *row = data;
-    struct dn_shape levels[N_STAGES];
-
-    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
-    add_stages (build, row, levels);
     dn_build_norm (build, DN_NORM_LAYER);
     dn_build_classifier (build, 1000, false);
 }

@@ -8,11 +8,13 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/messages.h"
+#include "graph/network.h"
 #include "graph/tune.h"
 #include "names.h"
 #include "zoo.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FAMILY(name) &dn_zoo_##name,
@@ -25,7 +27,7 @@ static const struct dn_zoo_entry *entry_of (const struct dn_zoo_family *family, 
     return (const void *) ((const char *) family->rows + (size_t) i * family->row_size);
 }
 
-const struct dn_zoo_entry *dn_zoo_at (int i)
+static const struct dn_zoo_entry *entry_at (int i)
 {
     if (i < 0)
         return NULL;
@@ -35,6 +37,24 @@ const struct dn_zoo_entry *dn_zoo_at (int i)
         i -= families[f]->n_rows;
     }
     return NULL;
+}
+
+static int count_rows (void)
+{
+    int n = 0;
+
+    for (int f = 0; f < N_FAMILIES; f++)
+        n += families[f]->n_rows;
+    return n;
+}
+
+const struct dn_zoo_entry *dn_zoo_at (const struct dn_networks *networks, int i)
+{
+    const struct dn_zoo_entry *entry = entry_at (i);
+    const struct dn_network *network =
+        entry ? NULL : dn_networks_at (networks, i - count_rows ());
+
+    return network ? &network->entry : entry;
 }
 
 static bool is_word (const char *word, const char *name)
@@ -57,50 +77,86 @@ static const struct dn_zoo_entry *find_row (const struct dn_zoo_family *family,
     return NULL;
 }
 
-/* The family that has this very name, and its row. */
-static const struct dn_zoo_family *find_exactly (const char *name,
-                                                 const struct dn_zoo_entry **entry)
+/* What a name stands for: a row of a family, or a file. */
+struct found {
+    const struct dn_zoo_family *family;
+    const struct dn_network *network;
+    const struct dn_zoo_entry *entry; /* NULL: neither */
+    int64_t image;                    /* size of images that the name states */
+};
+
+static struct found find_row_exactly (const char *name)
 {
     for (int f = 0; f < N_FAMILIES; f++) {
-        *entry = find_row (families[f], name);
-        if (*entry)
-            return families[f];
+        const struct dn_zoo_entry *entry = find_row (families[f], name);
+
+        if (entry)
+            return (struct found){.family = families[f], .entry = entry};
     }
-    *entry = find_row (&dn_zoo_generic, name);
-    return *entry ? &dn_zoo_generic : NULL;
+    return (struct found){.family = &dn_zoo_generic,
+                          .entry = find_row (&dn_zoo_generic, name)};
 }
 
-/* The family that has 'text' in one of its spellings, its row, and the size of images
- * that the name states.
- */
-static const struct dn_zoo_family *find_family (const char *text,
-                                                const struct dn_zoo_entry **entry,
-                                                int64_t *image)
+bool dn_zoo_has (const char *name)
+{
+    return find_row_exactly (name).entry;
+}
+
+static struct found find_exactly (const struct dn_networks *networks, const char *name)
+{
+    struct found found = find_row_exactly (name);
+
+    if (found.entry)
+        return found;
+    found.network = dn_networks_find (networks, name);
+    if (found.network)
+        found.entry = &found.network->entry;
+    return found;
+}
+
+/* What 'text' in one of its spellings stands for. */
+static struct found find_network (const struct dn_networks *networks, const char *text)
 {
     struct dn_spelling spellings[DN_SPELLINGS_MAX];
     int n = dn_spellings_of (text, spellings);
 
-    *image = DN_UNSET;
-    *entry = NULL;
     for (int i = 0; i < n; i++) {
-        const struct dn_zoo_family *family = find_exactly (spellings[i].name, entry);
+        struct found found = find_exactly (networks, spellings[i].name);
 
-        if (*entry) {
-            *image = spellings[i].image;
-            return family;
-        }
+        found.image = spellings[i].image;
+        if (found.entry)
+            return found;
     }
-    return NULL;
+    return (struct found){.image = DN_UNSET};
 }
 
-bool dn_model_find (const char *text, struct dn_model *model)
+/* The file of a network with another head is NAME.HEAD. */
+static void turn_head (const struct dn_networks *networks,
+                       const struct dn_spec *spec,
+                       struct found *found)
 {
-    const struct dn_zoo_entry *entry;
-    int64_t image;
+    const struct dn_network *other;
+    char name[2 * DN_NAME_MAX];
+    char head[DN_VALUE_MAX];
 
-    if (!find_family (text, &entry, &image))
+    if (!found->network || spec->head == DN_HEAD_UNKNOWN)
+        return;
+    dn_spec_write_value (spec, dn_spec_key (dn_span_of ("head")), head);
+    snprintf (name, sizeof (name), "%s.%s", found->entry->name, head);
+    other = dn_networks_find (networks, name);
+    if (other)
+        found->network = other;
+}
+
+bool dn_model_find (const struct dn_networks *networks,
+                    const char *text,
+                    struct dn_model *model)
+{
+    struct found found = find_network (networks, text);
+
+    if (!found.entry)
         return false;
-    *model = (struct dn_model){.entry = entry, .image = image};
+    *model = (struct dn_model){.entry = found.entry, .image = found.image};
     return true;
 }
 
@@ -113,7 +169,7 @@ static const char *alias_at (int i)
     return NULL;
 }
 
-const char *dn_model_at (int i)
+const char *dn_model_at (const struct dn_networks *networks, int i)
 {
     const struct dn_zoo_entry *entry;
 
@@ -122,17 +178,15 @@ const char *dn_model_at (int i)
     if (i < dn_zoo_generic.n_rows)
         return entry_of (&dn_zoo_generic, i)->name;
     i -= dn_zoo_generic.n_rows;
-    entry = dn_zoo_at (i);
+    entry = dn_zoo_at (networks, i);
     if (entry)
         return entry->name;
-    for (int f = 0; f < N_FAMILIES; f++)
-        i -= families[f]->n_rows;
-    return alias_at (i);
+    return alias_at (i - count_rows () - (networks ? networks->n : 0));
 }
 
 /* The most similar name of each family. */
 struct nominees {
-    const char *names[N_FAMILIES + 1];
+    const char *names[N_FAMILIES + 2];
     int n;
 };
 
@@ -153,11 +207,19 @@ static const char *row_at (const void *names, int i)
     return i == family->n_rows ? family->alias : NULL;
 }
 
+static const char *file_at (const void *networks, int i)
+{
+    const struct dn_network *network = dn_networks_at (networks, i);
+
+    return network ? network->name : NULL;
+}
+
 static void nominate (struct nominees *nominees,
-                      const struct dn_zoo_family *family,
+                      dn_name_at_f at,
+                      const void *names,
                       const char *name)
 {
-    const char *nearest = dn_word_nearest (dn_span_of (name), row_at, family);
+    const char *nearest = dn_word_nearest (dn_span_of (name), at, names);
 
     if (nearest)
         nominees->names[nominees->n++] = nearest;
@@ -169,7 +231,8 @@ static void nominate (struct nominees *nominees,
 /* The name of the zoo that is the most like one of the first spellings of 'name', in
  * *nearest; NULL if none is. -1 if the deadline has passed.
  */
-static int find_nearest (const char *name,
+static int find_nearest (const struct dn_networks *networks,
+                         const char *name,
                          const struct dn_deadline *deadline,
                          const char **nearest,
                          struct dn_err *err)
@@ -181,26 +244,28 @@ static int find_nearest (const char *name,
     for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
         struct nominees nominees = {{NULL}, 0};
 
-        nominate (&nominees, &dn_zoo_generic, spellings[i].name);
+        nominate (&nominees, row_at, &dn_zoo_generic, spellings[i].name);
         for (int f = 0; f < N_FAMILIES; f++) {
             if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
                 return -1;
-            nominate (&nominees, families[f], spellings[i].name);
+            nominate (&nominees, row_at, families[f], spellings[i].name);
         }
+        nominate (&nominees, file_at, networks, spellings[i].name);
         *nearest =
             dn_word_nearest (dn_span_of (spellings[i].name), nominee_at, &nominees);
     }
     return 0;
 }
 
-static int fail_unknown (const char *name,
+static int fail_unknown (const struct dn_networks *networks,
+                         const char *name,
                          const struct dn_deadline *deadline,
                          struct dn_err *err)
 {
     struct dn_quoted quoted = dn_quote (name, strlen (name));
     const char *nearest;
 
-    if (find_nearest (name, deadline, &nearest, err) < 0)
+    if (find_nearest (networks, name, deadline, &nearest, err) < 0)
         return -1;
     if (name[0] == '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
@@ -252,21 +317,21 @@ static bool has_totals (const struct dn_spec *spec)
     return spec->params > 0 && spec->flops > 0 && spec->activations > 0;
 }
 
-int dn_graph_build (const struct dn_spec *spec,
+int dn_graph_build (const struct dn_networks *networks,
+                    const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err)
 {
-    return dn_graph_build_by (spec, NULL, graph, err);
+    return dn_graph_build_by (networks, spec, NULL, graph, err);
 }
 
-int dn_graph_build_by (const struct dn_spec *spec,
+int dn_graph_build_by (const struct dn_networks *networks,
+                       const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
                        struct dn_graph *graph,
                        struct dn_err *err)
 {
-    const struct dn_zoo_entry *entry;
-    int64_t image;
-    const struct dn_zoo_family *family = find_family (spec->model, &entry, &image);
+    struct found found = find_network (networks, spec->model);
     struct dn_spec sized = *spec;
     struct dn_build build;
     double params;
@@ -274,16 +339,20 @@ int dn_graph_build_by (const struct dn_spec *spec,
     double activations;
 
     *graph = (struct dn_graph){0};
-    if (!entry && !has_totals (spec))
-        return fail_unknown (spec->model, deadline, err);
-    if (image != DN_UNSET && spec->image.n_dims == 0)
-        sized.image = (struct dn_image){.dim = {image}, .n_dims = 1};
-    dn_build_start (&build, &sized, deadline, entry ? entry->name : spec->model, err);
+    turn_head (networks, spec, &found);
+    if (!found.entry && !has_totals (spec))
+        return fail_unknown (networks, spec->model, deadline, err);
+    if (found.image != DN_UNSET && spec->image.n_dims == 0)
+        sized.image = (struct dn_image){.dim = {found.image}, .n_dims = 1};
+    dn_build_start (
+        &build, &sized, deadline, found.entry ? found.entry->name : spec->model, err);
     params = DN_WANT_REAL (&build, params, 0);
     flops = DN_WANT_REAL (&build, flops, 0);
     activations = DN_WANT_REAL (&build, activations, 0);
-    if (family && !build.failed)
-        family->build (&build, entry);
+    if (found.network && !build.failed)
+        dn_network_build (&build, found.network);
+    else if (found.entry && !build.failed)
+        found.family->build (&build, found.entry);
     else if (!build.failed)
         dn_zoo_unknown (&build);
     if (dn_build_finish (&build, graph) < 0)

@@ -53,8 +53,9 @@ live_begin() {
 }
 
 live_hardware() {
-    mkdir -p "$dir"/etc/{hardware,bundle}
+    mkdir -p "$dir"/etc/{hardware,bundle,zoo}
     install -m 644 "$share"/hardware/*.conf "$dir/etc/hardware/"
+    install -m 644 "$share"/zoo/*.json "$dir/etc/zoo/"
     install -m 644 "$share"/bundle/* "$dir/etc/bundle/"
     install -m 644 "$share/datasets.conf" "$dir/etc/"
 }
@@ -70,7 +71,7 @@ live_partitions=ALL
 live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 
-    printf '%s\n' "HardwareDir=$dir/etc/hardware" \
+    printf '%s\n' "HardwareDir=$dir/etc/hardware" "ZooDir=$dir/etc/zoo" \
         "Datasets=$dir/etc/datasets.conf DecisionTime=1000" "Bundle=$dir/etc/bundle" \
         "Gpu Type=a100 Device=a100_sxm4_40gb $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb $nodes" "$@" >"$dir/etc/dnnest.new"
