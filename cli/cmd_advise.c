@@ -118,6 +118,14 @@ static struct json_object *number_json (int64_t number)
     return number < 0 ? NULL : json_object_new_int64 (number);
 }
 
+static void add_reason (struct json_object *row,
+                        const char *key,
+                        const struct dn_reason *reason)
+{
+    dn_json_add_text (
+        row, key, reason->code != DN_REASON_NONE ? dn_reason_text (reason).text : NULL);
+}
+
 static void add_edits (struct json_object *json, const struct dn_patch *patch)
 {
     struct json_object *edits = dn_json_add_array (json, "edits");
@@ -176,7 +184,7 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
     dn_json_add_count (
         row, "cpus_each_gpu", given ? decision->cpus_each_gpu : DN_UNSET);
-    dn_json_add_text (row, "note", decision->note[0] ? decision->note : NULL);
+    add_reason (row, "note", &decision->note);
     dn_json_add_text (row, "chosen", chosen);
 }
 
@@ -250,8 +258,7 @@ static void add_candidates (struct json_object *json,
         struct json_object *row = dn_show_run_json (&runs[i], &advice->spec);
 
         dn_json_add_bool (row, "requested", candidate->requested);
-        dn_json_add_text (
-            row, "blocked", candidate->blocked[0] ? candidate->blocked : NULL);
+        add_reason (row, "blocked", &candidate->blocked);
         json_object_array_add (array, row);
     }
     json_object_object_add (
@@ -301,7 +308,7 @@ static void add_warnings (struct json_object *json, const struct dn_decision *de
 
         dn_json_add_text (
             row, "kind", dn_names_get (&dn_warning_names, (int) warning->kind));
-        dn_json_add_text (row, "text", warning->text);
+        dn_json_add_text (row, "text", dn_warning_text (warning).text);
     }
 }
 
@@ -327,7 +334,8 @@ static void print_json (const struct dn_site *site,
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        json_object_array_add (reasons, dn_json_text (advice->decision.reasons[i]));
+        json_object_array_add (
+            reasons, dn_json_text (dn_reason_text (&advice->decision.reasons[i]).text));
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
     add_candidates (json, site, cluster, job, advice);
@@ -482,7 +490,7 @@ static int print_text (const struct dn_site *site,
     if (advice->decision.n_reasons > 0)
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        printf ("  %s\n", advice->decision.reasons[i]);
+        printf ("  %s\n", dn_reason_text (&advice->decision.reasons[i]).text);
     return rc == DN_EXIT_DONE ? print_candidates (site, cluster, job, advice) : rc;
 }
 

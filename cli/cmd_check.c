@@ -247,6 +247,8 @@ static int print_json (const struct finding *finding)
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
     bool built = given && !finding->by_history;
+    struct dn_reason lacks =
+        built ? dn_spec_lacks_work (&finding->subject.spec) : DN_NO_REASON;
 
     dn_json_add_text (json,
                       "metadata",
@@ -265,8 +267,10 @@ static int print_json (const struct finding *finding)
         "unread",
         dn_show_keys_json (built ? dn_subject_unread (&finding->subject)
                                  : (struct dn_keyset){{0}}));
-    dn_json_add_text (
-        json, "lacks_work", built ? dn_spec_lacks_work (&finding->subject.spec) : NULL);
+    dn_json_add_text (json,
+                      "lacks_work",
+                      lacks.code != DN_REASON_NONE ? dn_reason_text (&lacks).text
+                                                   : NULL);
     dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;

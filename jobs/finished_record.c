@@ -116,7 +116,8 @@ static void read_record (struct dn_finished *job,
 
     job->mode = TEXT_OF (record, "mode", texts->mode);
     job->verdict = TEXT_OF (record, "verdict", texts->verdict);
-    job->why = TEXT_OF (record, "why", texts->why);
+    dn_record_why (record, texts->why);
+    job->why = texts->why;
     job->warn = TEXT_OF (record, "warn", texts->warn);
     job->spec = TEXT_OF (record, "spec", texts->spec);
     job->app = TEXT_OF (record, "app", texts->app);

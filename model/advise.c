@@ -5,7 +5,6 @@
 #include "advise.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,9 +91,9 @@ struct making {
     struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
     const struct dn_device *devices[DN_CANDIDATES_MAX];
-    bool control;                /* in the control group */
-    bool cached;                 /* the estimates are those of an earlier job */
-    char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */
+    bool control;       /* in the control group */
+    bool cached;        /* the estimates are those of an earlier job */
+    bool keeps_several; /* the limit is kept as there may be several trainings */
     struct dn_advice *advice;
     struct dn_err *err;
 };
@@ -134,12 +133,13 @@ static int describe (struct making *m)
     struct dn_sidecar sidecar;
 
     carriers.deadline = m->deadline;
-    dn_spec_ignored (&carriers, m->ignored);
+    dn_spec_ignored (&carriers, advice->ignored);
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
-    if (m->ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
-        dn_decision_warn (
-            &advice->decision, DN_WARNING_METADATA, dn_say_warn_ignored, m->ignored);
+    if (advice->ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
+        dn_decision_warn (&advice->decision,
+                          DN_WARNING_METADATA,
+                          DN_REASON (warn_ignored, dn_arg_text (advice->ignored)));
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     advice->by_history = is_by_history (m);
@@ -222,7 +222,7 @@ static void add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET) {
-        dn_request_keep_all (request, dn_say_gpus_unknown_state);
+        dn_request_keep_all (request, DN_REASON (gpus_unknown_state));
         request->time_unknown = true;
     }
     /* The tasks may spread over nodes, which takes longer; a job of one task runs on
@@ -237,24 +237,22 @@ static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 /* The estimate is of one training. Where the script may have several and the metadata
  * do not say how many, the limit must stay, and what is slower might exceed it.
  */
-static void keep_for_several (const struct dn_spec *spec, struct dn_request *request)
+static void keep_for_several (struct making *m)
 {
-    if (request->several_why[0] == '\0' || spec->runs != DN_UNSET)
+    struct dn_request *request = &m->advice->request;
+
+    if (request->several_why.code == DN_REASON_NONE || m->advice->spec.runs != DN_UNSET)
         return;
     request->time_unknown = true;
-    if (request->keep_time[0] == '\0')
-        memcpy (request->keep_time, request->several_why, sizeof (request->keep_time));
-    if (request->keep_gpu[0] == '\0')
-        memcpy (request->keep_gpu, request->several_why, sizeof (request->keep_gpu));
+    m->keeps_several = request->keep_time.code == DN_REASON_NONE;
+    dn_reason_keep (&request->keep_time, request->several_why);
+    dn_reason_keep (&request->keep_gpu, request->several_why);
 }
 
 /* A job that says nothing of itself keeps all but its time limit. */
 static void keep_all_but_time (struct dn_request *request)
 {
-    memcpy (
-        request->keep_gpu, dn_say_opted_by_history, sizeof (dn_say_opted_by_history));
-    memcpy (
-        request->keep_cpus, dn_say_opted_by_history, sizeof (dn_say_opted_by_history));
+    request->keep_gpu = request->keep_cpus = DN_REASON (opted_by_history);
 }
 
 /* Slurm reports the errors in the request of a job without metadata, so all but a
@@ -281,15 +279,6 @@ static int read_silent_request (struct making *m)
     return -1;
 }
 
-/* Nothing is known of the job on other types. The runs of its history are whole jobs,
- * of however many trainings.
- */
-static void keep_type (struct dn_request *request)
-{
-    if (request->keep_gpu[0] == '\0')
-        memcpy (request->keep_gpu, dn_say_undescribed, sizeof (dn_say_undescribed));
-}
-
 static int read_request (struct making *m)
 {
     struct dn_advice *advice = m->advice;
@@ -308,10 +297,12 @@ static int read_request (struct making *m)
     if (dn_request_read (&advice->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
+    /* Of a job that follows its history nothing is known on other types; its runs are
+     * whole jobs, of however many trainings. */
     if (advice->by_history)
-        keep_type (&advice->request);
+        dn_reason_keep (&advice->request.keep_gpu, DN_REASON (undescribed));
     else
-        keep_for_several (&advice->spec, &advice->request);
+        keep_for_several (m);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);
     return NEXT;
 }
@@ -481,19 +472,16 @@ static int estimate (struct making *m)
 /* The history is of whole jobs, so it bounds one of several trainings, too, and what a
  * script does beside its training.
  */
-static void allow_several (struct dn_request *request, const struct dn_spec *spec)
+static void allow_several (struct making *m)
 {
-    enum dn_script_word code = request->script.time.code;
-    char why[DN_REASON_MAX] = "";
+    enum dn_reason_code code = m->advice->request.keep_time.code;
 
-    if (code == DN_SCRIPT_STAGING || code == DN_SCRIPT_PASSES)
-        dn_script_say (&request->script.time, why);
-    if (request->keep_time[0] == '\0' || spec->probe != DN_UNSET
-        || (strcmp (request->keep_time, request->several_why) != 0
-            && strcmp (request->keep_time, why) != 0))
+    if (m->advice->spec.probe != DN_UNSET
+        || (!m->keeps_several && code != DN_REASON_script_staging
+            && code != DN_REASON_script_passes))
         return;
-    request->keep_time[0] = '\0';
-    request->time_unknown = false;
+    m->advice->request.keep_time = DN_NO_REASON;
+    m->advice->request.time_unknown = false;
 }
 
 /* Correct the estimates by what runs of the application took. */
@@ -515,7 +503,7 @@ static int learn (struct making *m)
             least = estimate->history_runs;
     }
     if (least >= DN_LEARNED_RUNS_MIN && least < INT64_MAX)
-        allow_several (&advice->request, &advice->spec);
+        allow_several (m);
     return NEXT;
 }
 
@@ -551,7 +539,7 @@ static bool lacks_history (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     const struct dn_candidates *candidates = &advice->candidates;
-    char why[DN_REASON_MAX];
+    struct dn_reason why;
 
     for (int i = 0; i < candidates->n_candidates; i++) {
         const char *type = candidates->list[i].gpu->type;
@@ -560,12 +548,14 @@ static bool lacks_history (struct making *m)
         if (!candidates->list[i].requested || advice->estimates[i].train_s.p50 > 0)
             continue;
         if (advice->decision.app[0] == '\0')
-            snprintf (why, sizeof (why), dn_say_no_app);
+            why = DN_REASON (no_app);
         else if (runs < DN_LEARNED_RUNS_MIN)
-            snprintf (
-                why, sizeof (why), dn_say_few_runs, runs, DN_LEARNED_RUNS_MIN, type);
+            why = DN_REASON (few_runs,
+                             dn_arg_count (runs),
+                             dn_arg_count (DN_LEARNED_RUNS_MIN),
+                             dn_arg_text (type));
         else
-            snprintf (why, sizeof (why), dn_say_other_work);
+            why = DN_REASON (other_work);
         dn_policy_abstain (&advice->decision, DN_ABSTAIN_HISTORY, why);
         return true;
     }
@@ -578,11 +568,11 @@ static int decide (struct making *m)
     struct dn_decision *decision = &advice->decision;
 
     if (advice->metadata == DN_METADATA_NONE && !advice->by_history) {
-        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, dn_say_no_metadata);
+        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, DN_REASON (no_metadata));
         return NEXT;
     }
     if (m->job->het) {
-        dn_policy_abstain (decision, DN_ABSTAIN_COMPONENT, dn_say_component);
+        dn_policy_abstain (decision, DN_ABSTAIN_COMPONENT, DN_REASON (component));
         return NEXT;
     }
     if (advice->by_history && lacks_history (m))
@@ -668,14 +658,15 @@ static struct dn_view current (const struct dn_site *site, const struct dn_view 
 static void name_ignored (const struct making *m)
 {
     struct dn_err *err = m->err;
+    const char *ignored = m->advice->ignored;
     struct dn_err first;
 
-    if (!err || m->ignored[0] == '\0'
+    if (!err || ignored[0] == '\0'
         || (err->code != DN_E_SYNTAX && err->code != DN_E_RANGE
             && err->code != DN_E_LIMIT))
         return;
     first = *err;
-    (void) dn_err_set (err, first.code, dn_say_err_ignored, first.text, m->ignored);
+    (void) dn_err_set (err, first.code, dn_say_err_ignored, first.text, ignored);
 }
 
 int dn_advise (const struct dn_site *site,

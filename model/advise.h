@@ -24,9 +24,10 @@ struct dn_advice {
     enum dn_metadata metadata;
     struct dn_job job; /* with the defaults of its partition, where they are known */
     struct dn_spec spec;
-    bool by_history;           /* alone: the network is not described */
-    struct dn_learner learner; /* the application; its name is in the decision */
-    struct dn_request request; /* of this job */
+    bool by_history;             /* alone: the network is not described */
+    struct dn_learner learner;   /* the application; its name is in the decision */
+    char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */
+    struct dn_request request;   /* of this job */
     struct dn_candidates candidates;
     struct dn_patch patch;
     struct dn_decision decision;

@@ -408,12 +408,12 @@ void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph)
 
 void dn_show_lacks_work (const struct dn_spec *spec)
 {
-    const char *lacks = dn_spec_lacks_work (spec);
+    struct dn_reason lacks = dn_spec_lacks_work (spec);
     char text[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    dn_buf_add (&buf, "No time: %s", lacks ? lacks : "");
-    if (lacks)
+    dn_buf_add (&buf, "No time: %s", dn_reason_text (&lacks).text);
+    if (lacks.code != DN_REASON_NONE)
         dn_terminal_words (text, 0, 2);
 }
 

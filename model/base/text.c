@@ -146,6 +146,37 @@ void dn_buf_add (struct dn_buf *buf, const char *format, ...)
     }
 }
 
+void dn_buf_put (struct dn_buf *buf, const char *text, size_t len)
+{
+    if (len >= buf->size - buf->len) {
+        buf->cut = true;
+        return;
+    }
+    memcpy (buf->text + buf->len, text, len);
+    buf->len += len;
+    buf->text[buf->len] = '\0';
+}
+
+void dn_buf_text (struct dn_buf *buf, const char *text)
+{
+    dn_buf_put (buf, text, strlen (text));
+}
+
+void dn_buf_number (struct dn_buf *buf, int64_t number)
+{
+    char digits[24];
+    size_t at = sizeof (digits);
+    uint64_t rest = number < 0 ? -(uint64_t) number : (uint64_t) number;
+
+    do {
+        digits[--at] = (char) ('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        digits[--at] = '-';
+    dn_buf_put (buf, digits + at, sizeof (digits) - at);
+}
+
 /* The power of 1000 that a suffix letter means, 0 for any other letter. */
 static double multiplier (char c)
 {

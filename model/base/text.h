@@ -50,6 +50,11 @@ struct dn_buf {
 struct dn_buf dn_buf_on (char *text, size_t size);
 void dn_buf_add (struct dn_buf *buf, const char *format, ...) DN_PRINTF (2, 3);
 
+/* The same of a text and of a number, at a tenth of the cost. */
+void dn_buf_text (struct dn_buf *buf, const char *text);
+void dn_buf_put (struct dn_buf *buf, const char *text, size_t len);
+void dn_buf_number (struct dn_buf *buf, int64_t number);
+
 /* Read a whole number with an optional multiplier k, M, G, T (powers of 1000, as the
  * metadata keys define them) and check it against min..max. 'what' names it in errors.
  */

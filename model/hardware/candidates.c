@@ -53,18 +53,16 @@ static void find_named (const struct dn_gpu_types *types,
             continue;
         any = true;
         if (candidates->named && candidates->named != type)
-            snprintf (candidates->keep,
-                      DN_REASON_MAX,
-                      dn_say_named_twice,
-                      candidates->named->type,
-                      type->type);
+            candidates->keep = DN_REASON (named_twice,
+                                          dn_arg_text (candidates->named->type),
+                                          dn_arg_text (type->type));
         if (!candidates->named)
             candidates->named = type;
     }
     for (int i = 0; i < types->n_types && !any; i++)
         candidates->list[i].requested = true;
     if (!any)
-        snprintf (candidates->keep, DN_REASON_MAX, dn_say_named_none);
+        candidates->keep = DN_REASON (named_none);
 }
 
 /* A job that names several partitions starts in any of them: a partition of one type
@@ -84,19 +82,15 @@ static void keep_several (const struct dn_gpu_types *types,
     for (const char *c = list; n <= DN_PARTITIONS_MAX && (c = strchr (c, ',')); c++)
         n++;
     if (n > DN_PARTITIONS_MAX) {
-        snprintf (candidates->keep,
-                  DN_REASON_MAX,
-                  dn_say_named_partitions,
-                  DN_PARTITIONS_MAX);
+        candidates->keep =
+            DN_REASON (named_partitions, dn_arg_count (DN_PARTITIONS_MAX));
         return;
     }
     for (int i = 0; i < types->n_types; i++)
         if (names_partition (list, types->types[i].by_partition))
-            snprintf (candidates->keep,
-                      DN_REASON_MAX,
-                      dn_say_named_partition,
-                      types->types[i].by_partition,
-                      types->types[i].type);
+            candidates->keep = DN_REASON (named_partition,
+                                          dn_arg_text (types->types[i].by_partition),
+                                          dn_arg_text (types->types[i].type));
 }
 
 /* The longest limit in the partition that selects the type; DN_UNSET if unknown. */
@@ -119,7 +113,7 @@ static void block_standing (const struct dn_cluster *cluster,
                             const struct dn_partition *from,
                             const struct dn_gpu_type *type,
                             const struct dn_request *request,
-                            char reason[DN_REASON_MAX])
+                            struct dn_reason *reason)
 {
     struct dn_standing standing =
         dn_standing_of (cluster, request->job, type->by_partition);
@@ -127,20 +121,20 @@ static void block_standing (const struct dn_cluster *cluster,
     int64_t mem_mb = request->mem_per_node_mb;
 
     if (!partition)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_no_partition);
+        *reason = DN_REASON (move_no_partition);
     else if (!partition->up)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_down);
+        *reason = DN_REASON (move_down);
     else if (!dn_standing_is_admitted (&standing))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_admission);
+        *reason = DN_REASON (move_admission);
     else if (partition->max_nodes >= 0
              && (request->most_nodes == DN_UNSET
                  || request->most_nodes > partition->max_nodes))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_max_nodes);
+        *reason = DN_REASON (move_max_nodes);
     else if ((partition->max_mem_per_cpu_mb >= 0
               && (!from || from->max_mem_per_cpu_mb != partition->max_mem_per_cpu_mb))
              || (partition->max_mem_per_node_mb >= 0
                  && (mem_mb == DN_UNSET || mem_mb > partition->max_mem_per_node_mb)))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_max_mem);
+        *reason = DN_REASON (move_max_mem);
 }
 
 /* A move to another partition: options that the user did not set would take that
@@ -149,7 +143,7 @@ static void block_standing (const struct dn_cluster *cluster,
 static void block_partition (const struct dn_cluster *cluster,
                              const struct dn_gpu_type *type,
                              const struct dn_request *request,
-                             char reason[DN_REASON_MAX])
+                             struct dn_reason *reason)
 {
     const struct dn_job *job = request->job;
     const struct dn_partition *to =
@@ -159,15 +153,15 @@ static void block_partition (const struct dn_cluster *cluster,
     int64_t max_time_s = max_time (type, to);
 
     if (type->by_partition[0] == '\0' || max_time_s == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line_partition);
+        *reason = DN_REASON (move_line_partition);
     else if (request->time_limit_s == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_default_time);
+        *reason = DN_REASON (move_default_time);
     else if (max_time_s != DN_UNLIMITED
              && (request->time_limit_s == DN_UNLIMITED
                  || request->time_limit_s > max_time_s))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_max_time);
+        *reason = DN_REASON (move_max_time);
     else if (job->memory_default && !same_memory (from, to))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_default_mem);
+        *reason = DN_REASON (move_default_mem);
     else if (cluster)
         block_standing (cluster, from, type, request, reason);
 }
@@ -179,19 +173,16 @@ static void block_features (const struct dn_cluster *cluster,
                             const struct dn_gpu_type *type,
                             const struct dn_features *features,
                             const struct dn_gpu_type *named,
-                            char reason[DN_REASON_MAX])
+                            struct dn_reason *reason)
 {
     for (int i = 0; i < features->n_names; i++) {
         struct dn_span name = features->names[i];
 
         if (dn_gpu_by_feature (named, name) && type->by_feature[0] == '\0')
-            snprintf (reason, DN_REASON_MAX, dn_say_move_line_feature);
+            *reason = DN_REASON (move_line_feature);
         else if (!cluster && !dn_gpu_by_feature (named, name)
                  && !dn_list_has (type->features, name))
-            snprintf (reason,
-                      DN_REASON_MAX,
-                      dn_say_move_feature,
-                      dn_quote (name.text, name.len).text);
+            *reason = DN_REASON (move_feature, dn_arg_span (name));
     }
 }
 
@@ -208,15 +199,15 @@ static void block_place (const struct dn_gpu_type *type,
                          const struct dn_cluster *cluster,
                          const struct dn_features *features,
                          const struct dn_gpu_type *named,
-                         char reason[DN_REASON_MAX])
+                         struct dn_reason *reason)
 {
     if (dn_gpu_by_partition (named, request->job))
         block_partition (cluster, type, request, reason);
     else if (!cluster && type->partitions[0] == '\0')
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line_partitions);
+        *reason = DN_REASON (move_line_partitions);
     else if (!cluster && !has_partitions (type, request->job))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_partition);
-    if (reason[0] == '\0')
+        *reason = DN_REASON (move_partition);
+    if (reason->code == DN_REASON_NONE)
         block_features (cluster, type, features, named, reason);
 }
 
@@ -224,53 +215,50 @@ static void block_place (const struct dn_gpu_type *type,
  * by what the admin states (MoveTo) and what a snapshot says of its nodes.
  */
 static bool is_available (const struct dn_candidate *candidate,
-                          const char *away,
-                          char reason[DN_REASON_MAX])
+                          const struct dn_reason *away,
+                          struct dn_reason *reason)
 {
     if (candidate->gpu->no_moves)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_off);
+        *reason = DN_REASON (move_off);
     else if (candidate->unavailable)
-        snprintf (reason, DN_REASON_MAX, "%s", away);
-    return reason[0] == '\0';
+        *reason = *away;
+    return reason->code == DN_REASON_NONE;
 }
 
 /* Block a type that may not have enough nodes. All excluded nodes may be of it. */
 static void block_count (const struct dn_gpu_type *type,
                          const struct dn_request *request,
-                         char reason[DN_REASON_MAX])
+                         struct dn_reason *reason)
 {
     bool excludes = request->n_excluded != 0;
     int64_t needed = excludes ? request->most_nodes : request->job->min_nodes;
 
     if (excludes && (type->n_nodes == DN_UNSET || request->n_excluded == DN_UNSET))
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line_nodes);
+        *reason = DN_REASON (move_line_nodes);
     else if (excludes
              && (needed == DN_UNSET || needed > type->n_nodes - request->n_excluded))
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  dn_say_move_excluded,
-                  request->n_excluded,
-                  type->n_nodes);
+        *reason = DN_REASON (move_excluded,
+                             dn_arg_count (request->n_excluded),
+                             dn_arg_count (type->n_nodes));
     else if (type->n_nodes != DN_UNSET && needed > type->n_nodes)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_nodes, needed, type->n_nodes);
+        *reason =
+            DN_REASON (move_nodes, dn_arg_count (needed), dn_arg_count (type->n_nodes));
 }
 
 /* Block a type whose nodes may lack parts that the request specifies. */
 static void block_parts (const struct dn_gpu_type *type,
                          const struct dn_job *job,
-                         char reason[DN_REASON_MAX])
+                         struct dn_reason *reason)
 {
     if (job->whole_cores && type->threads_per_core == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line_threads);
+        *reason = DN_REASON (move_line_threads);
     else if (job->tmp_disk_mb > 0 && type->node_tmp_mb == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line_tmp);
+        *reason = DN_REASON (move_line_tmp);
     else if (job->tmp_disk_mb > type->node_tmp_mb)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  dn_say_move_shape,
-                  job->tmp_disk_mb,
-                  dn_say_node_disk,
-                  type->node_tmp_mb);
+        *reason = DN_REASON (move_shape,
+                             dn_arg_count (job->tmp_disk_mb),
+                             dn_arg_text (dn_say_node_disk),
+                             dn_arg_count (type->node_tmp_mb));
 }
 
 /* A job that requests whole cores gets all threads of each, and uses one. */
@@ -282,33 +270,29 @@ static int64_t usable_cpus (const struct dn_gpu_type *type, const struct dn_job 
                                       : DN_UNSET;
 }
 
-/* Why the request cannot run on nodes of this type; empty when it can. */
+/* Why the request cannot run on nodes of this type; none when it can. */
 static void find_block (const struct dn_gpu_type *type,
                         const struct dn_request *request,
-                        char reason[DN_REASON_MAX])
+                        struct dn_reason *reason)
 {
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
         || type->node_mem_mb == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_line);
+        *reason = DN_REASON (move_line);
     else if (request->gpus_per_node == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, dn_say_move_unknown_gpus);
+        *reason = DN_REASON (move_unknown_gpus);
     else if (request->gpus_per_node > type->per_node)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  dn_say_move_shape,
-                  request->gpus_per_node,
-                  dn_say_node_gpus,
-                  type->per_node);
+        *reason = DN_REASON (move_shape,
+                             dn_arg_count (request->gpus_per_node),
+                             dn_arg_text (dn_say_node_gpus),
+                             dn_arg_count (type->per_node));
     else if (request->mem_per_node_mb > type->node_mem_mb)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  dn_say_move_shape,
-                  request->mem_per_node_mb,
-                  dn_say_node_memory,
-                  type->node_mem_mb);
+        *reason = DN_REASON (move_shape,
+                             dn_arg_count (request->mem_per_node_mb),
+                             dn_arg_text (dn_say_node_memory),
+                             dn_arg_count (type->node_mem_mb));
     else
         block_parts (type, request->job, reason);
-    if (reason[0] == '\0')
+    if (reason->code == DN_REASON_NONE)
         block_count (type, request, reason);
 }
 
@@ -320,7 +304,7 @@ static void fill_candidate (const struct dn_cluster *cluster,
                             struct dn_candidate *candidate)
 {
     const struct dn_gpu_type *type = candidate->gpu;
-    char room[DN_REASON_MAX] = "";
+    struct dn_reason room = DN_NO_REASON;
 
     candidate->node_cpus = usable_cpus (type, request->job);
     candidate->node_mem_mb = type->node_mem_mb;
@@ -328,18 +312,18 @@ static void fill_candidate (const struct dn_cluster *cluster,
     if (cluster) {
         struct dn_asking asking = dn_asking_of (cluster, request, features, named);
 
-        dn_offer_fill (&asking, candidate, room);
+        dn_offer_fill (&asking, candidate, &room);
     }
-    if (is_available (candidate, room, candidate->blocked)) {
+    if (is_available (candidate, &room, &candidate->blocked)) {
         if (!cluster)
-            find_block (type, request, candidate->blocked);
+            find_block (type, request, &candidate->blocked);
         else if (request->gpus_per_node == DN_UNSET)
-            snprintf (candidate->blocked, DN_REASON_MAX, dn_say_move_unknown_gpus);
+            candidate->blocked = DN_REASON (move_unknown_gpus);
     }
-    if (candidate->blocked[0] == '\0')
-        block_place (type, request, cluster, features, named, candidate->blocked);
-    if (candidate->blocked[0] == '\0')
-        memcpy (candidate->blocked, room, DN_REASON_MAX);
+    if (candidate->blocked.code == DN_REASON_NONE)
+        block_place (type, request, cluster, features, named, &candidate->blocked);
+    if (candidate->blocked.code == DN_REASON_NONE)
+        candidate->blocked = room;
 }
 
 /* The weights of the partition that a job on that type would be in. */
@@ -378,11 +362,8 @@ static void price (const struct dn_cluster *cluster,
         n += prices[i] >= 0;
     }
     if (n > 0 && n < candidates->n_candidates)
-        snprintf (candidates->prices,
-                  DN_REASON_MAX,
-                  dn_say_prices_some,
-                  n,
-                  candidates->n_candidates);
+        candidates->prices = DN_REASON (
+            prices_some, dn_arg_count (n), dn_arg_count (candidates->n_candidates));
     for (int i = 0; n == candidates->n_candidates && i < n; i++)
         candidates->list[i].cost = prices[i];
 }
@@ -400,13 +381,11 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     find_named (types, request, &features, candidates);
     keep_several (types, request, candidates);
     if (!plain)
-        snprintf (candidates->keep, DN_REASON_MAX, dn_say_named_constraint);
+        candidates->keep = DN_REASON (named_constraint);
     else if (candidates->named && candidates->named->by_feature[0] != '\0'
              && dn_script_has (&request->script, candidates->named->by_feature))
-        snprintf (candidates->keep,
-                  DN_REASON_MAX,
-                  dn_say_script_feature,
-                  candidates->named->by_feature);
+        candidates->keep =
+            DN_REASON (script_feature, dn_arg_text (candidates->named->by_feature));
     for (int i = 0; i < types->n_types; i++) {
         struct dn_candidate *candidate = &candidates->list[i];
 

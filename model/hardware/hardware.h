@@ -274,15 +274,15 @@ struct dn_candidate {
      */
     int64_t idle_cpus;
     bool unavailable;
-    char blocked[DN_REASON_MAX]; /* why it cannot be a target; empty when it can */
+    struct dn_reason blocked; /* why it cannot be a target; none when it can */
 };
 
 struct dn_candidates {
     struct dn_candidate list[DN_CANDIDATES_MAX];
     int n_candidates;
     const struct dn_gpu_type *named; /* the first that the request names, or NULL */
-    char keep[DN_REASON_MAX];   /* why the type must stay; empty when it need not */
-    char prices[DN_REASON_MAX]; /* why TRESBillingWeights are not used; or empty */
+    struct dn_reason keep;           /* why the type must stay; none when it need not */
+    struct dn_reason prices;         /* why TRESBillingWeights are not used; or none */
 };
 
 /* Is the job in the partition that selects this type? */

@@ -110,7 +110,7 @@ struct pass {
     int64_t n_up;
     int64_t reserved_from; /* the first reservation that a job would run into */
     int64_t mem_mb;        /* the most of a node */
-    char why[DN_REASON_MAX];
+    struct dn_reason why;
 };
 
 static int64_t stated (int64_t line, int64_t group)
@@ -165,7 +165,7 @@ static bool has_features (const struct pass *pass,
 /* Does one node have the parts that the request needs? */
 static bool has_shape (const struct pass *pass,
                        const struct dn_node_group *group,
-                       char *why)
+                       struct dn_reason *why)
 {
     const struct dn_request *request = pass->asking->request;
     const struct dn_job *job = request->job;
@@ -189,14 +189,12 @@ static bool has_shape (const struct pass *pass,
         if (parts[i].needed <= parts[i].has)
             continue;
         if (parts[i].has == DN_UNSET)
-            snprintf (why, DN_REASON_MAX, dn_say_move_shape_unknown, parts[i].what);
+            *why = DN_REASON (move_shape_unknown, dn_arg_text (parts[i].what));
         else
-            snprintf (why,
-                      DN_REASON_MAX,
-                      dn_say_move_shape,
-                      parts[i].needed,
-                      parts[i].what,
-                      parts[i].has);
+            *why = DN_REASON (move_shape,
+                              dn_arg_count (parts[i].needed),
+                              dn_arg_text (parts[i].what),
+                              dn_arg_count (parts[i].has));
         return false;
     }
     return true;
@@ -235,12 +233,12 @@ static bool is_reserved (const struct pass *pass, const struct dn_node_group *gr
            && (until == DN_UNLIMITED || until > group->reserved_from);
 }
 
-static void reach (struct pass *pass, enum step step, const char *why)
+static void reach (struct pass *pass, enum step step, struct dn_reason why)
 {
     if (step <= pass->step)
         return;
     pass->step = step;
-    snprintf (pass->why, DN_REASON_MAX, "%s", why);
+    pass->why = why;
 }
 
 /* What a group that fits offers. */
@@ -251,14 +249,14 @@ static void take_nodes (struct pass *pass, const struct dn_node_group *group)
     pass->n_all += group->n_nodes;
     if (group->n_up <= 0)
         return;
-    reach (pass, STEP_UP, "");
+    reach (pass, STEP_UP, DN_NO_REASON);
     pass->n_up += group->n_up;
     if (is_reserved (pass, group)) {
         if (pass->reserved_from == 0 || group->reserved_from < pass->reserved_from)
             pass->reserved_from = group->reserved_from;
         return;
     }
-    reach (pass, STEP_UNRESERVED, "");
+    reach (pass, STEP_UNRESERVED, DN_NO_REASON);
     at = entry_of (&pass->counts, usable_cpus (pass, group));
     pass->counts.of[at].n_nodes += group->n_up;
     pass->counts.of[at].n_idle += idle_nodes (pass, group);
@@ -266,80 +264,72 @@ static void take_nodes (struct pass *pass, const struct dn_node_group *group)
 
 static void look_at (struct pass *pass, const struct dn_node_group *group)
 {
-    char why[DN_REASON_MAX];
+    struct dn_reason why;
     struct dn_span missing = {NULL, 0};
     int64_t mem_mb = stated (pass->type->node_mem_mb, group->mem_mb);
 
     if (mem_mb > pass->mem_mb)
         pass->mem_mb = mem_mb;
     if (!is_in_partition (pass, group)) {
-        reach (pass, STEP_PARTITION, dn_say_move_partition);
+        reach (pass, STEP_PARTITION, DN_REASON (move_partition));
         return;
     }
     if (!has_features (pass, group, &missing)) {
-        snprintf (why,
-                  sizeof (why),
-                  dn_say_move_feature,
-                  dn_quote (missing.text, missing.len).text);
-        reach (pass, STEP_FEATURES, why);
+        reach (pass, STEP_FEATURES, DN_REASON (move_feature, dn_arg_span (missing)));
         return;
     }
-    if (!has_shape (pass, group, why)) {
+    if (!has_shape (pass, group, &why)) {
         reach (pass, STEP_SHAPE, why);
         return;
     }
     if (usable_cpus (pass, group) == DN_UNSET) {
-        snprintf (why, sizeof (why), dn_say_move_shape_unknown, dn_say_node_cpus);
-        reach (pass, STEP_SHAPE, why);
+        reach (pass,
+               STEP_SHAPE,
+               DN_REASON (move_shape_unknown, dn_arg_text (dn_say_node_cpus)));
         return;
     }
     take_nodes (pass, group);
 }
 
 /* Why the nodes that fit cannot be had. */
-static void write_away (const struct pass *pass, int64_t needed, char *why)
+static void write_away (const struct pass *pass, int64_t needed, struct dn_reason *why)
 {
     int64_t in_s = pass->reserved_from - pass->asking->cluster->time_s;
 
     if (pass->n_up == 0)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  dn_say_move_away,
-                  pass->n_all,
-                  pass->n_all == 1 ? dn_say_one_is : dn_say_several_are);
+        *why = DN_REASON (
+            move_away,
+            dn_arg_count (pass->n_all),
+            dn_arg_text (pass->n_all == 1 ? dn_say_one_is : dn_say_several_are));
     else if (pass->n_up >= needed)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  dn_say_move_reserved,
-                  dn_time_write (in_s > 0 ? in_s : 0).text);
+        *why = DN_REASON (move_reserved, dn_arg_time (in_s > 0 ? in_s : 0));
     else
-        snprintf (why,
-                  DN_REASON_MAX,
-                  dn_say_move_few,
-                  needed,
-                  needed == 1 ? dn_say_one_is : dn_say_several_are,
-                  pass->n_up,
-                  pass->n_all);
+        *why =
+            DN_REASON (move_few,
+                       dn_arg_count (needed),
+                       dn_arg_text (needed == 1 ? dn_say_one_is : dn_say_several_are),
+                       dn_arg_count (pass->n_up),
+                       dn_arg_count (pass->n_all));
 }
 
 static void conclude (const struct pass *pass,
                       struct dn_candidate *candidate,
-                      char why[DN_REASON_MAX])
+                      struct dn_reason *why)
 {
     int64_t needed = pass->asking->n_nodes;
 
     candidate->node_mem_mb = stated (pass->type->node_mem_mb, pass->mem_mb);
     candidate->unavailable = pass->step == STEP_NONE && pass->n_all == 0;
     if (candidate->unavailable) {
-        snprintf (why, DN_REASON_MAX, dn_say_move_none);
+        *why = DN_REASON (move_none);
         return;
     }
     if (pass->n_all == 0) {
-        snprintf (why, DN_REASON_MAX, "%s", pass->why);
+        *why = pass->why;
         return;
     }
     if (needed == DN_UNSET) {
-        snprintf (why, DN_REASON_MAX, dn_say_move_unknown_nodes);
+        *why = DN_REASON (move_unknown_nodes);
         return;
     }
     candidate->node_cpus = most_cpus (&pass->counts, needed, false);
@@ -390,13 +380,12 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
 
 void dn_offer_fill (const struct dn_asking *asking,
                     struct dn_candidate *candidate,
-                    char why[DN_REASON_MAX])
+                    struct dn_reason *why)
 {
     const struct dn_cluster *cluster = asking->cluster;
-    struct pass pass = {
-        .asking = asking, .type = candidate->gpu, .mem_mb = DN_UNSET, .why = ""};
+    struct pass pass = {.asking = asking, .type = candidate->gpu, .mem_mb = DN_UNSET};
 
-    why[0] = '\0';
+    *why = DN_NO_REASON;
     candidate->node_cpus = candidate->idle_cpus = DN_UNSET;
     for (int64_t i = 0; i < cluster->n_groups; i++)
         if (dn_gpu_is_on (candidate->gpu, &cluster->groups[i]))

@@ -31,11 +31,11 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
 
 /* Fill the members of 'candidate' that depend on the nodes of its type: node_cpus,
  * idle_cpus, node_mem_mb, unavailable. 'why' gets the reason where its nodes have no
- * room for the request or are not available, else "". The candidate has its 'gpu'.
+ * room for the request or are not available, else none. The candidate has its 'gpu'.
  */
 void dn_offer_fill (const struct dn_asking *asking,
                     struct dn_candidate *candidate,
-                    char why[DN_REASON_MAX]);
+                    struct dn_reason *why);
 
 /* Is 'word' among the names of "a,b,c"? */
 bool dn_list_has (const char *list, struct dn_span word);

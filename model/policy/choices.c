@@ -4,8 +4,6 @@
  */
 #include "policy/choices.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const warning_text[] = {
@@ -31,27 +29,38 @@ static int place_of (const struct dn_decision *decision, enum dn_warning_kind ki
     return at;
 }
 
-void dn_decision_warn (struct dn_decision *decision,
-                       enum dn_warning_kind kind,
-                       const char *format,
-                       ...)
+struct dn_warning *dn_decision_warn (struct dn_decision *decision,
+                                     enum dn_warning_kind kind,
+                                     struct dn_reason reason)
 {
     int at = place_of (decision, kind);
-    int n_after;
-    va_list args;
+    struct dn_warning *warning = &decision->warnings[at];
 
     if (at == DN_WARNINGS_MAX)
-        return;
+        return NULL;
     if (decision->n_warnings < DN_WARNINGS_MAX)
         decision->n_warnings++;
-    n_after = decision->n_warnings - 1 - at;
-    memmove (&decision->warnings[at + 1],
-             &decision->warnings[at],
-             (size_t) n_after * sizeof (decision->warnings[0]));
-    decision->warnings[at].kind = kind;
-    va_start (args, format);
-    vsnprintf (decision->warnings[at].text, DN_WARNING_MAX, format, args);
-    va_end (args);
+    memmove (warning + 1,
+             warning,
+             (size_t) (decision->n_warnings - 1 - at) * sizeof (*warning));
+    *warning = (struct dn_warning){.kind = kind, .parts = {reason}, .n_parts = 1};
+    return warning;
+}
+
+void dn_warning_add (struct dn_warning *warning, struct dn_reason part)
+{
+    if (warning && warning->n_parts < DN_WARNING_PARTS_MAX)
+        warning->parts[warning->n_parts++] = part;
+}
+
+struct dn_warning_text dn_warning_text (const struct dn_warning *warning)
+{
+    struct dn_warning_text out;
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    for (int i = 0; i < warning->n_parts; i++)
+        dn_reason_add (&buf, &warning->parts[i]);
+    return out;
 }
 
 struct dn_warning *dn_decision_warning (struct dn_decision *decision,
@@ -63,16 +72,15 @@ struct dn_warning *dn_decision_warning (struct dn_decision *decision,
     return NULL;
 }
 
-void dn_scene_say (const struct dn_scene *scene, const char *format, ...)
+void dn_decision_say (struct dn_decision *decision, struct dn_reason reason)
 {
-    struct dn_decision *decision = scene->decision;
-    va_list args;
+    if (decision->n_reasons < DN_REASONS_MAX)
+        decision->reasons[decision->n_reasons++] = reason;
+}
 
-    if (decision->n_reasons == DN_REASONS_MAX)
-        return;
-    va_start (args, format);
-    vsnprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, format, args);
-    va_end (args);
+void dn_scene_say (const struct dn_scene *scene, struct dn_reason reason)
+{
+    dn_decision_say (scene->decision, reason);
 }
 
 const char *dn_scene_type (const struct dn_scene *scene, int i)

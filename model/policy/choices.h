@@ -20,7 +20,7 @@ struct dn_sight {
     struct dn_standing standings[DN_PARTITIONS_MAX]; /* in the partitions it names */
     int n_standings;
     int64_t least_cpus; /* of the whole job, by the limits that it keeps */
-    char least_why[DN_REASON_MAX];
+    struct dn_reason least_why;
     int64_t least_node_cpus; /* by its memory and MaxMemPerCPU */
     /* How long it would wait for each candidate, seconds; 0: it starts now; DN_UNSET:
      * unknown. The objective finish counts waits only if those of all candidates that
@@ -52,13 +52,12 @@ enum dn_failure {
 
 /* A candidate in place of the requested one. */
 struct dn_other {
-    int index;               /* -1: none can run the job */
-    char why[DN_REASON_MAX]; /* why the job must not move to it; empty: it may */
+    int index;            /* -1: none can run the job */
+    struct dn_reason why; /* why the job must not move to it; none: it may */
 };
 
 /* Add a reason; beyond DN_REASONS_MAX it is dropped. */
-void dn_scene_say (const struct dn_scene *scene, const char *format, ...)
-    DN_PRINTF (2, 3);
+void dn_scene_say (const struct dn_scene *scene, struct dn_reason reason);
 
 /* The GPU type of candidate 'i'. */
 const char *dn_scene_type (const struct dn_scene *scene, int i);
@@ -70,9 +69,9 @@ bool dn_scene_lacks (const struct dn_scene *scene, int i);
 enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i);
 
 /* Can candidate 'i' hold the run: precision, unit, memory with the headroom of a move,
- * confidence? If not, 'why' (DN_REASON_MAX) gets the reason.
+ * confidence? If not, 'why' gets the reason.
  */
-bool dn_scene_holds (const struct dn_scene *scene, int i, char *why);
+bool dn_scene_holds (const struct dn_scene *scene, int i, struct dn_reason *why);
 
 /* The objective of the rules, or the job's own where UserObjective=yes. */
 enum dn_objective dn_scene_objective (const struct dn_scene *scene);
@@ -98,15 +97,21 @@ void dn_scene_look_at_waits (struct dn_scene *scene);
  *   W(i) + R(i) > MaxSlowdown * (W(than) + R(than));
  * - in all other cases no: 'i' starts now, or the waits count as equal.
  *
- * 'why' (DN_REASON_MAX, or NULL) gets the reason.
+ * 'why' (or NULL) gets the reason.
  */
-bool dn_scene_waits_too_long (const struct dn_scene *scene, int i, int than, char *why);
+bool dn_scene_waits_too_long (const struct dn_scene *scene,
+                              int i,
+                              int than,
+                              struct dn_reason *why);
 
 /* Would the job, moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
  * requested), keep each limit of its QOS, association and partition that it keeps as
- * submitted? If not, 'why' (DN_REASON_MAX) gets the limit. True without a snapshot.
+ * submitted? If not, 'why' gets the limit. True without a snapshot.
  */
-bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *why);
+bool dn_keeps_limits (const struct dn_scene *scene,
+                      int i,
+                      int64_t cpus,
+                      struct dn_reason *why);
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.
@@ -137,7 +142,7 @@ int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 /* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
  * task); the requested ones, and the reason '*why', where these must be kept.
  */
-int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why);
+int64_t dn_needed_cpus (const struct dn_scene *scene, int i, struct dn_reason *why);
 
 void dn_choose_cpus (const struct dn_scene *scene);
 
@@ -157,10 +162,10 @@ int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s
 /* Is a guard alive for limits that this scene's rules set? */
 bool dn_scene_has_guard (const struct dn_scene *scene);
 
-/* Why the guard cannot extend a lower limit of this job up to the requested one; NULL
- * if it can.
+/* Why the guard cannot extend a lower limit of this job up to the requested one;
+ * none if it can.
  */
-const char *dn_scene_unguarded (const struct dn_scene *scene);
+struct dn_reason dn_scene_unguarded (const struct dn_scene *scene);
 
 /* The least limit in seconds, without --signal, with which the guard sees the job long
  * enough before its end. There must be a guard.

@@ -3,9 +3,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
-#include "base/messages.h"
-
-#include <inttypes.h>
 
 /* The requested CPUs, per GPU or per task; '*times' is the number of GPUs or tasks. */
 static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
@@ -93,12 +90,12 @@ static int64_t cpus_per_gpu (const struct dn_scene *scene, int i)
                                                  : scene->rules->cpus_per_gpu_min;
 }
 
-/* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; NULL if
+/* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; none if
  * it can.
  */
-static const char *keeps_more (const struct dn_scene *scene,
-                               int64_t needed,
-                               int64_t times)
+static struct dn_reason keeps_more (const struct dn_scene *scene,
+                                    int64_t needed,
+                                    int64_t times)
 {
     const struct dn_sight *sight = scene->sight;
     int64_t on_node = dn_cpus_on_node (scene->request, needed);
@@ -109,11 +106,11 @@ static const char *keeps_more (const struct dn_scene *scene,
         && needed * times <= scene->request->script.n_counted * scene->request->n_gpus)
         return scene->request->counted_why;
     if (on_node != DN_UNSET && on_node < sight->least_node_cpus)
-        return dn_say_cpus_max_mem;
-    return NULL;
+        return DN_REASON (cpus_max_mem);
+    return DN_NO_REASON;
 }
 
-int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
+int64_t dn_needed_cpus (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     const struct dn_rules *rules = scene->rules;
     const struct dn_request *request = scene->request;
@@ -122,21 +119,21 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
     int64_t requested = requested_cpus (request, &times);
     int64_t needed;
 
-    *why = NULL;
+    *why = DN_NO_REASON;
     if (rules->cpus != DN_CHOICE_CHOOSE)
-        *why = dn_say_policy_keeps_cpus;
-    else if (request->keep_cpus[0] != '\0')
+        *why = DN_REASON (policy_keeps_cpus);
+    else if (request->keep_cpus.code != DN_REASON_NONE)
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
-        *why = dn_say_gpus_unknown;
+        *why = DN_REASON (gpus_unknown);
     else if (per_gpu == DN_UNSET
              || !(scene->estimates[i].by_history || tells_input (scene->spec)))
-        *why = dn_say_input_unknown;
+        *why = DN_REASON (input_unknown);
     else if (per_gpu > rules->cpus_per_gpu_max)
-        *why = dn_say_cpus_over_max;
+        *why = DN_REASON (cpus_over_max);
     else if (!keeps_memory (scene, i))
-        *why = dn_say_cpus_memory;
-    if (*why)
+        *why = DN_REASON (cpus_memory);
+    if (why->code != DN_REASON_NONE)
         return requested;
     /* Every task has at least one CPU. */
     needed = cpus_per_gpu (scene, i) * request->n_gpus;
@@ -147,7 +144,7 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
         return requested;
     if (needed < requested)
         *why = keeps_more (scene, needed, times);
-    return *why ? requested : needed;
+    return why->code != DN_REASON_NONE ? requested : needed;
 }
 
 void dn_choose_cpus (const struct dn_scene *scene)
@@ -156,14 +153,14 @@ void dn_choose_cpus (const struct dn_scene *scene)
     struct dn_decision *decision = scene->decision;
     bool each_gpu = request->cpus_each_gpu != DN_UNSET;
     const char *option = each_gpu ? "--cpus-per-gpu" : "-c";
-    const char *why;
+    struct dn_reason why;
     int64_t each = dn_needed_cpus (scene, decision->chosen, &why);
     int64_t per_gpu = cpus_per_gpu (scene, decision->chosen);
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
 
-    if (why) {
-        dn_scene_say (scene, dn_say_cpus_kept, why);
+    if (why.code != DN_REASON_NONE) {
+        dn_scene_say (scene, dn_reason_in (DN_REASON (cpus_kept), why));
         return;
     }
     if (each != requested && each_gpu)
@@ -172,20 +169,20 @@ void dn_choose_cpus (const struct dn_scene *scene)
         decision->cpus_per_task = each;
     if (each * times < per_gpu * request->n_gpus)
         dn_scene_say (scene,
-                      dn_say_cpus_short,
-                      option,
-                      each,
-                      each * times,
-                      per_gpu * request->n_gpus,
-                      scene->estimates[decision->chosen].by_history
-                          ? dn_say_cpus_runs_needed
-                          : dn_say_cpus_input_needs,
-                      per_gpu);
+                      (struct dn_reason){scene->estimates[decision->chosen].by_history
+                                             ? DN_REASON_cpus_short_of_runs
+                                             : DN_REASON_cpus_short,
+                                         DN_REASON_NONE,
+                                         {dn_arg_text (option),
+                                          dn_arg_count (each),
+                                          dn_arg_count (each * times),
+                                          dn_arg_count (per_gpu * request->n_gpus),
+                                          dn_arg_count (per_gpu)}});
     else
-        dn_scene_say (scene,
-                      dn_say_cpus_least,
-                      each == requested ? dn_say_cpus_as_kept : "",
-                      option,
-                      each,
-                      per_gpu);
+        dn_scene_say (
+            scene,
+            (struct dn_reason){
+                each == requested ? DN_REASON_cpus_kept_least : DN_REASON_cpus_least,
+                DN_REASON_NONE,
+                {dn_arg_text (option), dn_arg_count (each), dn_arg_count (per_gpu)}});
 }

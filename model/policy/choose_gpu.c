@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* What the choice of a GPU type saves, per objective. */
 static const char *const saved_text[] = {
@@ -72,12 +71,11 @@ static bool is_more_expensive (const struct dn_scene *scene, int i)
     return scene->candidates->list[i].cost > scene->candidates->list[scene->base].cost;
 }
 
-static void say_more_expensive (const struct dn_scene *scene, char *why)
+static void say_more_expensive (const struct dn_scene *scene, struct dn_reason *why)
 {
-    snprintf (why,
-              DN_REASON_MAX,
-              dn_say_other_more_expensive,
-              scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue");
+    *why = DN_REASON (
+        other_more_expensive,
+        dn_arg_text (scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
 }
 
 bool dn_scene_lacks (const struct dn_scene *scene, int i)
@@ -105,97 +103,94 @@ enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i)
     return estimate->fits ? DN_FAILURE_NONE : DN_FAILURE_MEMORY;
 }
 
-bool dn_scene_holds (const struct dn_scene *scene, int i, char *why)
+bool dn_scene_holds (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     const struct dn_request *request = scene->request;
     const struct dn_estimate *estimate = &scene->estimates[i];
     double memory = dn_policy_memory (scene->rules, estimate);
 
     if (!estimate->supported)
-        snprintf (why, DN_REASON_MAX, dn_say_other_precision);
+        *why = DN_REASON (other_precision);
     else if (!dn_device_has_kernels (estimate->device, scene->spec))
-        snprintf (why, DN_REASON_MAX, dn_say_other_kernels);
+        *why = DN_REASON (other_kernels);
     else if (dn_scene_lacks (scene, i))
-        snprintf (why, DN_REASON_MAX, "%s", request->need_why);
+        *why = request->need_why;
     else if (scene->spec->precision == DN_PRECISION_UNKNOWN
              && scene->estimates[scene->base].device->bf16 > 0
              && estimate->device->bf16 <= 0)
-        snprintf (why, DN_REASON_MAX, dn_say_other_no_bf16);
+        *why = DN_REASON (other_no_bf16);
     else if (memory > estimate->device->memory)
-        snprintf (why,
-                  DN_REASON_MAX,
-                  dn_say_other_memory,
-                  ceil (memory / DN_GIB),
-                  floor (estimate->device->memory / DN_GIB));
+        *why = DN_REASON (
+            other_memory,
+            dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
+            dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
     else if (estimate->confidence < scene->rules->min_confidence)
-        snprintf (why, DN_REASON_MAX, dn_say_other_unsure, 100 * estimate->confidence);
+        *why = DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
     else
         return true;
     return false;
 }
 
 /* Do the nodes of candidate 'i' have room for the request? */
-static bool has_room (const struct dn_scene *scene, int i, char *why)
+static bool has_room (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     const struct dn_candidate *candidate = &scene->candidates->list[i];
-    const char *keep_cpus;
+    struct dn_reason keep_cpus;
     int64_t each = dn_needed_cpus (scene, i, &keep_cpus);
     int64_t cpus = dn_cpus_on_node (scene->request, each);
 
-    if (candidate->blocked[0] != '\0')
-        snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
+    if (candidate->blocked.code != DN_REASON_NONE)
+        *why = candidate->blocked;
     else if (cpus != DN_UNSET && cpus > candidate->node_cpus)
-        snprintf (why, DN_REASON_MAX, dn_say_other_cpus, cpus, candidate->node_cpus);
+        *why = DN_REASON (
+            other_cpus, dn_arg_count (cpus), dn_arg_count (candidate->node_cpus));
     else
         return dn_keeps_limits (scene, i, dn_all_cpus (scene->request, each), why);
     return false;
 }
 
 /* Would the run on candidate 'i' end within the requested limit and the deadline? */
-static bool within_time (const struct dn_scene *scene, int i, char *why)
+static bool within_time (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     bool slower = slowdown_on (scene, i) > 1;
     int64_t needed = dn_needed_time (scene, i);
     int64_t limit = scene->request->time_limit_s;
 
     if (slower && needed == DN_UNSET)
-        snprintf (why, DN_REASON_MAX, dn_say_other_no_work);
+        *why = DN_REASON (other_no_work);
     else if (needed == DN_UNSET)
         return true;
     else if (slower && limit == DN_UNSET)
-        snprintf (why, DN_REASON_MAX, dn_say_other_no_limit);
+        *why = DN_REASON (other_no_limit);
     else if (limit > 0 && needed > limit)
-        snprintf (
-            why, DN_REASON_MAX, dn_say_other_over_limit, dn_time_write (needed).text);
+        *why = DN_REASON (other_over_limit, dn_arg_time (needed));
     else if (!dn_keeps_deadline (scene, needed))
-        snprintf (why,
-                  DN_REASON_MAX,
-                  dn_say_other_over_deadline,
-                  dn_time_write (needed).text);
+        *why = DN_REASON (other_over_deadline, dn_arg_time (needed));
     else
         return true;
     return false;
 }
 
 /* Is the likely cost of the run on candidate 'i' within the job's budget? */
-static bool within_budget (const struct dn_scene *scene, int i, char *why)
+static bool within_budget (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     double cost = dn_estimate_cost (
         &scene->estimates[i], scene->spec->gpus, scene->candidates->list[i].cost);
 
     if (scene->spec->budget < 0 || cost <= scene->spec->budget)
         return true;
-    snprintf (why, DN_REASON_MAX, dn_say_other_over_budget, cost, scene->spec->budget);
+    *why = DN_REASON (
+        other_over_budget, dn_arg_cents (cost), dn_arg_cents (scene->spec->budget));
     return false;
 }
 
 /* May the job move to candidate 'i' for a gain? If not, 'why' gets the reason. */
-static bool may_move (const struct dn_scene *scene, int i, char *why)
+static bool may_move (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
     const struct dn_estimate *estimates = scene->estimates;
     double slowdown = estimates[i].step_s.p50 / estimates[scene->base].step_s.p50;
 
-    if (scene->candidates->list[i].blocked[0] != '\0')
+    if (scene->candidates->list[i].blocked.code != DN_REASON_NONE)
         return has_room (scene, i, why);
     if (!dn_scene_holds (scene, i, why))
         return false;
@@ -204,7 +199,7 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
         return false;
     }
     if (slowdown > scene->rules->max_slowdown) {
-        snprintf (why, DN_REASON_MAX, dn_say_other_slow, 100 * slowdown);
+        *why = DN_REASON (other_slow, dn_arg_share (slowdown));
         return false;
     }
     return has_room (scene, i, why) && within_time (scene, i, why)
@@ -212,28 +207,37 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
            && !dn_scene_waits_too_long (scene, i, scene->base, why);
 }
 
-/* Why the job stays on its type whatever the others offer; "" if it need not. */
-static const char *keeps_gpu (const struct dn_scene *scene)
+/* Why the job stays on its type whatever the others offer; none if it need not. */
+static struct dn_reason keeps_gpu (const struct dn_scene *scene)
 {
     if (scene->rules->gpu_type != DN_CHOICE_CHOOSE)
-        return dn_say_policy_keeps_gpu;
-    return scene->request->keep_gpu[0] != '\0' ? scene->request->keep_gpu
-                                               : scene->candidates->keep;
+        return DN_REASON (policy_keeps_gpu);
+    return scene->request->keep_gpu.code != DN_REASON_NONE ? scene->request->keep_gpu
+                                                           : scene->candidates->keep;
+}
+
+static void say_not (const struct dn_scene *scene, int i, struct dn_reason why)
+{
+    dn_scene_say (
+        scene,
+        dn_reason_in (DN_REASON (gpu_not, dn_arg_text (dn_scene_type (scene, i))),
+                      why));
 }
 
 static void say_choice (const struct dn_scene *scene, int best)
 {
     if (best == scene->base)
-        dn_scene_say (scene, dn_say_gpu_right, dn_scene_type (scene, best));
+        dn_scene_say (scene,
+                      DN_REASON (gpu_right, dn_arg_text (dn_scene_type (scene, best))));
     else
         dn_scene_say (scene,
-                      dn_say_gpu_better,
-                      dn_scene_type (scene, best),
-                      100 * slowdown_on (scene, best),
-                      dn_scene_type (scene, scene->base),
-                      100 * dn_scene_price (scene, best)
-                          / dn_scene_price (scene, scene->base),
-                      saved_text[dn_scene_objective (scene)]);
+                      DN_REASON (gpu_better,
+                                 dn_arg_text (dn_scene_type (scene, best)),
+                                 dn_arg_share (slowdown_on (scene, best)),
+                                 dn_arg_text (dn_scene_type (scene, scene->base)),
+                                 dn_arg_share (dn_scene_price (scene, best)
+                                               / dn_scene_price (scene, scene->base)),
+                                 dn_arg_text (saved_text[dn_scene_objective (scene)])));
 }
 
 /* An objective of the job that the rules do not heed. */
@@ -242,7 +246,8 @@ static void say_objective (const struct dn_scene *scene)
     enum dn_objective objective = scene->spec->objective;
 
     if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_scene_objective (scene))
-        dn_scene_say (scene, dn_say_gpu_objective, objective_text[objective]);
+        dn_scene_say (
+            scene, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
 }
 
 /* Is candidate 'i' better than 'best', another one to which the job may move? */
@@ -256,26 +261,28 @@ static bool is_better (const struct dn_scene *scene, int i, int best)
 
 int dn_choose_gpu (const struct dn_scene *scene)
 {
-    const char *keep = keeps_gpu (scene);
+    struct dn_reason keep = keeps_gpu (scene);
     double limit = dn_scene_price (scene, scene->base) * (1 - scene->rules->min_gain);
     int best = scene->base;
 
-    if (keep[0] != '\0') {
-        dn_scene_say (scene, dn_say_gpu_kept, keep);
+    if (keep.code != DN_REASON_NONE) {
+        dn_scene_say (scene, dn_reason_in (DN_REASON (gpu_kept), keep));
         return best;
     }
     say_objective (scene);
-    if (scene->candidates->prices[0] != '\0')
-        dn_scene_say (scene, dn_say_gpu_prices, scene->candidates->prices);
+    if (scene->candidates->prices.code != DN_REASON_NONE)
+        dn_scene_say (scene,
+                      dn_reason_in (DN_REASON (gpu_prices), scene->candidates->prices));
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
-        char why[DN_REASON_MAX];
+        struct dn_reason why;
 
         if (i == scene->base)
             continue;
-        if (!may_move (scene, i, why))
-            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), why);
+        if (!may_move (scene, i, &why))
+            say_not (scene, i, why);
         else if (dn_scene_price (scene, i) > limit)
-            dn_scene_say (scene, dn_say_gpu_no_gain, dn_scene_type (scene, i));
+            dn_scene_say (
+                scene, DN_REASON (gpu_no_gain, dn_arg_text (dn_scene_type (scene, i))));
         else if (best == scene->base || is_better (scene, i, best))
             best = i;
     }
@@ -286,7 +293,9 @@ int dn_choose_gpu (const struct dn_scene *scene)
 /* Is the likely time on candidate 'i' within the limit and the deadline? The requested
  * type fails for certain, so the bound need not be.
  */
-static bool likely_within_time (const struct dn_scene *scene, int i, char *why)
+static bool likely_within_time (const struct dn_scene *scene,
+                                int i,
+                                struct dn_reason *why)
 {
     double likely = scene->estimates[i].train_s.p50;
     int64_t limit = scene->request->time_limit_s;
@@ -296,24 +305,21 @@ static bool likely_within_time (const struct dn_scene *scene, int i, char *why)
              || likely <= (double) dn_time_before_signal (scene->request, limit))
             && dn_keeps_deadline (scene, (int64_t) likely)))
         return true;
-    snprintf (why,
-              DN_REASON_MAX,
-              dn_say_other_over_either,
-              dn_time_write ((int64_t) ceil (likely)).text);
+    *why = DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
     return false;
 }
 
 /* May a job that cannot run on its type move to candidate 'i', which holds it? */
-static bool may_rescue (const struct dn_scene *scene, int i, char *why)
+static bool may_rescue (const struct dn_scene *scene, int i, struct dn_reason *why)
 {
-    const char *keep = keeps_gpu (scene);
+    struct dn_reason keep = keeps_gpu (scene);
 
-    if (keep[0] != '\0')
-        snprintf (why, DN_REASON_MAX, "%s", keep);
+    if (keep.code != DN_REASON_NONE)
+        *why = keep;
     else if (is_more_expensive (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
         say_more_expensive (scene, why);
     else if (has_room (scene, i, why) && likely_within_time (scene, i, why)) {
-        why[0] = '\0';
+        *why = DN_NO_REASON;
         return true;
     }
     return false;
@@ -322,21 +328,21 @@ static bool may_rescue (const struct dn_scene *scene, int i, char *why)
 void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other)
 {
     other->index = -1;
-    other->why[0] = '\0';
+    other->why = DN_NO_REASON;
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
         struct dn_other next = {.index = i};
         bool allowed;
-        bool was_allowed = other->index >= 0 && other->why[0] == '\0';
+        bool was_allowed = other->index >= 0 && other->why.code == DN_REASON_NONE;
 
         if (i == scene->base)
             continue;
-        if (!dn_scene_holds (scene, i, next.why)) {
-            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), next.why);
+        if (!dn_scene_holds (scene, i, &next.why)) {
+            say_not (scene, i, next.why);
             continue;
         }
-        allowed = may_rescue (scene, i, next.why);
+        allowed = may_rescue (scene, i, &next.why);
         if (!allowed)
-            dn_scene_say (scene, dn_say_gpu_not, dn_scene_type (scene, i), next.why);
+            say_not (scene, i, next.why);
         if (other->index < 0 || (allowed && !was_allowed)
             || (allowed == was_allowed
                 && dn_scene_price (scene, i) < dn_scene_price (scene, other->index)))

@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
-#include "base/messages.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Limits are multiples of five minutes: 03:37:00 would look more exact than it is.
  * Those below half an hour are multiples of one minute, because five would be a large
@@ -74,27 +72,27 @@ bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds)
            && (left == DN_UNSET || seconds <= left);
 }
 
-/* Why the time limit is kept regardless of the bound; NULL if it may change. */
-static const char *keeps_time (const struct dn_scene *scene)
+/* Why the time limit is kept regardless of the bound; none if it may change. */
+static struct dn_reason keeps_time (const struct dn_scene *scene)
 {
     const struct dn_request *request = scene->request;
     const struct dn_job *job = request->job;
 
     if (scene->rules->time_limit == DN_TIME_KEEP)
-        return dn_say_policy_keeps_time;
-    if (request->keep_time[0] != '\0')
+        return DN_REASON (policy_keeps_time);
+    if (request->keep_time.code != DN_REASON_NONE)
         return request->keep_time;
     if (scene->rules->time_limit != DN_TIME_TIME_MIN)
-        return NULL;
+        return DN_NO_REASON;
     /* Slurm rejects a --time-min above the limit, and a job without a limit gets that
      * of its partition. */
     if (request->time_limit_s == DN_UNSET)
-        return dn_say_no_limit;
+        return DN_REASON (no_limit);
     if (job->time_min_min != DN_UNSET)
-        return dn_say_has_time_min;
+        return DN_REASON (has_time_min);
     if (job->deadline_s != DN_UNSET)
-        return dn_say_has_deadline;
-    return NULL;
+        return DN_REASON (has_deadline);
+    return DN_NO_REASON;
 }
 
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
@@ -102,31 +100,31 @@ static const char *keeps_time (const struct dn_scene *scene)
  */
 static bool may_raise_time (const struct dn_scene *scene,
                             int64_t needed,
-                            const char **why)
+                            struct dn_reason *why)
 {
     const struct dn_rules *rules = scene->rules;
     bool unset = scene->request->time_limit_s == DN_UNSET;
 
-    *why = NULL;
+    *why = DN_NO_REASON;
     if (unset && rules->fill_unset != DN_YES_YES)
-        *why = dn_say_no_limit;
+        *why = DN_REASON (no_limit);
     else if (!unset && rules->never_raise != DN_YES_NO)
-        *why = "NeverRaise=yes";
+        *why = DN_REASON (never_raise);
     else if (needed > rules->time_max_s)
-        *why = dn_say_over_time_max;
+        *why = DN_REASON (over_time_max);
     else if (!dn_keeps_deadline (scene, needed))
-        *why = dn_say_over_deadline;
+        *why = DN_REASON (over_deadline);
     else if (needed > dn_longest_limit (scene, scene->decision->chosen))
-        *why = dn_say_over_max_time;
-    return !*why;
+        *why = DN_REASON (over_max_time);
+    return why->code == DN_REASON_NONE;
 }
 
 /* The limit on the chosen candidate. */
 struct bound {
     int64_t limit_s; /* DN_UNSET: unknown */
     double quantile;
-    bool extended;   /* by the guard, up to the requested limit */
-    const char *why; /* it is not GuardedQuantile's though a guard is alive; or NULL */
+    bool extended;        /* by the guard, up to the requested limit */
+    struct dn_reason why; /* it is not GuardedQuantile's though a guard is alive */
 };
 
 /* The bound where a guard is alive; 'safe' where it could not extend the limit. */
@@ -139,12 +137,12 @@ static struct bound guarded_bound (const struct dn_scene *scene,
     int64_t least = dn_scene_least_guarded (scene) + signal_time (request);
 
     bound.why = dn_scene_unguarded (scene);
-    if (bound.why || bound.limit_s == DN_UNSET)
+    if (bound.why.code != DN_REASON_NONE || bound.limit_s == DN_UNSET)
         return bound;
     bound.extended = true;
     if (!dn_guarded_trusts (
             scene->view->guarded, request->job->user_id, rules->guard_trust)) {
-        bound.why = dn_say_distrusted;
+        bound.why = DN_REASON (distrusted);
         return bound;
     }
     bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
@@ -169,15 +167,29 @@ static struct bound find_bound (const struct dn_scene *scene)
     return dn_scene_has_guard (scene) ? guarded_bound (scene, &safe) : safe;
 }
 
-/* Rounded up to a second, as the table of 'dnnest advise' has it. */
-static struct dn_time_text likely_of (const struct dn_estimate *estimate)
+/* The limit, the likely time, and the reason why it is not another one, if there is
+ * one: 'alone' has no place for it, and 'with' has.
+ */
+static void say_bound (const struct dn_scene *scene,
+                       int64_t limit_s,
+                       enum dn_reason_code alone,
+                       enum dn_reason_code with,
+                       struct dn_reason why)
 {
-    return dn_time_write ((int64_t) ceil (estimate->train_s.p50));
+    /* Rounded up to a second, as the table of 'dnnest advise' has it. */
+    double likely = ceil (scene->estimates[scene->decision->chosen].train_s.p50);
+    struct dn_reason bound = {
+        alone, DN_REASON_NONE, {dn_arg_time (limit_s), dn_arg_time ((int64_t) likely)}};
+
+    if (why.code != DN_REASON_NONE) {
+        bound.code = with;
+        bound = dn_reason_in (bound, why);
+    }
+    dn_scene_say (scene, bound);
 }
 
 static void set_time (const struct dn_scene *scene, const struct bound *bound)
 {
-    const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
     struct dn_decision *decision = scene->decision;
 
     if (scene->rules->time_limit == DN_TIME_TIME_MIN)
@@ -186,40 +198,31 @@ static void set_time (const struct dn_scene *scene, const struct bound *bound)
         decision->time_limit_s = bound->limit_s;
     decision->extended =
         bound->extended && bound->limit_s < scene->request->time_limit_s;
-    dn_scene_say (scene,
-                  dn_say_time_bound,
-                  dn_time_write (bound->limit_s).text,
-                  likely_of (chosen).text,
-                  decision->extended ? dn_say_time_extended : "",
-                  bound->why ? dn_say_time_not_guarded : "",
-                  bound->why ? bound->why : "");
-}
-
-static void keep_time (const struct dn_scene *scene,
-                       const struct bound *bound,
-                       const char *why)
-{
-    const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
-
-    dn_scene_say (scene,
-                  dn_say_time_kept_bound,
-                  dn_time_write (bound->limit_s).text,
-                  likely_of (chosen).text,
-                  why ? ", " : "",
-                  why ? why : "");
+    if (decision->extended)
+        say_bound (scene,
+                   bound->limit_s,
+                   DN_REASON_time_extended,
+                   DN_REASON_time_extended_for,
+                   bound->why);
+    else
+        say_bound (scene,
+                   bound->limit_s,
+                   DN_REASON_time_bound,
+                   DN_REASON_time_bound_for,
+                   bound->why);
 }
 
 void dn_choose_time (const struct dn_scene *scene)
 {
     const struct dn_request *request = scene->request;
     struct bound bound = find_bound (scene);
-    const char *why = keeps_time (scene);
+    struct dn_reason why = keeps_time (scene);
 
     scene->decision->time_quantile = bound.quantile;
-    if (!why && bound.limit_s == DN_UNSET)
+    if (why.code == DN_REASON_NONE && bound.limit_s == DN_UNSET)
         why = dn_spec_lacks_work (scene->spec);
-    if (why) {
-        dn_scene_say (scene, dn_say_time_kept, why);
+    if (why.code != DN_REASON_NONE) {
+        dn_scene_say (scene, dn_reason_in (DN_REASON (time_kept), why));
         return;
     }
     if (request->job->time_min_min > 0
@@ -229,7 +232,11 @@ void dn_choose_time (const struct dn_scene *scene)
         || ((request->time_limit_s == DN_UNSET || bound.limit_s > request->time_limit_s)
             && (scene->rules->time_limit == DN_TIME_TIME_MIN
                 || !may_raise_time (scene, bound.limit_s, &why))))
-        keep_time (scene, &bound, why);
+        say_bound (scene,
+                   bound.limit_s,
+                   DN_REASON_time_kept_bound,
+                   DN_REASON_time_kept_bound_for,
+                   why);
     else
         set_time (scene, &bound);
 }

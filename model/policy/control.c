@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/messages.h"
 
 /* Each text is preceded by its length, so that two texts never hash as one. */
 static void add_text (struct dn_digester *digester, const char *text, size_t len)
@@ -81,7 +80,5 @@ void dn_policy_spare (struct dn_decision *decision)
     if (decision->verdict != DN_VERDICT_KEEP && decision->verdict != DN_VERDICT_CHANGE)
         return;
     decision->verdict = DN_VERDICT_CONTROL;
-    if (decision->n_reasons < DN_REASONS_MAX)
-        snprintf (
-            decision->reasons[decision->n_reasons++], DN_REASON_MAX, dn_say_control);
+    dn_decision_say (decision, DN_REASON (control));
 }

@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const verdict_text[] = {
@@ -66,17 +65,18 @@ static bool abstain (const struct dn_scene *scene, enum dn_abstain why)
 static void say_unmapped (const struct dn_scene *scene)
 {
     const char *type = scene->request->gpu_type;
-    struct dn_quoted quoted = dn_quote (type, strlen (type));
 
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
         const char *other = dn_scene_type (scene, i);
 
         if (dn_span_is (dn_span_of (type), other)) {
-            dn_scene_say (scene, dn_say_unmapped_case, quoted.text, other);
+            dn_scene_say (
+                scene,
+                DN_REASON (unmapped_case, dn_arg_word (type), dn_arg_text (other)));
             return;
         }
     }
-    dn_scene_say (scene, dn_say_unmapped, quoted.text);
+    dn_scene_say (scene, DN_REASON (unmapped, dn_arg_word (type)));
 }
 
 /* Is there a prediction for what the job requests? If not, the reason is recorded. */
@@ -85,7 +85,7 @@ static bool is_predicted (const struct dn_scene *scene)
     const struct dn_request *request = scene->request;
 
     if (request->n_gpus == 0) {
-        dn_scene_say (scene, dn_say_no_gpu);
+        dn_scene_say (scene, DN_REASON (no_gpu));
         return abstain (scene, DN_ABSTAIN_NO_GPU);
     }
     if (scene->base < 0) {
@@ -110,13 +110,15 @@ static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
     const char *type = dn_scene_type (scene, scene->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_scene_say (scene, dn_say_gpu_precision, type);
+        dn_scene_say (scene, DN_REASON (gpu_precision, dn_arg_text (type)));
     else
-        dn_scene_say (scene,
-                      dn_say_gpu_memory,
-                      ceil (estimate->gpu_mem.p50 / DN_GIB),
-                      type,
-                      floor (estimate->device->memory / DN_GIB));
+        dn_scene_say (
+            scene,
+            DN_REASON (
+                gpu_memory,
+                dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
+                dn_arg_text (type),
+                dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB))));
 }
 
 /* The job runs on candidate 'i' in place of the requested one. */
@@ -148,13 +150,15 @@ static bool can_run (const struct dn_scene *scene)
     say_failure (scene, failure);
     dn_find_rescue (scene, &other);
     dn_warn_of_failure (scene, failure, &other);
-    if (other.index < 0 || other.why[0] != '\0')
+    if (other.index < 0 || other.why.code != DN_REASON_NONE)
         return abstain (scene,
                         failure == DN_FAILURE_PRECISION ? DN_ABSTAIN_UNSUPPORTED
                                                         : DN_ABSTAIN_MEMORY);
     move_to (scene, other.index);
     scene->decision->rescued = true;
-    dn_scene_say (scene, dn_say_gpu_rescued, dn_scene_type (scene, other.index));
+    dn_scene_say (
+        scene,
+        DN_REASON (gpu_rescued, dn_arg_text (dn_scene_type (scene, other.index))));
     return true;
 }
 
@@ -164,8 +168,10 @@ static bool is_sure (const struct dn_scene *scene)
 
     if (confidence >= scene->rules->min_confidence)
         return true;
-    dn_scene_say (
-        scene, dn_say_unsure, 100 * confidence, 100 * scene->rules->min_confidence);
+    dn_scene_say (scene,
+                  DN_REASON (unsure,
+                             dn_arg_share (confidence),
+                             dn_arg_share (scene->rules->min_confidence)));
     return abstain (scene, DN_ABSTAIN_CONFIDENCE);
 }
 
@@ -188,7 +194,7 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->chosen = -1;
     decision->n_reasons = 0;
     decision->n_warnings = 0;
-    decision->note[0] = '\0';
+    decision->note = DN_NO_REASON;
     decision->app[0] = '\0';
     decision->hook_dir = NULL;
     decision->progress_dir = NULL;
@@ -196,11 +202,11 @@ void dn_policy_begin (struct dn_decision *decision)
 
 void dn_policy_abstain (struct dn_decision *decision,
                         enum dn_abstain why,
-                        const char *reason)
+                        struct dn_reason reason)
 {
     decision->verdict = DN_VERDICT_ABSTAIN;
     decision->abstain = why;
-    snprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, "%s", reason);
+    dn_decision_say (decision, reason);
 }
 
 static bool changes_any (const struct dn_decision *decision)
@@ -215,18 +221,20 @@ static void say_history (const struct dn_scene *scene)
 {
     int chosen = scene->decision->chosen;
     const struct dn_estimate *estimate = &scene->estimates[chosen];
-    bool predicted = estimate->base_s > 0;
+    struct dn_reason reason = DN_REASON (
+        history_says,
+        dn_arg_count (estimate->history_runs),
+        dn_arg_text (estimate->history_runs == 1 ? "" : "s"),
+        dn_arg_text (dn_scene_type (scene, chosen)),
+        dn_arg_text (estimate->history_shared ? dn_say_history_account : ""));
 
     if (estimate->history_runs == 0)
         return;
-    dn_scene_say (scene,
-                  dn_say_history_says,
-                  estimate->history_runs,
-                  estimate->history_runs == 1 ? "" : "s",
-                  dn_scene_type (scene, chosen),
-                  estimate->history_shared ? dn_say_history_account : "",
-                  predicted ? dn_say_history_without : "",
-                  predicted ? dn_time_write ((int64_t) estimate->base_s).text : "");
+    if (estimate->base_s > 0) {
+        reason.code = DN_REASON_history_corrects;
+        reason.args[4] = dn_arg_time ((int64_t) estimate->base_s);
+    }
+    dn_scene_say (scene, reason);
 }
 
 static void choose (const struct dn_scene *scene)

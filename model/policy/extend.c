@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
-#include "base/messages.h"
 
 /* Slurm ends a job after its limit only in passes that are this far apart. */
 #define PASS_S 30
@@ -44,24 +43,24 @@ static bool exceeds_partition (const struct dn_scene *scene, int64_t seconds)
     return false;
 }
 
-const char *dn_scene_unguarded (const struct dn_scene *scene)
+struct dn_reason dn_scene_unguarded (const struct dn_scene *scene)
 {
     const struct dn_job *job = scene->request->job;
     int64_t limit = scene->request->time_limit_s;
 
     if (limit < 0)
-        return dn_say_no_limit;
+        return DN_REASON (no_limit);
     if (job->time_min_min != DN_UNSET)
-        return dn_say_has_time_min;
+        return DN_REASON (has_time_min);
     if (job->deadline_s != DN_UNSET && job->deadline_s < limit)
-        return dn_say_guard_deadline;
+        return DN_REASON (guard_deadline);
     if (job->reservation && job->reservation[0] != '\0')
-        return dn_say_guard_reservation;
+        return DN_REASON (guard_reservation);
     if (scene->rules->record == DN_RECORD_NONE)
-        return "Record=none";
+        return DN_REASON (record_none);
     if (exceeds_partition (scene, limit))
-        return dn_say_guard_partition;
-    return NULL;
+        return DN_REASON (guard_partition);
+    return DN_NO_REASON;
 }
 
 int64_t dn_scene_least_guarded (const struct dn_scene *scene)

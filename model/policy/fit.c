@@ -3,11 +3,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/policy.h"
-#include "base/messages.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 /* The bound on the GPU memory of a move; MemoryHeadroom is added to it. */
 #define MEMORY_QUANTILE 0.95
@@ -47,16 +44,12 @@ void dn_policy_suggest_batch (const struct dn_rules *rules,
                               struct dn_decision *decision)
 {
     struct dn_warning *warning = dn_decision_warning (decision, DN_WARNING_MEMORY);
-    struct dn_buf buf;
     int64_t batch;
 
     if (!warning || c->graph->n_ops > SEARCHED_OPS)
         return;
     batch = fitting_batch (rules, c, estimate);
-    buf = (struct dn_buf){
-        warning->text, sizeof (warning->text), strlen (warning->text), false};
-    if (batch > 0)
-        dn_buf_add (&buf, dn_say_warn_batch, batch);
-    else
-        dn_buf_add (&buf, dn_say_warn_no_batch);
+    dn_warning_add (warning,
+                    batch > 0 ? DN_REASON (warn_batch, dn_arg_count (batch))
+                              : DN_REASON (warn_no_batch));
 }

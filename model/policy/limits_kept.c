@@ -9,8 +9,6 @@
  */
 #include "policy/choices.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/messages.h"
@@ -150,20 +148,18 @@ static const char *const scope_text[] = {
 };
 _Static_assert(DN_N_ELEMENTS (scope_text) == DN_N_LIMIT_SCOPES, "a text per scope");
 
-static void write_limit (const struct dn_tres_limit *limit,
-                         const char *kind,
-                         const char *name,
-                         char *why)
+static struct dn_reason broken (const struct dn_tres_limit *limit,
+                                const char *kind,
+                                const char *name)
 {
-    snprintf (why,
-              DN_REASON_MAX,
-              limit->scope == DN_LIMIT_MIN_JOB ? dn_say_limit_below
-                                               : dn_say_limit_above,
-              scope_text[limit->scope],
-              dn_quote (limit->tres, strlen (limit->tres)).text,
-              limit->count,
-              kind,
-              dn_quote (name, strlen (name)).text);
+    return (struct dn_reason){limit->scope == DN_LIMIT_MIN_JOB ? DN_REASON_limit_below
+                                                               : DN_REASON_limit_above,
+                              DN_REASON_NONE,
+                              {dn_arg_text (scope_text[limit->scope]),
+                               dn_arg_word (limit->tres),
+                               dn_arg_count (limit->count),
+                               dn_arg_text (kind),
+                               dn_arg_word (name)}};
 }
 
 /* Receives the limits that bind a job, until it returns false. */
@@ -254,7 +250,7 @@ static const char *weights_of (const struct dn_standing *standing)
 struct change {
     struct use before;
     struct use after;
-    char *why;
+    struct dn_reason *why;
 };
 
 static bool keeps_one (void *to,
@@ -266,11 +262,14 @@ static bool keeps_one (void *to,
 
     if (!breaks (limit, &change->before, &change->after))
         return true;
-    write_limit (limit, kind, name, change->why);
+    *change->why = broken (limit, kind, name);
     return false;
 }
 
-bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *why)
+bool dn_keeps_limits (const struct dn_scene *scene,
+                      int i,
+                      int64_t cpus,
+                      struct dn_reason *why)
 {
     const struct dn_cluster *cluster = scene->view->cluster;
     int64_t requested = scene->request->n_cpus;
@@ -290,7 +289,7 @@ bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *w
             why,
         };
 
-        snprintf (why, DN_REASON_MAX, dn_say_other_many_limits);
+        *why = DN_REASON (other_many_limits);
         if (standings != &own)
             change.before.weights = change.after.weights;
         if (!each_limit (cluster, &standings[k], keeps_one, &change))
@@ -317,7 +316,7 @@ static bool raise_least (void *to,
         || least > requested || least <= sight->least_cpus)
         return true;
     sight->least_cpus = least;
-    write_limit (limit, kind, name, sight->least_why);
+    sight->least_why = broken (limit, kind, name);
     return true;
 }
 
@@ -337,7 +336,7 @@ static void look_at (struct dn_scene *scene, const struct dn_standing *standing)
 
     if (!each_limit (scene->view->cluster, standing, raise_least, scene)) {
         sight->least_cpus = INT64_MAX;
-        snprintf (sight->least_why, DN_REASON_MAX, dn_say_many_limits);
+        sight->least_why = DN_REASON (many_limits);
     }
     if (!partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0)
         return;
@@ -354,7 +353,7 @@ void dn_scene_look_at_limits (struct dn_scene *scene)
 
     sight->n_standings = 0;
     sight->least_cpus = sight->least_node_cpus = 0;
-    sight->least_why[0] = '\0';
+    sight->least_why = DN_NO_REASON;
     if (!scene->view->cluster)
         return;
     if (job->partition)

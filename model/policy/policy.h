@@ -59,10 +59,14 @@ enum dn_warning_kind {
 
 extern const struct dn_names dn_warning_names;
 
-/* One sentence about what is likely to go wrong with the job as the user wrote it. */
+/* What is likely to go wrong with the job as the user wrote it: one sentence in parts,
+ * such as "needs about 34 GiB of GPU memory, v100 has 32", "; moved to a100".
+ */
+#define DN_WARNING_PARTS_MAX 3
 struct dn_warning {
     enum dn_warning_kind kind;
-    char text[DN_WARNING_MAX]; /* printable, without full stop */
+    struct dn_reason parts[DN_WARNING_PARTS_MAX];
+    int n_parts;
 };
 
 /* What to change. A field that is kept has DN_UNSET or NULL. */
@@ -83,28 +87,37 @@ struct dn_decision {
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */
     int base;   /* index of the candidate that it runs on as submitted, -1 unknown */
     int chosen; /* that it will run on */
-    char reasons[DN_REASONS_MAX][DN_REASON_MAX]; /* one sentence each */
+    struct dn_reason reasons[DN_REASONS_MAX];
     int n_reasons;
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
     int n_warnings;
-    char note[DN_REASON_MAX]; /* for the user, with any verdict */
+    struct dn_reason note;    /* for the user, with any verdict */
     char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
 };
 
-/* Start with no decision. The texts of the reasons and warnings are not cleared: there
- * are none of them.
- */
+/* Start with no decision. Reasons and warnings are not cleared: there are none. */
 void dn_policy_begin (struct dn_decision *decision);
 
+/* Add a reason; beyond DN_REASONS_MAX it is dropped. */
+void dn_decision_say (struct dn_decision *decision, struct dn_reason reason);
+
 /* Warn the user, with any verdict or none. Beyond DN_WARNINGS_MAX the least serious
- * warning is dropped. Texts of users must have passed dn_quote ().
+ * warning is dropped. NULL if that is this one.
  */
-void dn_decision_warn (struct dn_decision *decision,
-                       enum dn_warning_kind kind,
-                       const char *format,
-                       ...) DN_PRINTF (3, 4);
+struct dn_warning *dn_decision_warn (struct dn_decision *decision,
+                                     enum dn_warning_kind kind,
+                                     struct dn_reason reason);
+
+/* Add a part to its sentence; 'warning' may be NULL. */
+void dn_warning_add (struct dn_warning *warning, struct dn_reason part);
+
+/* The whole sentence. */
+struct dn_warning_text {
+    char text[DN_WARNING_MAX];
+};
+struct dn_warning_text dn_warning_text (const struct dn_warning *warning);
 
 /* The warning of that kind, or NULL. */
 struct dn_warning *dn_decision_warning (struct dn_decision *decision,
@@ -176,7 +189,7 @@ void dn_policy_probe (const struct dn_rules *rules,
  */
 void dn_policy_abstain (struct dn_decision *decision,
                         enum dn_abstain why,
-                        const char *reason);
+                        struct dn_reason reason);
 
 /* Does the estimate depend on every key of the network that was given? If not, the note
  * names the others. Keys of the training that it does not depend on are named among the

@@ -3,32 +3,30 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/policy.h"
-#include "base/messages.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->probe <= 0)
         return;
-    dn_request_keep_all (request, dn_say_probe_keeps);
+    dn_request_keep_all (request, DN_REASON (probe_keeps));
     request->time_unknown = true;
 }
 
-/* Why the job does not become a probe; NULL if it does. */
-static const char *refuses_probe (const struct dn_rules *rules,
-                                  const struct dn_job *job,
-                                  const char *hook_dir)
+/* Why the job does not become a probe; none if it does. */
+static struct dn_reason refuses_probe (const struct dn_rules *rules,
+                                       const struct dn_job *job,
+                                       const char *hook_dir)
 {
     if (job->kind != DN_JOB_BATCH || !job->env)
-        return dn_say_probe_batch;
+        return DN_REASON (probe_batch);
     if (rules->mode != DN_MODE_ENFORCE)
-        return dn_say_probe_mode;
+        return DN_REASON (probe_mode);
     /* The hook is found by PYTHONPATH, whose directories ':' separates. */
     if (!hook_dir || strchr (hook_dir, ':'))
-        return dn_say_probe_off;
-    return NULL;
+        return DN_REASON (probe_off);
+    return DN_NO_REASON;
 }
 
 void dn_policy_probe (const struct dn_rules *rules,
@@ -37,13 +35,13 @@ void dn_policy_probe (const struct dn_rules *rules,
                       const char *hook_dir,
                       struct dn_decision *decision)
 {
-    const char *why;
+    struct dn_reason why;
 
     if (spec->probe <= 0)
         return;
     why = refuses_probe (rules, job, hook_dir);
-    if (why)
-        snprintf (decision->note, sizeof (decision->note), "%s", why);
+    if (why.code != DN_REASON_NONE)
+        decision->note = why;
     else
         decision->hook_dir = hook_dir;
 }

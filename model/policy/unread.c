@@ -5,56 +5,41 @@
 #include "policy/policy.h"
 #include "base/messages.h"
 
-#include <stdio.h>
-
-/* "experts=, top_k=": the keys of 'set' that describe the network, or the others.
- * Return how many they are.
- */
-static int write_keys (struct dn_keyset set, bool network, char text[DN_REASON_MAX])
-{
-    struct dn_buf buf = dn_buf_on (text, DN_REASON_MAX);
-    const struct dn_key *key;
-    int n = 0;
-
-    for (int i = 0; (key = dn_spec_key_of (set, i)); i++)
-        if (dn_key_is_network (key) == network)
-            dn_buf_add (&buf, "%s%s=", n++ > 0 ? ", " : "", key->name);
-    return n;
-}
-
-static const char *network_of (const struct dn_spec *spec)
+/* The network was not estimated as described: which of its keys are not read. */
+static struct dn_reason name_keys (const struct dn_spec *spec,
+                                   const struct dn_key *keys[2],
+                                   int n)
 {
     const char *name = dn_spec_shown (spec);
+    struct dn_arg network =
+        name[0] != '\0' ? dn_arg_word (name) : dn_arg_text (dn_say_unread_network);
+    struct dn_arg first = dn_arg_text (keys[0]->name);
 
-    return name[0] != '\0' ? name : dn_say_unread_network;
+    if (n == 1)
+        return DN_REASON (unread_key, first, network);
+    if (n == 2)
+        return DN_REASON (unread_keys, first, dn_arg_text (keys[1]->name), network);
+    return DN_REASON (
+        unread_many, first, dn_arg_text (keys[1]->name), dn_arg_count (n - 2), network);
 }
 
 bool dn_policy_reads_network (const struct dn_spec *spec,
                               const struct dn_estimate *estimate,
                               struct dn_decision *decision)
 {
-    char keys[DN_REASON_MAX];
-    char *reason;
-    int n;
+    const struct dn_key *keys[2] = {NULL, NULL};
+    const struct dn_key *key;
+    int n = 0;
 
-    if (decision->n_reasons == DN_REASONS_MAX)
-        return dn_keyset_is_empty (estimate->unread);
-    reason = decision->reasons[decision->n_reasons];
-    n = write_keys (estimate->unread, true, keys);
+    for (int i = 0; (key = dn_spec_key_of (estimate->unread, i)); i++)
+        if (dn_key_is_network (key) && n++ < 2)
+            keys[n - 1] = key;
     if (n > 0) {
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  n > 1 ? dn_say_unread_keys : dn_say_unread_key,
-                  keys,
-                  network_of (spec));
-        decision->n_reasons++;
-        snprintf (decision->note, DN_REASON_MAX, "%s", reason);
+        decision->note = name_keys (spec, keys, n);
+        dn_decision_say (decision, decision->note);
         return false;
     }
-    n = write_keys (estimate->unread, false, keys);
-    if (n > 0) {
-        snprintf (reason, DN_REASON_MAX, dn_say_unread_others, keys);
-        decision->n_reasons++;
-    }
+    for (int i = 0; (key = dn_spec_key_of (estimate->unread, i)); i++)
+        dn_decision_say (decision, DN_REASON (unread_other, dn_arg_text (key->name)));
     return true;
 }

@@ -5,12 +5,10 @@
 #include "policy/choices.h"
 #include "base/messages.h"
 
-#include <stdio.h>
-
 bool dn_scene_starts_now (const struct dn_scene *scene, int i)
 {
     const struct dn_candidate *candidate = &scene->candidates->list[i];
-    const char *keep;
+    struct dn_reason keep;
     int64_t cpus;
 
     if (candidate->idle_cpus == DN_UNSET)
@@ -48,15 +46,16 @@ void dn_scene_look_at_waits (struct dn_scene *scene)
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
         sight->wait_s[i] = scene->view->cluster ? wait_for (scene, i) : DN_UNSET;
         if (sight->wait_s[i] == DN_UNSET
-            && (i == scene->base || scene->candidates->list[i].blocked[0] == '\0'))
+            && (i == scene->base
+                || scene->candidates->list[i].blocked.code == DN_REASON_NONE))
             sight->waits_known = false;
     }
 }
 
-static bool say (char *why, const char *text)
+static bool say (struct dn_reason *why, struct dn_reason reason)
 {
     if (why)
-        snprintf (why, DN_REASON_MAX, "%s", text);
+        *why = reason;
     return true;
 }
 
@@ -65,34 +64,33 @@ static bool leaves_idle (const struct dn_scene *scene,
                          int i,
                          int than,
                          int64_t wait_s,
-                         char *why)
+                         struct dn_reason *why)
 {
     double run_s = scene->estimates[i].train_s.p50;
     double now_s = scene->estimates[than].train_s.p50;
-    char text[DN_REASON_MAX];
 
     if (wait_s == DN_UNSET || run_s < 0 || now_s < 0) {
-        snprintf (text, sizeof (text), dn_say_other_busy, dn_scene_type (scene, than));
-        return say (why, text);
+        return say (why,
+                    DN_REASON (other_busy, dn_arg_text (dn_scene_type (scene, than))));
     }
     if ((double) wait_s <= now_s
         && (double) wait_s + run_s <= scene->rules->max_slowdown * now_s)
         return false;
-    snprintf (text,
-              sizeof (text),
-              dn_say_other_wait,
-              dn_time_write (wait_s).text,
-              dn_scene_type (scene, than));
-    return say (why, text);
+    return say (why,
+                DN_REASON (other_wait,
+                           dn_arg_time (wait_s),
+                           dn_arg_text (dn_scene_type (scene, than))));
 }
 
-bool dn_scene_waits_too_long (const struct dn_scene *scene, int i, int than, char *why)
+bool dn_scene_waits_too_long (const struct dn_scene *scene,
+                              int i,
+                              int than,
+                              struct dn_reason *why)
 {
     int64_t wait_s = scene->sight->wait_s[i];
     int64_t than_s = scene->sight->wait_s[than];
     double run_s = scene->estimates[i].train_s.p50;
     double than_run_s = scene->estimates[than].train_s.p50;
-    char text[DN_REASON_MAX];
 
     if (!scene->view->cluster || wait_s == 0)
         return false;
@@ -102,11 +100,9 @@ bool dn_scene_waits_too_long (const struct dn_scene *scene, int i, int than, cha
         || (double) wait_s + run_s
                <= scene->rules->max_slowdown * ((double) than_s + than_run_s))
         return false;
-    snprintf (text,
-              sizeof (text),
-              dn_say_other_longer_wait,
-              dn_time_write (wait_s).text,
-              dn_scene_type (scene, than),
-              dn_time_write (than_s).text);
-    return say (why, text);
+    return say (why,
+                DN_REASON (other_longer_wait,
+                           dn_arg_time (wait_s),
+                           dn_arg_text (dn_scene_type (scene, than)),
+                           dn_arg_time (than_s)));
 }

@@ -8,9 +8,7 @@
 #include "policy/choices.h"
 #include "base/messages.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* The number of GPUs is never changed, so only the user can correct this. */
 void dn_warn_of_request (const struct dn_scene *scene)
@@ -19,15 +17,15 @@ void dn_warn_of_request (const struct dn_scene *scene)
 
     if (request->n_gpus != DN_UNSET && scene->spec->gpus != DN_UNSET
         && scene->spec->gpus != request->n_gpus) {
-        dn_decision_warn (scene->decision,
-                          DN_WARNING_METADATA,
-                          dn_say_warn_gpus,
-                          scene->spec->gpus,
-                          request->n_gpus);
-        dn_scene_say (scene, dn_say_warn_gpus, scene->spec->gpus, request->n_gpus);
+        struct dn_reason differ = DN_REASON (warn_gpus,
+                                             dn_arg_count (scene->spec->gpus),
+                                             dn_arg_count (request->n_gpus));
+
+        dn_decision_warn (scene->decision, DN_WARNING_METADATA, differ);
+        dn_scene_say (scene, differ);
     }
-    if (request->open_why[0] != '\0')
-        dn_decision_warn (scene->decision, DN_WARNING_OPEN, "%s", request->open_why);
+    if (request->open_why.code != DN_REASON_NONE)
+        dn_decision_warn (scene->decision, DN_WARNING_OPEN, request->open_why);
 }
 
 /* A type on which the run likely does not fail; -1: none. */
@@ -40,25 +38,28 @@ static int runs_on (const struct dn_scene *scene)
 }
 
 /* "; moved to a100", "; a100 would hold it (not moved: nodes were named)" */
-static void add_other (const struct dn_scene *scene,
-                       const struct dn_other *other,
-                       const char *would,
-                       const char *may,
-                       struct dn_buf *buf)
+static struct dn_reason name_other (const struct dn_scene *scene,
+                                    const struct dn_other *other,
+                                    const char *would,
+                                    const char *may)
 {
-    const char *type = other->index < 0 ? NULL : dn_scene_type (scene, other->index);
+    struct dn_arg type = {.kind = DN_ARG_NONE};
     int doubtful = runs_on (scene);
 
-    if (!type && doubtful >= 0)
-        dn_buf_add (buf, dn_say_warn_doubtful, dn_scene_type (scene, doubtful), may);
-    else if (!type)
-        dn_buf_add (buf, dn_say_warn_no_other, would);
-    else if (other->why[0] != '\0')
-        dn_buf_add (buf, dn_say_warn_not_moved, type, would, other->why);
-    else if (scene->rules->mode == DN_MODE_ENFORCE)
-        dn_buf_add (buf, dn_say_warn_moved, type);
-    else
-        dn_buf_add (buf, dn_say_warn_certain, type, would);
+    if (other->index >= 0)
+        type = dn_arg_text (dn_scene_type (scene, other->index));
+    if (other->index < 0 && doubtful >= 0)
+        return DN_REASON (warn_doubtful,
+                          dn_arg_text (dn_scene_type (scene, doubtful)),
+                          dn_arg_text (may));
+    if (other->index < 0)
+        return DN_REASON (warn_no_other, dn_arg_text (would));
+    if (other->why.code != DN_REASON_NONE)
+        return dn_reason_in (DN_REASON (warn_not_moved, type, dn_arg_text (would)),
+                             other->why);
+    if (scene->rules->mode == DN_MODE_ENFORCE)
+        return DN_REASON (warn_moved, type);
+    return DN_REASON (warn_certain, type, dn_arg_text (would));
 }
 
 void dn_warn_of_failure (const struct dn_scene *scene,
@@ -66,26 +67,29 @@ void dn_warn_of_failure (const struct dn_scene *scene,
                          const struct dn_other *other)
 {
     const struct dn_estimate *estimate = &scene->estimates[scene->base];
-    const char *type = dn_scene_type (scene, scene->base);
-    char text[DN_WARNING_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct dn_arg type = dn_arg_text (dn_scene_type (scene, scene->base));
+    struct dn_warning *warning;
 
     if (failure == DN_FAILURE_PRECISION) {
-        dn_buf_add (&buf,
-                    dn_say_warn_precision,
-                    type,
-                    dn_precision_text[scene->spec->precision]);
-        add_other (scene, other, dn_say_warn_can, dn_say_warn_run, &buf);
-        dn_decision_warn (scene->decision, DN_WARNING_PRECISION, "%s", text);
+        const char *precision = dn_precision_text[scene->spec->precision];
+
+        warning = dn_decision_warn (
+            scene->decision,
+            DN_WARNING_PRECISION,
+            DN_REASON (warn_precision, type, dn_arg_text (precision)));
+        dn_warning_add (warning,
+                        name_other (scene, other, dn_say_warn_can, dn_say_warn_run));
         return;
     }
-    dn_buf_add (&buf,
-                dn_say_warn_memory,
-                ceil (estimate->gpu_mem.p50 / DN_GIB),
-                type,
-                floor (estimate->device->memory / DN_GIB));
-    add_other (scene, other, dn_say_warn_would_hold, dn_say_warn_hold, &buf);
-    dn_decision_warn (scene->decision, DN_WARNING_MEMORY, "%s", text);
+    warning = dn_decision_warn (
+        scene->decision,
+        DN_WARNING_MEMORY,
+        DN_REASON (warn_memory,
+                   dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
+                   type,
+                   dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB))));
+    dn_warning_add (
+        warning, name_other (scene, other, dn_say_warn_would_hold, dn_say_warn_hold));
 }
 
 /* The candidate on which the job will run: the chosen one, unless the job stays as it
@@ -110,56 +114,40 @@ void dn_warn_of_need (const struct dn_scene *scene)
     for (int k = 0; k < scene->candidates->n_candidates && !having; k++)
         if (!dn_scene_lacks (scene, k))
             having = dn_scene_type (scene, k);
-    dn_decision_warn (scene->decision,
-                      DN_WARNING_PRECISION,
-                      dn_say_warn_unit,
-                      scene->request->need_why,
-                      dn_scene_type (scene, i),
-                      having ? having : dn_say_warn_no_other_unit);
+    /* The word of the script is the first part. */
+    dn_warning_add (
+        dn_decision_warn (
+            scene->decision, DN_WARNING_PRECISION, scene->request->need_why),
+        DN_REASON (warn_unit,
+                   dn_arg_text (dn_scene_type (scene, i)),
+                   dn_arg_text (having ? having : dn_say_warn_no_other_unit)));
 }
 
 /* The job will wait until its nodes are back; nodes of other types are there. */
 void dn_warn_of_nodes (const struct dn_scene *scene)
 {
     const struct dn_candidate *base = &scene->candidates->list[scene->base];
-    char why[DN_REASON_MAX];
+    struct dn_arg type = dn_arg_text (dn_scene_type (scene, scene->base));
+    struct dn_reason why;
 
     if (!base->unavailable)
         return;
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
-        if (i == scene->base || scene->candidates->list[i].blocked[0] != '\0'
-            || !dn_scene_holds (scene, i, why))
+        if (i == scene->base
+            || scene->candidates->list[i].blocked.code != DN_REASON_NONE
+            || !dn_scene_holds (scene, i, &why))
             continue;
-        dn_decision_warn (scene->decision,
-                          DN_WARNING_NODES,
-                          dn_say_warn_nodes,
-                          dn_scene_type (scene, scene->base),
-                          base->gpu->no_moves ? "" : " (",
-                          base->gpu->no_moves ? "" : base->blocked,
-                          base->gpu->no_moves ? "" : ")",
-                          dn_scene_type (scene, i),
-                          dn_scene_starts_now (scene, i) ? dn_say_warn_has_idle
-                                                         : dn_say_warn_has_some);
+        why = base->gpu->no_moves
+                  ? DN_REASON (warn_nodes, type)
+                  : dn_reason_in (DN_REASON (warn_nodes_for, type), base->blocked);
+        dn_warning_add (dn_decision_warn (scene->decision, DN_WARNING_NODES, why),
+                        DN_REASON (warn_has,
+                                   dn_arg_text (dn_scene_type (scene, i)),
+                                   dn_arg_text (dn_scene_starts_now (scene, i)
+                                                    ? dn_say_warn_has_idle
+                                                    : dn_say_warn_has_some)));
         return;
     }
-}
-
-/* "6h34m" */
-struct duration {
-    char text[DN_TIME_TEXT_MAX];
-};
-
-static struct duration likely_on (const struct dn_scene *scene, int i)
-{
-    int64_t minutes = (int64_t) ceil (scene->estimates[i].train_s.p50 / 60);
-    struct duration duration;
-
-    snprintf (duration.text,
-              sizeof (duration.text),
-              "%" PRId64 "h%02" PRId64 "m",
-              minutes / 60,
-              minutes % 60);
-    return duration;
 }
 
 /* The limit that the job will have; DN_UNSET or DN_UNLIMITED. */
@@ -180,19 +168,14 @@ static void warn_of_limit (const struct dn_scene *scene, int i)
 
     if (limit < 0 || likely <= (double) left)
         return;
-    if (likely > (double) limit)
-        dn_decision_warn (scene->decision,
-                          DN_WARNING_LIMIT,
-                          dn_say_warn_limit,
-                          dn_time_write (limit).text,
-                          likely_on (scene, i).text);
-    else
-        dn_decision_warn (scene->decision,
-                          DN_WARNING_LIMIT,
-                          dn_say_warn_signal,
-                          dn_time_write (limit).text,
-                          dn_time_write (left).text,
-                          likely_on (scene, i).text);
+    dn_decision_warn (scene->decision,
+                      DN_WARNING_LIMIT,
+                      likely > (double) limit ? DN_REASON (
+                          warn_limit, dn_arg_time (limit), dn_arg_duration (likely))
+                                              : DN_REASON (warn_signal,
+                                                           dn_arg_time (limit),
+                                                           dn_arg_time (left),
+                                                           dn_arg_duration (likely)));
 }
 
 /* The cheapest other type that holds the job, can be had, and likely meets the
@@ -203,11 +186,11 @@ static int meeting_deadline (const struct dn_scene *scene, int i)
     int best = -1;
 
     for (int k = 0; k < scene->candidates->n_candidates; k++) {
-        char why[DN_REASON_MAX];
+        struct dn_reason why;
         double likely = scene->estimates[k].train_s.p50;
 
-        if (k != i && scene->candidates->list[k].blocked[0] == '\0'
-            && dn_scene_holds (scene, k, why) && likely >= 0
+        if (k != i && scene->candidates->list[k].blocked.code == DN_REASON_NONE
+            && dn_scene_holds (scene, k, &why) && likely >= 0
             && dn_keeps_deadline (scene, (int64_t) likely)
             && (best < 0 || dn_scene_price (scene, k) < dn_scene_price (scene, best)))
             best = k;
@@ -220,25 +203,27 @@ static void warn_of_deadline (const struct dn_scene *scene, int i)
     const struct dn_spec *spec = scene->spec;
     double likely = scene->estimates[i].train_s.p50;
     bool own = spec->deadline > 0 && likely > (double) spec->deadline;
+    int64_t deadline_s = own ? spec->deadline : scene->request->job->deadline_s;
+    struct dn_warning *warning;
     int best;
-    char text[DN_WARNING_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
     if (dn_keeps_deadline (scene, (int64_t) likely))
         return;
-    dn_buf_add (
-        &buf,
-        own ? dn_say_warn_deadline_own : dn_say_warn_deadline,
-        dn_scene_type (scene, i),
-        dn_time_write (own ? spec->deadline : scene->request->job->deadline_s).text,
-        likely_on (scene, i).text);
+    warning = dn_decision_warn (
+        scene->decision,
+        DN_WARNING_DEADLINE,
+        (struct dn_reason){own ? DN_REASON_warn_deadline_own : DN_REASON_warn_deadline,
+                           DN_REASON_NONE,
+                           {dn_arg_text (dn_scene_type (scene, i)),
+                            dn_arg_time (deadline_s),
+                            dn_arg_duration (likely)}});
     best = meeting_deadline (scene, i);
     if (best >= 0)
-        dn_buf_add (&buf,
-                    dn_say_warn_would_meet,
-                    dn_scene_type (scene, best),
-                    likely_on (scene, best).text);
-    dn_decision_warn (scene->decision, DN_WARNING_DEADLINE, "%s", text);
+        dn_warning_add (
+            warning,
+            DN_REASON (warn_would_meet,
+                       dn_arg_text (dn_scene_type (scene, best)),
+                       dn_arg_duration (scene->estimates[best].train_s.p50)));
 }
 
 void dn_warn_of_time (const struct dn_scene *scene)

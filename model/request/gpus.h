@@ -7,9 +7,6 @@
 
 #include "request/request.h"
 
-/* Keep a field unchanged; an earlier reason is kept. */
-void dn_request_keep (char reason[DN_REASON_MAX], const char *text);
-
 /* Find nodes, tasks, and the GPUs of all fields. The CPUs per task must have been read.
  * -1 with 'err'.
  */

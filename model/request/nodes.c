@@ -49,23 +49,23 @@ static bool suffice (const struct dn_request *request, int64_t n_nodes, int64_t 
            || job->min_cpus <= dn_request_product (per_node, n_nodes);
 }
 
-/* Why Slurm may choose the number of nodes; NULL if 'least' is their number. */
-static const char *why_open (const struct dn_request *request,
-                             int64_t least,
-                             int64_t n_tasks,
-                             int64_t gpus_per_job)
+/* Why Slurm may choose the number of nodes; no reason if 'least' is their number. */
+static struct dn_reason why_open (const struct dn_request *request,
+                                  int64_t least,
+                                  int64_t n_tasks,
+                                  int64_t gpus_per_job)
 {
     const struct dn_job *job = request->job;
 
     if (job->max_nodes == least)
-        return NULL;
+        return DN_NO_REASON;
     if (job->max_nodes != DN_UNSET)
-        return dn_say_req_nodes_range;
+        return DN_REASON (req_nodes_range);
     if (gpus_per_job > 1)
-        return dn_say_req_gpus_spread;
+        return DN_REASON (req_gpus_spread);
     if (!suffice (request, least, n_tasks))
-        return dn_say_req_tasks_spread;
-    return NULL;
+        return DN_REASON (req_tasks_spread);
+    return DN_NO_REASON;
 }
 
 void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job)
@@ -73,14 +73,14 @@ void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job)
     const struct dn_job *job = request->job;
     int64_t least = job->min_nodes > 0 ? job->min_nodes : 1;
     int64_t n_tasks = tasks_on (job, least);
-    const char *why = why_open (request, least, n_tasks, gpus_per_job);
+    struct dn_reason why = why_open (request, least, n_tasks, gpus_per_job);
 
-    if (!why) {
+    if (why.code == DN_REASON_NONE) {
         request->n_nodes = least;
         request->n_tasks = n_tasks;
         return;
     }
-    snprintf (request->open_why, sizeof (request->open_why), "%s", why);
+    request->open_why = why;
     /* With --ntasks-per-node, or on a range of nodes, more nodes are more tasks. A job
      * of one task gets one on each node; its CPUs are counted once. */
     if (job->max_nodes != DN_UNSET || job->ntasks_per_node > 0)

@@ -11,7 +11,7 @@
 #define DN_REQUEST_H
 
 #include "base/deadline.h"
-#include "base/limits.h"
+#include "base/reason.h"
 #include "base/text.h"
 
 enum dn_job_kind {
@@ -203,34 +203,34 @@ struct dn_request {
     double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
     bool mem_follows_cpus;   /* memory shrinks when CPUs do */
     int64_t n_excluded;      /* nodes that -x names, 0 for none */
-    /* Why Slurm may choose the number of nodes, and what the user can add; empty when
+    /* Why Slurm may choose the number of nodes, and what the user can add; none when
      * it is known.
      */
-    char open_why[DN_REASON_MAX];
+    struct dn_reason open_why;
     struct dn_script script;
     /* A sentence about script.counted: the CPUs of a GPU must exceed that number. */
-    char counted_why[DN_REASON_MAX];
-    enum dn_need need;            /* the highest of all commands */
-    char need_why[DN_REASON_MAX]; /* a sentence: the line, the word, what it needs */
-    /* Empty if the script has one training, else why it may have several: the metadata
+    struct dn_reason counted_why;
+    enum dn_need need;         /* the highest of all commands */
+    struct dn_reason need_why; /* a sentence: the line, the word, what it needs */
+    /* None if the script has one training, else why it may have several: the metadata
      * describe one run of it unless they say how many there are.
      */
-    char several_why[DN_REASON_MAX];
+    struct dn_reason several_why;
     bool time_unknown; /* the time that is predicted is not that of the job */
-    /* Empty when the field may be rewritten, else the reason why not. What partition
+    /* None when the field may be rewritten, else the reason why not. What partition
      * and constraint mean for the GPU type depends on the site and is not considered
      * here.
      */
-    char keep_time[DN_REASON_MAX];
-    char keep_gpu[DN_REASON_MAX];
-    char keep_cpus[DN_REASON_MAX];
+    struct dn_reason keep_time;
+    struct dn_reason keep_gpu;
+    struct dn_reason keep_cpus;
 };
 
 /* Does the script have all parts of 'word', letters and digits between others? */
 bool dn_script_has (const struct dn_script *script, const char *word);
 
-/* The sentence of a fact for the user; "" for none. */
-void dn_script_say (const struct dn_script_fact *fact, char out[DN_REASON_MAX]);
+/* A fact as the reason of what it keeps. */
+struct dn_reason dn_script_reason (const struct dn_script_fact *fact);
 
 /* Parse 'job'. Forms that are parsed but must not be rewritten set keep_*. Return 0, or
  * -1 with 'err' set for a tres string that cannot be parsed, or when 'deadline' (NULL:
@@ -241,7 +241,7 @@ int dn_request_read (const struct dn_job *job,
                      struct dn_request *request,
                      struct dn_err *err);
 
-/* Keep time, GPUs and CPUs unchanged because of 'reason'; an earlier reason is kept. */
-void dn_request_keep_all (struct dn_request *request, const char *reason);
+/* Keep time, GPUs and CPUs unchanged; an earlier reason is kept. */
+void dn_request_keep_all (struct dn_request *request, struct dn_reason reason);
 
 #endif

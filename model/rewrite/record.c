@@ -7,7 +7,8 @@
  *  "pred":{"gpu":"v100_sxm2_16gb","step_us":228000,"train_s":9000,"bound_s":12000,
  *          "bound_bp":8000,"p95_s":15000,"p99_s":21000,"mem_mb":13000,"cpus_per_gpu":6,
  *          "conf":65,"bundle":"..."},
- *  "warn":"limit","spec":"model=resnet50,batch=256,...","why":"..."}
+ *  "warn":"limit","spec":"model=resnet50,batch=256,...",
+ *  "why":["few_runs",1,2,"v100"]}
  *
  * etc/record.schema.json and job_submit_dnnest(8) describe each member.
  *
@@ -16,6 +17,7 @@
  * not depend on the locale; unknown ones are omitted. When the record is too long,
  * "why" is removed, then "warn", then "spec", then "pred". Without names, "spec" has
  * only numbers and words of dnnest, and "why", which may quote the script, is omitted.
+ * "why" is the code of a reason (base/messages.inc) and its values.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,8 +26,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_read.h"
-#include "base/json_write.h"
 #include "base/messages.h"
 #include "predict/learned.h"
 
@@ -60,54 +60,123 @@ static bool moved_by_gres (const struct dn_story *story)
     return per_node;
 }
 
+/* Optional members, in the order in which a record that is too long loses them. */
+enum part {
+    PART_WHY,
+    PART_WARN,
+    PART_SPEC,
+    PART_PRED,
+    N_PARTS
+};
+
+static void put_key (struct dn_buf *buf, const char *key)
+{
+    char last = buf->len > 0 ? buf->text[buf->len - 1] : '{';
+
+    dn_buf_text (buf, last == '{' || last == '[' ? "\"" : ",\"");
+    dn_buf_text (buf, key);
+    dn_buf_text (buf, "\":");
+}
+
+static void put_object (struct dn_buf *buf, const char *key)
+{
+    put_key (buf, key);
+    dn_buf_text (buf, "{");
+}
+
+/* A whole number, unless it is unknown. */
+static void put_number (struct dn_buf *buf, const char *key, int64_t number)
+{
+    if (number < 0)
+        return;
+    put_key (buf, key);
+    dn_buf_number (buf, number);
+}
+
+/* Rounded, so that the locale has no effect. */
+static void put_real (struct dn_buf *buf, const char *key, double value)
+{
+    /* False for a NaN too. */
+    if (value >= 0 && value <= 9e15)
+        put_number (buf, key, llround (value));
+}
+
+/* sacct -P separates columns by '|' and does not escape it. */
+static void add_string (struct dn_buf *buf, const char *text)
+{
+    dn_buf_text (buf, "\"");
+    while (*text != '\0') {
+        size_t len = strcspn (text, "\"\\|");
+
+        for (size_t i = 0; i < len; i++)
+            if (text[i] < ' ' || text[i] > '~')
+                len = i;
+        dn_buf_put (buf, text, len);
+        text += len;
+        if (*text == '\0')
+            break;
+        dn_buf_text (buf,
+                     *text == '|'    ? "\\u007c"
+                     : *text == '"'  ? "\\\""
+                     : *text == '\\' ? "\\\\"
+                                     : "?");
+        text++;
+    }
+    dn_buf_text (buf, "\"");
+}
+
+/* A text, unless it is empty. */
+static void put_text (struct dn_buf *buf, const char *key, const char *text)
+{
+    if (text[0] == '\0')
+        return;
+    put_key (buf, key);
+    add_string (buf, text);
+}
+
 /* The original partition and constraint are recorded only where they change: then their
  * texts were parsed and are harmless.
  */
-static int add_request (struct json_object *object, const struct dn_story *story)
+static void put_request (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_request *request = story->request;
     const struct dn_patch *patch = story->patch;
-    struct dn_quoted type = dn_quote (request->gpu_type, strlen (request->gpu_type));
     int64_t signal_s = request->job->signal_s;
-    bool unlimited = request->time_limit_s == DN_UNLIMITED;
 
-    if (dn_json_put_number (object, "time_s", request->time_limit_s) < 0
-        || dn_json_put_number (object, "by_gres", moved_by_gres (story) ? 1 : DN_UNSET)
-               < 0
-        || dn_json_put_number (object, "unlimited", unlimited ? 1 : DN_UNSET) < 0
-        || dn_json_put_number (object, "signal_s", signal_s > 0 ? signal_s : DN_UNSET)
-               < 0
-        || dn_json_put_text (object, "gpu", type.text) < 0
-        || dn_json_put_number (object, "gpus", request->n_gpus) < 0
-        || dn_json_put_number (object, "nodes", request->n_nodes) < 0
-        || dn_json_put_number (object, "tasks", request->n_tasks) < 0
-        || dn_json_put_number (object, "cpus_per_task", request->cpus_per_task) < 0
-        || dn_json_put_number (object, "cpus_each_gpu", request->cpus_each_gpu) < 0
-        || dn_json_put_text (
-               object, "partition", patch->partition[0] ? request->job->partition : "")
-               < 0
-        || dn_json_put_text (
-               object, "features", patch->features[0] ? request->job->features : "")
-               < 0
-        || dn_json_put_number (object, "mem_mb", request->mem_per_node_mb) < 0)
-        return -1;
-    return 0;
+    put_object (buf, "req");
+    put_number (buf, "time_s", request->time_limit_s);
+    put_number (buf, "by_gres", moved_by_gres (story) ? 1 : DN_UNSET);
+    put_number (buf, "unlimited", request->time_limit_s == DN_UNLIMITED ? 1 : DN_UNSET);
+    put_number (buf, "signal_s", signal_s > 0 ? signal_s : DN_UNSET);
+    put_text (
+        buf, "gpu", dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
+    put_number (buf, "gpus", request->n_gpus);
+    put_number (buf, "nodes", request->n_nodes);
+    put_number (buf, "tasks", request->n_tasks);
+    put_number (buf, "cpus_per_task", request->cpus_per_task);
+    put_number (buf, "cpus_each_gpu", request->cpus_each_gpu);
+    put_text (buf, "partition", patch->partition[0] ? request->job->partition : "");
+    put_text (buf, "features", patch->features[0] ? request->job->features : "");
+    put_number (buf, "mem_mb", request->mem_per_node_mb);
+    dn_buf_text (buf, "}");
 }
 
-static int add_set (struct json_object *object, const struct dn_story *story)
+static void put_set (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
 
-    if (dn_json_put_number (object, "time_s", decision->time_limit_s) < 0
-        || dn_json_put_number (object, "time_min_s", decision->time_min_s) < 0
-        || dn_json_put_text (object, "gpu", decision->gpu ? decision->gpu->type : "")
-               < 0
-        || dn_json_put_text (object, "partition", story->patch->partition) < 0
-        || dn_json_put_text (object, "features", story->patch->features) < 0
-        || dn_json_put_number (object, "cpus_per_task", decision->cpus_per_task) < 0
-        || dn_json_put_number (object, "cpus_each_gpu", decision->cpus_each_gpu) < 0)
-        return -1;
-    return 0;
+    if (decision->verdict != DN_VERDICT_CHANGE
+        && decision->verdict != DN_VERDICT_CONTROL)
+        return;
+    put_object (buf, "set");
+    put_number (buf, "time_s", decision->time_limit_s);
+    put_number (buf, "time_min_s", decision->time_min_s);
+    put_text (buf, "gpu", decision->gpu ? decision->gpu->type : "");
+    put_text (buf, "partition", story->patch->partition);
+    put_text (buf, "features", story->patch->features);
+    put_number (buf, "cpus_per_task", decision->cpus_per_task);
+    put_number (buf, "cpus_each_gpu", decision->cpus_each_gpu);
+    dn_buf_text (buf, "}");
 }
 
 /* The time without history, rounded as it is recorded; -1: unknown. */
@@ -116,155 +185,132 @@ static double base_of (const struct dn_estimate *estimate)
     return estimate->base_s > 0 ? round (estimate->base_s) : -1;
 }
 
-/* Which application it is, and how much of its work the job does. */
-static int add_application (struct json_object *record, const struct dn_story *story)
-{
-    double work;
-    enum dn_work_unit unit = dn_learned_work (
-        story->spec, story->chosen ? base_of (story->chosen) : -1, &work);
-
-    if (story->decision->app[0] == '\0')
-        return 0;
-    if (dn_json_put_text (record, "app", story->decision->app) < 0
-        || dn_json_put_text (
-               record, "unit", dn_names_get (&dn_work_unit_names, (int) unit))
-               < 0)
-        return -1;
-    return dn_json_put_real (record, "work", work);
-}
-
-static int add_prediction (struct json_object *object, const struct dn_story *story)
+static void put_prediction (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_estimate *chosen = story->chosen;
     int64_t runs = chosen->history_runs;
-    double step_s = chosen->by_history ? -1 : chosen->step_s.p50;
-    double memory = chosen->gpu_mem.p50 > 0 ? chosen->gpu_mem.p50 : -1;
     double decided = story->decision->time_quantile;
     double quantile = decided > 0 ? decided : story->rules->time_quantile;
 
-    if (dn_json_put_text (object, "gpu", chosen->device->name) < 0
-        || dn_json_put_real (object, "step_us", step_s * 1e6) < 0
-        || dn_json_put_real (object, "train_s", chosen->train_s.p50) < 0
-        || dn_json_put_real (object, "bound_s", dn_range_at (chosen->train_s, quantile))
-               < 0
-        || dn_json_put_real (object, "bound_bp", quantile * 10000) < 0
-        || dn_json_put_real (object, "p95_s", dn_range_at (chosen->train_s, 0.95)) < 0
-        || dn_json_put_real (object, "p99_s", dn_range_at (chosen->train_s, 0.99)) < 0
-        || dn_json_put_real (object, "mem_mb", memory / 1048576) < 0
-        || dn_json_put_number (object, "cpus_per_gpu", chosen->cpus_per_gpu) < 0
-        || dn_json_put_real (object, "base_s", base_of (chosen)) < 0
-        || dn_json_put_number (object, "hist", runs > 0 ? runs : DN_UNSET) < 0
-        || dn_json_put_real (object, "conf", chosen->confidence * 100) < 0
-        || dn_json_put_text (object, "bundle", chosen->bundle ? chosen->bundle : "")
-               < 0)
-        return -1;
-    return 0;
+    put_object (buf, "pred");
+    put_text (buf, "gpu", chosen->device->name);
+    put_real (buf, "step_us", chosen->by_history ? -1 : chosen->step_s.p50 * 1e6);
+    put_real (buf, "train_s", chosen->train_s.p50);
+    put_real (buf, "bound_s", dn_range_at (chosen->train_s, quantile));
+    put_real (buf, "bound_bp", quantile * 10000);
+    put_real (buf, "p95_s", dn_range_at (chosen->train_s, 0.95));
+    put_real (buf, "p99_s", dn_range_at (chosen->train_s, 0.99));
+    put_real (
+        buf, "mem_mb", chosen->gpu_mem.p50 > 0 ? chosen->gpu_mem.p50 / 1048576 : -1);
+    put_number (buf, "cpus_per_gpu", chosen->cpus_per_gpu);
+    put_real (buf, "base_s", base_of (chosen));
+    put_number (buf, "hist", runs > 0 ? runs : DN_UNSET);
+    put_real (buf, "conf", chosen->confidence * 100);
+    put_text (buf, "bundle", chosen->bundle ? chosen->bundle : "");
+    dn_buf_text (buf, "}");
+}
+
+/* Which application it is, and how much of its work the job does. */
+static void put_application (struct dn_buf *buf, const struct dn_story *story)
+{
+    double work;
+    enum dn_work_unit unit;
+
+    if (story->decision->app[0] == '\0')
+        return;
+    unit = dn_learned_work (
+        story->spec, story->chosen ? base_of (story->chosen) : -1, &work);
+    put_text (buf, "app", story->decision->app);
+    put_text (buf, "unit", dn_names_get (&dn_work_unit_names, (int) unit));
+    put_real (buf, "work", work);
+}
+
+/* "memory,limit" */
+static void put_warnings (struct dn_buf *buf, const struct dn_decision *decision)
+{
+    char text[DN_WARNINGS_MAX * DN_NAME_MAX];
+    struct dn_buf names = dn_buf_on (text, sizeof (text));
+
+    for (int i = 0; i < decision->n_warnings; i++) {
+        dn_buf_text (&names, i > 0 ? "," : "");
+        dn_buf_text (
+            &names, dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
+    }
+    put_text (buf, "warn", text);
 }
 
 /* The description, enough to learn from the job later; without 'names' without those
  * that its owner has given.
  */
-static void write_spec (const struct dn_spec *given,
-                        bool names,
-                        char text[DN_RECORD_MAX])
+static void put_spec (struct dn_buf *buf, const struct dn_spec *given, bool names)
 {
     struct dn_spec spec = *given;
+    char text[DN_RECORD_MAX];
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
     for (int i = 0; i < n_keys && !names; i++)
         if (keys[i].type == DN_KEY_NAME)
             ((char *) &spec)[keys[i].offset] = '\0';
-    dn_spec_write (&spec, text, DN_RECORD_MAX);
+    dn_spec_write (&spec, text, sizeof (text));
+    put_text (buf, "spec", text);
 }
 
-/* "memory,limit" */
-static void write_warnings (const struct dn_decision *decision, struct dn_buf *buf)
+/* ["few_runs",1,2,"v100"]; of a part of another reason the names of both, "in/code".
+ * Values other than counts are recorded as they are shown.
+ */
+static void put_reason (struct dn_buf *buf, const struct dn_reason *reason)
 {
-    for (int i = 0; i < decision->n_warnings; i++)
-        dn_buf_add (buf,
-                    "%s%s",
-                    i > 0 ? "," : "",
-                    dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
+    put_key (buf, "why");
+    dn_buf_text (buf, "[\"");
+    if (reason->in != DN_REASON_NONE) {
+        dn_buf_text (buf, dn_reason_name (reason->in));
+        dn_buf_text (buf, "/");
+    }
+    dn_buf_text (buf, dn_reason_name (reason->code));
+    dn_buf_text (buf, "\"");
+    for (int i = 0; i < DN_ARGS_MAX && reason->args[i].kind != DN_ARG_NONE; i++) {
+        char text[DN_REASON_MAX];
+        struct dn_buf value = dn_buf_on (text, sizeof (text));
+
+        dn_buf_text (buf, ",");
+        dn_arg_add (&value, &reason->args[i]);
+        if (reason->args[i].kind == DN_ARG_COUNT)
+            dn_buf_text (buf, text);
+        else
+            add_string (buf, text);
+    }
+    dn_buf_text (buf, "]");
 }
 
-static int fill_record (const struct dn_story *story,
-                        bool names,
-                        struct json_object *record)
+/* The record without the first 'n_lost' optional members. */
+static void write_record (const struct dn_story *story,
+                          bool names,
+                          int n_lost,
+                          struct dn_buf *buf)
 {
     const struct dn_decision *decision = story->decision;
-    struct json_object *part;
-    char spec[DN_RECORD_MAX];
-    char warnings[DN_WARNINGS_MAX * DN_NAME_MAX];
-    struct dn_buf buf = dn_buf_on (warnings, sizeof (warnings));
 
-    write_spec (story->spec, names, spec);
-    write_warnings (decision, &buf);
-    if (dn_json_put_number (record, "dnnest", 1) < 0
-        || dn_json_put_text (record, "version", PACKAGE_VERSION) < 0
-        || dn_json_put_text (
-               record, "mode", dn_names_get (&dn_mode_names, (int) story->rules->mode))
-               < 0
-        || dn_json_put_text (record,
-                             "verdict",
-                             dn_names_get (&dn_verdict_names, (int) decision->verdict))
-               < 0)
-        return -1;
-    if (!(part = dn_json_put_object (record, "req")) || add_request (part, story) < 0)
-        return -1;
-    if ((decision->verdict == DN_VERDICT_CHANGE
-         || decision->verdict == DN_VERDICT_CONTROL)
-        && (!(part = dn_json_put_object (record, "set")) || add_set (part, story) < 0))
-        return -1;
-    if (story->chosen
-        && (!(part = dn_json_put_object (record, "pred"))
-            || add_prediction (part, story) < 0))
-        return -1;
-    if (add_application (record, story) < 0
-        || dn_json_put_number (
-               record, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET)
-               < 0
-        || dn_json_put_text (record, "warn", warnings) < 0
-        || dn_json_put_text (record, "spec", spec) < 0)
-        return -1;
-    if (names && decision->verdict == DN_VERDICT_ABSTAIN && decision->n_reasons > 0)
-        return dn_json_put_text (record, "why", decision->reasons[0]);
-    return 0;
-}
-
-/* sacct -P separates columns by '|' and does not escape it. In JSON it occurs only in
- * strings, which can escape it. False if the text becomes too long.
- */
-static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
-{
-    struct dn_buf buf = dn_buf_on (text, DN_RECORD_MAX + 1);
-    const char *bar;
-
-    for (; (bar = strchr (json, '|')) && !buf.cut; json = bar + 1)
-        dn_buf_add (&buf, "%.*s\\u007c", (int) (bar - json), json);
-    dn_buf_add (&buf, "%s", json);
-    return !buf.cut;
-}
-
-int dn_record_line (struct json_object *record,
-                    char text[DN_RECORD_MAX + 1],
-                    struct dn_err *err)
-{
-    static const char *const optional[] = {"why", "warn", "spec", "pred"};
-
-    for (size_t i = 0; i <= DN_N_ELEMENTS (optional); i++) {
-        const char *json = dn_json_line (record);
-
-        text[0] = '\0';
-        if (!json)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-        if (write_without_bars (json, text))
-            return 0;
-        if (i < DN_N_ELEMENTS (optional))
-            json_object_object_del (record, optional[i]);
-    }
-    text[0] = '\0';
-    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
+    dn_buf_text (buf, "{");
+    put_number (buf, "dnnest", 1);
+    put_text (buf, "version", PACKAGE_VERSION);
+    put_text (buf, "mode", dn_names_get (&dn_mode_names, (int) story->rules->mode));
+    put_text (
+        buf, "verdict", dn_names_get (&dn_verdict_names, (int) decision->verdict));
+    put_request (buf, story);
+    put_set (buf, story);
+    if (story->chosen && n_lost <= PART_PRED)
+        put_prediction (buf, story);
+    put_application (buf, story);
+    put_number (buf, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET);
+    if (n_lost <= PART_WARN)
+        put_warnings (buf, decision);
+    if (n_lost <= PART_SPEC)
+        put_spec (buf, story->spec, names);
+    if (n_lost <= PART_WHY && names && decision->verdict == DN_VERDICT_ABSTAIN
+        && decision->n_reasons > 0)
+        put_reason (buf, &decision->reasons[0]);
+    dn_buf_text (buf, "}");
 }
 
 int dn_record_write (const struct dn_story *story,
@@ -272,10 +318,13 @@ int dn_record_write (const struct dn_story *story,
                      char text[DN_RECORD_MAX + 1],
                      struct dn_err *err)
 {
-    dn_cleanup (dn_json_free) struct json_object *record = json_object_new_object ();
+    for (int n_lost = 0; n_lost <= N_PARTS; n_lost++) {
+        struct dn_buf buf = dn_buf_on (text, DN_RECORD_MAX + 1);
 
+        write_record (story, names, n_lost, &buf);
+        if (!buf.cut)
+            return 0;
+    }
     text[0] = '\0';
-    if (!record || fill_record (story, names, record) < 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-    return dn_record_line (record, text, err);
+    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
 }

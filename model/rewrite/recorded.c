@@ -198,6 +198,46 @@ int dn_record_json (const char *admin_comment,
     return found > 0 && !*record ? -1 : found;
 }
 
+/* A value of a reason; texts are borrowed from the record. */
+static struct dn_arg arg_of (struct json_object *value)
+{
+    if (json_object_is_type (value, json_type_int))
+        return dn_arg_count (json_object_get_int64 (value));
+    return dn_arg_text (json_object_get_string (value));
+}
+
+/* ["in/code", values...] */
+static void write_reason (struct json_object *why, struct dn_buf *buf)
+{
+    struct json_object *first = json_object_array_get_idx (why, 0);
+    struct dn_span code = dn_span_of (first ? json_object_get_string (first) : NULL);
+    struct dn_span in = code.text ? dn_span_cut (&code, "/") : code;
+    struct dn_reason reason = DN_NO_REASON;
+
+    if (!in.text)
+        return;
+    reason.code = dn_reason_find (code.text ? code : in);
+    if (code.text)
+        reason.in = dn_reason_find (in);
+    for (size_t i = 0; i < DN_ARGS_MAX && i + 1 < json_object_array_length (why); i++)
+        reason.args[i] = arg_of (json_object_array_get_idx (why, i + 1));
+    if (reason.code != DN_REASON_NONE)
+        dn_reason_add (buf, &reason);
+    else
+        dn_buf_text (buf, json_object_get_string (first));
+}
+
+void dn_record_why (const struct json_object *record, char text[DN_REASON_MAX])
+{
+    struct json_object *why = dn_json_member (record, "why");
+    struct dn_buf buf = dn_buf_on (text, DN_REASON_MAX);
+
+    if (json_object_is_type (why, json_type_array))
+        write_reason (why, &buf);
+    else if (json_object_is_type (why, json_type_string))
+        dn_json_read_text (record, "why", text, DN_REASON_MAX, NULL);
+}
+
 /* Replace "later" by its last values and 'limit_s'. */
 static int add_later (struct json_object *record,
                       const struct dn_recorded *recorded,
@@ -239,6 +279,41 @@ static char *replace_record (const char *comment, struct dn_span old, const char
     return text;
 }
 
+/* sacct -P separates columns by '|' and does not escape it. In JSON it occurs only in
+ * strings, which can escape it. False if the text becomes too long.
+ */
+static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
+{
+    struct dn_buf buf = dn_buf_on (text, DN_RECORD_MAX + 1);
+    const char *bar;
+
+    for (; (bar = strchr (json, '|')) && !buf.cut; json = bar + 1)
+        dn_buf_add (&buf, "%.*s\\u007c", (int) (bar - json), json);
+    dn_buf_add (&buf, "%s", json);
+    return !buf.cut;
+}
+
+static int write_line (struct json_object *record,
+                       char text[DN_RECORD_MAX + 1],
+                       struct dn_err *err)
+{
+    static const char *const optional[] = {"why", "warn", "spec", "pred"};
+
+    for (size_t i = 0; i <= DN_N_ELEMENTS (optional); i++) {
+        const char *json = dn_json_line (record);
+
+        text[0] = '\0';
+        if (!json)
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
+        if (write_without_bars (json, text))
+            return 0;
+        if (i < DN_N_ELEMENTS (optional))
+            json_object_object_del (record, optional[i]);
+    }
+    text[0] = '\0';
+    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
+}
+
 /* The comment with its record replaced by this one. NULL with 'err'. */
 static char *write_back (const char *comment,
                          struct dn_span old,
@@ -248,7 +323,7 @@ static char *write_back (const char *comment,
     char line[DN_RECORD_MAX + 1];
     char *text;
 
-    if (dn_record_line (record, line, err) < 0)
+    if (write_line (record, line, err) < 0)
         return NULL;
     text = replace_record (comment, old, line);
     if (!text)

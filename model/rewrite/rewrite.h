@@ -133,6 +133,12 @@ int dn_record_json (const char *admin_comment,
                     struct json_object **record,
                     struct dn_err *err);
 
+/* The reason of a record as a sentence; "" if it has none. Records of the versions
+ * before 0.3 have the sentence, later ones a code and its values. Of a code that this
+ * version does not know the name is written.
+ */
+void dn_record_why (const struct json_object *record, char text[DN_REASON_MAX]);
+
 /* A limit that replaces the one of the submission, while the job is pending. Seconds.
  */
 struct dn_revision {

@@ -241,7 +241,8 @@ static bool user_wants (const struct dn_story *story)
         return story->rules->mode != DN_MODE_OBSERVE
                && story->rules->message != DN_MESSAGE_NEVER;
     return user_reads (story->rules, decision)
-           && (decision->verdict == DN_VERDICT_CHANGE || decision->note[0] != '\0'
+           && (decision->verdict == DN_VERDICT_CHANGE
+               || decision->note.code != DN_REASON_NONE
                || (story->rules->message == DN_MESSAGE_ALWAYS
                    && decision->n_warnings == 0));
 }
@@ -256,7 +257,8 @@ void dn_words_warn (const struct dn_rules *rules,
     for (int i = 0; i < decision->n_warnings; i++) {
         struct dn_buf buf = dn_buf_on (patch->warnings[i], DN_WARN_TEXT_MAX);
 
-        dn_buf_add (&buf, dn_say_user_warning, decision->warnings[i].text);
+        dn_buf_add (
+            &buf, dn_say_user_warning, dn_warning_text (&decision->warnings[i]).text);
     }
 }
 
@@ -264,12 +266,12 @@ void dn_words_warn (const struct dn_rules *rules,
 static void say_unchanged (const struct dn_story *story, struct dn_buf *buf)
 {
     const struct dn_decision *decision = story->decision;
-    const char *why = decision->note;
+    struct dn_reason why = decision->note;
 
-    if (why[0] == '\0')
+    if (why.code == DN_REASON_NONE)
         why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
-                                      : dn_say_no_change;
-    dn_buf_add (buf, dn_say_user_unchanged, why);
+                                      : DN_REASON (no_change);
+    dn_buf_add (buf, dn_say_user_unchanged, dn_reason_text (&why).text);
 }
 
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
@@ -296,8 +298,8 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         add_likely (&buf, story->chosen->train_s.p50);
         add_runs (&buf, story->chosen);
     }
-    if (decision->note[0] != '\0')
-        dn_buf_add (&buf, dn_say_user_note, decision->note);
+    if (decision->note.code != DN_REASON_NONE)
+        dn_buf_add (&buf, dn_say_user_note, dn_reason_text (&decision->note).text);
     dn_buf_add (&buf, advises ? dn_say_user_end_advise : dn_say_user_end);
 }
 
@@ -319,7 +321,12 @@ void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
                     "%s%s",
                     i == 0 ? dn_say_log_warned : ",",
                     dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
-    for (int i = 0; i < decision->n_reasons; i++)
-        dn_buf_add (
-            &buf, "%s%s", i == 0 ? dn_say_log_because : "; ", decision->reasons[i]);
+    for (int i = 0; i < decision->n_reasons && !buf.cut; i++) {
+        size_t len = buf.len;
+
+        dn_buf_text (&buf, i == 0 ? dn_say_log_because : "; ");
+        dn_reason_add (&buf, &decision->reasons[i]);
+        if (buf.cut)
+            text[len] = '\0';
+    }
 }

@@ -40,11 +40,4 @@ int dn_record_write (const struct dn_story *story,
                      char text[DN_RECORD_MAX + 1],
                      struct dn_err *err);
 
-/* The line of a record. For its length it loses members: "why", "warn", "spec", "pred".
- */
-struct json_object;
-int dn_record_line (struct json_object *record,
-                    char text[DN_RECORD_MAX + 1],
-                    struct dn_err *err);
-
 #endif

@@ -286,13 +286,13 @@ double dn_spec_steps (const struct dn_spec *spec)
     return -1;
 }
 
-const char *dn_spec_lacks_work (const struct dn_spec *spec)
+struct dn_reason dn_spec_lacks_work (const struct dn_spec *spec)
 {
     if (dn_spec_steps (spec) >= 0)
-        return NULL;
+        return DN_NO_REASON;
     if (spec->epochs >= 0)
-        return dn_say_work_unknown_epochs;
+        return DN_REASON (work_unknown_epochs);
     if (spec->tokens >= 0)
-        return dn_say_work_unknown_tokens;
-    return dn_say_work_unknown;
+        return DN_REASON (work_unknown_tokens);
+    return DN_REASON (work_unknown);
 }

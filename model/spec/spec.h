@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/deadline.h"
-#include "base/limits.h"
+#include "base/reason.h"
 #include "base/text.h"
 #include "spec/keyset.h"
 #include "spec/precision.h"
@@ -479,8 +479,8 @@ int dn_spec_torch (const struct dn_spec *spec);
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
 
-/* What the keys lack for the amount of work, a message; NULL if it is known. */
-const char *dn_spec_lacks_work (const struct dn_spec *spec);
+/* What the keys lack for the amount of work; no reason if it is known. */
+struct dn_reason dn_spec_lacks_work (const struct dn_spec *spec);
 
 /* Trainings one after another, 1 unless runs= was given. */
 double dn_spec_runs (const struct dn_spec *spec);

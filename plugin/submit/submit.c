@@ -102,8 +102,9 @@ static void leave (const struct dn_decision *decision,
                    char **err_msg)
 {
     for (int i = 0; i < decision->n_warnings; i++)
-        slurm_info (
-            dn_say_log_unchanged, (long long) user_id, decision->warnings[i].text);
+        slurm_info (dn_say_log_unchanged,
+                    (long long) user_id,
+                    dn_warning_text (&decision->warnings[i]).text);
     tell (patch, err_msg);
 }
 

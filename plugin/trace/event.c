@@ -63,7 +63,9 @@ struct dn_event *dn_event_new (const struct dn_job *job,
     event->n_reasons = n_reasons;
     memcpy (event->record, advice->patch.record, sizeof (event->record));
     for (int i = 0; i < n_reasons; i++)
-        memcpy (event->reasons[i], advice->decision.reasons[i], DN_REASON_MAX);
+        memcpy (event->reasons[i],
+                dn_reason_text (&advice->decision.reasons[i]).text,
+                DN_REASON_MAX);
     return event;
 }
 

@@ -236,7 +236,7 @@ json 'a job of the control group is unchanged and recorded' \
     advise --conf "$work/new.conf" -A course "${job[@]}"
 json 'with OptIn=all a job without metadata is recorded' \
     'd["metadata"] == "none" and d["decision"]["verdict"] == "abstain"
-     and d["record"]["why"] == "the job has no metadata"' \
+     and d["record"]["why"] == ["no_metadata"]' \
     advise --conf "$work/new.conf" -q all -G a100:1
 json 'with OptIn=all a job that opts out is not recorded' 'd["record"] is None' \
     advise --conf "$work/new.conf" -q all -G a100:1 --comment=dnnest:off

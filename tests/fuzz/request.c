@@ -109,9 +109,10 @@ static void check_request (const struct dn_request *request)
     expect (isfinite (request->cpus_per_gpu) && request->cpus_per_gpu >= 0,
             "CPUs per GPU",
             NULL);
-    expect (is_printable (request->keep_gpu) && is_printable (request->keep_cpus)
-                && is_printable (request->keep_time)
-                && is_printable (request->open_why),
+    expect (is_printable (dn_reason_text (&request->keep_gpu).text)
+                && is_printable (dn_reason_text (&request->keep_cpus).text)
+                && is_printable (dn_reason_text (&request->keep_time).text)
+                && is_printable (dn_reason_text (&request->open_why).text),
             "a reason",
             NULL);
 }

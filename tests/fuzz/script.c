@@ -27,11 +27,10 @@ static int count_lines (const char *text)
 
 static void check_fact (const char *text, const struct dn_script_fact *fact)
 {
-    char why[DN_REASON_MAX];
+    struct dn_reason why = dn_script_reason (fact);
 
-    dn_script_say (fact, why);
-    expect (is_printable (why), "a reason", NULL);
-    expect ((fact->code != DN_SCRIPT_NOTHING) == (why[0] != '\0'),
+    expect (is_printable (dn_reason_text (&why).text), "a reason", NULL);
+    expect ((fact->code != DN_SCRIPT_NOTHING) == (why.code != DN_REASON_NONE),
             "a fact without a reason",
             NULL);
     expect (fact->line <= count_lines (text), "a line", NULL);

@@ -118,7 +118,7 @@ def members(properties):
 
 
 def written(code):
-    return set(re.findall(r'dn_json_put(?:_\w+)? \(\s*\w+,\s*"(\w+)"', code))
+    return set(re.findall(r'\b(?:dn_json_)?put(?:_\w+)? \(\s*\w+,\s*"(\w+)"', code))
 
 
 def array(code, name):

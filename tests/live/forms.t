@@ -269,7 +269,7 @@ is 'components of a heterogeneous job are not changed' "$changes" ''
 job=$(submit -H -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 --mem=64000)
 like 'the record of a component says why nothing was predicted' \
     "$(cluster_job_field "$job" AdminComment)" \
-    '"verdict":"abstain".*component of a heterogeneous job'
+    '"verdict":"abstain".*"why":\["component"\]'
 scancel -Q "$job"
 
 before=$(squeue -h | wc -l)

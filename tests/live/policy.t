@@ -170,7 +170,7 @@ held "${A100[@]}"
 is 'with OptIn=all a job without metadata is not changed' "$(shown "$job")" "$plain"
 like 'with OptIn=all a job without metadata is recorded' \
     "$(cluster_job_field "$job" AdminComment)" \
-    '"verdict":"abstain",.*"why":"the job has no metadata"'
+    '"verdict":"abstain",.*"why":\["no_metadata"\]'
 held -n 1 -t 10
 is 'with OptIn=all a job without GPUs is not recorded' \
     "$(cluster_job_field "$job" AdminComment || true)" ''

@@ -490,7 +490,7 @@ static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
     edit = &advice->patch.edits[0];
     assert_int_equal (edit->field, DN_FIELD_ADMIN_COMMENT);
     assert_contains (edit->new_text, "\"abstain\"");
-    assert_contains (edit->new_text, "component of a heterogeneous job");
+    assert_contains (edit->new_text, "\"why\":[\"component\"]");
     dn_advice_free (advice);
     scene_free (site);
 }

@@ -43,7 +43,7 @@ static int64_t limit_of (const char *conf,
 static bool has_reason (const struct dn_advice *advice, const char *part)
 {
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (advice->decision.reasons[i], part))
+        if (strstr (SAID (advice->decision.reasons[i]), part))
             return true;
     return false;
 }

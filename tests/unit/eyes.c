@@ -401,7 +401,7 @@ static void a_type_without_nodes_is_warned_of (void **state)
 
     assert_non_null (warning);
     assert_string_equal (
-        warning->text,
+        dn_warning_text (warning).text,
         "no node with a100 is available (its 2 nodes are down, drained "
         "or reserved); v100 has idle ones");
     assert_null (advice->decision.gpu);

@@ -328,18 +328,19 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     assert_int_equal (found.n_candidates, 5);
     assert_true (found.list[0].requested);
     assert_false (found.list[1].requested);
-    assert_contains (found.list[0].blocked, "lacks PerNode");
-    assert_string_equal (found.list[1].blocked, "");
-    assert_contains (found.list[2].blocked, "would need 4 GPUs per node, it has 2");
-    assert_contains (found.list[3].blocked,
+    assert_contains (SAID (found.list[0].blocked), "lacks PerNode");
+    assert_int_equal (found.list[1].blocked.code, DN_REASON_NONE);
+    assert_contains (SAID (found.list[2].blocked),
+                     "would need 4 GPUs per node, it has 2");
+    assert_contains (SAID (found.list[3].blocked),
                      "would need 100000 MB of memory per node, it has 1000");
-    assert_contains (found.list[4].blocked, "not in the job's partition");
+    assert_contains (SAID (found.list[4].blocked), "not in the job's partition");
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
-    assert_string_equal (found.list[4].blocked, "");
-    assert_contains (found.list[1].blocked, "would need 3 nodes, it has 2");
+    assert_int_equal (found.list[4].blocked.code, DN_REASON_NONE);
+    assert_contains (SAID (found.list[1].blocked), "would need 3 nodes, it has 2");
     dn_catalogue_free (&catalogue);
 }
 
@@ -529,9 +530,9 @@ static void partitions_and_features_name_a_type (void **state)
         job.features = cases[i].features;
         found = find (&types, &job);
         assert_string_equal (found.named ? found.named->type : "", cases[i].named);
-        assert_contains (found.keep, cases[i].keep);
+        assert_contains (SAID (found.keep), cases[i].keep);
         if (cases[i].keep[0] == '\0')
-            assert_string_equal (found.keep, "");
+            assert_int_equal (found.keep.code, DN_REASON_NONE);
         for (int k = 0; k < found.n_candidates; k++)
             if (cases[i].named[0] == '\0' || cases[i].keep[0] == '\0')
                 assert_int_equal (found.list[k].requested,
@@ -555,8 +556,8 @@ static void another_partition_or_constraint_must_be_safe (void **state)
         change;                                                                        \
         found = find (&types, &job);                                                   \
         if (reason[0] == '\0')                                                         \
-            assert_string_equal (found.list[i].blocked, "");                           \
-        assert_contains (found.list[i].blocked, reason);                               \
+            assert_int_equal (found.list[i].blocked.code, DN_REASON_NONE);             \
+        assert_contains (SAID (found.list[i].blocked), reason);                        \
     } while (0)
     BLOCKED (job.partition = "pa", 1, "");
     BLOCKED (job.partition = "pa", 2, "lacks ByPartition or MaxTime");
@@ -577,7 +578,8 @@ static void another_partition_or_constraint_must_be_safe (void **state)
     job = untyped_job ();
     job.features = "fa";
     job.script = "#!/bin/sh\nsrun -C fa hostname\n";
-    assert_contains (find (&types, &job).keep, "script names the feature fa");
+    found = find (&types, &job);
+    assert_contains (SAID (found.keep), "script names the feature fa");
     dn_catalogue_free (&catalogue);
 }
 
@@ -615,11 +617,11 @@ static struct dn_job small_job (void)
         struct dn_candidates found;                                                    \
         change;                                                                        \
         found = find (&types, &job);                                                   \
-        assert_string_equal (found.keep, "");                                          \
+        assert_int_equal (found.keep.code, DN_REASON_NONE);                            \
         if (*(reason))                                                                 \
-            assert_contains (found.list[type].blocked, reason);                        \
+            assert_contains (SAID (found.list[type].blocked), reason);                 \
         else                                                                           \
-            assert_string_equal (found.list[type].blocked, "");                        \
+            assert_int_equal (found.list[type].blocked.code, DN_REASON_NONE);          \
     } while (0)
 
 static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void **state)

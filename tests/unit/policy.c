@@ -11,7 +11,7 @@
 static bool has_reason (const struct dn_advice *advice, const char *part)
 {
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (advice->decision.reasons[i], part))
+        if (strstr (SAID (advice->decision.reasons[i]), part))
             return true;
     return false;
 }
@@ -21,7 +21,7 @@ static void assert_reason (const struct dn_advice *advice, const char *part)
     if (has_reason (advice, part))
         return;
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", advice->decision.reasons[i]);
+        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
     fail_msg ("no reason contains '%s'", part);
 }
 

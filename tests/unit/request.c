@@ -96,9 +96,9 @@ static void a_plain_request_is_understood_and_may_change (void **state)
     assert_string_equal (request.gpu_type, "a100");
     assert_int_equal (request.n_cpus, 80);
     assert_near (request.cpus_per_gpu, 20);
-    assert_string_equal (request.keep_time, "");
-    assert_string_equal (request.keep_gpu, "");
-    assert_string_equal (request.keep_cpus, "");
+    assert_int_equal (request.keep_time.code, DN_REASON_NONE);
+    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     assert_false (request.mem_follows_cpus);
 }
 
@@ -181,8 +181,8 @@ static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
         if (request.n_nodes != row->n_nodes || request.n_tasks != row->n_tasks
             || request.n_gpus != row->n_gpus || request.most_nodes != row->most_nodes
-            || (request.open_why[0] == '\0') != (row->why[0] == '\0')
-            || !strstr (request.open_why, row->why))
+            || (request.open_why.code == DN_REASON_NONE) != (row->why[0] == '\0')
+            || !strstr (SAID (request.open_why), row->why))
             fail_msg ("row %zu: %lld nodes, at most %lld, %lld tasks, %lld GPUs, '%s'",
                       i,
                       (long long) request.n_nodes,
@@ -206,11 +206,11 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_nodes, DN_UNSET);
     assert_int_equal (request.mem_per_node_mb, 8000);
-    assert_string_equal (request.keep_cpus, "");
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.num_tasks = 2;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.mem_per_node_mb, DN_UNSET);
-    assert_contains (request.keep_cpus, "memory is per CPU");
+    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
 }
 
 #define KEPT(change, keep, reason)                                                     \
@@ -219,7 +219,7 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
         struct dn_job job = big_job ();                                                \
         change;                                                                        \
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);            \
-        assert_contains (request.keep, reason);                                        \
+        assert_contains (SAID (request.keep), reason);                                 \
     } while (0)
 
 static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
@@ -319,9 +319,9 @@ static void options_that_any_node_can_meet_allow_changes (void **state)
     job.exc_nodes = "bad1,bad[3-4]";
     job.partition = "gpu,long";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_string_equal (request.keep_gpu, "");
-    assert_string_equal (request.keep_cpus, "");
-    assert_string_equal (request.keep_time, "");
+    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
+    assert_int_equal (request.keep_time.code, DN_REASON_NONE);
     assert_int_equal (request.n_excluded, 3);
 }
 
@@ -373,7 +373,8 @@ static void excluded_nodes_are_counted_or_keep_the_type (void **state)
         }
         job.exc_nodes = row ? rows[i].nodes : text;
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-        if (request.n_excluded != n || (request.keep_gpu[0] != '\0') != (n == DN_UNSET))
+        if (request.n_excluded != n
+            || (request.keep_gpu.code != DN_REASON_NONE) != (n == DN_UNSET))
             fail_msg ("'%.80s': %lld, '%s'",
                       job.exc_nodes,
                       (long long) request.n_excluded,
@@ -401,9 +402,9 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
 
         job.script = harmless[i];
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-        assert_string_equal (request.keep_time, "");
-        assert_string_equal (request.keep_gpu, "");
-        assert_string_equal (request.keep_cpus, "");
+        assert_int_equal (request.keep_time.code, DN_REASON_NONE);
+        assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
+        assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     }
 }
 
@@ -418,7 +419,7 @@ static void the_need_of_a_script_is_in_the_request (void **state)
     job.script = "x\nx --bf16\n";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.need, DN_NEED_BF16);
-    assert_string_equal (request.need_why,
+    assert_string_equal (SAID (request.need_why),
                          "the script, line 2: '--bf16' needs a GPU with bf16");
 }
 
@@ -445,7 +446,7 @@ static void memory_per_cpu_is_known_as_memory_per_node (void **state)
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     job.num_tasks = 2;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_contains (request.keep_cpus, "memory is per CPU");
+    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
 }
 
 static void a_broken_tres_string_empties_the_request (void **state)
@@ -488,7 +489,7 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
     job.min_nodes = job.max_nodes = 2;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_string_equal (request.keep_gpu, "");
+    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     assert_string_equal (request.gpu_type, "a100");
     assert_int_equal (request.n_gpus, 8);
     assert_int_equal (request.gpus_per_node, 4);
@@ -496,7 +497,7 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:2";
     job.num_tasks = 4;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_string_equal (request.keep_gpu, "");
+    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     assert_int_equal (request.n_gpus, 8);
     job = big_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;
@@ -533,21 +534,21 @@ static void cpus_and_memory_may_follow_gpus (void **state)
     assert_near (request.cpus_per_gpu, 20);
     assert_int_equal (request.mem_per_node_mb, 4 * 1048576);
     assert_false (request.mem_follows_cpus);
-    assert_string_equal (request.keep_cpus, "");
-    assert_string_equal (request.keep_gpu, "");
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
+    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     job.mem_per_tres = NULL;
     job.mem_per_cpu_mb = 1000;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_true (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 80000);
-    assert_string_equal (request.keep_cpus, "");
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_contains (request.keep_cpus, "memory is per CPU");
+    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
     job.min_nodes = job.max_nodes = 1;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    assert_string_equal (request.keep_cpus, "");
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
 }
 
 static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **state)
@@ -560,7 +561,7 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     job.tres[DN_GPU_PER_TASK] = "cpu:16";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.cpus_per_task, 16);
-    assert_string_equal (request.keep_cpus, "");
+    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.tres[DN_GPU_PER_TASK] = "cpu=x";
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), -1);
 }

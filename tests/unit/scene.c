@@ -83,10 +83,35 @@ struct dn_site *scene_site (const char *conf)
     return site_of (gpus, conf);
 }
 
+/* Reasons borrow names from the site and the cluster: the last ones of these are kept
+ * for the tests that read them.
+ */
+#define KEPT_MAX 16
+static struct kept {
+    struct dn_site *site;
+    struct dn_cluster *cluster;
+} kept[KEPT_MAX];
+static int n_kept;
+
+static void keep (struct dn_site *site, struct dn_cluster *cluster)
+{
+    struct kept *oldest = &kept[n_kept++ % KEPT_MAX];
+
+    dn_site_free (oldest->site);
+    free (oldest->site);
+    dn_cluster_free (oldest->cluster);
+    *oldest = (struct kept){site, cluster};
+}
+
+static void __attribute__ ((destructor)) free_kept (void)
+{
+    for (int i = 0; i < KEPT_MAX; i++)
+        keep (NULL, NULL);
+}
+
 void scene_free (struct dn_site *site)
 {
-    dn_site_free (site);
-    free (site);
+    keep (site, NULL);
 }
 
 struct dn_job scene_job (void)
@@ -180,15 +205,14 @@ struct dn_advice *scene_see (const char *conf,
 
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
-    dn_cluster_free (cluster);
-    scene_free (site);
+    keep (site, cluster);
     return advice;
 }
 
 bool scene_has_reason (const struct dn_advice *advice, const char *part)
 {
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (advice->decision.reasons[i], part))
+        if (strstr (SAID (advice->decision.reasons[i]), part))
             return true;
     return false;
 }
@@ -198,6 +222,6 @@ void scene_need_reason (const struct dn_advice *advice, const char *part)
     if (scene_has_reason (advice, part))
         return;
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", advice->decision.reasons[i]);
+        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
     fail_msg ("no reason contains '%s'", part);
 }

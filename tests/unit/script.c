@@ -101,11 +101,10 @@ static void print_wrong (const char *what,
         if (kept & 1 << i)
             print_message (" %s", fields[i]);
     for (size_t i = 0; i < DN_N_ELEMENTS (facts); i++) {
-        char why[DN_REASON_MAX];
+        struct dn_reason why = dn_script_reason (facts[i]);
 
-        dn_script_say (facts[i], why);
-        if (why[0] != '\0')
-            print_message (" [%s]", why);
+        if (why.code != DN_REASON_NONE)
+            print_message (" [%s]", SAID (why));
     }
     print_message ("\n");
 }
@@ -228,10 +227,9 @@ static void facts_are_sentences (void **state)
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_script found = read_script (cases[i].script, &two_gpus);
-        char why[DN_REASON_MAX];
+        struct dn_reason why = dn_script_reason (&found.several);
 
-        dn_script_say (&found.several, why);
-        assert_contains (why, cases[i].why);
+        assert_contains (SAID (why), cases[i].why);
     }
 }
 

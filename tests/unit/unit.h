@@ -29,6 +29,9 @@
             fail_msg ("'%s' does not contain '%s'", text, part);                       \
     } while (0)
 
+/* The text of a reason. */
+#define SAID(reason) dn_reason_text (&(reason)).text
+
 /* Equal up to rounding. */
 #define assert_near(value, expected)                                                   \
     do {                                                                               \

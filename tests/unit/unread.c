@@ -382,7 +382,7 @@ static void an_unused_key_widens_the_bound (void **state)
     snprintf (text, sizeof (text), "%s,layout=nhwc", plain);
     job.comment = text;
     with = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
-    assert_string_equal (with->decision.reasons[0],
+    assert_string_equal (SAID (with->decision.reasons[0]),
                          "confidence: lower, the prediction does not use layout=");
     assert_true (with->estimates[0].confidence
                  < 0.95 * without->estimates[0].confidence);

@@ -15,10 +15,10 @@
 static void assert_reason (const struct dn_advice *advice, const char *part)
 {
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (advice->decision.reasons[i], part))
+        if (strstr (SAID (advice->decision.reasons[i]), part))
             return;
     for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", advice->decision.reasons[i]);
+        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
     fail_msg ("no reason contains '%s'", part);
 }
 
@@ -68,15 +68,14 @@ static void the_most_serious_warnings_are_kept_in_order (void **state)
     (void) state;
     dn_policy_begin (&decision);
     for (int i = 0; i < (int) DN_N_ELEMENTS (kinds); i++)
-        dn_decision_warn (&decision, kinds[i], "number %d", i);
+        dn_decision_warn (&decision,
+                          kinds[i],
+                          DN_REASON (warn_gpus, dn_arg_count (i), dn_arg_count (4)));
     assert_int_equal (decision.n_warnings, DN_WARNINGS_MAX);
-    assert_string_equal (decision.warnings[0].text, "number 4");
-    assert_string_equal (decision.warnings[1].text, "number 2");
-    assert_string_equal (decision.warnings[2].text, "number 6");
+    assert_int_equal (decision.warnings[0].parts[0].args[0].number, 4);
+    assert_int_equal (decision.warnings[1].parts[0].args[0].number, 2);
+    assert_int_equal (decision.warnings[2].parts[0].args[0].number, 6);
     assert_null (dn_decision_warning (&decision, DN_WARNING_OPEN));
-    dn_policy_begin (&decision);
-    dn_decision_warn (&decision, DN_WARNING_OPEN, "%0400d", 1);
-    assert_int_equal (strlen (decision.warnings[0].text), DN_WARNING_MAX - 1);
 }
 
 static void a_job_that_does_not_fit_moves_to_a_type_that_holds_it (void **state)
@@ -265,7 +264,7 @@ static void a_precision_without_a_unit_is_said_and_rescued (void **state)
 static struct dn_advice *decide_with (const char *conf,
                                       const struct dn_job *job,
                                       enum dn_need need,
-                                      const char *open)
+                                      struct dn_reason open)
 {
     struct dn_site *site = scene_site (conf);
     struct dn_advice *advice = dn_advice_new ();
@@ -276,8 +275,9 @@ static struct dn_advice *decide_with (const char *conf,
     if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
     request->need = need;
-    snprintf (request->need_why, DN_REASON_MAX, "line 7: '--word' needs a GPU with it");
-    snprintf (request->open_why, DN_REASON_MAX, "%s", open);
+    request->need_why =
+        DN_REASON (script_fp8, dn_arg_count (7), dn_arg_text ("--word"));
+    request->open_why = open;
     dn_policy_begin (decision);
     dn_policy_decide (&advice->rules,
                       request,
@@ -303,12 +303,12 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
         {"gres:gpu:a100:4",
          DN_NEED_FP8,
          false,
-         "line 7: '--word' needs a GPU with it; a100 does not have it, and no other "
+         "the script, line 7: '--word' needs a GPU with fp8; a100 does not have it, and no other "
          "type does"},
         {"gres:gpu:v100:4",
          DN_NEED_BF16,
          false,
-         "line 7: '--word' needs a GPU with it; v100 does not have it, a100 does"},
+         "the script, line 7: '--word' needs a GPU with fp8; v100 does not have it, a100 does"},
     };
 
     (void) state;
@@ -317,14 +317,16 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
         struct dn_advice *advice;
 
         job.tres[DN_GPU_PER_NODE] = cases[i].type;
-        advice = decide_with ("Mode=enforce", &job, cases[i].need, "");
+        advice = decide_with ("Mode=enforce", &job, cases[i].need, DN_NO_REASON);
         assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);
         assert_int_equal (advice->decision.n_warnings, cases[i].warns ? 1 : 0);
         if (cases[i].warns)
-            assert_string_equal (advice->decision.warnings[0].text, cases[i].warns);
+            assert_string_equal (dn_warning_text (&advice->decision.warnings[0]).text,
+                                 cases[i].warns);
         else if (!cases[i].moves)
-            assert_reason (advice,
-                           "gpu: not v100: line 7: '--word' needs a GPU with it");
+            assert_reason (
+                advice,
+                "gpu: not v100: the script, line 7: '--word' needs a GPU with fp8");
         dn_advice_free (advice);
     }
 }
@@ -332,13 +334,15 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
 static void a_rescue_heeds_what_the_script_needs (void **state)
 {
     struct dn_job job = small_job (LARGE);
-    struct dn_advice *advice = decide_with ("Mode=enforce", &job, DN_NEED_FP8, "");
+    struct dn_advice *advice =
+        decide_with ("Mode=enforce", &job, DN_NEED_FP8, DN_NO_REASON);
 
     (void) state;
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "gpu: not a100: line 7: '--word' needs a GPU with it");
+    assert_reason (advice,
+                   "gpu: not a100: the script, line 7: '--word' needs a GPU with fp8");
     dn_advice_free (advice);
-    advice = decide_with ("Mode=enforce", &job, DN_NEED_BF16, "");
+    advice = decide_with ("Mode=enforce", &job, DN_NEED_BF16, DN_NO_REASON);
     assert_true (advice->decision.rescued);
     dn_advice_free (advice);
 }
@@ -347,13 +351,13 @@ static void an_open_number_of_gpus_is_said_last (void **state)
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice =
-        decide_with ("", &job, DN_NEED_NONE, "the number of GPUs is open");
+        decide_with ("", &job, DN_NEED_NONE, DN_REASON (req_gpus_spread));
 
     (void) state;
     assert_int_equal (advice->decision.n_warnings, 2);
     assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_MEMORY);
-    assert_string_equal (advice->decision.warnings[1].text,
-                         "the number of GPUs is open");
+    assert_string_equal (dn_warning_text (&advice->decision.warnings[1]).text,
+                         "the GPUs may spread over nodes: add -N, such as -N 1");
     dn_advice_free (advice);
 }
 
@@ -455,10 +459,12 @@ static void warnings_are_messages (void **state)
     dn_advice_free (advice);
     /* Without a verdict, as for metadata that were not read. */
     dn_policy_begin (&decision);
-    dn_decision_warn (&decision, DN_WARNING_METADATA, "the comment is quoted");
+    dn_decision_warn (&decision, DN_WARNING_METADATA, DN_REASON (ignored_quote));
     dn_rewrite_warn (&rules, &decision, &patch);
     assert_int_equal (patch.n_warnings, 1);
-    assert_string_equal (patch.warnings[0], "dnnest: warning: the comment is quoted");
+    assert_string_equal (
+        patch.warnings[0],
+        "dnnest: warning: the comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes");
     rules.message = DN_MESSAGE_NEVER;
     dn_rewrite_warn (&rules, &decision, &patch);
     assert_int_equal (patch.n_warnings, 0);
