@@ -586,7 +586,7 @@ static int decide (struct making *m)
                       decision);
     suggest_batch (m);
     if (m->control)
-        dn_policy_spare (decision);
+        dn_policy_set_control (decision);
     dn_policy_probe (
         &advice->rules, m->job, &advice->spec, dn_site_probe_dir (m->site), decision);
     if (m->job->kind == DN_JOB_BATCH && m->job->env && m->site->progress_dir[0] != '\0')

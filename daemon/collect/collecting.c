@@ -48,7 +48,7 @@ static struct mark mark_of (const struct dn_collecting *c, const char *what)
 /* --- a job ----------------------------------------------------------------------- */
 
 /* Names that users choose, without control characters and cut. */
-static const char *tame (const char *text, char tamed[TEXT_MAX + 1])
+static const char *printable (const char *text, char out[TEXT_MAX + 1])
 {
     size_t len = strnlen (text, TEXT_MAX + 1);
     bool harmless = len <= TEXT_MAX;
@@ -61,10 +61,10 @@ static const char *tame (const char *text, char tamed[TEXT_MAX + 1])
     while (len > 0 && len == TEXT_MAX && ((unsigned char) text[len] & 0xc0) == 0x80)
         len--; /* a whole character of UTF-8 */
     for (size_t i = 0; i < len; i++)
-        tamed[i] =
+        out[i] =
             (char) ((unsigned char) text[i] >= ' ' && text[i] != 0x7f ? text[i] : '?');
-    tamed[len] = '\0';
-    return tamed;
+    out[len] = '\0';
+    return out;
 }
 
 static int take_job (void *to, const struct dn_finished *from, const char *comment)
@@ -80,9 +80,9 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     job.source = c->source->name;
     if (job.cluster[0] == '\0')
         job.cluster = c->cluster;
-    job.name = tame (job.name, name);
-    job.account = tame (job.account, account);
-    job.partition = tame (job.partition, partition);
+    job.name = printable (job.name, name);
+    job.account = printable (job.account, account);
+    job.partition = printable (job.partition, partition);
     dn_finished_from_record (&job, comment, &texts);
     period->n++;
     c->n_jobs++;

@@ -36,7 +36,7 @@ struct due {
     int64_t entry; /* index of what is remembered */
 };
 
-struct booking {
+struct reserved {
     char *name;
     char *nodes;
     int64_t from;
@@ -48,8 +48,8 @@ struct pass {
     struct due *due;
     int64_t n_due;
     struct dn_cluster *cluster; /* NULL: not read yet */
-    struct booking *bookings;
-    int64_t n_bookings;
+    struct reserved *reserved;
+    int64_t n_reserved;
     struct dn_err *err;
 };
 
@@ -178,25 +178,25 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 /* --- what is around the jobs that are due -------------------------------------- */
 
-static int take_booking (void *to, const struct dn_link_reservation *reservation)
+static int take_reservation (void *to, const struct dn_link_reservation *reservation)
 {
     struct pass *pass = to;
-    struct booking *booking;
+    struct reserved *reserved;
 
     if (!reservation->nodes || reservation->until <= pass->d->now_s)
         return 0;
-    if (!pass->bookings)
-        pass->bookings = calloc (RESERVATIONS_MAX, sizeof (*pass->bookings));
-    if (!pass->bookings)
+    if (!pass->reserved)
+        pass->reserved = calloc (RESERVATIONS_MAX, sizeof (*pass->reserved));
+    if (!pass->reserved)
         return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-    if (pass->n_bookings == RESERVATIONS_MAX)
+    if (pass->n_reserved == RESERVATIONS_MAX)
         return dn_err_set (
             pass->err, DN_E_LIMIT, dn_say_err_reservations, RESERVATIONS_MAX);
-    booking = &pass->bookings[pass->n_bookings++];
-    booking->from = reservation->from;
-    booking->name = strdup (reservation->name ? reservation->name : "");
-    booking->nodes = strdup (reservation->nodes);
-    if (!booking->name || !booking->nodes)
+    reserved = &pass->reserved[pass->n_reserved++];
+    reserved->from = reservation->from;
+    reserved->name = strdup (reservation->name ? reservation->name : "");
+    reserved->nodes = strdup (reservation->nodes);
+    if (!reserved->name || !reserved->nodes)
         return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     return 0;
 }
@@ -211,7 +211,7 @@ static int read_around (struct pass *pass)
         return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
         return -1;
-    return dn_link_reservations (pass->d->link, take_booking, pass, pass->err);
+    return dn_link_reservations (pass->d->link, take_reservation, pass, pass->err);
 }
 
 /* Does the job run in that reservation? */
@@ -227,17 +227,17 @@ static bool is_own (const struct dn_link_job *job, const char *name)
 }
 
 /* The first reservation of a node of the job for others; NULL: none. */
-static const struct booking *booking_of (const struct pass *pass,
-                                         const struct dn_link_job *job)
+static const struct reserved *reserved_of (const struct pass *pass,
+                                           const struct dn_link_job *job)
 {
-    const struct booking *first = NULL;
+    const struct reserved *first = NULL;
 
-    for (int64_t i = 0; i < pass->n_bookings; i++) {
-        const struct booking *booking = &pass->bookings[i];
+    for (int64_t i = 0; i < pass->n_reserved; i++) {
+        const struct reserved *reserved = &pass->reserved[i];
 
-        if (!is_own (job, booking->name) && (!first || booking->from < first->from)
-            && dn_link_share_node (job->nodes, booking->nodes))
-            first = booking;
+        if (!is_own (job, reserved->name) && (!first || reserved->from < first->from)
+            && dn_link_share_node (job->nodes, reserved->nodes))
+            first = reserved;
     }
     return first;
 }
@@ -300,7 +300,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
 /* Tell the user of a reservation that ends the job. */
 static void warn_user (struct pass *pass,
                        const struct due *due,
-                       const struct booking *booking,
+                       const struct reserved *reserved,
                        int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
@@ -308,14 +308,14 @@ static void warn_user (struct pass *pass,
     struct dn_buf buf = dn_buf_on (line, sizeof (line));
     struct dn_err err = {0};
 
-    if (entry->warned || !booking || pass->d->dry_run)
+    if (entry->warned || !reserved || pass->d->dry_run)
         return;
     entry->warned = true;
     dn_buf_add (&buf,
                 dn_say_guard_notice,
                 dn_time_write (limit_s).text,
                 dn_time_write (dn_guard_own (&due->c)).text,
-                dn_quote (booking->name, strlen (booking->name)).text);
+                dn_quote (reserved->name, strlen (reserved->name)).text);
     if (dn_link_notify (pass->d->link, &due->job, line, &err) < 0)
         dn_log (DN_LOG_INFO, dn_say_guard_no_notice, err.text);
 }
@@ -340,14 +340,14 @@ static void tell_held (struct pass *pass,
 static int serve (struct pass *pass, struct due *due)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
-    const struct booking *booking;
+    const struct reserved *reserved;
     struct dn_guard_plan plan;
 
     if (read_around (pass) < 0)
         return -1;
     dn_guard_around (pass->cluster, &due->job, &due->c);
-    booking = booking_of (pass, &due->job);
-    due->c.reserved_from = booking ? booking->from : 0;
+    reserved = reserved_of (pass, &due->job);
+    due->c.reserved_from = reserved ? reserved->from : 0;
     plan = dn_guard_plan (&due->c);
     if (plan.verdict == DN_GUARD_OWN && !entry->own) {
         entry->own = true;
@@ -364,7 +364,7 @@ static int serve (struct pass *pass, struct due *due)
     if (plan.holder == DN_HOLDER_RESERVATION)
         warn_user (pass,
                    due,
-                   booking,
+                   reserved,
                    plan.verdict == DN_GUARD_EXTEND ? plan.limit_s : due->c.limit_s);
     return 0;
 }
@@ -393,11 +393,11 @@ static int pass_all (struct pass *pass)
 
 static void free_pass (struct pass *pass)
 {
-    for (int64_t i = 0; i < pass->n_bookings; i++) {
-        free (pass->bookings[i].name);
-        free (pass->bookings[i].nodes);
+    for (int64_t i = 0; i < pass->n_reserved; i++) {
+        free (pass->reserved[i].name);
+        free (pass->reserved[i].nodes);
     }
-    free (pass->bookings);
+    free (pass->reserved);
     dn_cluster_free (pass->cluster);
     free (pass->due);
 }

@@ -116,17 +116,17 @@ static void tell (const struct pass *pass,
                   const struct dn_link_job *job,
                   const struct dn_recorded *recorded)
 {
-    enum dn_rescue_bar bar = seen->plan.bar;
+    enum dn_rescue_refusal refusal = seen->plan.refusal;
 
     dn_tick (DN_TICK_FALSE_FITS);
-    if (bar != DN_BAR_NONE && bar != DN_BAR_RULES)
+    if (refusal != DN_REFUSAL_NONE && refusal != DN_REFUSAL_RULES)
         dn_tick (DN_TICK_NOT_RESCUED);
-    if (bar != DN_BAR_NONE)
+    if (refusal != DN_REFUSAL_NONE)
         dn_log (DN_LOG_INFO,
                 dn_say_rescue_not_started,
                 job->name,
                 recorded->set_gpu,
-                dn_rescue_bar_text (bar));
+                dn_rescue_refusal_text (refusal));
     else
         dn_log (DN_LOG_INFO,
                 pass->d->dry_run ? dn_say_rescue_would : dn_say_rescue_started,
@@ -148,14 +148,14 @@ static int look (struct pass *pass, struct seen *seen, const struct dn_link_job 
         return 0;
     enabled = dn_rules_of (site, job).rescue == DN_RESCUE_REQUEUE;
     seen->plan = dn_rescue_plan (job, &recorded, enabled, pass->slurm);
-    if (seen->plan.bar == DN_BAR_NONE)
+    if (seen->plan.refusal == DN_REFUSAL_NONE)
         seen->comment = dn_record_note (job->admin_comment, DN_UNSET, &err);
-    if (seen->plan.bar == DN_BAR_NONE && !seen->comment) {
+    if (seen->plan.refusal == DN_REFUSAL_NONE && !seen->comment) {
         dn_log (DN_LOG_ERROR, dn_say_rescue_error, job->name, err.text);
         return 0;
     }
     tell (pass, seen, job, &recorded);
-    if (seen->plan.bar == DN_BAR_NONE && !pass->d->dry_run)
+    if (seen->plan.refusal == DN_REFUSAL_NONE && !pass->d->dry_run)
         seen->stage = STAGE_REQUEUE;
     return 0;
 }

@@ -11,21 +11,22 @@
 /* The first version of Slurm that changes the GPU type of a pending job. */
 #define RETYPE_VERSION 2302
 
-static const char *const bar_texts[] = {
-    [DN_BAR_NONE] = "none",
-    [DN_BAR_RULES] = dn_say_bar_rules,
-    [DN_BAR_VERSION] = dn_say_bar_version,
-    [DN_BAR_NO_REQUEUE] = dn_say_bar_no_requeue,
-    [DN_BAR_RESCUED] = dn_say_bar_rescued,
-    [DN_BAR_FORM] = dn_say_bar_form,
-    [DN_BAR_CHANGED] = dn_say_bar_changed,
-    [DN_BAR_PART] = dn_say_bar_part,
+static const char *const refusal_texts[] = {
+    [DN_REFUSAL_NONE] = "none",
+    [DN_REFUSAL_RULES] = dn_say_bar_rules,
+    [DN_REFUSAL_VERSION] = dn_say_bar_version,
+    [DN_REFUSAL_NO_REQUEUE] = dn_say_bar_no_requeue,
+    [DN_REFUSAL_RESCUED] = dn_say_bar_rescued,
+    [DN_REFUSAL_FORM] = dn_say_bar_form,
+    [DN_REFUSAL_CHANGED] = dn_say_bar_changed,
+    [DN_REFUSAL_PART] = dn_say_bar_part,
 };
-_Static_assert(DN_N_ELEMENTS (bar_texts) == DN_N_BARS, "a text for each reason");
+_Static_assert(DN_N_ELEMENTS (refusal_texts) == DN_N_REFUSALS,
+               "a text for each reason");
 
-const char *dn_rescue_bar_text (enum dn_rescue_bar bar)
+const char *dn_rescue_refusal_text (enum dn_rescue_refusal refusal)
 {
-    return bar_texts[bar];
+    return refusal_texts[refusal];
 }
 
 bool dn_rescue_concerns (const struct dn_link_job *job,
@@ -75,23 +76,23 @@ static bool retype (const struct dn_link_job *job,
     return changed && !buf->cut;
 }
 
-static enum dn_rescue_bar bar_of (const struct dn_link_job *job,
-                                  const struct dn_recorded *recorded,
-                                  bool enabled,
-                                  int slurm)
+static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,
+                                          const struct dn_recorded *recorded,
+                                          bool enabled,
+                                          int slurm)
 {
     if (!enabled)
-        return DN_BAR_RULES;
+        return DN_REFUSAL_RULES;
     if (recorded->rescued)
-        return DN_BAR_RESCUED;
+        return DN_REFUSAL_RESCUED;
     if (slurm < RETYPE_VERSION)
-        return DN_BAR_VERSION;
+        return DN_REFUSAL_VERSION;
     if (!job->requeue)
-        return DN_BAR_NO_REQUEUE;
+        return DN_REFUSAL_NO_REQUEUE;
     if (job->het_offset != DN_UNSET || job->federated)
-        return DN_BAR_PART;
-    return recorded->by_gres && recorded->asked_gpu[0] != '\0' ? DN_BAR_NONE
-                                                               : DN_BAR_FORM;
+        return DN_REFUSAL_PART;
+    return recorded->by_gres && recorded->asked_gpu[0] != '\0' ? DN_REFUSAL_NONE
+                                                               : DN_REFUSAL_FORM;
 }
 
 struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
@@ -99,13 +100,14 @@ struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
                                       bool enabled,
                                       int slurm)
 {
-    struct dn_rescue_plan plan = {.bar = bar_of (job, recorded, enabled, slurm)};
+    struct dn_rescue_plan plan = {.refusal =
+                                      refusal_of (job, recorded, enabled, slurm)};
     struct dn_buf buf = dn_buf_on (plan.gres, sizeof (plan.gres));
 
-    if (plan.bar != DN_BAR_NONE)
+    if (plan.refusal != DN_REFUSAL_NONE)
         return plan;
     if (!retype (job, recorded, &buf)) {
-        plan.bar = DN_BAR_CHANGED;
+        plan.refusal = DN_REFUSAL_CHANGED;
         return plan;
     }
     if (recorded->set_s > 0 && recorded->asked_s >= 60)

@@ -17,23 +17,23 @@
 #include "slurm/slurm_link.h"
 
 /* Why a job is not started again. */
-enum dn_rescue_bar {
-    DN_BAR_NONE,
-    DN_BAR_RULES,   /* Rescue=off */
-    DN_BAR_VERSION, /* Slurm cannot change the type */
-    DN_BAR_NO_REQUEUE,
-    DN_BAR_RESCUED, /* it was, once */
-    DN_BAR_FORM,    /* the type is in its environment, too */
-    DN_BAR_CHANGED, /* somebody has changed the type since */
-    DN_BAR_PART,    /* of a heterogeneous or federated job */
-    DN_N_BARS
+enum dn_rescue_refusal {
+    DN_REFUSAL_NONE,
+    DN_REFUSAL_RULES,   /* Rescue=off */
+    DN_REFUSAL_VERSION, /* Slurm cannot change the type */
+    DN_REFUSAL_NO_REQUEUE,
+    DN_REFUSAL_RESCUED, /* it was, once */
+    DN_REFUSAL_FORM,    /* the type is in its environment, too */
+    DN_REFUSAL_CHANGED, /* somebody has changed the type since */
+    DN_REFUSAL_PART,    /* of a heterogeneous or federated job */
+    DN_N_REFUSALS
 };
 
 /* The reason, for the log. */
-const char *dn_rescue_bar_text (enum dn_rescue_bar bar);
+const char *dn_rescue_refusal_text (enum dn_rescue_refusal refusal);
 
 struct dn_rescue_plan {
-    enum dn_rescue_bar bar;
+    enum dn_rescue_refusal refusal;
     char gres[DN_TRES_MAX + DN_NAME_MAX]; /* of a node, with the requested type */
     int64_t limit_s;                      /* 0: unchanged */
     char partition[DN_RECORD_MAX + 1];    /* "": unchanged, as the next */

@@ -78,12 +78,12 @@ void dn_decision_say (struct dn_decision *decision, struct dn_reason reason)
         decision->reasons[decision->n_reasons++] = reason;
 }
 
-void dn_scene_say (const struct dn_scene *scene, struct dn_reason reason)
+void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason)
 {
-    dn_decision_say (scene->decision, reason);
+    dn_decision_say (d->decision, reason);
 }
 
-const char *dn_scene_type (const struct dn_scene *scene, int i)
+const char *dn_deciding_type (const struct dn_deciding *d, int i)
 {
-    return scene->candidates->list[i].gpu->type;
+    return d->candidates->list[i].gpu->type;
 }

@@ -1,9 +1,9 @@
 /* choices.h - the stages of a decision, private to policy/
  *
- * In: one scene. Out: members of its decision, each with its reason. Each stage is in a
- * file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c; decide.c calls
- * them in order. waiting.c and limits_kept.c tell what the snapshot says of a choice,
- * extend.c what the guard can do for the job.
+ * In: one struct dn_deciding. Out: members of its decision, each with its reason. Each
+ * stage is in a file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c;
+ * decide.c calls them in order. waiting.c and limits_kept.c tell what the snapshot says
+ * of a choice, extend.c what the guard can do for the job.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
 /* What the snapshot says of this job, looked up once. Without a snapshot it is empty:
  * no limit, and unknown waits.
  */
-struct dn_sight {
+struct dn_snapshot_of_job {
     struct dn_standing standings[DN_PARTITIONS_MAX]; /* in the partitions it names */
     int n_standings;
     int64_t least_cpus; /* of the whole job, by the limits that it keeps */
@@ -31,7 +31,7 @@ struct dn_sight {
 };
 
 /* The input and output of one decision. */
-struct dn_scene {
+struct dn_deciding {
     const struct dn_rules *rules;
     const struct dn_request *request;
     const struct dn_spec *spec;
@@ -39,7 +39,7 @@ struct dn_scene {
     const struct dn_estimate *estimates; /* one per candidate */
     const struct dn_view *view;          /* not NULL; its members may be */
     struct dn_decision *decision;
-    struct dn_sight *sight;
+    struct dn_snapshot_of_job *snapshot;
     int base; /* the candidate that the job runs on as submitted; -1: none is mapped */
 };
 
@@ -57,36 +57,36 @@ struct dn_other {
 };
 
 /* Add a reason; beyond DN_REASONS_MAX it is dropped. */
-void dn_scene_say (const struct dn_scene *scene, struct dn_reason reason);
+void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason);
 
 /* The GPU type of candidate 'i'. */
-const char *dn_scene_type (const struct dn_scene *scene, int i);
+const char *dn_deciding_type (const struct dn_deciding *d, int i);
 
 /* Does candidate 'i' lack the unit that the script needs? */
-bool dn_scene_lacks (const struct dn_scene *scene, int i);
+bool dn_deciding_lacks (const struct dn_deciding *d, int i);
 
 /* Would the run fail on candidate 'i' from the start? */
-enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i);
+enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i);
 
 /* Can candidate 'i' hold the run: precision, unit, memory with the headroom of a move,
  * confidence? If not, 'why' gets the reason.
  */
-bool dn_scene_holds (const struct dn_scene *scene, int i, struct dn_reason *why);
+bool dn_deciding_holds (const struct dn_deciding *d, int i, struct dn_reason *why);
 
 /* The objective of the rules, or the job's own where UserObjective=yes. */
-enum dn_objective dn_scene_objective (const struct dn_scene *scene);
+enum dn_objective dn_deciding_objective (const struct dn_deciding *d);
 
 /* The objective's value of the run on candidate 'i', per GPU: with its start, and where
  * the objective is finish with its wait. Of one step where the amount of work is
  * unknown.
  */
-double dn_scene_price (const struct dn_scene *scene, int i);
+double dn_deciding_price (const struct dn_deciding *d, int i);
 
 /* Would the job start at once on candidate 'i', by the snapshot? False without one. */
-bool dn_scene_starts_now (const struct dn_scene *scene, int i);
+bool dn_deciding_starts_now (const struct dn_deciding *d, int i);
 
-/* Fill the waits of the scene's sight. */
-void dn_scene_look_at_waits (struct dn_scene *scene);
+/* Fill the waits of what the snapshot says. */
+void dn_deciding_look_at_waits (struct dn_deciding *d);
 
 /* Must the job run on candidate 'than' rather than on 'i', because it waits too long
  * for 'i'? With W the wait for a candidate and R the likely time of the run on it:
@@ -99,16 +99,16 @@ void dn_scene_look_at_waits (struct dn_scene *scene);
  *
  * 'why' (or NULL) gets the reason.
  */
-bool dn_scene_waits_too_long (const struct dn_scene *scene,
-                              int i,
-                              int than,
-                              struct dn_reason *why);
+bool dn_deciding_waits_too_long (const struct dn_deciding *d,
+                                 int i,
+                                 int than,
+                                 struct dn_reason *why);
 
 /* Would the job, moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
  * requested), keep each limit of its QOS, association and partition that it keeps as
  * submitted? If not, 'why' gets the limit. True without a snapshot.
  */
-bool dn_keeps_limits (const struct dn_scene *scene,
+bool dn_keeps_limits (const struct dn_deciding *d,
                       int i,
                       int64_t cpus,
                       struct dn_reason *why);
@@ -116,20 +116,20 @@ bool dn_keeps_limits (const struct dn_scene *scene,
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.
  */
-int64_t dn_longest_limit (const struct dn_scene *scene, int i);
+int64_t dn_longest_limit (const struct dn_deciding *d, int i);
 
-/* Fill the other members of the scene's sight. */
-void dn_scene_look_at_limits (struct dn_scene *scene);
+/* Fill the other members of what the snapshot says. */
+void dn_deciding_look_at_limits (struct dn_deciding *d);
 
 /* The candidate to run on: the best by the objective among those that the job may move
  * to and that save at least MinGain; the requested one if there is none.
  */
-int dn_choose_gpu (const struct dn_scene *scene);
+int dn_choose_gpu (const struct dn_deciding *d);
 
 /* The best candidate that can run a job that cannot run on the requested one: first
  * those that it may move to.
  */
-void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other);
+void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other);
 
 /* CPUs on one node when each task or GPU has 'count'; all of them if the number of
  * nodes is open; DN_UNSET if unknown.
@@ -142,47 +142,47 @@ int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 /* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
  * task); the requested ones, and the reason '*why', where these must be kept.
  */
-int64_t dn_needed_cpus (const struct dn_scene *scene, int i, struct dn_reason *why);
+int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *why);
 
-void dn_choose_cpus (const struct dn_scene *scene);
+void dn_choose_cpus (const struct dn_deciding *d);
 
 /* The time limit that a run on candidate 'i' needs by TimeQuantile, a multiple of five
  * minutes, or below half an hour of one; DN_UNSET if unknown.
  */
-int64_t dn_needed_time (const struct dn_scene *scene, int i);
+int64_t dn_needed_time (const struct dn_deciding *d, int i);
 
 /* Does a run of that length meet the deadlines if it starts immediately? The deadline
  * of the metadata is a duration, that of --deadline a point in time.
  */
-bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds);
+bool dn_keeps_deadline (const struct dn_deciding *d, int64_t seconds);
 
 /* The seconds of a time limit that the job has before --signal; at least 0. */
 int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s);
 
-/* Is a guard alive for limits that this scene's rules set? */
-bool dn_scene_has_guard (const struct dn_scene *scene);
+/* Is a guard alive for limits that these rules set? */
+bool dn_deciding_has_guard (const struct dn_deciding *d);
 
 /* Why the guard cannot extend a lower limit of this job up to the requested one;
  * none if it can.
  */
-struct dn_reason dn_scene_unguarded (const struct dn_scene *scene);
+struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d);
 
 /* The least limit in seconds, without --signal, with which the guard sees the job long
  * enough before its end. There must be a guard.
  */
-int64_t dn_scene_least_guarded (const struct dn_scene *scene);
+int64_t dn_deciding_least_guarded (const struct dn_deciding *d);
 
-void dn_choose_time (const struct dn_scene *scene);
+void dn_choose_time (const struct dn_deciding *d);
 
 /* Warnings: of what the request and the metadata say; of a failure on the requested
  * type, with the type that could run the job; of time that does not suffice.
  */
-void dn_warn_of_request (const struct dn_scene *scene);
-void dn_warn_of_failure (const struct dn_scene *scene,
+void dn_warn_of_request (const struct dn_deciding *d);
+void dn_warn_of_failure (const struct dn_deciding *d,
                          enum dn_failure failure,
                          const struct dn_other *other);
-void dn_warn_of_need (const struct dn_scene *scene);
-void dn_warn_of_nodes (const struct dn_scene *scene);
-void dn_warn_of_time (const struct dn_scene *scene);
+void dn_warn_of_need (const struct dn_deciding *d);
+void dn_warn_of_nodes (const struct dn_deciding *d);
+void dn_warn_of_time (const struct dn_deciding *d);
 
 #endif

@@ -16,29 +16,29 @@ static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
 /* CPUs per GPU that keep candidate 'i' busy; the maximum over all types that the job
  * may run on.
  */
-static int64_t busy_cpus (const struct dn_scene *scene, int i)
+static int64_t busy_cpus (const struct dn_deciding *d, int i)
 {
-    int64_t most = scene->estimates[i].cpus_per_gpu;
+    int64_t most = d->estimates[i].cpus_per_gpu;
 
-    for (int k = 0; k < scene->candidates->n_candidates; k++) {
-        if (!scene->candidates->list[i].requested
-            || !scene->candidates->list[k].requested || most == DN_UNSET)
+    for (int k = 0; k < d->candidates->n_candidates; k++) {
+        if (!d->candidates->list[i].requested || !d->candidates->list[k].requested
+            || most == DN_UNSET)
             continue;
-        if (scene->estimates[k].cpus_per_gpu == DN_UNSET
-            || scene->estimates[k].cpus_per_gpu > most)
-            most = scene->estimates[k].cpus_per_gpu;
+        if (d->estimates[k].cpus_per_gpu == DN_UNSET
+            || d->estimates[k].cpus_per_gpu > most)
+            most = d->estimates[k].cpus_per_gpu;
     }
     return most;
 }
 
 /* When the CPUs change, memory per CPU becomes memory per node, which must fit a node.
  */
-static bool keeps_memory (const struct dn_scene *scene, int i)
+static bool keeps_memory (const struct dn_deciding *d, int i)
 {
-    int64_t node = scene->candidates->list[i].node_mem_mb;
+    int64_t node = d->candidates->list[i].node_mem_mb;
 
-    return !scene->request->mem_follows_cpus || node == DN_UNSET
-           || scene->request->mem_per_node_mb <= node;
+    return !d->request->mem_follows_cpus || node == DN_UNSET
+           || d->request->mem_per_node_mb <= node;
 }
 
 int64_t dn_all_cpus (const struct dn_request *request, int64_t count)
@@ -61,12 +61,12 @@ int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count)
 /* May each task or GPU get 'count' CPUs, more than requested? A node must be known to
  * have them.
  */
-static bool may_raise_cpus (const struct dn_scene *scene, int i, int64_t count)
+static bool may_raise_cpus (const struct dn_deciding *d, int i, int64_t count)
 {
-    int64_t cpus = dn_cpus_on_node (scene->request, count);
+    int64_t cpus = dn_cpus_on_node (d->request, count);
 
-    return scene->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
-           && cpus <= scene->candidates->list[i].node_cpus;
+    return d->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
+           && cpus <= d->candidates->list[i].node_cpus;
 }
 
 /* Do the metadata say anything about the input pipeline? If not, the estimate assumes
@@ -82,39 +82,38 @@ static bool tells_input (const struct dn_spec *spec)
 /* CPUs per GPU that a run on candidate 'i' gets: those that keep it busy, at least
  * CpusPerGpuMin.
  */
-static int64_t cpus_per_gpu (const struct dn_scene *scene, int i)
+static int64_t cpus_per_gpu (const struct dn_deciding *d, int i)
 {
-    int64_t busy = busy_cpus (scene, i);
+    int64_t busy = busy_cpus (d, i);
 
-    return busy > scene->rules->cpus_per_gpu_min ? busy
-                                                 : scene->rules->cpus_per_gpu_min;
+    return busy > d->rules->cpus_per_gpu_min ? busy : d->rules->cpus_per_gpu_min;
 }
 
 /* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; none if
  * it can.
  */
-static struct dn_reason keeps_more (const struct dn_scene *scene,
+static struct dn_reason keeps_more (const struct dn_deciding *d,
                                     int64_t needed,
                                     int64_t times)
 {
-    const struct dn_sight *sight = scene->sight;
-    int64_t on_node = dn_cpus_on_node (scene->request, needed);
+    const struct dn_snapshot_of_job *snapshot = d->snapshot;
+    int64_t on_node = dn_cpus_on_node (d->request, needed);
 
-    if (times != DN_UNSET && needed * times < sight->least_cpus)
-        return sight->least_why;
+    if (times != DN_UNSET && needed * times < snapshot->least_cpus)
+        return snapshot->least_why;
     if (times != DN_UNSET
-        && needed * times <= scene->request->script.n_counted * scene->request->n_gpus)
-        return scene->request->counted_why;
-    if (on_node != DN_UNSET && on_node < sight->least_node_cpus)
+        && needed * times <= d->request->script.n_counted * d->request->n_gpus)
+        return d->request->counted_why;
+    if (on_node != DN_UNSET && on_node < snapshot->least_node_cpus)
         return DN_REASON (cpus_max_mem);
     return DN_NO_REASON;
 }
 
-int64_t dn_needed_cpus (const struct dn_scene *scene, int i, struct dn_reason *why)
+int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    const struct dn_rules *rules = scene->rules;
-    const struct dn_request *request = scene->request;
-    int64_t per_gpu = busy_cpus (scene, i);
+    const struct dn_rules *rules = d->rules;
+    const struct dn_request *request = d->request;
+    int64_t per_gpu = busy_cpus (d, i);
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
     int64_t needed;
@@ -127,40 +126,40 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, struct dn_reason *w
     else if (request->n_gpus <= 0)
         *why = DN_REASON (gpus_unknown);
     else if (per_gpu == DN_UNSET
-             || !(scene->estimates[i].by_history || tells_input (scene->spec)))
+             || !(d->estimates[i].by_history || tells_input (d->spec)))
         *why = DN_REASON (input_unknown);
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = DN_REASON (cpus_over_max);
-    else if (!keeps_memory (scene, i))
+    else if (!keeps_memory (d, i))
         *why = DN_REASON (cpus_memory);
     if (why->code != DN_REASON_NONE)
         return requested;
     /* Every task has at least one CPU. */
-    needed = cpus_per_gpu (scene, i) * request->n_gpus;
+    needed = cpus_per_gpu (d, i) * request->n_gpus;
     if (needed < request->n_tasks)
         needed = request->n_tasks;
     needed = (needed + times - 1) / times;
-    if (needed > requested && !may_raise_cpus (scene, i, needed))
+    if (needed > requested && !may_raise_cpus (d, i, needed))
         return requested;
     if (needed < requested)
-        *why = keeps_more (scene, needed, times);
+        *why = keeps_more (d, needed, times);
     return why->code != DN_REASON_NONE ? requested : needed;
 }
 
-void dn_choose_cpus (const struct dn_scene *scene)
+void dn_choose_cpus (const struct dn_deciding *d)
 {
-    const struct dn_request *request = scene->request;
-    struct dn_decision *decision = scene->decision;
+    const struct dn_request *request = d->request;
+    struct dn_decision *decision = d->decision;
     bool each_gpu = request->cpus_each_gpu != DN_UNSET;
     const char *option = each_gpu ? "--cpus-per-gpu" : "-c";
     struct dn_reason why;
-    int64_t each = dn_needed_cpus (scene, decision->chosen, &why);
-    int64_t per_gpu = cpus_per_gpu (scene, decision->chosen);
+    int64_t each = dn_needed_cpus (d, decision->chosen, &why);
+    int64_t per_gpu = cpus_per_gpu (d, decision->chosen);
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
 
     if (why.code != DN_REASON_NONE) {
-        dn_scene_say (scene, dn_reason_in (DN_REASON (cpus_kept), why));
+        dn_deciding_say (d, dn_reason_in (DN_REASON (cpus_kept), why));
         return;
     }
     if (each != requested && each_gpu)
@@ -168,19 +167,19 @@ void dn_choose_cpus (const struct dn_scene *scene)
     else if (each != requested)
         decision->cpus_per_task = each;
     if (each * times < per_gpu * request->n_gpus)
-        dn_scene_say (scene,
-                      (struct dn_reason){scene->estimates[decision->chosen].by_history
-                                             ? DN_REASON_cpus_short_of_runs
-                                             : DN_REASON_cpus_short,
-                                         DN_REASON_NONE,
-                                         {dn_arg_text (option),
-                                          dn_arg_count (each),
-                                          dn_arg_count (each * times),
-                                          dn_arg_count (per_gpu * request->n_gpus),
-                                          dn_arg_count (per_gpu)}});
+        dn_deciding_say (d,
+                         (struct dn_reason){d->estimates[decision->chosen].by_history
+                                                ? DN_REASON_cpus_short_of_runs
+                                                : DN_REASON_cpus_short,
+                                            DN_REASON_NONE,
+                                            {dn_arg_text (option),
+                                             dn_arg_count (each),
+                                             dn_arg_count (each * times),
+                                             dn_arg_count (per_gpu * request->n_gpus),
+                                             dn_arg_count (per_gpu)}});
     else
-        dn_scene_say (
-            scene,
+        dn_deciding_say (
+            d,
             (struct dn_reason){
                 each == requested ? DN_REASON_cpus_kept_least : DN_REASON_cpus_least,
                 DN_REASON_NONE,

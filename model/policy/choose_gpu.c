@@ -23,66 +23,66 @@ static const char *const saved_text[] = {
 
 static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
 
-enum dn_objective dn_scene_objective (const struct dn_scene *scene)
+enum dn_objective dn_deciding_objective (const struct dn_deciding *d)
 {
-    return scene->spec->objective != DN_OBJECTIVE_UNKNOWN
-                   && scene->rules->user_objective == DN_YES_YES
-               ? scene->spec->objective
-               : scene->rules->objective;
+    return d->spec->objective != DN_OBJECTIVE_UNKNOWN
+                   && d->rules->user_objective == DN_YES_YES
+               ? d->spec->objective
+               : d->rules->objective;
 }
 
-static double time_on (const struct dn_scene *scene, int i)
+static double time_on (const struct dn_deciding *d, int i)
 {
-    return dn_estimate_time (&scene->estimates[i]);
+    return dn_estimate_time (&d->estimates[i]);
 }
 
-static double slowdown_on (const struct dn_scene *scene, int i)
+static double slowdown_on (const struct dn_deciding *d, int i)
 {
-    return time_on (scene, i) / time_on (scene, scene->base);
+    return time_on (d, i) / time_on (d, d->base);
 }
 
 /* Wait and run; the time of a step where the amount of work is unknown. */
-static double finish_of (const struct dn_scene *scene, int i)
+static double finish_of (const struct dn_deciding *d, int i)
 {
-    bool waits = scene->estimates[i].train_s.p50 >= 0 && scene->sight->waits_known;
+    bool waits = d->estimates[i].train_s.p50 >= 0 && d->snapshot->waits_known;
 
-    return time_on (scene, i) + (waits ? (double) scene->sight->wait_s[i] : 0);
+    return time_on (d, i) + (waits ? (double) d->snapshot->wait_s[i] : 0);
 }
 
-double dn_scene_price (const struct dn_scene *scene, int i)
+double dn_deciding_price (const struct dn_deciding *d, int i)
 {
-    const struct dn_estimate *estimate = &scene->estimates[i];
+    const struct dn_estimate *estimate = &d->estimates[i];
 
-    switch (dn_scene_objective (scene)) {
+    switch (dn_deciding_objective (d)) {
     case DN_OBJECTIVE_TIME:
-        return time_on (scene, i);
+        return time_on (d, i);
     case DN_OBJECTIVE_ENERGY:
-        return time_on (scene, i) * estimate->power_w;
+        return time_on (d, i) * estimate->power_w;
     case DN_OBJECTIVE_FINISH:
-        return finish_of (scene, i);
+        return finish_of (d, i);
     default:
-        return time_on (scene, i) * scene->candidates->list[i].cost;
+        return time_on (d, i) * d->candidates->list[i].cost;
     }
 }
 
 /* Is an hour on candidate 'i' more expensive than on the requested type? */
-static bool is_more_expensive (const struct dn_scene *scene, int i)
+static bool is_more_expensive (const struct dn_deciding *d, int i)
 {
-    return scene->candidates->list[i].cost > scene->candidates->list[scene->base].cost;
+    return d->candidates->list[i].cost > d->candidates->list[d->base].cost;
 }
 
-static void say_more_expensive (const struct dn_scene *scene, struct dn_reason *why)
+static void say_more_expensive (const struct dn_deciding *d, struct dn_reason *why)
 {
-    *why = DN_REASON (
-        other_more_expensive,
-        dn_arg_text (scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
+    *why =
+        DN_REASON (other_more_expensive,
+                   dn_arg_text (d->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
 }
 
-bool dn_scene_lacks (const struct dn_scene *scene, int i)
+bool dn_deciding_lacks (const struct dn_deciding *d, int i)
 {
-    const struct dn_device *device = scene->estimates[i].device;
+    const struct dn_device *device = d->estimates[i].device;
 
-    switch (scene->request->need) {
+    switch (d->request->need) {
     case DN_NEED_BF16:
         return device->bf16 <= 0;
     case DN_NEED_FP8:
@@ -94,37 +94,36 @@ bool dn_scene_lacks (const struct dn_scene *scene, int i)
     return false;
 }
 
-enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i)
+enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i)
 {
-    const struct dn_estimate *estimate = &scene->estimates[i];
+    const struct dn_estimate *estimate = &d->estimates[i];
 
     if (!estimate->supported)
         return DN_FAILURE_PRECISION;
     return estimate->fits ? DN_FAILURE_NONE : DN_FAILURE_MEMORY;
 }
 
-bool dn_scene_holds (const struct dn_scene *scene, int i, struct dn_reason *why)
+bool dn_deciding_holds (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    const struct dn_request *request = scene->request;
-    const struct dn_estimate *estimate = &scene->estimates[i];
-    double memory = dn_policy_memory (scene->rules, estimate);
+    const struct dn_request *request = d->request;
+    const struct dn_estimate *estimate = &d->estimates[i];
+    double memory = dn_policy_memory (d->rules, estimate);
 
     if (!estimate->supported)
         *why = DN_REASON (other_precision);
-    else if (!dn_device_has_kernels (estimate->device, scene->spec))
+    else if (!dn_device_has_kernels (estimate->device, d->spec))
         *why = DN_REASON (other_kernels);
-    else if (dn_scene_lacks (scene, i))
+    else if (dn_deciding_lacks (d, i))
         *why = request->need_why;
-    else if (scene->spec->precision == DN_PRECISION_UNKNOWN
-             && scene->estimates[scene->base].device->bf16 > 0
-             && estimate->device->bf16 <= 0)
+    else if (d->spec->precision == DN_PRECISION_UNKNOWN
+             && d->estimates[d->base].device->bf16 > 0 && estimate->device->bf16 <= 0)
         *why = DN_REASON (other_no_bf16);
     else if (memory > estimate->device->memory)
         *why = DN_REASON (
             other_memory,
             dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
             dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
-    else if (estimate->confidence < scene->rules->min_confidence)
+    else if (estimate->confidence < d->rules->min_confidence)
         *why = DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
     else
         return true;
@@ -132,12 +131,12 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, struct dn_reason *why)
 }
 
 /* Do the nodes of candidate 'i' have room for the request? */
-static bool has_room (const struct dn_scene *scene, int i, struct dn_reason *why)
+static bool has_room (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    const struct dn_candidate *candidate = &scene->candidates->list[i];
+    const struct dn_candidate *candidate = &d->candidates->list[i];
     struct dn_reason keep_cpus;
-    int64_t each = dn_needed_cpus (scene, i, &keep_cpus);
-    int64_t cpus = dn_cpus_on_node (scene->request, each);
+    int64_t each = dn_needed_cpus (d, i, &keep_cpus);
+    int64_t cpus = dn_cpus_on_node (d->request, each);
 
     if (candidate->blocked.code != DN_REASON_NONE)
         *why = candidate->blocked;
@@ -145,16 +144,16 @@ static bool has_room (const struct dn_scene *scene, int i, struct dn_reason *why
         *why = DN_REASON (
             other_cpus, dn_arg_count (cpus), dn_arg_count (candidate->node_cpus));
     else
-        return dn_keeps_limits (scene, i, dn_all_cpus (scene->request, each), why);
+        return dn_keeps_limits (d, i, dn_all_cpus (d->request, each), why);
     return false;
 }
 
 /* Would the run on candidate 'i' end within the requested limit and the deadline? */
-static bool within_time (const struct dn_scene *scene, int i, struct dn_reason *why)
+static bool within_time (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    bool slower = slowdown_on (scene, i) > 1;
-    int64_t needed = dn_needed_time (scene, i);
-    int64_t limit = scene->request->time_limit_s;
+    bool slower = slowdown_on (d, i) > 1;
+    int64_t needed = dn_needed_time (d, i);
+    int64_t limit = d->request->time_limit_s;
 
     if (slower && needed == DN_UNSET)
         *why = DN_REASON (other_no_work);
@@ -164,7 +163,7 @@ static bool within_time (const struct dn_scene *scene, int i, struct dn_reason *
         *why = DN_REASON (other_no_limit);
     else if (limit > 0 && needed > limit)
         *why = DN_REASON (other_over_limit, dn_arg_time (needed));
-    else if (!dn_keeps_deadline (scene, needed))
+    else if (!dn_keeps_deadline (d, needed))
         *why = DN_REASON (other_over_deadline, dn_arg_time (needed));
     else
         return true;
@@ -172,180 +171,178 @@ static bool within_time (const struct dn_scene *scene, int i, struct dn_reason *
 }
 
 /* Is the likely cost of the run on candidate 'i' within the job's budget? */
-static bool within_budget (const struct dn_scene *scene, int i, struct dn_reason *why)
+static bool within_budget (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    double cost = dn_estimate_cost (
-        &scene->estimates[i], scene->spec->gpus, scene->candidates->list[i].cost);
+    double cost =
+        dn_estimate_cost (&d->estimates[i], d->spec->gpus, d->candidates->list[i].cost);
 
-    if (scene->spec->budget < 0 || cost <= scene->spec->budget)
+    if (d->spec->budget < 0 || cost <= d->spec->budget)
         return true;
     *why = DN_REASON (
-        other_over_budget, dn_arg_cents (cost), dn_arg_cents (scene->spec->budget));
+        other_over_budget, dn_arg_cents (cost), dn_arg_cents (d->spec->budget));
     return false;
 }
 
 /* May the job move to candidate 'i' for a gain? If not, 'why' gets the reason. */
-static bool may_move (const struct dn_scene *scene, int i, struct dn_reason *why)
+static bool may_move (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    const struct dn_estimate *estimates = scene->estimates;
-    double slowdown = estimates[i].step_s.p50 / estimates[scene->base].step_s.p50;
+    const struct dn_estimate *estimates = d->estimates;
+    double slowdown = estimates[i].step_s.p50 / estimates[d->base].step_s.p50;
 
-    if (scene->candidates->list[i].blocked.code != DN_REASON_NONE)
-        return has_room (scene, i, why);
-    if (!dn_scene_holds (scene, i, why))
+    if (d->candidates->list[i].blocked.code != DN_REASON_NONE)
+        return has_room (d, i, why);
+    if (!dn_deciding_holds (d, i, why))
         return false;
-    if (is_more_expensive (scene, i) && scene->rules->upgrade != DN_UPGRADE_YES) {
-        say_more_expensive (scene, why);
+    if (is_more_expensive (d, i) && d->rules->upgrade != DN_UPGRADE_YES) {
+        say_more_expensive (d, why);
         return false;
     }
-    if (slowdown > scene->rules->max_slowdown) {
+    if (slowdown > d->rules->max_slowdown) {
         *why = DN_REASON (other_slow, dn_arg_share (slowdown));
         return false;
     }
-    return has_room (scene, i, why) && within_time (scene, i, why)
-           && within_budget (scene, i, why)
-           && !dn_scene_waits_too_long (scene, i, scene->base, why);
+    return has_room (d, i, why) && within_time (d, i, why) && within_budget (d, i, why)
+           && !dn_deciding_waits_too_long (d, i, d->base, why);
 }
 
 /* Why the job stays on its type whatever the others offer; none if it need not. */
-static struct dn_reason keeps_gpu (const struct dn_scene *scene)
+static struct dn_reason keeps_gpu (const struct dn_deciding *d)
 {
-    if (scene->rules->gpu_type != DN_CHOICE_CHOOSE)
+    if (d->rules->gpu_type != DN_CHOICE_CHOOSE)
         return DN_REASON (policy_keeps_gpu);
-    return scene->request->keep_gpu.code != DN_REASON_NONE ? scene->request->keep_gpu
-                                                           : scene->candidates->keep;
+    return d->request->keep_gpu.code != DN_REASON_NONE ? d->request->keep_gpu
+                                                       : d->candidates->keep;
 }
 
-static void say_not (const struct dn_scene *scene, int i, struct dn_reason why)
+static void say_not (const struct dn_deciding *d, int i, struct dn_reason why)
 {
-    dn_scene_say (
-        scene,
-        dn_reason_in (DN_REASON (gpu_not, dn_arg_text (dn_scene_type (scene, i))),
-                      why));
+    dn_deciding_say (
+        d,
+        dn_reason_in (DN_REASON (gpu_not, dn_arg_text (dn_deciding_type (d, i))), why));
 }
 
-static void say_choice (const struct dn_scene *scene, int best)
+static void say_choice (const struct dn_deciding *d, int best)
 {
-    if (best == scene->base)
-        dn_scene_say (scene,
-                      DN_REASON (gpu_right, dn_arg_text (dn_scene_type (scene, best))));
+    if (best == d->base)
+        dn_deciding_say (
+            d, DN_REASON (gpu_right, dn_arg_text (dn_deciding_type (d, best))));
     else
-        dn_scene_say (scene,
-                      DN_REASON (gpu_better,
-                                 dn_arg_text (dn_scene_type (scene, best)),
-                                 dn_arg_share (slowdown_on (scene, best)),
-                                 dn_arg_text (dn_scene_type (scene, scene->base)),
-                                 dn_arg_share (dn_scene_price (scene, best)
-                                               / dn_scene_price (scene, scene->base)),
-                                 dn_arg_text (saved_text[dn_scene_objective (scene)])));
+        dn_deciding_say (
+            d,
+            DN_REASON (gpu_better,
+                       dn_arg_text (dn_deciding_type (d, best)),
+                       dn_arg_share (slowdown_on (d, best)),
+                       dn_arg_text (dn_deciding_type (d, d->base)),
+                       dn_arg_share (dn_deciding_price (d, best)
+                                     / dn_deciding_price (d, d->base)),
+                       dn_arg_text (saved_text[dn_deciding_objective (d)])));
 }
 
 /* An objective of the job that the rules do not heed. */
-static void say_objective (const struct dn_scene *scene)
+static void say_objective (const struct dn_deciding *d)
 {
-    enum dn_objective objective = scene->spec->objective;
+    enum dn_objective objective = d->spec->objective;
 
-    if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_scene_objective (scene))
-        dn_scene_say (
-            scene, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
+    if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_deciding_objective (d))
+        dn_deciding_say (
+            d, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
 }
 
 /* Is candidate 'i' better than 'best', another one to which the job may move? */
-static bool is_better (const struct dn_scene *scene, int i, int best)
+static bool is_better (const struct dn_deciding *d, int i, int best)
 {
-    if (dn_scene_waits_too_long (scene, i, best, NULL))
+    if (dn_deciding_waits_too_long (d, i, best, NULL))
         return false;
-    return dn_scene_price (scene, i) < dn_scene_price (scene, best)
-           || dn_scene_waits_too_long (scene, best, i, NULL);
+    return dn_deciding_price (d, i) < dn_deciding_price (d, best)
+           || dn_deciding_waits_too_long (d, best, i, NULL);
 }
 
-int dn_choose_gpu (const struct dn_scene *scene)
+int dn_choose_gpu (const struct dn_deciding *d)
 {
-    struct dn_reason keep = keeps_gpu (scene);
-    double limit = dn_scene_price (scene, scene->base) * (1 - scene->rules->min_gain);
-    int best = scene->base;
+    struct dn_reason keep = keeps_gpu (d);
+    double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
+    int best = d->base;
 
     if (keep.code != DN_REASON_NONE) {
-        dn_scene_say (scene, dn_reason_in (DN_REASON (gpu_kept), keep));
+        dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), keep));
         return best;
     }
-    say_objective (scene);
-    if (scene->candidates->prices.code != DN_REASON_NONE)
-        dn_scene_say (scene,
-                      dn_reason_in (DN_REASON (gpu_prices), scene->candidates->prices));
-    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+    say_objective (d);
+    if (d->candidates->prices.code != DN_REASON_NONE)
+        dn_deciding_say (d,
+                         dn_reason_in (DN_REASON (gpu_prices), d->candidates->prices));
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
         struct dn_reason why;
 
-        if (i == scene->base)
+        if (i == d->base)
             continue;
-        if (!may_move (scene, i, &why))
-            say_not (scene, i, why);
-        else if (dn_scene_price (scene, i) > limit)
-            dn_scene_say (
-                scene, DN_REASON (gpu_no_gain, dn_arg_text (dn_scene_type (scene, i))));
-        else if (best == scene->base || is_better (scene, i, best))
+        if (!may_move (d, i, &why))
+            say_not (d, i, why);
+        else if (dn_deciding_price (d, i) > limit)
+            dn_deciding_say (
+                d, DN_REASON (gpu_no_gain, dn_arg_text (dn_deciding_type (d, i))));
+        else if (best == d->base || is_better (d, i, best))
             best = i;
     }
-    say_choice (scene, best);
+    say_choice (d, best);
     return best;
 }
 
 /* Is the likely time on candidate 'i' within the limit and the deadline? The requested
  * type fails for certain, so the bound need not be.
  */
-static bool likely_within_time (const struct dn_scene *scene,
+static bool likely_within_time (const struct dn_deciding *d,
                                 int i,
                                 struct dn_reason *why)
 {
-    double likely = scene->estimates[i].train_s.p50;
-    int64_t limit = scene->request->time_limit_s;
+    double likely = d->estimates[i].train_s.p50;
+    int64_t limit = d->request->time_limit_s;
 
     if (likely < 0
-        || ((limit < 0
-             || likely <= (double) dn_time_before_signal (scene->request, limit))
-            && dn_keeps_deadline (scene, (int64_t) likely)))
+        || ((limit < 0 || likely <= (double) dn_time_before_signal (d->request, limit))
+            && dn_keeps_deadline (d, (int64_t) likely)))
         return true;
     *why = DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
     return false;
 }
 
 /* May a job that cannot run on its type move to candidate 'i', which holds it? */
-static bool may_rescue (const struct dn_scene *scene, int i, struct dn_reason *why)
+static bool may_rescue (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    struct dn_reason keep = keeps_gpu (scene);
+    struct dn_reason keep = keeps_gpu (d);
 
     if (keep.code != DN_REASON_NONE)
         *why = keep;
-    else if (is_more_expensive (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
-        say_more_expensive (scene, why);
-    else if (has_room (scene, i, why) && likely_within_time (scene, i, why)) {
+    else if (is_more_expensive (d, i) && d->rules->upgrade == DN_UPGRADE_NO)
+        say_more_expensive (d, why);
+    else if (has_room (d, i, why) && likely_within_time (d, i, why)) {
         *why = DN_NO_REASON;
         return true;
     }
     return false;
 }
 
-void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other)
+void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other)
 {
     other->index = -1;
     other->why = DN_NO_REASON;
-    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
         struct dn_other next = {.index = i};
         bool allowed;
         bool was_allowed = other->index >= 0 && other->why.code == DN_REASON_NONE;
 
-        if (i == scene->base)
+        if (i == d->base)
             continue;
-        if (!dn_scene_holds (scene, i, &next.why)) {
-            say_not (scene, i, next.why);
+        if (!dn_deciding_holds (d, i, &next.why)) {
+            say_not (d, i, next.why);
             continue;
         }
-        allowed = may_rescue (scene, i, &next.why);
+        allowed = may_rescue (d, i, &next.why);
         if (!allowed)
-            say_not (scene, i, next.why);
+            say_not (d, i, next.why);
         if (other->index < 0 || (allowed && !was_allowed)
             || (allowed == was_allowed
-                && dn_scene_price (scene, i) < dn_scene_price (scene, other->index)))
+                && dn_deciding_price (d, i) < dn_deciding_price (d, other->index)))
             *other = next;
     }
 }

@@ -46,43 +46,43 @@ static int64_t round_limit (double seconds)
 /* The limit within which a run on candidate 'i' ends with probability 'quantile';
  * DN_UNSET if unknown.
  */
-static int64_t time_at (const struct dn_scene *scene, int i, double quantile)
+static int64_t time_at (const struct dn_deciding *d, int i, double quantile)
 {
-    const struct dn_rules *rules = scene->rules;
+    const struct dn_rules *rules = d->rules;
     double bound =
-        dn_range_at (scene->estimates[i].train_s, quantile) * (1 + rules->time_margin);
+        dn_range_at (d->estimates[i].train_s, quantile) * (1 + rules->time_margin);
 
     if (bound < 0)
         return DN_UNSET;
-    bound += (double) signal_time (scene->request);
+    bound += (double) signal_time (d->request);
     bound = fmax (bound, (double) rules->time_min_s);
     return round_limit (fmin (bound, 1e10));
 }
 
-int64_t dn_needed_time (const struct dn_scene *scene, int i)
+int64_t dn_needed_time (const struct dn_deciding *d, int i)
 {
-    return time_at (scene, i, scene->rules->time_quantile);
+    return time_at (d, i, d->rules->time_quantile);
 }
 
-bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds)
+bool dn_keeps_deadline (const struct dn_deciding *d, int64_t seconds)
 {
-    int64_t left = scene->request->job->deadline_s;
+    int64_t left = d->request->job->deadline_s;
 
-    return (scene->spec->deadline <= 0 || seconds <= scene->spec->deadline)
+    return (d->spec->deadline <= 0 || seconds <= d->spec->deadline)
            && (left == DN_UNSET || seconds <= left);
 }
 
 /* Why the time limit is kept regardless of the bound; none if it may change. */
-static struct dn_reason keeps_time (const struct dn_scene *scene)
+static struct dn_reason keeps_time (const struct dn_deciding *d)
 {
-    const struct dn_request *request = scene->request;
+    const struct dn_request *request = d->request;
     const struct dn_job *job = request->job;
 
-    if (scene->rules->time_limit == DN_TIME_KEEP)
+    if (d->rules->time_limit == DN_TIME_KEEP)
         return DN_REASON (policy_keeps_time);
     if (request->keep_time.code != DN_REASON_NONE)
         return request->keep_time;
-    if (scene->rules->time_limit != DN_TIME_TIME_MIN)
+    if (d->rules->time_limit != DN_TIME_TIME_MIN)
         return DN_NO_REASON;
     /* Slurm rejects a --time-min above the limit, and a job without a limit gets that
      * of its partition. */
@@ -98,12 +98,12 @@ static struct dn_reason keeps_time (const struct dn_scene *scene)
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
  * reason.
  */
-static bool may_raise_time (const struct dn_scene *scene,
+static bool may_raise_time (const struct dn_deciding *d,
                             int64_t needed,
                             struct dn_reason *why)
 {
-    const struct dn_rules *rules = scene->rules;
-    bool unset = scene->request->time_limit_s == DN_UNSET;
+    const struct dn_rules *rules = d->rules;
+    bool unset = d->request->time_limit_s == DN_UNSET;
 
     *why = DN_NO_REASON;
     if (unset && rules->fill_unset != DN_YES_YES)
@@ -112,9 +112,9 @@ static bool may_raise_time (const struct dn_scene *scene,
         *why = DN_REASON (never_raise);
     else if (needed > rules->time_max_s)
         *why = DN_REASON (over_time_max);
-    else if (!dn_keeps_deadline (scene, needed))
+    else if (!dn_keeps_deadline (d, needed))
         *why = DN_REASON (over_deadline);
-    else if (needed > dn_longest_limit (scene, scene->decision->chosen))
+    else if (needed > dn_longest_limit (d, d->decision->chosen))
         *why = DN_REASON (over_max_time);
     return why->code == DN_REASON_NONE;
 }
@@ -128,56 +128,56 @@ struct bound {
 };
 
 /* The bound where a guard is alive; 'safe' where it could not extend the limit. */
-static struct bound guarded_bound (const struct dn_scene *scene,
+static struct bound guarded_bound (const struct dn_deciding *d,
                                    const struct bound *safe)
 {
-    const struct dn_rules *rules = scene->rules;
-    const struct dn_request *request = scene->request;
+    const struct dn_rules *rules = d->rules;
+    const struct dn_request *request = d->request;
     struct bound bound = *safe;
-    int64_t least = dn_scene_least_guarded (scene) + signal_time (request);
+    int64_t least = dn_deciding_least_guarded (d) + signal_time (request);
 
-    bound.why = dn_scene_unguarded (scene);
+    bound.why = dn_deciding_unguarded (d);
     if (bound.why.code != DN_REASON_NONE || bound.limit_s == DN_UNSET)
         return bound;
     bound.extended = true;
     if (!dn_guarded_trusts (
-            scene->view->guarded, request->job->user_id, rules->guard_trust)) {
+            d->view->guarded, request->job->user_id, rules->guard_trust)) {
         bound.why = DN_REASON (distrusted);
         return bound;
     }
     bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
-    bound.limit_s = time_at (scene, scene->decision->chosen, bound.quantile);
+    bound.limit_s = time_at (d, d->decision->chosen, bound.quantile);
     if (bound.limit_s < least)
         bound.limit_s = round_limit ((double) least);
     return bound.limit_s < request->time_limit_s ? bound : *safe;
 }
 
-static struct bound find_bound (const struct dn_scene *scene)
+static struct bound find_bound (const struct dn_deciding *d)
 {
-    const struct dn_rules *rules = scene->rules;
-    int chosen = scene->decision->chosen;
-    struct bound safe = {.limit_s = dn_needed_time (scene, chosen),
+    const struct dn_rules *rules = d->rules;
+    int chosen = d->decision->chosen;
+    struct bound safe = {.limit_s = dn_needed_time (d, chosen),
                          .quantile = rules->time_quantile};
 
     if (rules->time_limit == DN_TIME_TIME_MIN) {
         safe.quantile = rules->guarded_quantile;
-        safe.limit_s = time_at (scene, chosen, safe.quantile);
+        safe.limit_s = time_at (d, chosen, safe.quantile);
         return safe;
     }
-    return dn_scene_has_guard (scene) ? guarded_bound (scene, &safe) : safe;
+    return dn_deciding_has_guard (d) ? guarded_bound (d, &safe) : safe;
 }
 
 /* The limit, the likely time, and the reason why it is not another one, if there is
  * one: 'alone' has no place for it, and 'with' has.
  */
-static void say_bound (const struct dn_scene *scene,
+static void say_bound (const struct dn_deciding *d,
                        int64_t limit_s,
                        enum dn_reason_code alone,
                        enum dn_reason_code with,
                        struct dn_reason why)
 {
     /* Rounded up to a second, as the table of 'dnnest advise' has it. */
-    double likely = ceil (scene->estimates[scene->decision->chosen].train_s.p50);
+    double likely = ceil (d->estimates[d->decision->chosen].train_s.p50);
     struct dn_reason bound = {
         alone, DN_REASON_NONE, {dn_arg_time (limit_s), dn_arg_time ((int64_t) likely)}};
 
@@ -185,44 +185,43 @@ static void say_bound (const struct dn_scene *scene,
         bound.code = with;
         bound = dn_reason_in (bound, why);
     }
-    dn_scene_say (scene, bound);
+    dn_deciding_say (d, bound);
 }
 
-static void set_time (const struct dn_scene *scene, const struct bound *bound)
+static void set_time (const struct dn_deciding *d, const struct bound *bound)
 {
-    struct dn_decision *decision = scene->decision;
+    struct dn_decision *decision = d->decision;
 
-    if (scene->rules->time_limit == DN_TIME_TIME_MIN)
+    if (d->rules->time_limit == DN_TIME_TIME_MIN)
         decision->time_min_s = bound->limit_s;
     else
         decision->time_limit_s = bound->limit_s;
-    decision->extended =
-        bound->extended && bound->limit_s < scene->request->time_limit_s;
+    decision->extended = bound->extended && bound->limit_s < d->request->time_limit_s;
     if (decision->extended)
-        say_bound (scene,
+        say_bound (d,
                    bound->limit_s,
                    DN_REASON_time_extended,
                    DN_REASON_time_extended_for,
                    bound->why);
     else
-        say_bound (scene,
+        say_bound (d,
                    bound->limit_s,
                    DN_REASON_time_bound,
                    DN_REASON_time_bound_for,
                    bound->why);
 }
 
-void dn_choose_time (const struct dn_scene *scene)
+void dn_choose_time (const struct dn_deciding *d)
 {
-    const struct dn_request *request = scene->request;
-    struct bound bound = find_bound (scene);
-    struct dn_reason why = keeps_time (scene);
+    const struct dn_request *request = d->request;
+    struct bound bound = find_bound (d);
+    struct dn_reason why = keeps_time (d);
 
-    scene->decision->time_quantile = bound.quantile;
+    d->decision->time_quantile = bound.quantile;
     if (why.code == DN_REASON_NONE && bound.limit_s == DN_UNSET)
-        why = dn_spec_lacks_work (scene->spec);
+        why = dn_spec_lacks_work (d->spec);
     if (why.code != DN_REASON_NONE) {
-        dn_scene_say (scene, dn_reason_in (DN_REASON (time_kept), why));
+        dn_deciding_say (d, dn_reason_in (DN_REASON (time_kept), why));
         return;
     }
     if (request->job->time_min_min > 0
@@ -230,13 +229,13 @@ void dn_choose_time (const struct dn_scene *scene)
         bound.limit_s = request->job->time_min_min * 60;
     if (bound.limit_s == request->time_limit_s
         || ((request->time_limit_s == DN_UNSET || bound.limit_s > request->time_limit_s)
-            && (scene->rules->time_limit == DN_TIME_TIME_MIN
-                || !may_raise_time (scene, bound.limit_s, &why))))
-        say_bound (scene,
+            && (d->rules->time_limit == DN_TIME_TIME_MIN
+                || !may_raise_time (d, bound.limit_s, &why))))
+        say_bound (d,
                    bound.limit_s,
                    DN_REASON_time_kept_bound,
                    DN_REASON_time_kept_bound_for,
                    why);
     else
-        set_time (scene, &bound);
+        set_time (d, &bound);
 }

@@ -75,7 +75,7 @@ bool dn_policy_in_control (const struct dn_rules *rules,
     return 100 * share_of (&digest) < rules->control_group;
 }
 
-void dn_policy_spare (struct dn_decision *decision)
+void dn_policy_set_control (struct dn_decision *decision)
 {
     if (decision->verdict != DN_VERDICT_KEEP && decision->verdict != DN_VERDICT_CHANGE)
         return;

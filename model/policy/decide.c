@@ -43,77 +43,74 @@ const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
 /* The candidate that the job runs on as submitted: the requested type, or the slowest
  * of those that an untyped request may get. -1 when none is mapped.
  */
-static int find_base (const struct dn_scene *scene)
+static int find_base (const struct dn_deciding *d)
 {
     int base = -1;
 
-    for (int i = 0; i < scene->candidates->n_candidates; i++)
-        if (scene->candidates->list[i].requested
-            && (base < 0
-                || scene->estimates[i].step_s.p50 > scene->estimates[base].step_s.p50))
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        if (d->candidates->list[i].requested
+            && (base < 0 || d->estimates[i].step_s.p50 > d->estimates[base].step_s.p50))
             base = i;
     return base;
 }
 
-static bool abstain (const struct dn_scene *scene, enum dn_abstain why)
+static bool abstain (const struct dn_deciding *d, enum dn_abstain why)
 {
-    scene->decision->abstain = why;
+    d->decision->abstain = why;
     return false;
 }
 
 /* The requested type has no Gpu line. Slurm distinguishes capital letters. */
-static void say_unmapped (const struct dn_scene *scene)
+static void say_unmapped (const struct dn_deciding *d)
 {
-    const char *type = scene->request->gpu_type;
+    const char *type = d->request->gpu_type;
 
-    for (int i = 0; i < scene->candidates->n_candidates; i++) {
-        const char *other = dn_scene_type (scene, i);
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        const char *other = dn_deciding_type (d, i);
 
         if (dn_span_is (dn_span_of (type), other)) {
-            dn_scene_say (
-                scene,
-                DN_REASON (unmapped_case, dn_arg_word (type), dn_arg_text (other)));
+            dn_deciding_say (
+                d, DN_REASON (unmapped_case, dn_arg_word (type), dn_arg_text (other)));
             return;
         }
     }
-    dn_scene_say (scene, DN_REASON (unmapped, dn_arg_word (type)));
+    dn_deciding_say (d, DN_REASON (unmapped, dn_arg_word (type)));
 }
 
 /* Is there a prediction for what the job requests? If not, the reason is recorded. */
-static bool is_predicted (const struct dn_scene *scene)
+static bool is_predicted (const struct dn_deciding *d)
 {
-    const struct dn_request *request = scene->request;
+    const struct dn_request *request = d->request;
 
     if (request->n_gpus == 0) {
-        dn_scene_say (scene, DN_REASON (no_gpu));
-        return abstain (scene, DN_ABSTAIN_NO_GPU);
+        dn_deciding_say (d, DN_REASON (no_gpu));
+        return abstain (d, DN_ABSTAIN_NO_GPU);
     }
-    if (scene->base < 0) {
-        say_unmapped (scene);
-        return abstain (scene, DN_ABSTAIN_UNMAPPED);
+    if (d->base < 0) {
+        say_unmapped (d);
+        return abstain (d, DN_ABSTAIN_UNMAPPED);
     }
-    if (!dn_policy_reads_network (
-            scene->spec, &scene->estimates[scene->base], scene->decision))
-        return abstain (scene, DN_ABSTAIN_UNREAD_KEY);
-    dn_warn_of_request (scene);
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus > request->n_gpus)
-        return abstain (scene, DN_ABSTAIN_GPUS);
+    if (!dn_policy_reads_network (d->spec, &d->estimates[d->base], d->decision))
+        return abstain (d, DN_ABSTAIN_UNREAD_KEY);
+    dn_warn_of_request (d);
+    if (request->n_gpus != DN_UNSET && d->spec->gpus > request->n_gpus)
+        return abstain (d, DN_ABSTAIN_GPUS);
     return true;
 }
 
 /* Reals are written as whole numbers, because the decimal point depends on the locale:
  * what a run needs rounded up, and what a device has down.
  */
-static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
+static void say_failure (const struct dn_deciding *d, enum dn_failure failure)
 {
-    const struct dn_estimate *estimate = &scene->estimates[scene->base];
-    const char *type = dn_scene_type (scene, scene->base);
+    const struct dn_estimate *estimate = &d->estimates[d->base];
+    const char *type = dn_deciding_type (d, d->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_scene_say (scene, DN_REASON (gpu_precision, dn_arg_text (type)));
+        dn_deciding_say (d, DN_REASON (gpu_precision, dn_arg_text (type)));
     else
-        dn_scene_say (
-            scene,
+        dn_deciding_say (
+            d,
             DN_REASON (
                 gpu_memory,
                 dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
@@ -122,57 +119,56 @@ static void say_failure (const struct dn_scene *scene, enum dn_failure failure)
 }
 
 /* The job runs on candidate 'i' in place of the requested one. */
-static void move_to (const struct dn_scene *scene, int i)
+static void move_to (const struct dn_deciding *d, int i)
 {
-    struct dn_decision *decision = scene->decision;
+    struct dn_decision *decision = d->decision;
 
     decision->chosen = i;
-    if (i == scene->base)
+    if (i == d->base)
         return;
-    decision->gpu = scene->candidates->list[i].gpu;
-    decision->from = scene->candidates->list[scene->base].gpu;
-    decision->cost = scene->candidates->list[i].cost;
-    decision->from_cost = scene->candidates->list[scene->base].cost;
+    decision->gpu = d->candidates->list[i].gpu;
+    decision->from = d->candidates->list[d->base].gpu;
+    decision->cost = d->candidates->list[i].cost;
+    decision->from_cost = d->candidates->list[d->base].cost;
     decision->starts_now =
-        dn_scene_starts_now (scene, i) && !dn_scene_starts_now (scene, scene->base);
+        dn_deciding_starts_now (d, i) && !dn_deciding_starts_now (d, d->base);
 }
 
 /* Can the job run on the type that it requests, or on another one, to which it is moved
  * then?
  */
-static bool can_run (const struct dn_scene *scene)
+static bool can_run (const struct dn_deciding *d)
 {
-    enum dn_failure failure = dn_scene_failure (scene, scene->base);
+    enum dn_failure failure = dn_deciding_failure (d, d->base);
     struct dn_other other;
 
     if (failure == DN_FAILURE_NONE)
         return true;
-    say_failure (scene, failure);
-    dn_find_rescue (scene, &other);
-    dn_warn_of_failure (scene, failure, &other);
+    say_failure (d, failure);
+    dn_find_rescue (d, &other);
+    dn_warn_of_failure (d, failure, &other);
     if (other.index < 0 || other.why.code != DN_REASON_NONE)
-        return abstain (scene,
+        return abstain (d,
                         failure == DN_FAILURE_PRECISION ? DN_ABSTAIN_UNSUPPORTED
                                                         : DN_ABSTAIN_MEMORY);
-    move_to (scene, other.index);
-    scene->decision->rescued = true;
-    dn_scene_say (
-        scene,
-        DN_REASON (gpu_rescued, dn_arg_text (dn_scene_type (scene, other.index))));
+    move_to (d, other.index);
+    d->decision->rescued = true;
+    dn_deciding_say (
+        d, DN_REASON (gpu_rescued, dn_arg_text (dn_deciding_type (d, other.index))));
     return true;
 }
 
-static bool is_sure (const struct dn_scene *scene)
+static bool is_sure (const struct dn_deciding *d)
 {
-    double confidence = scene->estimates[scene->decision->chosen].confidence;
+    double confidence = d->estimates[d->decision->chosen].confidence;
 
-    if (confidence >= scene->rules->min_confidence)
+    if (confidence >= d->rules->min_confidence)
         return true;
-    dn_scene_say (scene,
-                  DN_REASON (unsure,
-                             dn_arg_share (confidence),
-                             dn_arg_share (scene->rules->min_confidence)));
-    return abstain (scene, DN_ABSTAIN_CONFIDENCE);
+    dn_deciding_say (d,
+                     DN_REASON (unsure,
+                                dn_arg_share (confidence),
+                                dn_arg_share (d->rules->min_confidence)));
+    return abstain (d, DN_ABSTAIN_CONFIDENCE);
 }
 
 void dn_policy_begin (struct dn_decision *decision)
@@ -217,15 +213,15 @@ static bool changes_any (const struct dn_decision *decision)
 }
 
 /* What the runs of the application say of the chosen type. */
-static void say_history (const struct dn_scene *scene)
+static void say_history (const struct dn_deciding *d)
 {
-    int chosen = scene->decision->chosen;
-    const struct dn_estimate *estimate = &scene->estimates[chosen];
+    int chosen = d->decision->chosen;
+    const struct dn_estimate *estimate = &d->estimates[chosen];
     struct dn_reason reason = DN_REASON (
         history_says,
         dn_arg_count (estimate->history_runs),
         dn_arg_text (estimate->history_runs == 1 ? "" : "s"),
-        dn_arg_text (dn_scene_type (scene, chosen)),
+        dn_arg_text (dn_deciding_type (d, chosen)),
         dn_arg_text (estimate->history_shared ? dn_say_history_account : ""));
 
     if (estimate->history_runs == 0)
@@ -234,16 +230,16 @@ static void say_history (const struct dn_scene *scene)
         reason.code = DN_REASON_history_corrects;
         reason.args[4] = dn_arg_time ((int64_t) estimate->base_s);
     }
-    dn_scene_say (scene, reason);
+    dn_deciding_say (d, reason);
 }
 
-static void choose (const struct dn_scene *scene)
+static void choose (const struct dn_deciding *d)
 {
-    if (!scene->decision->rescued)
-        move_to (scene, dn_choose_gpu (scene));
-    say_history (scene);
-    dn_choose_cpus (scene);
-    dn_choose_time (scene);
+    if (!d->decision->rescued)
+        move_to (d, dn_choose_gpu (d));
+    say_history (d);
+    dn_choose_cpus (d);
+    dn_choose_time (d);
 }
 
 void dn_policy_decide (const struct dn_rules *rules,
@@ -254,33 +250,33 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_view *view,
                        struct dn_decision *decision)
 {
-    struct dn_sight sight;
-    struct dn_scene scene = {.rules = rules,
-                             .request = request,
-                             .spec = spec,
-                             .candidates = candidates,
-                             .estimates = estimates,
-                             .view = view,
-                             .decision = decision,
-                             .sight = &sight,
-                             .base = -1};
+    struct dn_snapshot_of_job snapshot;
+    struct dn_deciding d = {.rules = rules,
+                            .request = request,
+                            .spec = spec,
+                            .candidates = candidates,
+                            .estimates = estimates,
+                            .view = view,
+                            .decision = decision,
+                            .snapshot = &snapshot,
+                            .base = -1};
 
-    scene.base = find_base (&scene);
-    decision->base = decision->chosen = scene.base;
-    if (!is_predicted (&scene)) {
+    d.base = find_base (&d);
+    decision->base = decision->chosen = d.base;
+    if (!is_predicted (&d)) {
         decision->verdict = DN_VERDICT_ABSTAIN;
         return;
     }
-    dn_scene_look_at_limits (&scene);
-    dn_scene_look_at_waits (&scene);
-    dn_warn_of_nodes (&scene);
-    if (can_run (&scene) && is_sure (&scene)) {
-        choose (&scene);
+    dn_deciding_look_at_limits (&d);
+    dn_deciding_look_at_waits (&d);
+    dn_warn_of_nodes (&d);
+    if (can_run (&d) && is_sure (&d)) {
+        choose (&d);
         decision->verdict =
             changes_any (decision) ? DN_VERDICT_CHANGE : DN_VERDICT_KEEP;
-        dn_warn_of_time (&scene);
+        dn_warn_of_time (&d);
     } else {
         decision->verdict = DN_VERDICT_ABSTAIN;
     }
-    dn_warn_of_need (&scene);
+    dn_warn_of_need (&d);
 }

@@ -11,13 +11,12 @@
 /* Slurm ends a job after its limit only in passes that are this far apart. */
 #define PASS_S 30
 
-bool dn_scene_has_guard (const struct dn_scene *scene)
+bool dn_deciding_has_guard (const struct dn_deciding *d)
 {
-    const struct dn_view *view = scene->view;
+    const struct dn_view *view = d->view;
 
     /* A limit that the user is told of, and may set by hand, is not extended. */
-    return scene->rules->mode != DN_MODE_ADVISE
-           && scene->rules->time_limit == DN_TIME_LIMIT
+    return d->rules->mode != DN_MODE_ADVISE && d->rules->time_limit == DN_TIME_LIMIT
            && dn_guarded_is_alive (view->guarded, view->now_s);
 }
 
@@ -25,28 +24,28 @@ bool dn_scene_has_guard (const struct dn_scene *scene)
  * snapshot? Without one, or without a partition, the request is believed. (A move to a
  * partition below it is not made.)
  */
-static bool exceeds_partition (const struct dn_scene *scene, int64_t seconds)
+static bool exceeds_partition (const struct dn_deciding *d, int64_t seconds)
 {
-    struct dn_span rest = dn_span_of (scene->request->job->partition);
+    struct dn_span rest = dn_span_of (d->request->job->partition);
 
-    while (scene->view->cluster && rest.text) {
+    while (d->view->cluster && rest.text) {
         struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
         const struct dn_partition *partition;
         char text[DN_NAME_MAX];
 
         if (dn_span_copy (name, text, sizeof (text), "partition", NULL) < 0)
             return true;
-        partition = dn_cluster_partition (scene->view->cluster, text);
+        partition = dn_cluster_partition (d->view->cluster, text);
         if (partition && partition->max_time_s >= 0 && partition->max_time_s < seconds)
             return true;
     }
     return false;
 }
 
-struct dn_reason dn_scene_unguarded (const struct dn_scene *scene)
+struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d)
 {
-    const struct dn_job *job = scene->request->job;
-    int64_t limit = scene->request->time_limit_s;
+    const struct dn_job *job = d->request->job;
+    int64_t limit = d->request->time_limit_s;
 
     if (limit < 0)
         return DN_REASON (no_limit);
@@ -56,14 +55,14 @@ struct dn_reason dn_scene_unguarded (const struct dn_scene *scene)
         return DN_REASON (guard_deadline);
     if (job->reservation && job->reservation[0] != '\0')
         return DN_REASON (guard_reservation);
-    if (scene->rules->record == DN_RECORD_NONE)
+    if (d->rules->record == DN_RECORD_NONE)
         return DN_REASON (record_none);
-    if (exceeds_partition (scene, limit))
+    if (exceeds_partition (d, limit))
         return DN_REASON (guard_partition);
     return DN_NO_REASON;
 }
 
-int64_t dn_scene_least_guarded (const struct dn_scene *scene)
+int64_t dn_deciding_least_guarded (const struct dn_deciding *d)
 {
-    return 2 * (2 * scene->view->guarded->interval_s + PASS_S);
+    return 2 * (2 * d->view->guarded->interval_s + PASS_S);
 }

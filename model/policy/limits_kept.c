@@ -35,19 +35,19 @@ static double times (int64_t count, int64_t n)
     return count < 0 || n < 0 ? -1 : (double) count * (double) n;
 }
 
-static struct use use_of (const struct dn_scene *scene,
+static struct use use_of (const struct dn_deciding *d,
                           int i,
                           int64_t cpus,
                           const char *weights)
 {
-    const struct dn_request *request = scene->request;
+    const struct dn_request *request = d->request;
     int64_t n_nodes = request->n_nodes;
     struct use use = {
         .all = {.cpus = (double) cpus,
                 .mem_mb = times (request->mem_per_node_mb, n_nodes),
                 .nodes = (double) n_nodes,
                 .gpus = (double) request->n_gpus,
-                .gpu_type = i < 0 ? NULL : dn_scene_type (scene, i)},
+                .gpu_type = i < 0 ? NULL : dn_deciding_type (d, i)},
         .node_mem_mb = (double) request->mem_per_node_mb,
         .node_gpus = (double) request->gpus_per_node,
         .node_cpus = cpus < 0 || n_nodes < 1 ? -1 : (double) cpus / (double) n_nodes,
@@ -223,20 +223,20 @@ static bool each_limit (const struct dn_cluster *cluster,
 /* The standings of the job on candidate 'i'; of one that a move to its partition needs,
  * '*own' is filled.
  */
-static const struct dn_standing *standings_on (const struct dn_scene *scene,
+static const struct dn_standing *standings_on (const struct dn_deciding *d,
                                                int i,
                                                struct dn_standing *own,
                                                int *n)
 {
-    const struct dn_gpu_type *type = scene->candidates->list[i].gpu;
-    const struct dn_job *job = scene->request->job;
+    const struct dn_gpu_type *type = d->candidates->list[i].gpu;
+    const struct dn_job *job = d->request->job;
 
     if (type->by_partition[0] == '\0' || dn_gpu_by_partition (type, job)
-        || !dn_gpu_by_partition (scene->candidates->named, job)) {
-        *n = scene->sight->n_standings;
-        return scene->sight->standings;
+        || !dn_gpu_by_partition (d->candidates->named, job)) {
+        *n = d->snapshot->n_standings;
+        return d->snapshot->standings;
     }
-    *own = dn_standing_of (scene->view->cluster, job, type->by_partition);
+    *own = dn_standing_of (d->view->cluster, job, type->by_partition);
     *n = 1;
     return own;
 }
@@ -266,26 +266,24 @@ static bool keeps_one (void *to,
     return false;
 }
 
-bool dn_keeps_limits (const struct dn_scene *scene,
+bool dn_keeps_limits (const struct dn_deciding *d,
                       int i,
                       int64_t cpus,
                       struct dn_reason *why)
 {
-    const struct dn_cluster *cluster = scene->view->cluster;
-    int64_t requested = scene->request->n_cpus;
+    const struct dn_cluster *cluster = d->view->cluster;
+    int64_t requested = d->request->n_cpus;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
-        cluster ? standings_on (scene, i, &own, &n) : NULL;
+        cluster ? standings_on (d, i, &own, &n) : NULL;
 
     for (int k = 0; k < n; k++) {
-        const struct dn_standing *old = &scene->sight->standings[0];
+        const struct dn_standing *old = &d->snapshot->standings[0];
         struct change change = {
-            use_of (scene, scene->base, requested, weights_of (old)),
-            use_of (scene,
-                    i,
-                    cpus == DN_UNSET ? requested : cpus,
-                    weights_of (&standings[k])),
+            use_of (d, d->base, requested, weights_of (old)),
+            use_of (
+                d, i, cpus == DN_UNSET ? requested : cpus, weights_of (&standings[k])),
             why,
         };
 
@@ -306,17 +304,17 @@ static bool raise_least (void *to,
                          const char *kind,
                          const char *name)
 {
-    const struct dn_scene *scene = to;
-    struct dn_sight *sight = scene->sight;
-    int64_t requested = scene->request->n_cpus;
+    const struct dn_deciding *d = to;
+    struct dn_snapshot_of_job *snapshot = d->snapshot;
+    int64_t requested = d->request->n_cpus;
     bool billing = is_word (limit->tres, "billing");
     int64_t least = billing ? requested : limit->count;
 
     if (limit->scope != DN_LIMIT_MIN_JOB || (!billing && !is_word (limit->tres, "cpu"))
-        || least > requested || least <= sight->least_cpus)
+        || least > requested || least <= snapshot->least_cpus)
         return true;
-    sight->least_cpus = least;
-    sight->least_why = broken (limit, kind, name);
+    snapshot->least_cpus = least;
+    snapshot->least_why = broken (limit, kind, name);
     return true;
 }
 
@@ -327,34 +325,34 @@ static void lower (int64_t *longest, int64_t limit_s)
 }
 
 /* Look at the limits in one partition that the job names. */
-static void look_at (struct dn_scene *scene, const struct dn_standing *standing)
+static void look_at (struct dn_deciding *d, const struct dn_standing *standing)
 {
     const struct dn_partition *partition = standing->partition;
-    struct dn_sight *sight = scene->sight;
-    int64_t mem_mb = scene->request->mem_per_node_mb;
+    struct dn_snapshot_of_job *snapshot = d->snapshot;
+    int64_t mem_mb = d->request->mem_per_node_mb;
     int64_t least;
 
-    if (!each_limit (scene->view->cluster, standing, raise_least, scene)) {
-        sight->least_cpus = INT64_MAX;
-        sight->least_why = DN_REASON (many_limits);
+    if (!each_limit (d->view->cluster, standing, raise_least, d)) {
+        snapshot->least_cpus = INT64_MAX;
+        snapshot->least_why = DN_REASON (many_limits);
     }
     if (!partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0)
         return;
     least = (mem_mb - 1) / partition->max_mem_per_cpu_mb + 1;
-    if (least > sight->least_node_cpus)
-        sight->least_node_cpus = least;
+    if (least > snapshot->least_node_cpus)
+        snapshot->least_node_cpus = least;
 }
 
-void dn_scene_look_at_limits (struct dn_scene *scene)
+void dn_deciding_look_at_limits (struct dn_deciding *d)
 {
-    const struct dn_job *job = scene->request->job;
-    struct dn_sight *sight = scene->sight;
+    const struct dn_job *job = d->request->job;
+    struct dn_snapshot_of_job *snapshot = d->snapshot;
     struct dn_span rest = {job->partition, 0};
 
-    sight->n_standings = 0;
-    sight->least_cpus = sight->least_node_cpus = 0;
-    sight->least_why = DN_NO_REASON;
-    if (!scene->view->cluster)
+    snapshot->n_standings = 0;
+    snapshot->least_cpus = snapshot->least_node_cpus = 0;
+    snapshot->least_why = DN_NO_REASON;
+    if (!d->view->cluster)
         return;
     if (job->partition)
         rest.len = strnlen (job->partition, DN_PARTITIONS_TEXT_MAX);
@@ -363,20 +361,20 @@ void dn_scene_look_at_limits (struct dn_scene *scene)
         char name[DN_NAME_MAX] = "";
 
         dn_span_copy (piece, name, sizeof (name), "partition", NULL);
-        sight->standings[sight->n_standings] =
-            dn_standing_of (scene->view->cluster, job, name[0] != '\0' ? name : NULL);
-        look_at (scene, &sight->standings[sight->n_standings++]);
-    } while (rest.text && sight->n_standings < DN_PARTITIONS_MAX);
+        snapshot->standings[snapshot->n_standings] =
+            dn_standing_of (d->view->cluster, job, name[0] != '\0' ? name : NULL);
+        look_at (d, &snapshot->standings[snapshot->n_standings++]);
+    } while (rest.text && snapshot->n_standings < DN_PARTITIONS_MAX);
 }
 
-int64_t dn_longest_limit (const struct dn_scene *scene, int i)
+int64_t dn_longest_limit (const struct dn_deciding *d, int i)
 {
-    const struct dn_cluster *cluster = scene->view->cluster;
+    const struct dn_cluster *cluster = d->view->cluster;
     int64_t longest = INT64_MAX;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
-        cluster ? standings_on (scene, i, &own, &n) : NULL;
+        cluster ? standings_on (d, i, &own, &n) : NULL;
 
     for (int k = 0; k < n; k++) {
         const struct dn_limited *assoc = standings[k].assoc;

@@ -169,7 +169,7 @@ bool dn_policy_in_control (const struct dn_rules *rules,
 /* Give a decision the verdict control; what it would have changed stays in it. One that
  * abstains is not changed, since it treats no job in either group.
  */
-void dn_policy_spare (struct dn_decision *decision);
+void dn_policy_set_control (struct dn_decision *decision);
 
 /* Keep the whole request of a job with probe=, which is measured on what it requested.
  */

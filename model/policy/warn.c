@@ -11,139 +11,136 @@
 #include <math.h>
 
 /* The number of GPUs is never changed, so only the user can correct this. */
-void dn_warn_of_request (const struct dn_scene *scene)
+void dn_warn_of_request (const struct dn_deciding *d)
 {
-    const struct dn_request *request = scene->request;
+    const struct dn_request *request = d->request;
 
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus != DN_UNSET
-        && scene->spec->gpus != request->n_gpus) {
-        struct dn_reason differ = DN_REASON (warn_gpus,
-                                             dn_arg_count (scene->spec->gpus),
-                                             dn_arg_count (request->n_gpus));
+    if (request->n_gpus != DN_UNSET && d->spec->gpus != DN_UNSET
+        && d->spec->gpus != request->n_gpus) {
+        struct dn_reason differ = DN_REASON (
+            warn_gpus, dn_arg_count (d->spec->gpus), dn_arg_count (request->n_gpus));
 
-        dn_decision_warn (scene->decision, DN_WARNING_METADATA, differ);
-        dn_scene_say (scene, differ);
+        dn_decision_warn (d->decision, DN_WARNING_METADATA, differ);
+        dn_deciding_say (d, differ);
     }
     if (request->open_why.code != DN_REASON_NONE)
-        dn_decision_warn (scene->decision, DN_WARNING_OPEN, request->open_why);
+        dn_decision_warn (d->decision, DN_WARNING_OPEN, request->open_why);
 }
 
 /* A type on which the run likely does not fail; -1: none. */
-static int runs_on (const struct dn_scene *scene)
+static int runs_on (const struct dn_deciding *d)
 {
-    for (int i = 0; i < scene->candidates->n_candidates; i++)
-        if (dn_scene_failure (scene, i) == DN_FAILURE_NONE)
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        if (dn_deciding_failure (d, i) == DN_FAILURE_NONE)
             return i;
     return -1;
 }
 
 /* "; moved to a100", "; a100 would hold it (not moved: nodes were named)" */
-static struct dn_reason name_other (const struct dn_scene *scene,
+static struct dn_reason name_other (const struct dn_deciding *d,
                                     const struct dn_other *other,
                                     const char *would,
                                     const char *may)
 {
     struct dn_arg type = {.kind = DN_ARG_NONE};
-    int doubtful = runs_on (scene);
+    int doubtful = runs_on (d);
 
     if (other->index >= 0)
-        type = dn_arg_text (dn_scene_type (scene, other->index));
+        type = dn_arg_text (dn_deciding_type (d, other->index));
     if (other->index < 0 && doubtful >= 0)
         return DN_REASON (warn_doubtful,
-                          dn_arg_text (dn_scene_type (scene, doubtful)),
+                          dn_arg_text (dn_deciding_type (d, doubtful)),
                           dn_arg_text (may));
     if (other->index < 0)
         return DN_REASON (warn_no_other, dn_arg_text (would));
     if (other->why.code != DN_REASON_NONE)
         return dn_reason_in (DN_REASON (warn_not_moved, type, dn_arg_text (would)),
                              other->why);
-    if (scene->rules->mode == DN_MODE_ENFORCE)
+    if (d->rules->mode == DN_MODE_ENFORCE)
         return DN_REASON (warn_moved, type);
     return DN_REASON (warn_certain, type, dn_arg_text (would));
 }
 
-void dn_warn_of_failure (const struct dn_scene *scene,
+void dn_warn_of_failure (const struct dn_deciding *d,
                          enum dn_failure failure,
                          const struct dn_other *other)
 {
-    const struct dn_estimate *estimate = &scene->estimates[scene->base];
-    struct dn_arg type = dn_arg_text (dn_scene_type (scene, scene->base));
+    const struct dn_estimate *estimate = &d->estimates[d->base];
+    struct dn_arg type = dn_arg_text (dn_deciding_type (d, d->base));
     struct dn_warning *warning;
 
     if (failure == DN_FAILURE_PRECISION) {
-        const char *precision = dn_precision_text[scene->spec->precision];
+        const char *precision = dn_precision_text[d->spec->precision];
 
         warning = dn_decision_warn (
-            scene->decision,
+            d->decision,
             DN_WARNING_PRECISION,
             DN_REASON (warn_precision, type, dn_arg_text (precision)));
         dn_warning_add (warning,
-                        name_other (scene, other, dn_say_warn_can, dn_say_warn_run));
+                        name_other (d, other, dn_say_warn_can, dn_say_warn_run));
         return;
     }
     warning = dn_decision_warn (
-        scene->decision,
+        d->decision,
         DN_WARNING_MEMORY,
         DN_REASON (warn_memory,
                    dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
                    type,
                    dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB))));
-    dn_warning_add (
-        warning, name_other (scene, other, dn_say_warn_would_hold, dn_say_warn_hold));
+    dn_warning_add (warning,
+                    name_other (d, other, dn_say_warn_would_hold, dn_say_warn_hold));
 }
 
 /* The candidate on which the job will run: the chosen one, unless the job stays as it
  * is; that on which it cannot run does not count.
  */
-static int running_on (const struct dn_scene *scene)
+static int running_on (const struct dn_deciding *d)
 {
-    const struct dn_decision *decision = scene->decision;
+    const struct dn_decision *decision = d->decision;
 
-    return scene->rules->mode == DN_MODE_ENFORCE || decision->rescued ? decision->chosen
-                                                                      : scene->base;
+    return d->rules->mode == DN_MODE_ENFORCE || decision->rescued ? decision->chosen
+                                                                  : d->base;
 }
 
-void dn_warn_of_need (const struct dn_scene *scene)
+void dn_warn_of_need (const struct dn_deciding *d)
 {
-    int i = running_on (scene);
+    int i = running_on (d);
     const char *having = NULL;
 
-    if (!dn_scene_lacks (scene, i)
-        || dn_decision_warning (scene->decision, DN_WARNING_PRECISION))
+    if (!dn_deciding_lacks (d, i)
+        || dn_decision_warning (d->decision, DN_WARNING_PRECISION))
         return;
-    for (int k = 0; k < scene->candidates->n_candidates && !having; k++)
-        if (!dn_scene_lacks (scene, k))
-            having = dn_scene_type (scene, k);
+    for (int k = 0; k < d->candidates->n_candidates && !having; k++)
+        if (!dn_deciding_lacks (d, k))
+            having = dn_deciding_type (d, k);
     /* The word of the script is the first part. */
     dn_warning_add (
-        dn_decision_warn (
-            scene->decision, DN_WARNING_PRECISION, scene->request->need_why),
+        dn_decision_warn (d->decision, DN_WARNING_PRECISION, d->request->need_why),
         DN_REASON (warn_unit,
-                   dn_arg_text (dn_scene_type (scene, i)),
+                   dn_arg_text (dn_deciding_type (d, i)),
                    dn_arg_text (having ? having : dn_say_warn_no_other_unit)));
 }
 
 /* The job will wait until its nodes are back; nodes of other types are there. */
-void dn_warn_of_nodes (const struct dn_scene *scene)
+void dn_warn_of_nodes (const struct dn_deciding *d)
 {
-    const struct dn_candidate *base = &scene->candidates->list[scene->base];
-    struct dn_arg type = dn_arg_text (dn_scene_type (scene, scene->base));
+    const struct dn_candidate *base = &d->candidates->list[d->base];
+    struct dn_arg type = dn_arg_text (dn_deciding_type (d, d->base));
     struct dn_reason why;
 
     if (!base->unavailable)
         return;
-    for (int i = 0; i < scene->candidates->n_candidates; i++) {
-        if (i == scene->base
-            || scene->candidates->list[i].blocked.code != DN_REASON_NONE
-            || !dn_scene_holds (scene, i, &why))
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        if (i == d->base || d->candidates->list[i].blocked.code != DN_REASON_NONE
+            || !dn_deciding_holds (d, i, &why))
             continue;
         why = base->gpu->no_moves
                   ? DN_REASON (warn_nodes, type)
                   : dn_reason_in (DN_REASON (warn_nodes_for, type), base->blocked);
-        dn_warning_add (dn_decision_warn (scene->decision, DN_WARNING_NODES, why),
+        dn_warning_add (dn_decision_warn (d->decision, DN_WARNING_NODES, why),
                         DN_REASON (warn_has,
-                                   dn_arg_text (dn_scene_type (scene, i)),
-                                   dn_arg_text (dn_scene_starts_now (scene, i)
+                                   dn_arg_text (dn_deciding_type (d, i)),
+                                   dn_arg_text (dn_deciding_starts_now (d, i)
                                                     ? dn_say_warn_has_idle
                                                     : dn_say_warn_has_some)));
         return;
@@ -151,24 +148,24 @@ void dn_warn_of_nodes (const struct dn_scene *scene)
 }
 
 /* The limit that the job will have; DN_UNSET or DN_UNLIMITED. */
-static int64_t limit_of (const struct dn_scene *scene)
+static int64_t limit_of (const struct dn_deciding *d)
 {
-    const struct dn_decision *decision = scene->decision;
+    const struct dn_decision *decision = d->decision;
 
-    return scene->rules->mode == DN_MODE_ENFORCE && decision->time_limit_s != DN_UNSET
+    return d->rules->mode == DN_MODE_ENFORCE && decision->time_limit_s != DN_UNSET
                ? decision->time_limit_s
-               : scene->request->time_limit_s;
+               : d->request->time_limit_s;
 }
 
-static void warn_of_limit (const struct dn_scene *scene, int i)
+static void warn_of_limit (const struct dn_deciding *d, int i)
 {
-    double likely = scene->estimates[i].train_s.p50;
-    int64_t limit = limit_of (scene);
-    int64_t left = dn_time_before_signal (scene->request, limit);
+    double likely = d->estimates[i].train_s.p50;
+    int64_t limit = limit_of (d);
+    int64_t left = dn_time_before_signal (d->request, limit);
 
     if (limit < 0 || likely <= (double) left)
         return;
-    dn_decision_warn (scene->decision,
+    dn_decision_warn (d->decision,
                       DN_WARNING_LIMIT,
                       likely > (double) limit ? DN_REASON (
                           warn_limit, dn_arg_time (limit), dn_arg_duration (likely))
@@ -181,57 +178,56 @@ static void warn_of_limit (const struct dn_scene *scene, int i)
 /* The cheapest other type that holds the job, can be had, and likely meets the
  * deadline; -1: none.
  */
-static int meeting_deadline (const struct dn_scene *scene, int i)
+static int meeting_deadline (const struct dn_deciding *d, int i)
 {
     int best = -1;
 
-    for (int k = 0; k < scene->candidates->n_candidates; k++) {
+    for (int k = 0; k < d->candidates->n_candidates; k++) {
         struct dn_reason why;
-        double likely = scene->estimates[k].train_s.p50;
+        double likely = d->estimates[k].train_s.p50;
 
-        if (k != i && scene->candidates->list[k].blocked.code == DN_REASON_NONE
-            && dn_scene_holds (scene, k, &why) && likely >= 0
-            && dn_keeps_deadline (scene, (int64_t) likely)
-            && (best < 0 || dn_scene_price (scene, k) < dn_scene_price (scene, best)))
+        if (k != i && d->candidates->list[k].blocked.code == DN_REASON_NONE
+            && dn_deciding_holds (d, k, &why) && likely >= 0
+            && dn_keeps_deadline (d, (int64_t) likely)
+            && (best < 0 || dn_deciding_price (d, k) < dn_deciding_price (d, best)))
             best = k;
     }
     return best;
 }
 
-static void warn_of_deadline (const struct dn_scene *scene, int i)
+static void warn_of_deadline (const struct dn_deciding *d, int i)
 {
-    const struct dn_spec *spec = scene->spec;
-    double likely = scene->estimates[i].train_s.p50;
+    const struct dn_spec *spec = d->spec;
+    double likely = d->estimates[i].train_s.p50;
     bool own = spec->deadline > 0 && likely > (double) spec->deadline;
-    int64_t deadline_s = own ? spec->deadline : scene->request->job->deadline_s;
+    int64_t deadline_s = own ? spec->deadline : d->request->job->deadline_s;
     struct dn_warning *warning;
     int best;
 
-    if (dn_keeps_deadline (scene, (int64_t) likely))
+    if (dn_keeps_deadline (d, (int64_t) likely))
         return;
     warning = dn_decision_warn (
-        scene->decision,
+        d->decision,
         DN_WARNING_DEADLINE,
         (struct dn_reason){own ? DN_REASON_warn_deadline_own : DN_REASON_warn_deadline,
                            DN_REASON_NONE,
-                           {dn_arg_text (dn_scene_type (scene, i)),
+                           {dn_arg_text (dn_deciding_type (d, i)),
                             dn_arg_time (deadline_s),
                             dn_arg_duration (likely)}});
-    best = meeting_deadline (scene, i);
+    best = meeting_deadline (d, i);
     if (best >= 0)
-        dn_warning_add (
-            warning,
-            DN_REASON (warn_would_meet,
-                       dn_arg_text (dn_scene_type (scene, best)),
-                       dn_arg_duration (scene->estimates[best].train_s.p50)));
+        dn_warning_add (warning,
+                        DN_REASON (warn_would_meet,
+                                   dn_arg_text (dn_deciding_type (d, best)),
+                                   dn_arg_duration (d->estimates[best].train_s.p50)));
 }
 
-void dn_warn_of_time (const struct dn_scene *scene)
+void dn_warn_of_time (const struct dn_deciding *d)
 {
-    int i = running_on (scene);
+    int i = running_on (d);
 
-    if (scene->estimates[i].train_s.p50 < 0 || scene->request->time_unknown)
+    if (d->estimates[i].train_s.p50 < 0 || d->request->time_unknown)
         return;
-    warn_of_limit (scene, i);
-    warn_of_deadline (scene, i);
+    warn_of_limit (d, i);
+    warn_of_deadline (d, i);
 }

@@ -18,7 +18,7 @@
  *
  * What other users have measured moves the median, but no upper bound below that of the
  * shipped constants, corrected by the user's own runs, and no number of CPUs below that
- * of the shipped constants. So no lie of theirs can shorten a limit too far.
+ * of the shipped constants. So what others report cannot lower a limit too far.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

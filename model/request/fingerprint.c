@@ -23,7 +23,7 @@
 /* Ended by NULL. Names of options are in lower case, with '_' in place of '-': of the
  * run, of where it writes, of where it runs, and on how much of the cluster.
  */
-static const char *const mute_commands[] = {
+static const char *const uncounted_commands[] = {
     "cd",       "pushd",      "popd",     "mkdir", "rmdir", "rm",     "ls",     "ll",
     "chmod",    "date",       "hostname", "pwd",   "sleep", "whoami", "id",     "touch",
     "tee",      "nvidia-smi", "free",     "df",    "du",    "lscpu",  "ulimit", "wait",
@@ -219,7 +219,7 @@ struct reader {
     char word[WORD_MAX];
     size_t len;
     bool begins;       /* the next word is the first of a command */
-    bool mute;         /* the words of this command do not count */
+    bool uncounted;    /* the words of this command do not count */
     bool skips;        /* the next word does not count, unless it is an option */
     bool is_file;      /* the next word is a file that is written */
     bool names;        /* the last word names what does not count */
@@ -451,14 +451,14 @@ static bool prints_into (const struct reader *r)
 /* The first word of a command. Return true where it says what follows. */
 static bool begin_command (struct reader *r, struct dn_span word)
 {
-    bool mute =
-        list_has (mute_commands, word.text, word.len)
+    bool uncounted =
+        list_has (uncounted_commands, word.text, word.len)
         || (list_has (printing_commands, word.text, word.len) && !prints_into (r));
 
     r->begins = list_has (opening_words, word.text, word.len);
     r->loop = dn_span_is (word, "for") ? 1 : 0;
-    r->mute = mute;
-    return mute;
+    r->uncounted = uncounted;
+    return uncounted;
 }
 
 /* A word in "for NAME in VALUE VALUE". Return true where it is one of values that do
@@ -508,7 +508,7 @@ static void read_word (struct reader *r, struct dn_span word)
     bool first = r->begins;
 
     r->skips = r->is_file = r->names = false;
-    if (is_file || r->mute || (r->begins && begin_command (r, word)))
+    if (is_file || r->uncounted || (r->begins && begin_command (r, word)))
         return;
     if (names && (dn_span_is (word, "=") || dn_span_is (word, ":"))) {
         r->skips = true;
@@ -545,7 +545,7 @@ static void end_command (struct reader *r)
 {
     flush (r);
     r->begins = true;
-    r->mute = r->skips = r->is_file = r->names = false;
+    r->uncounted = r->skips = r->is_file = r->names = false;
     r->loop = 0;
 }
 

@@ -27,7 +27,8 @@ struct dn_snapshot {
     struct dn_site *site;
     struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
-    struct dn_snapshot *lender; /* owns the bundle of the site; NULL: the site does */
+    struct dn_snapshot
+        *bundle_owner; /* owns the bundle of the site; NULL: the site does */
 };
 
 static struct dn_holder present;
@@ -36,11 +37,11 @@ static void free_snapshot (struct dn_shared *shared)
 {
     struct dn_snapshot *snapshot = (struct dn_snapshot *) (void *) shared;
 
-    if (snapshot->lender && snapshot->site)
+    if (snapshot->bundle_owner && snapshot->site)
         snapshot->site->bundle = NULL;
     dn_shared_cache_free (snapshot->cache);
     dn_load_free (snapshot->site);
-    dn_state_give (snapshot->lender);
+    dn_state_give (snapshot->bundle_owner);
     free (snapshot);
 }
 
@@ -128,8 +129,8 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
     site->bundle = old->site->bundle;
     site->constants = old->site->constants;
     dn_site_set_loaders (site);
-    snapshot->lender = old->lender ? old->lender : old;
-    dn_shared_take (&snapshot->lender->shared);
+    snapshot->bundle_owner = old->bundle_owner ? old->bundle_owner : old;
+    dn_shared_take (&snapshot->bundle_owner->shared);
     dn_state_give (old);
 }
 
