@@ -446,7 +446,7 @@ const struct dn_key *dn_spec_key_of (struct dn_keyset set, int i)
 static void write_real (struct dn_buf *buf, double value)
 {
     if (value == floor (value) && fabs (value) < 9e15)
-        dn_buf_add (buf, "%.0f", value);
+        dn_buf_number (buf, (int64_t) value);
     else
         dn_buf_add (buf,
                     "%" PRId64 ".%06" PRId64,
@@ -464,19 +464,19 @@ void dn_spec_write_value (const struct dn_spec *spec,
         return;
     switch (key->type) {
     case DN_KEY_INT:
-        dn_buf_add (&buf, "%" PRId64, int_of (spec, key));
+        dn_buf_number (&buf, int_of (spec, key));
         break;
     case DN_KEY_TIME:
-        dn_buf_add (&buf, "%s", dn_time_write (int_of (spec, key)).text);
+        dn_buf_text (&buf, dn_time_write (int_of (spec, key)).text);
         break;
     case DN_KEY_REAL:
         write_real (&buf, real_of (spec, key));
         break;
     case DN_KEY_ENUM:
-        dn_buf_add (&buf, "%s", dn_names_get (&key->names, enum_of (spec, key)));
+        dn_buf_text (&buf, dn_names_get (&key->names, enum_of (spec, key)));
         break;
     case DN_KEY_NAME:
-        dn_buf_add (&buf, "%s", (const char *) spec + key->offset);
+        dn_buf_text (&buf, (const char *) spec + key->offset);
         break;
     case DN_KEY_IMAGE:
         for (int i = 0; i < spec->image.n_dims; i++)
@@ -506,7 +506,10 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
         if (!dn_spec_has (spec, &keys[i]) || is_of_table (spec, i))
             continue;
         dn_spec_write_value (spec, &keys[i], value);
-        dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
+        dn_buf_text (&buf, buf.len > 0 ? "," : "");
+        dn_buf_text (&buf, keys[i].name);
+        dn_buf_text (&buf, "=");
+        dn_buf_text (&buf, value);
     }
     if (buf.cut)
         text[0] = '\0';
