@@ -170,35 +170,25 @@ static int connect_dbd (struct ended *ended, struct dn_err *err)
 
 /* --- a job as a plain struct ----------------------------------------------------- */
 
+/* Flags that count as the end of a record, besides the states from JOB_COMPLETE on. */
 static const struct {
-    uint32_t state;
+    uint32_t flag;
     const char *name;
-} states[] = {
-    {JOB_COMPLETE, "COMPLETED"},
-    {JOB_CANCELLED, "CANCELLED"},
-    {JOB_FAILED, "FAILED"},
-    {JOB_TIMEOUT, "TIMEOUT"},
-    {JOB_NODE_FAIL, "NODE_FAIL"},
-    {JOB_PREEMPTED, "PREEMPTED"},
-    {JOB_BOOT_FAIL, "BOOT_FAIL"},
-    {JOB_DEADLINE, "DEADLINE"},
-    {JOB_OOM, "OUT_OF_MEMORY"},
+} flags[] = {
     {JOB_REQUEUE, "REQUEUED"},
     {JOB_RESIZING, "RESIZING"},
     {JOB_REVOKED, "REVOKED"},
 };
+#define N_STATES (JOB_OOM - JOB_COMPLETE + 1)
+#define N_ENDS   (N_STATES + DN_N_ELEMENTS (flags))
 
 static const char *state_of (uint32_t state)
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++)
-        if (states[i].state > JOB_STATE_BASE ? (state & states[i].state) != 0
-                                             : state == states[i].state)
-            return states[i].name;
+    for (size_t i = 0; i < DN_N_ELEMENTS (flags); i++)
+        if (state & flags[i].flag)
+            return flags[i].name;
     state &= JOB_STATE_BASE;
-    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++)
-        if (states[i].state == state)
-            return states[i].name;
-    return "";
+    return state >= JOB_COMPLETE && state <= JOB_OOM ? dn_link_state (state) : "";
 }
 
 /* The next "id=count" of a text of TRES. False at its end. */
@@ -360,18 +350,6 @@ static const char *text_of (const char *text)
     return text ? text : "";
 }
 
-static int64_t known (uint32_t value)
-{
-    return value == NO_VAL || value == INFINITE ? DN_UNSET : (int64_t) value;
-}
-
-static int64_t limit_of (uint32_t minutes)
-{
-    if (minutes == INFINITE)
-        return DN_UNLIMITED;
-    return minutes == NO_VAL ? DN_UNSET : INT64_C (60) * minutes;
-}
-
 /* The exit status, or 128 and the signal, as a shell has it. */
 static int64_t exit_of (uint32_t status)
 {
@@ -389,8 +367,8 @@ static void take_times (const slurmdb_job_rec_t *from, struct dn_finished *job)
     job->start_s = from->start;
     job->end_s = from->end;
     dn_finished_settle_times (job);
-    job->suspended_s = known (from->suspended);
-    job->limit_s = limit_of (from->timelimit);
+    job->suspended_s = dn_link_number (from->suspended);
+    job->limit_s = dn_link_seconds (from->timelimit);
 }
 
 static void make_job (const struct ended *ended,
@@ -405,7 +383,7 @@ static void make_job (const struct ended *ended,
     job->cluster = text_of (from->cluster);
     job->raw_id = from->jobid;
     write_id (from, made);
-    job->user = known (from->uid);
+    job->user = dn_link_number (from->uid);
     job->user_name = text_of (from->user);
     job->account = text_of (from->account);
     job->partition = text_of (from->partition);
@@ -418,7 +396,7 @@ static void make_job (const struct ended *ended,
     job->restarts = from->restart_cnt;
 #endif
     if (from->tres_alloc_str && from->tres_alloc_str[0] != '\0') {
-        job->nodes = known (from->alloc_nodes);
+        job->nodes = dn_link_number (from->alloc_nodes);
         job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
     } else {
         job->nodes = job->cpus = 0; /* it never ran; the record has what it asked for */
@@ -434,7 +412,7 @@ static void make_job (const struct ended *ended,
 struct asked {
     slurmdb_job_cond_t cond;
     char cluster[LIST_TEXT_MAX];
-    char states[DN_N_ELEMENTS (states)][16];
+    char states[N_ENDS][16];
 };
 
 static int ask (struct asked *asked, const char *cluster, struct dn_period period)
@@ -452,8 +430,11 @@ static int ask (struct asked *asked, const char *cluster, struct dn_period perio
         return -1;
     snprintf (asked->cluster, sizeof (asked->cluster), "%s", cluster);
     slurm_list_append (cond->cluster_list, asked->cluster);
-    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++) {
-        snprintf (asked->states[i], sizeof (asked->states[i]), "%u", states[i].state);
+    for (size_t i = 0; i < N_ENDS; i++) {
+        uint32_t state =
+            i < N_STATES ? JOB_COMPLETE + (uint32_t) i : flags[i - N_STATES].flag;
+
+        snprintf (asked->states[i], sizeof (asked->states[i]), "%u", state);
         slurm_list_append (cond->state_list, asked->states[i]);
     }
     return 0;

@@ -96,21 +96,6 @@ void dn_link_jobs_drop (struct dn_link *link)
 
 /* --- a job as a plain struct --------------------------------------------------- */
 
-static const char *const state_names[] = {
-    [JOB_PENDING] = "PENDING",
-    [JOB_RUNNING] = "RUNNING",
-    [JOB_SUSPENDED] = "SUSPENDED",
-    [JOB_COMPLETE] = "COMPLETED",
-    [JOB_CANCELLED] = "CANCELLED",
-    [JOB_FAILED] = "FAILED",
-    [JOB_TIMEOUT] = "TIMEOUT",
-    [JOB_NODE_FAIL] = "NODE_FAIL",
-    [JOB_PREEMPTED] = "PREEMPTED",
-    [JOB_BOOT_FAIL] = "BOOT_FAIL",
-    [JOB_DEADLINE] = "DEADLINE",
-    [JOB_OOM] = "OUT_OF_MEMORY",
-};
-
 /* The trackers that a federation keeps of jobs of other clusters are revoked. */
 static enum dn_job_phase phase_of (uint32_t state)
 {
@@ -130,18 +115,6 @@ static enum dn_job_phase phase_of (uint32_t state)
     }
 }
 
-static int64_t minutes_to_s (uint32_t minutes)
-{
-    if (minutes == INFINITE)
-        return DN_UNLIMITED;
-    return minutes == NO_VAL ? DN_UNSET : INT64_C (60) * minutes;
-}
-
-static int64_t or_unset (uint32_t value)
-{
-    return value == NO_VAL ? DN_UNSET : (int64_t) value;
-}
-
 /* Its ids, and the one that updates and people use. */
 static void set_ids (const slurm_job_info_t *from, struct dn_link_job *job)
 {
@@ -153,7 +126,7 @@ static void set_ids (const slurm_job_info_t *from, struct dn_link_job *job)
     job->het_offset = DN_UNSET;
     if (from->het_job_id != 0 && from->het_job_id != NO_VAL) {
         job->job_id = from->het_job_id;
-        job->het_offset = or_unset (from->het_job_offset);
+        job->het_offset = dn_link_number (from->het_job_offset);
         dn_buf_add (&name, "%u+%u", from->het_job_id, from->het_job_offset);
     } else if (from->array_job_id != 0 && from->array_task_id != NO_VAL) {
         job->job_id = from->array_job_id;
@@ -175,8 +148,8 @@ static void set_times (const slurm_job_info_t *from, struct dn_link_job *job)
 {
     int64_t start = from->start_time;
 
-    job->limit_s = minutes_to_s (from->time_limit);
-    job->time_min_s = from->time_min == NO_VAL ? 0 : minutes_to_s (from->time_min);
+    job->limit_s = dn_link_seconds (from->time_limit);
+    job->time_min_s = from->time_min == NO_VAL ? 0 : dn_link_seconds (from->time_min);
     job->submit = from->submit_time;
     job->eligible = from->eligible_time;
     job->start = start;
@@ -225,17 +198,15 @@ static void take_job (slurm_job_info_t *from,
                       struct dn_link_jobs *jobs,
                       struct dn_link_job *job)
 {
-    uint32_t base = from->job_state & JOB_STATE_BASE;
-
     *job = (struct dn_link_job){
         .user_id = from->user_id,
         .group_id = from->group_id,
         .phase = phase_of (from->job_state),
-        .state = base < DN_N_ELEMENTS (state_names) ? state_names[base] : "?",
+        .state = dn_link_state (from->job_state & JOB_STATE_BASE),
         .n_nodes = from->num_nodes,
         .n_cpus = from->num_cpus,
         .restarts = from->restart_cnt,
-        .exit_code = or_unset (from->exit_code),
+        .exit_code = dn_link_number (from->exit_code),
         .batch = from->batch_flag != 0,
         .requeue = from->requeue != 0,
         .federated = from->fed_origin_str != NULL,

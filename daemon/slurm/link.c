@@ -227,3 +227,39 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
     };
     return 0;
 }
+
+/* --- values --------------------------------------------------------------------- */
+
+int64_t dn_link_seconds (uint32_t minutes)
+{
+    if (minutes == INFINITE)
+        return DN_UNLIMITED;
+    return minutes == NO_VAL ? DN_UNSET : INT64_C (60) * minutes;
+}
+
+int64_t dn_link_number (uint32_t number)
+{
+    return number == NO_VAL || number == INFINITE ? DN_UNSET : (int64_t) number;
+}
+
+static const char *const state_names[] = {
+    [JOB_PENDING] = "PENDING",
+    [JOB_RUNNING] = "RUNNING",
+    [JOB_SUSPENDED] = "SUSPENDED",
+    [JOB_COMPLETE] = "COMPLETED",
+    [JOB_CANCELLED] = "CANCELLED",
+    [JOB_FAILED] = "FAILED",
+    [JOB_TIMEOUT] = "TIMEOUT",
+    [JOB_NODE_FAIL] = "NODE_FAIL",
+    [JOB_PREEMPTED] = "PREEMPTED",
+    [JOB_BOOT_FAIL] = "BOOT_FAIL",
+    [JOB_DEADLINE] = "DEADLINE",
+    [JOB_OOM] = "OUT_OF_MEMORY",
+};
+
+const char *dn_link_state (uint32_t state)
+{
+    const char *name = state < DN_N_ELEMENTS (state_names) ? state_names[state] : NULL;
+
+    return name ? name : "";
+}

@@ -16,13 +16,6 @@
 /* Of partitions where an ordinary job does not run. */
 #define CLOSED_FLAGS (PART_FLAG_ROOT_ONLY | PART_FLAG_REQ_RESV)
 
-static int64_t seconds_of (uint32_t minutes)
-{
-    if (minutes == NO_VAL)
-        return DN_UNSET;
-    return minutes == INFINITE ? DN_UNLIMITED : INT64_C (60) * minutes;
-}
-
 /* A memory limit is per CPU or per node; that of the partition, else of the cluster. */
 static void set_memory (uint64_t own,
                         uint64_t of_cluster,
@@ -66,10 +59,10 @@ static void fill (struct dn_partition *out,
     COPY_TEXT (name, from->name);
     out->is_default = (from->flags & PART_FLAG_DEFAULT) != 0;
     out->up = IS_UP (from->state_up) && (from->flags & CLOSED_FLAGS) == 0;
-    out->max_time_s = seconds_of (from->max_time);
+    out->max_time_s = dn_link_seconds (from->max_time);
     if (out->max_time_s == DN_UNSET)
         out->max_time_s = DN_UNLIMITED;
-    out->default_time_s = seconds_of (from->default_time);
+    out->default_time_s = dn_link_seconds (from->default_time);
     if (out->default_time_s == DN_UNLIMITED)
         out->default_time_s = DN_UNSET;
     out->max_nodes = from->max_nodes == INFINITE || from->max_nodes == NO_VAL

@@ -30,6 +30,15 @@ struct dn_link {
  */
 int dn_link_fail (int code, const char *what, struct dn_err *err);
 
+/* Minutes of Slurm in seconds; DN_UNSET, DN_UNLIMITED. */
+int64_t dn_link_seconds (uint32_t minutes);
+
+/* A number of Slurm; DN_UNSET where it has none. */
+int64_t dn_link_number (uint32_t number);
+
+/* "COMPLETED" for JOB_COMPLETE; "" for what is no state of a job. */
+const char *dn_link_state (uint32_t state);
+
 /* The configuration of slurmctld, read again where it has changed. Borrowed from the
  * link until the next call; NULL with 'err'.
  */

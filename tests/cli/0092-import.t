@@ -52,7 +52,7 @@ refuses 'a place that cannot be written is named' 4 'nowhere/x.json: No such fil
 bounded() {
     local limit=1048576
     grep -q __asan_init "$DNNEST" "${DNNEST%/*}/.libs/dnnest" 2>/dev/null && limit=unlimited
-    try_bounded() { (ulimit -v $limit; exec timeout 10 "$DNNEST" import --hlo "$1"); }
+    try_bounded() { (ulimit -v $limit; exec timeout 120 "$DNNEST" import --hlo "$1"); }
     code=0
     problem=
     try_bounded "$3" >"$work/out" 2>"$work/err" || code=$?

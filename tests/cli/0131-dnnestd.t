@@ -20,7 +20,7 @@ daemon() {
     local title=$1 want=$2 out_regex=$3 err_regex=$4 problem=
     shift 4
     code=0
-    timeout 30 "$dnnestd" "$@" >"$work/out" 2>"$work/err" || code=$?
+    timeout 180 "$dnnestd" "$@" >"$work/out" 2>"$work/err" || code=$?
     out=$(<"$work/out")
     err=$(<"$work/err")
     [[ $code = "$want" ]] || problem="exit code $code, expected $want"

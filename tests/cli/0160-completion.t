@@ -182,7 +182,7 @@ is 'thousands of words do not matter' \
 
 # with_conf FILE: the GPUs that begin with t in a line with this dnnest.conf
 with_conf() {
-    timeout 5 "$DNNEST" completion words dnnest predict --conf="$1" \
+    timeout 60 "$DNNEST" completion words dnnest predict --conf="$1" \
         --hardware="$work/hardware" --datasets="$work/datasets.conf" --gpu=tw 2>&1
 }
 { cat "$work/site.conf"; printf 'Nonsense=1\nGpu Type=x Device=none\n\xff\n'; } > "$work/bad.conf"
