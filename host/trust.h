@@ -5,8 +5,8 @@
  * others, or they could put another file of root in its place. An exception is a sticky
  * directory above that of the file, such as /tmp, if what is next on the path belongs
  * to root or the user of this process: others cannot rename that. The owner of a
- * directory, and a group that may write it, are trusted, because an admin has made it
- * theirs.
+ * directory and a group that may write it are trusted, because an admin has chosen
+ * them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -116,7 +116,9 @@ static int note_tally (const struct pass *pass,
     return 0;
 }
 
-/* Slurm's backfill shortens jobs with --time-min by itself; that is no human. */
+/* Slurm's backfill shortens jobs with --time-min by itself. Any other change was made
+ * by a person.
+ */
 static void leave_alone (const struct dn_link_job *job, struct dn_guard_job *entry)
 {
     bool cut = job->time_min_s > 0 && job->limit_s >= job->time_min_s

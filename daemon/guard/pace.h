@@ -4,9 +4,9 @@
  * pace is measured between the first report and the last, so that the start of the
  * program does not count as work; the margin follows from how much the pace varies, and
  * is at least a tenth of what is left. Reports that contradict each other, come from
- * the future, or have stopped coming give no answer. A job that lies shortens only its
- * own limit, and only for as long as the guard finds it so; nothing that it writes
- * takes a limit beyond what its user has requested.
+ * the future, or have stopped coming give no answer. Wrong reports of a job can
+ * shorten its own limit only, and no report extends it beyond what its user has
+ * requested.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

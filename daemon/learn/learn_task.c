@@ -72,7 +72,7 @@ static void report (int status)
         dn_log (DN_LOG_ERROR, dn_say_learn_signal, WTERMSIG (status));
 }
 
-/* Is it still at work? */
+/* Does the process still run? */
 static bool is_busy (struct learn *learn, bool wait)
 {
     int status = 0;

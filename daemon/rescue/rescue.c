@@ -92,7 +92,7 @@ static struct seen *take_seen (struct pass *pass, const struct dn_link_job *job)
     return seen;
 }
 
-/* Forget jobs that have left the table, but none that is not done yet. */
+/* Forget jobs that have left the table, when all is done with them. */
 static void forget (struct rescue *rescue)
 {
     int64_t n = 0;

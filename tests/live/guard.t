@@ -24,12 +24,8 @@ readonly SLACK=45   # a limit may be passed by 30 s, and machines are busy
 submit() {
     local seconds=$1
     shift
-    if ! job=$(cluster_as_user sbatch --parsable --gres=gpu:1 -c 1 --mem=100 \
-        -o "$dir/home/%A_%a.out" --comment="$SPEC" "$@" \
-        2>"$dir/said" <<<$'#!/bin/sh\nsleep '"$seconds"); then
-        echo "Bail out! sbatch: $(<"$dir/said")"
-        exit 1
-    fi
+    live_need --gres=gpu:1 -c 1 --mem=100 \
+        -o "$dir/home/%A_%a.out" --comment="$SPEC" "$@" <<<$'#!/bin/sh\nsleep '"$seconds"
 }
 field() {
     cluster_job_field "$1" "$2"

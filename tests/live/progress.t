@@ -20,11 +20,8 @@ readonly INTERVAL=5
 
 # Sets 'job'; the script comes from stdin.
 submit() {
-    if ! job=$(cluster_as_user sbatch --parsable --gres=gpu:1 -c 1 --mem=100 \
-        -o "$dir/home/%j.out" "$@" 2>"$dir/said"); then
-        echo "Bail out! sbatch: $(<"$dir/said")"
-        exit 1
-    fi
+    live_need --gres=gpu:1 -c 1 --mem=100 \
+        -o "$dir/home/%j.out" "$@"
 }
 limit() {
     cluster_job_field "$1" TimeLimit

@@ -27,10 +27,7 @@ fi
 
 # Sets 'job' and 'said'; without the job the test ends.
 submit() {
-    if ! job=$(cluster_as_user sbatch --parsable -o /dev/null "$@" 2>"$dir/said"); then
-        echo "Bail out! sbatch: $(<"$dir/said")"
-        exit 1
-    fi
+    live_need -o /dev/null "$@"
     said=$(<"$dir/said")
 }
 

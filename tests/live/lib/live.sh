@@ -12,6 +12,7 @@
 #   live_restart                  ends the controller, marks its log, and starts it again
 #   live_end                      the last check of every test: of the controller's log
 #   live_sbatch OPTION...         sbatch as the user; sets job, said and status
+#   live_need OPTION...           the same; ends the test if the job is refused
 #   request_of JOB                what right-sizing may change, one Key=Value a line
 #   shown JOB                     a job without the fields that differ between any two jobs
 #   minutes TIME                  of a time that scontrol shows
@@ -129,6 +130,14 @@ live_sbatch() {
     status=0
     job=$(cluster_as_user timeout 180 sbatch --parsable "$@" 2>"$dir/said") || status=$?
     said=$(<"$dir/said")
+}
+
+live_need() {
+    live_sbatch "$@"
+    if ((status != 0)); then
+        echo "Bail out! sbatch: $said"
+        exit 1
+    fi
 }
 
 request_of() {
