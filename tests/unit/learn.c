@@ -409,7 +409,8 @@ static void judge (const char *text, struct judged *judged)
     judged->evaluation = dn_evaluation_start (&predictor,
                                               &judged->site->rules,
                                               &judged->site->catalogue,
-                                              &judged->site->datasets);
+                                              &judged->site->datasets,
+                                              &judged->site->networks);
     judged->rc = dn_table_feed (table, text, strlen (text), &judged->err);
     if (judged->rc == 0)
         judged->rc = dn_table_feed (table, "", 0, &judged->err);
