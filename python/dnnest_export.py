@@ -47,9 +47,10 @@ OPS_MAX = 20000
 CONFIG_BYTES = 1 << 20
 EXAMPLE_ELEMENTS = 1 << 40
 
-# Longer buffers count as frozen parameters, such as quantised weights. Those of
-# normalisation are shorter.
+# Longer buffers count as frozen parameters, such as quantised weights; not those of
+# these types, which hold statistics, positions and masks.
 BUFFER_BYTES = 1 << 20
+PLACES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool)
 
 # Two batch sizes without a common factor. Both are above 1 because batch normalisation
 # refuses a single value per channel.
@@ -261,8 +262,9 @@ class Run(TorchDispatchMode):
             size = getattr(tensor, "dnnest_bytes",
                            tensor.numel() * tensor.element_size())
             buffer = any(tensor is other for other in buffers)
-            if buffer and tensor.dtype in (torch.int64, torch.bool):
-                continue  # places, no weights
+            if buffer and not hasattr(tensor, "dnnest_bytes") \
+                    and tensor.dtype in PLACES:
+                continue
             if (tensor.requires_grad or place not in places) \
                     and (not buffer or size > BUFFER_BYTES):
                 self.params.setdefault(token, []).append(Weight(
@@ -1176,7 +1178,7 @@ def losses(small, large):
 
 def results_of(out):
     """The scores of a model; none if it computes its loss itself."""
-    for name in ("loss", "logits"):
+    for name in ("loss", "logits", "logits_per_image"):
         value = out.get(name) if isinstance(out, dict) else None
         if isinstance(value, torch.Tensor):
             return [] if name == "loss" else [value]

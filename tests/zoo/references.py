@@ -48,6 +48,8 @@ class Needed(dict):
     """The names of an expression: functions of this file, and packages."""
 
     def __missing__(self, name):
+        if name == "pytorchvideo":
+            importlib.import_module("pytorchvideo.models.hub")
         if name in PACKAGES:
             return importlib.import_module(name)
         raise KeyError(name)
