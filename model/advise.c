@@ -342,23 +342,9 @@ static bool find_cached (struct making *m)
 static void describe_application (const struct making *m,
                                   char text[DN_METADATA_MAX + DN_DIGEST_LEN])
 {
-    struct dn_spec spec = m->advice->spec;
-    const struct dn_spec empty = dn_spec_empty ();
+    const struct dn_spec spec = dn_spec_of_application (&m->advice->spec);
     struct dn_buf buf;
 
-    spec.epochs = empty.epochs;
-    spec.steps = empty.steps;
-    spec.tokens = empty.tokens;
-    spec.runs = empty.runs;
-    spec.gpus = empty.gpus;
-    spec.nodes = empty.nodes;
-    spec.deadline = empty.deadline;
-    spec.objective = empty.objective;
-    spec.budget = empty.budget;
-    spec.app[0] = '\0';
-    spec.name[0] = '\0';
-    spec.automatic = empty.automatic;
-    spec.probe = empty.probe;
     dn_spec_write (&spec, text, DN_METADATA_MAX);
     buf = (struct dn_buf){
         text, DN_METADATA_MAX + DN_DIGEST_LEN, strlen (text), .cut = false};

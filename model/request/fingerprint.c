@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "request/tokens.h"
+#include "request/vocabulary.h"
 
-/* Bytes between two looks at the deadline: some 40 microseconds. */
-#define BYTES_PER_LOOK 4096
-
-/* Longest word that is compared as one; of a longer one each part is. */
-#define WORD_MAX 512
+/* Tokens between two looks at the deadline: some 40 microseconds. */
+#define TOKENS_PER_LOOK 512
 
 /* Bytes behind a command that are searched for a file that it prints into. */
 #define AHEAD_MAX 256
@@ -20,222 +19,58 @@
 /* Arguments of a command that count. */
 #define ARGUMENTS_MAX 256
 
-/* Ended by NULL. Names of options are in lower case, with '_' in place of '-': of the
+/* Between blanks. Names of options are in lower case, with '_' in place of '-': of the
  * run, of where it writes, of where it runs, and on how much of the cluster.
  */
-static const char *const uncounted_commands[] = {
-    "cd",       "pushd",      "popd",     "mkdir", "rmdir", "rm",     "ls",     "ll",
-    "chmod",    "date",       "hostname", "pwd",   "sleep", "whoami", "id",     "touch",
-    "tee",      "nvidia-smi", "free",     "df",    "du",    "lscpu",  "ulimit", "wait",
-    "scontrol", "squeue",     "sacct",    "sstat", "which", NULL};
-static const char *const printing_commands[] = {"echo", "printf", NULL};
-static const char *const opening_words[] = {"do",
-                                            "then",
-                                            "else",
-                                            "elif",
-                                            "if",
-                                            "while",
-                                            "{",
-                                            "!",
-                                            "time",
-                                            "exec",
-                                            "nohup",
-                                            NULL};
+static const char uncounted_commands[] =
+    "cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id"
+    " touch tee nvidia-smi free df du lscpu ulimit wait scontrol squeue sacct sstat"
+    " which";
+static const char printing_commands[] = "echo printf";
+static const char opening_words[] = "do then else elif if while { ! time exec nohup";
 
-static const char *const volatile_names[] = {"seed",
-                                             "seeds",
-                                             "port",
-                                             "run_name",
-                                             "run_id",
-                                             "runid",
-                                             "exp_name",
-                                             "exp_id",
-                                             "expname",
-                                             "experiment_name",
-                                             "job_name",
-                                             "jobname",
-                                             "job_id",
-                                             "jobid",
-                                             "project",
-                                             "project_name",
-                                             "tag",
-                                             "tags",
-                                             "note",
-                                             "notes",
-                                             "comment",
-                                             "entity",
-                                             "timestamp",
-                                             "date",
-                                             "now",
-                                             "uuid",
-                                             "log_name",
-                                             "o",
-                                             "out",
-                                             "output",
-                                             "outputs",
-                                             "output_dir",
-                                             "output_path",
-                                             "output_file",
-                                             "outdir",
-                                             "out_dir",
-                                             "out_path",
-                                             "save",
-                                             "save_dir",
-                                             "savedir",
-                                             "save_path",
-                                             "save_to",
-                                             "save_folder",
-                                             "log",
-                                             "logs",
-                                             "log_dir",
-                                             "logdir",
-                                             "log_path",
-                                             "log_file",
-                                             "logfile",
-                                             "log_root",
-                                             "log_folder",
-                                             "log_level",
-                                             "logging_dir",
-                                             "verbosity",
-                                             "result",
-                                             "results",
-                                             "result_dir",
-                                             "results_dir",
-                                             "work_dir",
-                                             "workdir",
-                                             "run_dir",
-                                             "rundir",
-                                             "exp_dir",
-                                             "expdir",
-                                             "ckpt_dir",
-                                             "ckpt_path",
-                                             "checkpoint_dir",
-                                             "checkpoint_path",
-                                             "checkpoint_folder",
-                                             "checkpoints",
-                                             "default_root_dir",
-                                             "tensorboard_dir",
-                                             "tensorboard_logdir",
-                                             "tb_dir",
-                                             "profile_dir",
-                                             "resume",
-                                             "resume_from",
-                                             "resume_from_checkpoint",
-                                             "resume_path",
-                                             "cache_dir",
-                                             "cachedir",
-                                             "tmp_dir",
-                                             "tmpdir",
-                                             "tmp",
-                                             "temp_dir",
-                                             "scratch",
-                                             "pythonpath",
-                                             "ld_library_path",
-                                             "hf_home",
-                                             "torch_home",
-                                             "xdg_cache_home",
-                                             "hf_datasets_cache",
-                                             "transformers_cache",
-                                             "triton_cache_dir",
-                                             "hf_token",
-                                             "api_token",
-                                             "api_key",
-                                             "bind",
-                                             "mount",
-                                             "mounts",
-                                             "container_mounts",
-                                             "volume",
-                                             "nproc_per_node",
-                                             "nnodes",
-                                             "node_rank",
-                                             "machine_rank",
-                                             "num_machines",
-                                             "num_processes",
-                                             "master_addr",
-                                             "master_port",
-                                             "main_process_ip",
-                                             "main_process_port",
-                                             "rdzv_id",
-                                             "rdzv_endpoint",
-                                             "rdzv_backend",
-                                             "ntasks",
-                                             "nodes",
-                                             "ntasks_per_node",
-                                             "gpus",
-                                             "ngpus",
-                                             "n_gpus",
-                                             "num_gpus",
-                                             "gpus_per_node",
-                                             "gpus_per_task",
-                                             "devices",
-                                             "num_nodes",
-                                             "world_size",
-                                             "nproc",
-                                             NULL};
+static const char volatile_names[] =
+    "seed seeds port run_name run_id runid exp_name exp_id expname experiment_name"
+    " job_name jobname job_id jobid project project_name tag tags note notes"
+    " comment entity timestamp date now uuid log_name o out output outputs"
+    " output_dir output_path output_file outdir out_dir out_path save save_dir"
+    " savedir save_path save_to save_folder log logs log_dir logdir log_path"
+    " log_file logfile log_root log_folder log_level logging_dir verbosity result"
+    " results result_dir results_dir work_dir workdir run_dir rundir exp_dir expdir"
+    " ckpt_dir ckpt_path checkpoint_dir checkpoint_path checkpoint_folder"
+    " checkpoints default_root_dir tensorboard_dir tensorboard_logdir tb_dir"
+    " profile_dir resume resume_from resume_from_checkpoint resume_path cache_dir"
+    " cachedir tmp_dir tmpdir tmp temp_dir scratch pythonpath ld_library_path"
+    " hf_home torch_home xdg_cache_home hf_datasets_cache transformers_cache"
+    " triton_cache_dir hf_token api_token api_key bind mount mounts"
+    " container_mounts volume nproc_per_node nnodes node_rank machine_rank"
+    " num_machines num_processes master_addr master_port main_process_ip"
+    " main_process_port rdzv_id rdzv_endpoint rdzv_backend ntasks nodes"
+    " ntasks_per_node gpus ngpus n_gpus num_gpus gpus_per_node gpus_per_task"
+    " devices num_nodes world_size nproc";
 /* The same, but not behind a dot: model.name and data.path are not of the run. */
-static const char *const volatile_bare[] =
-    {"name", "path", "home", "user", "group", NULL};
-static const char *const volatile_parts[] =
-    {"seed", "seeds", "port", "wandb", "timestamp", NULL};
-static const char *const volatile_prefixes[] = {"hydra",
-                                                "wandb",
-                                                "logger",
-                                                "loggers",
-                                                "mlflow",
-                                                "comet",
-                                                "neptune",
-                                                "tensorboard",
-                                                NULL};
-static const char *const counts[] = {"epochs",
-                                     "epoch",
-                                     "num_epochs",
-                                     "n_epochs",
-                                     "nepochs",
-                                     "max_epochs",
-                                     "num_train_epochs",
-                                     "train_epochs",
-                                     "total_epochs",
-                                     "steps",
-                                     "max_steps",
-                                     "num_steps",
-                                     "n_steps",
-                                     "train_steps",
-                                     "num_train_steps",
-                                     "total_steps",
-                                     "max_train_steps",
-                                     "train_iters",
-                                     "iters",
-                                     "max_iters",
-                                     "num_iters",
-                                     "total_iters",
-                                     "iterations",
-                                     "num_iterations",
-                                     NULL};
+static const char volatile_bare[] = "name path home user group";
+static const char volatile_parts[] = "seed seeds port wandb timestamp";
+static const char volatile_prefixes[] =
+    "hydra wandb logger loggers mlflow comet neptune tensorboard";
+static const char counts[] =
+    "epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs"
+    " train_epochs total_epochs steps max_steps num_steps n_steps train_steps"
+    " num_train_steps total_steps max_train_steps train_iters iters max_iters"
+    " num_iters total_iters iterations num_iterations";
 
 struct reader {
     struct dn_digester digester;
     bool counted;
     int64_t n_words;
-    char word[WORD_MAX];
-    size_t len;
-    bool begins;       /* the next word is the first of a command */
-    bool uncounted;    /* the words of this command do not count */
-    bool skips;        /* the next word does not count, unless it is an option */
-    bool is_file;      /* the next word is a file that is written */
-    bool names;        /* the last word names what does not count */
-    int loop;          /* 1: "for" was read, 2: its variable, which does not count */
-    const char *ahead; /* the text behind the word */
-    size_t n_ahead;
+    bool begins;          /* the next word is the first of a command */
+    bool uncounted;       /* the words of this command do not count */
+    bool skips;           /* the next word does not count, unless it is an option */
+    bool is_file;         /* the next word is a file that is written */
+    bool names;           /* the last word names what does not count */
+    int loop;             /* 1: "for" was read, 2: its variable, which does not count */
+    struct dn_span ahead; /* the text behind the word */
 };
-
-static bool list_has (const char *const list[], const char *word, size_t len)
-{
-    for (size_t i = 0; len > 0 && list[i]; i++)
-        if (list[i][0] == word[0] && strlen (list[i]) == len
-            && memcmp (list[i], word, len) == 0)
-            return true;
-    return false;
-}
 
 static bool is_digit (char c)
 {
@@ -246,14 +81,12 @@ static bool is_digit (char c)
  */
 
 /* One of the names between dots, or between underlines, is in 'list'. */
-static bool has_part (const char *const list[],
-                      struct dn_span name,
-                      const char *separators)
+static bool has_part (const char *list, struct dn_span name, const char *separators)
 {
     while (name.text) {
         struct dn_span part = dn_span_cut (&name, separators);
 
-        if (list_has (list, part.text, part.len))
+        if (dn_words_list_has (list, part))
             return true;
     }
     return false;
@@ -294,13 +127,13 @@ static bool is_volatile (const struct reader *r, struct dn_span given)
     if (dot) {
         last.text = dot + 1;
         last.len = name.len - (size_t) (last.text - text);
-    } else if (list_has (volatile_bare, name.text, name.len)) {
+    } else if (dn_words_list_has (volatile_bare, name)) {
         return true;
     }
-    return list_has (volatile_names, last.text, last.len)
+    return dn_words_list_has (volatile_names, last)
            || has_part (volatile_parts, last, "_")
            || has_part (volatile_prefixes, name, "./")
-           || (r->counted && list_has (counts, last.text, last.len));
+           || (r->counted && dn_words_list_has (counts, last));
 }
 
 /* --- values ------------------------------------------------------------------------
@@ -442,8 +275,10 @@ static void end_word (struct reader *r)
 /* Does the text behind the command, up to its end, go into a file or a program? */
 static bool prints_into (const struct reader *r)
 {
-    for (size_t i = 0; i < r->n_ahead && i < AHEAD_MAX && r->ahead[i] != '\n'; i++)
-        if (r->ahead[i] == '>' || r->ahead[i] == '|')
+    struct dn_span text = r->ahead;
+
+    for (size_t i = 0; i < text.len && i < AHEAD_MAX && text.text[i] != '\n'; i++)
+        if (text.text[i] == '>' || text.text[i] == '|')
             return true;
     return false;
 }
@@ -452,10 +287,10 @@ static bool prints_into (const struct reader *r)
 static bool begin_command (struct reader *r, struct dn_span word)
 {
     bool uncounted =
-        list_has (uncounted_commands, word.text, word.len)
-        || (list_has (printing_commands, word.text, word.len) && !prints_into (r));
+        dn_words_list_has (uncounted_commands, word)
+        || (dn_words_list_has (printing_commands, word) && !prints_into (r));
 
-    r->begins = list_has (opening_words, word.text, word.len);
+    r->begins = dn_words_list_has (opening_words, word);
     r->loop = dn_span_is (word, "for") ? 1 : 0;
     r->uncounted = uncounted;
     return uncounted;
@@ -494,9 +329,9 @@ static bool may_name (const struct reader *r, struct dn_span word)
 
     if (word.text[0] == '-' || word.text[word.len - 1] == ':')
         return true;
-    while (i < r->n_ahead && i < AHEAD_MAX && r->ahead[i] == ' ')
+    while (i < r->ahead.len && i < AHEAD_MAX && r->ahead.text[i] == ' ')
         i++;
-    return i < r->n_ahead && strchr ("=:(", r->ahead[i]);
+    return i < r->ahead.len && strchr ("=:(", r->ahead.text[i]);
 }
 
 static void read_word (struct reader *r, struct dn_span word)
@@ -533,78 +368,31 @@ static void read_word (struct reader *r, struct dn_span word)
     end_word (r);
 }
 
-/* The word that was gathered is complete. */
-static void flush (struct reader *r)
-{
-    if (r->len > 0)
-        read_word (r, (struct dn_span){r->word, r->len});
-    r->len = 0;
-}
-
 static void end_command (struct reader *r)
 {
-    flush (r);
     r->begins = true;
     r->uncounted = r->skips = r->is_file = r->names = false;
     r->loop = 0;
 }
 
-static void gather (struct reader *r, char c)
-{
-    if (r->len == WORD_MAX)
-        flush (r);
-    r->word[r->len++] = c;
-}
-
 /* --- the script --------------------------------------------------------------------
  */
 
-/* A character outside of comments. */
-static void read_char (struct reader *r, char c)
+static void read_mark (struct reader *r, char mark)
 {
-    switch (c) {
-    case ' ':
-    case '\t':
-    case '\r':
-        flush (r);
-        break;
+    switch (mark) {
     case '(':
-        flush (r);
         r->skips = r->skips || r->names;
         r->begins = true;
         break;
-    case '\n':
-    case ';':
-    case '&':
-    case '|':
-    case ')':
-        end_command (r);
-        break;
     case '>':
-        flush (r);
         r->is_file = true;
         break;
     case '<':
-        flush (r);
-        break;
-    case '"':
-    case '\'':
-    case '`':
-    case '\\':
         break;
     default:
-        gather (r, c);
+        end_command (r);
     }
-}
-
-/* The quote that is open behind 'c'; it ends with the line, as an apostrophe opens
- * none.
- */
-static char quote_after (char quote, char c)
-{
-    if (c == '\n' || c == quote)
-        return '\0';
-    return quote == '\0' && (c == '"' || c == '\'') ? c : quote;
 }
 
 static int read_script (struct reader *r,
@@ -612,29 +400,18 @@ static int read_script (struct reader *r,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
-    char quote = '\0';
-    char before = '\n';
+    struct dn_tokens tokens = dn_tokens_of (script);
+    struct dn_token token;
 
-    for (size_t i = 0; i < script.len; i++) {
-        char c = script.text[i];
-
-        if (i % BYTES_PER_LOOK == 0
+    for (int n = 0; dn_tokens_next (&tokens, &token); n++) {
+        if (n % TOKENS_PER_LOOK == 0
             && dn_deadline_check (deadline, "fingerprint", err) < 0)
             return -1;
-        if (c == '#' && quote == '\0' && strchr (" \t\n;", before)) {
-            const char *end = memchr (script.text + i, '\n', script.len - i);
-
-            i = end ? (size_t) (end - script.text) : script.len;
-            c = '\n';
-        } else if (c == '\\' && i + 1 < script.len && script.text[i + 1] == '\n') {
-            i++;
-            c = ' ';
-        }
-        r->ahead = script.text + i;
-        r->n_ahead = i < script.len ? script.len - i : 0;
-        read_char (r, c);
-        quote = quote_after (quote, c);
-        before = c;
+        r->ahead = token.ahead;
+        if (token.kind == DN_TOKEN_WORD)
+            read_word (r, token.text);
+        else if (token.kind == DN_TOKEN_MARK)
+            read_mark (r, token.mark);
     }
     end_command (r);
     return 0;
@@ -645,8 +422,7 @@ static void read_arguments (struct reader *r, const struct dn_job *job)
 {
     int64_t n = job->n_args < ARGUMENTS_MAX ? job->n_args : ARGUMENTS_MAX;
 
-    r->ahead = NULL;
-    r->n_ahead = 0;
+    r->ahead.len = 0;
     for (int64_t i = job->kind == DN_JOB_BATCH ? 1 : 0; i < n; i++) {
         const char *text = job->args[i] ? job->args[i] : "";
         size_t len = strnlen (text, DN_SCRIPT_HEAD_MAX);

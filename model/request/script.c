@@ -569,53 +569,38 @@ static bool is_negated (const struct parts *p)
            && dn_words_list_has ("no not disable without skip", p->before);
 }
 
+/* What a part of a word says, whatever is behind it. */
+static const enum dn_script_word part_says[DN_N_WORDS] = {
+    [DN_W_SWEEP] = DN_SCRIPT_SWEEP,
+    [DN_W_PASSES] = DN_SCRIPT_PASSES,
+    [DN_W_STOP] = DN_SCRIPT_STOP,
+    [DN_W_PINNED] = DN_SCRIPT_PINNED,
+    [DN_W_BESIDE] = DN_SCRIPT_BESIDE,
+    [DN_W_CLOCK] = DN_SCRIPT_CLOCK,
+};
+
 static void judge_part (struct rule *r, const struct parts *p, enum dn_word kind)
 {
     const struct dn_token *token = p->token;
+    bool in_sum = top (r)->bracket == SUM;
 
-    switch (kind) {
-    case DN_W_SWEEP:
-        if (!dn_span_is (p->part, "cv") || token->text.text[0] == '-')
-            keep_word (r, DN_SCRIPT_SWEEP, token);
-        break;
-    case DN_W_PASSES:
-        keep_word (r, DN_SCRIPT_PASSES, token);
-        break;
-    case DN_W_STOP:
-        keep_word (r, DN_SCRIPT_STOP, token);
-        break;
-    case DN_W_PINNED:
-        if (!dn_span_is (p->part, "pe") || has (token->text, "="))
-            keep_word (r, DN_SCRIPT_PINNED, token);
-        break;
-    case DN_W_BESIDE:
-        keep_word (r, DN_SCRIPT_BESIDE, token);
-        break;
-    case DN_W_CLOCK:
-        keep_word (r, DN_SCRIPT_CLOCK, token);
-        break;
-    case DN_W_ALLOTTED:
-        if (top (r)->code || top (r)->word != DN_W_NONE || top (r)->bracket == SUM)
-            use_allotted (r, token);
+    /* "--cv 5" and "PE=16", but not any other word that has them. */
+    if ((dn_span_is (p->part, "cv") && token->text.text[0] != '-')
+        || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
+        return;
+    if (part_says[kind] != DN_SCRIPT_NOTHING)
+        keep_word (r, part_says[kind], token);
+    if (kind == DN_W_ALLOTTED
+        && (top (r)->code || top (r)->word != DN_W_NONE || in_sum))
+        use_allotted (r, token);
+    if (kind == DN_W_CPUS && in_sum)
+        keep_word (r, DN_SCRIPT_COMPUTES, token);
+    if (kind == DN_W_ALLOTTED)
         await (r, DN_W_CPUS, token);
-        break;
-    case DN_W_BF16:
-    case DN_W_FP8:
-        if (is_negated (p))
-            break;
+    else if (kind == DN_W_CPUS || kind == DN_W_GPUS || kind == DN_W_ARCH_LIST
+             || ((kind == DN_W_BF16 || kind == DN_W_FP8) && !is_negated (p))) {
         settle (r);
         await (r, kind, token);
-        break;
-    case DN_W_CPUS:
-    case DN_W_GPUS:
-    case DN_W_ARCH_LIST:
-        if (kind == DN_W_CPUS && top (r)->bracket == SUM)
-            keep_word (r, DN_SCRIPT_COMPUTES, token);
-        settle (r);
-        await (r, kind, token);
-        break;
-    default:
-        break;
     }
 }
 
@@ -802,61 +787,38 @@ static void run_unknown (struct rule *r,
         }
 }
 
+/* What a command says, whatever is behind it. */
+static const enum dn_script_word command_says[DN_N_WORDS] = {
+    [DN_W_STAGING] = DN_SCRIPT_STAGING,
+    [DN_W_SERVER] = DN_SCRIPT_SERVER,
+    [DN_W_LANGUAGE] = DN_SCRIPT_LANGUAGE,
+    [DN_W_WORKFLOW] = DN_SCRIPT_SWEEP,
+    [DN_W_PINS] = DN_SCRIPT_PINNED,
+    [DN_W_STOPS] = DN_SCRIPT_STOP,
+};
+
 static void begin_known (struct rule *r,
                          struct command *c,
                          enum dn_word word,
                          struct dn_span name,
                          const struct dn_token *token)
 {
-    switch (word) {
-    case DN_W_STAGING:
-        keep (r, DN_SCRIPT_STAGING, &c->what);
-        break;
-    case DN_W_SERVER:
-        keep (r, DN_SCRIPT_SERVER, &c->what);
-        break;
-    case DN_W_LANGUAGE:
-        keep (r, DN_SCRIPT_LANGUAGE, &c->what);
-        break;
-    case DN_W_WORKFLOW:
-        keep (r, DN_SCRIPT_SWEEP, &c->what);
-        break;
-    case DN_W_PINS:
-        keep (r, DN_SCRIPT_PINNED, &c->what);
+    if (command_says[word] != DN_SCRIPT_NOTHING)
+        keep (r, command_says[word], &c->what);
+    c->many |= word == DN_W_MANY;
+    c->texts |= word == DN_W_EVAL;
+    c->program = word == DN_W_PYTHON;
+    c->tests = word == DN_W_TEST && dn_span_is (name, "[[");
+    if (word >= DN_W_PINS && word <= DN_W_MANY)
         launch (c, word, name);
-        break;
-    case DN_W_STOPS:
-        keep (r, DN_SCRIPT_STOP, &c->what);
-        launch (c, word, name);
-        break;
-    case DN_W_MANY:
-        c->many = true;
-        launch (c, word, name);
-        break;
-    case DN_W_EVAL:
-        c->texts = true;
-        launch (c, word, name);
-        c->n_operands = dn_span_is (name, "ssh");
-        break;
-    case DN_W_RUNS:
-    case DN_W_SHELL:
-        launch (c, word, name);
-        break;
-    case DN_W_PYTHON:
-        c->program = true;
-        break;
-    case DN_W_TEST:
-        c->tests = dn_span_is (name, "[[");
-        break;
-    case DN_W_HARMLESS:
-        c->prints = dn_words_list_has ("echo printf nproc :", name);
-        if (dn_span_is (name, "nproc"))
-            use_allotted (r, token);
-        c->settings = dn_words_list_has ("modulecmd module ml dircolors", name);
-        break;
-    default:
-        break;
-    }
+    if (dn_span_is (name, "ssh"))
+        c->n_operands = 1;
+    if (word != DN_W_HARMLESS)
+        return;
+    c->prints = dn_words_list_has ("echo printf nproc :", name);
+    c->settings = dn_words_list_has ("modulecmd module ml dircolors", name);
+    if (dn_span_is (name, "nproc"))
+        use_allotted (r, token);
 }
 
 static void begin_block (struct rule *r, struct command *c, enum dn_word word)

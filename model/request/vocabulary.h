@@ -17,13 +17,13 @@ enum dn_word {
     DN_W_SERVER,
     DN_W_LANGUAGE,
     DN_W_WORKFLOW,
-    DN_W_PINS,  /* and runs the rest */
-    DN_W_STOPS, /* and runs the rest */
+    DN_W_PINS, /* from here on: and runs the rest */
+    DN_W_STOPS,
     DN_W_SHELL, /* runs a script, or the text behind -c */
     DN_W_EVAL,  /* runs its text */
     DN_W_RUNS,  /* runs the rest behind its options */
-    DN_W_OPENS, /* runs the rest */
     DN_W_MANY,  /* runs the rest many times */
+    DN_W_OPENS, /* runs the next word */
     DN_W_PYTHON,
     DN_W_TEST,
     DN_W_FIND,

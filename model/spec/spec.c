@@ -148,16 +148,21 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
             {NULL, 0 }, help                                                           \
     }
 
-#define ARCH  "architecture"
-#define TRAIN "training"
-#define FINE  "fine-tuning"
-#define ATT   "attention"
-#define SOFT  "software"
-#define WORK  "amount of work"
-#define PAR   "parallelism"
-#define INPUT "input"
-#define DEV   "device"
-#define WISH  "wishes"
+/* The group of a key, and whether it says how much a run does, on what or for what
+ * purpose, and not which application it is.
+ */
+#define ARCH  "architecture", false
+#define TRAIN "training", false
+#define FINE  "fine-tuning", false
+#define ATT   "attention", false
+#define SOFT  "software", false
+#define WORK  "amount of work", true
+#define DATA  "amount of work", false
+#define SIZE  "parallelism", true
+#define PAR   "parallelism", false
+#define INPUT "input", false
+#define DEV   "device", false
+#define WISH  "wishes", true
 
 /* Upper bounds are an order of magnitude above the largest published use. */
 static const struct dn_key keys[] = {
@@ -241,14 +246,14 @@ static const struct dn_key keys[] = {
     NAME (SOFT, torch, "version of PyTorch, such as 2.4"),
     REAL (WORK, epochs, 0.001, 1e6, "passes over the data set"),
     INT (WORK, steps, 1, 1e12, "optimizer steps"),
-    NAME (WORK, dataset, "name in the data-set table"),
-    INT (WORK, samples, 1, 1e13, "samples of one epoch"),
-    INT (WORK, eval_every, 1, 1e12, "optimizer steps between evaluations"),
-    INT (WORK, eval_samples, 1, 1e12, "samples of one evaluation"),
+    NAME (DATA, dataset, "name in the data-set table"),
+    INT (DATA, samples, 1, 1e13, "samples of one epoch"),
+    INT (DATA, eval_every, 1, 1e12, "optimizer steps between evaluations"),
+    INT (DATA, eval_samples, 1, 1e12, "samples of one evaluation"),
     REAL (WORK, tokens, 1, 1e16, "tokens of the whole run"),
     INT (WORK, runs, 1, 10000, "trainings in sequence; epochs= is for each"),
-    INT (PAR, gpus, 1, 1e5, "GPUs of the whole job"),
-    INT (PAR, nodes, 1, 1e5, "nodes of the whole job"),
+    INT (SIZE, gpus, 1, 1e5, "GPUs of the whole job"),
+    INT (SIZE, nodes, 1, 1e5, "nodes of the whole job"),
     ENUM (PAR, parallel, DN_N_PARALLELS, "data parallelism: replicated or sharded"),
     INT (PAR, tp, 1, 1024, "tensor-parallel GPUs"),
     INT (PAR, sp, 0, 1, "1: sequence parallelism beside tp="),
@@ -327,20 +332,52 @@ static int enum_of (const struct dn_spec *spec, const struct dn_key *key)
     return value;
 }
 
-struct dn_spec dn_spec_empty (void)
+static void clear (struct dn_spec *spec, const struct dn_key *key)
 {
     const int64_t unset = DN_UNSET;
     const double unset_real = -1;
+    const int unset_enum = 0;
+
+    switch (key->type) {
+    case DN_KEY_INT:
+    case DN_KEY_TIME:
+        memcpy (member (spec, key), &unset, sizeof (unset));
+        break;
+    case DN_KEY_REAL:
+        memcpy (member (spec, key), &unset_real, sizeof (unset_real));
+        break;
+    case DN_KEY_ENUM:
+        memcpy (member (spec, key), &unset_enum, sizeof (unset_enum));
+        break;
+    case DN_KEY_NAME:
+        *(char *) member (spec, key) = '\0';
+        break;
+    case DN_KEY_IMAGE:
+        spec->image.n_dims = 0;
+        break;
+    case DN_N_KEY_TYPES:
+        break;
+    }
+}
+
+struct dn_spec dn_spec_empty (void)
+{
     struct dn_spec spec;
 
     memset (&spec, 0, sizeof (spec));
-    for (int i = 0; i < N_KEYS; i++) {
-        if (keys[i].type == DN_KEY_INT || keys[i].type == DN_KEY_TIME)
-            memcpy (member (&spec, &keys[i]), &unset, sizeof (unset));
-        else if (keys[i].type == DN_KEY_REAL)
-            memcpy (member (&spec, &keys[i]), &unset_real, sizeof (unset_real));
-    }
+    for (int i = 0; i < N_KEYS; i++)
+        clear (&spec, &keys[i]);
     return spec;
+}
+
+struct dn_spec dn_spec_of_application (const struct dn_spec *spec)
+{
+    struct dn_spec application = *spec;
+
+    for (int i = 0; i < N_KEYS; i++)
+        if (keys[i].of_run)
+            clear (&application, &keys[i]);
+    return application;
 }
 
 bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
@@ -377,7 +414,7 @@ struct dn_keyset dn_keyset_of (size_t offset)
 
 bool dn_key_is_network (const struct dn_key *key)
 {
-    return strcmp (key->group, ARCH) == 0;
+    return strcmp (key->group, keys[0].group) == 0;
 }
 
 bool dn_key_takes_words (const struct dn_key *key)

@@ -296,6 +296,7 @@ enum dn_key_type {
 struct dn_key {
     const char *name;
     const char *group; /* "architecture", "training", ... */
+    bool of_run;       /* does not say which application it is */
     enum dn_key_type type;
     size_t offset; /* in struct dn_spec */
     double min;
@@ -352,6 +353,11 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size);
 
 /* A specification with nothing given. */
 struct dn_spec dn_spec_empty (void);
+
+/* The keys that say which application the run is, and not how much it does, on what, or
+ * for what purpose.
+ */
+struct dn_spec dn_spec_of_application (const struct dn_spec *spec);
 
 /* Read "key=value,key=value" into 'spec'. A key replaces the value in 'spec'; a key
  * given twice in one text is an error. On failure 'spec' is unchanged, and 'err' names

@@ -79,6 +79,22 @@ static void metadata_beyond_the_limit_is_refused (void **state)
     assert_int_equal (err.code, DN_E_LIMIT);
 }
 
+/* The amount of work, the size of the job and wishes are not of the application; the
+ * data are.
+ */
+static bool is_of_application (const struct dn_key *key)
+{
+    static const char *const data[] = {
+        "dataset", "samples", "eval_every", "eval_samples"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (data); i++)
+        if (strcmp (key->name, data[i]) == 0)
+            return true;
+    return strcmp (key->group, "amount of work") != 0
+           && strcmp (key->group, "wishes") != 0 && strcmp (key->name, "gpus") != 0
+           && strcmp (key->name, "nodes") != 0;
+}
+
 static void every_key_survives_writing_and_reading (void **state)
 {
     int n_keys;
@@ -107,6 +123,8 @@ static void every_key_survives_writing_and_reading (void **state)
         assert_memory_equal (&spec, &again, sizeof (spec));
         spec = dn_spec_empty ();
         assert_false (dn_spec_has (&spec, &keys[i]));
+        spec = dn_spec_of_application (&again);
+        assert_int_equal (dn_spec_has (&spec, &keys[i]), is_of_application (&keys[i]));
     }
 }
 
