@@ -10,9 +10,6 @@
 #include "request/tokens.h"
 #include "request/vocabulary.h"
 
-/* Tokens between two looks at the deadline: some 40 microseconds. */
-#define TOKENS_PER_LOOK 512
-
 /* Bytes behind a command that are searched for a file that it prints into. */
 #define AHEAD_MAX 256
 
@@ -403,8 +400,8 @@ static int read_script (struct reader *r,
     struct dn_tokens tokens = dn_tokens_of (script);
     struct dn_token token;
 
-    for (int n = 0; dn_tokens_next (&tokens, &token); n++) {
-        if (n % TOKENS_PER_LOOK == 0
+    while (dn_tokens_next (&tokens, &token)) {
+        if (dn_tokens_due (&tokens)
             && dn_deadline_check (deadline, "fingerprint", err) < 0)
             return -1;
         r->ahead = token.ahead;

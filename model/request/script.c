@@ -17,8 +17,6 @@
 #define BRANCHES_MAX  16
 #define FUNCTIONS_MAX 16
 
-#define TOKENS_PER_LOOK 512
-
 enum where {
     AT_COMMAND, /* the next word is a command */
     IN_OPTIONS, /* of a launcher, in front of the command that it runs */
@@ -793,6 +791,7 @@ static const enum dn_script_word command_says[DN_N_WORDS] = {
     [DN_W_SERVER] = DN_SCRIPT_SERVER,
     [DN_W_LANGUAGE] = DN_SCRIPT_LANGUAGE,
     [DN_W_WORKFLOW] = DN_SCRIPT_SWEEP,
+    [DN_W_MAKE] = DN_SCRIPT_SCRIPT,
     [DN_W_PINS] = DN_SCRIPT_PINNED,
     [DN_W_STOPS] = DN_SCRIPT_STOP,
 };
@@ -805,6 +804,8 @@ static void begin_known (struct rule *r,
 {
     if (command_says[word] != DN_SCRIPT_NOTHING)
         keep (r, command_says[word], &c->what);
+    if (word == DN_W_MAKE)
+        keep (r, DN_SCRIPT_STAGING, &c->what);
     c->many |= word == DN_W_MANY;
     c->texts |= word == DN_W_EVAL;
     c->program = word == DN_W_PYTHON;
@@ -1027,8 +1028,8 @@ static void read_python (struct rule *r,
 
         c->module = false;
         kind = dn_words_command (&r->words, dn_span_cut (&rest, "."));
-        if (kind == DN_W_SERVER)
-            keep_word (r, DN_SCRIPT_SERVER, token);
+        if (command_says[kind] != DN_SCRIPT_NOTHING)
+            keep_word (r, command_says[kind], token);
         if (kind == DN_W_MANAGER || kind == DN_W_HARMLESS || kind == DN_W_SERVER) {
             c->program = false;
             c->word = kind;
@@ -1050,6 +1051,27 @@ static void read_python (struct rule *r,
 /* A program is named by its script, whose name may say that it only prepares. Hydra's
  * -m runs it for each of several values.
  */
+/* Is it a file of another language than Python and the shells? */
+static bool is_foreign (struct dn_span word)
+{
+    static const char *const ends_of[] = {".jl",
+                                          ".R",
+                                          ".m",
+                                          ".lua",
+                                          ".rb",
+                                          ".pl",
+                                          ".jar",
+                                          ".scala",
+                                          ".lisp",
+                                          ".js",
+                                          ".go"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (ends_of); i++)
+        if (ends (word, ends_of[i]))
+            return true;
+    return false;
+}
+
 static void read_argument (struct rule *r,
                            struct command *c,
                            const struct dn_token *token)
@@ -1057,6 +1079,8 @@ static void read_argument (struct rule *r,
     struct dn_span word = token->text;
     bool values = has (word, ",") || has (word, "range") || has (word, "choice");
 
+    if (is_foreign (word))
+        keep (r, DN_SCRIPT_LANGUAGE, &c->what);
     if (!c->named && ends (word, ".py") && !is_assignment (word)) {
         struct dn_span base = base_of (word);
 
@@ -1131,6 +1155,8 @@ static void read_arguments (struct rule *r,
         read_verb (r, c, token);
     else if (c->word == DN_W_PYTHON && !c->named)
         read_python (r, c, token);
+    else if (c->word == DN_W_FUNCTION && dn_span_is (word, "{"))
+        begin_block (r, c, DN_W_BEGIN);
     else if (c->word == DN_W_FUNCTION)
         define_function (r, word);
     else if (c->word == DN_W_FIND && begins (word, "-exec")) {
@@ -1153,7 +1179,8 @@ static void read_arguments (struct rule *r,
         c->tests = false;
     if (c->program && !c->code)
         read_argument (r, c, token);
-    if ((c->program && c->word != DN_W_MANAGER) || c->word == DN_W_STAGING)
+    if ((c->program && c->word != DN_W_MANAGER) || c->word == DN_W_STAGING
+        || c->word == DN_W_MAKE)
         count_option (r, token);
 }
 
@@ -1174,6 +1201,9 @@ static void read_word (struct rule *r, const struct dn_token *token)
         }
         return;
     }
+    if (c->where == AT_COMMAND && number_of (token->text, "") >= 0
+        && token->ahead.len > 0 && strchr ("<>", token->ahead.text[0]))
+        return; /* Of "2>&1". */
     if (c->code)
         read_code (c, token);
     if (c->bracket == SUM || c->bracket == LIST || (token->here && !c->texts) || hidden)
@@ -1353,8 +1383,8 @@ static int read_tokens (struct rule *r,
 {
     struct dn_token token;
 
-    for (int n = 0; dn_tokens_next (&r->tokens, &token); n++) {
-        if (n % TOKENS_PER_LOOK == 0
+    while (dn_tokens_next (&r->tokens, &token)) {
+        if (dn_tokens_due (&r->tokens)
             && dn_deadline_check (deadline, dn_say_script_end, err) < 0)
             return -1;
         if (token.kind == DN_TOKEN_WORD)

@@ -6,9 +6,19 @@
 
 #include <string.h>
 
+#define BYTES_PER_LOOK 4096
+
 struct dn_tokens dn_tokens_of (struct dn_span script)
 {
     return (struct dn_tokens){.script = script, .line = 1, .before = '\n'};
+}
+
+bool dn_tokens_due (struct dn_tokens *tokens)
+{
+    if (tokens->at < tokens->look)
+        return false;
+    tokens->look = tokens->at + BYTES_PER_LOOK;
+    return true;
 }
 
 bool dn_tokens_open (const struct dn_tokens *tokens)

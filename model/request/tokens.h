@@ -49,6 +49,7 @@ struct dn_tokens {
         DN_HERE_IN,
         DN_HERE_LAST /* this line ends it */
     } here;
+    size_t look;          /* where the deadline is looked at next */
     bool broken;          /* a here-document that is not understood */
     struct dn_token next; /* a mark that follows the word before it */
     size_t len;
@@ -59,6 +60,9 @@ struct dn_tokens dn_tokens_of (struct dn_span script);
 
 /* The next token. Return false, and a token of kind DN_TOKEN_END, after the last. */
 bool dn_tokens_next (struct dn_tokens *tokens, struct dn_token *token);
+
+/* Is it time to look at the deadline? Once for some 40 microseconds of reading. */
+bool dn_tokens_due (struct dn_tokens *tokens);
 
 /* Is a quote or a here-document open, or not understood, at the end? */
 bool dn_tokens_open (const struct dn_tokens *tokens);

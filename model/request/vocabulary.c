@@ -31,7 +31,7 @@ static const struct {
      " zcat zgrep"},
     {DN_W_STAGING,
      "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown globus gunzip gzip"
-     " kaggle lz4 make mksquashfs ninja npm pigz pxz rclone rsync s3cmd s5cmd sbcast scp"
+     " kaggle lz4 mksquashfs ninja npm pigz pxz rclone rsync s3cmd s5cmd sbcast scp"
      " sftp spack tar unsquashfs unxz unzip unzstd wget curl xz zip zstd"},
     {DN_W_MANAGER,
      "apptainer aws charliecloud conda docker dvc enroot gcloud git gsutil hf"
@@ -48,8 +48,9 @@ static const struct {
      " spark-submit stata sas mathematica math wolframscript ghc go cargo mono root tclsh"
      " csh tcsh fish pwsh MATLAB"},
     {DN_W_WORKFLOW,
-     "snakemake nextflow cwltool luigi airflow hyperfine guild orion nnictl drake"
+     "snakemake nextflow cwltool luigi airflow hyperfine guild orion nni nnictl clearml-agent drake"
      " nnUNetv2_train_folds_parallel tmux screen script perf sweep"},
+    {DN_W_MAKE, "make"},
     {DN_W_PINS, "taskset numactl hwloc-bind likwid-pin likwid-mpirun cgexec"},
     {DN_W_STOPS, "timeout"},
     {DN_W_SHELL, "bash sh zsh dash ksh"},
@@ -96,10 +97,10 @@ static const struct {
      " train_hours train_minutes hours time_out_s max_wall stop_at minutes duration"
      " duration_s train_seconds kill_after total_hours gpu_hours maxtime"},
     {DN_W_CPUS,
-     "worker workers thread threads cpu cpus ncpu ncpus core cores ncores proc procs nproc"
+     "worker workers thread threads cpu cpus ncpu ncpus core cores ncores n_proc num_proc num_procs nproc"
      " nprocs njobs jobs num_workers numworkers nworkers nthreads num_cpus numcpus"
      " processes subprocesses worker_count cpucount max_workers nthread"},
-    {DN_W_ALLOTTED, "slurm_cpus job_cpus cpu_count getaffinity cpus_on"},
+    {DN_W_ALLOTTED, "slurm_cpus job_cpus cpu_count cpuinfo getaffinity cpus_on"},
     {DN_W_PINNED,
      "mask_cpu map_cpu cpuset cpusets physcpubind cpunodebind cpu_list cpu_set cpu_affinity"
      " cpu_mapping proclist pe core_list threads_bind setaffinity rankfile"

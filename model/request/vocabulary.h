@@ -17,6 +17,7 @@ enum dn_word {
     DN_W_SERVER,
     DN_W_LANGUAGE,
     DN_W_WORKFLOW,
+    DN_W_MAKE, /* builds or runs */
     DN_W_PINS, /* from here on: and runs the rest */
     DN_W_STOPS,
     DN_W_SHELL, /* runs a script, or the text behind -c */
