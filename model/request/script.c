@@ -479,6 +479,16 @@ static void settle (struct rule *r)
     r->pending = DN_W_NONE;
 }
 
+/* Is it the text of a command other than nproc? */
+static bool is_computed (const struct rule *r)
+{
+    int n = 0;
+
+    for (int i = 0; i <= r->depth; i++)
+        n += r->stack[i].bracket == CAPTURE;
+    return n > (strcmp (r->stack[r->depth].what.word, "nproc") == 0);
+}
+
 /* The number of CPUs that Slurm gave. As the value of workers or threads it follows the
  * allocation; messages have it, too. What else a program does with it is unknown.
  */
@@ -488,7 +498,7 @@ static void use_allotted (struct rule *r, const struct dn_token *token)
     bool computes = c->bracket == SUM || c->code || c->word == DN_W_TEST
                     || (c->prints && r->depth > 0);
 
-    if (r->pending == DN_W_CPUS && c->bracket != SUM && !c->code)
+    if (r->pending == DN_W_CPUS && c->bracket != SUM && !c->code && !is_computed (r))
         r->pending = DN_W_NONE;
     else if (computes)
         keep_word (r, DN_SCRIPT_COMPUTES, token);

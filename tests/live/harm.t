@@ -95,8 +95,7 @@ plain 'head_node=$(srun --nodes=1 --ntasks=1 -w "$SLURMD_NODENAME" hostname -I)'
 plain 'CMD="python train.py --lr 0.1"' 'bash -c "$CMD"'
 plain 'cat >config.yaml <<END' 'for seed in 1 2 3; do python train.py; done' 'END' \
     'python train.py'
-plain 'pip install -r requirements.txt' 'python -c "import torch; print(torch.__version__)"' \
-    'python train.py'
+plain 'python -c "import torch; print(torch.__version__)"' 'python train.py'
 plain 'python train.py --lr $((SLURM_NTASKS / 2))'
 
 # --- arithmetic on the CPUs ----------------------------------------------------------
@@ -138,7 +137,10 @@ several 'python train.py; python train.py --stage 2'
 several 'while read -r lr; do' '    python train.py --lr "$lr"' 'done <rates.txt'
 several 'run() { torchrun train.py "$@"; }' 'run --seed 1' 'run --seed 2'
 several 'srun python pretrain.py && srun python finetune.py'
-several 'python train.py --fold 0 &' 'python train.py --fold 1 &' 'wait'
+several 'pip install -r requirements.txt' 'python train.py'
+
+script 'python train.py --fold 0 &' 'python train.py --fold 1 &' 'wait'
+keeps 'programs side by side keep all fields' '' 'cpus: kept, [^;]*line [0-9]+'
 
 script 'for seed in 0 1 2 3 4; do python train.py --seed $seed; done'
 submit
