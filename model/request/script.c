@@ -353,13 +353,14 @@ struct parts {
     struct dn_span before; /* that part */
 };
 
-static struct parts parts_of (const struct dn_token *token, struct dn_span text)
+static void parts_begin (struct parts *p, const struct dn_token *token)
 {
-    struct parts parts = {.token = token, .len = text.len};
-
-    for (size_t i = 0; i < text.len; i++)
-        parts.text[i] = lower (text.text[i]);
-    return parts;
+    p->token = token;
+    p->len = token->text.len;
+    p->at = 0;
+    p->part = p->pair = p->before = (struct dn_span){NULL, 0};
+    for (size_t i = 0; i < p->len; i++)
+        p->text[i] = lower (token->text.text[i]);
 }
 
 /* The part that begins at 'at'. */
@@ -635,7 +636,7 @@ bool dn_script_has (const struct dn_script *script, const char *word)
 
     if (token.text.len > DN_TOKEN_MAX)
         return true;
-    for (p = parts_of (&token, token.text); p.at < p.len;) {
+    for (parts_begin (&p, &token); p.at < p.len;) {
         uint32_t h;
 
         if (!is_alnum (p.text[p.at])) {
@@ -692,10 +693,11 @@ static void name_type (struct rule *r, const struct parts *p)
 /* Judge a word by its parts. A value may be in the word of its name or the next one. */
 static void scan_word (struct rule *r, const struct dn_token *token)
 {
-    struct parts p = parts_of (token, token->text);
+    struct parts p;
     enum dn_word what = DN_W_NONE;
     int64_t version[2] = {-1, -1};
 
+    parts_begin (&p, token);
     if (p.text[0] == '_' && (p.len < 2 || !(p.text[1] >= '0' && p.text[1] <= '9')))
         settle (r);
     r->is_pair = r->pending != DN_W_NONE;

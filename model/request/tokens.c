@@ -103,9 +103,34 @@ static void cut_comment (struct dn_tokens *t, struct dn_token *token)
     t->before = ' ';
 }
 
-static bool is_mark (char c)
+enum char_kind {
+    OF_WORD,
+    MARK,
+    BLANK,
+    DROPPED
+};
+
+static const unsigned char char_kinds[256] = {
+    ['\n'] = MARK,
+    [';'] = MARK,
+    ['&'] = MARK,
+    ['|'] = MARK,
+    ['('] = MARK,
+    [')'] = MARK,
+    ['<'] = MARK,
+    ['>'] = MARK,
+    [' '] = BLANK,
+    ['\t'] = BLANK,
+    ['\r'] = BLANK,
+    ['"'] = DROPPED,
+    ['\''] = DROPPED,
+    ['`'] = DROPPED,
+    ['\\'] = DROPPED,
+};
+
+static enum char_kind kind_of (char c)
 {
-    return c != '\0' && strchr ("\n;&|()<>", c);
+    return (enum char_kind) char_kinds[(unsigned char) c];
 }
 
 /* Gather a character into the word. Return true where the word is complete: at a blank,
@@ -115,7 +140,7 @@ static bool take (struct dn_tokens *t, char c)
 {
     struct dn_span ahead = {t->script.text + t->at, t->script.len - t->at};
 
-    if (is_mark (c)) {
+    if (kind_of (c) == MARK) {
         t->next =
             (struct dn_token){.kind = DN_TOKEN_MARK,
                               .mark = c,
@@ -125,11 +150,11 @@ static bool take (struct dn_tokens *t, char c)
                               .here = t->here == DN_HERE_IN || t->here == DN_HERE_LAST};
         return true;
     }
-    if (strchr (" \t\r", c)) {
+    if (kind_of (c) == BLANK) {
         t->glued = false;
         return t->len > 0;
     }
-    if (strchr ("\"'`\\", c))
+    if (kind_of (c) == DROPPED)
         return false;
     t->word[t->len++] = c;
     return t->len == DN_TOKEN_MAX;
@@ -181,7 +206,7 @@ bool dn_tokens_next (struct dn_tokens *t, struct dn_token *token)
             token->here = t->here == DN_HERE_IN || t->here == DN_HERE_LAST;
             token->glued = t->glued;
         }
-        begun = t->len > 0 || !strchr (" \t\r", c);
+        begun = t->len > 0 || kind_of (c) != BLANK;
         complete = take (t, c);
         if (complete)
             token->ahead =
