@@ -2,7 +2,7 @@
  *
  * slurmctld loads a job_submit plugin only if it was built with the headers of the same
  * release (major, minor and micro), so all of this is decided at compile time. Other
- * names of fields are the same from 22.05 to 26.05; the offsets differ.
+ * names of fields are the same in all of these; the offsets differ.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -36,10 +36,8 @@ is "only $HEADER uses the version of Slurm" \
 like 'a file that uses the version of Slurm is detected' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
 
 mapfile -t versions < <(awk '{ print $1 }' <<<"$SLURM_VERSIONS")
-for file in README.md "$HEADER"; do
-    like "$file names the oldest and the newest version" "$(<"$top/$file")" \
-        "${versions[0]} to ${versions[-1]}[^0-9]"
-done
+like 'README.md names the oldest and the newest version' "$(<"$top/README.md")" \
+    "${versions[0]} to ${versions[-1]}[^0-9]"
 
 # --- compiling -----------------------------------------------------------------------
 

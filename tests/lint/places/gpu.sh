@@ -1,0 +1,3 @@
+# shellcheck shell=bash
+sed 's/^Device=.*/Device=z100_80gb/; s/^Fp16=.*/Fp16=401T/' \
+    etc/hardware/a100_sxm4_80gb.conf > etc/hardware/z100_80gb.conf

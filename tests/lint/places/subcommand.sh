@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+cat > cli/cmd_zenith.c <<'C'
+/* cmd_zenith.c - dnnest zenith: count the devices of the catalogue */
+#include <stdio.h>
+
+#include "commands.h"
+#include "common.h"
+#include "site.h"
+
+static const struct dn_option options[] = {{NULL, 0, NULL, NULL}};
+static const struct dn_option_words words[] = {{NULL, DN_WORDS_END, NULL}};
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+
+    dn_options_begin (&given, self, argc, argv);
+    if (dn_options_next (&given) != DN_OPTION_END || !dn_options_count (&given, 0, 0))
+        return given.exit_code;
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    printf ("%d devices\n", site->catalogue.n_devices);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_command dn_cmd_zenith = {.name = "zenith",
+                                         .summary = "Count the devices",
+                                         .arguments = "",
+                                         .options = options,
+                                         .words = words,
+                                         .run = run};
+C
+sed -i 's|^    X (hardware) .*|&\n    X (zenith) \\|' cli/commands.h
+sed -i 's|^    cli/cmd_zoo.c .*|&\n    cli/cmd_zenith.c \\|; s|^    cli/pages/dnnest-zoo.1 .*|    cli/pages/dnnest-zenith.1 \\\n&|' cli/cli.am
+sed 's/dnnest-zoo/dnnest-zenith/; s/list the networks that model= knows/count the devices/; /^# DESCRIPTION/,/^# OPTIONS/{/^# /!d}; s/^\*dnnest zoo\*.*/*dnnest zenith* [_OPTION_].../; s/^# OPTIONS/Print the number of devices.\n\n&/; /^# JSON/,/^# SEE ALSO/{/^# SEE ALSO/!d}' \
+    cli/pages/dnnest-zoo.1.scd > cli/pages/dnnest-zenith.1.scd
