@@ -1,4 +1,4 @@
-/* bench_gpu.c - dnnest-bench gpu: the samples of a GPU
+/* bench_gpu.c - dnnest-dev bench gpu: the samples of a GPU
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* bench_results.c - dnnest-bench entry, conf: converts samples to dnnest's files
+/* bench_results.c - dnnest-dev bench entry, conf: converts samples to dnnest's files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

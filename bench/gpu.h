@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* One measured kernel; columns of dnnest-bench(1). */
+/* One measured kernel; columns of dnnest-dev(1). */
 struct dn_gpu_sample {
     const char *op;
     const char *precision; /* "" if it has none */

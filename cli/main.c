@@ -1,93 +1,19 @@
-/* main.c - runs the command
+/* main.c - the command dnnest
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "commands.h"
-
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
-static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
-
-static int print_help (void)
-{
-    printf ("Usage: dnnest COMMAND [OPTION]... [ARGUMENT]...\n"
-            "Right-size deep-learning jobs.\n\nCommands:\n");
-    for (int i = 0; commands[i]; i++)
-        printf ("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf ("\nOptions:\n"
-            "  -h, --help     print this help; after a command, the command's\n"
-            "  -V, --version  print the version\n"
-            "\n'dnnest help' and 'dnnest help COMMAND' print the same helps.\n"
-            "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
-            "4 model or data, 5 bug, memory or write error.\n"
-            "\nManual: dnnest(7), dnnest(1), and dnnest-COMMAND(1) for each command\n");
-    return DN_EXIT_DONE;
-}
-
-static const char *command_name (const void *names, int i)
-{
-    (void) names;
-    return commands[i] ? commands[i]->name : NULL;
-}
-
-static int unknown_command (const char *name)
-{
-    char near[DN_ERR_TEXT_MAX];
-    struct dn_buf buf = dn_buf_on (near, sizeof (near));
-
-    dn_add_near (&buf, name, command_name, NULL);
-    dn_complain ("unknown command '%s'%s (try 'dnnest --help')",
-                 dn_quote (name, strlen (name)).text,
-                 near);
-    return DN_EXIT_USAGE;
-}
-
-static int run_command (int argc, char **argv)
-{
-    for (int i = 0; commands[i]; i++)
-        if (strcmp (commands[i]->name, argv[0]) == 0)
-            return commands[i]->run (commands[i], argc, argv);
-    return unknown_command (argv[0]);
-}
-
-/* "help", "help COMMAND" */
-static int help (int argc, char **argv)
-{
-    char *line[] = {argv[1], (char *) "--help", NULL};
-
-    if (argc <= 1)
-        return print_help ();
-    if (argc == 2)
-        return run_command (2, line);
-    dn_complain ("unexpected argument '%s' (try 'dnnest --help')",
-                 dn_quote (argv[2], strlen (argv[2])).text);
-    return DN_EXIT_USAGE;
-}
-
-static int dispatch (int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : NULL;
-
-    if (!name) {
-        dn_complain ("command missing (try 'dnnest --help')");
-        return DN_EXIT_USAGE;
-    }
-    if (strcmp (name, "-h") == 0 || strcmp (name, "--help") == 0)
-        return print_help ();
-    if (strcmp (name, "-V") == 0 || strcmp (name, "--version") == 0) {
-        dn_print_version ();
-        return DN_EXIT_DONE;
-    }
-    if (strcmp (name, "help") == 0)
-        return help (argc - 1, argv + 1);
-    return run_command (argc - 1, argv + 1);
-}
+#include "dispatch.h"
 
 int main (int argc, char **argv)
 {
-    /* dn_finish () looks at what became of the output. */
-    signal (SIGPIPE, SIG_IGN);
-    return dn_finish (dispatch (argc, argv));
+    static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
+    static const struct dn_program program = {
+        .name = "dnnest",
+        .summary = "Right-size deep-learning jobs",
+        .manual = "dnnest(7), dnnest(1), and dnnest-COMMAND(1) for each command",
+        .commands = commands,
+    };
+
+    return dn_dispatch (&program, argc, argv);
 }

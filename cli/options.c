@@ -159,7 +159,8 @@ static void print_rows (const struct dn_option *rows)
 
 static void print_help (const struct dn_command *command)
 {
-    printf ("Usage: dnnest %s [OPTION]...%s%s\n%s.\n\nOptions:\n",
+    printf ("Usage: %s %s [OPTION]...%s%s\n%s.\n\nOptions:\n",
+            dn_program,
             command->name,
             command->arguments[0] ? " " : "",
             command->arguments,
@@ -170,7 +171,10 @@ static void print_help (const struct dn_command *command)
         printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
     }
-    printf ("\nManual: dnnest-%s(1)\n", command->name);
+    if (strcmp (dn_program, "dnnest") == 0)
+        printf ("\nManual: dnnest-%s(1)\n", command->name);
+    else
+        printf ("\nManual: %s(1)\n", dn_program);
 }
 
 bool dn_options_user (const char *name, int64_t *user)
@@ -187,7 +191,7 @@ bool dn_options_user (const char *name, int64_t *user)
 
 void dn_print_version (void)
 {
-    printf ("dnnest %s\n", PACKAGE_VERSION);
+    printf ("%s %s\n", dn_program, PACKAGE_VERSION);
 }
 
 int dn_options_misuse (const struct dn_command *command, const char *format, ...)
@@ -198,7 +202,7 @@ int dn_options_misuse (const struct dn_command *command, const char *format, ...
     va_start (args, format);
     vsnprintf (text, sizeof (text), format, args);
     va_end (args);
-    dn_complain ("%s (try 'dnnest %s --help')", text, command->name);
+    dn_complain ("%s (try '%s %s --help')", text, dn_program, command->name);
     return DN_EXIT_USAGE;
 }
 

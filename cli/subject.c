@@ -218,7 +218,7 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
     dn_err_set (err,
                 DN_E_RANGE,
                 "gpu: '%s' is unknown, expected a GPU type of dnnest.conf or a device "
-                "that 'dnnest hardware' lists%s",
+                "that 'dnnest-dev hardware' lists%s",
                 dn_quote (name, strlen (name)).text,
                 near);
     return NULL;

@@ -1,7 +1,7 @@
 /* evaluate.h - compare predictions with measured runs
  *
  * In: rows that are measured runs (measured_run.h). Out: the figures of 'dnnest
- * evaluate' (dnnest-evaluate(1)). A metric whose cell is empty is left out. Memory is
+ * evaluate' (dnnest-dev(1)). A metric whose cell is empty is left out. Memory is
  * bounded (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -79,7 +79,7 @@ static int check_header (int fd, bool adding, struct dn_err *err)
         return dn_err_set (err,
                            DN_E_SYNTAX,
                            "is not a store of records (tables are imported with "
-                           "'dnnest records --import')");
+                           "'dnnest-dev records --import')");
     if (header[AT_JOURNAL] != ROLLBACK || header[AT_JOURNAL + 1] != ROLLBACK)
         return dn_err_set (err,
                            DN_E_SYNTAX,

@@ -1,6 +1,6 @@
 /* samples.h - the measurements of dnnest-bench, a row per kernel
  *
- * In: the text of a samples file (dnnest-bench(1)), to which rows are only appended.
+ * In: the text of a samples file (dnnest-dev(1)), to which rows are only appended.
  * Out: struct dn_samples. Never: what they mean (learn/bench_fit.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -1,7 +1,7 @@
 /* score.h - how good predictions are: errors, bias, coverage, by group
  *
  * In: pairs of predicted and measured values with a group's name. Out: the figures of
- * 'dnnest evaluate'. Memory is bounded: means and shares are summed over all pairs,
+ * 'dnnest-dev evaluate'. Memory is bounded: means and shares are summed over all pairs,
  * medians are those of a sample where a group has more than DN_SAMPLE_MAX pairs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

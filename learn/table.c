@@ -1,14 +1,14 @@
-/* table.c - read a CSV file with named columns, with libcsv
+/* table.c - read a CSV file with named columns
  *
- * libcsv reports no line numbers and has no limits, so it gets the text line by line.
- * An error names the line on which its row begins, and a quote that is never closed
- * ends the reading instead of filling the memory.
+ * RFC 4180, with blanks around an unquoted field left out, and empty lines skipped. The
+ * splitting of a row is done here: dnnest on a node must need no library but json-c and
+ * SQLite. An error names the line on which its row begins, and a quote that is never
+ * closed ends the reading instead of filling the memory.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "learn/table.h"
 
-#include <csv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,13 +16,18 @@
 static const char mark[] = "\xef\xbb\xbf";
 #define MARK_LEN (sizeof (mark) - 1)
 
-/* By how many bytes libcsv's buffer for a cell grows. By default 128: a cell of a MiB
- * would be moved 8192 times.
- */
-#define CELL_GROWTH 65536
+/* Where the next byte is. */
+enum place {
+    PLACE_ROW,   /* before a row */
+    PLACE_FIELD, /* before a field, after a comma */
+    PLACE_PLAIN, /* in a field without quotes */
+    PLACE_QUOTED,
+    PLACE_QUOTE /* after a quote in a quoted field: its end, or a quote */
+};
 
 struct dn_table {
-    struct csv_parser parser;
+    enum place place;
+    size_t kept; /* of the field: bytes up to its last one that is no blank */
     dn_row_f row;
     void *context;
     const struct dn_row_files *files;
@@ -74,11 +79,6 @@ struct dn_table *dn_table_new (dn_row_f row, void *context)
     table->context = context;
     table->line = 1;
     table->row_line = 1;
-    if (csv_init (&table->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
-        free (table);
-        return NULL;
-    }
-    csv_set_blk_size (&table->parser, CELL_GROWTH);
     return table;
 }
 
@@ -91,7 +91,6 @@ void dn_table_free (struct dn_table *table)
 {
     if (!table)
         return;
-    csv_free (&table->parser);
     for (int i = 0; i < table->n_names; i++)
         free (table->names[i]);
     free (table->text);
@@ -126,28 +125,34 @@ static bool grow (struct dn_table *table, size_t len)
     return true;
 }
 
-/* libcsv's callback: one field is complete. */
-static void on_field (void *field, size_t len, void *context)
+static void begin_field (struct dn_table *table, enum place place)
 {
-    struct dn_table *table = context;
-
-    if (table->status < 0)
-        return;
-    if (table->n_fields == DN_COLUMNS_MAX) {
+    table->place = place;
+    if (table->n_fields == DN_COLUMNS_MAX)
         fail (table, DN_E_LIMIT, "more than 64 fields");
-        return;
-    }
-    if (len > 0 && memchr (field, '\0', len)) {
+    else
+        table->starts[table->n_fields++] = table->used;
+    table->kept = 0;
+}
+
+static void add_byte (struct dn_table *table, char c)
+{
+    if (c == '\0')
         fail (table, DN_E_SYNTAX, "has a NUL byte, expected text");
+    if (table->status < 0 || !grow (table, 1))
         return;
-    }
-    if (!grow (table, len))
+    table->text[table->used++] = c;
+    if (table->place == PLACE_QUOTED || (c != ' ' && c != '\t'))
+        table->kept = table->used - table->starts[table->n_fields - 1];
+}
+
+static void end_field (struct dn_table *table)
+{
+    if (table->status < 0 || !grow (table, 1))
         return;
-    table->starts[table->n_fields++] = table->used;
-    if (len > 0)
-        memcpy (table->text + table->used, field, len);
-    table->text[table->used + len] = '\0';
-    table->used += len + 1;
+    table->used = table->starts[table->n_fields - 1] + table->kept;
+    table->text[table->used++] = '\0';
+    table->place = PLACE_FIELD;
 }
 
 static bool has_name (const struct dn_table *table, const char *name)
@@ -201,21 +206,73 @@ static void give_row (struct dn_table *table)
     table->status = table->row (&row, table->context, table->err);
 }
 
-/* libcsv's callback: one row is complete. */
-static void on_row (int end, void *context)
+static void end_row (struct dn_table *table)
 {
-    struct dn_table *table = context;
-
-    (void) end;
     if (table->status < 0)
         return;
     if (table->n_names == 0)
         take_head (table);
     else
         give_row (table);
+    table->place = PLACE_ROW;
     table->in_row = false;
     table->n_fields = 0;
     table->used = 0;
+}
+
+/* A comma or the end of a line, outside of quotes */
+static void end_part (struct dn_table *table, char c)
+{
+    if (table->place == PLACE_ROW && c != ',')
+        return;
+    if (table->place == PLACE_ROW || table->place == PLACE_FIELD)
+        begin_field (table, PLACE_PLAIN);
+    end_field (table);
+    if (c != ',')
+        end_row (table);
+}
+
+static void take_byte (struct dn_table *table, char c)
+{
+    bool blank = c == ' ' || c == '\t';
+
+    switch (table->place) {
+    case PLACE_QUOTED:
+        if (c == '"')
+            table->place = PLACE_QUOTE;
+        else
+            add_byte (table, c);
+        return;
+    case PLACE_QUOTE:
+        if (c == '"') {
+            table->place = PLACE_QUOTED;
+            add_byte (table, c);
+            return;
+        }
+        break;
+    case PLACE_ROW:
+    case PLACE_FIELD:
+        if (blank)
+            return;
+        if (c == '"') {
+            begin_field (table, PLACE_QUOTED);
+            return;
+        }
+        break;
+    case PLACE_PLAIN:
+        break;
+    }
+    if (c == ',' || c == '\n' || c == '\r') {
+        end_part (table, c);
+        return;
+    }
+    if (c == '"' || (table->place == PLACE_QUOTE && !blank))
+        fail (table, DN_E_SYNTAX, "a quote is misplaced");
+    else if (table->place != PLACE_QUOTE) {
+        if (table->place != PLACE_PLAIN)
+            begin_field (table, PLACE_PLAIN);
+        add_byte (table, c);
+    }
 }
 
 static bool is_blank (const char *text, size_t len)
@@ -240,12 +297,8 @@ static void feed_line (struct dn_table *table, const char *text, size_t len)
             table, DN_E_LIMIT, "a row is longer than 1 MiB, or a quote is not closed");
         return;
     }
-    if (csv_parse (&table->parser, text, len, on_field, on_row, table) != len) {
-        if (csv_error (&table->parser) == CSV_EPARSE)
-            fail (table, DN_E_SYNTAX, "a quote is misplaced");
-        else
-            fail (table, DN_E_NOMEM, "out of memory");
-    }
+    for (size_t i = 0; i < len && table->status == 0; i++)
+        take_byte (table, text[i]);
     /* No line is empty: one ends with its newline, or with the text.
      * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (table->status == 0 && text[len - 1] == '\n')
@@ -284,8 +337,10 @@ static size_t skip_mark (struct dn_table *table, const char *text, size_t len)
 
 static void finish (struct dn_table *table)
 {
-    if (table->status == 0 && csv_fini (&table->parser, on_field, on_row, table) != 0)
+    if (table->status == 0 && table->place == PLACE_QUOTED)
         fail (table, DN_E_SYNTAX, "a quote is not closed");
+    if (table->status == 0)
+        end_part (table, '\n');
     if (table->status == 0 && table->n_names == 0)
         fail (table, DN_E_SYNTAX, "empty, expected a head with the names of columns");
 }

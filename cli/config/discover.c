@@ -267,7 +267,7 @@ static void write_doubts (const struct found *found, struct dn_buf *buf)
                     "GPUs without a type: if all of a partition are of one device, "
                     "name it and add ByPartition= and MaxTime=");
     else if (!guess->device)
-        dn_buf_add (buf, "not in the catalogue by this name: see dnnest hardware");
+        dn_buf_add (buf, "not in the catalogue by this name: see dnnest-dev hardware");
     else if (guess->doubt[0])
         dn_buf_add (buf, "%s assumed %s; check", guess->doubt, guess->device->name);
     if (found->differ)

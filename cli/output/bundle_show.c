@@ -44,8 +44,7 @@ static int64_t manifest_count (const struct json_object *manifest,
                                const char *object,
                                const char *key)
 {
-    struct json_object *count =
-        dn_json_member (dn_json_member (manifest, object), key);
+    struct json_object *count = dn_json_member (dn_json_member (manifest, object), key);
 
     return json_object_is_type (count, json_type_int) ? json_object_get_int64 (count)
                                                       : -1;
@@ -77,10 +76,8 @@ static int read_member (const char *dir,
         return -1;
     if (digest)
         *digest = dn_digest_of ((struct dn_span){text, len});
-    *json = dn_json_read ((struct dn_span){text, len},
-                          DN_BUNDLE_DEPTH_MAX,
-                          DN_MANIFEST_VALUES_MAX,
-                          err);
+    *json = dn_json_read (
+        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     return *json ? 0 : -1;
 }
 
@@ -177,8 +174,7 @@ static void add_features (struct json_object *json, const struct json_object *ma
     struct json_object *features = dn_json_member (manifest, "features");
     struct json_object *to = dn_json_add_object (json, "features");
 
-    dn_json_add_count (
-        to, "version", manifest_count (manifest, "features", "version"));
+    dn_json_add_count (to, "version", manifest_count (manifest, "features", "version"));
     dn_json_add_count (to, "count", count_of (dn_json_member (features, "names")));
 }
 

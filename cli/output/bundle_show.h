@@ -18,7 +18,8 @@ struct dn_bundle_shown {
     struct dn_digest id;      /* of the manifest, which has the digest of each file */
 };
 
-/* Load the bundle in a directory, as slurmctld does. -1 with 'err'; free it in any case.
+/* Load the bundle in a directory, as slurmctld does. -1 with 'err'; free it in any
+ * case.
  */
 int dn_bundle_shown_load (const char *dir,
                           struct dn_bundle_shown *shown,

@@ -4,7 +4,6 @@
  */
 #include "csv_cell.h"
 
-#include <csv.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -19,8 +18,15 @@ static bool needs_quotes (const char *text)
 
 void dn_csv_cell (FILE *file, const char *text)
 {
-    if (needs_quotes (text))
-        csv_fwrite (file, text, strlen (text));
-    else
+    if (!needs_quotes (text)) {
         fputs (text, file);
+        return;
+    }
+    fputc ('"', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc ('"', file);
+        fputc (*text, file);
+    }
+    fputc ('"', file);
 }

@@ -32,7 +32,7 @@ struct dn_store *dn_site_store_open (const char *path, struct dn_err *err)
     else if (errno == ENOENT)
         dn_err_set (err,
                     DN_E_IO,
-                    "%s: no store of finished jobs; 'dnnest collect' makes it",
+                    "%s: no store of finished jobs; 'dnnestd collect' makes it",
                     path);
     else
         dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);

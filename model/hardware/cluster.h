@@ -1,4 +1,4 @@
-/* cluster.h - the state of the cluster, as the snapshot of 'dnnest watch' describes it
+/* cluster.h - the state of the cluster, as the snapshot of 'dnnestd watch' describes it
  *
  * In: the text of the snapshot, lines of Key=Value (dnnest.snapshot(5)). Out: struct
  * dn_cluster: groups of like nodes with what is up and idle, partitions, expected

@@ -1,7 +1,7 @@
 /* bundle.h - the learned part: trees, their domain, and their bounds
  *
  * In: the bytes of a manifest and of the files that it names (etc/bundle, or written by
- * 'dnnest train'). Out: struct dn_bundle, const from then on and shared by all threads.
+ * 'dnnest-dev train'). Out: struct dn_bundle, const from then on and shared by all threads.
  * The caller frees it, when no estimate is in use any more. A bundle is accepted as a
  * whole or rejected: another version, another vector of features, a file of another
  * size or checksum, or a number out of range is an error that names it.

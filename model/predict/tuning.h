@@ -1,6 +1,6 @@
 /* tuning.h - what a site has learned from its own runs
  *
- * In: the text of site.json (dnnest-train(1)), made by learn/site_fit.h and edited
+ * In: the text of site.json (dnnest-dev(1)), made by learn/site_fit.h and edited
  * by people. Out: struct dn_tuning: the white box's constants as they are here, a scale
  * of the site and one per device, and what each user's runs of each application took.
  * Const after reading, shared by all threads.

@@ -20,8 +20,8 @@ LINE = re.compile(rb"^\W*SPDX-License-Identifier: +([A-Za-z0-9.+-]+(?: (?:WITH|O
 
 def pattern(glob):
     """A glob of REUSE.toml as a regular expression for a whole path."""
-    parts = re.split(r"(\*\*/?|\*)", glob)
-    kinds = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*"}
+    parts = re.split(r"(\*\*/?|\*|\[!d\])", glob)
+    kinds = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "[!d]": "[^d/]"}
     return re.compile("".join(kinds.get(part, re.escape(part)) for part in parts) + r"\Z")
 
 

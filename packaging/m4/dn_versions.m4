@@ -22,7 +22,6 @@ AC_DEFUN([DN_VERSIONS],
    DN_PKG_VERSION([dn_protobuf_c], [libprotobuf-c])
    DN_HEADER_VERSION([dn_xgboost], [xgboost/version_config.h],
      [XGBOOST_VER_MAJOR . XGBOOST_VER_MINOR . XGBOOST_VER_PATCH])
-   DN_HEADER_VERSION([dn_csv], [csv.h], [CSV_MAJOR . CSV_MINOR . CSV_RELEASE])
    DN_HEADER_VERSION([dn_glibc], [features.h], [__GLIBC__ . __GLIBC_MINOR__])
    DN_PKG_VERSION([dn_curl], [libcurl])
    AS_IF([test "$with_fetch" = no], [dn_curl=])

@@ -26,7 +26,7 @@
 
 #define PLAIN_ROUNDS 100
 
-/* Beyond this a ratio is no longer learned, as in 'dnnest train' (learn/parts.h). */
+/* Beyond this a ratio is no longer learned, as in 'dnnest-dev train' (learn/parts.h). */
 #define RATIO_LIMIT 1.0
 
 /* 0: all that are not held out. */
@@ -57,8 +57,8 @@ struct learner {
     enum vector vector;
     bool ratio;  /* learns ln (measured / white box), else ln (measured) */
     bool bare;   /* the white box has data-sheet constants */
-    bool shrunk; /* as 'dnnest train': limited, and towards the white box */
-    bool plain;  /* XGBoost's own settings; else those of 'dnnest train' */
+    bool shrunk; /* as 'dnnest-dev train': limited, and towards the white box */
+    bool plain;  /* XGBoost's own settings; else those of 'dnnest-dev train' */
 };
 
 static const struct learner learners[] = {
@@ -264,7 +264,7 @@ static double target_of (const struct bench *bench,
 }
 
 /* Trees as XGBoost makes them when it is told nothing but the number of them: those of
- * 'dnnest train' see few features each, which mends small corrections and spoils the
+ * 'dnnest-dev train' see few features each, which mends small corrections and spoils the
  * time itself.
  */
 static int learn_plain (const float *vectors,

@@ -2,11 +2,11 @@
  *
  * usage: residual HARDWARE-FOLDER FAMILIES.csv SWEEPS RUNS.csv...
  *
- * Runs are left out as in 'dnnest train', but in fewer folds, and each time the
+ * Runs are left out as in 'dnnest-dev train', but in fewer folds, and each time the
  * constants of the white box are fitted again to the rows that are kept. The constants
  * that ship were fitted to all rows, so their errors are too small. The tables go to
  * stdout, in Markdown. The last line is the factor by which the refit increases the
- * spread of the rows left out, for 'dnnest train --margin'.
+ * spread of the rows left out, for 'dnnest-dev train --margin'.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

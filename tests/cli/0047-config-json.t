@@ -94,7 +94,7 @@ bad 's/"vocab_size": .*/"vocab_size": NaN/'
 refuses 'a value that is no number is refused' 2 'bad.json' check "@$work/bad.json,$train"
 bad 's/"hidden_size": 2048/"hidden_size": "2048"/'
 refuses 'a value of another type is named' 2 'hidden_size' check "@$work/bad.json,$train"
-refuses 'keys of another importer do not apply' 2 'only --out applies' \
+refuses 'keys of another importer do not apply' 2 'unknown option' \
     import "$work/config.json" --batch=4
 python3 - "$work/large.json" <<'END'
 import sys

@@ -21,7 +21,7 @@ json 'every device has memory, bandwidth, a rate and a power' \
       and x["tdp_w"] > x["idle_w"] for x in d["devices"])' hardware
 json 'devices are in the requested order' \
     '[x["name"] for x in d["devices"]] == ["t4_16gb", "k80_12gb"]' hardware t4_16gb k80_12gb
-documented 'dnnest-hardware(1) names every member of the JSON' hardware t4_16gb
+documented 'dnnest-dev(1) names every member of the JSON' hardware t4_16gb
 refuses 'an unknown device is named, with similar ones' 2 \
     "gpu: 't4_16g' is unknown.*near:.* t4_16gb" hardware t4_16g
 
@@ -40,7 +40,7 @@ refuses 'a catalogue that others may write is not trusted' 3 'bad: writable by g
 (
     cd "$work" || exit
     [[ $DNNEST = /* ]] || exit 0
-    "$DNNEST" hardware --hardware hardware --datasets datasets.conf >/dev/null
+    "$DNNEST-dev" hardware --hardware hardware --datasets datasets.conf >/dev/null
 )
 is 'paths of options may be relative' $? 0
 done_testing

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0055-bench.t - dnnest-bench: samples, entries of the catalogue, loaders
+# 0055-bench.t - dnnest-dev bench: samples, entries of the catalogue, loaders
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -8,33 +8,20 @@
 need_python
 plan_later
 
-bench=${DNNEST%/*}/dnnest-bench
-[[ -x $bench ]] || skip_all "$bench is not there"
+bench="$DNNEST-dev bench"
 
 # The functions of lib.sh run 'dn'.
-dn() { "$bench" "$@"; }
-refuses_so() {
-    local title=$1 want=$2 regex=$3 problem=
-    shift 3
-    try "$@"
-    [[ $code = "$want" ]] || problem="exit code $code, expected $want"
-    [[ -z $out ]] || problem+=' stdout is not empty'
-    [[ $err = 'dnnest-bench: '* && $(wc -l <"$work/err") = 1 ]] \
-        || problem+=' stderr is not one message'
-    [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
-    verdict "$title"
-}
-
-gives 'help is printed' 0 'Usage: dnnest-bench COMMAND' --help
-gives 'the version is printed' 0 '^dnnest-bench [0-9]' --version
-refuses_so 'a command is needed' 2 'command missing'
-refuses_so 'an unknown command is named' 2 "unknown command 'cpu'" cpu
-refuses_so 'an unknown option is named' 2 "wrong option '--gpus'" gpu --gpus
-refuses_so 'an option of another command is refused' 2 "another command: 'images'" \
+dn() { $bench "$@"; }
+gives 'help is printed' 0 'Usage: dnnest-dev bench ' --help
+gives 'the version is printed' 0 '^dnnest-dev [0-9]' --version
+refuses 'a command is needed' 2 'missing'
+refuses 'an unknown command is named' 2 "'cpu' is unknown" cpu
+refuses 'an unknown option is named' 2 'gpus' gpu --gpus
+refuses 'an option of another command is refused' 2 'gpu: --images is not taken' \
     gpu --images=x
-refuses_so 'a number out of range is refused' 2 '--cores: 0 out of range' host --cores=0
-refuses_so 'samples are needed' 2 'no samples given' entry
-refuses_so 'host refuses the name of a file' 2 "too many arguments, from 'x'" host x
+refuses 'a number out of range is refused' 2 '--cores: 0 out of range' host --cores=0
+refuses 'samples are needed' 2 'missing' entry
+refuses 'host refuses the name of a file' 2 "unexpected argument 'x'" host x
 
 # --- entries, from recorded kernels ----------------------------------------------------
 
@@ -49,7 +36,7 @@ gives 'an entry is written to a file of its device' 0 "^$work/hardware/site/t4_1
     entry --hardware "$work/hardware" --device T4_16GB --out "$work/hardware/site/t4_16gb.conf" \
     "$work/t4.csv"
 sources() {
-    "$DNNEST" hardware --hardware "$work/hardware" --datasets "$work/datasets.conf" \
+    "$DNNEST-dev" hardware --hardware "$work/hardware" --datasets "$work/datasets.conf" \
         --conf "$work/site.conf" --sources "$@"
 }
 like 'the catalogue names the file that a value is from' "$(sources t4_16gb)" \
@@ -76,30 +63,30 @@ like 'a prediction takes measured values in place of the data sheet' \
 
 # --- hostile samples and catalogues ----------------------------------------------------
 
-refuses_so 'a missing file is named' 4 'none.csv: .*No such file' \
+refuses 'a missing file is named' 4 'none.csv: .*No such file' \
     entry --hardware "$work/hardware" "$work/none.csv"
 printf '%sgem,fp32,forward,m1,1,1,1,1,0,1\n' "$head" > "$work/bad.csv"
-refuses_so 'a wrong sample is named with its line' 4 "bad.csv: line 2: op: 'gem' is unknown" \
+refuses 'a wrong sample is named with its line' 4 "bad.csv: line 2: op: 'gem' is unknown" \
     entry --hardware "$work/hardware" "$work/bad.csv"
 head -c 300000 /dev/urandom > "$work/noise.csv"
-refuses_so 'noise is refused' 4 'noise.csv' entry --hardware "$work/hardware" "$work/noise.csv"
+refuses 'noise is refused' 4 'noise.csv' entry --hardware "$work/hardware" "$work/noise.csv"
 head -c 2000000 /dev/zero > "$work/large.csv"
-refuses_so 'a large file is refused' 4 'large.csv' \
+refuses 'a large file is refused' 4 'large.csv' \
     entry --hardware "$work/hardware" "$work/large.csv"
 printf '%s' "$head" > "$work/empty.csv"
-refuses_so 'samples of no GPU are refused' 4 'the samples do not name their GPU' \
+refuses 'samples of no GPU are refused' 4 'the samples do not name their GPU' \
     entry --hardware "$work/hardware" "$work/empty.csv"
-refuses_so 'too few samples make no entry' 4 'no kernel of a device' \
+refuses 'too few samples make no entry' 4 'no kernel of a device' \
     entry --hardware "$work/hardware" --device t4_16gb "$work/empty.csv"
-refuses_so 'a name that is no file name is refused' 4 'is not a device name' \
+refuses 'a name that is no file name is refused' 4 'is not a device name' \
     entry --hardware "$work/hardware" --device ../x --out "$work" "$work/t4.csv"
 printf '%sfact,,,gpu=NVIDIA A100,,,,,,\n' "$head" > "$work/a100.csv"
-refuses_so 'a GPU that may be several is not guessed' 4 'a100_[a-z0-9_]*, a100_.*--device' \
+refuses 'a GPU that may be several is not guessed' 4 'a100_[a-z0-9_]*, a100_.*--device' \
     entry --hardware "$work/hardware" "$work/a100.csv"
-refuses_so 'samples of two GPUs make no entry' 4 "samples of 'NVIDIA A100', others are of" \
+refuses 'samples of two GPUs make no entry' 4 "samples of 'NVIDIA A100', others are of" \
     entry --hardware "$work/hardware" --device t4_16gb "$work/t4.csv" "$work/a100.csv"
 chmod g+w "$work/hardware/site"
-refuses_so 'a folder of the site that others may write is not trusted' 3 \
+refuses 'a folder of the site that others may write is not trusted' 3 \
     'hardware/site: writable by group' entry --hardware "$work/hardware" "$work/t4.csv"
 chmod g-w "$work/hardware/site"
 printf 'Device=t4_16gb\nStream=fast\n' > "$work/hardware/site/wrong.conf"
@@ -119,38 +106,38 @@ like 'the number of samples is reported' "$err" 'host.csv: [34] samples in all'
 gives 'samples of a host become lines of dnnest.conf' 0 \
     $'CoreTokens=[0-9.e+]+\nCoreBytes=[0-9.e+]+' \
     conf "$work/host.csv"
-"$bench" conf "$work/host.csv" > "$work/lines.conf"
+$bench conf "$work/host.csv" > "$work/lines.conf"
 ok 'dnnest config accepts the lines made of samples' \
     "$DNNEST" config --check "$work/lines.conf" \
     --hardware "$work/sheet" --datasets "$work/datasets.conf" --model none
 before=$(sha256sum < "$work/host.csv")
-"$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
+$bench host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
 is 'measured samples are not measured again' "$(sha256sum < "$work/host.csv")" "$before"
 lines=$(wc -l < "$work/host.csv")
 truncate -s -5 "$work/host.csv"
-"$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
+$bench host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
 is 'a row that was cut off is measured again' "$(wc -l < "$work/host.csv")" "$lines"
 is 'no other row is measured again' "$(cut -d , -f 1 "$work/host.csv" | sort | uniq -d)" ''
 sed -i 's/processor=.*/processor=Z80,,,,,,/' "$work/host.csv"
-refuses_so 'samples of another machine are not mixed' 4 "has samples of processor 'Z80'" \
+refuses 'samples of another machine are not mixed' 4 "has samples of processor 'Z80'" \
     host --quick --samples="$work/host.csv"
 printf 'a table of something else\n' > "$work/other.csv"
-refuses_so 'another file is not appended to' 4 'other.csv: not a samples file of dnnest-bench' \
+refuses 'another file is not appended to' 4 'other.csv: not a samples file of dnnest-bench' \
     host --quick --samples="$work/other.csv"
 is 'another file is unchanged' "$(< "$work/other.csv")" 'a table of something else'
-refuses_so 'a directory is no file' 4 "$work: " host --samples="$work"
+refuses 'a directory is no file' 4 "$work: " host --samples="$work"
 (
     flock -n 9 || exit 1
-    "$bench" host --quick --samples="$work/busy.csv" 2>&1
+    $bench host --quick --samples="$work/busy.csv" 2>&1
 ) 9> "$work/busy.csv" > "$work/said"
 like 'a file that another process writes to is unchanged' "$(< "$work/said")" \
     'another dnnest-bench writes to it'
-if ldd "$bench" 2>/dev/null | grep -q libjpeg; then
+if ldd "$DNNEST-dev" 2>/dev/null | grep -q libjpeg; then
     mkdir "$work/pictures"
-    refuses_so 'a folder without pictures is named' 4 'pictures: has no file' \
+    refuses 'a folder without pictures is named' 4 'pictures: has no file' \
         host --quick --cores=1 --images="$work/pictures" --samples="$work/new.csv"
     printf 'no picture' > "$work/pictures/a.jpg"
-    refuses_so 'a broken picture ends the measuring' 4 'jpeg: a sample cannot be loaded' \
+    refuses 'a broken picture ends the measuring' 4 'jpeg: a sample cannot be loaded' \
         host --quick --cores=1 --images="$work/pictures" --samples="$work/new.csv"
 fi
 
@@ -159,7 +146,7 @@ fi
 if [[ ! -e /dev/nvidiactl ]]; then
     try gpu --samples="$work/gpu.csv"
     like 'without CUDA or a GPU a message states this' "$code $err" \
-        '^(1 dnnest-bench: built without CUDA|4 dnnest-bench: device 0: )'
+        '^(1 dnnest-dev: built without CUDA|4 dnnest-dev: device 0: )'
     is 'without CUDA or a GPU there is only one message' "$(wc -l < "$work/err")" 1
 fi
 done_testing

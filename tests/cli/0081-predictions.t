@@ -100,7 +100,7 @@ code=0
 ) || code=$?
 is 'a full disk gives exit code 5' "$code" 5
 like 'a full disk gives a message' \
-    "$(cat "$work/err")" '^dnnest: .*judged.csv: File too large'
+    "$(cat "$work/err")" '^dnnest-dev: .*judged.csv: File too large'
 is 'a full disk leaves the old predictions' "$(cksum < "$judged")" "$before"
 is 'a full disk leaves no other file' "$(cd "$work/place" && echo *)" 'judged.csv link.csv'
 done_testing

@@ -23,7 +23,7 @@ rows 100000 > "$work/long.csv"
 
 # Seconds and the largest resident size in KiB.
 measure() {
-    python3 - "$work/report" "$DNNEST" evaluate --json --hardware "$work/hardware" \
+    python3 - "$work/report" "$DNNEST-dev" evaluate --json --hardware "$work/hardware" \
         --datasets "$work/datasets.conf" --conf "$work/site.conf" "$@" <<'PYTHON'
 import resource
 import subprocess
@@ -63,24 +63,24 @@ if command -v script >/dev/null; then
     # A table that arrives slowly through a pipe.
     cat > "$work/slow.sh" <<SH
 { cat "$work/short.csv"; sleep 1.2; tail -n +2 "$work/short.csv"; } |
-    "$DNNEST" evaluate --hardware "$work/hardware" --datasets "$work/datasets.conf" \\
+    "$DNNEST-dev" evaluate --hardware "$work/hardware" --datasets "$work/datasets.conf" \\
         --conf "$work/site.conf" - > /dev/null
 SH
     shown=$(script -qec "sh $work/slow.sh" /dev/null < /dev/null)
     like 'long work shows its progress on a terminal' "$shown" \
-        'dnnest: [0-9]+ rows, [0-9]+ rows/s'
+        'dnnest-dev: [0-9]+ rows, [0-9]+ rows/s'
 else
     skip 'long work shows its progress on a terminal' 'no script'
 fi
 
 if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
-    real=$DNNEST
-    [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
+    real=$DNNEST-dev
+    [[ -x ${real%/*}/.libs/dnnest-dev ]] && real=${real%/*}/.libs/dnnest-dev
     head -200 "$work/short.csv" > "$work/few.csv"
     DNNEST="$work/valgrind"
     printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
-        "$(realpath "$real")" > "$DNNEST"
-    chmod +x "$DNNEST"
+        "$(realpath "$real")" > "$DNNEST-dev"
+    chmod +x "$DNNEST-dev"
     ok 'evaluate has no memory error' dn evaluate --json --predictions "$work/o.csv" \
         "$work/few.csv"
     printf 'spec,gpu\n1,2\n"x' > "$work/bad.csv"

@@ -31,8 +31,8 @@ refuses 'a wrong name is refused before the table is read' 2 'expected a name' \
 refuses 'a missing folder is named' 5 'none/a.svg: No such file' \
     evaluate --plot="$work/none/a.svg" "$runs"
 mkdir "$work/bin"
-real=$(realpath "$DNNEST")
-[[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
+real=$(realpath "$DNNEST-dev")
+[[ -x ${real%/*}/.libs/dnnest-dev ]] && real=${real%/*}/.libs/dnnest-dev
 without_gnuplot() {
     local path=$PATH
     echo old > "$work/kept.svg"
@@ -46,7 +46,7 @@ without_gnuplot() {
 without_gnuplot "$runs"
 is 'without gnuplot there is no picture' "$code" 5
 like 'a message states that gnuplot is missing' \
-    "$(cat "$work/err")" '^dnnest: gnuplot is not installed '
+    "$(cat "$work/err")" '^dnnest-dev: gnuplot is not installed '
 is 'without gnuplot nothing else is printed' "$(cat "$work/out")" ''
 is 'without gnuplot the old picture stays' "$(cat "$work/kept.svg")" old
 
@@ -56,7 +56,7 @@ nothing() {
     without_gnuplot "$work/nothing.csv"
     is "$1 has no picture" "$code" 1
     is "$1: a message states that nothing was drawn" "$(cat "$work/err")" \
-        "dnnest: $work/kept.svg: not drawn, no row has a prediction and a measurement"
+        "dnnest-dev: $work/kept.svg: not drawn, no row has a prediction and a measurement"
     like "$1: the rows are reported" "$(cat "$work/out")" '^[0-9]+ rows, '
     is "$1: the old picture stays" "$(cat "$work/kept.svg")" old
     is "$1: no other file remains" "$(find "$work" -name 'kept.svg.*' | wc -l)" 0
@@ -199,8 +199,8 @@ ok 'the size of the picture is bounded' test "$(stat -c %s "$work/a.svg")" -lt 8
 if command -v valgrind >/dev/null && ! grep -q __asan_init "$real"; then
     DNNEST="$work/valgrind"
     printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
-        "$real" > "$DNNEST"
-    chmod +x "$DNNEST"
+        "$real" > "$DNNEST-dev"
+    chmod +x "$DNNEST-dev"
     ok 'a picture has no memory error' dn evaluate --plot "$work/a.svg" "$work/odd.csv"
     printf 'spec,gpu,step_ms\n%s,t4_16gb,5\n"x' "$spec" > "$work/bad.csv"
     try evaluate --plot "$work/a.svg" "$work/bad.csv"

@@ -12,7 +12,7 @@ bundle=$work/small
 
 # Runs of three networks on two GPUs that take 1.5 times as long as predicted with a bundle, all
 # by the caller.
-python3 - "$DNNEST" "$work" <<'PYTHON'
+python3 - "$DNNEST-dev" "$work" <<'PYTHON'
 import csv
 import os
 import subprocess
@@ -238,7 +238,7 @@ lies() { # TITLE REGEX FROM TO
 lies 'a site.json of a later version is refused' 'dnnest_site: version 5, expected 4' \
     '"dnnest_site": 4' '"dnnest_site": 5'
 lies 'a site.json of an earlier version is refused, with what to do' \
-    "dnnest_site: version 2, expected 4; make it again with 'dnnest train --site'" \
+    "dnnest_site: version 2, expected 4; make it again with 'dnnest-dev train --site'" \
     '"dnnest_site": 4' '"dnnest_site": 2'
 lies 'an unknown member of site.json is refused' \
     "'stop': unknown, expected one of" '"step":' '"stop":'

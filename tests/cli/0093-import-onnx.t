@@ -139,7 +139,8 @@ wrong truncated 'not a complete ONNX model'
 wrong many '300000 nodes, expected at most 200000'
 wrong nested 'the operator is not known'
 
-refuses 'a file is needed' 2 '--onnx=FILE or a config.json is missing' import
+refuses 'a file is needed' 2 'CONFIG.json .SPEC. is missing' import
+refuses 'one file is needed' 2 'expected one of them' import --onnx x --hlo y
 refuses 'a missing file is named' 4 'none.onnx: No such file' import --onnx "$work/none.onnx"
 refuses '--dim without a size is refused' 2 "expected NAME=N" \
     import --onnx "$work/linear.onnx" --dim time

@@ -41,8 +41,8 @@ is 'a table from stdin is imported' \
 is 'a table from stdin is added to the store' "$(dn records --csv three.db | wc -l)" 7
 printf 'spec,gpu,colour,note\n%s,t4_16gb,red,1\n' '"model=alexnet,batch=1"' > more.csv
 try records --import more.csv four.db
-is 'columns that are not kept are named' "$err" "dnnest: warning: the column 'colour' is not stored
-dnnest: warning: the column 'note' is not stored"
+is 'columns that are not kept are named' "$err" "dnnest-dev: warning: the column 'colour' is not stored
+dnnest-dev: warning: the column 'note' is not stored"
 printf 'spec,gpu,step_ms\na,b,1\na,b,fast\n' > bad.csv
 refuses 'a wrong cell is named with its line' 4 'bad.csv: line 3: step_ms: ' \
     records --import bad.csv two.db
@@ -68,7 +68,7 @@ gives '--gpu and --source list the records of a device and a source' 0 \
     $'^[^\n]*\n *3 [^\n]*$' records --gpu t4_16gb --source ours
 try records --app none
 is 'a message states that no record matches' \
-    "$code:$out:$err" "0::dnnest: $work/data/dnnest/records.db: no record"
+    "$code:$out:$err" "0::dnnest-dev: $work/data/dnnest/records.db: no record"
 json 'unknown values are null in JSON' \
     'len(d["records"]) == 3 and d["records"][0]["peak_mem_gb"] == 8
      and d["records"][1]["peak_mem_gb"] is None and d["records"][1]["record"] == 2
@@ -97,7 +97,7 @@ json 'evaluate numbers what it leaves out by the record' \
     '[(x["line"], x["reason"][:4]) for x in d["skipped"]] == [(1, "gpu:")]' evaluate odd.db
 try train --base small --out s4 --site two.db --site odd.db
 like 'a row that train --site leaves out is named by its record' \
-    "$err" '^dnnest: record 1 is left out: gpu: .abacus'
+    "$err" '^dnnest-dev: record 1 is left out: gpu: .abacus'
 python3 - <<'PYTHON'
 with open("many.csv", "w") as file:
     file.write("spec,gpu,step_ms,group,source\n")
@@ -151,9 +151,9 @@ refuses '--import does not go with options of showing' 2 \
     records --import rows.csv --csv two.db
 refuses '--import takes one table at a time' 2 \
     'import: more than one' records --import a --import b two.db
-refuses '--last is a number' 2 '^dnnest: --last: ' records --last 0 two.db
+refuses '--last is a number' 2 '^dnnest(-dev)?: --last: ' records --last 0 two.db
 refuses 'records takes one store at a time' 2 '' records two.db two.db
 is 'without a home directory the store must be named' \
-    "$(env -u HOME -u XDG_DATA_HOME "$(realpath "$DNNEST")" records 2>&1)" \
-    'dnnest: neither XDG_DATA_HOME nor HOME is an absolute path, expected the name of a file'
+    "$(env -u HOME -u XDG_DATA_HOME "$DNNEST-dev" records 2>&1)" \
+    'dnnest-dev: neither XDG_DATA_HOME nor HOME is an absolute path, expected the name of a file'
 done_testing

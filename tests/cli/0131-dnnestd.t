@@ -62,23 +62,4 @@ daemon 'an interval of 0 is refused' 3 '^$' 'GuardInterval' --conf="$work/zero.c
 printf '%s\n' "$base" 'WatchInterval=3601' >"$work/long.conf"
 daemon 'an interval of more than an hour is refused' 3 '^$' 'WatchInterval' --conf="$work/long.conf"
 
-# --- 'dnnest watch' and 'dnnest guard' -----------------------------------------------------
-
-cat >"$work/fake" <<'FAKE'
-#!/bin/bash
-printf '<%s>' "$@"
-exit 4
-FAKE
-chmod 755 "$work/fake"
-for task in watch guard; do
-    DNNESTD=$work/fake gives "dnnest $task runs dnnestd with its options" 4 \
-        "^<$task><--once><--dry-run><-v><--out=a b><--conf=$work/site\.conf>$" "$task" -v \
-        --once --once --dry-run --out 'a b'
-    DNNESTD=$work/absent/dnnestd refuses "dnnest $task names a program that is missing" 3 \
-        'absent/dnnestd: No such file' "$task"
-    refuses "dnnest $task takes no argument" 2 'unexpected argument' "$task" now
-    refuses "dnnest $task has no JSON" 2 'json: dnnestd prints none' "$task" --json
-    err=$(unset DNNESTD; "$DNNEST" "$task" --once --conf "$work/absent.conf" 2>&1)
-    like "dnnest $task finds the dnnestd of its own tree" "$err" '^dnnestd: .*absent.conf'
-done
 done_testing

@@ -11,7 +11,7 @@ plan_later
 # fill STORE < TABLE
 fill() {
     cat >"$work/table.csv"
-    dn collect --import="$work/table.csv" --db="$1" >/dev/null
+    dn jobs --db="$1" "$work/table.csv" >/dev/null
 }
 jobs=$work/jobs.db
 python3 "$top/tests/report/make_jobs.py" 2000 >"$work/jobs.csv"
@@ -179,7 +179,7 @@ is 'a terminal gets no control characters' "$(tr -d '\n -~' <"$work/out" | wc -c
 json 'JSON has them as they are' "any('<script>' in g['name'] for g in d['rows'])" \
     report --db="$work/evil.db" --by=user
 
-refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnest collect' \
+refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnestd collect' \
     report --db="$work/none.db"
 printf 'no store' >"$work/other.db"
 refuses 'a file that is no store' 4 'other.db' report --db="$work/other.db"

@@ -14,7 +14,7 @@ command -v scdoc >/dev/null || skip_all 'scdoc is not installed'
 
 # Blocks that are not run here: those that need a cluster or a server, each of which names
 # the test that runs it, and forms of text.
-readonly ELSEWHERE_BLOCKS=8 FORM_BLOCKS=7
+readonly ELSEWHERE_BLOCKS=4 FORM_BLOCKS=5
 
 DNNEST=$(realpath "$DNNEST")
 tool=$top/tests/cli/examples.py
@@ -32,11 +32,14 @@ Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 Nodes=8 NodeCpus=128 NodeMemory=51
 Gpu Type=v100 Device=v100_sxm2_32gb PerNode=4 Nodes=16 NodeCpus=80 NodeMemory=380000 Partitions=ALL
 CONF
 
-# Any command of dnnest: with the site, as if it were installed.
+# Any command of dnnest or dnnest-dev: with the site, as if it were installed.
+ln -s dnnest "$work/bin/dnnest-dev"
 cat >"$work/bin/dnnest" <<SH
 #!/bin/bash
+program="$DNNEST"
+if [[ \$0 = *-dev ]]; then program+=-dev; fi
 case \$1 in
--* | '' | completion) exec "$DNNEST" "\$@" ;;
+-* | '' | completion) exec "\$program" "\$@" ;;
 probe) site=(--hook "$top/cli/probe/hook") ;;
 *) site=() ;;
 esac
@@ -46,7 +49,7 @@ fi
 if [[ \$* != *--model* ]]; then
     site+=(--model "$SITE/bundle")
 fi
-exec "$DNNEST" "\$1" "\${site[@]}" --hardware "$work/hardware" \\
+exec "\$program" "\$1" "\${site[@]}" --hardware "$work/hardware" \\
     --datasets "$work/datasets.conf" "\${@:2}"
 SH
 # sbatch reads the description, and complains as spank_dnnest does. It refuses an option
@@ -67,7 +70,7 @@ chmod +x "$work"/bin/*
 PATH=$work/bin:$PATH
 
 python3 "$top/tests/report/make_jobs.py" 400 >"$work/jobs.csv"
-dnnest collect --import="$work/jobs.csv" >/dev/null || diag 'no store of jobs'
+dnnest-dev jobs "$work/jobs.csv" >/dev/null || diag 'no store of jobs'
 {
     echo 'Cluster Version=1 Name=alps Time=1795394865 Slurm=2411 SoftTimeMin=no Enforces=yes'
     echo 'Group Type=a100 Gpus=4 Cpus=128 Memory=512000 Partitions=gpu Nodes=8 Up=8 Idle=8'
@@ -80,7 +83,7 @@ dnnest collect --import="$work/jobs.csv" >/dev/null || diag 'no store of jobs'
 
 python3 -c 'import lzma, sys; sys.stdout.write(lzma.open(sys.argv[1], "rt").read())' \
     "$top/tests/import/dumps/mlp_step.before.hlo.xz" >"$work/step.hlo"
-dnnest import --onnx "$top/tests/data/onnx/small.onnx" batch=64,precision=fp16,steps=10000 \
+dnnest-dev import --onnx "$top/tests/data/onnx/small.onnx" batch=64,precision=fp16,steps=10000 \
     >"$work/train.json"
 cat >"$work/train.py" <<'PY'
 import sys
@@ -129,7 +132,7 @@ fi
 
 elsewhere=0 form=0
 for page in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd \
-    "$top"/bench/*.scd; do
+    "$top"/dev/*.scd; do
     name=${page##*/}
     name=${name%.scd}
     give "$work/$name"
@@ -163,7 +166,7 @@ finds 'another output' 'another output' '```' "	\$ echo 12" '	13' '```'
 finds 'a block that is not marked' 'no command' '```' '	some text' '```'
 finds 'a wrong file' 'status 3' '; file a.conf' '```' '	Mode=enforced' '```'
 finds 'an option that is not there' 'status 2' '; elsewhere tests/live/daemon.t' '```' \
-    "	\$ dnnest guard --onec" '```'
+    "	\$ dnnest status --jsno" '```'
 finds 'a live test that is not there' 'no such test' '; elsewhere tests/live/none.t' '```' \
-    "	\$ dnnest guard --once" '```'
+    "	\$ dnnest status" '```'
 done_testing

@@ -82,7 +82,7 @@ is 'after -- a command is completed, then files' \
 is 'a command without arguments offers its options' \
     "$(offers dnnest report '')" "$(offers dnnest report --)"
 is 'each argument is completed by its place' \
-    "$(how dnnest train --out x y)$(how dnnest records x)$(how dnnest train --out y)" \
+    "$(how dnnest-dev train --out x y)$(how dnnest-dev records x)$(how dnnest-dev train --out y)" \
     ': 0 files: 0 files: 0 directories'
 is 'verbs are completed, then what they take' \
     "$(offers dnnest model s)$(how dnnest model show x)" $'show\nsign: 0 files directories'
@@ -96,7 +96,7 @@ is 'a GPU that no line has is completed from the catalogue' \
     "$(of_site explain --gpu=h100_p)" h100_pcie_80gb
 echo '# nothing' > "$work/none.conf"
 is 'without Gpu lines all devices are offered' \
-    "$(offers dnnest hardware --conf="$work/none.conf" --hardware="$work/hardware" \
+    "$(offers dnnest-dev hardware --conf="$work/none.conf" --hardware="$work/hardware" \
         --datasets "$work/datasets.conf" '' | sorted)" \
     "$(list '[x["name"] for x in d["devices"]]' hardware | sorted)"
 is 'types are completed before a number of GPUs' "$(of_site advise --gpus=t)" 'twin:'

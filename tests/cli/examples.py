@@ -108,8 +108,8 @@ def elsewhere(test, lines, folder):
     for command, _ in commands(lines):
         status, output = run("bash -n -c " + shlex.quote(command), folder)
         words = shlex.split(command, comments=True)
-        name = words[1] if words[0] == "dnnest" else os.path.basename(words[0])
-        if status == 0 and words[0] == "dnnest":
+        name = words[1] if words[0] in ("dnnest", "dnnest-dev") else os.path.basename(words[0])
+        if status == 0 and words[0] in ("dnnest", "dnnest-dev"):
             status, output = run(shlex.join(words + ["--help"]), folder)
         if status != 0:
             print("status %d: %s\n%s" % (status, command, output))
@@ -148,7 +148,7 @@ def hardware(name, lines, folder):
         file.write("\n".join(lines) + "\n")
     run("chmod -R u+rwX,go-w hardware", folder)
     device = name.removesuffix(".conf")
-    status, output = run("dnnest hardware --hardware=hardware --sources " + device, folder)
+    status, output = run("dnnest-dev hardware --hardware=hardware --sources " + device, folder)
     if status != 0 or "site/" + name not in output:
         print("status %d: %s\n%s" % (status, name, output))
 

@@ -3,7 +3,8 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-#   dn COMMAND ARGUMENT...     dnnest with the catalogue and data sets of the tree, the
+#   dn COMMAND ARGUMENT...     dnnest, or dnnest-dev for its commands, and its import with
+#                              --hlo or --onnx, with the catalogue and data sets of the tree, the
 #                              site of $work/site.conf and the bundle $bundle (none)
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
@@ -69,8 +70,17 @@ write_helps() {
     done <"$work/commands.txt"
 }
 
+# program_of COMMAND ARGUMENT...
+program_of() {
+    case "$*" in
+        evaluate* | train* | records* | jobs* | hardware* | bench*) echo "$DNNEST-dev" ;;
+        import*--hlo* | import*--onnx*) echo "$DNNEST-dev" ;;
+        *) echo "$DNNEST" ;;
+    esac
+}
+
 dn() {
-    "$DNNEST" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
+    "$(program_of "$@")" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
         --datasets "$work/datasets.conf" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
@@ -109,7 +119,7 @@ refuses() {
     try "$@"
     [[ $code = "$want" ]] || problem="exit code $code, expected $want"
     [[ -z $out ]] || problem+=' stdout is not empty'
-    [[ $err = 'dnnest: '* && $(wc -l <"$work/err") = 1 ]] \
+    [[ $err =~ ^dnnest(-dev)?:\  && $(wc -l <"$work/err") = 1 ]] \
         || problem+=' stderr is not one message'
     [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
     verdict "$title"

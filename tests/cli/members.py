@@ -2,11 +2,11 @@
 
 usage: members.py PAGES COMMAND FOLDER NAME...
 
-PAGES is the folder of the pages. The page of COMMAND has to name the members in its chapter
+PAGES is the folder of the pages. The page of COMMAND, or that of dnnest-dev, has to name the members in its chapter
 JSON, or that of a page to which this chapter refers.
 
 FOLDER has the documents NAME.json. For those of some commands it also has features.txt,
-the list of 'dnnest train --features'.
+the list of 'dnnest-dev train --features'.
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 import json
@@ -14,11 +14,13 @@ import os
 import re
 import sys
 
+# The commands of dnnest-dev, which share a page
+OF_DEV = {"evaluate", "train", "records", "hardware", "import-dev"}
 # What others wrote, shown as it is.
 FOREIGN = {"record", "data", "training", "residuals", "bounds", "metrics"}
 # Objects whose members other pages name: metadata keys, and the stages of a step.
 OPEN = ("spec", "breakdown_ms")
-# Of 'dnnest train': objects with a member per run.
+# Of 'dnnest-dev train': objects with a member per run.
 PER_RUN = {"devices", "constants"}
 
 
@@ -55,14 +57,16 @@ def unknown(value, command, known, features):
 
 def chapter(pages, page):
     """The text of the chapter JSON, and of those that it refers to."""
-    with open(f"{pages}/{page}.1.scd", encoding="utf-8") as file:
+    folder = pages + "/../../dev" if page == "dnnest-dev" else pages
+    with open(f"{folder}/{page}.1.scd", encoding="utf-8") as file:
         text = re.search(r"^# JSON$(.*?)^# ", file.read(), re.M | re.S).group(1)
     others = set(re.findall(r"\*(dnnest-[a-z]+)\*\(1\)", text)) - {page}
     return "".join([text, *(chapter(pages, other) for other in sorted(others))])
 
 
 def main(pages, command, folder, *names):
-    text = chapter(pages, "dnnest-" + command)
+    page = "dnnest-dev" if command in OF_DEV else "dnnest-" + command
+    text = chapter(pages, page)
     known = set(re.findall(r"[*_]([a-z0-9_]+)[*_]", text)) | {"name"}
     features = set()
     if os.path.exists(folder + "/features.txt"):
@@ -75,7 +79,7 @@ def main(pages, command, folder, *names):
     known |= names_in_open(list(documents.values()))
     for name, document in documents.items():
         for key in unknown(document, command, known, features):
-            print(f"dnnest-{command}.1 does not name", key, "of", name)
+            print(f"{page}.1 does not name", key, "of", name)
 
 
 main(*sys.argv[1:])

@@ -30,7 +30,7 @@ def load(name):
 
 def page(name):
     """The source of a page, with the entries that are made from the tables."""
-    folder = "bench" if name == "dnnest-bench.1" else "cli/pages"
+    folder = "dev" if name == "dnnest-dev.1" else "cli/pages"
     with open(f"{top}/{folder}/{name}.scd", encoding="utf-8") as file:
         return subprocess.run([build + "/cli/page_rows"], stdin=file, check=True,
                               stdout=subprocess.PIPE, encoding="utf-8").stdout
@@ -171,20 +171,25 @@ def hardware_page():
     compare("dnnest.hardware.5", re.findall(r"^\*(\w+)\*=", text, re.M), keys)
 
 
-def bench_page():
-    """The options and commands of dnnest-bench, as its help and its page have them."""
-    text = page("dnnest-bench.1")
-    help_text = load("help-bench.txt")
-    chapters = sections(text, "#")
-    compare("dnnest-bench.1", re.findall(r"\*--([a-z]+)\*", chapters["OPTIONS"]),
-            options(help_text))
-    compare("dnnest-bench.1", sections(chapters["COMMANDS"], "##"),
-            re.findall(r"^  ([a-z]+) +[a-z]", help_text.split("Options:")[0], re.M))
+def dev_page():
+    """The commands of dnnest-dev with their options, and what bench measures."""
+    chapters = sections(page("dnnest-dev.1"), "#")
+    described = sections(chapters["COMMANDS"], "##")
+    own = sections(chapters["OPTIONS"], "##")
+    common = set(re.findall(r"\*--([a-z-]+)\*", sections(page("dnnest.1"), "#")["COMMON OPTIONS"]))
+    names = [line.split()[0] for line in load("dev-commands.txt").splitlines()]
+    compare("dnnest-dev.1", described, names)
+    for command in names:
+        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", own.get(command, ""), re.M)
+        compare("dnnest-dev.1, " + command, lines + sorted(common),
+                options(load("dev-help-%s.txt" % command)))
+        if "*dnnest-dev %s* " % command not in chapters["SYNOPSIS"]:
+            print("dnnest-dev.1 has no usage of", command)
     with open(top + "/learn/samples.c", encoding="utf-8") as file:
         ops = re.search(r"op_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
     for op in re.findall(r'"(\w+)"', ops)[1:]:
-        if "*%s*" % op not in chapters["SAMPLES"]:
-            print("dnnest-bench.1 does not name", op)
+        if "*%s*" % op not in described["bench"]:
+            print("dnnest-dev.1 does not name", op)
 
 
 def conf_page():
@@ -276,7 +281,7 @@ def commands():
 CHAPTERS = ["NAME", "SYNOPSIS", "DESCRIPTION", "ACTIONS", "OPTIONS", "JSON", "EXIT STATUS",
             "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
 NEEDED = {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "JSON", "EXAMPLES", "SEE ALSO"}
-WITHOUT_JSON = {"watch", "guard", "completion"}
+WITHOUT_JSON = {"completion"}
 
 
 def command_chapters():
@@ -320,9 +325,9 @@ def exit_codes():
 
 def record_columns():
     """The page of 'dnnest records' has every column of the store."""
-    chapter = command_page("records")
+    chapter = page("dnnest-dev.1")
     listed = re.search(r"The columns are (.*?)Unknown values", chapter, re.S).group(1)
-    compare("dnnest-records.1", re.findall(r"_([a-z_]+)_", listed),
+    compare("dnnest-dev.1", re.findall(r"_([a-z_]+)_", listed),
             load("columns.txt").strip().split(","))
 
 
@@ -360,7 +365,10 @@ dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
 dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
 dn model --json show "$work/small" > "$work/show.json"
 dn model --json verify "$work/small" > "$work/verify.json"
-"${DNNEST%/*}/dnnest-bench" --help > "$work/help-bench.txt"
+"$DNNEST-dev" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' >"$work/dev-commands.txt"
+while read -r command _; do
+    "$DNNEST-dev" "$command" --help >"$work/dev-help-$command.txt"
+done <"$work/dev-commands.txt"
 write_helps
 
 is 'dnnest.spec(5) has every metadata key with its type and range, and no other' \
@@ -375,8 +383,8 @@ is 'dnnest.conf(5) has every key with its range and default, and no other' \
     "$(facts conf_page 2>&1)" ''
 is 'dnnest.hardware(5) has every key of the catalogue, and no other' \
     "$(facts hardware_page 2>&1)" ''
-is 'dnnest-bench(1) has its commands, options and operators, and no other' \
-    "$(facts bench_page 2>&1)" ''
+is 'dnnest-dev(1) has its commands, options and operators, and no other' \
+    "$(facts dev_page 2>&1)" ''
 is 'dnnest.conf(5) states which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
@@ -388,7 +396,7 @@ is 'the pages of commands have the same chapters, in one order' \
 is 'the page of a command has every option of it, and no other' \
     "$(facts command_options 2>&1)" ''
 is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
-is 'dnnest-records(1) has every column of the store of records, and no other' \
+is 'dnnest-dev(1) has every column of the store of records, and no other' \
     "$(facts record_columns 2>&1)" ''
 # members COMMAND NAME...: what the page does not name of the documents
 members() {
@@ -401,12 +409,12 @@ members advise advise
 members evaluate evaluate
 members probe probe
 members records records imported
-members import import import-onnx
+members import-dev import import-onnx
 members train train
 members model show verify
 
 if command -v scdoc >/dev/null; then
-    for page in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd; do
+    for page in "$top"/cli/pages/*.scd "$top"/dev/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd; do
         ok "${page##*/} is a man page" bash -c "'${DNNEST%/*}/cli/page_rows' < '$page' | scdoc > /dev/null"
     done
 else

@@ -74,10 +74,12 @@ is 'import/ knows the rooms up to graph' \
 is 'jobs/ knows model/, host/ and learn/' "$(knows jobs "$model|(host|learn)/.*")" ''
 is 'cli/ knows model/, host/, learn/, jobs/ and import/' \
     "$(knows cli "$model|(host|learn|jobs|import|generated)/.*")" ''
+is 'dev/ knows model/, host/, learn/, jobs/, import/ and what every command has' \
+    "$(knows dev "$model|(host|learn|jobs|import|generated)/.*|[a-z_]+\\.h|output/.*")" ''
 is 'daemon/ knows model/, host/, learn/ and jobs/' \
     "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
-    "$(knows bench "$model|(host|learn)/.*|(common|replace)\\.h|(process|output)/.*")" ''
+    "$(knows bench "$model|(host|learn)/.*|(common|replace|dev_commands)\\.h|(process|output)/.*")" ''
 
 # --- libraries and the system ------------------------------------------------------------
 
@@ -94,8 +96,6 @@ who_includes() {
     done
 }
 
-is 'only learn/, cli/ and bench/ read and write CSV' \
-    "$(who_includes '^csv\.h$' | grep -vE '^(learn|cli|bench)/')" ''
 is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
 is 'only the store of records knows SQLite' \
     "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'

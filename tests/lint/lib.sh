@@ -11,7 +11,7 @@ top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 
 # The folders with our C files, in the order in which they may include one another.
 # shellcheck disable=SC2034  # used by files that source this
-readonly OURS=(model host plugin learn jobs import cli daemon bench)
+readonly OURS=(model host plugin learn jobs import cli dev daemon bench)
 
 # The C files below the named folders, one per line.
 c_files() {

@@ -31,15 +31,16 @@ Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMem
 Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 END
 python3 "$top/tests/report/make_jobs.py" 300 >"$work/jobs.csv"
-dn collect --import="$work/jobs.csv" --db="$work/state/records.db" >/dev/null
+dn jobs --db="$work/state/records.db" "$work/jobs.csv" >/dev/null
 cat >"$work/bin/dnnest" <<END
 #!/bin/sh
 command=\$1
 shift
-exec '$DNNEST' "\$command" --conf='$work/site.conf' --hardware='$work/hardware' \
+exec '${DNNEST%/*}'/"\${0##*/}" "\$command" --conf='$work/site.conf' --hardware='$work/hardware' \
     --datasets='$work/datasets.conf' "\$@"
 END
 chmod 755 "$work/bin/dnnest"
+ln -s dnnest "$work/bin/dnnest-dev"
 # What the guides call job.sh and train.sh
 cat >"$work/home/job.sh" <<'END'
 #!/bin/sh

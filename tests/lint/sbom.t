@@ -114,7 +114,7 @@ ok 'the bill has the same bytes every time' cmp "$work/sbom.json" "$work/again.j
 # The names of the shared libraries that the programs and plugins of the build ask for.
 asked() {
     local file
-    for file in "$build"/{,.libs/}{dnnest,dnnestd,dnnest-bench,job_submit_dnnest.so,spank_dnnest.so}; do
+    for file in "$build"/{,.libs/}{dnnest,dnnestd,dnnest-dev,job_submit_dnnest.so,spank_dnnest.so}; do
         if [[ -f $file ]]; then readelf -d "$file" 2>/dev/null; fi
     done | sed -n 's/.*(NEEDED).*\[\(.*\)[.]so.*/\1/p' | sort -u
 }

@@ -3,17 +3,17 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# There is no GPU: a stand-in replaces 'dnnest-bench gpu' and returns recorded kernels
+# There is no GPU: a stand-in replaces 'dnnest-dev bench gpu' and returns recorded kernels
 # (learn/data). All other parts are real.
 
 set -euo pipefail
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-unset DNNEST_BENCH
+unset DNNEST_DEV
 live_begin calibrate
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
-[[ -x $build/dnnest-bench ]] || skip_all 'dnnest-bench is not built'
+[[ -x $build/dnnest-dev ]] || skip_all 'dnnest-dev is not built'
 readonly LIMIT_S=240 # for all jobs, which take seconds on an idle machine
 
 # Jobs run as an ordinary user, who may not read a checkout of root.
@@ -24,7 +24,7 @@ cp -R "$share/hardware" "$share/bundle" "$share/datasets.conf" "$dir/conf"
 chmod -R u+rwX,go-w,go+rX "$dir/conf"
 cp "$top/packaging/slurm/calibrate" "$dir/bin"
 cp "$(readlink -f "$build/dnnest")" "$dir/bin/dnnest"
-cp "$(readlink -f "$build/dnnest-bench")" "$dir/bin/real-bench"
+cp "$(readlink -f "$build/dnnest-dev")" "$dir/bin/real-dev"
 "$top/tests/bench/kernels-to-samples" v100_pcie_32gb >"$dir/recorded/v100.csv"
 "$top/tests/bench/kernels-to-samples" a100_pcie_40gb >"$dir/recorded/a100.csv"
 cat >"$dir/conf/dnnest.conf" <<END
@@ -35,13 +35,14 @@ Gpu Type=a100 Device=a100_pcie_40gb
 Gpu Type=v100 Device=v100_pcie_32gb
 END
 # Kernels in the file are not written again; the real program would not measure them.
-cat >"$dir/bin/dnnest-bench" <<END
+cat >"$dir/bin/dnnest-dev" <<END
 #!/bin/bash
-if [[ \$1 != gpu ]]; then exec '$dir/bin/real-bench' "\$@"; fi
+if [[ "\$1 \$2" != 'bench gpu' ]]; then exec '$dir/bin/real-dev' "\$@"; fi
+shift
 samples=\${2#--samples=}
 from='$dir'/recorded/\${samples##*/}
 echo "\$SLURM_JOB_NODELIST \$SLURM_JOB_ID \$*" >>"\${samples%.csv}.calls"
-if [[ -e '$dir/broken' ]]; then echo 'dnnest-bench: device 0: no device' >&2; exit 4; fi
+if [[ -e '$dir/broken' ]]; then echo 'dnnest-dev: device 0: no device' >&2; exit 4; fi
 [[ -e \$samples ]] || head -n 100 "\$from" >"\$samples"
 tail -n +\$((\$(wc -l <"\$samples") + 1)) "\$from" >>"\$samples"
 END
@@ -74,7 +75,7 @@ like 'the job has all GPUs of its node' "$(scontrol show job -o "$job")" 'gpu:v1
 cp -R "$dir/out/site" "$dir/conf/hardware/site"
 chown -R 0:0 "$dir/conf/hardware/site"
 like 'the catalogue takes the entries' \
-    "$("$dir/bin/dnnest" hardware --conf "$dir/conf/dnnest.conf" \
+    "$("$dir/bin/dnnest-dev" hardware --conf "$dir/conf/dnnest.conf" \
     --sources v100_pcie_32gb)" "LinearFp32 .*site/v100_pcie_32gb\.conf"
 
 before=$(sha256sum <"$dir/out/v100.csv")

@@ -177,7 +177,7 @@ ok 'with its prediction' test "$(ask "SELECT likely_s > 0 AND bound_s > likely_s
 is 'a second collection changes nothing' \
     "$(sum=$(ask 'SELECT count(*), sum(end_s), max(id) FROM jobs'); collect >/dev/null 2>&1
     [[ $sum = "$(ask 'SELECT count(*), sum(end_s), max(id) FROM jobs')" ]] && echo same)" same
-like 'JSON tells what was done' "$("$dnnest" collect --once --json --since=2001-01-01 \
+like 'JSON tells what was done' "$("$build/dnnestd" collect --once --json --since=2001-01-01 \
     "--conf=$dir/etc/dnnest.conf" 2>/dev/null)" \
     '^\{"source": "slurmdbd", "cluster": "private", "jobs": [1-9]'
 

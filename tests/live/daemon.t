@@ -130,12 +130,12 @@ if ldd "$dnnestd" | grep -q libsystemd; then
         says_often notified '^STATUS=slurmctld answers' 1
 fi
 
-# --- once, through dnnest ------------------------------------------------------------------
+# --- once ---------------------------------------------------------------------------------
 
-like 'dnnest watch --once --out=- prints a snapshot' \
-    "$("$dnnest" watch --once --out=- --conf "$dir/etc/ours.conf")" '^Cluster Version=1 '
-ok 'dnnest guard --once --dry-run runs' \
-    "$dnnest" guard --once --dry-run --conf "$dir/etc/ours.conf"
+like 'dnnestd watch --once --out=- prints a snapshot' \
+    "$("$build/dnnestd" watch --once --out=- --conf "$dir/etc/ours.conf")" '^Cluster Version=1 '
+ok 'dnnestd guard --once --dry-run runs' \
+    "$build/dnnestd" guard --once --dry-run --conf "$dir/etc/ours.conf"
 
 # --- the configuration -----------------------------------------------------------------------
 

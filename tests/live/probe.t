@@ -23,6 +23,7 @@ live_hardware
 real=$(realpath "$dnnest")
 if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
 install -m 755 "$real" "$dir/lib/dnnest"
+install -m 755 "$(readlink -f "${dnnest}-dev")" "$dir/lib/dnnest-dev"
 install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$hook/"
 install -m 644 "$top/tests/cli/tiny.py" "$dir/"
 cat >"$dir/etc/dnnest.conf" <<END
@@ -33,9 +34,10 @@ Mode=enforce
 ProbeDir=$hook
 END
 # The command as installed, except its configuration: beside the hook's prefix.
+ln -s dnnest "$dir/bin/dnnest-dev"
 cat >"$dir/bin/dnnest" <<END
 #!/bin/bash
-exec "$dir/lib/dnnest" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/hardware" \\
+exec "$dir/lib/\${0##*/}" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/hardware" \\
     --datasets "$dir/etc/datasets.conf" "\${@:2}"
 END
 chmod 755 "$dir/bin/dnnest"
@@ -67,7 +69,7 @@ for task in 0 1 2; do
         '[0-9]+ steps after [0-9]+ of warm-up, on cpu:'
 done
 # The file may be visible only after the end of the jobs.
-records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
+records() { cluster_as_user "$dir/bin/dnnest-dev" records "$@" "$dir/home/rows.db"; }
 rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
 ok 'there is a record of each task' cluster_until 180 rows_there
 is 'every task had its own batch, in the metadata' \
@@ -82,7 +84,7 @@ print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
 gone() { [[ -z $(cluster_pids python3) ]]; }
 ok 'no program of a task is left' cluster_until 180 gone
 
-cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
+cluster_as_user "$dir/bin/dnnest-dev" evaluate --conf "$dir/etc/dnnest.conf" \
     --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --json \
     "$dir/home/rows.db" >"$dir/judged"
 is 'evaluate reads what was collected' \
@@ -120,7 +122,7 @@ like 'the line to submit is in the output of a probe' "$out" \
 like 'the script of a probe continues after its training' "$out" 'the script goes on: 0'
 unlike() { if [[ $2 =~ $3 ]]; then fail "$1"; diag "$2"; else pass "$1"; fi; }
 unlike 'the training of a probe did not run to its end' "$out" 'steps 300'
-kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
+kept() { cluster_as_user "$dir/bin/dnnest-dev" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
 ok 'the record is in the store of the user' cluster_until 180 kept
 like 'the record has the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
 like 'a job that a probe submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '

@@ -10,7 +10,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/tap.sh"
 # shellcheck source=tests/live/lib/cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/cluster.sh"
-readonly NAMES=(dnnest slurm-dnnest-plugins dnnestd dnnest-python)
+readonly NAMES=(dnnest dnnest-dev slurm-dnnest-plugins dnnestd dnnest-python)
 readonly KEYS='model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=30,dataset=imagenet'
 export DEBIAN_FRONTEND=noninteractive
 

@@ -461,7 +461,7 @@ static void other_files_are_refused (void **state)
     expect_refused ("is not a store of records");
     put_bytes ("spec,gpu\n", 9);
     expect_refused (
-        "is not a store of records (tables are imported with 'dnnest records");
+        "is not a store of records (tables are imported with 'dnnest-dev records");
     remove_store ();
     add_well (SPEC, "1", "");
     chmod (store, 0664);

@@ -83,7 +83,7 @@ static void hostile_documents_are_refused (void **state)
         {"[]", "not a JSON object"},
         {"{}", "dnnest_site: missing"},
         {"{\"dnnest_site\": 5, \"runs\": 3}",
-         "version 5, expected 4; make it again with 'dnnest train --site'"},
+         "version 5, expected 4; make it again with 'dnnest-dev train --site'"},
         {"{\"dnnest_site\": 2, \"runs\": 3}", "version 2, expected 4"},
         {"{\"dnnest_site\": 1, \"runs\": 3, \"cells\": {}}", "version 1, expected 4"},
         {"{\"dnnest_site\": 4}", "runs: missing"},

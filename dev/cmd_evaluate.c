@@ -2,16 +2,16 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "commands.h"
+#include "dev_commands.h"
 
 #include <string.h>
 
 #include "host/people.h"
-#include "output/predictions.h"
+#include "predictions.h"
 #include "output/progress.h"
 #include "read_runs.h"
-#include "output/scores.h"
-#include "output/scores_plot.h"
+#include "scores.h"
+#include "scores_plot.h"
 
 enum {
     OPTION_PREDICTIONS,

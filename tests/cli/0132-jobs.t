@@ -1,30 +1,11 @@
 #!/bin/bash
-# 0132-collect.t - 'dnnest collect': the command line, and the import of past jobs
+# 0132-jobs.t - dnnest-dev jobs: the import of past jobs
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 plan_later
-
-# --- dnnestd gets the options --------------------------------------------------------------
-
-cat >"$work/fake" <<'FAKE'
-#!/bin/bash
-printf '<%s>' "$@"
-exit 4
-FAKE
-chmod 755 "$work/fake"
-export DNNESTD=$work/fake
-gives 'dnnest collect runs dnnestd with its options' 4 \
-    "^<collect><--once><-v><--json><--db=a b><--since=2026-01-01><--conf=$work/site\.conf>$" \
-    collect --once --once -v --json --db 'a b' --since 2026-01-01
-refuses '--db needs --once' 2 'need --once' collect --db=x
-refuses '--since needs --once' 2 'need --once' collect --since=1
-refuses '--import excludes --since' 2 'can be combined with --db only' collect --import=x --since=1
-refuses 'collect takes no argument' 2 'unexpected argument' collect now
-DNNESTD=$work/absent/dnnestd refuses 'a program that is missing is named' 3 \
-    'absent/dnnestd: No such file' collect --once
 
 # --- import --------------------------------------------------------------------------------
 
@@ -36,7 +17,7 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row)' "$sto
 # import FILE: $out, $err, $code
 import() {
     code=0
-    "$DNNEST" collect --db="$store" --import="$@" >"$work/out" 2>"$work/err" || code=$?
+    "$DNNEST-dev" jobs --db="$store" "$@" >"$work/out" 2>"$work/err" || code=$?
     out=$(<"$work/out") err=$(<"$work/err")
 }
 
@@ -72,7 +53,7 @@ like 'a table that is cut is an error' "$code $err" '^4 .*cut\.csv: line 3'
 import "$work/absent.csv"
 like 'a table that is missing is an error' "$code $err" '^4 .*absent\.csv'
 json 'JSON tells what was imported' "d['imported'] == 3 and d['refused'] == 4" \
-    collect --db="$store" --import="$work/trace.csv"
+    jobs --db="$store" "$work/trace.csv"
 "$top/tests/report/make_jobs.py" 2000 >"$work/many.csv"
 import "$work/many.csv"
 is 'a table of many jobs is imported' "$code $out$err" '0 2000 jobs imported'

@@ -5,10 +5,10 @@
 #ifndef DN_SCORES_H
 #define DN_SCORES_H
 
-#include "json.h"
+#include "output/json.h"
 #include "learn/evaluate.h"
 
-/* The document of 'dnnest evaluate --json' (dnnest.1), with the groupings of 'by'.
+/* The document of 'dnnest-dev evaluate --json' (dnnest.1), with the groupings of 'by'.
  * Sorts the scores.
  */
 struct json_object *dn_scores_json (struct dn_evaluation *evaluation,

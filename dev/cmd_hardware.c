@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "commands.h"
+#include "dev_commands.h"
 
 #include "output/json.h"
 #include "output/show.h"

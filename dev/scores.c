@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "common.h"
-#include "grid.h"
-#include "show.h"
+#include "output/grid.h"
+#include "output/show.h"
 
 /* Skipped rows that the tables show; the JSON has all that are kept. */
 #define SKIPPED_SHOWN 10

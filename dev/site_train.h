@@ -10,7 +10,7 @@
 #include "site.h"
 
 struct dn_site_train {
-    const char *const *records; /* as 'dnnest evaluate' takes them; "-": stdin */
+    const char *const *records; /* as 'dnnest-dev evaluate' takes them; "-": stdin */
     int n_records;
     struct dn_directory out;
     bool json;

@@ -9,7 +9,7 @@
 #define DN_SCORES_PLOT_H
 
 #include "learn/evaluate.h"
-#include "plot.h"
+#include "output/plot.h"
 
 #define DN_PLOT_POINTS_MAX 20000
 

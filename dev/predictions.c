@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "csv_cell.h"
-#include "show.h"
+#include "output/csv_cell.h"
+#include "output/show.h"
 
 static const char *const columns[] = {"predicted_step_ms",
                                       "predicted_step_ms_p95",

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "commands.h"
+#include "dev_commands.h"
 
 #include <string.h>
 
@@ -204,10 +204,9 @@ static int take_options (const struct dn_command *self,
 
     while ((option = dn_options_next (given)) >= 0) {
         if (option == OPTION_FEATURES || option == OPTION_ROLLBACK) {
-            given->exit_code =
-                option == OPTION_FEATURES
-                    ? print_features ()
-                    : roll_back (installed_in (given->argument));
+            given->exit_code = option == OPTION_FEATURES
+                                   ? print_features ()
+                                   : roll_back (installed_in (given->argument));
             return -1;
         }
         given->exit_code = take_option (self, option, given->argument, call);

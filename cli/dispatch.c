@@ -1,0 +1,102 @@
+/* dispatch.c - finds the command of a program and runs it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "dispatch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct dn_program *program;
+
+static int print_help (void)
+{
+    printf ("Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n%s.\n\nCommands:\n",
+            dn_program,
+            program->summary);
+    for (int i = 0; program->commands[i]; i++)
+        printf (
+            "  %-10s %s\n", program->commands[i]->name, program->commands[i]->summary);
+    printf ("\nOptions:\n"
+            "  -h, --help     print this help; after a command, the command's\n"
+            "  -V, --version  print the version\n"
+            "\n'%s help' and '%s help COMMAND' print the same helps.\n"
+            "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
+            "4 model or data, 5 bug, memory or write error.\n"
+            "\nManual: %s\n",
+            dn_program,
+            dn_program,
+            program->manual);
+    return DN_EXIT_DONE;
+}
+
+static const char *command_name (const void *names, int i)
+{
+    (void) names;
+    return program->commands[i] ? program->commands[i]->name : NULL;
+}
+
+static int unknown_command (const char *name)
+{
+    char near[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (near, sizeof (near));
+
+    dn_add_near (&buf, name, command_name, NULL);
+    dn_complain ("unknown command '%s'%s (try '%s --help')",
+                 dn_quote (name, strlen (name)).text,
+                 near,
+                 dn_program);
+    return DN_EXIT_USAGE;
+}
+
+static int run_command (int argc, char **argv)
+{
+    for (int i = 0; program->commands[i]; i++)
+        if (strcmp (program->commands[i]->name, argv[0]) == 0)
+            return program->commands[i]->run (program->commands[i], argc, argv);
+    return unknown_command (argv[0]);
+}
+
+/* "help", "help COMMAND" */
+static int help (int argc, char **argv)
+{
+    char *line[] = {argv[1], (char *) "--help", NULL};
+
+    if (argc <= 1)
+        return print_help ();
+    if (argc == 2)
+        return run_command (2, line);
+    dn_complain ("unexpected argument '%s' (try '%s --help')",
+                 dn_quote (argv[2], strlen (argv[2])).text,
+                 dn_program);
+    return DN_EXIT_USAGE;
+}
+
+static int dispatch (int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    if (!name) {
+        dn_complain ("command missing (try '%s --help')", dn_program);
+        return DN_EXIT_USAGE;
+    }
+    if (strcmp (name, "-h") == 0 || strcmp (name, "--help") == 0)
+        return print_help ();
+    if (strcmp (name, "-V") == 0 || strcmp (name, "--version") == 0) {
+        dn_print_version ();
+        return DN_EXIT_DONE;
+    }
+    if (strcmp (name, "help") == 0)
+        return help (argc - 1, argv + 1);
+    return run_command (argc - 1, argv + 1);
+}
+
+int dn_dispatch (const struct dn_program *of, int argc, char **argv)
+{
+    program = of;
+    dn_program = of->name;
+    /* dn_finish () looks at what became of the output. */
+    signal (SIGPIPE, SIG_IGN);
+    return dn_finish (dispatch (argc, argv));
+}
