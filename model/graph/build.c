@@ -294,17 +294,6 @@ static bool grow (struct dn_build *build)
     return true;
 }
 
-/* The parameters of the operator do not learn: its input is not kept for their sake. */
-static void fix_parameters (struct dn_op *op)
-{
-    if (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR)
-        dn_op_keep_nothing (op);
-    op->passed = op->weights > 0;
-    op->frozen_params += op->params;
-    op->params = 0;
-    op->tensors = 0;
-}
-
 void dn_build_op (struct dn_build *build, const struct dn_op *op)
 {
     double pending = build->pending;
@@ -318,7 +307,6 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     slot->repeat = build->repeat * (op->repeat > 0 ? op->repeat : 1);
     slot->steps = op->steps > 0 ? op->steps : 1;
     slot->calls = build->calls > 0 ? build->calls : 1;
-    slot->frozen = build->frozen;
     slot->part = build->part;
     slot->expert = build->expert;
     slot->block = build->graph.block_layers > 1 && build->repeat > 1;
@@ -327,11 +315,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
         slot->params = 0;
         slot->tensors = 0;
     }
-    if (build->fixed)
-        fix_parameters (slot);
     slot->saved += pending / slot->repeat;
-    if (slot->frozen || build->released)
-        dn_op_keep_nothing (slot);
 }
 
 void dn_build_keep (struct dn_build *build)

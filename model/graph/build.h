@@ -39,12 +39,7 @@ struct dn_build {
     struct dn_shape at;
     double repeat;     /* how often the following operators occur in the network */
     bool shared;       /* the following operators use parameters already counted */
-    bool frozen;       /* neither the following operators nor those before learn */
-    bool fixed;        /* the parameters of the following operators do not learn */
-    bool released;     /* what the following operators keep for their backward pass is
-                          freed before the network keeps most */
     bool expert;       /* the following operators are those of experts */
-    bool fixed_norm;   /* normalisation has fixed statistics: a scale and a shift */
     double calls;      /* times that the host launches them in a loop; 0: once */
     enum dn_role role; /* of the next linear layer */
     enum dn_part part; /* of the following operators */
@@ -57,23 +52,19 @@ struct dn_build {
 enum dn_norm {
     DN_NORM_BATCH,
     DN_NORM_LAYER,
-    DN_NORM_GROUP,
-    DN_NORM_INSTANCE, /* with scale and shift */
-    DN_NORM_RMS,      /* scale only */
-    DN_NORM_SCALE,    /* of layers, scale only */
-    DN_NORM_PLAIN     /* no parameters */
+    DN_NORM_RMS,   /* scale only */
+    DN_NORM_SCALE, /* of layers, scale only */
+    DN_NORM_PLAIN  /* no parameters */
 };
 
 /* What an activation keeps for backward. */
 enum dn_activation {
-    DN_ACTIVATION_RELU,       /* its output, in place: also leaky ReLU */
-    DN_ACTIVATION_SIGMOID,    /* its output: also tanh */
-    DN_ACTIVATION_GELU,       /* its input: also SiLU, hard-swish; ReLU6, whose in-place
-                                 form keeps a copy */
-    DN_ACTIVATION_GELU_TANH,  /* composed of eight kernels, as gelu_new of Hugging Face
-                               */
-    DN_ACTIVATION_GELU_QUICK, /* x sigmoid (1.702 x), composed of three */
-    DN_ACTIVATION_GELU_ERF    /* the exact form, composed of five (ESM) */
+    DN_ACTIVATION_RELU,     /* its output, in place: also leaky ReLU */
+    DN_ACTIVATION_SIGMOID,  /* its output: also tanh */
+    DN_ACTIVATION_GELU,     /* its input: also SiLU, hard-swish; ReLU6, whose in-place
+                               form keeps a copy */
+    DN_ACTIVATION_GELU_TANH /* composed of eight kernels, as gelu_new of Hugging Face
+                             */
 };
 
 struct dn_conv {
@@ -289,13 +280,7 @@ void dn_build_add_learned (struct dn_build *build, double elements);
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other);
 /* A copy of the activation, such as a transpose. */
 void dn_build_copy (struct dn_build *build);
-/* Spatial dimensions times 'factor', by interpolation. */
-void dn_build_upsample (struct dn_build *build, double factor);
 void dn_build_loss (struct dn_build *build);
-/* The loss of an alignment (CTC): one kernel that processes the tokens in sequence. */
-void dn_build_loss_ctc (struct dn_build *build);
-/* 'n' small kernels for each sample: matching, sampling and suppression of boxes. */
-void dn_build_each (struct dn_build *build, double n);
 /* An operator that no verb appends; the cursor does not move. */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
 
@@ -312,13 +297,6 @@ void dn_build_conv_norm (struct dn_build *build,
                          int stride,
                          double groups);
 void dn_build_conv_norm_relu (struct dn_build *build,
-                              double out,
-                              int kernel,
-                              int stride,
-                              double groups);
-
-/* The same with another activation, which keeps its input. */
-void dn_build_conv_norm_gelu (struct dn_build *build,
                               double out,
                               int kernel,
                               int stride,

@@ -314,8 +314,10 @@ static int read_sizes (struct reading *r, struct change *change, struct dn_err *
             < 0)
             return dn_err_wrap (err, "sized.%s[%d]", name, i);
     if (change->x[0] == change->x[1] || change->x[0] == change->x[2]
-        || change->x[1] == change->x[2])
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_sizes);
+        || change->x[1] == change->x[2]) {
+        dn_err_set (err, DN_E_RANGE, dn_say_err_network_sizes);
+        return dn_err_wrap (err, "sized.%s", name);
+    }
     return 0;
 }
 

@@ -430,6 +430,8 @@ static int read_layers (struct json_object *json,
     if (dn_sidecar_read_layers (plain, &layers, deadline, err) < 0
         || dn_layers_graph_by (&layers, deadline, &drawn->graph, err) < 0)
         return -1;
+    drawn->graph.params = drawn->graph.tensors = drawn->graph.frozen_params = 0;
+    drawn->graph.flops = 0;
     drawn->growth = calloc ((size_t) drawn->graph.n_ops + 1, sizeof (*drawn->growth));
     if (!drawn->growth)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);

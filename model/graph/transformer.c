@@ -105,13 +105,6 @@ static void add_sum (struct dn_build *build, const struct dn_transformer *transf
         dn_build_norm (build, transformer->norm);
 }
 
-void dn_transformer_plain_heads (struct dn_build *build, bool even)
-{
-    dn_build_ignore (build, DN_KEYSET (kv_heads));
-    if (even)
-        dn_build_ignore (build, DN_KEYSET (head_dim));
-}
-
 void dn_transformer_add_attention (struct dn_build *build,
                                    const struct dn_transformer *transformer,
                                    const struct dn_attention *attention)

@@ -58,11 +58,6 @@ void dn_transformer_sizes_read (struct dn_build *build,
  */
 double dn_transformer_read_positions (struct dn_build *build, double usual);
 
-/* After these sizes: all heads have keys of their own (kv_heads= is not read), and if
- * 'even', hidden / heads features (nor is head_dim=).
- */
-void dn_transformer_plain_heads (struct dn_build *build, bool even);
-
 /* One block, or its halves. */
 void dn_transformer_add_block (struct dn_build *build,
                                const struct dn_transformer *transformer);

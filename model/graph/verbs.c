@@ -185,24 +185,6 @@ void dn_build_conv_transpose (struct dn_build *build,
     renew (build);
 }
 
-/* With statistics that do not change, normalisation is a scale and a shift, which keep
- * nothing.
- */
-static void add_fixed_norm (struct dn_build *build)
-{
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_COPY,
-                       .repeat = 2,
-                       .in = elements,
-                       .out = elements,
-                       .weights = build->at.channels,
-                       .params = build->at.channels,
-                       .tensors = 1};
-
-    dn_build_op (build, &op);
-    renew (build);
-}
-
 /* Scale and shift, if the normalisation has them. */
 static double tensors_of (enum dn_norm norm)
 {
@@ -222,16 +204,12 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
                        .tensors = tensors,
                        .wide = norm != DN_NORM_BATCH};
 
-    if (build->fixed_norm && norm == DN_NORM_BATCH) {
-        add_fixed_norm (build);
-        return;
-    }
     op.weights = op.params;
     op.saved = keep_shape (&build->at);
     /* Composed of single kernels, which square in single precision (LlamaRMSNorm of
      * transformers): what the scale multiplies is kept too.
      */
-    if (norm == DN_NORM_RMS && !build->fixed) {
+    if (norm == DN_NORM_RMS) {
         op.wide_saved = op.saved;
         op.saved += elements;
     }
@@ -240,22 +218,17 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 }
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
- * eight in all, three keep one more operand. Of the three of x sigmoid (1.702 x) one
- * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two. A power, and what follows it
- * up to the product with x, is in single precision under torch.amp.
+ * eight in all, three keep one more operand. A power, and what follows it up to the
+ * product with x, is in single precision under torch.amp.
  */
-static void add_gelu_parts (struct dn_build *build,
-                            double elements,
-                            double n,
-                            double kept,
-                            bool wide)
+static void add_gelu_parts (struct dn_build *build, double elements)
 {
-    struct dn_op op = {.kind = DN_OP_ACTIVATION,
-                       .wide = wide,
-                       .repeat = n,
-                       .in = elements,
-                       .out = elements,
-                       .saved = kept * elements / n};
+    const struct dn_op op = {.kind = DN_OP_ACTIVATION,
+                             .wide = true,
+                             .repeat = 7,
+                             .in = elements,
+                             .out = elements,
+                             .saved = 3 * elements / 7};
 
     dn_build_op (build, &op);
 }
@@ -270,11 +243,7 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
         dn_build_op (build, &op);
         renew (build);
         if (activation == DN_ACTIVATION_GELU_TANH)
-            add_gelu_parts (build, elements, 7, 3, true);
-        if (activation == DN_ACTIVATION_GELU_QUICK)
-            add_gelu_parts (build, elements, 2, 1, false);
-        if (activation == DN_ACTIVATION_GELU_ERF)
-            add_gelu_parts (build, elements, 4, 2, false);
+            add_gelu_parts (build, elements);
         return;
     }
     op.saved = elements;
@@ -548,17 +517,6 @@ void dn_build_copy (struct dn_build *build)
     renew (build);
 }
 
-void dn_build_upsample (struct dn_build *build, double factor)
-{
-    struct dn_op op = {.kind = DN_OP_COPY, .in = dn_shape_elements (&build->at)};
-
-    for (int i = 0; i < build->at.n_dims; i++)
-        build->at.dim[i] = floor (build->at.dim[i] * factor);
-    op.out = dn_shape_elements (&build->at);
-    dn_build_op (build, &op);
-    renew (build);
-}
-
 void dn_build_loss (struct dn_build *build)
 {
     double elements = dn_shape_elements (&build->at);
@@ -567,20 +525,6 @@ void dn_build_loss (struct dn_build *build)
 
     /* The labels, as 64-bit numbers. */
     op.masks = 8 * dn_shape_positions (&build->at);
-    dn_build_op (build, &op);
-}
-
-void dn_build_loss_ctc (struct dn_build *build)
-{
-    dn_build_loss (build);
-    if (!build->failed && build->graph.n_ops > 0)
-        build->graph.ops[build->graph.n_ops - 1].steps = build->at.dim[0];
-}
-
-void dn_build_each (struct dn_build *build, double n)
-{
-    const struct dn_op op = {.kind = DN_OP_COPY, .each = n};
-
     dn_build_op (build, &op);
 }
 
@@ -602,16 +546,6 @@ void dn_build_conv_norm_relu (struct dn_build *build,
 {
     dn_build_conv_norm (build, out, kernel, stride, groups);
     dn_build_activation (build, DN_ACTIVATION_RELU);
-}
-
-void dn_build_conv_norm_gelu (struct dn_build *build,
-                              double out,
-                              int kernel,
-                              int stride,
-                              double groups)
-{
-    dn_build_conv_norm (build, out, kernel, stride, groups);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
 }
 
 void dn_build_gate (struct dn_build *build,

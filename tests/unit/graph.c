@@ -621,6 +621,32 @@ static void test_ctc (void **state)
     dn_graph_free (&graph);
 }
 
+static void every_file_is_sound_at_all_its_sizes (void **state)
+{
+    const struct dn_networks *shipped = shipped_networks ();
+    struct dn_networks copies = {.n = 0};
+
+    (void) state;
+    assert_true (shipped->n > 400 && shipped->bytes < 4 * 1024 * 1024);
+    for (int i = 0; i < shipped->n; i++) {
+        const struct dn_network *network = shipped->list[i];
+        struct dn_err err = {0};
+        char file[2 * DN_NAME_MAX];
+
+        snprintf (file, sizeof (file), "%s.json", network->name);
+        if (dn_zoo_has (network->name)
+            || dn_networks_add (&copies,
+                                file,
+                                strndup (network->text, network->len),
+                                network->len,
+                                true,
+                                &err)
+                   < 0)
+            fail_msg ("%s: %s", file, err.text);
+    }
+    dn_networks_free (&copies);
+}
+
 static void test_names (void **state)
 {
     (void) state;
@@ -643,6 +669,8 @@ int main (void)
         TEST ("every reference is met in parameters, MACs and saved elements",
               test_reference),
         TEST ("every name of the zoo has a reference", test_all_proven),
+        TEST ("every file is sound at all its sizes",
+              every_file_is_sound_at_all_its_sizes),
         TEST ("twice the image is four times the convolutions", test_image),
         TEST ("layers override a name, and families are general names", test_overrides),
         TEST ("an alias of a family builds the row that it stands for", test_aliases),
