@@ -11,6 +11,9 @@ plan_later
 is 'every class of rows in doubt has rows, a verdict and a reason' \
     "$("$top/tests/bench/accuracy" --check 2>&1)" ''
 
+is 'every network that is a file says in networks.csv where it comes from' \
+    "$("$top/tests/zoo/export" --check 2>&1)" ''
+
 # A note that a spec lacks a key must be removed when the key is added.
 is 'no note states that an optimizer has no key' \
     "$(grep -c 'optimizer has no key' "$top"/learn/data/*.csv | grep -v ':0$')" ''
