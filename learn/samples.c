@@ -1,4 +1,4 @@
-/* samples.c - read and write the rows of dnnest-bench
+/* samples.c - read and write the rows of dnnest-dev bench
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

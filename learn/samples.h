@@ -1,4 +1,4 @@
-/* samples.h - the measurements of dnnest-bench, a row per kernel
+/* samples.h - the measurements of dnnest-dev bench, a row per kernel
  *
  * In: the text of a samples file (dnnest-dev(1)), to which rows are only appended.
  * Out: struct dn_samples. Never: what they mean (learn/bench_fit.h).

@@ -1,16 +1,16 @@
-# cuda.m4 - nvcc and the libraries of CUDA, for dnnest-bench
+# cuda.m4 - nvcc and the libraries of CUDA, for dnnest-dev bench
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # DN_CUDA
 # --with-cuda=DIR|no: nvcc, cuBLAS and cuDNN below DIR, or beside the nvcc of PATH. If one of
-# them is missing, the GPU part of dnnest-bench is left out; this is an error only with
+# them is missing, the GPU part of dnnest-dev bench is left out; this is an error only with
 # --with-cuda. NCCL is used if present.
 # Sets HAVE_CUDA, NVCC, CUDA_CPPFLAGS, CUDA_LIBS and dn_cuda_text.
 AC_DEFUN([DN_CUDA],
   [AC_ARG_WITH([cuda],
     [AS_HELP_STRING([--with-cuda=DIR],
-      [directory of CUDA; --without-cuda leaves the GPU part out of dnnest-bench])],
+      [directory of CUDA; --without-cuda leaves the GPU part out of dnnest-dev bench])],
     [], [with_cuda=check])
    AC_ARG_VAR([NVCC], [the CUDA compiler])
    AC_ARG_VAR([NVCCFLAGS], [its flags, such as -arch=native])
