@@ -85,7 +85,7 @@ static int check_name (const struct dn_networks *networks,
     if (network->name[0] == '\0'
         || network->name[strspn (network->name, name_letters)] != '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_name, file);
-    if (dn_networks_find (networks, network->name) || dn_zoo_has (network->name))
+    if (dn_networks_find (networks, network->name))
         return dn_err_set (
             err, DN_E_RANGE, dn_say_err_network_twice, file, network->name);
     return 0;
