@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A path, and ".1". */
+#define PREVIOUS_MAX (PATH_MAX + 2)
+
 /* Files that are removed with a bundle that is replaced, including those of format 1.
  */
 static const char *const bundle_files[] = {"manifest.json",
@@ -172,15 +175,15 @@ static int exchange (const char *a, const char *b, struct dn_err *err)
     return -1;
 }
 
-static void previous_path (const char *path, char previous[PATH_MAX])
+static void previous_path (const char *path, char previous[PREVIOUS_MAX])
 {
-    snprintf (previous, PATH_MAX, "%s.1", path);
+    snprintf (previous, PREVIOUS_MAX, "%s.1", path);
 }
 
 /* Replace 'path' by 'made'. */
 static int replace (const char *made, const char *path, bool keep, struct dn_err *err)
 {
-    char previous[PATH_MAX];
+    char previous[PREVIOUS_MAX];
     struct stat st;
 
     if (lstat (path, &st) < 0)
@@ -198,7 +201,7 @@ static int replace (const char *made, const char *path, bool keep, struct dn_err
 
 int dn_directory_rollback (const char *path, struct dn_err *err)
 {
-    char previous[PATH_MAX];
+    char previous[PREVIOUS_MAX];
     struct stat st;
 
     previous_path (path, previous);
