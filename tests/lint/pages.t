@@ -16,7 +16,7 @@ mkdir "$work/man" "$work/html"
 formatted() {
     local source name
     for source in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd \
-        "$top"/bench/*.scd; do
+        "$top"/dev/*.scd; do
         name=${source##*/} name=${name%.scd}
         if [[ $name = dnnest.1 ]]; then
             "$top/cli/pages/list_commands" "$top" >"$work/list.scd"
@@ -93,7 +93,7 @@ PYTHON
 # mentions: the pages of dnnest that a page names and that do not exist
 mentions() {
     grep -oHE '\b(dnnest[a-z_.-]*|job_submit_dnnest|spank_dnnest)\*?\([0-9]\)' \
-        "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/bench/*.scd \
+        "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/dev/*.scd \
         "$top"/*.md | tr -d '*' | while IFS=: read -r file name; do
         name=${name%)}
         [[ -e $work/man/${name/\(/.} ]] || echo "${file##*/} names $name)"
