@@ -58,29 +58,15 @@ void dn_finished_clear (struct dn_finished *job);
  */
 void dn_finished_settle_times (struct dn_finished *job);
 
-/* The texts of a record, which has DN_RECORD_MAX bytes at most. 6 KB. */
-struct dn_finished_texts {
-    char mode[DN_NAME_MAX];
-    char verdict[DN_NAME_MAX];
-    char why[DN_RECORD_MAX + 1];
-    char warn[DN_RECORD_MAX + 1];
-    char asked_gpu[DN_NAME_MAX];
-    char set_gpu[DN_NAME_MAX];
-    char spec[DN_RECORD_MAX + 1];
-    char app[DN_RECORD_MAX + 1];
-    char work_unit[DN_NAME_MAX];
-    char pred_gpu[DN_NAME_MAX];
-    char bundle[DN_RECORD_MAX + 1];
-};
-
-/* Fill what the admin comment of a job records (rewrite.h), and the class of its end,
- * for which what accounting knows must be there. A comment without a record, or with
- * one that is not valid, leaves the members unknown. The texts are kept in 'texts',
- * which must live as long as they are used.
+/* Fill what the admin comment of a job records, and the class of its end, for which
+ * what accounting knows must be there. A comment without a record, or with one that is
+ * not valid, leaves the members unknown. The record is read into 'recorded'
+ * (rewrite/recorded.h), which must live as long as the texts are used.
  */
+struct dn_recorded;
 void dn_finished_from_record (struct dn_finished *job,
                               const char *admin_comment,
-                              struct dn_finished_texts *texts);
+                              struct dn_recorded *recorded);
 
 /* Did dnnest change the job: mode enforce, verdict change? */
 bool dn_finished_changed (const struct dn_finished *job);

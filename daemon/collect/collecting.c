@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "rewrite/recorded.h"
 
 /* A period is lengthened or shortened to have about so many jobs, some 6 KB each with
  * their steps in the answer of slurmdbd.
@@ -72,7 +73,7 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     struct period *period = to;
     struct dn_collecting *c = period->c;
     struct dn_finished job = *from;
-    struct dn_finished_texts texts;
+    struct dn_recorded recorded;
     char name[TEXT_MAX + 1];
     char account[TEXT_MAX + 1];
     char partition[TEXT_MAX + 1];
@@ -83,7 +84,7 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     job.name = printable (job.name, name);
     job.account = printable (job.account, account);
     job.partition = printable (job.partition, partition);
-    dn_finished_from_record (&job, comment, &texts);
+    dn_finished_from_record (&job, comment, &recorded);
     period->n++;
     c->n_jobs++;
     c->n_records += job.mode[0] != '\0';

@@ -15,7 +15,7 @@
 #ifndef DN_GUARD_PLAN_H
 #define DN_GUARD_PLAN_H
 
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 
 /* The limit that dnnest lowered, all in seconds; DN_UNSET: not known. */
 struct dn_promise {

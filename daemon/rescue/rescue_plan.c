@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "request/request.h"
 
 /* The first version of Slurm that changes the GPU type of a pending job. */
 #define RETYPE_VERSION 2302

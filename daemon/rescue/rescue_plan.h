@@ -13,7 +13,7 @@
 #ifndef DN_RESCUE_PLAN_H
 #define DN_RESCUE_PLAN_H
 
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 #include "slurm/slurm_link.h"
 
 /* Why a job is not started again. */

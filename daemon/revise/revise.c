@@ -48,7 +48,7 @@ static void free_pass (struct pass *pass)
 
 static const struct dn_app_row *row_of (const struct pass *pass,
                                         const struct dn_link_job *job,
-                                        const struct dn_finished *recorded)
+                                        const struct dn_recorded *recorded)
 {
     bool by_account = pass->apps->by_account;
     dn_app_key key;
@@ -59,7 +59,7 @@ static const struct dn_app_row *row_of (const struct pass *pass,
                      : dn_app_key_of_user (job->user_id, recorded->app);
     return dn_apps_find (pass->apps,
                          key,
-                         recorded->gpu,
+                         recorded->gpus != 0 ? dn_recorded_gpu (recorded) : "",
                          recorded->gpus == DN_UNSET ? 0 : recorded->gpus);
 }
 
@@ -154,21 +154,17 @@ static int take_job (void *to, const struct dn_link_job *job)
                                            .qos = job->qos,
                                            .user_id = job->user_id,
                                            .group_id = job->group_id};
-    struct dn_finished_texts texts;
     struct dn_recorded recorded;
-    struct dn_finished record;
     struct dn_revision revision;
     struct dn_rules rules;
-    struct dn_revise_case c = {.recorded = &recorded, .job = &record, .rules = &rules};
+    struct dn_revise_case c = {.recorded = &recorded, .rules = &rules};
 
     if (job->phase != DN_PHASE_PENDING || job->het_offset != DN_UNSET || job->federated
         || !job->admin_comment || pass->n_changes == CHANGES_MAX
         || dn_record_read (job->admin_comment, &recorded, NULL) <= 0)
         return 0;
-    dn_finished_clear (&record);
-    dn_finished_from_record (&record, job->admin_comment, &texts);
     rules = dn_site_rules_in_force (pass->d->site, &submitter);
-    c.row = row_of (pass, job, &record);
+    c.row = row_of (pass, job, &recorded);
     c.limit_s = job->limit_s;
     c.time_min_s = job->time_min_s;
     c.submit_s = job->submit;

@@ -24,8 +24,8 @@ static bool is_ours (const struct dn_revise_case *c)
 
     return rules->revise == DN_YES_YES && rules->mode == DN_MODE_ENFORCE
            && rules->time_limit == DN_TIME_LIMIT && rules->record != DN_RECORD_NONE
-           && strcmp (c->job->mode, "enforce") == 0
-           && strcmp (c->job->verdict, "control") != 0 && c->time_min_s <= 0;
+           && strcmp (c->recorded->mode, "enforce") == 0
+           && strcmp (c->recorded->verdict, "control") != 0 && c->time_min_s <= 0;
 }
 
 /* What the limit is, if no human has changed it. */
@@ -43,11 +43,11 @@ static int64_t written_s (const struct dn_recorded *recorded)
 static double work_of (const struct dn_revise_case *c)
 {
     int unit = dn_names_find (
-        &dn_work_unit_names, c->job->work_unit, strlen (c->job->work_unit));
+        &dn_work_unit_names, c->recorded->work_unit, strlen (c->recorded->work_unit));
 
     if (c->row->unit == DN_WORK_RUN)
         return 1;
-    return unit == c->row->unit && c->job->work > 0 ? c->job->work : -1;
+    return unit == c->row->unit && c->recorded->work > 0 ? c->recorded->work : -1;
 }
 
 static bool has_news (const struct dn_revise_case *c)

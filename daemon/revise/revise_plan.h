@@ -12,18 +12,16 @@
 #ifndef DN_REVISE_PLAN_H
 #define DN_REVISE_PLAN_H
 
-#include "jobs/finished.h"
 #include "policy/rules.h"
 #include "predict/apps.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 
 /* A gain of less than this share of the limit is not worth a change. */
 #define DN_REVISE_GAIN 0.1
 
 struct dn_revise_case {
     const struct dn_recorded *recorded;
-    const struct dn_finished *job; /* what the record says: mode, verdict, work */
-    const struct dn_app_row *row;  /* NULL: none */
+    const struct dn_app_row *row; /* NULL: none */
     const struct dn_rules *rules;
     int64_t limit_s;    /* of the job; DN_UNLIMITED */
     int64_t time_min_s; /* --time-min; 0 none */

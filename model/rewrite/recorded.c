@@ -5,14 +5,17 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "rewrite/words.h"
+#include "rewrite/recorded.h"
 
+#include <json-c/json.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/messages.h"
+#include "base/reason.h"
 
 #define BEGINNING "{\"dnnest\":"
 
@@ -20,8 +23,8 @@
 #define DEPTH_MAX  4
 #define VALUES_MAX 256
 
-/* Seconds in a record: Slurm's limits are below 2^32 minutes. */
-#define SECONDS_MAX INT64_C (300000000000)
+/* Numbers in a record: seconds of 2^32 minutes are the largest. */
+#define NUMBER_MAX INT64_C (300000000000)
 
 /* The length of the JSON object at the beginning of 'text'; 0: it does not end. */
 static size_t object_length (const char *text)
@@ -40,21 +43,6 @@ static size_t object_length (const char *text)
             return i + 1;
     }
     return 0;
-}
-
-/* The JSON in an admin comment. Return 1, 0 if there is none, or -1 with 'err'. */
-static int find_record (const char *comment, struct dn_span *found, struct dn_err *err)
-{
-    const char *start = comment ? strstr (comment, BEGINNING) : NULL;
-
-    if (!start)
-        return 0;
-    if (strstr (start + 1, BEGINNING))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_twice);
-    *found = (struct dn_span){start, object_length (start)};
-    if (found->len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_endless, DN_RECORD_MAX);
-    return 1;
 }
 
 static struct json_object *parse_record (struct dn_span text, struct dn_err *err)
@@ -77,42 +65,136 @@ static struct json_object *parse_record (struct dn_span text, struct dn_err *err
     return done;
 }
 
-static int read_seconds (const struct json_object *part,
-                         const char *key,
-                         int64_t *out,
-                         struct dn_err *err)
+/* The record in an admin comment, and where it is. Return 1, 0 if there is none, or -1
+ * with 'err'.
+ */
+static int open_record (const char *comment,
+                        struct dn_span *found,
+                        struct json_object **record,
+                        struct dn_err *err)
 {
-    return dn_json_read_int (part, key, 0, SECONDS_MAX, out, err);
+    const char *start = comment ? strstr (comment, BEGINNING) : NULL;
+
+    *record = NULL;
+    if (!start)
+        return 0;
+    if (strstr (start + 1, BEGINNING))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_twice);
+    *found = (struct dn_span){start, object_length (start)};
+    if (found->len == 0)
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_endless, DN_RECORD_MAX);
+    *record = parse_record (*found, err);
+    return *record ? 1 : -1;
 }
 
-static int read_request (const struct json_object *req,
-                         struct dn_recorded *recorded,
-                         struct dn_err *err)
-{
-    int64_t unlimited = 0;
+/* --- members ---------------------------------------------------------------------- */
 
-    if (read_seconds (req, "time_s", &recorded->asked_s, err) < 0
-        || dn_json_read_int (req, "unlimited", 0, 1, &unlimited, err) < 0
-        || read_seconds (req, "signal_s", &recorded->signal_s, err) < 0)
+enum part {
+    PART_TOP,
+    PART_REQ,
+    PART_SET,
+    PART_PRED,
+    N_PARTS
+};
+
+static const char *const part_names[N_PARTS] = {
+    [PART_REQ] = "req",
+    [PART_SET] = "set",
+    [PART_PRED] = "pred",
+};
+
+enum type {
+    TYPE_TEXT,
+    TYPE_COUNT,
+    TYPE_FLAG,
+    TYPE_REAL
+};
+
+struct member {
+    enum part part;
+    const char *key;
+    enum type type;
+    size_t offset; /* in struct dn_recorded */
+    size_t size;
+    bool acted_on; /* jobs are changed by it: a value that is not valid is an error */
+};
+
+#define AT(name)                                                                       \
+    offsetof (struct dn_recorded, name), sizeof (((struct dn_recorded *) NULL)->name)
+
+static const struct member members[] = {
+    {PART_TOP, "mode", TYPE_TEXT, AT (mode), true},
+    {PART_TOP, "verdict", TYPE_TEXT, AT (verdict), true},
+    {PART_TOP, "warn", TYPE_TEXT, AT (warn), false},
+    {PART_TOP, "spec", TYPE_TEXT, AT (spec), false},
+    {PART_TOP, "app", TYPE_TEXT, AT (app), false},
+    {PART_TOP, "unit", TYPE_TEXT, AT (work_unit), false},
+    {PART_TOP, "work", TYPE_REAL, AT (work), false},
+    {PART_TOP, "rescued", TYPE_FLAG, AT (rescued), true},
+    {PART_REQ, "time_s", TYPE_COUNT, AT (asked_s), true},
+    {PART_REQ, "signal_s", TYPE_COUNT, AT (signal_s), true},
+    {PART_REQ, "gpu", TYPE_TEXT, AT (asked_gpu), true},
+    {PART_REQ, "partition", TYPE_TEXT, AT (asked_partition), true},
+    {PART_REQ, "features", TYPE_TEXT, AT (asked_features), true},
+    {PART_REQ, "by_gres", TYPE_FLAG, AT (by_gres), true},
+    {PART_REQ, "gpus", TYPE_COUNT, AT (gpus), false},
+    {PART_REQ, "tasks", TYPE_COUNT, AT (tasks), false},
+    {PART_REQ, "cpus_each_gpu", TYPE_COUNT, AT (asked_cpus_each_gpu), false},
+    {PART_REQ, "cpus_per_task", TYPE_COUNT, AT (asked_cpus_per_task), false},
+    {PART_SET, "time_s", TYPE_COUNT, AT (set_s), true},
+    {PART_SET, "time_min_s", TYPE_COUNT, AT (soft_s), true},
+    {PART_SET, "gpu", TYPE_TEXT, AT (set_gpu), true},
+    {PART_SET, "cpus_each_gpu", TYPE_COUNT, AT (set_cpus_each_gpu), false},
+    {PART_SET, "cpus_per_task", TYPE_COUNT, AT (set_cpus_per_task), false},
+    {PART_PRED, "train_s", TYPE_COUNT, AT (likely_s), true},
+    {PART_PRED, "p95_s", TYPE_COUNT, AT (p95_s), true},
+    {PART_PRED, "p99_s", TYPE_COUNT, AT (p99_s), true},
+    {PART_PRED, "base_s", TYPE_REAL, AT (base_s), false},
+    {PART_PRED, "bound_s", TYPE_REAL, AT (bound_s), false},
+    {PART_PRED, "bound_bp", TYPE_REAL, AT (bound_bp), false},
+    {PART_PRED, "gpu", TYPE_TEXT, AT (pred_gpu), false},
+    {PART_PRED, "mem_mb", TYPE_REAL, AT (pred_mem_mb), false},
+    {PART_PRED, "cpus_per_gpu", TYPE_REAL, AT (pred_cpus), false},
+    {PART_PRED, "conf", TYPE_REAL, AT (confidence), false},
+    {PART_PRED, "bundle", TYPE_TEXT, AT (bundle), false},
+    {PART_PRED, "hist", TYPE_COUNT, AT (history_runs), false},
+};
+
+static void clear (struct dn_recorded *recorded)
+{
+    *recorded = (struct dn_recorded){.n_later = 0};
+    for (size_t i = 0; i < DN_N_ELEMENTS (members); i++) {
+        void *to = (char *) recorded + members[i].offset;
+
+        if (members[i].type == TYPE_COUNT)
+            *(int64_t *) to = DN_UNSET;
+        else if (members[i].type == TYPE_REAL)
+            *(double *) to = NAN;
+    }
+}
+
+/* A value that is not valid leaves the member as it was. */
+static int read_member (const struct json_object *part,
+                        const struct member *member,
+                        void *to,
+                        struct dn_err *err)
+{
+    char text[DN_RECORD_MAX + 1] = "";
+
+    switch (member->type) {
+    case TYPE_COUNT:
+        return dn_json_read_int (part, member->key, 0, NUMBER_MAX, to, err);
+    case TYPE_FLAG:
+        return dn_json_read_int (part, member->key, 0, 1, to, err);
+    case TYPE_REAL:
+        return dn_json_read_real (part, member->key, 0, (double) NUMBER_MAX, to, err);
+    case TYPE_TEXT:
+        break;
+    }
+    if (dn_json_read_text (part, member->key, text, member->size, err) < 0)
         return -1;
-    if (unlimited)
-        recorded->asked_s = DN_UNLIMITED;
-    if (dn_json_read_int (req, "by_gres", 0, 1, &recorded->by_gres, err) < 0
-        || dn_json_read_text (req,
-                              "partition",
-                              recorded->asked_partition,
-                              sizeof (recorded->asked_partition),
-                              err)
-               < 0
-        || dn_json_read_text (req,
-                              "features",
-                              recorded->asked_features,
-                              sizeof (recorded->asked_features),
-                              err)
-               < 0)
-        return -1;
-    return dn_json_read_text (
-        req, "gpu", recorded->asked_gpu, sizeof (recorded->asked_gpu), err);
+    memcpy (to, text, strlen (text) + 1);
+    return 0;
 }
 
 static int read_later (const struct json_object *record,
@@ -123,79 +205,13 @@ static int read_later (const struct json_object *record,
     int n = 0;
 
     if (dn_json_read_reals (
-            record, "later", 60, 3e11, 1, DN_EXTENSIONS_MAX, seconds, &n, err)
+            record, "later", 60, NUMBER_MAX, 1, DN_EXTENSIONS_MAX, seconds, &n, err)
         < 0)
         return -1;
     for (int i = 0; i < n; i++)
         recorded->later_s[i] = (int64_t) seconds[i];
     recorded->n_later = n;
     return 0;
-}
-
-static int read_members (const struct json_object *record,
-                         struct dn_recorded *recorded,
-                         struct dn_err *err)
-{
-    struct json_object *req = NULL;
-    struct json_object *set = NULL;
-    struct json_object *pred = NULL;
-    char mode[DN_NAME_MAX] = "";
-    char verdict[DN_NAME_MAX] = "";
-
-    if (dn_json_read_text (record, "mode", mode, sizeof (mode), err) < 0
-        || dn_json_read_text (record, "verdict", verdict, sizeof (verdict), err) < 0
-        || dn_json_read_object (record, "req", &req, err) < 0
-        || dn_json_read_object (record, "set", &set, err) < 0
-        || dn_json_read_object (record, "pred", &pred, err) < 0
-        || (req && read_request (req, recorded, err) < 0)
-        || read_seconds (set, "time_s", &recorded->set_s, err) < 0
-        || read_seconds (set, "time_min_s", &recorded->soft_s, err) < 0
-        || dn_json_read_text (
-               set, "gpu", recorded->set_gpu, sizeof (recorded->set_gpu), err)
-               < 0
-        || read_seconds (pred, "train_s", &recorded->likely_s, err) < 0
-        || read_seconds (pred, "p95_s", &recorded->p95_s, err) < 0
-        || read_seconds (pred, "p99_s", &recorded->p99_s, err) < 0
-        || read_later (record, recorded, err) < 0
-        || dn_json_read_int (record, "rescued", 0, 1, &recorded->rescued, err) < 0)
-        return dn_err_wrap (err, "record");
-    recorded->changed =
-        strcmp (mode, "enforce") == 0 && strcmp (verdict, "change") == 0;
-    return 0;
-}
-
-int dn_record_read (const char *admin_comment,
-                    struct dn_recorded *recorded,
-                    struct dn_err *err)
-{
-    struct dn_span text;
-    int found = find_record (admin_comment, &text, err);
-    dn_cleanup (dn_json_free) struct json_object *record = NULL;
-
-    *recorded = (struct dn_recorded){.asked_s = DN_UNSET,
-                                     .set_s = DN_UNSET,
-                                     .soft_s = DN_UNSET,
-                                     .signal_s = DN_UNSET,
-                                     .likely_s = DN_UNSET,
-                                     .p95_s = DN_UNSET,
-                                     .p99_s = DN_UNSET};
-    if (found <= 0)
-        return found;
-    record = parse_record (text, err);
-    if (!record || read_members (record, recorded, err) < 0)
-        return -1;
-    return 1;
-}
-
-int dn_record_json (const char *admin_comment,
-                    struct json_object **record,
-                    struct dn_err *err)
-{
-    struct dn_span text;
-    int found = find_record (admin_comment, &text, err);
-
-    *record = found > 0 ? parse_record (text, err) : NULL;
-    return found > 0 && !*record ? -1 : found;
 }
 
 /* A value of a reason; texts are borrowed from the record. */
@@ -227,7 +243,10 @@ static void write_reason (struct json_object *why, struct dn_buf *buf)
         dn_buf_text (buf, json_object_get_string (first));
 }
 
-void dn_record_why (const struct json_object *record, char text[DN_REASON_MAX])
+/* Records of the versions before 0.3 have the sentence, later ones a code and its
+ * values.
+ */
+static void read_why (const struct json_object *record, char text[DN_REASON_MAX])
 {
     struct json_object *why = dn_json_member (record, "why");
     struct dn_buf buf = dn_buf_on (text, DN_REASON_MAX);
@@ -237,6 +256,65 @@ void dn_record_why (const struct json_object *record, char text[DN_REASON_MAX])
     else if (json_object_is_type (why, json_type_string))
         dn_json_read_text (record, "why", text, DN_REASON_MAX, NULL);
 }
+
+/* Read all members that are valid. -1 with 'err', which names the first that is acted
+ * on and is not.
+ */
+static int read_members (struct json_object *record,
+                         struct dn_recorded *recorded,
+                         struct dn_err *err)
+{
+    struct json_object *parts[N_PARTS] = {[PART_TOP] = record};
+    int64_t unlimited = 0;
+    int rc = 0;
+
+    recorded->found = true;
+    for (int i = PART_REQ; i < N_PARTS; i++)
+        if (dn_json_read_object (record, part_names[i], &parts[i], rc ? NULL : err) < 0)
+            rc = -1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (members); i++) {
+        const struct member *member = &members[i];
+        struct dn_err *told = member->acted_on && rc == 0 ? err : NULL;
+        void *to = (char *) recorded + member->offset;
+
+        if (read_member (parts[member->part], member, to, told) < 0 && member->acted_on)
+            rc = -1;
+    }
+    if (dn_json_read_int (
+            parts[PART_REQ], "unlimited", 0, 1, &unlimited, rc ? NULL : err)
+        < 0)
+        rc = -1;
+    if (unlimited)
+        recorded->asked_s = DN_UNLIMITED;
+    if (read_later (record, recorded, rc ? NULL : err) < 0)
+        rc = -1;
+    read_why (record, recorded->why);
+    recorded->changed = strcmp (recorded->mode, "enforce") == 0
+                        && strcmp (recorded->verdict, "change") == 0;
+    return rc < 0 ? dn_err_wrap (err, "record") : 0;
+}
+
+int dn_record_read (const char *admin_comment,
+                    struct dn_recorded *recorded,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *record = NULL;
+    struct dn_span text;
+    int found = open_record (admin_comment, &text, &record, err);
+
+    clear (recorded);
+    if (found <= 0)
+        return found;
+    return read_members (record, recorded, err) < 0 ? -1 : 1;
+}
+
+const char *dn_recorded_gpu (const struct dn_recorded *recorded)
+{
+    return recorded->changed && recorded->set_gpu[0] != '\0' ? recorded->set_gpu
+                                                             : recorded->asked_gpu;
+}
+
+/* --- changes ---------------------------------------------------------------------- */
 
 /* Replace "later" by its last values and 'limit_s'. */
 static int add_later (struct json_object *record,
@@ -339,17 +417,34 @@ static struct json_object *part_of (struct json_object *record, const char *key)
     return part ? part : dn_json_put_object (record, key);
 }
 
+/* The record of a comment that is to be changed: it must be valid. NULL with 'err'. */
+static struct json_object *record_to_change (const char *comment,
+                                             struct dn_span *text,
+                                             struct dn_recorded *recorded,
+                                             struct dn_err *err)
+{
+    struct json_object *record;
+
+    clear (recorded);
+    if (open_record (comment, text, &record, err) == 0)
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_none);
+    if (record && read_members (record, recorded, err) < 0)
+        dn_json_free (&record);
+    return record;
+}
+
 char *dn_record_revise (const char *admin_comment,
                         const struct dn_revision *revision,
                         struct dn_err *err)
 {
     struct dn_span old;
-    dn_cleanup (dn_json_free) struct json_object *record = NULL;
+    struct dn_recorded recorded;
+    dn_cleanup (dn_json_free) struct json_object *record =
+        record_to_change (admin_comment, &old, &recorded, err);
     struct json_object *set;
     struct json_object *pred;
 
-    if (find_record (admin_comment, &old, err) <= 0
-        || !(record = parse_record (old, err)))
+    if (!record)
         return NULL;
     json_object_object_del (record, "later");
     json_object_object_del (record, "why");
@@ -372,15 +467,9 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
 {
     struct dn_span old;
     struct dn_recorded recorded;
-    dn_cleanup (dn_json_free) struct json_object *record = NULL;
+    dn_cleanup (dn_json_free) struct json_object *record =
+        record_to_change (admin_comment, &old, &recorded, err);
 
-    if (dn_record_read (admin_comment, &recorded, err) < 0)
-        return NULL;
-    if (find_record (admin_comment, &old, err) <= 0) {
-        dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_none);
-        return NULL;
-    }
-    record = parse_record (old, err);
     if (!record)
         return NULL;
     if ((limit_s == DN_UNSET ? dn_json_put_number (record, "rescued", 1)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 
 /* A time that the guard can compute with. */
 static bool is_time (int64_t seconds)

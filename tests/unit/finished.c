@@ -6,6 +6,7 @@
 
 #include "jobs/finished.h"
 #include "jobs/outcome.h"
+#include "rewrite/recorded.h"
 
 static void unknown_means_unknown_in_every_column (void **state)
 {
@@ -115,11 +116,11 @@ static void a_job_ran_without_the_time_that_it_was_suspended (void **state)
 
 static void a_record_fills_what_dnnest_did (void **state)
 {
-    struct dn_finished_texts texts;
+    struct dn_recorded recorded;
     struct dn_finished job;
 
     dn_finished_clear (&job);
-    dn_finished_from_record (&job, "note: " RECORD " by root", &texts);
+    dn_finished_from_record (&job, "note: " RECORD " by root", &recorded);
     assert_string_equal (job.mode, "enforce");
     assert_string_equal (job.verdict, "change");
     assert_string_equal (job.warn, "limit");
@@ -164,12 +165,12 @@ static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
-        struct dn_finished_texts texts;
+        struct dn_recorded recorded;
         struct dn_finished job;
 
         dn_finished_clear (&job);
         job.state = "COMPLETED";
-        dn_finished_from_record (&job, comments[i], &texts);
+        dn_finished_from_record (&job, comments[i], &recorded);
         assert_string_equal (job.mode, "");
         assert_int_equal (job.asked_limit_s, DN_UNSET);
         assert_int_equal (job.set_limit_s, DN_UNSET);
@@ -182,7 +183,7 @@ static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
 /* Any cut of a record, and any byte of it replaced, is read without harm. */
 static void a_damaged_record_does_no_harm (void **state)
 {
-    struct dn_finished_texts texts;
+    struct dn_recorded recorded;
     struct dn_finished job;
     char text[] = RECORD;
 
@@ -193,8 +194,8 @@ static void a_damaged_record_does_no_harm (void **state)
         for (size_t b = 0; b < sizeof (bytes); b++) {
             text[i] = bytes[b];
             dn_finished_clear (&job);
-            dn_finished_from_record (&job, text, &texts);
-            assert_true (strlen (job.spec) < sizeof (texts.spec));
+            dn_finished_from_record (&job, text, &recorded);
+            assert_true (strlen (job.spec) < sizeof (recorded.spec));
             assert_true (job.asked_cpus >= DN_UNSET);
         }
         text[i] = was;

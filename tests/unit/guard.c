@@ -10,7 +10,7 @@
 
 #include "jobs_table.h"
 #include "policy/guarded.h"
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 
 #define NOW      INT64_C (1700000000)
 #define JOBS_MAX 20000

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "rewrite/rewrite.h"
+#include "rewrite/recorded.h"
 #include "scene.h"
 
 #define WHOLE                                                                          \

@@ -5,7 +5,6 @@
 #include "revise/revise_plan.h"
 
 #include <json-c/json.h>
-#include <math.h>
 
 #include "unit.h"
 
@@ -24,8 +23,6 @@ static const char record_without_history[] =
 /* A case with all that it points to. */
 struct all {
     struct dn_recorded recorded;
-    struct dn_finished job;
-    struct dn_finished_texts texts;
     struct dn_app_row row;
     struct dn_rules rules;
     struct dn_revise_case c;
@@ -35,8 +32,6 @@ struct all {
 static void fill (struct all *all, const char *record, int64_t limit_s)
 {
     assert_int_equal (dn_record_read (record, &all->recorded, NULL), 1);
-    dn_finished_clear (&all->job);
-    dn_finished_from_record (&all->job, record, &all->texts);
     all->row = (struct dn_app_row){.unit = DN_WORK_RUN,
                                    .freedom = 20,
                                    .runs = 8,
@@ -51,7 +46,6 @@ static void fill (struct all *all, const char *record, int64_t limit_s)
     all->rules.revise = DN_YES_YES;
     all->rules.time_limit = DN_TIME_LIMIT;
     all->c = (struct dn_revise_case){.recorded = &all->recorded,
-                                     .job = &all->job,
                                      .row = &all->row,
                                      .rules = &all->rules,
                                      .limit_s = limit_s,
@@ -142,7 +136,7 @@ static void rules_and_groups_are_kept (void **state)
     all.rules.time_limit = DN_TIME_TIME_MIN;
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
     fill (&all, record_of_change, 36000);
-    all.job.verdict = "control";
+    strcpy (all.recorded.verdict, "control");
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
     fill (&all, record_of_change, 36000);
     all.c.time_min_s = 600;
