@@ -39,6 +39,16 @@ void dn_advice_free (struct dn_advice *advice)
     free (advice);
 }
 
+void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX])
+{
+    dn_rewrite_log (&advice->rules,
+                    &advice->request,
+                    &advice->spec,
+                    &advice->decision,
+                    &advice->patch,
+                    text);
+}
+
 /* A fast search for "#DNNEST" and its misspellings "#dnnest" and "# DNNEST"; the text
  * is parsed later.
  */

@@ -38,6 +38,9 @@ struct dn_advice {
 struct dn_advice *dn_advice_new (void);
 void dn_advice_free (struct dn_advice *advice);
 
+/* Write the one line for slurmctld's log about an advice with a verdict. */
+void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX]);
+
 /* Cheap test whether a submission may concern dnnest: has it the option or a sidecar, a
  * colon in the comment or a line like "#DNNEST" in the head of the script? Where
  * OptIn=all or history holds for any job: does it request any resource that may be a

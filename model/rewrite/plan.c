@@ -520,7 +520,6 @@ int dn_rewrite_plan (const struct dn_rules *rules,
         story.chosen = &estimates[decision->chosen];
     dn_words_user (&story, patch->user_text);
     dn_words_warn (rules, decision, patch);
-    dn_words_log (&story, patch->log_text);
     if (rules->mode == DN_MODE_ENFORCE && decision->verdict == DN_VERDICT_CHANGE) {
         edit_time (&draft);
         edit_tres_fields (&draft);

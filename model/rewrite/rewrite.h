@@ -71,7 +71,6 @@ struct dn_patch {
     char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: none */
     char warnings[DN_WARNINGS_MAX][DN_WARN_TEXT_MAX]; /* a line each for the user */
     int n_warnings;
-    char log_text[DN_LOG_TEXT_MAX]; /* one line for the log */
     char record[DN_RECORD_MAX + 1]; /* the decision record, also with Record=none */
 };
 
@@ -91,6 +90,16 @@ int dn_rewrite_plan (const struct dn_rules *rules,
 void dn_rewrite_warn (const struct dn_rules *rules,
                       const struct dn_decision *decision,
                       struct dn_patch *patch);
+
+/* Write the one line about the decision for slurmctld's log, of which 'patch' is the
+ * patch.
+ */
+void dn_rewrite_log (const struct dn_rules *rules,
+                     const struct dn_request *request,
+                     const struct dn_spec *spec,
+                     const struct dn_decision *decision,
+                     const struct dn_patch *patch,
+                     char text[DN_LOG_TEXT_MAX]);
 
 /* NULL-safe, leaves an empty patch. */
 void dn_patch_free (struct dn_patch *patch);

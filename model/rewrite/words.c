@@ -303,19 +303,23 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     dn_buf_add (&buf, advises ? dn_say_user_end_advise : dn_say_user_end);
 }
 
-void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
+void dn_rewrite_log (const struct dn_rules *rules,
+                     const struct dn_request *request,
+                     const struct dn_spec *spec,
+                     const struct dn_decision *decision,
+                     const struct dn_patch *patch,
+                     char text[DN_LOG_TEXT_MAX])
 {
-    const struct dn_decision *decision = story->decision;
+    const struct dn_story story = {rules, request, spec, NULL, NULL, decision, patch};
     struct dn_buf buf = dn_buf_on (text, DN_LOG_TEXT_MAX);
 
     dn_buf_add (&buf,
                 dn_say_log_decision,
-                story->request->job->user_id,
-                dn_names_get (&dn_mode_names, (int) story->rules->mode),
+                request->job->user_id,
+                dn_names_get (&dn_mode_names, (int) rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
-                dn_spec_shown (story->spec)[0] != '\0' ? dn_spec_shown (story->spec)
-                                                       : "-");
-    add_changes (&buf, story, false);
+                dn_spec_shown (spec)[0] != '\0' ? dn_spec_shown (spec) : "-");
+    add_changes (&buf, &story, false);
     for (int i = 0; i < decision->n_warnings; i++)
         dn_buf_add (&buf,
                     "%s%s",

@@ -28,9 +28,6 @@ void dn_words_warn (const struct dn_rules *rules,
                     const struct dn_decision *decision,
                     struct dn_patch *patch);
 
-/* The one line for the log. */
-void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX]);
-
 /* The decision record: JSON on one line of printable ASCII without '|', at most
  * DN_RECORD_MAX characters. 'names': with the names in the metadata. Return -1 with
  * DN_E_NOMEM.

@@ -79,19 +79,21 @@ static void tell (const struct dn_patch *patch, char **err_msg)
         dn_host_append_line (err_msg, patch->warnings[i]);
 }
 
-static int follow (const struct dn_patch *patch,
-                   int64_t user_id,
-                   job_desc_msg_t *desc,
-                   char **err_msg,
-                   struct dn_err *err)
+static void follow (const struct dn_advice *advice,
+                    job_desc_msg_t *desc,
+                    char **err_msg,
+                    struct dn_err *err)
 {
-    if (dn_adapter_apply (desc, patch, err) < 0) {
-        slurm_error (dn_say_log_unchanged, (long long) user_id, err->text);
-        return -1;
+    long long user_id = advice->job.user_id;
+    char line[DN_LOG_TEXT_MAX];
+
+    dn_advice_log (advice, line); /* before texts of the job are freed */
+    if (dn_adapter_apply (desc, &advice->patch, err) < 0) {
+        slurm_error (dn_say_log_unchanged, user_id, err->text);
+        return;
     }
-    slurm_info (dn_say_log_line, patch->log_text);
-    tell (patch, err_msg);
-    return 0;
+    slurm_info (dn_say_log_line, line);
+    tell (&advice->patch, err_msg);
 }
 
 /* The job is not decided about; there may be warnings, as of metadata that are ignored.
@@ -211,7 +213,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {
         if (advice->decision.verdict != DN_VERDICT_NONE)
-            follow (&advice->patch, job->user_id, desc, err_msg, &err);
+            follow (advice, desc, err_msg, &err);
         else
             leave (&advice->decision, &advice->patch, job->user_id, err_msg);
         event = leave_traces (site, job, advice, &err, wanted);

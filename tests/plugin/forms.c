@@ -359,6 +359,7 @@ static void check (const struct golden *golden)
     struct dn_buf buf;
     struct dn_err err = {.code = DN_E_NONE};
     struct dn_advice *advice = dn_advice_new ();
+    char log[DN_LOG_TEXT_MAX];
     job_desc_msg_t desc;
     struct dn_job job;
     int n;
@@ -367,8 +368,10 @@ static void check (const struct golden *golden)
     buf = dn_buf_on (before, sizeof (before));
     write_job (&desc, &buf);
     dn_adapter_read (&desc, &job);
-    if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) < 0
-        || dn_adapter_apply (&desc, &advice->patch, &err) < 0)
+    if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("forms.txt line %d: %s", golden->line, err.text);
+    dn_advice_log (advice, log);
+    if (dn_adapter_apply (&desc, &advice->patch, &err) < 0)
         fail_msg ("forms.txt line %d: %s", golden->line, err.text);
     buf = dn_buf_on (now, sizeof (now));
     write_job (&desc, &buf);
@@ -385,14 +388,13 @@ static void check (const struct golden *golden)
                   golden->slurm,
                   edits,
                   wanted,
-                  advice->patch.log_text);
-    if (!strstr (advice->patch.log_text, golden->why)
-        || !reads (&advice->patch, golden->user))
+                  log);
+    if (!strstr (log, golden->why) || !reads (&advice->patch, golden->user))
         fail_msg ("forms.txt line %d: %s (%s)\nlog:  %s\nuser: %s",
                   golden->line,
                   golden->form,
                   golden->slurm,
-                  advice->patch.log_text,
+                  log,
                   advice->patch.user_text);
     dn_advice_free (advice);
     for (size_t i = 0; i < 5; i++) {

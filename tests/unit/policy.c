@@ -526,7 +526,7 @@ static void the_least_time_is_set_and_the_limit_left (void **state)
                       limit->decision.time_limit_s / 60);
     assert_contains (least->patch.user_text, "dnnest: planned as ");
     assert_contains (least->patch.user_text, " of 1-00:00:00 (resnet50");
-    assert_contains (least->patch.log_text, " time_min=unset>");
+    assert_contains (scene_log, " time_min=unset>");
     assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
                      "\"time_min_s\":");
     dn_advice_free (limit);
@@ -691,7 +691,8 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
         if (edit) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             assert_contains (edit->new_text, "\"verdict\":\"abstain\"");
-            assert_contains (advice->patch.log_text, "the job has no metadata");
+            dn_advice_log (advice, scene_log);
+            assert_contains (scene_log, "the job has no metadata");
         }
         dn_advice_free (advice);
         scene_free (site);
@@ -801,7 +802,7 @@ static void a_job_of_the_control_group_is_not_changed (void **state)
                      "\"verdict\":\"control\"");
     assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text, "\"set\":{");
     assert_string_equal (advice->patch.user_text, "");
-    assert_contains (advice->patch.log_text, "verdict=control");
+    assert_contains (scene_log, "verdict=control");
     assert_reason (advice, "the job is in the control group");
     dn_advice_free (advice);
     advice = scene_advise ("Mode=observe ControlGroup=100", &job);

@@ -374,7 +374,7 @@ static void the_user_gets_one_line (void **state)
                   "epochs=20,dataset=imagenet,name=mine";
     advice = scene_advise ("Mode=enforce", &job);
     assert_contains (advice->patch.user_text, "(mine, 20 epochs: likely ");
-    assert_contains (advice->patch.log_text, " model=mine ");
+    assert_contains (scene_log, " model=mine ");
     dn_advice_free (advice);
     job = scene_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;

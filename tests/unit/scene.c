@@ -133,6 +133,8 @@ struct dn_job scene_job (void)
     return job;
 }
 
+char scene_log[DN_LOG_TEXT_MAX];
+
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
 {
     struct dn_site *site = scene_site (conf);
@@ -141,6 +143,9 @@ struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
 
     if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
+    scene_log[0] = '\0';
+    if (advice->decision.verdict != DN_VERDICT_NONE)
+        dn_advice_log (advice, scene_log);
     scene_free (site);
     return advice;
 }

@@ -31,6 +31,9 @@ struct dn_job scene_job (void);
  */
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
 
+/* The line for slurmctld's log of the last of them. */
+extern char scene_log[DN_LOG_TEXT_MAX];
+
 /* The same with Gpu lines that have Type, Device and Cost only, unless 'conf' has Gpu
  * lines, and with a snapshot of these rows, in any order, that is 'age_s' old.
  */

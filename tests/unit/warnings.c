@@ -90,7 +90,7 @@ static void a_job_that_does_not_fit_moves_to_a_type_that_holds_it (void **state)
     assert_contains (advice->patch.user_text, "gpu v100:4 -> a100:4");
     assert_null (strstr (advice->patch.user_text, "x the time"));
     assert_contains (advice->patch.record, "\"warn\":\"memory\"");
-    assert_contains (advice->patch.log_text, " warned=memory because=");
+    assert_contains (scene_log, " warned=memory because=");
     dn_advice_free (advice);
     expect_lines (
         "Mode=enforce", &job, " GiB of GPU memory, v100 has 16; moved to a100", NULL);
