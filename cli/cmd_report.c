@@ -36,11 +36,6 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const struct dn_option_words words[] = {
-    {"by", DN_WORDS_NAMES, &dn_by_names},
-    {NULL, DN_WORDS_END, NULL},
-};
-
 /* The options of a call, and its state. */
 struct call {
     const char *db;
@@ -234,6 +229,5 @@ const struct dn_command dn_cmd_report = {
     .summary = "Show what finished jobs requested and used, and what dnnest saved",
     .arguments = "",
     .options = options,
-    .words = words,
     .run = run,
 };

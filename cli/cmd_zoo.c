@@ -170,11 +170,6 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const struct dn_option_words words[] = {
-    {NULL, DN_WORDS_NETWORKS, NULL},
-    {NULL, DN_WORDS_END, NULL},
-};
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
@@ -211,6 +206,5 @@ const struct dn_command dn_cmd_zoo = {
     .summary = "List the networks that model= knows",
     .arguments = "[PATTERN]",
     .options = options,
-    .words = words,
     .run = run,
 };

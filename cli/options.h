@@ -18,22 +18,6 @@ struct dn_option {
     const char *help;     /* NULL: not shown */
 };
 
-/* What an option or the arguments can be, where the name of the argument does not say
- * it, for completion.
- */
-enum dn_words_source {
-    DN_WORDS_END, /* of the rows */
-    DN_WORDS_NAMES,
-    DN_WORDS_DEVICES,
-    DN_WORDS_NETWORKS
-};
-
-struct dn_option_words {
-    const char *option; /* its name; NULL: the arguments of the command */
-    enum dn_words_source source;
-    const struct dn_names *names; /* of DN_WORDS_NAMES */
-};
-
 struct dn_command {
     const char *name;
     const char *summary;   /* one sentence without its full stop */
@@ -45,7 +29,6 @@ struct dn_command {
      * script (dn_options_begin_bare ()). Options end at the first argument, as in
      * sbatch. */
     const struct dn_option *guest_options;
-    const struct dn_option_words *words; /* NULL: none */
     /* Return an enum dn_exit. */
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };

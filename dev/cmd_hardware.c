@@ -145,11 +145,6 @@ static bool read_options (struct dn_options *given, bool *sources)
     return option == DN_OPTION_END && dn_options_count (given, 0, DN_DEVICES_MAX);
 }
 
-static const struct dn_option_words words[] = {
-    {NULL, DN_WORDS_DEVICES, NULL},
-    {NULL, DN_WORDS_END, NULL},
-};
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
@@ -192,6 +187,5 @@ const struct dn_command dn_cmd_hardware = {
     .summary = "List the hardware catalogue",
     .arguments = "[NAME]...",
     .options = options,
-    .words = words,
     .run = run,
 };

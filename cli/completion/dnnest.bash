@@ -4,11 +4,16 @@
 #
 # shellcheck shell=bash
 #
-# 'dnnest completion words' knows what may follow; nothing of it is written here. It gives
-# whole words. readline replaces only what follows the last '=', ':' or '@' of a word, by
-# COMP_WORDBREAKS, and splits COMP_WORDS there.
+# The table has the words, and 'dnnest completion' the names of the site. readline replaces
+# only what follows the last '=', ':' or '@' of a word, by COMP_WORDBREAKS, and splits
+# COMP_WORDS there.
 
-# The line up to the cursor as dnnest gets it, in 'words': without quotes, and joined where
+# Rows "GROUP WORD KINDS HELP"; cmd_completion.c says more.
+_dnnest_table='
+@TABLE@
+'
+
+# The line up to the cursor in 'words': without quotes, and joined where
 # no blank is. 'kept': the beginning of the last word that readline keeps.
 _dnnest_split() {
     local line=${COMP_LINE:0:COMP_POINT} blank piece='' i
@@ -32,49 +37,148 @@ _dnnest_split() {
     words=("${words[@]//[\"\'\\]/}")
 }
 
-# Names of files or the like that the shell knows, for the flags of an answer.
-_dnnest_names() {
-    local flag
-    for flag in "${flags[@]:1}"; do
-        case $flag in
-            files) compgen -f -- "$1" ;;
-            directories) compgen -d -- "$1" ;;
-            commands) compgen -c -- "$1" ;;
-            users) compgen -u -- "$1" ;;
+# Set 'kinds' to those of a word in a group of the table; fail if it is not there.
+_dnnest_find() {
+    [[ $_dnnest_table =~ $'\n'"$1 $2 "([^ ]+)" " ]] && kinds=${BASH_REMATCH[1]}
+}
+
+# Offer the words of a group, except the keys of 'pairs'.
+_dnnest_group() {
+    local group text _
+    while read -r group text _; do
+        [[ $group != "$1" || $text = - || $pairs = *",$text"* ]] || texts+=("$text")
+    done <<<"$_dnnest_table"
+}
+
+# Offer for the last one of pairs "KEY=VALUE" in 'rest' a key of the group, or its values.
+_dnnest_pairs() {
+    local pairs=,${rest%"${rest##*,}"} key kinds
+    [[ $1 = rule ]] || nospace=1
+    rest=${rest##*,}
+    key=${rest%%=*}
+    if [[ $rest != *=* ]]; then
+        _dnnest_group "$1"
+    elif rest=${rest#*=} && _dnnest_find "$1" "$key="; then
+        rest=${rest##*+}
+        _dnnest_offer "$kinds"
+    fi
+}
+
+# Offer what the kinds have for 'rest', and make that the part which a text replaces.
+_dnnest_offer() {
+    local kind whole
+    for kind in ${1//,/ }; do
+        case $kind in
+            -) ;;
+            @files) mapfile -t names < <(compgen -f -- "$rest") ;;
+            @directories) mapfile -t names < <(compgen -d -- "$rest") ;;
+            @commands) mapfile -t names < <(compgen -c -- "$rest") ;;
+            @users) mapfile -t names < <(compgen -u -- "$rest") ;;
+            @rule) _dnnest_pairs rule ;;
+            @spec)
+                [[ $rest != [./]* ]] || continue
+                if [[ $rest = @* && $rest != *,* ]]; then
+                    rest=${rest#@}
+                    _dnnest_offer @files
+                    return
+                fi
+                whole=$rest
+                _dnnest_pairs spec
+                [[ $rest = "$whole" ]] || return
+                ;;
+            @comment)
+                if [[ $rest =~ (^|.*[[:space:]\;])dnnest:(.*) ]]; then
+                    rest=${BASH_REMATCH[2]}
+                    _dnnest_offer @spec,off
+                else
+                    nospace=1
+                    texts+=(dnnest:)
+                fi
+                ;;
+            @types)
+                nospace=1
+                _dnnest_offer @gpus
+                texts=("${texts[@]/%/:}")
+                ;;
+            @*)
+                rest=${rest##*/}
+                mapfile -t texts < <(command dnnest completion "${kind#@}" "${site[@]}" \
+                    2>/dev/null </dev/null)
+                ;;
+            *) texts+=("$kind") ;;
         esac
     done
 }
 
-# Set COMPREPLY and 'flags' for the line; fail if dnnest gives no answer.
-_dnnest_ask() {
-    local -a words answer
-    local kept='' word text name
-    COMPREPLY=() flags=()
+# Offer options of a group for the last word, or what one of them or 'arguments' takes.
+_dnnest_word() {
+    local arguments=$2 kinds
+    if [[ $word = --*=* ]]; then
+        rest=${word#*=}
+        if _dnnest_find "$1" "${word%%=*}="; then _dnnest_offer "$kinds"; fi
+    elif [[ $before = --* ]] && ! _dnnest_find "$1" "$before" && _dnnest_find "$1" "$before="; then
+        _dnnest_offer "$kinds"
+    elif [[ $word = -* || -z $word$arguments ]]; then
+        _dnnest_group "$1"
+    else
+        _dnnest_offer "$arguments"
+    fi
+}
+
+# Offer what may follow in a line of dnnest.
+_dnnest_line() {
+    local kinds=''
+    if ((${#words[@]} == 2)) || [[ ${#words[@]} -eq 3 && ${words[1]} = help ]]; then
+        _dnnest_group dnnest
+    elif [[ $before = -- ]]; then
+        _dnnest_offer @commands
+    elif [[ " ${words[*]:2} " = *' -- '* ]]; then
+        _dnnest_offer @files
+    elif _dnnest_find "${words[1]}" -; then
+        _dnnest_word "${words[1]}" "${kinds#-}"
+    fi
+}
+
+# Offer metadata in a command of Slurm; fail where another completion is right, too.
+_dnnest_metadata() {
+    case $before:$word in
+        --comment:* | --dnnest:* | *:--comment=* | *:--dnnest=*) _dnnest_word advise '' ;;
+        *:--d*) texts=(--dnnest=) && return 1 ;;
+        *) return 1 ;;
+    esac
+}
+
+# Set COMPREPLY to what one of these functions offers.
+_dnnest_reply() {
+    local -a words texts=() names=() site=()
+    local kept='' word before rest text head mixed nospace='' pairs='' status=0
+    COMPREPLY=()
     ((${#COMP_LINE} < 32768)) || return 1
     _dnnest_split
-    mapfile -t answer < <(command dnnest completion words "${words[@]}" </dev/null 2>/dev/null)
-    ((${#answer[@]} > 0)) && [[ ${answer[-1]} = ': '* ]] || return 1
-    read -ra flags <<<"${answer[-1]#: }"
-    unset 'answer[-1]'
-    word=${words[-1]}
-    for text in "${answer[@]}"; do
-        text=${word:0:flags[0]}${text%%$'\t'*}
-        [[ $text != "$kept"* ]] || COMPREPLY+=("${text#"$kept"}")
+    word=${words[-1]} before=${words[-2]-} rest=$word
+    for text in "${words[@]}"; do
+        [[ $text != --@(conf|hardware|datasets|zoo)=* ]] || site+=("$text")
     done
-    [[ " ${flags[*]:1} " != *' nospace '* && ${COMPREPLY[*]} != *= ]] \
-        || compopt -o nospace 2>/dev/null
+    "$1" || status=1
+    head=${word%"$rest"}
+    for text in "${texts[@]}"; do
+        [[ ${text,,} = "${rest,,}"* && $head$text = "$kept"* ]] || continue
+        [[ $text != *= ]] || nospace=1
+        COMPREPLY+=("${head:${#kept}}$text")
+    done
+    mixed=${COMPREPLY[*]}
+    [[ -n $mixed ]] || compopt -o filenames 2>/dev/null
+    for text in "${names[@]}"; do
+        [[ -z $mixed || ! -d $text ]] || text+=/
+        [[ $head$text != "$kept"* ]] || COMPREPLY+=("${head:${#kept}}$text")
+    done
     compopt -o nosort 2>/dev/null
-    [[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o filenames 2>/dev/null
-    while IFS= read -r name; do
-        [[ ${#answer[@]} -eq 0 || ! -d $name ]] || name+=/
-        text=${word:0:flags[0]}$name
-        [[ $text != "$kept"* ]] || COMPREPLY+=("${text#"$kept"}")
-    done < <(_dnnest_names "${word:flags[0]}")
+    [[ -z $nospace ]] || compopt -o nospace 2>/dev/null
+    return $status
 }
 
 _dnnest() {
-    local -a flags
-    _dnnest_ask
+    _dnnest_reply _dnnest_line
     return 0
 }
 
@@ -127,17 +231,15 @@ _dnnest_other() {
 }
 
 _dnnest_slurm() {
-    local -a flags=() ours=()
+    local -a ours
     if [[ -z ${_dnnest_others[$1]-}${_dnnest_tried[$1]-} ]]; then
         _dnnest_tried[$1]=1
         complete -r "$1"
         _dnnest_load "$1"
         _dnnest_hook
     fi
-    if [[ ${COMP_LINE:0:COMP_POINT} = *--[cd]* ]] && _dnnest_ask; then
-        [[ " ${flags[*]:1} " = *' open '* ]] || return 0
-        ours=("${COMPREPLY[@]}")
-    fi
+    _dnnest_reply _dnnest_metadata && return 0
+    ours=("${COMPREPLY[@]}")
     COMPREPLY=()
     _dnnest_other "$@"
     COMPREPLY+=("${ours[@]}")

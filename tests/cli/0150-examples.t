@@ -39,7 +39,7 @@ cat >"$work/bin/dnnest" <<SH
 program="$DNNEST"
 if [[ \$0 = *-dev ]]; then program+=-dev; fi
 case \$1 in
--* | '' | completion) exec "\$program" "\$@" ;;
+-* | '') exec "\$program" "\$@" ;;
 probe) site=(--hook "$top/cli/probe/hook") ;;
 *) site=() ;;
 esac
