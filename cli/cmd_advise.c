@@ -13,6 +13,7 @@
 #include "base/messages.h"
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
+#include "request/script.h"
 #include "seen.h"
 #include "site_gpus.h"
 #include "slurm_version.h"
@@ -193,12 +194,14 @@ static int build_again (const struct dn_site *site,
                         const struct dn_job *job,
                         struct dn_subject *subject)
 {
-    struct dn_carriers carriers = dn_carriers_of (job);
+    struct dn_reading reading;
+    struct dn_carriers carriers = dn_carriers_of (job, &reading.marks);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     enum dn_metadata state;
     struct dn_err err = {0};
 
-    if (dn_describe (&carriers, &sidecar, &state, &err) == 0) {
+    if (dn_reading_of (job, false, NULL, &reading, &err) == 0
+        && dn_describe (&carriers, &sidecar, &state, &err) == 0) {
         subject->layers = sidecar.layers;
         if (dn_sidecar_graph (&site->networks,
                               &subject->layers,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "process/sbatch.h"
+#include "request/script.h"
 #include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
@@ -148,13 +149,15 @@ static int describe (const struct dn_site *site,
                      struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_reading reading;
     struct dn_carriers carriers;
     struct dn_sidecar sidecar;
 
     if (dn_subject_carry (site, job, &text, err) < 0)
         return dn_subject_fail (err);
-    carriers = dn_carriers_of (job);
-    if (dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
+    carriers = dn_carriers_of (job, &reading.marks);
+    if (dn_reading_of (job, false, NULL, &reading, err) < 0
+        || dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     dn_spec_ignored (&carriers, finding->ignored);
     if (finding->ignored[0] != '\0')

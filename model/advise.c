@@ -11,7 +11,7 @@
 #include "base/messages.h"
 #include "graph/describe.h"
 #include "predict/tuning.h"
-#include "request/fingerprint.h"
+#include "request/script.h"
 
 /* Start with an empty advice. The reasons of the decision and the estimates are most of
  * it and are not cleared: other members state how many of them are valid.
@@ -49,8 +49,8 @@ void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX])
                     text);
 }
 
-/* A fast search for "#DNNEST" and its misspellings "#dnnest" and "# DNNEST"; the text
- * is parsed later.
+/* A fast search for the first "#DNNEST", "#dnnest" or "# DNNEST"; the script is read
+ * later, if there is one.
  */
 static bool has_mark (const char *script)
 {
@@ -98,7 +98,8 @@ struct making {
     const struct dn_deadline *deadline;
     struct dn_cache_access *cache; /* NULL: none */
     struct dn_cache_key key;
-    struct dn_layers layers; /* the job's own network, if it describes one */
+    struct dn_reading reading; /* of the script */
+    struct dn_layers layers;   /* the job's own network, if it describes one */
     struct dn_graph graph;
     const struct dn_device *devices[DN_CANDIDATES_MAX];
     bool control;       /* in the control group */
@@ -133,16 +134,33 @@ static bool is_by_history (const struct making *m)
            && dn_spec_is_by_history (&advice->spec);
 }
 
+/* Read the script, but for a job that opts out. If no other text describes the job, all
+ * of it is read only if it has a #DNNEST line.
+ */
+static int read_script (struct making *m)
+{
+    struct dn_note comment = dn_note_of_comment (m->job->comment);
+    bool wanted = m->job->option || m->job->sidecar || comment.pairs.text
+                  || comment.file.text || m->advice->rules.opt_in != DN_OPT_IN_METADATA;
+
+    dn_reading_begin (&m->reading);
+    if (comment.off || dn_note_of_option (m->job->option).off)
+        return 0;
+    return dn_reading_of (m->job, wanted, m->deadline, &m->reading, m->err);
+}
+
 /* Read the job's description. A job without one goes on only where OptIn=all or
  * history.
  */
 static int describe (struct making *m)
 {
-    struct dn_carriers carriers = dn_carriers_of (m->job);
+    struct dn_carriers carriers = dn_carriers_of (m->job, &m->reading.marks);
     struct dn_advice *advice = m->advice;
     struct dn_sidecar sidecar;
 
     carriers.deadline = m->deadline;
+    if (read_script (m) < 0)
+        return -1;
     dn_spec_ignored (&carriers, advice->ignored);
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
@@ -279,6 +297,7 @@ static int read_silent_request (struct making *m)
     if (m->view.cluster && advice->by_history)
         add_defaults (m->view.cluster, &advice->job);
     if (dn_request_read (&advice->job, m->deadline, &advice->request, &err) == 0) {
+        dn_request_keep_by_script (&advice->request, &m->reading.script);
         keep_all_but_time (&advice->request);
         return advice->request.n_gpus == 0 ? DONE : NEXT;
     }
@@ -306,6 +325,7 @@ static int read_request (struct making *m)
         add_defaults (m->view.cluster, &advice->job);
     if (dn_request_read (&advice->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
+    dn_request_keep_by_script (&advice->request, &m->reading.script);
     fill_from_request (&advice->spec, &advice->request);
     /* Of a job that follows its history nothing is known on other types; its runs are
      * whole jobs, of however many trainings. */
@@ -394,10 +414,7 @@ static int name_application (struct making *m)
             bool counted = dn_learned_counted (&advice->spec);
 
             describe_application (m, metadata);
-            if (dn_fingerprint_of (
-                    m->job, metadata, counted, m->deadline, &print, m->err)
-                < 0)
-                return -1;
+            print = dn_fingerprint_of (&m->reading.print, m->job, metadata, counted);
         }
         memcpy (app, print.text, sizeof (print.text));
     }
@@ -432,8 +449,12 @@ static int build_network (struct making *m)
     m->cached = find_cached (m);
     if (m->cached)
         return NEXT;
-    return dn_sidecar_graph_by (
-               &m->site->networks, &m->layers, &advice->spec, m->deadline, &m->graph, m->err)
+    return dn_sidecar_graph_by (&m->site->networks,
+                                &m->layers,
+                                &advice->spec,
+                                m->deadline,
+                                &m->graph,
+                                m->err)
                    < 0
                ? -1
                : NEXT;
@@ -519,8 +540,12 @@ static void suggest_batch (struct making *m)
         || !dn_decision_warning (decision, DN_WARNING_MEMORY)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
         || (m->cached
-            && dn_sidecar_graph_by (
-                   &m->site->networks, &m->layers, &advice->spec, m->deadline, &m->graph, NULL)
+            && dn_sidecar_graph_by (&m->site->networks,
+                                    &m->layers,
+                                    &advice->spec,
+                                    m->deadline,
+                                    &m->graph,
+                                    NULL)
                    < 0))
         return;
     c.device = m->devices[decision->base];

@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-struct dn_carriers dn_carriers_of (const struct dn_job *job)
+struct dn_carriers dn_carriers_of (const struct dn_job *job,
+                                   const struct dn_marks *marks)
 {
     return (struct dn_carriers){.sidecar = job->sidecar,
-                                .script = job->script,
+                                .marks = marks,
                                 .comment = job->comment,
                                 .option = job->option};
 }

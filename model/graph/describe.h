@@ -12,8 +12,9 @@
 #include "graph/sidecar.h"
 #include "request/request.h"
 
-/* The carriers of a submission, borrowed from 'job'. */
-struct dn_carriers dn_carriers_of (const struct dn_job *job);
+/* The carriers of a submission, borrowed from 'job' and the marks of its script. */
+struct dn_carriers dn_carriers_of (const struct dn_job *job,
+                                   const struct dn_marks *marks);
 
 /* Describe a job from the sidecar, the lines of the script, the comment and the option;
  * each overrides those before it. "off" in the comment, the option or the script opts

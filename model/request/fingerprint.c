@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "base/digest.h"
-#include "request/tokens.h"
 #include "request/vocabulary.h"
 
 /* Bytes behind a command that are searched for a file that it prints into. */
@@ -56,19 +54,6 @@ static const char counts[] =
     " num_train_steps total_steps max_train_steps train_iters iters max_iters"
     " num_iters total_iters iterations num_iterations";
 
-struct reader {
-    struct dn_digester digester;
-    bool counted;
-    int64_t n_words;
-    bool begins;          /* the next word is the first of a command */
-    bool uncounted;       /* the words of this command do not count */
-    bool skips;           /* the next word does not count, unless it is an option */
-    bool is_file;         /* the next word is a file that is written */
-    bool names;           /* the last word names what does not count */
-    int loop;             /* 1: "for" was read, 2: its variable, which does not count */
-    struct dn_span ahead; /* the text behind the word */
-};
-
 static bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
@@ -110,7 +95,7 @@ static bool simplify (struct dn_span given, char name[DN_NAME_MAX], size_t *len)
 }
 
 /* Does the value under that name not count? */
-static bool is_volatile (const struct reader *r, struct dn_span given)
+static bool is_volatile (struct dn_print_words *r, struct dn_span given)
 {
     char text[DN_NAME_MAX];
     struct dn_span name = {text, 0};
@@ -127,10 +112,13 @@ static bool is_volatile (const struct reader *r, struct dn_span given)
     } else if (dn_words_list_has (volatile_bare, name)) {
         return true;
     }
-    return dn_words_list_has (volatile_names, last)
-           || has_part (volatile_parts, last, "_")
-           || has_part (volatile_prefixes, name, "./")
-           || (r->counted && dn_words_list_has (counts, last));
+    if (dn_words_list_has (volatile_names, last) || has_part (volatile_parts, last, "_")
+        || has_part (volatile_prefixes, name, "./"))
+        return true;
+    if (!dn_words_list_has (counts, last))
+        return false;
+    r->asked = true;
+    return r->counted;
 }
 
 /* --- values ------------------------------------------------------------------------
@@ -228,12 +216,12 @@ static size_t port_length (struct dn_span text)
                : 0;
 }
 
-static void add (struct reader *r, const char *text, size_t len)
+static void add (struct dn_print_words *r, const char *text, size_t len)
 {
     dn_digest_add (&r->digester, (struct dn_span){text, len});
 }
 
-static void add_value (struct reader *r, struct dn_span value)
+static void add_value (struct dn_print_words *r, struct dn_span value)
 {
     size_t begin = 0;
     size_t i = 0;
@@ -263,14 +251,14 @@ static void add_value (struct reader *r, struct dn_span value)
 /* --- words -------------------------------------------------------------------------
  */
 
-static void end_word (struct reader *r)
+static void end_word (struct dn_print_words *r)
 {
     add (r, "\n", 1);
     r->n_words++;
 }
 
 /* Does the text behind the command, up to its end, go into a file or a program? */
-static bool prints_into (const struct reader *r)
+static bool prints_into (const struct dn_print_words *r)
 {
     struct dn_span text = r->ahead;
 
@@ -281,7 +269,7 @@ static bool prints_into (const struct reader *r)
 }
 
 /* The first word of a command. Return true where it says what follows. */
-static bool begin_command (struct reader *r, struct dn_span word)
+static bool begin_command (struct dn_print_words *r, struct dn_span word)
 {
     bool uncounted =
         dn_words_list_has (uncounted_commands, word)
@@ -296,7 +284,7 @@ static bool begin_command (struct reader *r, struct dn_span word)
 /* A word in "for NAME in VALUE VALUE". Return true where it is one of values that do
  * not count; that there is one does.
  */
-static bool is_looped (struct reader *r, struct dn_span word)
+static bool is_looped (struct dn_print_words *r, struct dn_span word)
 {
     if (r->loop == 1) {
         r->loop = is_volatile (r, word) ? 2 : 0;
@@ -306,7 +294,7 @@ static bool is_looped (struct reader *r, struct dn_span word)
 }
 
 /* NAME=VALUE, as if a blank were in place of the '=' at 'at'. */
-static void read_pair (struct reader *r, struct dn_span word, size_t at)
+static void read_pair (struct dn_print_words *r, struct dn_span word, size_t at)
 {
     struct dn_span name = {word.text, at};
 
@@ -320,7 +308,7 @@ static void read_pair (struct reader *r, struct dn_span word, size_t at)
 }
 
 /* Is it an option, or does it have the form "NAME:", "NAME (", "NAME =" or "NAME :"? */
-static bool may_name (const struct reader *r, struct dn_span word)
+static bool may_name (const struct dn_print_words *r, struct dn_span word)
 {
     size_t i = 0;
 
@@ -331,7 +319,7 @@ static bool may_name (const struct reader *r, struct dn_span word)
     return i < r->ahead.len && strchr ("=:(", r->ahead.text[i]);
 }
 
-static void read_word (struct reader *r, struct dn_span word)
+static void read_word (struct dn_print_words *r, struct dn_span word)
 {
     const char *equals = memchr (word.text, '=', word.len);
     bool skips = r->skips;
@@ -365,7 +353,7 @@ static void read_word (struct reader *r, struct dn_span word)
     end_word (r);
 }
 
-static void end_command (struct reader *r)
+static void end_command (struct dn_print_words *r)
 {
     r->begins = true;
     r->uncounted = r->skips = r->is_file = r->names = false;
@@ -375,7 +363,7 @@ static void end_command (struct reader *r)
 /* --- the script --------------------------------------------------------------------
  */
 
-static void read_mark (struct reader *r, char mark)
+static void read_mark (struct dn_print_words *r, char mark)
 {
     switch (mark) {
     case '(':
@@ -392,30 +380,36 @@ static void read_mark (struct reader *r, char mark)
     }
 }
 
-static int read_script (struct reader *r,
-                        struct dn_span script,
-                        const struct dn_deadline *deadline,
-                        struct dn_err *err)
+struct dn_print dn_print_begin (void)
 {
-    struct dn_tokens tokens = dn_tokens_of (script);
-    struct dn_token token;
+    return (struct dn_print){
+        .n = 1, .words = {{.digester = dn_digest_begin (), .begins = true}}};
+}
 
-    while (dn_tokens_next (&tokens, &token)) {
-        if (dn_tokens_due (&tokens)
-            && dn_deadline_check (deadline, "fingerprint", err) < 0)
-            return -1;
-        r->ahead = token.ahead;
-        if (token.kind == DN_TOKEN_WORD)
-            read_word (r, token.text);
-        else if (token.kind == DN_TOKEN_MARK)
-            read_mark (r, token.mark);
-    }
-    end_command (r);
-    return 0;
+static void read_token (struct dn_print_words *r, const struct dn_token *token)
+{
+    r->ahead = token->ahead;
+    if (token->kind == DN_TOKEN_WORD)
+        read_word (r, token->text);
+    else if (token->kind == DN_TOKEN_MARK)
+        read_mark (r, token->mark);
+}
+
+void dn_print_take (struct dn_print *print, const struct dn_token *token)
+{
+    struct dn_print_words before = print->words[0];
+
+    for (int i = 0; i < print->n; i++)
+        read_token (&print->words[i], token);
+    if (print->n == 2 || !print->words[0].asked)
+        return;
+    before.counted = true;
+    print->words[print->n++] = before;
+    read_token (&print->words[1], token);
 }
 
 /* The first argument of a batch job is its script. */
-static void read_arguments (struct reader *r, const struct dn_job *job)
+static void read_arguments (struct dn_print_words *r, const struct dn_job *job)
 {
     int64_t n = job->n_args < ARGUMENTS_MAX ? job->n_args : ARGUMENTS_MAX;
 
@@ -440,32 +434,21 @@ static struct dn_fingerprint finish (struct dn_digester *digester)
     return fingerprint;
 }
 
-int dn_fingerprint_of (const struct dn_job *job,
-                       const char *metadata,
-                       bool counted,
-                       const struct dn_deadline *deadline,
-                       struct dn_fingerprint *out,
-                       struct dn_err *err)
+struct dn_fingerprint dn_fingerprint_of (const struct dn_print *print,
+                                         const struct dn_job *job,
+                                         const char *metadata,
+                                         bool counted)
 {
-    struct reader r = {
-        .digester = dn_digest_begin (), .counted = counted, .begins = true};
+    struct dn_print_words words = print->words[counted ? print->n - 1 : 0];
 
-    out->text[0] = '\0';
-    if (job->script
-        && read_script (
-               &r,
-               (struct dn_span){job->script, strnlen (job->script, DN_SCRIPT_HEAD_MAX)},
-               deadline,
-               err)
-               < 0)
-        return -1;
-    read_arguments (&r, job);
-    if (r.n_words == 0)
-        return 0;
-    add (&r, "\n\n", 2);
-    dn_digest_add (&r.digester, dn_span_of (metadata));
-    *out = finish (&r.digester);
-    return 0;
+    words.counted = counted;
+    end_command (&words);
+    read_arguments (&words, job);
+    if (words.n_words == 0)
+        return (struct dn_fingerprint){""};
+    add (&words, "\n\n", 2);
+    dn_digest_add (&words.digester, dn_span_of (metadata));
+    return finish (&words.digester);
 }
 
 struct dn_fingerprint dn_fingerprint_of_name (const char *name)

@@ -28,7 +28,9 @@
 #ifndef DN_FINGERPRINT_H
 #define DN_FINGERPRINT_H
 
+#include "base/digest.h"
 #include "request/request.h"
+#include "request/tokens.h"
 
 #define DN_FINGERPRINT_MARK "fp:"
 #define DN_FINGERPRINT_MAX  24
@@ -37,17 +39,42 @@ struct dn_fingerprint {
     char text[DN_FINGERPRINT_MAX];
 };
 
-/* The fingerprint of a job with this text of metadata (may be ""), 'counted' where
- * these state its epochs or steps. Text "" where the job has neither a script nor a
- * command. Linear in the head of the script, DN_SCRIPT_HEAD_MAX. Return -1 with
- * DN_E_TIME when 'deadline' (NULL: none) passes.
+/* The words of a script so far. */
+struct dn_print_words {
+    struct dn_digester digester;
+    bool counted; /* the metadata state epochs and steps, so that they do not count */
+    bool asked;   /* whether they do */
+    int64_t n_words;
+    bool begins;          /* the next word is the first of a command */
+    bool uncounted;       /* the words of this command do not count */
+    bool skips;           /* the next word does not count, unless it is an option */
+    bool is_file;         /* the next word is a file that is written */
+    bool names;           /* the last word names what does not count */
+    int loop;             /* 1: "for" was read, 2: its variable, which does not count */
+    struct dn_span ahead; /* the text behind the word */
+};
+
+/* The script is read before it is known whether the metadata state epochs or steps:
+ * from the first word on for which that matters, it is digested both ways.
  */
-int dn_fingerprint_of (const struct dn_job *job,
-                       const char *metadata,
-                       bool counted,
-                       const struct dn_deadline *deadline,
-                       struct dn_fingerprint *out,
-                       struct dn_err *err);
+struct dn_print {
+    int n;
+    struct dn_print_words words[2];
+};
+
+struct dn_print dn_print_begin (void);
+
+/* Add a token of the script. */
+void dn_print_take (struct dn_print *print, const struct dn_token *token);
+
+/* The fingerprint of a job whose script is 'print', with this text of metadata (may be
+ * ""), 'counted' where these state its epochs or steps. Text "" where the job has
+ * neither a script nor a command.
+ */
+struct dn_fingerprint dn_fingerprint_of (const struct dn_print *print,
+                                         const struct dn_job *job,
+                                         const char *metadata,
+                                         bool counted);
 
 /* A fingerprint in place of a name, where names are not recorded. */
 struct dn_fingerprint dn_fingerprint_of_name (const char *name);

@@ -283,23 +283,9 @@ static void read_conditions (struct dn_request *request)
         dn_reason_keep (&request->keep_gpu, DN_REASON (req_reservation));
 }
 
-static int read_resources (struct dn_request *request,
-                           const struct dn_deadline *deadline,
+int dn_request_read_shape (const struct dn_job *job,
+                           struct dn_request *request,
                            struct dn_err *err)
-{
-    read_conditions (request);
-    read_names (request);
-    read_clock (request);
-    if (read_cpus_per_task (request, err) < 0 || dn_request_read_gpus (request, err) < 0
-        || read_cpus (request, err) < 0 || read_memory (request, err) < 0)
-        return -1;
-    return dn_request_read_steps (request, deadline, err);
-}
-
-int dn_request_read (const struct dn_job *job,
-                     const struct dn_deadline *deadline,
-                     struct dn_request *request,
-                     struct dn_err *err)
 {
     memset (request, 0, sizeof (*request));
     request->job = job;
@@ -315,8 +301,21 @@ int dn_request_read (const struct dn_job *job,
     request->cpus_each_gpu = DN_UNSET;
     request->n_cpus = DN_UNSET;
     request->mem_per_node_mb = DN_UNSET;
+    read_conditions (request);
+    read_names (request);
+    read_clock (request);
+    return read_cpus_per_task (request, err) < 0 ? -1
+                                                 : dn_request_read_gpus (request, err);
+}
+
+int dn_request_read (const struct dn_job *job,
+                     const struct dn_deadline *deadline,
+                     struct dn_request *request,
+                     struct dn_err *err)
+{
     if (dn_deadline_check (deadline, "request", err) < 0
-        || read_resources (request, deadline, err) < 0) {
+        || dn_request_read_shape (job, request, err) < 0 || read_cpus (request, err) < 0
+        || read_memory (request, err) < 0) {
         memset (request, 0, sizeof (*request));
         return -1;
     }

@@ -232,14 +232,20 @@ bool dn_script_has (const struct dn_script *script, const char *word);
 /* A fact as the reason of what it keeps. */
 struct dn_reason dn_script_reason (const struct dn_script_fact *fact);
 
-/* Parse 'job'. Forms that are parsed but must not be rewritten set keep_*. Return 0, or
- * -1 with 'err' set for a tres string that cannot be parsed, or when 'deadline' (NULL:
- * none) passes meanwhile.
+/* Parse all of 'job' but its script. Forms that are parsed but must not be rewritten
+ * set keep_*. Return 0, or -1 with 'err' set for a tres string that cannot be parsed,
+ * or when 'deadline' (NULL: none) passes meanwhile.
  */
 int dn_request_read (const struct dn_job *job,
                      const struct dn_deadline *deadline,
                      struct dn_request *request,
                      struct dn_err *err);
+
+/* Keep what the words of the script count, after the request was read: fills script,
+ * keep_*, several_why, counted_why and need.
+ */
+void dn_request_keep_by_script (struct dn_request *request,
+                                const struct dn_script *found);
 
 /* Keep time, GPUs and CPUs unchanged; an earlier reason is kept. */
 void dn_request_keep_all (struct dn_request *request, struct dn_reason reason);

@@ -4,6 +4,7 @@
  */
 #include "request/script.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +73,7 @@ struct branch {
 struct rule {
     const struct dn_script_job *job;
     struct dn_script *found;
-    struct dn_tokens tokens;
+    const struct dn_tokens *tokens;
     struct dn_words words;
     struct command stack[DEEP_MAX];
     int depth;
@@ -1288,7 +1289,7 @@ static void open_bracket (struct rule *r, const struct dn_token *token)
 {
     struct command *c = top (r);
     const char *text = token->ahead.text;
-    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    char before = text > r->tokens->script.text ? text[-1] : '\n';
     bool captures = strchr ("$<>", before) != NULL;
 
     if (before == '(' && !token->here) {
@@ -1313,7 +1314,7 @@ static void open_bracket (struct rule *r, const struct dn_token *token)
 static void read_ampersand (struct rule *r, const struct dn_token *token, bool within)
 {
     const char *text = token->ahead.text;
-    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    char before = text > r->tokens->script.text ? text[-1] : '\n';
     char next = token->ahead.len > 1 ? text[1] : '\n';
 
     if (strchr ("<>|", before) || next == '>')
@@ -1327,7 +1328,7 @@ static void read_ampersand (struct rule *r, const struct dn_token *token, bool w
 static bool read_here (struct rule *r, const struct dn_token *token)
 {
     struct command *c = top (r);
-    bool in_text = r->tokens.here == DN_HERE_IN || r->tokens.here == DN_HERE_LAST;
+    bool in_text = r->tokens->here == DN_HERE_IN || r->tokens->here == DN_HERE_LAST;
 
     if (token->mark != '\n')
         return token->here && !c->texts;
@@ -1350,7 +1351,7 @@ static void read_mark (struct rule *r, const struct dn_token *token)
 {
     struct command *c = top (r);
     const char *text = token->ahead.text;
-    char before = text > r->tokens.script.text ? text[-1] : '\n';
+    char before = text > r->tokens->script.text ? text[-1] : '\n';
     bool within = token->quoted || token->here;
 
     if (read_here (r, token))
@@ -1389,50 +1390,101 @@ static bool is_shell (struct dn_span script)
     return !begins (line, "#!") || has (line, "sh");
 }
 
-static int read_tokens (struct rule *r,
+/* The readers of the one pass over a script. */
+struct pass {
+    struct rule rule;
+    struct dn_tokens tokens;
+    struct dn_reading *reading;
+    bool ruled;   /* the rule reads it */
+    bool wanted;  /* more than the marks */
+    bool command; /* one was read */
+    bool here;    /* a here-document was */
+};
+
+static void read_comment (struct pass *p, const struct dn_token *token)
+{
+    if (token->first && !p->here && p->tokens.at <= DN_SCRIPT_HEAD_MAX)
+        dn_marks_take (&p->reading->marks, p->tokens.script, token, p->command);
+}
+
+static void read_token (struct pass *p, const struct dn_token *token)
+{
+    const struct dn_marks *marks = &p->reading->marks;
+
+    p->here |= p->tokens.here != DN_HERE_NONE;
+    if (token->kind == DN_TOKEN_COMMENT) {
+        read_comment (p, token);
+        return;
+    }
+    if (!p->command && (token->kind == DN_TOKEN_WORD || token->mark != '\n')) {
+        p->command = true;
+        p->wanted |= marks->n > marks->n_odd;
+    }
+    if (p->command && !p->wanted)
+        return;
+    if (p->tokens.at <= DN_SCRIPT_HEAD_MAX)
+        dn_print_take (&p->reading->print, token);
+    if (!p->ruled)
+        return;
+    if (token->kind == DN_TOKEN_WORD)
+        read_word (&p->rule, token);
+    else
+        read_mark (&p->rule, token);
+}
+
+static int read_tokens (struct pass *p,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
     struct dn_token token;
 
-    while (dn_tokens_next (&r->tokens, &token)) {
-        if (dn_tokens_due (&r->tokens)
+    while (dn_tokens_next (&p->tokens, &token)) {
+        if (dn_tokens_due (&p->tokens)
             && dn_deadline_check (deadline, dn_say_script_end, err) < 0)
             return -1;
-        if (token.kind == DN_TOKEN_WORD)
-            read_word (r, &token);
-        else if (token.kind == DN_TOKEN_MARK)
-            read_mark (r, &token);
+        read_token (p, &token);
     }
-    end_command (r, false, false);
+    if (p->ruled)
+        end_command (&p->rule, false, false);
     return 0;
+}
+
+void dn_reading_begin (struct dn_reading *reading)
+{
+    memset (reading, 0, offsetof (struct dn_reading, marks.list));
+    memset (&reading->script, 0, sizeof (reading->script));
+    reading->print = dn_print_begin ();
 }
 
 int dn_script_read (const char *script,
                     const struct dn_script_job *job,
+                    bool wanted,
                     const struct dn_deadline *deadline,
-                    struct dn_script *out,
+                    struct dn_reading *reading,
                     struct dn_err *err)
 {
     struct dn_span text = {script, script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0};
     struct dn_script_fact all = {.line = 1, .word = "#!"};
-    struct rule r = {.job = job,
-                     .found = out,
-                     .tokens = dn_tokens_of (text),
-                     .words = dn_words_index (),
-                     .defining = -1};
+    struct pass p = {.reading = reading, .wanted = wanted};
 
-    memset (out, 0, sizeof (*out));
+    dn_reading_begin (reading);
     if (text.len == 0)
         return 0;
-    if (text.len > DN_SCRIPT_MAX || !is_shell (text)) {
-        keep (&r, DN_SCRIPT_UNREAD, &all);
-        return 0;
+    p.rule = (struct rule){.job = job,
+                           .found = &reading->script,
+                           .tokens = &p.tokens,
+                           .words = dn_words_index (),
+                           .defining = -1};
+    p.ruled = text.len <= DN_SCRIPT_MAX && is_shell (text);
+    if (!p.ruled) {
+        keep (&p.rule, DN_SCRIPT_UNREAD, &all);
+        text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
     }
-    if (read_tokens (&r, deadline, err) < 0)
+    p.tokens = dn_tokens_of (text);
+    if (read_tokens (&p, deadline, err) < 0)
         return -1;
-    all = (struct dn_script_fact){.line = r.tokens.line, .word = "\""};
-    if (dn_tokens_open (&r.tokens) || r.depth > 0)
-        keep (&r, DN_SCRIPT_UNREAD, &all);
+    all = (struct dn_script_fact){.line = p.tokens.line, .word = "\""};
+    if (p.ruled && (dn_tokens_open (&p.tokens) || p.rule.depth > 0))
+        keep (&p.rule, DN_SCRIPT_UNREAD, &all);
     return 0;
 }

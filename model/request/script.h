@@ -1,16 +1,41 @@
-/* script.h - what the words of a batch script keep, private to request/
+/* script.h - the one pass over a batch script
  *
- * One pass over the words, by tables of words; nothing is run and no variable is
- * followed. A script is plain if it runs one training and nothing in it counts CPUs,
- * time, trainings or companions by itself. Else fields of the job are kept, and the
- * first word that says so is the reason. In doubt a field is kept.
+ * One tokeniser reads the text once. Three readers take its tokens: the marks of
+ * dnnest, the rule of words, and the fingerprint.
+ *
+ * The rule works by tables of words; nothing is run and no variable is followed. A
+ * script is plain if it runs one training and nothing in it counts CPUs, time,
+ * trainings or companions by itself. Else fields of the job are kept, and the first
+ * word that says so is the reason. In doubt a field is kept.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_SCRIPT_H
 #define DN_SCRIPT_H
 
+#include "request/fingerprint.h"
+#include "request/marks.h"
 #include "request/request.h"
+
+/* What was read. The marks borrow from the script. */
+struct dn_reading {
+    struct dn_marks marks;
+    struct dn_script script;
+    struct dn_print print;
+};
+
+/* The reading of a job without a script. */
+void dn_reading_begin (struct dn_reading *reading);
+
+/* Read the script of 'job'. What precedes the first command, and the marks, are read
+ * always; the rest where it is 'wanted' or one of these marks is exact. Linear in the
+ * length of the script. Return -1 with DN_E_TIME when 'deadline' (NULL: none) passes.
+ */
+int dn_reading_of (const struct dn_job *job,
+                   bool wanted,
+                   const struct dn_deadline *deadline,
+                   struct dn_reading *reading,
+                   struct dn_err *err);
 
 /* Tasks, nodes and GPUs of the job, DN_UNSET if unknown. */
 struct dn_script_job {
@@ -20,13 +45,12 @@ struct dn_script_job {
     const char *gpu_type; /* "" for none */
 };
 
-/* Read 'script', which may be NULL, in linear time. Return -1 with DN_E_TIME when
- * 'deadline' (NULL: none) passes.
- */
+/* The same for the text 'script', which may be NULL. */
 int dn_script_read (const char *script,
                     const struct dn_script_job *job,
+                    bool wanted,
                     const struct dn_deadline *deadline,
-                    struct dn_script *out,
+                    struct dn_reading *reading,
                     struct dn_err *err);
 
 #endif

@@ -1,10 +1,9 @@
-/* steps.c - what the script of the job keeps
+/* steps.c - the script of a job, and what it keeps
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "request/steps.h"
 
-#include "request/gpus.h"
 #include "request/script.h"
 
 struct dn_reason dn_script_reason (const struct dn_script_fact *fact)
@@ -41,18 +40,10 @@ struct dn_reason dn_script_reason (const struct dn_script_fact *fact)
                               {dn_arg_count (fact->line), dn_arg_text (fact->word)}};
 }
 
-int dn_request_read_steps (struct dn_request *request,
-                           const struct dn_deadline *deadline,
-                           struct dn_err *err)
+void dn_request_keep_by_script (struct dn_request *request,
+                                const struct dn_script *found)
 {
-    const struct dn_script_job job = {.n_tasks = request->n_tasks,
-                                      .n_nodes = request->n_nodes,
-                                      .n_gpus = request->n_gpus,
-                                      .gpu_type = request->gpu_type};
-    struct dn_script *found = &request->script;
-
-    if (dn_script_read (request->job->script, &job, deadline, found, err) < 0)
-        return -1;
+    request->script = *found;
     dn_reason_keep (&request->keep_gpu, dn_script_reason (&found->gpu));
     dn_reason_keep (&request->keep_cpus, dn_script_reason (&found->cpus));
     if (request->mem_follows_cpus)
@@ -63,5 +54,22 @@ int dn_request_read_steps (struct dn_request *request,
     if (found->need.code != DN_SCRIPT_NOTHING)
         request->need = found->need.code == DN_SCRIPT_FP8 ? DN_NEED_FP8 : DN_NEED_BF16;
     request->need_why = dn_script_reason (&found->need);
-    return 0;
+}
+
+int dn_reading_of (const struct dn_job *job,
+                   bool wanted,
+                   const struct dn_deadline *deadline,
+                   struct dn_reading *reading,
+                   struct dn_err *err)
+{
+    struct dn_request request;
+    struct dn_script_job shape;
+
+    /* A tres string that cannot be parsed is an error of the request, not of this. */
+    (void) dn_request_read_shape (job, &request, NULL);
+    shape = (struct dn_script_job){.n_tasks = request.n_tasks,
+                                   .n_nodes = request.n_nodes,
+                                   .n_gpus = request.n_gpus,
+                                   .gpu_type = request.gpu_type};
+    return dn_script_read (job->script, &shape, wanted, deadline, reading, err);
 }

@@ -1,4 +1,4 @@
-/* steps.h - what the steps of the job keep, private to request/
+/* steps.h - tasks, nodes and GPUs of the job, private to request/
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,12 +7,11 @@
 
 #include "request/request.h"
 
-/* Words of the script that count CPUs, time, trainings or companions keep these: fills
- * script, keep_*, several_why and need. Tasks, nodes and the GPU type must have
- * been read. Return -1 as dn_script_read ().
+/* Begin to read 'job': fills tasks, nodes, GPUs and their type. Return -1 as
+ * dn_request_read ().
  */
-int dn_request_read_steps (struct dn_request *request,
-                           const struct dn_deadline *deadline,
+int dn_request_read_shape (const struct dn_job *job,
+                           struct dn_request *request,
                            struct dn_err *err);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/messages.h"
 
 static const char comment_mark[] = DN_COMMENT_MARK;
-static const char script_mark[] = "#DNNEST";
 
 #define MARK_LEN(mark) (sizeof (mark) - 1)
 
@@ -141,19 +140,21 @@ static int read_note (const struct dn_note *note,
 /* Words of #DNNEST lines between two looks at the deadline: some 20 microseconds. */
 #define WORDS_PER_LOOK 32
 
-/* One #DNNEST line after its mark: pairs separated by blanks or commas, or "off".
- * 'begin' is the start of the line, '*n_words' counts the words of all lines.
+/* One #DNNEST line: pairs separated by blanks or commas, or "off". '*n_words' counts
+ * the words of all lines.
  */
-static int read_line (struct dn_span text,
-                      const char *begin,
+static int read_line (const struct dn_script_mark *mark,
                       const struct dn_deadline *deadline,
                       int *n_words,
                       struct dn_spec *spec,
                       enum dn_metadata *state,
                       struct dn_err *err)
 {
+    struct dn_span text = mark->text;
+
     while (text.text && text.len > 0) {
         struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
+        int column = mark->column + (int) (word.text - mark->text.text);
 
         if (++*n_words % WORDS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_script, err) < 0)
@@ -164,7 +165,7 @@ static int read_line (struct dn_span text,
             *state = DN_METADATA_OFF;
             return 0;
         }
-        if (dn_spec_read_at (word, (int) (word.text - begin) + 1, spec, err) < 0)
+        if (dn_spec_read_at (word, column, spec, err) < 0)
             return -1;
         *state = DN_METADATA_GIVEN;
     }
@@ -173,31 +174,23 @@ static int read_line (struct dn_span text,
 
 /* The #DNNEST lines of a script's head, before the first command, like #SBATCH lines.
  */
-static int read_script (struct dn_span script,
-                        const struct dn_deadline *deadline,
-                        struct dn_spec *spec,
-                        enum dn_metadata *state,
-                        struct dn_err *err)
+static int read_marks (const struct dn_marks *marks,
+                       const struct dn_deadline *deadline,
+                       struct dn_spec *spec,
+                       enum dn_metadata *state,
+                       struct dn_err *err)
 {
-    int number = 0;
     int n_words = 0;
 
-    while (script.text && *state != DN_METADATA_OFF) {
-        struct dn_span line = dn_span_cut (&script, "\n");
-        struct dn_span text = dn_span_trim (line);
+    for (int i = 0; i < marks->n && *state != DN_METADATA_OFF; i++) {
+        const struct dn_script_mark *mark = &marks->list[i];
 
-        number++;
-        if (text.len > 0 && text.text[0] != '#')
-            break;
-        if (text.len <= MARK_LEN (script_mark)
-            || memcmp (text.text, script_mark, MARK_LEN (script_mark)) != 0
-            || !ends_metadata (text.text[MARK_LEN (script_mark)]))
-            continue;
-        text.text += MARK_LEN (script_mark);
-        text.len -= MARK_LEN (script_mark);
-        if (read_line (text, line.text, deadline, &n_words, spec, state, err) < 0)
-            return dn_err_wrap (err, dn_say_at_script_line, number);
+        if (mark->kind == DN_MARK_EXACT
+            && read_line (mark, deadline, &n_words, spec, state, err) < 0)
+            return dn_err_wrap (err, dn_say_at_script_line, mark->line);
     }
+    if (marks->more && *state != DN_METADATA_OFF)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_marks, DN_MARKS_MAX);
     return 0;
 }
 
@@ -215,12 +208,8 @@ int dn_spec_collect (const struct dn_carriers *carriers,
         return 0;
     if (option.help)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_option_help);
-    if (read_script (span_within (carriers->script, DN_SCRIPT_HEAD_MAX),
-                     carriers->deadline,
-                     &result,
-                     state,
-                     err)
-        < 0)
+    if (carriers->marks
+        && read_marks (carriers->marks, carriers->deadline, &result, state, err) < 0)
         return -1;
     if (*state == DN_METADATA_OFF)
         return 0;

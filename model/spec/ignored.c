@@ -8,24 +8,13 @@
 
 #include "base/messages.h"
 
-/* The parts of "dnnest:" and "#DNNEST" that all misspellings have. */
+/* The part of "dnnest:" that all misspellings have. */
 static const char word[] = "dnnest";
 
 #define WORD_LEN (sizeof (word) - 1)
 
 /* Slurm refuses longer comments. */
 #define SEARCHED_MAX 1024
-
-/* Lines of a script that are examined more closely: their number bounds the time. */
-#define LINES_MAX 64
-
-/* Lines of a script between two looks at the deadline. */
-#define LINES_PER_LOOK 1024
-
-static bool is_blank (char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
 
 /* Part of a longer word, such as "mydnnest:". */
 static bool is_name (char c)
@@ -123,63 +112,20 @@ static bool find_in_comment (const char *comment, struct dn_buf *text)
                      : find_hidden_mark (whole, text);
 }
 
-/* The text after the mark of a line that begins with '#', or one with text NULL.
- * *exact: it is written as it must be.
- */
-static struct dn_span after_mark (struct dn_span line, bool *exact)
+/* #DNNEST lines after the first command, and lines that resemble them. */
+static void find_in_script (const struct dn_marks *marks, struct dn_buf *text)
 {
-    struct dn_span at = skip (line, 1);
+    for (int i = 0; i < marks->n; i++) {
+        const struct dn_script_mark *mark = &marks->list[i];
 
-    *exact = false;
-    while (at.len > 0 && is_blank (at.text[0]))
-        at = skip (at, 1);
-    if (!begins_with_word (at))
-        return (struct dn_span){NULL, 0};
-    *exact = at.text == line.text + 1 && memcmp (at.text, "DNNEST", WORD_LEN) == 0
-             && (at.len == WORD_LEN || is_blank (at.text[WORD_LEN]));
-    at = skip (at, WORD_LEN);
-    if (!*exact && at.len > 0 && at.text[0] != ':' && !is_blank (at.text[0]))
-        return (struct dn_span){NULL, 0};
-    while (at.len > 0 && (at.text[0] == ':' || is_blank (at.text[0])))
-        at = skip (at, 1);
-    return at;
-}
-
-/* #DNNEST lines after the first command, and lines that resemble them. Here-documents
- * may hold the scripts of other jobs, so the search ends at the first.
- */
-static bool find_in_script (const struct dn_carriers *carriers, struct dn_buf *text)
-{
-    const char *script = carriers->script;
-    struct dn_span rest = {script, script ? strnlen (script, DN_SCRIPT_HEAD_MAX) : 0};
-    bool command = false;
-    int n_marks = 0;
-
-    for (int number = 1; rest.text && n_marks < LINES_MAX; number++) {
-        struct dn_span line = dn_span_trim (dn_span_cut (&rest, "\n"));
-        struct dn_span at;
-        bool exact;
-
-        if (number % LINES_PER_LOOK == 0 && dn_deadline_passed (carriers->deadline))
-            break;
-        if (line.len == 0)
+        if (mark->kind == DN_MARK_EXACT || !is_metadata (mark->text))
             continue;
-        if (line.text[0] != '#') {
-            command = true;
-            if (memmem (line.text, line.len, "<<", 2))
-                break;
-            continue;
-        }
-        at = after_mark (line, &exact);
-        if (!at.text || (exact && !command))
-            continue;
-        n_marks++;
-        if (!is_metadata (at))
-            continue;
-        dn_buf_add (text, exact ? dn_say_ignored_late : dn_say_ignored_mark, number);
-        return true;
+        dn_buf_add (text,
+                    mark->kind == DN_MARK_LATE ? dn_say_ignored_late
+                                               : dn_say_ignored_mark,
+                    mark->line);
+        return;
     }
-    return false;
 }
 
 void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MAX])
@@ -188,6 +134,6 @@ void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MA
 
     if (dn_note_of_option (carriers->option).off)
         return;
-    if (!find_in_comment (carriers->comment, &buf))
-        find_in_script (carriers, &buf);
+    if (!find_in_comment (carriers->comment, &buf) && carriers->marks)
+        find_in_script (carriers->marks, &buf);
 }

@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/reason.h"
 #include "base/text.h"
+#include "request/marks.h"
 #include "spec/keyset.h"
 #include "spec/precision.h"
 
@@ -385,9 +386,9 @@ enum dn_metadata {
  */
 struct dn_carriers {
     const char *sidecar; /* JSON: the text of the file that option or comment name */
-    const char *script;  /* its #DNNEST lines */
-    const char *comment; /* only the text after "dnnest:" counts */
-    const char *option;  /* the value of "--dnnest=" */
+    const struct dn_marks *marks;       /* of the script, its #DNNEST lines */
+    const char *comment;                /* only the text after "dnnest:" counts */
+    const char *option;                 /* the value of "--dnnest=" */
     const struct dn_deadline *deadline; /* by which they must be read; NULL: none */
 };
 

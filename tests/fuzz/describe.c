@@ -4,8 +4,8 @@
  * split at its form feeds: sidecar, script, comment, option. Metadata that are read can
  * be resolved, and a sidecar written and read again; its graph has valid totals.
  *
- * Aims at: model/spec/spec.c model/spec/collect.c model/spec/ignored.c
- * model/graph/sidecar.c model/graph/layer.c model/graph/describe.c
+ * Aims at: model/request/marks.c model/spec/spec.c model/spec/collect.c
+ * model/spec/ignored.c model/graph/sidecar.c model/graph/layer.c model/graph/describe.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "graph/describe.h"
+#include "request/script.h"
 #include "tests/unit/networks.h"
 
 #define N_CARRIERS 4
@@ -26,7 +27,9 @@ static void use (struct dn_sidecar *sidecar)
 
     expect_read_again (sidecar);
     if (dn_spec_resolve (&sidecar->spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_sidecar_graph (shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &err) < 0)
+        || dn_sidecar_graph (
+               shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &err)
+               < 0)
         expect_message (&err);
     else
         expect (graph.params >= 0 && graph.frozen_params >= 0 && graph.spared >= 0
@@ -41,14 +44,18 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     char *text = take_text (data, size);
     char *parts[N_CARRIERS];
     struct dn_carriers carriers;
+    struct dn_job job = dn_job_empty ();
+    struct dn_reading reading;
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     enum dn_metadata state;
     struct dn_err err = {0};
     char ignored[DN_REASON_MAX];
 
     cut_parts (text, parts, N_CARRIERS);
+    job.script = parts[1];
+    expect (dn_reading_of (&job, false, NULL, &reading, NULL) == 0, "read", NULL);
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,
-                                    .script = parts[1],
+                                    .marks = &reading.marks,
                                     .comment = parts[2],
                                     .option = parts[3]};
     if (dn_describe (&carriers, &sidecar, &state, &err) < 0)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/request.h"
+#include "request/script.h"
 
 enum part {
     PART_JOB,
@@ -123,6 +123,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     char *parts[N_PARTS];
     struct dn_job job = dn_job_empty ();
     struct dn_request request;
+    struct dn_reading reading;
     struct dn_err err = {0};
 
     cut_parts (text, parts, N_PARTS);
@@ -140,10 +141,13 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     job.exc_nodes = parts[PART_NODES];
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
-    if (dn_request_read (&job, NULL, &request, &err) < 0)
+    expect (dn_reading_of (&job, true, NULL, &reading, NULL) == 0, "read", NULL);
+    if (dn_request_read (&job, NULL, &request, &err) < 0) {
         expect_message (&err);
-    else
+    } else {
+        dn_request_keep_by_script (&request, &reading.script);
         check_request (&request);
+    }
     free (text);
     return 0;
 }

@@ -4,7 +4,7 @@
  * searched for the name of a GPU type.
  *
  * Aims at: model/request/script.c model/request/tokens.c model/request/vocabulary.c
- * model/request/fingerprint.c
+ * model/request/fingerprint.c model/request/marks.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -57,13 +57,15 @@ static void check_fingerprint (const char *text)
     char *longer = malloc (len + 16);
     struct dn_job job = dn_job_empty ();
     struct dn_fingerprint prints[2];
+    struct dn_reading reading;
 
     expect (longer != NULL, "no memory", NULL);
     memcpy (longer, text, len);
     memcpy (longer + len, "\n# comment\n", sizeof ("\n# comment\n"));
     for (int i = 0; i < 2; i++) {
         job.script = i == 0 ? text : longer;
-        dn_fingerprint_of (&job, "", false, NULL, &prints[i], NULL);
+        expect (dn_reading_of (&job, true, NULL, &reading, NULL) == 0, "read", NULL);
+        prints[i] = dn_fingerprint_of (&reading.print, &job, "", false);
     }
     expect (prints[0].text[0] == '\0' || strlen (prints[0].text) == 19,
             "the length of a fingerprint",
@@ -80,13 +82,13 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     static const struct dn_script_job job = {
         .n_tasks = 4, .n_nodes = 2, .n_gpus = 8, .gpu_type = "a100"};
     char *text = take_text (data, size);
-    struct dn_script found;
+    struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (text, &job, NULL, &found, &err) < 0)
+    if (dn_script_read (text, &job, true, NULL, &reading, &err) < 0)
         expect_message (&err);
     else
-        check_found (text, &found);
+        check_found (text, &reading.script);
     check_fingerprint (text);
     free (text);
     return 0;

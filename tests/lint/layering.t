@@ -109,6 +109,14 @@ is 'model/base/err.c includes errno.h and no other of these headers' \
     "$(tr ' ' '\n' <<<"${system[model/base/err.c]}" | grep -E '^(errno|sys/|unistd)')" 'errno.h'
 is 'only plugin/submit, plugin/spank and daemon/slurm know Slurm' \
     "$(who_includes '^slurm/' | grep -Ev '^(plugin/(submit|spank)|daemon/slurm)/')" ''
+# The script of a submission is read in one pass. Besides it, the gate of advise.c looks
+# for the first mark, and the draw of a control group takes the text as a seed.
+is 'one file of model/ cuts a script into words' \
+    "$(cd "$top" && grep -rlE 'dn_tokens_(of|next) \(' model --include='*.c' | sort | xargs)" \
+    'model/request/script.c model/request/tokens.c'
+is 'the pass, the gate and the draw alone take the text of a script' \
+    "$(cd "$top" && grep -rlE 'job->script\b' model --include='*.c' | sort | xargs)" \
+    'model/advise.c model/policy/control.c model/request/steps.c'
 is 'names of C files are unique in the tree' \
     "$(c_files "${OURS[@]}" | sed 's|.*/||' | sort | uniq -d)" ''
 done_testing

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include "graph/describe.h"
 #include "tests/unit/networks.h"
@@ -76,7 +76,7 @@ static void a_carried_sidecar_has_at_most_1024_objects (void **state)
 static void later_carriers_override_earlier_ones_key_by_key (void **state)
 {
     struct dn_carriers carriers = {.sidecar = SIDECAR,
-                                   .script = SCRIPT,
+                                   .marks = marks_of (SCRIPT),
                                    .comment = "job 7; dnnest:batch=3,workers=3,",
                                    .option = "batch=4,steps=4"};
     struct dn_spec spec;
@@ -95,7 +95,7 @@ static void later_carriers_override_earlier_ones_key_by_key (void **state)
     carriers.comment = "batch=9";
     assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 2);
-    carriers.script = "#!/bin/sh\ntrue\n";
+    carriers.marks = marks_of ("#!/bin/sh\ntrue\n");
     assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 1);
     carriers.sidecar = NULL;
@@ -103,20 +103,32 @@ static void later_carriers_override_earlier_ones_key_by_key (void **state)
     assert_int_equal (spec.batch, DN_UNSET);
 }
 
+static enum dn_metadata describe_with (struct dn_carriers carriers,
+                                       const char *script,
+                                       struct dn_spec *spec)
+{
+    carriers.marks = marks_of (script);
+    return describe (carriers, spec);
+}
+
 static void every_carrier_alone_is_enough (void **state)
 {
-    static const struct dn_carriers alone[] = {
-        {.sidecar = "{\"dnnest\":1,\"spec\":{\"model\":\"gpt2\",\"batch\":8}}"},
-        {.script = "#!/bin/sh\n#DNNEST model=gpt2, batch=8\n"},
-        {.comment = "DNNEST:model=gpt2,batch=8"},
-        {.option = "model=gpt2,batch=8"},
-        {.option = " batch=8,model=gpt2\n"},
+    static const struct {
+        struct dn_carriers carriers;
+        const char *script;
+    } alone[] = {
+        {{.sidecar = "{\"dnnest\":1,\"spec\":{\"model\":\"gpt2\",\"batch\":8}}"}, NULL},
+        {{.comment = NULL}, "#!/bin/sh\n#DNNEST model=gpt2, batch=8\n"},
+        {{.comment = "DNNEST:model=gpt2,batch=8"}, NULL},
+        {{.option = "model=gpt2,batch=8"}, NULL},
+        {{.option = " batch=8,model=gpt2\n"}, NULL},
     };
     struct dn_spec spec;
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (alone); i++) {
-        assert_int_equal (describe (alone[i], &spec), DN_METADATA_GIVEN);
+        assert_int_equal (describe_with (alone[i].carriers, alone[i].script, &spec),
+                          DN_METADATA_GIVEN);
         assert_string_equal (spec.model, "gpt2");
         assert_int_equal (spec.batch, 8);
     }
@@ -124,20 +136,24 @@ static void every_carrier_alone_is_enough (void **state)
 
 static void off_overrides_all_other_metadata (void **state)
 {
-    static const struct dn_carriers off[] = {
-        {.comment = "dnnest:off", .option = "batch=4"},
-        {.comment = "dnnest:batch=4", .option = "OFF"},
-        {.script = "#!/bin/sh\n#DNNEST off\n", .option = "batch=4"},
-        {.comment = "x dnnest:off", .sidecar = "no JSON"},
-        {.option = "off", .script = "#!/bin/sh\n#DNNEST batch=none\n"},
-        {.option = "off", .comment = "dnnest:@nothing.json"},
-        {.script = "#!/bin/sh\n#DNNEST batch=4 off nonsense\n", .sidecar = SIDECAR},
+    static const struct {
+        struct dn_carriers carriers;
+        const char *script;
+    } off[] = {
+        {{.comment = "dnnest:off", .option = "batch=4"}, NULL},
+        {{.comment = "dnnest:batch=4", .option = "OFF"}, NULL},
+        {{.option = "batch=4"}, "#!/bin/sh\n#DNNEST off\n"},
+        {{.comment = "x dnnest:off", .sidecar = "no JSON"}, NULL},
+        {{.option = "off"}, "#!/bin/sh\n#DNNEST batch=none\n"},
+        {{.option = "off", .comment = "dnnest:@nothing.json"}, NULL},
+        {{.sidecar = SIDECAR}, "#!/bin/sh\n#DNNEST batch=4 off nonsense\n"},
     };
     struct dn_spec spec;
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (off); i++) {
-        assert_int_equal (describe (off[i], &spec), DN_METADATA_OFF);
+        assert_int_equal (describe_with (off[i].carriers, off[i].script, &spec),
+                          DN_METADATA_OFF);
         assert_int_equal (spec.batch, DN_UNSET);
     }
 }
@@ -147,6 +163,7 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
     static const struct {
         struct dn_carriers carriers;
         const char *says;
+        const char *script;
     } cases[] = {
         {{.comment = "run 7 dnnest:model=x,batch=-4"},
          "comment: column 28: batch: -4 out of range"},
@@ -162,13 +179,14 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
         {{.option = "@t.json,batch=x", .sidecar = SIDECAR},
          "--dnnest: column 15: batch"},
         {{.option = "help"}, "--dnnest=help: does not describe a job"},
-        {{.script = "#!/bin/sh\n\n  #DNNEST a=1\n"},
-         "script line 3: column 11: unknown key 'a'"},
-        {{.script = "#DNNEST model=x  batch=0"}, "script line 1: column 24: batch: 0"},
-        {{.script = "#DNNEST model=x,heads=1,batch=0"},
-         "script line 1: column 31: batch: 0"},
-        {{.script = "#DNNEST @t.json"},
-         "script line 1: column 9: unknown key '@t.json'"},
+        {.script = "#!/bin/sh\n\n  #DNNEST a=1\n",
+         .says = "script line 3: column 11: unknown key 'a'"},
+        {.script = "#DNNEST model=x  batch=0",
+         .says = "script line 1: column 24: batch: 0"},
+        {.script = "#DNNEST model=x,heads=1,batch=0",
+         .says = "script line 1: column 31: batch: 0"},
+        {.script = "#DNNEST @t.json",
+         .says = "script line 1: column 9: unknown key '@t.json'"},
         {{.sidecar = "{\"dnnest\": 1,\n \"spec\": {\"batch\": }}"},
          "sidecar: line 2, column 20: not JSON"},
         {{.sidecar = "{\"dnnest\": 1,\n\n\"dnnest\": 1}"},
@@ -182,11 +200,13 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_carriers carriers = cases[i].carriers;
         struct dn_sidecar sidecar;
         enum dn_metadata found;
         struct dn_err err = {.text = ""};
 
-        assert_int_equal (dn_describe (&cases[i].carriers, &sidecar, &found, &err), -1);
+        carriers.marks = marks_of (cases[i].script);
+        assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), -1);
         assert_contains (err.text, cases[i].says);
         assert_null (sidecar.layers.list);
         assert_int_equal (sidecar.spec.batch, DN_UNSET);
@@ -205,8 +225,10 @@ static void a_graph_is_kept_under_any_model_name (void **state)
     (void) state;
     assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), 0);
     assert_int_equal (sidecar.spec.batch, 8);
-    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err),
-                      0);
+    assert_int_equal (
+        dn_sidecar_graph (
+            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err),
+        0);
     assert_near (graph.params, 144);
     dn_graph_free (&graph);
     dn_sidecar_free (&sidecar);
@@ -286,10 +308,14 @@ static void a_compacted_sidecar_is_small_and_has_the_same_totals (void **state)
     assert_null (strstr (compact, "same"));
     assert_int_equal (dn_sidecar_read (dn_span_of (text), &before, &err), 0);
     assert_int_equal (dn_sidecar_read (dn_span_of (compact), &after, &err), 0);
-    assert_int_equal (dn_sidecar_graph (shipped_networks (), &before.layers, &before.spec, &graphs[0], &err),
-                      0);
-    assert_int_equal (dn_sidecar_graph (shipped_networks (), &after.layers, &after.spec, &graphs[1], &err),
-                      0);
+    assert_int_equal (
+        dn_sidecar_graph (
+            shipped_networks (), &before.layers, &before.spec, &graphs[0], &err),
+        0);
+    assert_int_equal (
+        dn_sidecar_graph (
+            shipped_networks (), &after.layers, &after.spec, &graphs[1], &err),
+        0);
     assert_int_equal (graphs[1].n_ops, 50);
     assert_near (graphs[0].flops, graphs[1].flops);
     assert_int_equal (after.spec.batch, 4);
@@ -315,7 +341,9 @@ static struct totals totals_of (const char *text)
     struct dn_err err;
 
     if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
-        || dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err) < 0)
+        || dn_sidecar_graph (
+               shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err)
+               < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < graph.n_ops; i++) {
         const struct dn_op *op = &graph.ops[i];
@@ -446,8 +474,10 @@ static struct dn_keyset unread_beside (const char *sidecar_text, const char *opt
     struct dn_keyset unread;
 
     assert_int_equal (dn_describe (&carriers, &sidecar, &state, NULL), 0);
-    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
-                      0);
+    assert_int_equal (
+        dn_sidecar_graph (
+            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
+        0);
     unread = graph.unread;
     dn_graph_free (&graph);
     dn_sidecar_free (&sidecar);

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include "base/limits.h"
 #include "request/fingerprint.h"
@@ -12,14 +12,12 @@ static struct dn_fingerprint print_of (const char *script,
                                        bool counted)
 {
     struct dn_job job = dn_job_empty ();
-    struct dn_fingerprint print;
-    struct dn_err err = {0};
+    struct dn_reading reading;
 
     job.kind = DN_JOB_BATCH;
     job.script = script;
-    if (dn_fingerprint_of (&job, metadata, counted, NULL, &print, &err) < 0)
-        fail_msg ("%s", err.text);
-    return print;
+    reading = reading_of (&job);
+    return dn_fingerprint_of (&reading.print, &job, metadata, counted);
 }
 
 /* Scripts as people write them. */
@@ -198,6 +196,7 @@ static void arguments_count_as_words_do (void **state)
     static const char *const other[] = {"job.sh", "vgg16", "--seed", "1"};
     const char *const *const lists[] = {first, again, other};
     struct dn_fingerprint prints[3];
+    struct dn_reading reading;
 
     (void) state;
     for (int i = 0; i < 3; i++) {
@@ -207,8 +206,8 @@ static void arguments_count_as_words_do (void **state)
         job.script = "#!/bin/sh\ntrain \"$@\"\n";
         job.args = lists[i];
         job.n_args = 4;
-        assert_int_equal (dn_fingerprint_of (&job, "", false, NULL, &prints[i], NULL),
-                          0);
+        reading = reading_of (&job);
+        prints[i] = dn_fingerprint_of (&reading.print, &job, "", false);
     }
     assert_string_equal (prints[0].text, prints[1].text);
     assert_string_not_equal (prints[0].text, prints[2].text);
@@ -239,7 +238,7 @@ static void hostile_scripts_are_read (void **state)
     const struct dn_deadline deadline = {spent_more_each_time, 5};
     char *script = malloc (DN_SCRIPT_HEAD_MAX + 100);
     struct dn_job job = dn_job_empty ();
-    struct dn_fingerprint print;
+    struct dn_reading reading;
     struct dn_err err = {0};
 
     (void) state;
@@ -250,7 +249,7 @@ static void hostile_scripts_are_read (void **state)
         print_of (script, "", false);
     }
     job.script = script;
-    assert_int_equal (dn_fingerprint_of (&job, "", false, &deadline, &print, &err), -1);
+    assert_int_equal (dn_reading_of (&job, true, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
     free (script);
 }

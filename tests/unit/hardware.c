@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include "hardware/gpu_names.h"
 
@@ -323,7 +323,7 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     job.kind = DN_JOB_BATCH;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
     job.mem_per_node_mb = 100000;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
     assert_int_equal (found.n_candidates, 5);
     assert_true (found.list[0].requested);
@@ -337,7 +337,7 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     assert_contains (SAID (found.list[4].blocked), "not in the job's partition");
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
     assert_int_equal (found.list[4].blocked.code, DN_REASON_NONE);
     assert_contains (SAID (found.list[1].blocked), "would need 3 nodes, it has 2");
@@ -478,7 +478,7 @@ static struct dn_candidates find (const struct dn_gpu_types *types,
     struct dn_candidates found;
     struct dn_request request;
 
-    assert_int_equal (dn_request_read (job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (job, &request), 0);
     dn_hardware_candidates (types, &request, NULL, &found);
     assert_int_equal (found.n_candidates, types->n_types);
     return found;

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include "request/request.h"
 
@@ -89,7 +89,7 @@ static void a_plain_request_is_understood_and_may_change (void **state)
     struct dn_request request;
 
     (void) state;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.time_limit_s, 86400);
     assert_int_equal (request.n_gpus, 4);
     assert_int_equal (request.gpus_per_node, 4);
@@ -109,23 +109,23 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
 
     (void) state;
     job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, 8);
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:1";
     job.num_tasks = 6;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, 6);
     assert_int_equal (request.gpus_per_node, 3);
     job.tres[DN_GPU_PER_TASK] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:5";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, 5);
     assert_int_equal (request.gpus_per_node, 3);
     job.max_nodes = 4;
     job.tres[DN_GPU_PER_JOB] = NULL;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, DN_UNSET);
 }
 
@@ -178,7 +178,7 @@ static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state
         job.min_nodes = row->min_nodes;
         job.max_nodes = row->max_nodes;
         job.min_cpus = row->min_cpus;
-        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        assert_int_equal (read_request (&job, &request), 0);
         if (request.n_nodes != row->n_nodes || request.n_tasks != row->n_tasks
             || request.n_gpus != row->n_gpus || request.most_nodes != row->most_nodes
             || (request.open_why.code == DN_REASON_NONE) != (row->why[0] == '\0')
@@ -203,12 +203,12 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gpu:a100:4";
     job.mem_per_cpu_mb = 100;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_nodes, DN_UNSET);
     assert_int_equal (request.mem_per_node_mb, 8000);
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.num_tasks = 2;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.mem_per_node_mb, DN_UNSET);
     assert_contains (SAID (request.keep_cpus), "memory is per CPU");
 }
@@ -218,7 +218,7 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
         struct dn_request request;                                                     \
         struct dn_job job = big_job ();                                                \
         change;                                                                        \
-        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);            \
+        assert_int_equal (read_request (&job, &request), 0);                           \
         assert_contains (SAID (request.keep), reason);                                 \
     } while (0)
 
@@ -318,7 +318,7 @@ static void options_that_any_node_can_meet_allow_changes (void **state)
     job.tmp_disk_mb = 1024;
     job.exc_nodes = "bad1,bad[3-4]";
     job.partition = "gpu,long";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     assert_int_equal (request.keep_time.code, DN_REASON_NONE);
@@ -372,7 +372,7 @@ static void excluded_nodes_are_counted_or_keep_the_type (void **state)
             n = 1;
         }
         job.exc_nodes = row ? rows[i].nodes : text;
-        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        assert_int_equal (read_request (&job, &request), 0);
         if (request.n_excluded != n
             || (request.keep_gpu.code != DN_REASON_NONE) != (n == DN_UNSET))
             fail_msg ("'%.80s': %lld, '%s'",
@@ -401,7 +401,7 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
         struct dn_request request;
 
         job.script = harmless[i];
-        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        assert_int_equal (read_request (&job, &request), 0);
         assert_int_equal (request.keep_time.code, DN_REASON_NONE);
         assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
         assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
@@ -414,10 +414,10 @@ static void the_need_of_a_script_is_in_the_request (void **state)
     struct dn_request request;
 
     (void) state;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.need, DN_NEED_NONE);
     job.script = "x\nx --bf16\n";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.need, DN_NEED_BF16);
     assert_string_equal (SAID (request.need_why),
                          "the script, line 2: '--bf16' needs a GPU with bf16");
@@ -430,22 +430,22 @@ static void memory_per_cpu_is_known_as_memory_per_node (void **state)
 
     (void) state;
     job.mem_per_cpu_mb = 1000;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_true (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 80000);
     job.mem_per_cpu_mb = DN_UNSET;
     job.default_mem_per_cpu_mb = 2000;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.mem_per_node_mb, 160000);
     job.mem_per_node_mb = 5000;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_false (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 5000);
     job.mem_per_node_mb = DN_UNSET;
     job.min_nodes = job.max_nodes = 3;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     job.num_tasks = 2;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_contains (SAID (request.keep_cpus), "memory is per CPU");
 }
 
@@ -488,7 +488,7 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     (void) state;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
     job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     assert_string_equal (request.gpu_type, "a100");
     assert_int_equal (request.n_gpus, 8);
@@ -496,16 +496,16 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:2";
     job.num_tasks = 4;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     assert_int_equal (request.n_gpus, 8);
     job = big_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, DN_UNSET);
     job.sockets_per_node = 2;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, 4);
 }
 
@@ -528,7 +528,7 @@ static void cpus_and_memory_may_follow_gpus (void **state)
 
     (void) state;
     job.mem_per_tres = "gres:gpu:1048576";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.cpus_each_gpu, 20);
     assert_int_equal (request.n_cpus, 80);
     assert_near (request.cpus_per_gpu, 20);
@@ -538,16 +538,16 @@ static void cpus_and_memory_may_follow_gpus (void **state)
     assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
     job.mem_per_tres = NULL;
     job.mem_per_cpu_mb = 1000;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_true (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 80000);
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_contains (SAID (request.keep_cpus), "memory is per CPU");
     job.min_nodes = job.max_nodes = 1;
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
 }
 
@@ -559,11 +559,11 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     (void) state;
     job.cpus_per_task = DN_UNSET;
     job.tres[DN_GPU_PER_TASK] = "cpu:16";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.cpus_per_task, 16);
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
     job.tres[DN_GPU_PER_TASK] = "cpu=x";
-    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), -1);
+    assert_int_equal (read_request (&job, &request), -1);
 }
 
 static void only_plain_constraints_are_parsed (void **state)

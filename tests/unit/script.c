@@ -37,12 +37,12 @@ static const struct dn_script_job two_gpus = {.n_tasks = 16,
 
 static struct dn_script read_script (const char *text, const struct dn_script_job *job)
 {
-    struct dn_script found;
+    struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (text, job, NULL, &found, &err) < 0)
+    if (dn_script_read (text, job, true, NULL, &reading, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
-    return found;
+    return reading.script;
 }
 
 static int kept_by (const struct dn_script *found)
@@ -264,11 +264,12 @@ static double passed (const struct dn_deadline *self)
 static void the_deadline_ends_the_reading (void **state)
 {
     static const struct dn_deadline deadline = {.spent_ms = passed, .limit_ms = 5};
-    struct dn_script found;
+    struct dn_reading reading;
     struct dn_err err = {0};
 
     (void) state;
-    assert_int_equal (dn_script_read ("x\n", &two_gpus, &deadline, &found, &err), -1);
+    assert_int_equal (
+        dn_script_read ("x\n", &two_gpus, true, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
 }
 

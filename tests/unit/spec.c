@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include <stdio.h>
 
@@ -145,7 +145,8 @@ static int collect (const char *comment,
                     enum dn_metadata *found,
                     struct dn_err *err)
 {
-    const struct dn_carriers carriers = {.script = script, .comment = comment};
+    const struct dn_carriers carriers = {.marks = marks_of (script),
+                                         .comment = comment};
 
     *spec = dn_spec_empty ();
     return dn_spec_collect (&carriers, spec, found, err);
@@ -436,6 +437,7 @@ static void what_looks_like_metadata_is_named (void **state)
     static const struct {
         struct dn_carriers carriers;
         const char *says; /* "": nothing */
+        const char *script;
     } cases[] = {
         {{.comment = "'dnnest:model=resnet50,batch=4'"}, "a quote before 'dnnest:'"},
         {{.comment = "\"dnnest:model=resnet50\""}, "a quote before 'dnnest:'"},
@@ -456,27 +458,32 @@ static void what_looks_like_metadata_is_named (void **state)
         {{.comment = "dnnest"}, ""},
         {{.comment = "'dnnest:"}, ""},
         {{.comment = "'dnnest:batch=4'", .option = "off"}, ""},
-        {{.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n"}, "script line 2: not a"},
-        {{.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n"}, "script line 2: not a"},
-        {{.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n"}, "script line 2: not a"},
-        {{.script = "#!/bin/sh\n#DNNEST:off\ntrue\n"}, "script line 2: not a"},
-        {{.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n"},
-         "script line 3: #DNNEST is after the first command"},
-        {{.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n"}, ""},
-        {{.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n"}, ""},
-        {{.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n"}, ""},
-        {{.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n"}, ""},
-        {{.script = "#dnnest"}, ""},
-        {{.script = "#"}, ""},
-        {{.script = ""}, ""},
-        {{.script = NULL}, ""},
+        {.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n",
+         .says = "script line 2: not a"},
+        {.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n",
+         .says = "script line 2: not a"},
+        {.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n",
+         .says = "script line 2: not a"},
+        {.script = "#!/bin/sh\n#DNNEST:off\ntrue\n", .says = "script line 2: not a"},
+        {.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n",
+         .says = "script line 3: #DNNEST is after the first command"},
+        {.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n", .says = ""},
+        {.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n", .says = ""},
+        {.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n", .says = ""},
+        {.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n", .says = ""},
+        {.script = "#dnnest", .says = ""},
+        {.script = "#", .says = ""},
+        {.script = "", .says = ""},
+        {.script = NULL, .says = ""},
     };
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_carriers carriers = cases[i].carriers;
         char text[DN_REASON_MAX];
 
-        dn_spec_ignored (&cases[i].carriers, text);
+        carriers.marks = marks_of (cases[i].script);
+        dn_spec_ignored (&carriers, text);
         if (cases[i].says[0] == '\0')
             assert_string_equal (text, "");
         else
