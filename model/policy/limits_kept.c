@@ -71,8 +71,10 @@ static bool is_typed (const char *tres, const char *type)
            && is_word (tres + len, type);
 }
 
-/* How much of a trackable resource the job has, on one node or in all. */
-static double amount_of (const char *tres, const struct use *use, bool node)
+/* How much of a trackable resource the job has, on one node or in all. 'one': of a
+ * billing the largest part, which counts instead of the sum at some sites.
+ */
+static double amount_of (const char *tres, const struct use *use, bool node, bool one)
 {
     const struct dn_billed *all = &use->all;
     double sum;
@@ -87,19 +89,10 @@ static double amount_of (const char *tres, const struct use *use, bool node)
     if (is_word (tres, "gres/gpu") || is_typed (tres, all->gpu_type))
         return node ? use->node_gpus : all->gpus;
     if (is_word (tres, "billing"))
-        return dn_billing_of (use->weights, all, &sum, &largest) ? sum : -1;
+        return !dn_billing_of (use->weights, all, &sum, &largest) ? -1
+               : one                                              ? largest
+                                                                  : sum;
     return 0;
-}
-
-/* The same of the largest billing, which counts instead of the sum at some sites. */
-static double other_amount_of (const char *tres, const struct use *use, bool node)
-{
-    double sum;
-    double largest;
-
-    if (!is_word (tres, "billing"))
-        return amount_of (tres, use, node);
-    return dn_billing_of (use->weights, &use->all, &sum, &largest) ? largest : -1;
 }
 
 /* Does a job with that amount exceed the limit? */
@@ -115,27 +108,18 @@ static bool exceeds (const struct dn_tres_limit *limit, double amount)
 }
 
 /* Does the change break the limit? An amount that becomes unknown is too much. */
-static bool is_newly_broken (const struct dn_tres_limit *limit,
-                             double before,
-                             double after)
+static bool breaks (const struct dn_tres_limit *limit,
+                    const struct use *old,
+                    const struct use *new,
+                    bool one)
 {
+    bool node = limit->scope == DN_LIMIT_NODE;
+    double before = amount_of (limit->tres, old, node, one);
+    double after = amount_of (limit->tres, new, node, one);
+
     if (before >= 0 && exceeds (limit, before))
         return false;
     return after < 0 ? before >= 0 : exceeds (limit, after);
-}
-
-static bool breaks (const struct dn_tres_limit *limit,
-                    const struct use *before,
-                    const struct use *after)
-{
-    bool node = limit->scope == DN_LIMIT_NODE;
-    const char *tres = limit->tres;
-
-    return is_newly_broken (
-               limit, amount_of (tres, before, node), amount_of (tres, after, node))
-           || is_newly_broken (limit,
-                               other_amount_of (tres, before, node),
-                               other_amount_of (tres, after, node));
 }
 
 static const char *const scope_text[] = {
@@ -260,7 +244,8 @@ static bool keeps_one (void *to,
 {
     struct change *change = to;
 
-    if (!breaks (limit, &change->before, &change->after))
+    if (!breaks (limit, &change->before, &change->after, false)
+        && !breaks (limit, &change->before, &change->after, true))
         return true;
     *change->why = broken (limit, kind, name);
     return false;
