@@ -1,10 +1,9 @@
-/* guarded.c - the heartbeat of the guard and its tallies of users, as a text
+/* guarded.c - the heartbeat of the guard and its tallies of users, read from a text
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/guarded.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,31 +20,21 @@
 /* Jobs that needed more, from which on their share counts. */
 #define NEEDED_MIN 3
 
-/* The lines, with what is not in struct dn_guarded as it is written. */
-struct head {
-    int64_t version;
-    int64_t time_s;
-    int64_t interval_s;
-};
-struct user {
-    int64_t id;
-    char jobs[DN_GUARDED_JOBS * 12]; /* "14+,13,12": '+' has needed more */
-};
-struct tail {
-    int64_t users;
-};
-
 static const struct dn_member head_fields[] = {
-    DN_COUNT ("Version", struct head, version, DN_GUARDED_VERSION, DN_GUARDED_VERSION),
-    DN_COUNT ("Time", struct head, time_s, 0, TIME_MAX),
-    DN_COUNT ("Interval", struct head, interval_s, 1, INTERVAL_MAX),
+    DN_COUNT ("Version",
+              struct dn_guarded_head,
+              version,
+              DN_GUARDED_VERSION,
+              DN_GUARDED_VERSION),
+    DN_COUNT ("Time", struct dn_guarded_head, time_s, 0, TIME_MAX),
+    DN_COUNT ("Interval", struct dn_guarded_head, interval_s, 1, INTERVAL_MAX),
 };
 static const struct dn_member user_fields[] = {
-    DN_COUNT ("Id", struct user, id, 0, UINT32_MAX),
-    DN_TEXT ("Jobs", struct user, jobs, true),
+    DN_COUNT ("Id", struct dn_guarded_user, id, 0, UINT32_MAX),
+    DN_TEXT ("Jobs", struct dn_guarded_user, jobs, true),
 };
 static const struct dn_member tail_fields[] = {
-    DN_COUNT ("Users", struct tail, users, 0, DN_GUARDED_USERS_MAX),
+    DN_COUNT ("Users", struct dn_guarded_tail, users, 0, DN_GUARDED_USERS_MAX),
 };
 
 #define LINE(word, fields)                                                             \
@@ -67,7 +56,7 @@ const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line)
 static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_guarded *guarded = to;
-    struct head head;
+    struct dn_guarded_head head;
 
     if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
         || dn_fields_read (&kinds[DN_GUARDED_LINE_GUARD], line, &head, err) < 0)
@@ -77,8 +66,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     return 0;
 }
 
-/* Index of a job, or -1. */
-static int find_job (const struct dn_tally *tally, int64_t job_id)
+int dn_tally_find (const struct dn_tally *tally, int64_t job_id)
 {
     for (int i = 0; i < tally->n_jobs; i++)
         if (tally->jobs[i] == job_id)
@@ -99,7 +87,7 @@ static int read_jobs (struct dn_span text, struct dn_tally *tally, struct dn_err
             return dn_err_set (err, DN_E_LIMIT, dn_say_err_jobs, DN_GUARDED_JOBS);
         if (dn_int_read (item, "Jobs", 1, UINT32_MAX, &job_id, err) < 0)
             return -1;
-        if (find_job (tally, job_id) >= 0)
+        if (dn_tally_find (tally, job_id) >= 0)
             return dn_err_set (err, DN_E_SYNTAX, dn_say_err_job_twice, job_id);
         if (needed)
             tally->needed |= UINT32_C (1) << tally->n_jobs;
@@ -112,7 +100,7 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
 {
     struct dn_guarded *guarded = to;
     struct dn_tally tally = {.n_jobs = 0};
-    struct user user;
+    struct dn_guarded_user user;
 
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0)
         return -1;
@@ -133,7 +121,7 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
 static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     const struct dn_guarded *guarded = to;
-    struct tail tail;
+    struct dn_guarded_tail tail;
 
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
         return -1;
@@ -172,43 +160,6 @@ struct dn_guarded *dn_guarded_read (struct dn_span text,
     return NULL;
 }
 
-static int write_line (enum dn_guarded_line kind,
-                       const void *row,
-                       dn_guarded_put_f put,
-                       void *to)
-{
-    char text[DN_FIELDS_LINE_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    dn_fields_write (&kinds[kind], row, &buf);
-    return put (to, text, buf.len);
-}
-
-static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void *to)
-{
-    struct user user = {.id = tally->user_id};
-    struct dn_buf buf = dn_buf_on (user.jobs, sizeof (user.jobs));
-
-    for (int i = 0; i < tally->n_jobs; i++)
-        dn_buf_add (&buf,
-                    "%s%" PRId64 "%s",
-                    i > 0 ? "," : "",
-                    tally->jobs[i],
-                    tally->needed & (UINT32_C (1) << i) ? "+" : "");
-    return write_line (DN_GUARDED_LINE_USER, &user, put, to);
-}
-
-int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to)
-{
-    const struct head head = {DN_GUARDED_VERSION, guarded->time_s, guarded->interval_s};
-    const struct tail tail = {guarded->n_tallies};
-    int rc = write_line (DN_GUARDED_LINE_GUARD, &head, put, to);
-
-    for (int64_t i = 0; i < guarded->n_tallies && rc == 0; i++)
-        rc = write_user (&guarded->tallies[i], put, to);
-    return rc ? rc : write_line (DN_GUARDED_LINE_END, &tail, put, to);
-}
-
 void dn_guarded_free (struct dn_guarded *guarded)
 {
     if (!guarded)
@@ -217,8 +168,7 @@ void dn_guarded_free (struct dn_guarded *guarded)
     free (guarded);
 }
 
-/* Index of the first tally of this user or a later one. */
-static int64_t find_place (const struct dn_guarded *guarded, int64_t user_id)
+int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id)
 {
     int64_t low = 0;
     int64_t high = guarded->n_tallies;
@@ -236,80 +186,11 @@ static int64_t find_place (const struct dn_guarded *guarded, int64_t user_id)
 
 struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id)
 {
-    int64_t at = find_place (guarded, user_id);
+    int64_t at = dn_guarded_place (guarded, user_id);
 
     return at < guarded->n_tallies && guarded->tallies[at].user_id == user_id
                ? &guarded->tallies[at]
                : NULL;
-}
-
-/* Remove the tally whose newest job is the oldest, which has the lowest id. */
-static void drop_oldest (struct dn_guarded *guarded)
-{
-    int64_t oldest = 0;
-
-    for (int64_t i = 1; i < guarded->n_tallies; i++)
-        if (guarded->tallies[i].jobs[0] < guarded->tallies[oldest].jobs[0])
-            oldest = i;
-    guarded->n_tallies--;
-    memmove (&guarded->tallies[oldest],
-             &guarded->tallies[oldest + 1],
-             sizeof (*guarded->tallies) * (size_t) (guarded->n_tallies - oldest));
-}
-
-/* An empty tally at its place, or NULL without memory. */
-static struct dn_tally *add_user (struct dn_guarded *guarded,
-                                  int64_t user_id,
-                                  struct dn_err *err)
-{
-    struct dn_tally *tally;
-    int64_t at;
-
-    if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
-        drop_oldest (guarded);
-    else if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (*tally), err)
-             < 0)
-        return NULL;
-    at = find_place (guarded, user_id);
-    tally = &guarded->tallies[at];
-    memmove (tally + 1, tally, sizeof (*tally) * (size_t) (guarded->n_tallies++ - at));
-    *tally = (struct dn_tally){.user_id = user_id};
-    return tally;
-}
-
-/* Put a job in front of the others, of which the oldest may be dropped. */
-static void add_job (struct dn_tally *tally, int64_t job_id)
-{
-    if (tally->n_jobs < DN_GUARDED_JOBS)
-        tally->n_jobs++;
-    memmove (&tally->jobs[1],
-             &tally->jobs[0],
-             sizeof (tally->jobs[0]) * (size_t) (tally->n_jobs - 1));
-    tally->jobs[0] = job_id;
-    tally->needed = (tally->needed << 1) & ((UINT32_C (1) << DN_GUARDED_JOBS) - 1);
-}
-
-int dn_guarded_note (struct dn_guarded *guarded,
-                     int64_t user_id,
-                     int64_t job_id,
-                     bool needed,
-                     struct dn_err *err)
-{
-    struct dn_tally *tally = dn_guarded_find (guarded, user_id);
-    int at;
-
-    if (!tally)
-        tally = add_user (guarded, user_id, err);
-    if (!tally)
-        return -1;
-    at = find_job (tally, job_id);
-    if (at < 0) {
-        add_job (tally, job_id);
-        at = 0;
-    }
-    if (needed)
-        tally->needed |= UINT32_C (1) << at;
-    return 0;
 }
 
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s)

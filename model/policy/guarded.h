@@ -46,6 +46,20 @@ enum dn_guarded_line {
     DN_N_GUARDED_LINES
 };
 
+/* The lines, with what is not in struct dn_guarded as it is written. */
+struct dn_guarded_head {
+    int64_t version;
+    int64_t time_s;
+    int64_t interval_s;
+};
+struct dn_guarded_user {
+    int64_t id;
+    char jobs[DN_GUARDED_JOBS * 12]; /* "14+,13,12": '+' has needed more */
+};
+struct dn_guarded_tail {
+    int64_t users;
+};
+
 const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line);
 
 /* Read the file. NULL with 'err'; freed with dn_guarded_free (). */
@@ -64,6 +78,10 @@ void dn_guarded_free (struct dn_guarded *guarded);
 
 /* The tally of a user, or NULL. */
 struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id);
+
+/* Index of the first tally of this user or a later one; index of a job, or -1. */
+int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id);
+int dn_tally_find (const struct dn_tally *tally, int64_t job_id);
 
 /* Note a job of a user; one that is noted already only becomes 'needed'. Without memory
  * -1 with 'err' and no change.

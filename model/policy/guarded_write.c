@@ -1,0 +1,117 @@
+/* guarded_write.c - the heartbeat of the guard and its tallies of users, as a text
+ *
+ * The guard and the replay keep the tallies; slurmctld only reads them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/guarded.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int write_line (enum dn_guarded_line kind,
+                       const void *row,
+                       dn_guarded_put_f put,
+                       void *to)
+{
+    char text[DN_FIELDS_LINE_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    dn_fields_write (dn_guarded_line (kind), row, &buf);
+    return put (to, text, buf.len);
+}
+
+static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void *to)
+{
+    struct dn_guarded_user user = {.id = tally->user_id};
+    struct dn_buf buf = dn_buf_on (user.jobs, sizeof (user.jobs));
+
+    for (int i = 0; i < tally->n_jobs; i++)
+        dn_buf_add (&buf,
+                    "%s%" PRId64 "%s",
+                    i > 0 ? "," : "",
+                    tally->jobs[i],
+                    tally->needed & (UINT32_C (1) << i) ? "+" : "");
+    return write_line (DN_GUARDED_LINE_USER, &user, put, to);
+}
+
+int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to)
+{
+    const struct dn_guarded_head head = {
+        DN_GUARDED_VERSION, guarded->time_s, guarded->interval_s};
+    const struct dn_guarded_tail tail = {guarded->n_tallies};
+    int rc = write_line (DN_GUARDED_LINE_GUARD, &head, put, to);
+
+    for (int64_t i = 0; i < guarded->n_tallies && rc == 0; i++)
+        rc = write_user (&guarded->tallies[i], put, to);
+    return rc ? rc : write_line (DN_GUARDED_LINE_END, &tail, put, to);
+}
+
+/* Remove the tally whose newest job is the oldest, which has the lowest id. */
+static void drop_oldest (struct dn_guarded *guarded)
+{
+    int64_t oldest = 0;
+
+    for (int64_t i = 1; i < guarded->n_tallies; i++)
+        if (guarded->tallies[i].jobs[0] < guarded->tallies[oldest].jobs[0])
+            oldest = i;
+    guarded->n_tallies--;
+    memmove (&guarded->tallies[oldest],
+             &guarded->tallies[oldest + 1],
+             sizeof (*guarded->tallies) * (size_t) (guarded->n_tallies - oldest));
+}
+
+/* An empty tally at its place, or NULL without memory. */
+static struct dn_tally *add_user (struct dn_guarded *guarded,
+                                  int64_t user_id,
+                                  struct dn_err *err)
+{
+    struct dn_tally *tally;
+    int64_t at;
+
+    if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
+        drop_oldest (guarded);
+    else if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (*tally), err)
+             < 0)
+        return NULL;
+    at = dn_guarded_place (guarded, user_id);
+    tally = &guarded->tallies[at];
+    memmove (tally + 1, tally, sizeof (*tally) * (size_t) (guarded->n_tallies++ - at));
+    *tally = (struct dn_tally){.user_id = user_id};
+    return tally;
+}
+
+/* Put a job in front of the others, of which the oldest may be dropped. */
+static void add_job (struct dn_tally *tally, int64_t job_id)
+{
+    if (tally->n_jobs < DN_GUARDED_JOBS)
+        tally->n_jobs++;
+    memmove (&tally->jobs[1],
+             &tally->jobs[0],
+             sizeof (tally->jobs[0]) * (size_t) (tally->n_jobs - 1));
+    tally->jobs[0] = job_id;
+    tally->needed = (tally->needed << 1) & ((UINT32_C (1) << DN_GUARDED_JOBS) - 1);
+}
+
+int dn_guarded_note (struct dn_guarded *guarded,
+                     int64_t user_id,
+                     int64_t job_id,
+                     bool needed,
+                     struct dn_err *err)
+{
+    struct dn_tally *tally = dn_guarded_find (guarded, user_id);
+    int at;
+
+    if (!tally)
+        tally = add_user (guarded, user_id, err);
+    if (!tally)
+        return -1;
+    at = dn_tally_find (tally, job_id);
+    if (at < 0) {
+        add_job (tally, job_id);
+        at = 0;
+    }
+    if (needed)
+        tally->needed |= UINT32_C (1) << at;
+    return 0;
+}
