@@ -472,17 +472,6 @@ static int read_validated (const struct json_object *manifest,
     return 0;
 }
 
-/* Bundles that were made before there were serials have none. */
-static int read_serial (const struct json_object *manifest,
-                        struct dn_bundle *bundle,
-                        struct dn_err *err)
-{
-    if (!dn_json_member (manifest, "serial"))
-        return 0;
-    return dn_json_need_int (
-        manifest, "serial", 1, DN_BUNDLE_SERIAL_MAX, &bundle->serial, err);
-}
-
 /* --- the bundle ------------------------------------------------------------------ */
 
 static int read_manifest (struct dn_span text,
@@ -499,8 +488,7 @@ static int read_manifest (struct dn_span text,
         || dn_json_need_text (
                manifest, "name", bundle->name, sizeof (bundle->name), err)
                < 0
-        || read_serial (manifest, bundle, err) < 0 || check_features (manifest, err) < 0
-        || read_files (manifest, bundle, err) < 0
+        || check_features (manifest, err) < 0 || read_files (manifest, bundle, err) < 0
         || read_corrections (manifest, bundle, err) < 0
         || read_domain (manifest, bundle, err) < 0
         || read_validated (manifest, bundle, err) < 0)

@@ -123,12 +123,8 @@ struct dn_domain {
 /* The learned part of a site, from its own runs; predict/tuning.h. */
 struct dn_tuning;
 
-/* A publisher numbers the bundles of one name in ascending order. */
-#define DN_BUNDLE_SERIAL_MAX INT64_C (999999999999)
-
 struct dn_bundle {
     char name[DN_NAME_MAX];
-    int64_t serial; /* 0: none */
     struct dn_bundle_file files[DN_BUNDLE_FILES_MAX];
     int n_files;
     struct dn_correction corrections[DN_N_QUANTITIES];

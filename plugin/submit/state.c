@@ -19,9 +19,6 @@
 
 #define SAME_CHANGE_S 5
 
-/* " serial " and a number of 64 bits. */
-#define SERIAL_TEXT_MAX 32
-
 struct dn_snapshot {
     struct dn_shared shared; /* first */
     struct dn_site *site;
@@ -158,16 +155,6 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     return snapshot;
 }
 
-/* " serial 12", or nothing. */
-static const char *write_serial (const struct dn_bundle *bundle,
-                                 char text[SERIAL_TEXT_MAX])
-{
-    text[0] = '\0';
-    if (bundle && bundle->serial > 0)
-        snprintf (text, SERIAL_TEXT_MAX, dn_say_log_serial, (long long) bundle->serial);
-    return text;
-}
-
 /* Log one line: what was loaded, or, as an error, what is missing. */
 static void say_loaded (const char *conf, const struct dn_site *site, bool again)
 {
@@ -175,7 +162,6 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     bool broken = site->bundle_err.code != DN_E_NONE;
     char unknown[DN_ERR_TEXT_MAX];
-    char serial[SERIAL_TEXT_MAX];
 
     if (broken)
         dn_buf_add (&buf,
@@ -189,8 +175,7 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
                     site->gpu_types.n_types,
                     site->catalogue.n_devices,
                     site->datasets.n_rows,
-                    site->bundle ? site->bundle->name : "none",
-                    write_serial (site->bundle, serial));
+                    site->bundle ? site->bundle->name : "none");
     if (site->time_min_refused)
         dn_buf_add (&buf, dn_say_log_remark, dn_say_time_min_refused);
     if (site->policies.n_unknown > 0)
