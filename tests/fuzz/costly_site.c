@@ -130,7 +130,7 @@ static struct dn_tuning *make_tuning (const struct dn_catalogue *catalogue)
     struct dn_err err = {0};
 
     fprintf (file,
-             "{\"dnnest_site\": 3, \"runs\": 32, \"constants\": {\"launch_s\":"
+             "{\"dnnest_site\": 4, \"runs\": 32, \"constants\": {\"launch_s\":"
              " {\"value\": 4e-05, \"shipped\": 6e-05, \"sigma\": 0.2}},"
              " \"history\": {\"noise\": 0.05, \"spread\": 0.3,"
              " \"lengths\": {\"batch\": 3, \"accumulation\": 3, \"gpus\": 4,"
