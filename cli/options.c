@@ -171,10 +171,7 @@ static void print_help (const struct dn_command *command)
         printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
     }
-    if (strcmp (dn_program, "dnnest") == 0)
-        printf ("\nManual: dnnest-%s(1)\n", command->name);
-    else
-        printf ("\nManual: %s(1)\n", dn_program);
+    printf ("\nManual: %s(1)\n", dn_program);
 }
 
 bool dn_options_user (const char *name, int64_t *user)

@@ -1,6 +1,6 @@
 /* train.h - train a model bundle from measured runs
  *
- * In: runs (runs.h). Out: the bytes of a bundle's files (dnnest-model(1)):
+ * In: runs (runs.h). Out: the bytes of a bundle's files (dnnest(1)):
  * boosted trees on ln (measured / white box) of the step time, the share of the trees'
  * correction that applies at a distance from the runs, the spread there, and bounds
  * that hold for models and sources that were left out. Also the accuracy on those left

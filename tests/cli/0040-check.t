@@ -109,9 +109,9 @@ refuses '--keys takes no argument' 2 'unexpected argument' check --keys x
 is '--keys needs no installation' \
     "$("$DNNEST" check --keys --hardware /nonexistent | cksum)" "$(dn check --keys | cksum)"
 
-documented 'dnnest-check(1) names every member of the JSON' check $spec
+documented 'dnnest(1) names every member of the JSON' check $spec
 json 'trainings one after another are counted' 'd["spec"]["runs"] == 5' check $spec,runs=5
-documented 'dnnest-check(1) names every member of the JSON of --keys' check --keys
+documented 'dnnest(1) names every member of the JSON of --keys' check --keys
 
 # Metadata that check accepts must be accepted by predict, and the other way round.
 for text in $spec model=resnet50 batch=4 model=gpt2,batch=4,precision=x params=1M,flops=1G,batch=1; do

@@ -23,7 +23,7 @@ json 'the members of JSON are those of the network' \
 json 'every network has parameters and a name of its own' \
     'min(x["params"] for x in d["networks"]) > 0
      and len({x["name"] for x in d["networks"]}) == len(d["networks"]) > 100' zoo
-documented 'dnnest-zoo(1) names every member of the JSON' zoo resnet18
+documented 'dnnest(1) names every member of the JSON' zoo resnet18
 refuses 'a name that nothing resembles is refused with similar ones' 2 \
     "'resnett' is not a network or family .*near: resnet18" zoo resnett
 refuses 'a second pattern is refused' 2 'argument' zoo a b

@@ -32,7 +32,7 @@ json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
                               ("twin", "a100_sxm4_40gb", 1, 8, "ALL")]' config
-documented 'dnnest-config(1) names every member of the JSON' config
+documented 'dnnest(1) names every member of the JSON' config
 json 'JSON names the file' 'd["conf"].endswith("/site.conf")' config
 
 conf() { printf '%b' "$1" > "$work/new.conf"; }

@@ -113,5 +113,5 @@ refuses 'a cluster without GPUs has no line' 1 'no node has GPUs' \
     config --discover="$work/snapshot"
 
 snapshot "Type=a100 Gpus=4 $NODE"
-documented 'dnnest-config(1) names every member of the JSON' config --discover="$work/snapshot"
+documented 'dnnest(1) names every member of the JSON' config --discover="$work/snapshot"
 done_testing

@@ -35,7 +35,7 @@ try progress --percent 41.5 --json
 is 'another total begins anew' "$(reports)" '4150 10000'
 json 'JSON says what was written' \
     'd == {"written": True, "done": 4200, "total": 10000}' progress --percent 42 --json
-documented 'dnnest-progress(1) names every member of the JSON' progress --percent 43
+documented 'dnnest(1) names every member of the JSON' progress --percent 43
 try progress --out-of-memory
 like 'a lack of GPU memory is reported' "$(tail -n 1 "$file")" '^out_of_memory [0-9]+$'
 for bad in 1 91/90 x/90 -- '1/2 3/4' --percent=101 '--follow 1/2'; do

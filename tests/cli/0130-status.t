@@ -69,7 +69,7 @@ json 'JSON has the parts and the counters of the last day' \
      and d["dnnestd"]["pid"] == 77 and d["dnnestd"]["slurm"] == 2411
      and [t["name"] for t in d["tasks"]] == ["watch", "guard"] and d["tasks"][0]["took_ms"] == 8
      and all(p["next"] is None for p in d["parts"]) and d["distrusted"] == 1' status
-documented 'dnnest-status(1) names every member of the JSON' status
+documented 'dnnest(1) names every member of the JSON' status
 
 # --- something is not ---------------------------------------------------------------------
 

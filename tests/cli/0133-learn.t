@@ -76,7 +76,7 @@ cp "$state/history" first
 add_runs $ALICE train 1 500
 json 'the runs of another user are learned' \
     'd["result"] == "installed" and d["applications"] == 2 and d["rows"] == 2' learn
-documented 'dnnest-learn(1) has all of its JSON' learn --dry-run
+documented 'dnnest(1) has all of its JSON' learn --dry-run
 is 'another user does not move the row of the first' "$(row $BOB train)" "$bob"
 is 'the history before is kept' "$(cmp first "$state/history.1" 2>&1)" ''
 

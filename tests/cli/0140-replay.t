@@ -50,7 +50,7 @@ json 'waits: 0, 490, 580, 0 and 0 s' 'd["queue"]["types"][0]["requested"]["wait_
     replay --trace=trace.csv --simulate --nodes=nodes.csv --jobs=jobs.csv
 is 'a row per job' "$(cut -d , -f 1,3 jobs.csv | sed -n 3,4p | paste -sd ' ')" \
     '2,1000500 3,1000600'
-documented 'dnnest-replay(1) names every member of the JSON' replay --trace=trace.csv --simulate --nodes=nodes.csv
+documented 'dnnest(1) names every member of the JSON' replay --trace=trace.csv --simulate --nodes=nodes.csv
 
 # --- errors ------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ json 'JSON has predictions, waits, effects, weeks, reasons and waste' \
      and sum(k["jobs"] for k in d["kept"]) + d["all"]["changed"] == 2000
      and d["wait"]["changed"]["jobs"] == d["all"]["changed"] and d["waste"]["time"]
      and d["all"]["killed_at_our_limit"] == 0 and d["rows"] == []' report --db="$jobs"
-documented 'dnnest-report(1) names every member of the JSON' report --db="$jobs" --by=app
+documented 'dnnest(1) names every member of the JSON' report --db="$jobs" --by=app
 for by in user account partition model app type; do
     json "sums by $by are of all jobs" \
         "d['grouped_by'] == '$by' and sum(g['jobs'] for g in d['rows']) == 2000" \
@@ -155,7 +155,7 @@ gives '--me says what to write next time' 0 \
 like '--me says how many CPUs' "$(<"$work/out")" '#SBATCH --cpus-per-gpu=2  # at most 1.97 of 16'
 json '--me has no other jobs' 'd["all"]["jobs"] == 3 and d["applications"][0]["time_s"] == 4800' \
     report --me --db="$work/mine.db"
-documented 'dnnest-report(1) names the members of --me' report --me --db="$work/mine.db"
+documented 'dnnest(1) names the members of --me' report --me --db="$work/mine.db"
 
 # --- empty, hostile, wrong ----------------------------------------------------------------
 

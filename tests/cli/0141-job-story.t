@@ -31,7 +31,7 @@ json 'JSON has all columns' 'len(d["runs"]) == 1 and d["runs"][0]["set_limit_s"]
     and d["runs"][0]["energy_j"] is None' status 12_3 --db="$work/jobs.db"
 json 'each start is a run' '[r["state"] for r in d["runs"]] == ["PREEMPTED", "COMPLETED"]' \
     status 14 --db="$work/jobs.db"
-documented 'dnnest-status(1) names every member of the JSON' status 12_3 --db="$work/jobs.db"
+documented 'dnnest(1) names every member of the JSON' status 12_3 --db="$work/jobs.db"
 refuses 'a job that is not in the store' 1 'job 99 is not in .*scontrol show job 99' \
     status 99 --db="$work/jobs.db"
 refuses 'a job of a hostile name' 1 'job .*is not in' status "1' OR '1'='1" --db="$work/jobs.db"

@@ -148,11 +148,12 @@ is 'the number of blocks that other tests run' "$elsewhere" "$ELSEWHERE_BLOCKS"
 is 'the number of blocks that show a form' "$form" "$FORM_BLOCKS"
 
 # A command without an example is a gap in its page.
-is 'every page of a command runs it' \
-    "$(for page in "$top"/cli/pages/dnnest-*.1.scd; do
-        command=${page##*/dnnest-} command=${command%.1.scd}
-        grep -q "dnnest $command" <(sed -n '/^# EXAMPLES/,$p' "$page") || echo "$command"
-    done)" ''
+is 'every section or page of a command runs it' \
+    "$(sed -n '/^# COMMANDS/,/^# COMMON/s/^## //p' "$top/cli/pages/dnnest.1.scd" |
+        while read -r command; do
+            grep -q "^	\$.*dnnest $command " "$top"/cli/pages/dnnest{.1,-"$command".1}.scd \
+                2>/dev/null || echo "$command"
+        done)" ''
 
 # What the tool must find.
 give "$work/bad"

@@ -2,8 +2,9 @@
 
 usage: members.py PAGES COMMAND FOLDER NAME...
 
-PAGES is the folder of the pages. The page of COMMAND, or that of dnnest-dev, has to name the members in its chapter
-JSON, or that of a page to which this chapter refers.
+PAGES is the folder of the pages. What follows "JSON:" in the section of COMMAND of dnnest(1),
+or the chapter JSON of its own page or of dnnest-dev(1), has to name the members; or the same
+of a page to which it refers.
 
 FOLDER has the documents NAME.json. For those of some commands it also has features.txt,
 the list of 'dnnest-dev train --features'.
@@ -57,9 +58,13 @@ def unknown(value, command, known, features):
 
 def chapter(pages, page):
     """The text of the chapter JSON, and of those that it refers to."""
-    folder = pages + "/../../dev" if page == "dnnest-dev" else pages
-    with open(f"{folder}/{page}.1.scd", encoding="utf-8") as file:
-        text = re.search(r"^# JSON$(.*?)^# ", file.read(), re.M | re.S).group(1)
+    path = f"{pages}/../../dev/{page}.1.scd" if page == "dnnest-dev" else f"{pages}/{page}.1.scd"
+    pattern = r"^# JSON$(.*?)^# "
+    if not os.path.exists(path):
+        path = pages + "/dnnest.1.scd"
+        pattern = r"^## %s$(?:(?!^#).)*?^JSON: (.*?)^Example:$" % page.removeprefix("dnnest-")
+    with open(path, encoding="utf-8") as file:
+        text = re.search(pattern, file.read(), re.M | re.S).group(1)
     others = set(re.findall(r"\*(dnnest-[a-z]+)\*\(1\)", text)) - {page}
     return "".join([text, *(chapter(pages, other) for other in sorted(others))])
 
@@ -79,7 +84,7 @@ def main(pages, command, folder, *names):
     known |= names_in_open(list(documents.values()))
     for name, document in documents.items():
         for key in unknown(document, command, known, features):
-            print(f"{page}.1 does not name", key, "of", name)
+            print(f"the manual of {command} does not name", key, "of", name)
 
 
 main(*sys.argv[1:])

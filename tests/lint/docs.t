@@ -260,19 +260,32 @@ def sections(text, mark):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
+OWN_PAGES = {"predict", "probe"}
+
+
+def command_sections():
+    return sections(sections(page("dnnest.1"), "#")["COMMANDS"], "##")
+
+
 def command_page(command):
-    return page("dnnest-%s.1" % command)
+    """Its page, or its section of dnnest(1)."""
+    return page("dnnest-%s.1" % command) if command in OWN_PAGES else command_sections()[command]
 
 
 def commands():
-    """Every command has a page, with its summary."""
+    """Every command has a section, which begins with its summary, and perhaps a page."""
     have = re.findall(r"(?<=/dnnest-)[a-z]+(?=\.1\.scd)",
                       " ".join(glob.glob(top + "/cli/pages/*.scd")))
     summaries = dict(x.split(None, 1) for x in load("commands.txt").splitlines())
-    compare("cli/pages", have, summaries)
-    want = ["@COMMANDS@"]
-    compare("dnnest.1", re.findall(r"^@\w+@$", page("dnnest.1"), re.M), want)
-    for command, summary in summaries.items():
+    compare("cli/pages", have, OWN_PAGES)
+    compare("dnnest.1", command_sections(), summaries)
+    for command, text in command_sections().items():
+        if text.strip().split("\n\n")[0] != summaries.get(command, "") + ".":
+            print("dnnest.1: the summary of %s is not that of the help" % command)
+        if command in OWN_PAGES and "*dnnest-%s*(1)" % command not in text:
+            print("dnnest.1 does not name the page of", command)
+    for command in OWN_PAGES:
+        summary = summaries[command]
         name = re.search(r"^# NAME\n\n(.*)$", command_page(command), re.M).group(1)
         if name != "dnnest-%s - %s%s" % (command, summary[0].lower(), summary[1:]):
             print("dnnest-%s.1: the summary is not that of the help: %s" % (command, name))
@@ -286,12 +299,15 @@ WITHOUT_JSON = {"completion"}
 
 def command_chapters():
     """The chapters of a command's page are the same everywhere, in this order."""
-    for line in load("commands.txt").splitlines():
-        command = line.split()[0]
+    for command in OWN_PAGES:
         have = list(sections(command_page(command), "#"))
-        needed = NEEDED - {"JSON"} if command in WITHOUT_JSON else NEEDED
-        if have != [x for x in CHAPTERS if x in have] or not needed <= set(have):
+        if have != [x for x in CHAPTERS if x in have] or not NEEDED <= set(have):
             print("dnnest-%s.1 has the chapters" % command, have)
+    for command in sorted(set(command_sections()) - OWN_PAGES):
+        have = re.findall(r"^(JSON|Example): |^(Example):$", command_page(command), re.M)
+        have = ["".join(x) for x in have]
+        if have != ["JSON", "Example"][command in WITHOUT_JSON:]:
+            print("dnnest.1,", command, "has the parts", have)
 
 
 def command_options():
@@ -299,20 +315,22 @@ def command_options():
     common = set(re.findall(r"\*--([a-z-]+)\*", chapters["COMMON OPTIONS"]))
     for line in load("commands.txt").splitlines():
         command = line.split()[0]
-        title = "dnnest-%s.1" % command
+        title = "the text of " + command
         help_text = load("help-%s.txt" % command)
-        own = sections(command_page(command), "#")
-        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", own["OPTIONS"], re.M)
+        own = command_page(command)
+        if command in OWN_PAGES:
+            own = sections(own, "#")["OPTIONS"]
+        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", own, re.M)
         compare(title, lines + sorted(common), options(help_text))
         letters = re.findall(r"^\*-(\w)\*, \*--([a-z-]+)\*",
-                             own["OPTIONS"] + chapters["COMMON OPTIONS"], re.M)
+                             own + chapters["COMMON OPTIONS"], re.M)
         for letter in short_options(help_text):
             if letter not in letters:
                 print(title, "lacks -%s for --%s" % letter)
-        if "*dnnest %s* " % command not in own["SYNOPSIS"]:
+        if "*dnnest %s* " % command not in command_page(command):
             print(title, "has no usage")
-        if "Manual: dnnest-%s(1)\n" % command not in help_text:
-            print("the help does not name", title)
+        if "Manual: dnnest(1)\n" not in help_text:
+            print("the help of", command, "does not name dnnest(1)")
 
 
 def exit_codes():
@@ -389,11 +407,11 @@ is 'dnnest.conf(5) states which value of every rule is stricter' "$(facts conf_o
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
     "$(facts sample_values 2>&1)" ''
-is 'every command has a page with its summary, and dnnest(1) lists them' \
+is 'every command has a section of dnnest(1) that begins with its summary' \
     "$(facts commands 2>&1)" ''
-is 'the pages of commands have the same chapters, in one order' \
+is 'the pages and sections of commands have the same parts, in one order' \
     "$(facts command_chapters 2>&1)" ''
-is 'the page of a command has every option of it, and no other' \
+is 'the page or section of a command has every option of it, and no other' \
     "$(facts command_options 2>&1)" ''
 is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
 is 'dnnest-dev(1) has every column of the store of records, and no other' \

@@ -18,10 +18,6 @@ formatted() {
     for source in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd \
         "$top"/dev/*.scd; do
         name=${source##*/} name=${name%.scd}
-        if [[ $name = dnnest.1 ]]; then
-            "$top/cli/pages/list_commands" "$top" >"$work/list.scd"
-            source=$work/list.scd
-        fi
         "${abs_top_builddir:-$top/build}/cli/page_rows" <"$source" >"$work/source" &&
             sh "$top/cli/pages/make_page" scdoc 1.2.3 <"$work/source" >"$work/man/$name" || return
     done

@@ -33,6 +33,6 @@ const struct dn_command dn_cmd_zenith = {.name = "zenith",
                                          .run = run};
 C
 sed -i 's|^    X (hardware) .*|&\n    X (zenith) \\|' cli/commands.h
-sed -i 's|^    cli/cmd_zoo.c .*|&\n    cli/cmd_zenith.c \\|; s|^    cli/pages/dnnest-zoo.1 .*|    cli/pages/dnnest-zenith.1 \\\n&|' cli/cli.am
-sed 's/dnnest-zoo/dnnest-zenith/; s/list the networks that model= knows/count the devices/; /^# DESCRIPTION/,/^# OPTIONS/{/^# /!d}; s/^\*dnnest zoo\*.*/*dnnest zenith* [_OPTION_].../; s/^# OPTIONS/Print the number of devices.\n\n&/; /^# JSON/,/^# SEE ALSO/{/^# SEE ALSO/!d}' \
-    cli/pages/dnnest-zoo.1.scd > cli/pages/dnnest-zenith.1.scd
+sed -i 's|^    cli/cmd_zoo.c .*|&\n    cli/cmd_zenith.c \\|' cli/cli.am
+sed -i 's|^## zoo$|## zenith\n\nCount the devices.\n\n*dnnest zenith* [_OPTION_]...\n\n&|' \
+    cli/pages/dnnest.1.scd
