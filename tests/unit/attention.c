@@ -129,7 +129,6 @@ static void software_chip_and_precision_decide (void **state)
         {"precision=fp32,attention=flash", "ampere", FUSED},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         char text[256];
 
@@ -151,7 +150,6 @@ static void a_version_is_two_numbers (void **state)
     struct dn_spec spec;
     struct dn_err err = {0};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         char text[128];
 
@@ -190,7 +188,6 @@ static void separate_kernels_are_the_operator (void **state)
         "model=vit_b_16,batch=1,attention=plain",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], "ampere");
         const struct dn_op *op = attention_of (&run);
@@ -208,7 +205,6 @@ static void flash_keeps_what_it_reads_and_writes (void **state)
         run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096", "ampere");
     double row = 4096.0 * 128;
 
-    (void) state;
     assert_near (sum_of (&run, true), row * (32 + 8 + 8 + 32));
     dn_graph_free (&run.graph);
     run =
@@ -227,7 +223,6 @@ static void flash_computes_half_of_what_a_causal_mask_hides (void **state)
     struct run plain = run_of (
         "model=gpt2,batch=1,precision=fp16,window=256,attention=plain", "ampere");
 
-    (void) state;
     /* The mean of 1, 2, ... 1024 keys. */
     assert_near (sum_of (&gpt, false), attention_of (&gpt)->flops * 512.5 / 1024);
     assert_near (sum_of (&bert, false), attention_of (&bert)->flops);
@@ -247,7 +242,6 @@ static void one_kernel_is_never_slower_at_long_sequences (void **state)
     static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16"};
     static const char *const models[] = {"gpt2", "llama_7b", "bert_base", "mistral_7b"};
 
-    (void) state;
     for (int d = 0; d < site->catalogue.n_devices; d++)
         for (size_t i = 0; i < 16; i++)
             for (int tokens = 1024; tokens <= 32768; tokens *= 2) {
@@ -270,7 +264,8 @@ static void one_kernel_is_never_slower_at_long_sequences (void **state)
                     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
                     assert_int_equal (
                         dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL), 0);
-                    assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
+                    assert_int_equal (
+                        dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
                     dn_whitebox (&(struct dn_case){&site->constants,
                                                    &spec,
                                                    &graph,
@@ -290,7 +285,6 @@ static void memory_grows_with_tokens_unless_scores_are_kept (void **state)
 {
     static const char *const ways[] = {"flash", "fused", "plain"};
 
-    (void) state;
     for (int w = 0; w < 3; w++) {
         double found[3];
         double growth;
@@ -319,7 +313,6 @@ static void selective_checkpointing_repeats_separate_kernels (void **state)
     char again[128];
     struct dn_keyset key = DN_KEYSET (checkpointing);
 
-    (void) state;
     snprintf (again, sizeof (again), "%s,checkpointing=selective", plain);
     assert_true (step_of (again, "ampere") > step_of (plain, "ampere"));
     assert_true (activations_of (again, "ampere")
@@ -333,7 +326,6 @@ static void old_flash_is_slower (void **state)
     static const char text[] = "model=llama_7b,batch=2,precision=bf16,seq_len=16384";
     char old[128];
 
-    (void) state;
     snprintf (old, sizeof (old), "%s,torch=2.1", text);
     assert_true (step_of (old, "ampere") > 1.05 * step_of (text, "ampere"));
     assert_near (activations_of (old, "ampere"), activations_of (text, "ampere"));
@@ -345,7 +337,6 @@ static void documents_of_a_packed_sequence_are_apart (void **state)
     char packed[128];
     char joined[128];
 
-    (void) state;
     snprintf (joined, sizeof (joined), "%s,packing=1", full);
     snprintf (packed, sizeof (packed), "%s,packing=1,seq_mean=256", full);
     assert_near (step_of (joined, "ampere"), step_of (full, "ampere"));
@@ -364,7 +355,6 @@ static void samples_are_padded_to_the_longest (void **state)
     double means[] = {128, 64, 1};
     double before = step_of (full, "ampere");
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (means); i++) {
         char text[128];
 
@@ -389,7 +379,6 @@ static void samples_are_no_longer_than_sequences (void **state)
     struct dn_spec spec = dn_spec_empty ();
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_spec_read (
             dn_span_of ("model=gpt2,batch=1,seq_len=512,seq_mean=513"), &spec, NULL),
@@ -441,7 +430,6 @@ static void keys_that_decide_nothing_are_named (void **state)
          true},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
         if (is_unread (rows[i].text, "ampere", dn_keyset_of (rows[i].key))
             != rows[i].unread)
@@ -505,7 +493,6 @@ static void layers_of_every_form_are_counted (void **state)
          4 * 2048.0 * 2048 + 2 * 2048},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_graph graph;
         const struct dn_attention *attention = &rows[i].attention;
@@ -530,7 +517,6 @@ static void values_of_another_size_are_fused (void **state)
     struct dn_device device = device_of ("ampere");
     struct dn_op op = {.kind = DN_OP_ATTENTION, .k = 192, .value_dim = 128};
 
-    (void) state;
     spec.precision = DN_PRECISION_BF16;
     assert_int_equal (dn_attention_way (&spec, &device, &op), FUSED);
     spec.attention = DN_ATTENTION_FLASH;
@@ -545,7 +531,6 @@ static void a_description_may_state_that_attention_is_fused (void **state)
     struct dn_op op = {
         .kind = DN_OP_ATTENTION, .k = 128, .value_dim = 128, .fused = true};
 
-    (void) state;
     spec.precision = DN_PRECISION_BF16;
     spec.framework = DN_FRAMEWORK_JAX;
     assert_int_equal (dn_attention_way (&spec, &device, &op), FLASH);
@@ -558,14 +543,12 @@ static void a_description_may_state_that_attention_is_fused (void **state)
 
 static int begin (void **state)
 {
-    (void) state;
     site = scene_site ("");
     return 0;
 }
 
 static int end (void **state)
 {
-    (void) state;
     scene_free (site);
     return 0;
 }

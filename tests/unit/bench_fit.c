@@ -34,7 +34,6 @@ static void samples_are_written_as_they_are_read (void **state)
     char line[DN_SAMPLE_LINE_MAX];
     char text[2 * DN_SAMPLE_LINE_MAX];
 
-    (void) state;
     dn_sample_write (&row, line);
     assert_string_equal (
         line,
@@ -58,7 +57,6 @@ static void a_row_that_was_cut_off_is_ignored (void **state)
     const char *text = HEAD "gemm,fp32,forward,m1,1,1,1,1,0,1\ngemm,fp32,forw";
     struct dn_samples samples;
 
-    (void) state;
     assert_int_equal (read_text (text, &samples, NULL), 0);
     assert_int_equal (samples.n_rows, 1);
     assert_int_equal (samples.whole, strlen (text) - strlen ("gemm,fp32,forw"));
@@ -73,7 +71,6 @@ static void facts_are_found_by_their_key (void **state)
 {
     struct dn_samples samples;
 
-    (void) state;
     assert_int_equal (
         read_text (HEAD "fact,,,gpus=4,,,,,,\nfact,,,gpu=X 1,,,,,,\n", &samples, NULL),
         0);
@@ -108,7 +105,6 @@ static void bad_samples_are_named_with_their_line (void **state)
         {HEAD "\"gemm\n", "line 2"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_samples samples;
         struct dn_err err = {0};
@@ -124,7 +120,6 @@ static void a_shape_cannot_break_out_of_its_line (void **state)
 {
     struct dn_samples samples;
 
-    (void) state;
     assert_int_equal (
         read_text (HEAD "fact,,,\"gpu=a\nDevice=b,\"\"c\",,,,,,\n", &samples, NULL), 0);
     assert_string_equal (dn_samples_fact (&samples, "gpu"), "a Device=b  c");
@@ -139,7 +134,6 @@ static void a_curve_is_found_despite_a_busy_machine (void **state)
     double seconds[24];
     struct dn_bench_fit fit;
 
-    (void) state;
     for (int i = 0; i < 24; i++) {
         work[i] = 1e6 * pow (2, i);
         seconds[i] = (work[i] + 2e9) / 1e14 * (i % 5 == 0 ? 3 : 1);
@@ -157,7 +151,6 @@ static void a_curve_without_saturation_is_a_constant (void **state)
     const double seconds[4] = {1, 2, 4, 8};
     struct dn_bench_fit fit;
 
-    (void) state;
     assert_true (dn_bench_fit_curve (work, seconds, 4, &fit, NULL));
     assert_true (fabs (fit.rate / 1e9 - 1) < 1e-6);
     assert_near (fit.half, 0);
@@ -259,7 +252,6 @@ static void measured_rates_and_times_are_found (void **state)
     struct dn_samples samples;
     struct dn_bench_result result;
 
-    (void) state;
     make_samples (&samples);
     assert_int_equal (dn_bench_analyse (&samples, k, &result, NULL), 0);
 #define SHARE(value, expected) assert_true (fabs ((value) / (expected) -1) < 0.02)
@@ -287,7 +279,6 @@ static void products_bound_by_the_memory_do_not_count (void **state)
     struct dn_samples samples = {NULL, 0, 0};
     struct dn_bench_result result;
 
-    (void) state;
     for (int i = 0; i < 6; i++) {
         struct dn_sample row = {DN_SAMPLE_GEMM,
                                 DN_PRECISION_FP32,
@@ -386,7 +377,6 @@ static void a_device_with_the_expected_rates_is_predicted_as_before (void **stat
     double bf16;
     double scale;
 
-    (void) state;
     make_samples (&samples);
     assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
                       0);
@@ -412,7 +402,6 @@ static void a_device_is_predicted_slower_where_its_rate_is_lower (void **state)
     double fp32;
     double bf16;
 
-    (void) state;
     assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
                       0);
     fp32 = step_of (&catalogue.devices[0], FP32_RUN);
@@ -445,7 +434,6 @@ static void a_measured_ring_replaces_the_link (void **state)
     double sheet;
     double same;
 
-    (void) state;
     assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
                       0);
     sheet = step_of (&catalogue.devices[0], run);
@@ -470,7 +458,6 @@ static void a_new_device_gets_a_complete_entry (void **state)
     const struct dn_device *device;
     char text[8192];
 
-    (void) state;
     make_samples (&samples);
     write_entry ("brand_new", NULL, &samples, text);
     assert_int_equal (dn_catalogue_amend (&catalogue, dn_span_of (text), "own", NULL),
@@ -498,7 +485,6 @@ static void too_few_samples_make_no_entry (void **state)
         "new", &generations, NULL, &samples, &result, &dn_constants_default, "x"};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (dn_bench_write_entry (&entry, &buf, &err), -1);
     assert_contains (err.text, "'new' is not in the catalogue");
     result.stream.rate = 0;
@@ -545,7 +531,6 @@ static void a_drivers_name_finds_the_catalogues_device (void **state)
 {
     struct dn_catalogue catalogue = {0};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (catalogue_names); i++) {
         char text[512];
 
@@ -584,7 +569,6 @@ static void loaders_become_lines_of_the_configuration (void **state)
     char text[512];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     assert_int_equal (read_text (HEAD "jpeg,,,x,8,0,0,0.0025,0.1,9\n"
                                       "text,,,x,8,0,512,0.001,0.1,9\n"
                                       "array,,,x,8,0,1e5,0.0001,0.1,9\n",

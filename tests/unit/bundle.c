@@ -17,7 +17,6 @@ static void a_bundle_is_read_completely (void **state)
     struct dn_err err = {0};
     struct dn_bundle *bundle = small_bundle_read (&small, &err);
 
-    (void) state;
     if (!bundle)
         fail_msg ("%s", err.text);
     assert_string_equal (bundle->name, "small");
@@ -143,7 +142,6 @@ static void an_error_in_a_manifest_is_named (void **state)
 {
     struct small_bundle small = small_bundle_make ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
         struct dn_err err = {0};
         char *text =
@@ -167,7 +165,6 @@ static void files_must_be_those_of_the_manifest (void **state)
     struct dn_bundle *bundle = dn_bundle_open (dn_span_of (small.manifest), &err);
     struct dn_span span = small_file_span (step);
 
-    (void) state;
     assert_non_null (bundle);
     assert_int_equal (dn_bundle_add (bundle, "power.trees", span, &err), -1);
     assert_contains (err.text, "'power.trees' is not among the manifest's files");
@@ -212,7 +209,6 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
 
 static void a_wrong_value_with_a_right_checksum_is_detected (void **state)
 {
-    (void) state;
     /* the split's feature; the version; a point's first value, 0 before */
     expect_lie (SMALL_STEP_FILE,
                 24 + 8 + 2 * 4 + 8 + 4,
@@ -235,7 +231,6 @@ static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
     struct dn_err err = {0};
     unsigned seed = 7;
 
-    (void) state;
     assert_non_null (copy);
     for (size_t at = 0; at < len; at += 7)
         assert_null (dn_bundle_open ((struct dn_span){small.manifest, at}, &err));
@@ -284,7 +279,6 @@ static void a_bundle_says_what_it_was_validated_on (void **state)
         .n_groups = 3,
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_validation validation =
             dn_bundle_validation (&bundle, cases[i].kind, cases[i].stack);
@@ -387,7 +381,6 @@ static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state
 {
     struct run run;
 
-    (void) state;
     predict (NET "batch=64", &run);
     for (int i = 0; i < 2; i++) {
         const struct dn_estimate *a = &run.white[i];
@@ -424,7 +417,6 @@ static void the_residual_counts_only_where_it_was_shown_to_help (void **state)
         {"true", "jax", 1, 2},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char text[256];
         char validated[256];
@@ -451,7 +443,6 @@ static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
     struct run run;
     struct dn_range range;
 
-    (void) state;
     predict (NET "batch=64", &run);
     range = run.with[0].step_s;
     assert_about (dn_range_at (range, 0.95), range.p50 * exp (0.1 * 3));
@@ -473,7 +464,6 @@ static void far_from_the_training_runs_only_the_white_box_counts (void **state)
 {
     struct run run;
 
-    (void) state;
     predict (NET "batch=174", &run); /* ln (174 / 64) is 1.0002 */
     assert_true (fabs (run.with[0].known - 0.5) < 1e-3);
     assert_true (fabs (run.with[0].step_s.sigma - 0.5) < 1e-3);
@@ -495,7 +485,6 @@ static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
     struct run run;
     double white;
 
-    (void) state;
     predict ("model=resnet50,batch=64,steps=9,input=synthetic", &run);
     white = run.white[0].step_s.sigma;
     assert_about (
@@ -514,7 +503,6 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     struct dn_estimate white;
     struct dn_estimate with;
 
-    (void) state;
     predict (NET "batch=64", &run);
     constants.kernel_s *= 10;
     constants.eff_memory /= 2;
@@ -552,7 +540,6 @@ static void what_the_bundle_knows_overrides_measured_rates (void **state)
     struct dn_estimate white;
     struct dn_estimate with;
 
-    (void) state;
     predict (NET "batch=64", &run);
     predict_measured (&run, &white, &with);
     assert_true (white.step_s.p50 > 1.5 * run.white[0].step_s.p50);
@@ -583,7 +570,6 @@ static void many_devices_get_the_same_predictions_as_one (void **state)
     const struct dn_device *devices[N];
     struct dn_estimate *many = calloc (N, sizeof (*many));
 
-    (void) state;
     assert_non_null (many);
     predict (NET "batch=64", &run);
     predictor = dn_site_predictor (run.site);
@@ -610,7 +596,6 @@ static void quantiles_are_interpolated_and_extrapolated (void **state)
     struct dn_range range = {.p50 = 1, .sigma = 1, .quantiles = &q};
     double last = 0;
 
-    (void) state;
     assert_near (log (dn_range_at (range, 0.9)), 1);
     assert_near (log (dn_range_at (range, 0.99)), 1.1);
     assert_near (dn_range_at (range, 0.5), 1); /* the median stays the median */
@@ -641,7 +626,6 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     struct dn_err err = {0};
     double white;
 
-    (void) state;
     job.comment = "dnnest:" NET "batch=64";
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_true (advice->candidates.n_candidates > 0);
@@ -672,7 +656,6 @@ static void a_sketch_changes_no_distance (void **state)
     uint64_t seed = 7;
     double plain[200];
 
-    (void) state;
     domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
     assert_non_null (domain.points);
     for (int i = 0; i < N_USED; i++) {
@@ -715,7 +698,6 @@ static void equal_coordinates_are_sketched_once (void **state)
     struct dn_domain domain = {.n_used = N_USED, .n_points = N_POINTS};
     struct dn_err err;
 
-    (void) state;
     domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
     assert_non_null (domain.points);
     for (int i = 0; i < N_USED * N_POINTS; i++)
@@ -760,7 +742,6 @@ static void runs_together_have_the_same_distances_as_alone (void **state)
     struct dn_err err;
     uint64_t seed = 5;
 
-    (void) state;
     domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
     assert_non_null (domain.points);
     for (int i = 0; i < N_USED; i++) {

@@ -65,7 +65,6 @@ static void an_entry_that_was_put_is_found (void **state)
     struct dn_spec other = some_spec (2);
     struct dn_cache_key other_key = key_of (&other);
 
-    (void) state;
     assert_true (find (cache, &key) == -1);
     put (cache, &key, 10);
     put (cache, &other_key, 20);
@@ -100,7 +99,6 @@ static void another_value_of_any_key_is_another_run (void **state)
     int n_rows;
     const struct dn_key *rows = dn_spec_keys (&n_rows);
 
-    (void) state;
     put (cache, &key, 10);
     for (int i = 0; i < n_rows; i++) {
         struct dn_spec other = spec;
@@ -140,7 +138,6 @@ static void every_member_of_a_specification_is_a_key (void **state)
     const struct dn_key *rows = dn_spec_keys (&n_rows);
     int gap = 0;
 
-    (void) state;
     for (int i = 0; i < n_rows; i++)
         memset (covered + rows[i].offset, true, size_of (&rows[i]));
     memset (
@@ -157,7 +154,6 @@ static void other_devices_cpus_and_networks_are_other_runs (void **state)
     struct dn_spec spec = some_spec (1);
     struct dn_cache_key key;
 
-    (void) state;
     assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 7, &key));
     put (cache, &key, 10);
     assert_true (dn_cache_key_of (&spec, NULL, both, 2, 8, 7, &key));
@@ -186,7 +182,6 @@ static void keys_of_one_hash_are_not_confused (void **state)
     struct dn_cache_key key = key_of (&spec);
     struct dn_cache_key other_key = key_of (&other);
 
-    (void) state;
     other_key.hash = key.hash;
     put (cache, &key, 10);
     assert_true (find (cache, &other_key) == -1);
@@ -202,7 +197,6 @@ static void bytes_after_the_end_of_a_name_do_not_matter (void **state)
     struct dn_spec spec = some_spec (1);
     struct dn_cache_key key = key_of (&spec);
 
-    (void) state;
     put (cache, &key, 10);
     spec.model[strlen (spec.model) + 1] = 'x';
     key = key_of (&spec);
@@ -214,7 +208,6 @@ static void what_was_not_used_for_the_longest_is_replaced (void **state)
 {
     struct dn_cache *cache = new_cache ();
 
-    (void) state;
     for (int64_t i = 1; i <= DN_CACHE_ENTRIES_MAX + 1; i++) {
         struct dn_spec spec = some_spec (i);
         struct dn_cache_key key = key_of (&spec);
@@ -242,7 +235,6 @@ static void a_key_that_is_too_long_is_not_cached (void **state)
     struct dn_spec spec = some_spec (1);
     struct dn_cache_key key;
 
-    (void) state;
     memset (text, ' ', sizeof (text) - 1);
     assert_false (dn_cache_key_of (&spec, text, both, 2, 8, 7, &key));
     put (cache, &key, 10);
@@ -265,7 +257,6 @@ static void a_key_that_is_too_long_is_not_cached (void **state)
 
 static void it_is_of_a_fixed_and_modest_size (void **state)
 {
-    (void) state;
     assert_true (sizeof (struct dn_cache) <= 2 * 1024 * 1024);
 }
 

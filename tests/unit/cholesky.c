@@ -32,7 +32,6 @@ static void equations_are_solved (void **state)
     double a[N * (N + 1) / 2];
     double x[N];
 
-    (void) state;
     make_problem (a, x);
     assert_true (dn_cholesky (a, N));
     dn_cholesky_lower (a, x, N);
@@ -47,7 +46,6 @@ static void a_matrix_that_is_not_positive_has_no_factor (void **state)
     double unknown[] = {NAN};
     double zero[] = {0};
 
-    (void) state;
     assert_false (dn_cholesky (indefinite, 2));
     assert_false (dn_cholesky (unknown, 1));
     assert_false (dn_cholesky (zero, 1));

@@ -48,7 +48,6 @@ static void what_is_read_is_written_again (void **state)
     struct dn_cluster *cluster = read_text (whole);
     struct text text = {NULL, 0};
 
-    (void) state;
     assert_int_equal (dn_cluster_write (cluster, text_put, &text), 0);
     assert_string_equal (text.text, whole);
     dn_cluster_free (cluster);
@@ -59,7 +58,6 @@ static void every_member_is_read (void **state)
 {
     struct dn_cluster *c = read_text (whole);
 
-    (void) state;
     assert_string_equal (c->name, "alps");
     assert_true (c->time_s == 1700000000 && c->slurm == 2411 && c->soft_time_min);
     assert_false (c->enforces);
@@ -172,8 +170,6 @@ static const struct {
 
 static void what_is_wrong_is_named_by_line_and_key (void **state)
 {
-
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong_texts); i++) {
         char *text = text_with (whole, wrong_texts[i].old, wrong_texts[i].new);
         struct dn_err err = {0};
@@ -196,7 +192,6 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
 
 static void every_cut_of_the_text_is_noticed (void **state)
 {
-    (void) state;
     for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
         struct dn_cluster *cluster =
             dn_cluster_read ((struct dn_span){whole, len}, "snapshot", NULL);
@@ -232,7 +227,6 @@ static void the_number_of_lines_is_bounded (void **state)
     static const char head[] =
         "Cluster Version=1 Name=c Time=0 Slurm=0 SoftTimeMin=no Enforces=no\n";
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct text text = {NULL, 0};
         struct dn_err err = {0};
@@ -250,7 +244,6 @@ static void a_text_that_is_too_large_is_not_read (void **state)
     char *text = malloc (DN_STATE_FILE_MAX + 1);
     struct dn_err err = {0};
 
-    (void) state;
     assert_non_null (text);
     memset (text, '\n', DN_STATE_FILE_MAX + 1);
     assert_null (dn_cluster_read (
@@ -286,7 +279,6 @@ static void what_is_written_is_read (void **state)
     struct text text = {NULL, 0};
     struct dn_cluster *again;
 
-    (void) state;
     assert_int_equal (dn_cluster_write (&cluster, text_put, &text), 0);
     again = read_text (text.text);
     assert_true (again->time_s == 0 && again->groups[0].gpus == 16);
@@ -313,7 +305,6 @@ static void a_failed_write_ends_at_once (void **state)
 {
     struct dn_cluster *cluster = read_text (whole);
 
-    (void) state;
     for (int n = 0; n < 17; n++) {
         int left = n;
 
@@ -327,7 +318,6 @@ static void the_page_has_every_line_and_key (void **state)
 {
     char *page = read_page ();
 
-    (void) state;
     for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
         assert_documented (page, dn_cluster_line ((enum dn_cluster_line) i));
     free (page);

@@ -69,7 +69,6 @@ static void predictions_equal_those_of_the_trainer (void **state)
         {{"max_depth", "1"}, {NULL, NULL}},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (variants); i++)
         expect_same (variants[i]);
 }
@@ -83,7 +82,6 @@ static void one_row_gives_the_same_sum_as_among_many (void **state)
     char *json = booster_json (F, 20, NULL, NULL);
     struct dn_trees *trees = load (json);
 
-    (void) state;
     for (int i = 0; i < BOOSTER_ROWS; i++)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
     assert_int_equal (dn_trees_predict (trees, rows, BOOSTER_ROWS, many, &err), 0);
@@ -128,7 +126,6 @@ static void threads_do_not_disturb_each_other (void **state)
     struct worker workers[6];
     pthread_t threads[6];
 
-    (void) state;
     for (int i = 0; i < 6; i++) {
         workers[i] = (struct worker){trees, expected, 0};
         assert_int_equal (
@@ -188,7 +185,6 @@ static void libxgboost_confirms_the_trees_that_it_trained (void **state)
     struct dn_confirmed confirmed;
     struct dn_err err = {0};
 
-    (void) state;
     train (&trained);
     if (dn_confirm_trees (
             trained.trees, trained.boost, trained.rows, N_ROWS, &confirmed, &err)
@@ -209,7 +205,6 @@ static void trees_that_libxgboost_did_not_train_are_detected (void **state)
     struct dn_node *split;
     struct dn_node kept;
 
-    (void) state;
     train (&trained);
     split = &trained.trees->nodes[0];
     assert_true (split->child > 0);
@@ -246,7 +241,6 @@ static void trees_that_libxgboost_sums_differently_are_detected (void **state)
     struct dn_confirmed confirmed;
     struct dn_err err = {0};
 
-    (void) state;
     assert_non_null (trees);
     for (int i = 0; i < 3; i++) {
         trees->nodes[i].value = leaves[i];
@@ -265,7 +259,6 @@ static void all_trees_of_a_bundle_are_confirmed (void **state)
     struct dn_bundle *bundle = small_bundle_read (&small, &err);
     struct dn_trees *memory;
 
-    (void) state;
     assert_non_null (bundle);
     if (dn_confirm_bundle (bundle, &err) < 0)
         fail_msg ("%s", err.text);
@@ -319,7 +312,6 @@ static void a_model_written_by_hand_is_read (void **state)
     float out[3];
     struct dn_err err = {0};
 
-    (void) state;
     rows[5] = NAN;
     rows[F + 5] = 0.5F; /* not less than 0.5 */
     rows[2 * F + 5] = 0.25F;
@@ -340,7 +332,6 @@ static void a_sum_that_overflows_is_an_error (void **state)
     float out;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), 0);
     assert_near ((double) out, -1.5);
     row[5] = 101;
@@ -421,8 +412,6 @@ static const struct {
 
 static void errors_in_trees_are_named (void **state)
 {
-
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++)
         expect_refused (lies[i].json, lies[i].says);
 }
@@ -450,7 +439,6 @@ static void other_kinds_of_models_are_named (void **state)
         {"left_children", "]", "],\"split_type\":[1,0,0]", "node 0 splits categories"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char *json =
             replace (MODEL (GOOD), cases[i].behind, cases[i].from, cases[i].to);
@@ -468,7 +456,6 @@ static void models_of_other_versions_are_read (void **state)
     float row[F] = {0};
     float out = 0;
 
-    (void) state;
     row[5] = NAN;
     for (int i = 0; i < 2; i++) {
         struct dn_trees *trees = load (i == 0 ? old : new);
@@ -514,7 +501,6 @@ static void files_of_other_versions_predict_the_same (void **state)
     float rows[4 * F];
     float out[4];
 
-    (void) state;
     for (int i = 0; i < 4; i++)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
     for (size_t f = 0; f < DN_N_ELEMENTS (files); f++) {
@@ -569,7 +555,6 @@ static void depth_and_size_are_limited (void **state)
     static const char *const says[] = {NULL, "deeper than 32", "deeper than 32"};
     char *deep;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (depths); i++) {
         char *tree = chain (depths[i]);
         char *json = replace (MODEL ("TREE"), "trees", "TREE", tree);
@@ -626,7 +611,6 @@ static void a_cut_file_is_refused_wherever_it_ends (void **state)
     char *json = booster_json (F, 3, NULL, NULL);
     size_t len = strlen (json);
 
-    (void) state;
     assert_true (try_model (json, len));
     for (size_t at = 0; at < len; at += at < 600 ? 1 : 13)
         assert_false (try_model (json, at));
@@ -671,7 +655,6 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
     int n_taken = 0;
     int n_tries = 6000;
 
-    (void) state;
     assert_non_null (copy);
     for (int i = 0; i < n_tries; i++) {
         memcpy (copy, json, len);

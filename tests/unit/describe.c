@@ -65,7 +65,6 @@ static void a_carried_sidecar_has_at_most_1024_objects (void **state)
 {
     struct dn_err err = {.text = ""};
 
-    (void) state;
     assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 2, &err), 0);
     assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 1, &err), -1);
     assert_string_equal (err.text,
@@ -81,7 +80,6 @@ static void later_carriers_override_earlier_ones_key_by_key (void **state)
                                    .option = "batch=4,steps=4"};
     struct dn_spec spec;
 
-    (void) state;
     assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
     assert_string_equal (spec.model, "resnet50"); /* the sidecar alone */
     assert_int_equal (spec.layers, 1);
@@ -125,7 +123,6 @@ static void every_carrier_alone_is_enough (void **state)
     };
     struct dn_spec spec;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (alone); i++) {
         assert_int_equal (describe_with (alone[i].carriers, alone[i].script, &spec),
                           DN_METADATA_GIVEN);
@@ -150,7 +147,6 @@ static void off_overrides_all_other_metadata (void **state)
     };
     struct dn_spec spec;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (off); i++) {
         assert_int_equal (describe_with (off[i].carriers, off[i].script, &spec),
                           DN_METADATA_OFF);
@@ -198,7 +194,6 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
          "sidecar: spec: batch: 0 out of range"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_carriers carriers = cases[i].carriers;
         struct dn_sidecar sidecar;
@@ -222,7 +217,6 @@ static void a_graph_is_kept_under_any_model_name (void **state)
     enum dn_metadata found;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), 0);
     assert_int_equal (sidecar.spec.batch, 8);
     assert_int_equal (
@@ -251,7 +245,6 @@ static void notes_are_split_into_parts (void **state)
         {"@", "", NULL},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_note note = dn_note_of_option (cases[i].option);
 
@@ -299,7 +292,6 @@ static void a_compacted_sidecar_is_small_and_has_the_same_totals (void **state)
     struct dn_err err;
     char *compact;
 
-    (void) state;
     assert_int_equal (
         dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
         0);
@@ -411,7 +403,6 @@ static void similar_operators_are_merged (void **state)
     struct dn_err err;
     char *compact;
 
-    (void) state;
     add_growing (&buf, 400);
     assert_false (buf.cut);
     assert_int_equal (
@@ -439,7 +430,6 @@ static void a_sidecar_that_stays_too_large_is_refused (void **state)
     char *compact;
     char *text = malloc (100000);
 
-    (void) state;
     assert_non_null (text);
     buf = dn_buf_on (text, 100000);
     dn_buf_add (&buf, "{\"dnnest\":1,\"graph\":{\"ops\":[");
@@ -491,7 +481,6 @@ static void keys_do_not_change_a_graph (void **state)
         "{\"ops\": [{\"op\": \"linear\", \"in\": [[8]], \"out\": [[8]], "
         "\"params\": 72}]}}";
 
-    (void) state;
     assert_true (dn_keyset_is_empty (unread_beside (GRAPH, NULL)));
     assert_true (
         dn_keyset_is_empty (unread_beside (GRAPH, "model=vgg16,seq_len=128,epochs=2")));

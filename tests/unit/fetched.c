@@ -64,7 +64,6 @@ static void of_22_05 (void **state)
     struct seen seen;
     struct dn_err err = {.code = DN_E_NONE};
 
-    (void) state;
     assert_int_equal (read_jobs (IN_22_05, &seen, &err), 0);
     assert_int_equal (seen.n, 1);
     assert_string_equal (seen.id, "10_3");
@@ -84,7 +83,6 @@ static void of_24_11 (void **state)
     struct seen seen;
     struct dn_err err = {.code = DN_E_NONE};
 
-    (void) state;
     assert_int_equal (read_jobs (IN_24_11, &seen, &err), 0);
     assert_int_equal (seen.n, 1);
     assert_string_equal (seen.id, "13+1");
@@ -104,7 +102,6 @@ static void hostile_answers (void **state)
     struct seen seen;
     struct dn_err err;
 
-    (void) state;
     for (size_t len = 0; len < sizeof (IN_22_05) - 1; len++) {
         memcpy (text, IN_22_05, len);
         text[len] = '\0';
@@ -131,7 +128,6 @@ static void versions (void **state)
     char text[1024];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     assert_int_equal (dn_slurmrestd_version (escaped), 38);
     assert_int_equal (dn_slurmrestd_version (later), 42);
     assert_int_equal (dn_slurmrestd_version (other), 0);
@@ -154,7 +150,6 @@ static void measured (void **state)
     struct dn_finished job;
     struct dn_err err = {.code = DN_E_NONE};
 
-    (void) state;
     dn_finished_clear (&job);
     assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &err), 1);
     assert_near (job.gpu_utilisation, 0.25);
@@ -172,7 +167,6 @@ static void expressions (void **state)
     char text[8192];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     assert_int_equal (
         dn_expressions_read (
             dn_span_of ("# ours\nPower=p{job=\"%j\",h=\"%h\"}[%ss]\n"), "f", &of, &err),

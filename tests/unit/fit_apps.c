@@ -71,7 +71,6 @@ static void one_run_is_the_median_with_the_spread_of_applications_alike (void **
     struct dn_fit_run run = exact (3600, 1);
     struct dn_app_row row = fit_of (&run, 1, DN_WORK_RUN);
 
-    (void) state;
     assert_float_equal (median (&row, 1), 3600, 1);
     assert_int_equal (row.runs, 1);
     assert_true (row.sigma >= prior->sigma);
@@ -83,7 +82,6 @@ static void equal_runs_narrow_the_bound_slowly (void **state)
     struct dn_fit_run runs[MANY];
     double before = INFINITY;
 
-    (void) state;
     for (int n = 1; n <= MANY; n++) {
         struct dn_app_row row;
         double now;
@@ -106,7 +104,6 @@ static void bounds_cover_what_they_state (void **state)
     static const int numbers[] = {2, 3, 5, 12};
     uint64_t random = 12345;
 
-    (void) state;
     for (size_t k = 0; k < DN_N_ELEMENTS (numbers); k++) {
         int covered = 0;
         int n_apps = 4000;
@@ -131,7 +128,6 @@ static void runs_of_different_length_separate_the_start (void **state)
     struct dn_fit_run runs[DN_N_ELEMENTS (epochs)];
     struct dn_app_row row;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (epochs); i++)
         runs[i] = exact (300 + 100 * epochs[i], epochs[i]);
     row = fit_of (runs, (int) DN_N_ELEMENTS (epochs), DN_WORK_EPOCHS);
@@ -147,7 +143,6 @@ static void a_prediction_is_multiplied (void **state)
     struct dn_fit_run runs[6];
     struct dn_app_row row;
 
-    (void) state;
     for (int i = 0; i < 6; i++)
         runs[i] = exact (1.4 * (1000 + 700 * i), 1000 + 700 * i);
     row = fit_of (runs, 6, DN_WORK_PREDICTED);
@@ -160,7 +155,6 @@ static void a_change_is_noticed_after_two_runs (void **state)
     struct dn_fit_run runs[12];
     struct dn_app_row row;
 
-    (void) state;
     for (int i = 0; i < 12; i++)
         runs[i] = exact ((i < 10 ? 1000 : 3000) * (1 + 0.01 * (i % 3)), 1);
     row = fit_of (runs, 11, DN_WORK_RUN);
@@ -176,7 +170,6 @@ static void a_single_long_run_is_no_change (void **state)
     struct dn_fit_run runs[12];
     struct dn_app_row row;
 
-    (void) state;
     for (int i = 0; i < 12; i++)
         runs[i] = exact (i == 6 ? 3000 : 1000, 1);
     row = fit_of (runs, 12, DN_WORK_RUN);
@@ -191,7 +184,6 @@ static void killed_runs_raise_and_never_lower (void **state)
     double without;
     struct dn_app_row row;
 
-    (void) state;
     for (int i = 0; i < 4; i++)
         runs[i] = exact (1000 + 10 * i, 1);
     row = fit_of (runs, 4, DN_WORK_RUN);
@@ -211,7 +203,6 @@ static void killed_runs_alone_say_nothing (void **state)
     struct dn_fit_run runs[3] = {killed (100), killed (200), killed (300)};
     struct dn_app_row row = {.key = 1};
 
-    (void) state;
     assert_false (dn_fit_row (runs, 3, DN_WORK_RUN, prior, &row));
     assert_int_equal (row.runs, 0);
     assert_false (dn_fit_row (runs, 0, DN_WORK_RUN, prior, &row));
@@ -222,7 +213,6 @@ static void needs_are_the_largest_of_the_runs (void **state)
     struct dn_fit_run runs[3] = {exact (100, 1), exact (100, 1), exact (100, 1)};
     struct dn_app_row row;
 
-    (void) state;
     runs[0].cores = 3.5;
     runs[1].gpu_mem_gb = 11;
     runs[2].cores = 2;
@@ -237,7 +227,6 @@ static void extremes_give_a_law (void **state)
     static const double values[] = {1e-3, 1, 60, 3e7, 1e12};
     uint64_t random = 99;
 
-    (void) state;
     for (int k = 0; k < 3000; k++) {
         struct dn_fit_run runs[MANY];
         struct dn_app_row row;
@@ -263,7 +252,6 @@ static void the_scatter_of_a_site_is_that_of_its_runs (void **state)
     double freedom;
     uint64_t random = 4711;
 
-    (void) state;
     for (int i = 0; i < MANY; i++)
         runs[i] = exact (1000 * exp (0.1 * normal (&random)), 1);
     assert_false (dn_fit_scatter (runs, 2, DN_WORK_RUN, &variance, &freedom));

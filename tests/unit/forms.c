@@ -82,7 +82,6 @@ static void an_lstm_takes_what_was_measured (void **state)
          4.5},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_op_time time = time_of (rows[i].text, DN_OP_RNN);
 
@@ -100,7 +99,6 @@ static void steps_wait_for_one_another (void **state)
         time_of ("model=lstm_lm,layers=1,hidden=512,batch=16,seq_len=200", DN_OP_RNN);
     struct dn_op_time time = time_of (text, DN_OP_RNN);
 
-    (void) state;
     assert_within (time.flops, half.flops, 1e-9);
     assert_true (time.forward_s > 1.5 * half.forward_s);
     assert_true (time.backward_data_s > 1.5 * half.backward_data_s);
@@ -129,7 +127,6 @@ static void channels_first_are_moved_for_matrix_units (void **state)
     static const char *const nets[] = {"model=resnet50,batch=64,precision=fp16",
                                        "model=vgg16,batch=8,precision=tf32"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (nets); i++) {
         assert_near (longer (nets[i], ""), 0);
         assert_in_range ((int) (100 * longer (nets[i], ",layout=nchw")), 5, 100);
@@ -180,7 +177,6 @@ static void only_plain_kernels_of_three_are_transformed (void **state)
         {CONV (3, 1, 1, 64), 2, true},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
         assert_int_equal (is_direct (&rows[i].conv, rows[i].n_dims), rows[i].direct);
 }
@@ -195,7 +191,6 @@ static void every_array_is_counted_once (void **state)
     double after = 64 * 56 * 56;
     double last = 2048 * 7 * 7;
 
-    (void) state;
     assert_near (time_of (text, DN_OP_ELEMENTWISE).bytes, 4 * sums * (3 + 3));
     assert_near (time_of (text, DN_OP_POOL).bytes,
                  4 * (2 * before + 3 * after + 2 * last + 3 * 2048));
@@ -208,21 +203,18 @@ static void a_sample_may_read_several_rows (void **state)
     struct dn_op_time several =
         time_of ("model=dlrm_dcnv2,batch=4096,precision=fp32", DN_OP_EMBEDDING);
 
-    (void) state;
     /* 214 rows and 26 sums, not 26 and 26. */
     assert_within (several.bytes / one.bytes, (214.0 + 26) / 52, 0.01);
 }
 
 static int begin (void **state)
 {
-    (void) state;
     site = scene_site ("");
     return 0;
 }
 
 static int end (void **state)
 {
-    (void) state;
     scene_free (site);
     return 0;
 }

@@ -46,7 +46,9 @@ static struct run run_of (const char *ops, const char *keys, int device)
     if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
         || dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0
         || dn_spec_resolve (&sidecar.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &run.graph, &err) < 0)
+        || dn_sidecar_graph (
+               shipped_networks (), &sidecar.layers, &sidecar.spec, &run.graph, &err)
+               < 0)
         fail_msg ("%s: %s", keys, err.text);
     run.spec = sidecar.spec;
     dn_whitebox (&c, &run.estimate);
@@ -79,7 +81,6 @@ static void expect_mib (const char *ops,
 
 static void frozen_parameters_are_weights_only (void **state)
 {
-    (void) state;
     expect_mib (SIXTEEN, "batch=1,precision=fp32,optimizer=adam", 1024, 64, 128);
     expect_mib (SIXTEEN, "batch=1,precision=fp32,optimizer=sgd", 1024, 64, 0);
     expect_mib (FROZEN, "batch=1,precision=fp32,optimizer=adam", 64, 0, 0);
@@ -93,7 +94,6 @@ static void frozen_parameters_are_weights_only (void **state)
 
 static void mixed_precision_copies_frozen_weights_too (void **state)
 {
-    (void) state;
     expect_mib (SIXTEEN, "batch=1,precision=fp16,optimizer=adam", 1536, 64, 128);
     expect_mib (SIXTEEN, "batch=1,precision=half,optimizer=sgd", 512, 32, 0);
 }
@@ -103,7 +103,6 @@ static void mixed_precision_copies_frozen_weights_too (void **state)
 
 static void stored_bytes_of_frozen_weights_count (void **state)
 {
-    (void) state;
     expect_mib (HALVED, "batch=1,precision=fp16", 32, 0, 0);
     expect_mib (HALVED, "batch=1,precision=fp32", 32, 0, 0);
     expect_mib (QUANTISED, "batch=1,precision=fp16", 8, 0, 0);
@@ -133,7 +132,6 @@ static void quantised_weights_are_unpacked_one_at_a_time (void **state)
     struct run packed = run_of (QUANTISED, "batch=1,precision=fp16", A100);
     struct run halved = run_of (HALVED, "batch=1,precision=fp16", A100);
 
-    (void) state;
     assert_near (packed.estimate.memory[DN_MEMORY_ACTIVATIONS]
                      - halved.estimate.memory[DN_MEMORY_ACTIVATIONS],
                  32 * MIB);
@@ -141,7 +139,6 @@ static void quantised_weights_are_unpacked_one_at_a_time (void **state)
 
 static void frozen_weights_are_sharded_as_others (void **state)
 {
-    (void) state;
 #define FOUR "batch=1,gpus=4,optimizer=adam,precision=fp16,parallel="
     /* DeepSpeed: 2 bytes; of what learns 2 + 2 + 12 */
     expect_mib (SIXTEEN, FOUR "zero1", 512, 32, (128 + 64) / 4.0);
@@ -155,7 +152,6 @@ static void only_gradients_are_sent (void **state)
 {
     static const char *const modes[] = {"dp", "zero1", "zero2"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
         char keys[96];
         struct run some;
@@ -179,7 +175,6 @@ static void sharded_and_copied_weights_are_sent (void **state)
 {
     static const char *const modes[] = {"zero3", "fsdp", "dataparallel"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
         char keys[96];
         double some;
@@ -200,7 +195,6 @@ static void a_frozen_layer_has_no_gradient_of_weights (void **state)
         run_of (LINEAR (",\"frozen\":16777216,\"params\":65536"), "batch=64", A100);
     struct run shared = run_of (LINEAR (""), "batch=64", A100);
 
-    (void) state;
     assert_near (frozen.times[0].backward_weight_s, 0);
     assert_near (frozen.times[0].forward_s, learned.times[0].forward_s);
     assert_near (frozen.times[0].backward_data_s, learned.times[0].backward_data_s);
@@ -222,7 +216,6 @@ static void nothing_runs_backward_before_what_learns (void **state)
         "batch=64",
         A100);
 
-    (void) state;
     for (int i = 0; i < 4; i++)
         assert_true (run.times[i].forward_s > 0);
     assert_near (run.times[0].backward_data_s + run.times[0].backward_weight_s, 0);
@@ -253,7 +246,6 @@ static double saved (const char *ops, int i)
 
 static void a_frozen_layer_does_not_keep_its_input (void **state)
 {
-    (void) state;
     assert_near (saved (LEARNED, 0), 4096);
     assert_near (saved (FROZEN, 0), 0);
     assert_near (saved (LINEAR (",\"frozen\":16777216,\"params\":65536"), 0), 4096);
@@ -290,7 +282,6 @@ static void frozen_layers_are_not_merged_with_others (void **state)
     struct dn_graph after;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (dn_layers_graph (&equal.layers, &before, &err), 0);
     dn_layers_simplify (&equal.layers);
     assert_int_equal (equal.layers.n, 5);
@@ -319,7 +310,6 @@ static void a_share_that_learns_has_gradients_and_states (void **state)
                 A100);
     const double *memory = some.estimate.memory;
 
-    (void) state;
     assert_near (some.graph.params, 0.01 * all);
     assert_near (some.graph.params + some.graph.frozen_params, all);
     assert_near (memory[DN_MEMORY_WEIGHTS] / gib, 2 * all / gib);
@@ -343,7 +333,6 @@ static void no_choice_of_what_learns_takes_longer (void **state)
     struct run all = run_of (NULL, "model=resnet18,batch=64,trainable=1", A100);
     enum dn_stage stage = DN_STAGE_BACKWARD_WEIGHT;
 
-    (void) state;
     assert_true (some.estimate.stage_s[stage] >= whole.times[0].backward_weight_s);
     assert_true (some.estimate.stage_s[stage] < whole.estimate.stage_s[stage]);
     assert_near (none.estimate.stage_s[stage], 0);
@@ -357,7 +346,6 @@ static void no_choice_of_what_learns_takes_longer (void **state)
 
 static void a_share_counts_the_frozen_parameters_of_a_sidecar (void **state)
 {
-    (void) state;
     /* One of 16 layers learns: 6.25 %. */
     expect_mib (
         SIXTEEN, "batch=1,precision=fp32,trainable=0.5,optimizer=sgd", 1024, 64, 0);
@@ -371,7 +359,6 @@ static void frozen_tables_are_spread_over_the_devices (void **state)
     struct run whole = run_of (NULL, "model=dlrm,batch=64,gpus=4", A100);
     struct run frozen = run_of (NULL, "model=dlrm,batch=64,gpus=4,trainable=0", A100);
 
-    (void) state;
     assert_near (frozen.estimate.memory[DN_MEMORY_WEIGHTS],
                  whole.estimate.memory[DN_MEMORY_WEIGHTS]);
     assert_near (frozen.estimate.memory[DN_MEMORY_GRADIENTS], 0);

@@ -99,7 +99,6 @@ static void test_badargs (void **state)
     struct dn_graph graph = {0};
     struct dn_spec spec = read_spec ("model=resnet5O");
 
-    (void) state;
     dn_graph_free (NULL);
     dn_graph_free (&graph);
     dn_graph_free (&graph);
@@ -110,7 +109,6 @@ static void test_badargs (void **state)
 
 static void test_unknown (void **state)
 {
-    (void) state;
     expect_failure ("model=resnet5O",
                     DN_E_RANGE,
                     "model: 'resnet5O' is not in the zoo, did you mean resnet50?");
@@ -124,7 +122,6 @@ static void test_hostile (void **state)
 {
     struct dn_spec spec = read_spec ("model=gpt2");
 
-    (void) state;
     spec.layers = INT64_MAX;
     expect_failure_of (&spec, DN_E_RANGE, "layers: 9.22337e+18 out of range 1..4096");
     spec = read_spec ("model=gpt2");
@@ -148,7 +145,6 @@ static void test_hostile (void **state)
 
 static void test_misfits (void **state)
 {
-    (void) state;
     expect_failure (
         "model=gpt2,heads=7", DN_E_RANGE, "heads: 7, expected a divisor of hidden 768");
     expect_failure ("model=gpt2,positions=512",
@@ -174,7 +170,6 @@ static void test_unread_keys (void **state)
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    (void) state;
     assert_true (dn_keyset_is_empty (plain.unread));
     for (int i = 0; i < n_keys; i++)
         assert_int_equal (dn_keyset_has (&odd.unread, i),
@@ -193,7 +188,6 @@ static void test_extremes (void **state)
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; (entry = dn_zoo_at (shipped_networks (), i)); i++) {
         for (int k = 0; k < n_keys; k++) {
             for (int end = 0; end < 2; end++) {
@@ -231,7 +225,6 @@ static double count_attentions (const char *text, double window)
 
 static void test_windows (void **state)
 {
-    (void) state;
     assert_true (count_attentions ("model=gemma_3_1b", 512) == 22);
     assert_true (count_attentions ("model=gemma_3_1b", 0) == 4);
     assert_true (count_attentions ("model=gemma_3_1b,layers=5", 0) == 0);
@@ -306,7 +299,6 @@ static void test_reference (void **state)
     FILE *file;
     int n_rows = 0;
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
     file = fopen (path, "r");
     if (!file)
@@ -346,7 +338,6 @@ static void test_all_proven (void **state)
     const struct dn_zoo_entry *entry;
     FILE *file;
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
     file = fopen (path, "r");
     if (!file)
@@ -373,7 +364,6 @@ static void test_image (void **state)
     struct dn_graph large = build ("model=resnet50,image=512");
     double linear = 2.0 * 2048 * 1000;
 
-    (void) state;
     assert_true (large.flops - linear == 4 * (small.flops - linear));
     assert_true (large.params == small.params);
     assert_true (large.input == 3 * 512 * 512);
@@ -388,7 +378,6 @@ static void test_overrides (void **state)
     struct dn_graph deep = build ("model=gpt2,layers=60");
     struct dn_graph same = build ("model=transformer,layers=60,seq_len=1024");
 
-    (void) state;
     /* 12 h^2 + 13 h per block */
     assert_true (deep.params - base.params == 48 * (12.0 * 768 * 768 + 13 * 768));
     assert_true (deep.params == same.params);
@@ -412,7 +401,6 @@ static void test_aliases (void **state)
         /* End of aliases */
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (aliases); i++) {
         struct dn_graph alias = build (aliases[i].alias);
         struct dn_graph row = build (aliases[i].row);
@@ -432,7 +420,6 @@ static void test_experts (void **state)
     double expert = 2.0 * 1024 * 16384;
     double router = 1024;
 
-    (void) state;
     /* 24 sparse layers of 512 tokens each; a router has one output per expert. */
     assert_true (many.params - few.params == 24 * 4 * (expert + router));
     assert_true (many.flops - few.flops == 24 * 4 * 2 * 512 * router);
@@ -448,7 +435,6 @@ static void test_repeat (void **state)
     struct dn_graph graph = build ("model=gpt2_xl");
     struct dn_graph deep = build ("model=gpt2_xl,layers=4096");
 
-    (void) state;
     assert_true (graph.n_ops < 40);
     assert_int_equal (deep.n_ops, graph.n_ops);
     dn_graph_free (&graph);
@@ -460,7 +446,6 @@ static void test_first (void **state)
     struct dn_graph graph = build ("model=resnet50");
     int n_first = 0;
 
-    (void) state;
     for (int i = 0; i < graph.n_ops; i++)
         n_first += graph.ops[i].first;
     assert_int_equal (n_first, 1);
@@ -479,7 +464,6 @@ static void test_totals (void **state)
     struct dn_graph mlp = build ("model=mlp,layers=10,in_channels=1003,classes=190,"
                                  "params=3738002,flops=7476004,activations=15311");
 
-    (void) state;
     assert_true (fabs (graph.params - 25e6) < 1);
     assert_true (fabs (graph.flops - 8e9) < 1);
     assert_true (fabs (sum_saved (&graph) - 11e6) < 1);
@@ -500,7 +484,6 @@ static void test_families (void **state)
         "model=mlp,layers=4,hidden=256,in_channels=100,classes=10",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (families); i++) {
         struct dn_graph graph = build (families[i]);
 
@@ -515,7 +498,6 @@ static void test_spelling (void **state)
     struct dn_graph a = build ("model=ResNet50");
     struct dn_graph b = build ("model=gpt2-medium");
 
-    (void) state;
     assert_true (a.params == 25557032);
     assert_true (b.params == 354823168);
     dn_graph_free (&a);
@@ -528,7 +510,6 @@ static void test_frozen (void **state)
     int n_frozen = 0;
     double each = 0;
 
-    (void) state;
     for (int i = 0; i < graph.n_ops; i++) {
         const struct dn_op *op = &graph.ops[i];
 
@@ -555,7 +536,6 @@ static void test_fixed (void **state)
     struct dn_graph words = build ("model=llava_1.5_7b_pretrain");
     int n_passed = 0;
 
-    (void) state;
     assert_near (latents.frozen_params, 0);
     /* The text encoder, and the encoder of the latents. */
     assert_near (whole.frozen_params, 123060480 + 34163664);
@@ -578,7 +558,6 @@ static void test_two_towers (void **state)
     struct dn_graph graph = build ("model=qwen2.5_vl_7b");
     struct dn_graph tower = build ("model=qwen2.5_vl_7b,frozen=decoder+head");
 
-    (void) state;
     assert_int_equal (graph.block_layers, 32 + 28);
     /* The image is two equal frames. */
     assert_near (graph.input, 3 * 672 * 672 + 2048);
@@ -594,7 +573,6 @@ static void test_loops (void **state)
     struct dn_graph tables = build ("model=dlrm,tables=20");
     double longest = 0;
 
-    (void) state;
     assert_near (graph.padding, 1.5);
     for (int i = 0; i < graph.n_ops; i++) {
         assert_true (graph.ops[i].calls == 1 || graph.ops[i].calls == 600 * 1.5);
@@ -614,7 +592,6 @@ static void test_ctc (void **state)
     struct dn_graph graph = build ("model=wav2vec2_base,seq_len=98400");
     const struct dn_op *last = &graph.ops[graph.n_ops - 1];
 
-    (void) state;
     assert_int_equal (last->kind, DN_OP_LOSS);
     assert_true (last->single);
     assert_near (last->steps, 307);
@@ -626,7 +603,6 @@ static void every_file_is_sound_at_all_its_sizes (void **state)
     const struct dn_networks *shipped = shipped_networks ();
     struct dn_networks copies = {.n = 0};
 
-    (void) state;
     assert_true (shipped->n > 400 && shipped->bytes < 4 * 1024 * 1024);
     for (int i = 0; i < shipped->n; i++) {
         const struct dn_network *network = shipped->list[i];
@@ -649,7 +625,6 @@ static void every_file_is_sound_at_all_its_sizes (void **state)
 
 static void test_names (void **state)
 {
-    (void) state;
     assert_int_equal (dn_op_kind_names.n_names, DN_N_OP_KINDS);
     assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_CONV), "conv");
     assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_LOSS), "loss");

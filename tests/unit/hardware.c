@@ -38,7 +38,6 @@ static void bad_catalogue_files_are_named (void **state)
     };
     struct dn_catalogue catalogue = {0};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
@@ -53,7 +52,6 @@ static void a_generation_is_a_section (void **state)
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, &err), 0);
     assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
     assert_contains (err.text, "device 'v100': Arch: 'volta' is unknown");
@@ -82,7 +80,6 @@ static void a_device_is_read_in_si_units (void **state)
     struct dn_err err;
     const struct dn_device *device;
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, &err), 0);
     assert_int_equal (add (&catalogue, V100, &err), -1);
     assert_contains (err.text, "'v100' is described twice, expected once");
@@ -102,7 +99,6 @@ static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
 {
     struct dn_catalogue catalogue = {0};
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_int_equal (add (&catalogue, A100, NULL), 0);
     assert_false (dn_device_supports (&catalogue.devices[0], DN_PRECISION_BF16));
@@ -119,7 +115,6 @@ static void a_precision_runs_as_its_row_says (void **state)
     const struct dn_device *v100;
     const struct dn_device *a100;
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_int_equal (add (&catalogue, A100, NULL), 0);
     v100 = &catalogue.devices[0];
@@ -161,7 +156,6 @@ static void own_values_override_those_of_the_catalogue (void **state)
     int n_own = 0;
     int n;
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_false (dn_device_is_measured (&catalogue.devices[0]));
     assert_int_equal (
@@ -197,7 +191,6 @@ static void an_own_device_must_be_complete (void **state)
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (amend (&catalogue, "Device=new\nStream=8e11", &err), -1);
     assert_contains (err.text, "own: Vendor= is missing");
     assert_int_equal (amend (&catalogue, V100 "Stream=8e11", &err), 0);
@@ -221,7 +214,6 @@ static void an_own_file_with_an_error_changes_nothing (void **state)
     };
     struct dn_catalogue catalogue = {0};
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
@@ -280,7 +272,6 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_int_equal (add_type (&types,
                                 &catalogue,
@@ -306,7 +297,6 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     struct dn_request request;
     struct dn_candidates found;
 
-    (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_int_equal (add (&catalogue, A100, NULL), 0);
 #define ADD(text) assert_int_equal (add_type (&types, &catalogue, text, NULL), 0)
@@ -424,7 +414,6 @@ static void products_are_devices (void **state)
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (boards); i++)
         if (add (&catalogue, boards[i], &err) < 0)
             fail_msg ("%s", err.text);
@@ -519,7 +508,6 @@ static void partitions_and_features_name_a_type (void **state)
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
 
-    (void) state;
     add_named (&catalogue, &types);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = untyped_job ();
@@ -548,7 +536,6 @@ static void another_partition_or_constraint_must_be_safe (void **state)
     struct dn_candidates found;
     struct dn_job job;
 
-    (void) state;
     add_named (&catalogue, &types);
 #define BLOCKED(change, i, reason)                                                     \
     do {                                                                               \
@@ -629,7 +616,6 @@ static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void 
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
 
-    (void) state;
     add_stated (&catalogue, &types);
     TARGET ((void) job, 0, "");
     TARGET ((void) job, 3, "its Gpu line says MoveTo=no");
@@ -662,7 +648,6 @@ static void a_whole_core_is_all_threads_of_it (void **state)
     struct dn_job job = small_job ();
     struct dn_candidates found;
 
-    (void) state;
     add_stated (&catalogue, &types);
     found = find (&types, &job);
     assert_int_equal (found.list[1].node_cpus, 96);

@@ -66,7 +66,6 @@ static void test_reference (void **state)
     FILE *file;
     int n = 0;
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/tests/data/hf_configs.txt", dir ? dir : ".");
     file = fopen (path, "r");
     if (!file)
@@ -84,7 +83,6 @@ static void test_reference (void **state)
 
 static void test_recognised (void **state)
 {
-    (void) state;
     assert_true (dn_hf_config_is (dn_span_of ("{" LLAMA "}")));
     assert_true (dn_hf_config_is (dn_span_of ("{\"architectures\":[]}")));
     assert_false (dn_hf_config_is (dn_span_of ("{\"dnnest\":1," LLAMA "}")));
@@ -98,7 +96,6 @@ static void test_keys (void **state)
         "{" LLAMA ",\"max_position_embeddings\":512,\"tie_word_embeddings\":true,"
         "\"torch_dtype\":\"bfloat16\",\"rope_scaling\":{\"factor\":8.0}}");
 
-    (void) state;
     assert_string_equal (spec.model, "llama_7b");
     assert_int_equal (spec.layers, 2);
     assert_int_equal (spec.ffn, 100);
@@ -128,7 +125,6 @@ static void test_window (void **state)
     struct dn_spec spec =
         read_config ("{" SMALL ("mistral") ",\"sliding_window\":300}");
 
-    (void) state;
     assert_int_equal (spec.window, 300);
     spec = read_config ("{" SMALL ("mistral") ",\"sliding_window\":null}");
     assert_int_equal (spec.window, DN_UNSET);
@@ -148,7 +144,6 @@ static void test_window (void **state)
 
 static void test_unknown_type (void **state)
 {
-    (void) state;
     expect_bad ("{\"model_type\":\"lama\"}",
                 "model_type: 'lama' is not known, did you mean llama?");
     expect_bad ("{\"model_type\":\"quite_another\"}", "'quite_another' is not known");
@@ -164,7 +159,6 @@ static void test_unknown_type (void **state)
 
 static void test_other_structures (void **state)
 {
-    (void) state;
     expect_bad ("{" LLAMA ",\"attention_bias\":true}",
                 "attention_bias: true of model_type llama");
     expect_bad ("{\"model_type\":\"falcon\",\"alibi\":true}", "falcon");
@@ -184,7 +178,6 @@ static void test_other_structures (void **state)
 
 static void test_bad_values (void **state)
 {
-    (void) state;
     expect_bad ("", "");
     expect_bad ("{\"model_type\":\"llama\"", "");
     expect_bad ("{\"model_type\":\"llama\"}", "num_hidden_layers: missing");
@@ -205,7 +198,6 @@ static void test_converted (void **state)
     struct dn_err err = {0};
     char *sidecar;
 
-    (void) state;
     assert_int_equal (dn_hf_config_convert (dn_span_of ("{" LLAMA "}"), &sidecar, &err),
                       0);
     assert_contains (sidecar, "{\"dnnest\":1,\"spec\":{\"model\":\"llama_7b\"");
@@ -223,7 +215,6 @@ static void test_types (void **state)
 {
     int n = 0;
 
-    (void) state;
     while (dn_hf_config_type_at (n))
         n++;
     assert_true (n >= 30);

@@ -107,7 +107,6 @@ static void both_ways_of_printing_are_read (void **state)
                "metadata={op_name=\"a}b\" stack_frame_id=1}\n}, "
                "execution_thread=\"main\"\n");
 
-    (void) state;
     assert_int_equal (bare.instructions.n, 2);
     assert_int_equal (full.instructions.n, 2);
     assert_false (bare.optimised);
@@ -127,7 +126,6 @@ static void shapes_have_their_sizes (void **state)
                " b = s4[10] parameter(1)\n c = f8e4m3fn[7]{0} parameter(2)\n"
                " d = () tuple()\n ROOT f = c128[2,0] parameter(3)\n}\n");
 
-    (void) state;
     assert_int_equal (dn_hlo_at (&module, 0)->n_arrays, 4);
     assert_false (dn_hlo_at (&module, 0)->flat);
     assert_near (dn_hlo_result_bytes (&module, dn_hlo_at (&module, 0)), 4 + 12 + 5);
@@ -140,7 +138,6 @@ static void shapes_have_their_sizes (void **state)
 
 static void text_that_is_not_hlo_is_refused (void **state)
 {
-    (void) state;
     expect_bad ("", "line 1: expected 'HloModule'");
     expect_bad ("ceci n'est pas un module", "found 'ceci n");
     expect_bad ("HloModule a\n", "expected computations");
@@ -165,7 +162,6 @@ static void text_that_is_not_hlo_is_refused (void **state)
 
 static void cycles_of_calls_are_refused (void **state)
 {
-    (void) state;
     expect_bad ("HloModule a\na {\n ROOT x = f32[] call(), to_apply=b\n}\n"
                 "b {\n ROOT x = f32[] call(), to_apply=a\n}\n"
                 "ENTRY e {\n ROOT x = f32[] call(), to_apply=a\n}\n",
@@ -181,7 +177,6 @@ static void a_nul_byte_is_refused (void **state)
     struct dn_hlo module;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_hlo_parse ((struct dn_span){text, sizeof (text) - 1}, &module, &err), -1);
     assert_contains (err.text, "NUL byte");
@@ -197,7 +192,6 @@ static void a_million_brackets_take_no_time (void **state)
     struct dn_hlo module;
     int n;
 
-    (void) state;
     n = sprintf (text, "HloModule a\nENTRY e {\n x = ");
     memset (text + n, '(', DEEP);
     strcpy (text + n + DEEP, "f32[]");
@@ -219,7 +213,6 @@ static void a_million_brackets_take_no_time (void **state)
 
 static void operations_are_counted_as_xla_does (void **state)
 {
-    (void) state;
     assert_near (
         flops_of ("a = f32[4,8] parameter(0)\n ROOT b = f32[4,8] multiply(a, a)\n"),
         32);
@@ -258,7 +251,6 @@ static void convolutions_count_real_products (void **state)
 {
     const double pairs = 4 + 3 + 3; /* of 4 outputs with 3 positions, padded by 1_1 */
 
-    (void) state;
     assert_near (
         flops_of ("x = f32[1,4,4,1] parameter(0)\n k = f32[3,3,1,1] parameter(1)\n"
                   " ROOT y = f32[1,4,4,1] convolution(x, k), window={size=3x3 "
@@ -288,7 +280,6 @@ static void libraries_are_known_by_name (void **state)
 {
     char text[1024];
 
-    (void) state;
     for (int i = 0; i < 3; i++) {
         static const char *const targets[] = {
             "__cublas$gemm", "__cublas$lt$matmul", "__onednn$matmul"};
@@ -315,7 +306,6 @@ static void cudnn_works_in_three_directions (void **state)
             CONV_CALL ("f32[2,8,8,6]", "f32[2,8,8,4]", "f32[3,3,4,6]", "convForward"))
             .products;
 
-    (void) state;
     assert_near (forward, 2 * 2 * 4 * 6 * 22.0 * 22);
     assert_near (cost_of (CONV_CALL ("f32[2,8,8,4]",
                                      "f32[2,8,8,6]",
@@ -355,7 +345,6 @@ static void attention_of_cudnn_is_one_operator (void **state)
     struct dn_sidecar sidecar = import (FMHA ("fmhaSoftmaxDropout", CAUSAL), &summary);
     const struct dn_layer *layer = find_layer (&sidecar, "f");
 
-    (void) state;
     assert_int_equal (layer->kind, DN_LAYER_ATTENTION);
     assert_near (layer->repeat * layer->in[0].dim[0], 12 * 2 / summary.batch);
     assert_near (layer->in[0].dim[1], 64);
@@ -383,7 +372,6 @@ static void attention_of_odd_sizes_is_another_call (void **state)
         FMHA ("fmhaSoftmax", "]}"),
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
         assert_near (cost_of (texts[i]).products, 0);
 }
@@ -430,7 +418,6 @@ static void loops_count_as_often_as_they_run (void **state)
     struct dn_sidecar sidecar = import (LOOP ("LT", ""), &summary);
     const struct dn_layer *dot = find_layer (&sidecar, "w");
 
-    (void) state;
     assert_near (cost_of (LOOP ("LT", "")).products, 5 * 128);
     assert_near (cost_of (LOOP ("NE", "")).products, 128);
     assert_near (
@@ -463,7 +450,6 @@ static void calls_that_multiply_are_refused (void **state)
     struct dn_err err = {0};
     struct dn_hlo module;
 
-    (void) state;
     dn_buf_add (&buf,
                 "HloModule m\nc0 {\n x = f32[8,8] parameter(0)\n ROOT y = f32[8,8] "
                 "dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
@@ -486,7 +472,6 @@ static void calls_that_multiply_are_refused (void **state)
 
 static void the_dearest_branch_counts (void **state)
 {
-    (void) state;
     assert_near (
         cost_of (
             "HloModule b\na {\n x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), "
@@ -518,7 +503,6 @@ static void a_step_is_not_changed (void **state)
     struct dn_hlo_summary summary;
     struct dn_sidecar sidecar = import (step, &summary);
 
-    (void) state;
     assert_true (summary.step);
     assert_true (sidecar.layers.whole_step);
     assert_near (summary.batch, 32);
@@ -541,7 +525,6 @@ static void products_are_per_sample (void **state)
 {
     struct dn_sidecar sidecar = import (step, NULL);
 
-    (void) state;
     assert_int_equal (find_layer (&sidecar, "y")->kind, DN_LAYER_LINEAR);
     expect_extent (&find_layer (&sidecar, "y")->in[0], 1, 64);
     expect_extent (&find_layer (&sidecar, "y")->out, 1, 16);
@@ -560,7 +543,6 @@ static void chains_are_one_kernel (void **state)
     struct dn_sidecar sidecar = import (step, NULL);
     const struct dn_layer *update = find_layer (&sidecar, "n");
 
-    (void) state;
     assert_int_equal (update->kind, DN_LAYER_OTHER);
     assert_near (update->bytes, 3 * 64 * 16 * 4.0 / 32);
     assert_near (find_layer (&sidecar, "g")->bytes, 2 * 16 * 4);
@@ -587,7 +569,6 @@ static void cheap_values_are_computed_again (void **state)
     struct dn_sidecar sidecar = import (text, NULL);
     int n_others = 0;
 
-    (void) state;
     for (int i = 1; i < sidecar.layers.n; i++)
         if (sidecar.layers.list[i].kind == DN_LAYER_OTHER)
             n_others += (int) sidecar.layers.list[i].repeat;
@@ -604,7 +585,6 @@ static void given_keys_are_kept (void **state)
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     struct dn_hlo_summary summary;
 
-    (void) state;
     sidecar.spec.batch = 4;
     sidecar.spec.precision = DN_PRECISION_TF32;
     assert_int_equal (
@@ -626,7 +606,6 @@ static void without_data_the_batch_is_requested (void **state)
     struct dn_hlo_summary summary;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_hlo_layers (&module, DN_HLO_PASS_GUESS, 0, &sidecar, &summary, &err), -1);
     assert_contains (err.text, "batch: ");
@@ -647,7 +626,6 @@ static void collectives_only_show_the_devices (void **state)
     struct dn_hlo_summary summary;
     struct dn_sidecar sidecar;
 
-    (void) state;
     for (int i = 0; i < 2; i++) {
         snprintf (
             text, sizeof (text), form, i ? "[2,4]<=[8]" : "{{0,1,2,3},{4,5,6,7}}");
@@ -672,7 +650,6 @@ static void fusions_move_what_they_touch (void **state)
                 " ROOT k = f32[100,8] fusion(t, v, i), kind=kLoop, calls=f\n}\n",
                 NULL);
 
-    (void) state;
     assert_near (find_layer (&sidecar, "k")->bytes * 100, 32 + 32 + 4);
     dn_sidecar_free (&sidecar);
 }

@@ -124,7 +124,6 @@ static void decoding_on_the_gpu_costs_its_kernels (void **state)
         "model=ncf,batch=4096"};
     struct dn_catalogue catalogue = {0};
 
-    (void) state;
     read_catalogue (&catalogue);
     assert_true (catalogue.n_devices > 20);
     for (size_t i = 0; i < DN_N_ELEMENTS (networks); i++)
@@ -142,7 +141,6 @@ static void tokens_cost_nearly_nothing (void **state)
                                         "model=t5_base,batch=8,precision=bf16",
                                         "model=gnmt,batch=128,precision=fp16"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate e = estimate (texts[i]);
         char none[200];
@@ -165,7 +163,6 @@ static void small_pictures_are_arrays (void **state)
     struct dn_estimate a = estimate_on (arrays, NULL, 2);
     struct dn_estimate b = estimate_on (files, NULL, 2);
 
-    (void) state;
     assert_true (5 * a.stage_s[DN_STAGE_INPUT] < b.stage_s[DN_STAGE_INPUT]);
     assert_true (a.cpus_per_gpu < b.cpus_per_gpu);
     assert_true (a.cpus_per_gpu >= 2);
@@ -186,7 +183,6 @@ static void stored_pictures_are_decoded_and_then_resized (void **state)
         estimate_on ("model=resnet50,batch=64,image=448,sample_bytes=110000", NULL, 4)
             .stage_s[DN_STAGE_INPUT];
 
-    (void) state;
     assert_true (small < 0.7 * usual && small > 0.3 * usual);
     assert_true (large > 4 * usual && large < 10 * usual);
     assert_true (resized > 1.5 * usual && resized < 4 * usual);
@@ -201,7 +197,6 @@ static void loaders_in_python_need_more_cores (void **state)
         estimate ("model=resnet50,batch=256,precision=fp16,framework=tensorflow")
             .cpus_per_gpu;
 
-    (void) state;
     assert_true (torch > 2 * tensorflow);
     assert_true (tensorflow > 4);
 }
@@ -212,7 +207,6 @@ static void usual_nodes_feed_fast_devices (void **state)
     struct dn_device device = a100 ();
     double unknown = estimate_on (text, &device, 0).step_s.p50;
 
-    (void) state;
     device.cores = 16;
     assert_true (estimate_on (text, &device, 0).step_s.p50 < 0.9 * unknown);
     assert_near (estimate_on (text, &device, 4).step_s.p50,
@@ -224,7 +218,6 @@ static void unknown_cores_are_those_of_the_usual_node (void **state)
     const char *text = "model=resnet18,batch=256,precision=fp16";
     struct dn_device device = a100 ();
 
-    (void) state;
     device.cores = 32;
     assert_near (estimate_on (text, &device, 0).stage_s[DN_STAGE_INPUT],
                  estimate_on (text, &device, 32).stage_s[DN_STAGE_INPUT]);
@@ -238,7 +231,6 @@ static void compiled_code_launches_without_a_framework (void **state)
     const char *eager = "model=dlrm,batch=1024,precision=fp16,optimizer=sgd";
     double host = stage (eager, DN_STAGE_HOST);
 
-    (void) state;
     assert_true (stage ("model=dlrm,batch=1024,precision=fp16,optimizer=sgd,"
                         "framework=hugectr,stack=ngc",
                         DN_STAGE_HOST)
@@ -264,7 +256,6 @@ static void loops_that_run_ahead_hide_their_time (void **state)
         "framework=tensorflow";
     double fixed = k->step_s * k->graph_launch * k->host_new;
 
-    (void) state;
     assert_near (estimate (waits).step_s.p50, estimate (ahead).step_s.p50 + fixed);
     assert_true (estimate ("model=mlp,batch=1,framework=jax").step_s.p50
                  >= 0.999 * fixed);
@@ -285,7 +276,6 @@ static void links_of_other_devices_count (void **state)
     struct dn_device device = a100 ();
     double pcie;
 
-    (void) state;
     device.link = DN_LINK_PCIE;
     device.link_bw = device.pcie_bw;
     pcie = communication (BERT "gpus=8", &device);
@@ -306,7 +296,6 @@ static void cards_in_nodes_use_the_usual_network (void **state)
     double unknown;
     double usual;
 
-    (void) state;
     device.link = DN_LINK_PCIE;
     device.link_bw = device.pcie_bw;
     unknown = communication (BERT "gpus=8,nodes=2", &device);
@@ -330,7 +319,6 @@ static void small_messages_go_up_a_tree (void **state)
                          .net = {.rdma = true, .rate = 12.5e9, .adapters = 1}};
     double hop = dn_constants_default.net_hop_s;
 
-    (void) state;
     for (int i = 0; i <= 8; i++) {
         struct dn_ring ring = {.n = 1 << i, .nodes = 1 << i, .sharing = 1};
 
@@ -345,7 +333,6 @@ static void gradients_of_an_embedding_are_exposed (void **state)
     struct dn_device device = a100 ();
     double tables = 50257.0 * 768 + 1024 * 768;
 
-    (void) state;
     device.measured.ring = 10e9;
     assert_true (estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
                      .stage_s[DN_STAGE_EXPOSED]
@@ -368,7 +355,6 @@ static void exchanges_and_gradients_share_links (void **state)
     double exposed = stage (eight, DN_STAGE_EXPOSED) - stage (four, DN_STAGE_EXPOSED);
     double work = 0;
 
-    (void) state;
     for (int s = DN_STAGE_FORWARD; s <= DN_STAGE_BACKWARD_WEIGHT; s++)
         work += stage (eight, (enum dn_stage) s) - stage (four, (enum dn_stage) s);
     assert_true (work > 0 && more > 2 * work);
@@ -398,7 +384,6 @@ static void waiting_averages_out_over_passes (void **state)
     double eight = slow_down (one, ",gpus=8") - 1;
     double passes = slow_down (many, ",gpus=8") - 1;
 
-    (void) state;
     assert_true (two > 0 && four > two && eight > four);
     assert_true (eight - four < four - two);
     assert_true (fabs (eight / passes - 4) < 0.8);

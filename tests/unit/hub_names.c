@@ -63,7 +63,6 @@ static void names_stand_for_networks_of_their_shape (void **state)
     int n_known = 0;
     int n_wrong = 0;
 
-    (void) state;
     snprintf (path, sizeof (path), "%s/tests/data/hub_names.csv", dir ? dir : ".");
     file = fopen (path, "r");
     if (!file)
@@ -83,7 +82,6 @@ static void names_stand_for_networks_of_their_shape (void **state)
 
 static void patterns_do_not_hide_one_another (void **state)
 {
-    (void) state;
     for (const struct dn_pattern *pattern = dn_patterns; pattern->text; pattern++) {
         assert_true (strchr (pattern->text, '*') || !strchr (pattern->name, '*'));
         for (const struct dn_pattern *other = dn_patterns; other < pattern; other++)
@@ -99,7 +97,6 @@ static void long_and_odd_names_stand_for_nothing (void **state)
     char text[4096];
     struct dn_model model;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (odd); i++)
         assert_false (dn_model_find (shipped_networks (), odd[i], &model));
     memset (text, 'a', sizeof (text) - 1);

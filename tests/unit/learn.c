@@ -87,7 +87,6 @@ static void expect_error (const char *text, enum dn_errc code, const char *part)
 
 static void tables_are_read_as_rfc_4180_says (void **state)
 {
-    (void) state;
     expect_rows ("a,b\n1,2\n3,4\n", "2|a=1|b=2\n3|a=3|b=4\n");
     expect_rows ("a,b\n1,2", "2|a=1|b=2\n");
     expect_rows ("a,b\r\n1,2\r\n3,4\r\n", "2|a=1|b=2\n3|a=3|b=4\n");
@@ -101,13 +100,11 @@ static void tables_are_read_as_rfc_4180_says (void **state)
 
 static void short_rows_are_filled_up (void **state)
 {
-    (void) state;
     expect_rows ("a,b,c\n1\n1,2\n1,2,\n", "2|a=1|b=|c=\n3|a=1|b=2|c=\n4|a=1|b=2|c=\n");
 }
 
 static void lines_are_counted_through_quotes_and_empty_lines (void **state)
 {
-    (void) state;
     expect_rows ("a,b\n\"x\n\ny\",1\nz,2\n", "2|a=x\n\ny|b=1\n5|a=z|b=2\n");
     expect_rows ("\n\na\n\n1\n  \r\n\r\n2\n\n", "5|a=1\n8|a=2\n");
     expect_rows ("a,b\r\n1,\"x\r\ny\"\r\n2,z\r\n", "2|a=1|b=x\r\ny\n4|a=2|b=z\n");
@@ -115,7 +112,6 @@ static void lines_are_counted_through_quotes_and_empty_lines (void **state)
 
 static void a_byte_order_mark_is_no_text (void **state)
 {
-    (void) state;
     expect_rows ("\xef\xbb\xbf"
                  "a,b\n1,2\n",
                  "2|a=1|b=2\n");
@@ -129,7 +125,6 @@ static void a_byte_order_mark_is_no_text (void **state)
 
 static void a_file_that_is_no_table_is_refused_with_its_line (void **state)
 {
-    (void) state;
     expect_error ("", DN_E_SYNTAX, "line 1: empty, expected a head");
     expect_error ("\n\n", DN_E_SYNTAX, "empty, expected a head");
     expect_error ("\xef\xbb\xbf", DN_E_SYNTAX, "empty, expected a head");
@@ -147,7 +142,6 @@ static void columns_have_a_limit (void **state)
     char text[1024];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     for (int i = 0; i < DN_COLUMNS_MAX; i++)
         dn_buf_add (&buf, "%sc%d", i > 0 ? "," : "", i);
     dn_buf_add (&buf, "\n");
@@ -189,7 +183,6 @@ static void rows_have_a_limit (void **state)
     size_t len = 0;
     struct dn_table *table = dn_table_new (measure_row, &len);
 
-    (void) state;
     assert_int_equal (dn_table_feed (table, whole, ROW_MAX + 2, &err), 0);
     assert_int_equal (len, ROW_MAX - 1);
     dn_table_free (table);
@@ -224,7 +217,6 @@ static void the_first_pattern_of_the_column_names_the_family (void **state)
     struct dn_families families = {.n = 0};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (add_families (&families,
                                     "column,pattern,family\n"
                                     "source,lab/*,lab\n"
@@ -244,7 +236,6 @@ static void a_family_without_a_name_is_refused (void **state)
     struct dn_families families = {.n = 0};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (add_families (&families, "column,pattern\nsource,lab\n", &err),
                       -1);
     assert_string_equal (err.text,
@@ -258,7 +249,6 @@ static void the_callback_ends_the_reading (void **state)
     struct dn_table *table = dn_table_new (write_row, &trace);
     struct dn_err err = {0};
 
-    (void) state;
     trace.buf = dn_buf_on (trace.text, sizeof (trace.text));
     assert_int_equal (dn_table_feed (table, "a\n1\n2\n", 6, &err), -1);
     assert_string_equal (err.text, "line 2: enough");
@@ -275,7 +265,6 @@ static void missing_columns_are_null_and_empty_cells_are_not (void **state)
     static const char *const values[] = {"1", ""};
     const struct dn_row row = {2, 2, names, values, NULL};
 
-    (void) state;
     assert_string_equal (dn_row_get (&row, "a"), "1");
     assert_string_equal (dn_row_get (&row, "b"), "");
     assert_null (dn_row_get (&row, "c"));
@@ -291,7 +280,6 @@ static void figures_equal_those_computed_by_hand (void **state)
     struct dn_score score = {NULL, 0, 0};
     struct dn_figures f;
 
-    (void) state;
     for (int i = 0; i < 4; i++)
         assert_int_equal (
             dn_score_add (&score, "m", predicted[i], bounds[i], 100, NULL), 0);
@@ -328,7 +316,6 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
 {
     struct dn_score score = {NULL, 0, 0};
 
-    (void) state;
     dn_score_add (&score, "m", 50, (const double[]){100, 100}, 100, NULL);
     dn_score_add (&score, "m", 100, (const double[]){99.9, 100}, 100, NULL);
     assert_near (dn_pairs_figures (&score.groups[0]).coverage[DN_BOUND_P95], 0.5);
@@ -346,7 +333,6 @@ static void many_pairs_are_held_in_bounded_memory (void **state)
     struct dn_score score = {NULL, 0, 0};
     struct dn_figures f;
 
-    (void) state;
     for (int i = 0; i < n; i++)
         dn_score_add (&score, "m", 1 + (i + 0.5) / n, two, 1, NULL);
     assert_int_equal (score.groups[0].errors.n, DN_SAMPLE_MAX);
@@ -363,7 +349,6 @@ static void groups_beyond_the_limit_are_merged (void **state)
     struct dn_score score = {NULL, 0, 0};
     char name[2 * DN_NAME_MAX];
 
-    (void) state;
     for (int i = 0; i < 2 * DN_GROUPS_MAX; i++) {
         snprintf (name, sizeof (name), "group %d", i);
         dn_score_add (&score, name, 1, NULL, 1, NULL);
@@ -455,7 +440,6 @@ static void rows_that_cannot_be_predicted_are_skipped_with_a_reason (void **stat
     struct judged judged;
     const struct dn_evaluation *evaluation = &judged.evaluation;
 
-    (void) state;
     judge (text, &judged);
     assert_int_equal (judged.rc, 0);
     assert_int_equal (evaluation->n_rows, 10);
@@ -478,7 +462,6 @@ static void an_empty_cell_leaves_its_metric_out (void **state)
         ",a100_40gb,90,,300,h\n" SPEC ",a100_40gb\n";
     struct judged judged;
 
-    (void) state;
     judge (text, &judged);
     assert_int_equal (judged.rc, 0);
     assert_int_equal (judged.evaluation.n_predicted, 4);
@@ -502,7 +485,6 @@ static void figures_are_those_of_the_estimate (void **state)
     struct judged judged;
     struct dn_figures f;
 
-    (void) state;
     judge ("spec,gpu,step_ms,peak_mem_gb\n" SPEC ",v100_16gb,100,8\n", &judged);
     f = dn_pairs_figures (
         &judged.evaluation.scores[DN_METRIC_STEP_TIME][DN_BY_ALL].groups[0]);
@@ -526,7 +508,6 @@ static void runs_out_of_memory_are_counted_separately (void **state)
         SPEC ",v100_16gb,100,,\n";
     struct judged judged;
 
-    (void) state;
     judge (text, &judged);
     assert_int_equal (judged.evaluation.n_judged, 5);
     assert_int_equal (judged.evaluation.n_oom, 3);
@@ -540,7 +521,6 @@ static void a_table_without_spec_or_gpu_is_refused (void **state)
 {
     struct judged judged;
 
-    (void) state;
     judge ("spec,step_ms\n" SPEC ",1\n", &judged);
     assert_int_equal (judged.rc, -1);
     assert_contains (judged.err.text, "line 2: the table needs the columns spec and");
@@ -554,7 +534,6 @@ static void skipped_rows_beyond_the_limit_are_counted (void **state)
     struct judged judged;
     struct dn_buf buf = dn_buf_on (text, 64 + (size_t) n * 8);
 
-    (void) state;
     dn_buf_add (&buf, "spec,gpu\n");
     for (int i = 0; i < n; i++)
         dn_buf_add (&buf, "x=1,y\n");

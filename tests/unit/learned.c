@@ -90,7 +90,6 @@ static void a_job_without_metadata_follows_its_runs (void **state)
     struct dn_job job = plain_job (&key);
     struct dn_advice *advice;
 
-    (void) state;
     past_init (&past, key, 1);
     advice =
         advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\n", &past.apps, &job);
@@ -119,7 +118,6 @@ static void what_is_not_known_is_left_alone (void **state)
     dn_app_key key;
     struct dn_job job = plain_job (&key);
 
-    (void) state;
     for (int i = 0; i < 6; i++) {
         struct dn_advice *advice;
 
@@ -145,7 +143,6 @@ static void the_control_group_is_not_changed (void **state)
     struct dn_job job = plain_job (&key);
     struct dn_advice *advice;
 
-    (void) state;
     past_init (&past, key, 1);
     advice = advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\nControlGroup=100\n",
                      &past.apps,
@@ -184,7 +181,6 @@ static void a_prediction_is_corrected (void **state)
     struct dn_estimate learned;
     struct past past;
 
-    (void) state;
     assert_true (plain.base_s > 0 && plain.history_runs == 0);
     past_init (&past, rn_key (), 1);
     past.rows[0].unit = DN_WORK_PREDICTED;
@@ -208,7 +204,6 @@ static void a_bound_is_not_below_the_longest_run (void **state)
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
 
-    (void) state;
     past_init (&past, rn_key (), 1);
     past.rows[0].unit = DN_WORK_PREDICTED;
     past.rows[0].unit_s = 1;
@@ -225,7 +220,6 @@ static void work_far_from_that_of_the_runs_is_less_certain (void **state)
     double before = 0;
     struct past past;
 
-    (void) state;
     past_init (&past, rn_key (), 1);
     past.rows[0].unit = DN_WORK_PREDICTED;
     past.rows[0].unit_s = 1;
@@ -252,7 +246,6 @@ static void another_type_is_only_raised (void **state)
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
 
-    (void) state;
     past_init (&past, rn_key (), 1);
     past.rows[0].type = 1; /* v100 */
     past.rows[0].unit = DN_WORK_PREDICTED;
@@ -269,7 +262,6 @@ static void measured_memory_raises_the_bound (void **state)
     struct dn_estimate learned;
     struct past past;
 
-    (void) state;
     past_init (&past, rn_key (), 1);
     past.rows[0].gpu_mem_gb = 30;
     learned = estimate_by (&past, "");
@@ -286,7 +278,6 @@ static void measured_cpus_raise_the_need (void **state)
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
 
-    (void) state;
     past_init (&past, rn_key (), 1);
     past.rows[0].cores = (float) plain.cpus_per_gpu;
     assert_true (estimate_by (&past, "").cpus_per_gpu > plain.cpus_per_gpu);
@@ -302,7 +293,6 @@ static void an_account_shares_only_by_the_rule (void **state)
     struct dn_advice *advice;
     struct past past;
 
-    (void) state;
     job.comment = "dnnest:app=rn";
     job.account = "lab";
     past_init (&past, dn_app_key_of_account ("lab", "rn"), 1);
@@ -325,7 +315,6 @@ static void auto_alone_opts_in (void **state)
     static const char *const comments[] = {
         "dnnest:auto", "dnnest:auto=1", "dnnest:auto,gpus=4", "dnnest:app=x"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -358,7 +347,6 @@ static void a_decision_is_made_in_less_than_a_millisecond (void **state)
     struct timespec end;
     double us;
 
-    (void) state;
     past_init (&past, key, 1);
     for (int64_t i = 0; i < DN_APPS_MAX; i++) {
         rows[i] = past.rows[0];

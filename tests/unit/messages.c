@@ -78,7 +78,6 @@ static void write_sample (const struct message *m, char *text, size_t size)
  */
 static void a_message_fits_its_buffer (void **state)
 {
-    (void) state;
     EACH (m)
     {
         char sample[DN_LOG_TEXT_MAX];
@@ -97,7 +96,6 @@ static void a_message_fits_its_buffer (void **state)
 
 static void a_message_is_one_printable_line (void **state)
 {
-    (void) state;
     EACH (m)
     {
         size_t len = strlen (m->text);
@@ -133,7 +131,6 @@ static void a_message_is_in_plain_words (void **state)
                                          "oops",
                                          "!"};
 
-    (void) state;
     EACH (m)
     for (size_t i = 0; i < DN_N_ELEMENTS (banned); i++)
         if (strstr (m->text, banned[i]) || (m->when && strstr (m->when, banned[i])))
@@ -143,7 +140,6 @@ static void a_message_is_in_plain_words (void **state)
 /* Each whole line tells the reader whose it is. */
 static void a_line_to_the_user_begins_with_dnnest (void **state)
 {
-    (void) state;
     EACH (m)
     if (m->to == USER)
         assert_int_equal (strncmp (m->text, "dnnest: ", 8), 0);
@@ -155,7 +151,6 @@ static void a_value_with_a_percent_sign_is_text (void **state)
     char text[DN_USER_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     dn_buf_add (&buf, dn_say_user_error, "comment: '%n%s%99999d'");
     assert_string_equal (text,
                          "dnnest: comment: '%n%s%99999d'; job submitted as written");

@@ -75,7 +75,6 @@ static void check_table (const struct dn_names *table, const char *what)
 
 static void every_constant_has_a_name_of_its_own (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (tables); i++) {
         assert_true (tables[i]->n_names > 1);
         check_table (tables[i], tables[i]->names[0]);
@@ -87,7 +86,6 @@ static void every_metadata_key_names_all_its_values (void **state)
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; i < n_keys; i++) {
         assert_true ((keys[i].type == DN_KEY_ENUM) == (keys[i].names.n_names > 1));
         check_table (&keys[i].names, keys[i].name);
@@ -99,7 +97,6 @@ static void every_policy_key_names_all_its_values (void **state)
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; i < n_keys; i++) {
         assert_true ((keys[i].type == DN_RULE_ENUM) == (keys[i].names.n_names > 1));
         check_table (&keys[i].names, keys[i].name);

@@ -78,7 +78,6 @@ static void operators_add_up_to_the_stages (void **state)
         "params=25M,flops=8G,activations=11M,batch=64",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], i % 2 ? A100 : V100, 0);
         double sums[4] = {0};
@@ -112,7 +111,6 @@ static void the_operations_of_a_step_are_three_forward_passes (void **state)
                                         "model=bert_base,batch=3,attention=plain",
                                         "model=vgg16,batch=2,precision=fp16"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], V100, 0);
         double samples = (double) (run.spec.batch * run.spec.grad_accum);
@@ -200,7 +198,6 @@ static void an_operator_is_bound_by_its_largest_part (void **state)
     };
     struct run run = run_of ("model=mlp,batch=1,precision=fp32", V100, 0);
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         replace_graph (&run, rows[i].op);
         if (run.times[0].bottleneck != rows[i].bottleneck)
@@ -233,7 +230,6 @@ static void a_step_is_bound_by_what_takes_longest (void **state)
          DN_BOTTLENECK_NETWORK},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct run run = run_of (rows[i].text, V100, rows[i].cpus);
 
@@ -250,7 +246,6 @@ static void a_step_of_short_kernels_is_bound_by_their_launch (void **state)
     struct run run =
         run_of ("model=mlp,batch=1,optimizer=none,input=synthetic", V100, 0);
 
-    (void) state;
     replace_graph (
         &run,
         (struct dn_op){.kind = DN_OP_ACTIVATION, .repeat = 1e6, .in = 10, .out = 10});
@@ -277,7 +272,6 @@ static void the_largest_batch_follows_memory_and_caution (void **state)
                                         "model=bert_base,batch=1,optimizer=adam",
                                         "model=braggnn,batch=1"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         int64_t last = INT64_MAX;
 
@@ -307,7 +301,6 @@ static void the_policys_largest_batch_is_the_last_that_fits (void **state)
         rules,
         &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0});
 
-    (void) state;
     assert_true (batch > 1);
     for (int more = 0; more < 2; more++) {
         double bound;
@@ -325,7 +318,6 @@ static void the_largest_batch_is_found_from_any_batch (void **state)
 {
     int64_t one = largest ("model=resnet50,batch=1", A100, 0.95, 0.05);
 
-    (void) state;
     assert_int_equal (largest ("model=resnet50,batch=100000", A100, 0.95, 0.05), one);
     assert_int_equal (largest ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0.95, 0),
                       0);
@@ -349,7 +341,6 @@ static void the_largest_batch_is_found_quickly (void **state)
                                         "model=bert_large,batch=1"};
     const int turns = 20;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], A100, 0);
         double started = now_us ();

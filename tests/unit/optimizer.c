@@ -73,7 +73,6 @@ static void states_have_their_bytes (void **state)
         {"adam8bit", 2 * (1 + 4.0 / 256) * (ALL - TABLES) + 8 * TABLES},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         char text[96];
         struct dn_estimate found;
@@ -95,7 +94,6 @@ static double optimizer_s (const char *optimizer)
 
 static void fewer_bytes_take_less_time (void **state)
 {
-    (void) state;
     assert_near (optimizer_s ("lion"), optimizer_s ("momentum"));
     assert_true (optimizer_s ("lion") < optimizer_s ("adamw"));
     /* It is one kernel in every framework. */
@@ -114,7 +112,6 @@ static void muon_multiplies_matrices (void **state)
                       + 2 * (4 * h * h * 4 * h + 2 * h * h * h));
     double more = optimizer_s ("muon") - optimizer_s ("lion");
 
-    (void) state;
     assert_true (more > flops / 312e12);
     assert_true (more < 40 * flops / 312e12);
 }
@@ -130,7 +127,6 @@ static void a_fused_optimizer_is_one_kernel (void **state)
     struct dn_estimate tuned_unfused =
         estimate (GPT2 "adamw,stack=ngc,fused_optimizer=0");
 
-    (void) state;
     assert_near (passes * fused.stage_s[DN_STAGE_OPTIMIZER],
                  usual.stage_s[DN_STAGE_OPTIMIZER]);
     assert_near (unfused.stage_s[DN_STAGE_OPTIMIZER],
@@ -150,7 +146,6 @@ static void pure_bf16_has_two_bytes_of_all (void **state)
     struct dn_estimate mixed =
         estimate ("model=gpt2,batch=1,precision=bf16,optimizer=adamw");
 
-    (void) state;
     assert_near (pure.memory[DN_MEMORY_WEIGHTS] / MIB, 2 * ALL / MIB);
     assert_near (pure.memory[DN_MEMORY_GRADIENTS] / MIB, 2 * ALL / MIB);
     assert_near (pure.memory[DN_MEMORY_OPTIMIZER] / MIB, 4 * ALL / MIB);
@@ -174,7 +169,6 @@ static void fp8_speeds_up_linear_layers_only (void **state)
     static const enum dn_stage passes[] = {
         DN_STAGE_FORWARD, DN_STAGE_BACKWARD_DATA, DN_STAGE_BACKWARD_WEIGHT};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (passes); i++) {
         assert_true (fp8.stage_s[passes[i]] < bf16.stage_s[passes[i]]);
         assert_true (fp8.stage_s[passes[i]] > bf16.stage_s[passes[i]] / 2);
@@ -190,7 +184,6 @@ static void fp8_keeps_shorter_inputs_and_two_copies (void **state)
     struct dn_estimate bf16 = estimate_on (LLAMA "bf16", H100);
     struct dn_estimate fp8 = estimate_on (LLAMA "fp8", H100);
 
-    (void) state;
     assert_true (fp8.memory[DN_MEMORY_ACTIVATIONS]
                  < bf16.memory[DN_MEMORY_ACTIVATIONS]);
     for (int i = 0; i <= DN_MEMORY_OPTIMIZER; i++)
@@ -199,7 +192,6 @@ static void fp8_keeps_shorter_inputs_and_two_copies (void **state)
 
 static void fp8_needs_a_unit (void **state)
 {
-    (void) state;
     assert_true (estimate_on (LLAMA "fp8", H100).supported);
     assert_false (estimate_on (LLAMA "fp8", A100).supported);
     assert_false (estimate_on (LLAMA "fp8", V100).supported);

@@ -43,7 +43,6 @@ static void the_last_of_the_most_options_is_found (void **state)
 {
     int exit_code;
 
-    (void) state;
     assert_int_equal (next_of (3, &exit_code), 2);
     assert_int_equal (next_of (DN_OPTIONS_MAX, &exit_code), DN_OPTIONS_MAX - 1);
 }
@@ -52,7 +51,6 @@ static void more_options_than_there_is_room_for_are_an_error (void **state)
 {
     int exit_code;
 
-    (void) state;
     assert_int_equal (next_of (DN_OPTIONS_MAX + 1, &exit_code), DN_OPTION_LEAVE);
     assert_int_equal (exit_code, DN_EXIT_BUG);
 }

@@ -80,7 +80,6 @@ static void what_holds_without_a_key_may_be_stated (void **state)
     static const char *const texts[] = {GPT "batch=4,gpus=8,tp=2",
                                         EXPERTS "batch=4,gpus=8"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate plain = estimate (texts[i]);
         struct dn_estimate stated;
@@ -103,7 +102,6 @@ static void experts_are_split (void **state)
     double eighth = estimate (EXPERTS "batch=4,gpus=8,ep=8").memory[DN_MEMORY_WEIGHTS];
     double experts = 2 * (whole - half);
 
-    (void) state;
     assert_true (experts > 0.8 * whole && experts < whole);
     assert_near (eighth, whole - experts * 7 / 8);
     /* Shards are of all copies anyway. */
@@ -129,7 +127,6 @@ static void tokens_travel_to_their_experts (void **state)
     double four =
         communication (FAR "ep=2,batch=8") - communication (FAR "ep=2,batch=4");
 
-    (void) state;
     assert_true (fabs (four / expected - 1) < 0.01);
     assert_true (step (FAR "ep=2,batch=8") - step (FAR "ep=2,batch=4") > four);
     /* Twice the experts of a token, twice the tokens that travel. */
@@ -156,7 +153,6 @@ static void grouped_experts_are_few_launches (void **state)
     double grouped = estimate (MOE "framework=jax").stage_s[DN_STAGE_HOST];
     double both = estimate (MOE "framework=jax,ep=8").stage_s[DN_STAGE_HOST];
 
-    (void) state;
     assert_true (grouped < 0.5 * looped);
     assert_true (split > grouped && split < 0.6 * looped);
     assert_near (both, grouped + 24 * 4 * dn_constants_default.captured_s);
@@ -169,7 +165,6 @@ static void expert_parallelism_needs_experts (void **state)
     struct dn_estimate plain = estimate (GPT "batch=4,gpus=8");
     struct dn_keyset ep = DN_KEYSET (ep);
 
-    (void) state;
     assert_true (dn_keyset_equal (dense.unread, ep));
     assert_near (dense.gpu_mem.p50, plain.gpu_mem.p50);
     assert_near (dense.step_s.p50, plain.step_s.p50);
@@ -185,7 +180,6 @@ static void sequence_parallelism_splits_the_rest (void **state)
     static const char *const more[] = {
         "", ",checkpointing=selective", ",checkpointing=full"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (more); i++)
         for (int tp = 2; tp <= 8; tp *= 2) {
             char text[256];
@@ -213,7 +207,6 @@ static void a_shared_sequence_takes_less_memory_and_time (void **state)
     struct dn_estimate one = estimate (LONG "gpus=1");
     struct dn_estimate four = estimate (LONG "gpus=4,cp=4");
 
-    (void) state;
     assert_near (four.memory[DN_MEMORY_WEIGHTS], one.memory[DN_MEMORY_WEIGHTS]);
     assert_true (four.memory[DN_MEMORY_ACTIVATIONS]
                  < one.memory[DN_MEMORY_ACTIVATIONS] / 3.9);
@@ -243,7 +236,6 @@ static void chunks_shorten_the_bubble (void **state)
     double more = estimate (PIPE ",vpp=2").memory[DN_MEMORY_ACTIVATIONS] - activations;
     double less = estimate (PIPE ",vpp=3").memory[DN_MEMORY_ACTIVATIONS] - activations;
 
-    (void) state;
     assert_true (two < one && three < two);
     /* 1/2 and 2/3 of the bubble are saved, but for the larger number of hand-overs. */
     assert_true ((one - three) / (one - two) > 1.2
@@ -265,7 +257,6 @@ static void shards_within_nodes_are_between_copies_and_full_shards (void **state
     struct dn_estimate full = estimate (
         "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2,gpus=8,parallel=fsdp");
 
-    (void) state;
     assert_true (memory (NODES "parallel=hsdp") < memory (NODES "parallel=dp"));
     assert_true (memory (NODES "parallel=fsdp") < memory (NODES "parallel=hsdp"));
     assert_near (estimate (NODES "parallel=hsdp").memory[DN_MEMORY_OPTIMIZER],
@@ -288,7 +279,6 @@ static void gathered_weights_have_the_bytes_of_their_precision (void **state)
     double params =
         estimate ("model=gpt2_xl,batch=1,precision=fp32").memory[DN_MEMORY_WEIGHTS] / 4;
 
-    (void) state;
     assert_near (estimate (SHARDED "bf16").memory[DN_MEMORY_BUCKETS], 2 * params / 24);
     assert_near (estimate (SHARDED "fp32").memory[DN_MEMORY_BUCKETS], 4 * params / 24);
 #undef SHARDED
@@ -305,7 +295,6 @@ static void the_host_holds_the_optimizer (void **state)
     double update;
     double params = plain.memory[DN_MEMORY_WEIGHTS] / 6;
 
-    (void) state;
     assert_true (host.gpu_mem.p50 < plain.gpu_mem.p50);
     assert_true (weights.gpu_mem.p50 < host.gpu_mem.p50);
     assert_near (host.memory[DN_MEMORY_OPTIMIZER], 0);
@@ -327,7 +316,6 @@ static void each_gpu_updates_its_shard_on_the_host (void **state)
 {
     static const char *const kinds[] = {"zero1", "zero2", "zero3", "fsdp", "hsdp"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
         char text[256];
         struct dn_estimate plain;
@@ -356,7 +344,6 @@ static void the_host_holds_activations (void **state)
     double gone =
         plain.memory[DN_MEMORY_ACTIVATIONS] - host.memory[DN_MEMORY_ACTIVATIONS];
 
-    (void) state;
     assert_true (gone > 0);
     /* Two blocks of 48 stay. */
     assert_near ((host.host_mem - plain.host_mem) * 46 / 48, gone);
@@ -374,7 +361,6 @@ static void a_known_network_counts (void **state)
     struct dn_estimate unknown = estimate (FAR);
     struct dn_estimate known = estimate (FAR ",net=ib200x8");
 
-    (void) state;
     assert_true (known.step_s.sigma < unknown.step_s.sigma);
     /* The assumed network is an adapter of 200 Gbit/s for each GPU. */
     assert_true (fabs (known.step_s.p50 / unknown.step_s.p50 - 1) < 0.1);
@@ -394,7 +380,6 @@ static void selective_recomputation_is_of_attention (void **state)
     struct dn_estimate some = estimate (GPT "batch=8,checkpointing=selective");
     struct dn_estimate all = estimate (GPT "batch=8,checkpointing=full");
 
-    (void) state;
     assert_near (none.stage_s[DN_STAGE_RECOMPUTE], 0);
     assert_true (some.stage_s[DN_STAGE_RECOMPUTE] > 0);
     assert_true (some.stage_s[DN_STAGE_RECOMPUTE] < all.stage_s[DN_STAGE_RECOMPUTE]);
@@ -410,7 +395,6 @@ static void blocks_of_two_kinds_are_blocks (void **state)
     static const char *const names[] = {
         "t5_base", "bart_large", "switch_xl4", "albert_base"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
         char text[256];
         struct dn_estimate plain;
@@ -459,7 +443,6 @@ static double scores_forward (int tp)
 
 static void scores_are_split_by_heads (void **state)
 {
-    (void) state;
     assert_true (scores_forward (1) > 0);
     assert_true (fabs (scores_forward (8) * 8 / scores_forward (1) - 1) < 1e-6);
 }
@@ -470,7 +453,6 @@ static void a_frozen_block_is_not_computed_again (void **state)
     struct dn_estimate plain = estimate (FROZEN);
     struct dn_estimate full = estimate (FROZEN ",checkpointing=full");
 
-    (void) state;
     assert_memory_equal (&plain, &full, sizeof (plain));
     /* Those before a block that learns are computed again: gradients pass them. */
     assert_true (estimate ("model=vit_b_16,precision=bf16,batch=64,gpus=1,"
@@ -489,7 +471,6 @@ static void one_block_is_computed_again_at_a_time (void **state)
     struct dn_estimate two = estimate (FLOWING "8");
     struct dn_estimate three = estimate (FLOWING "12");
 
-    (void) state;
     assert_near (three.memory[DN_MEMORY_ACTIVATIONS]
                      - two.memory[DN_MEMORY_ACTIVATIONS],
                  4 * 12 * 1024.0 * 1600 * 2);
@@ -506,7 +487,6 @@ static void quantised_weights_are_gathered_as_they_are (void **state)
     double bytes =
         quantised.memory[DN_MEMORY_BUCKETS] / whole.memory[DN_MEMORY_BUCKETS];
 
-    (void) state;
     assert_true (bytes > 4.127 / 16 && bytes < 0.32);
     assert_true (quantised.stage_s[DN_STAGE_COMMUNICATION]
                  < 0.4 * whole.stage_s[DN_STAGE_COMMUNICATION]);
@@ -529,7 +509,6 @@ static void shards_need_no_room_for_the_whole_network (void **state)
     "checkpointing=full,attention=flash,parallel=fsdp"
     double gathered = memory (SHARDED ",torch=2.3");
 
-    (void) state;
     assert_near (memory (SHARDED ",since=2023"), gathered);
     assert_true (gathered > memory (SHARDED ",torch=2.4") + 3e9);
     assert_near (memory (SHARDED ",torch=2.4"), memory (SHARDED ",since=2024"));
@@ -541,7 +520,6 @@ static void shards_need_no_room_for_the_whole_network (void **state)
 /* Nodes of the device have 8 of it. */
 static void a_host_has_the_processes_of_its_node (void **state)
 {
-    (void) state;
     assert_near (estimate (GPT "batch=1,gpus=64").host_mem,
                  estimate (GPT "batch=1,gpus=64,nodes=8").host_mem);
 }
@@ -567,7 +545,6 @@ static void hostile_values_give_numbers (void **state)
         "params=1,flops=1,activations=1,batch=1,gpus=8,parallel=hsdp,offload=optimizer",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate e = estimate (texts[i]);
 

@@ -46,7 +46,6 @@ static void bounds_follow_the_normal_quantiles (void **state)
 {
     struct dn_range range = {.p50 = 100, .sigma = 0.5};
 
-    (void) state;
     /* z(.95) = 1.644854, z(.99) = 2.326348, to the approximation's 4.5e-4 */
     assert_true (fabs (log (dn_range_at (range, 0.95) / 100) / 0.5 - 1.644854) < 5e-4);
     assert_true (fabs (log (dn_range_at (range, 0.99) / 100) / 0.5 - 2.326348) < 5e-4);
@@ -76,7 +75,6 @@ static void more_work_takes_longer (void **state)
         {"model=vgg16,batch=32,gpus=4", "model=vgg16,batch=32,gpus=4,nodes=2"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (pairs); i++)
         if (!(step (pairs[i][0], V100) < step (pairs[i][1], V100)))
             fail_msg ("%s is not faster than %s", pairs[i][0], pairs[i][1]);
@@ -89,14 +87,12 @@ static void the_newer_gpu_is_faster (void **state)
                                         "model=gpt2,batch=8",
                                         "model=mobilenet_v2,batch=64"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
         assert_true (step (texts[i], A100) < step (texts[i], V100));
 }
 
 static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
 {
-    (void) state;
     assert_near (step ("model=resnet50,batch=64,precision=tf32", V100),
                  step ("model=resnet50,batch=64,precision=fp32", V100));
     assert_true (step ("model=resnet50,batch=64,precision=tf32", A100)
@@ -116,7 +112,6 @@ static void loops_cost_the_host (void **state)
     struct dn_estimate more =
         estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=320", A100, 0);
 
-    (void) state;
     assert_true (boxes.stage_s[DN_STAGE_HOST] > 1.5 * dense.stage_s[DN_STAGE_HOST]);
     assert_true (more.stage_s[DN_STAGE_HOST] > 1.1 * boxes.stage_s[DN_STAGE_HOST]);
 }
@@ -128,7 +123,6 @@ static void dense_rows_need_loaders (void **state)
     double dense =
         estimate ("model=autoencoder,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
 
-    (void) state;
     assert_true (sparse > 0);
     assert_true (dense > 2 * sparse);
     assert_near (estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
@@ -139,7 +133,6 @@ static void tuned_optimizers_are_fused (void **state)
     const char *text = "model=bert_base,batch=8,optimizer=adam";
     const char *tuned = "model=bert_base,batch=8,optimizer=adam,stack=ngc";
 
-    (void) state;
     assert_true (estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
                  < estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
 }
@@ -148,7 +141,6 @@ static void a_run_has_the_habits_of_its_framework_and_its_stack (void **state)
 {
     struct dn_spec spec = dn_spec_empty ();
 
-    (void) state;
     spec.framework = DN_FRAMEWORK_PYTORCH;
     assert_int_equal (dn_habits_of (&spec), DN_HABIT_TORCH);
     spec.stack = DN_STACK_PLAIN;
@@ -191,7 +183,6 @@ static void a_number_of_a_habit_is_a_constant (void **state)
                                            .megatron_launches = 8,
                                            .megatron_loss = 9};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_spec spec = dn_spec_empty ();
 
@@ -213,7 +204,6 @@ static void the_parts_of_memory_add_up (void **state)
     double sum = 0;
     double params = 0;
 
-    (void) state;
     for (int i = 0; i < DN_N_MEMORY_CLASSES; i++)
         sum += e.memory[i];
     assert_near (e.gpu_mem.p50, sum);
@@ -235,7 +225,6 @@ static void sharding_and_checkpointing_save_memory (void **state)
     };
     double last = INFINITY;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         double mem = estimate (texts[i], A100, 0).gpu_mem.p50;
 
@@ -255,7 +244,6 @@ static void shards_are_those_of_the_formulas (void **state)
                         .memory[DN_MEMORY_WEIGHTS]
                     / 4;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
         struct dn_estimate e;
         char text[128];
@@ -283,7 +271,6 @@ static void gathered_weights_cost_time (void **state)
 #define BASE "model=gpt2_large,batch=2,gpus=8,optimizer=adam,link=pcie"
     double dp = communication (BASE ",parallel=dp");
 
-    (void) state;
     assert_in_range (1000 * communication (BASE ",parallel=zero1") / dp, 950, 1050);
     assert_in_range (1000 * communication (BASE ",parallel=zero2") / dp, 950, 1050);
     assert_in_range (1000 * communication (BASE ",parallel=zero3") / dp, 1400, 1600);
@@ -308,7 +295,6 @@ static void assert_slower (const char *slower, const char *faster)
 static void the_all_reduce_is_hierarchical (void **state)
 {
 #define BASE "model=bert_large,batch=8,"
-    (void) state;
     assert_near (communication (BASE "gpus=1"), 0);
     assert_slower (BASE "gpus=4", BASE "gpus=2");
     assert_slower (BASE "gpus=4,link=pcie", BASE "gpus=4");
@@ -333,7 +319,6 @@ static void the_last_bucket_is_never_hidden (void **state)
     struct dn_estimate e =
         estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
 
-    (void) state;
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] > 1.75 * 1.024e9 / 300e9);
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] < 2 * 1.75 * 1.024e9 / 229e9);
     assert_true (e.stage_s[DN_STAGE_EXPOSED] > 0);
@@ -343,7 +328,6 @@ static void the_last_bucket_is_never_hidden (void **state)
 static void one_process_for_all_gpus_is_slow (void **state)
 {
 #define BASE "model=mobilenet_v2,batch=12,optimizer=none,framework=pytorch"
-    (void) state;
     assert_true (step (BASE ",gpus=2,parallel=dataparallel", A100)
                  > 1.3 * step (BASE ",gpus=2,parallel=dp", A100));
     assert_true (step (BASE ",gpus=4,parallel=dataparallel", A100)
@@ -362,7 +346,6 @@ static void a_pipeline_fills_up (void **state)
     double few = step (BASE ",gpus=4,pp=4,global_batch=4", A100) / 4;
     double many = step (BASE ",gpus=4,pp=4,global_batch=64", A100) / 64;
 
-    (void) state;
     assert_true (few > 1.3 * many);
     assert_true (few < 7.0 / 4 * many);
     assert_slower (BASE ",gpus=4,tp=4,global_batch=4",
@@ -374,7 +357,6 @@ static void a_pipeline_fills_up (void **state)
 
 static void a_job_that_cannot_fit_does_not_fit (void **state)
 {
-    (void) state;
     assert_true (estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
     assert_false (estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
     assert_false (estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
@@ -388,7 +370,6 @@ static void cpus_follow_the_input_pipeline (void **state)
     int64_t few =
         estimate ("model=resnet152,batch=64,precision=fp32", V100, 0).cpus_per_gpu;
 
-    (void) state;
     assert_in_range (images, 6, 40);
     assert_in_range (few, 2, 5);
     assert_int_equal (estimate ("model=bert_large,batch=8", V100, 0).cpus_per_gpu, 2);
@@ -417,7 +398,6 @@ static void what_samples_are_read_from_follows_the_network (void **state)
         estimate ("model=r3d_18,batch=64,precision=fp16,decode=jpeg", A100, 1)
             .step_s.p50;
 
-    (void) state;
     assert_true (estimate (speech, A100, 16).step_s.p50 < 0.5);
     assert_true (clip > 2 * image);
 }
@@ -428,7 +408,6 @@ static void starving_loaders_slow_the_step (void **state)
     double starved = estimate (text, A100, 1).step_s.p50;
     double fed = estimate (text, A100, 64).step_s.p50;
 
-    (void) state;
     assert_true (starved > 3 * fed);
     assert_true (starved > 256 / 300.0);
 }
@@ -447,7 +426,6 @@ static void missing_facts_widen_the_bound (void **state)
                   0)
             .confidence;
 
-    (void) state;
     assert_true (no_precision < full);
     assert_true (unknown < full);
     assert_true (full < 1 && full > 0.5);
@@ -460,7 +438,6 @@ static void energy_is_time_times_power_between_idle_and_limit (void **state)
     struct dn_estimate capped =
         estimate ("model=resnet50,batch=64,steps=1000,power_limit=150", V100, 0);
 
-    (void) state;
     assert_in_range (e.power_w, 40, 300);
     assert_true (capped.power_w <= 150);
     assert_near (e.energy_j, e.train_s.p50 * e.power_w * 2);
@@ -605,7 +582,6 @@ static void measured_steps_are_met_within_half_again (void **state)
 {
     struct anchors *anchors = calloc (1, sizeof (*anchors));
 
-    (void) state;
     assert_non_null (anchors);
     anchors->site = scene_site ("");
     rows_each ("anchors.csv", add_anchor, anchors);

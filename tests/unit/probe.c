@@ -47,7 +47,6 @@ static void equal_steps_are_found_exactly (void **state)
     double steps[40];
     struct dn_steady steady;
 
-    (void) state;
     for (int i = 0; i < 40; i++)
         steps[i] = 0.25;
     steady = find (steps, 40, 10);
@@ -65,7 +64,6 @@ static void recorded_steps_bound_the_long_run (void **state)
 {
     struct dn_steady steady = find (recorded, (int) DN_N_ELEMENTS (recorded), 10);
 
-    (void) state;
     assert_true (fabs (log (steady.step_s / RECORDED_MEAN)) < 2 * steady.sigma);
     assert_true (steady.sigma < 0.2);
 }
@@ -76,7 +74,6 @@ static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
     struct dn_steady steady;
     double calm;
 
-    (void) state;
     for (int i = 0; i < 40; i++)
         steps[i] = 0.1 + 0.001 * (i % 5);
     calm = find (steps, 40, 10).sigma;
@@ -92,7 +89,6 @@ static void long_steps_that_recur_count (void **state)
     double steps[40];
     struct dn_steady steady;
 
-    (void) state;
     for (int i = 0; i < 40; i++)
         steps[i] = i % 5 == 4 ? 0.6 : 0.1;
     steady = find (steps, 40, 10);
@@ -106,7 +102,6 @@ static void slow_steps_after_the_warm_up_belong_to_the_start (void **state)
     double steps[40];
     struct dn_steady steady;
 
-    (void) state;
     for (int i = 0; i < 40; i++)
         steps[i] = i < 14 ? 1 : 0.1;
     steady = find (steps, 40, 10);
@@ -121,7 +116,6 @@ static void a_drift_widens_the_spread (void **state)
     double steps[60];
     struct dn_steady steady;
 
-    (void) state;
     for (int i = 0; i < 60; i++)
         steps[i] = i < 35 ? 0.1 : 0.15;
     steady = find (steps, 60, 10);
@@ -136,7 +130,6 @@ static void marks_of_several_steps_and_of_one_moment_count (void **state)
     struct dn_steady steady;
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i < 20; i++) /* a line per ten steps, two at a time */
         marks[i] = (struct dn_mark){1 + 2.0 * (double) (i / 2), 10 * (i + 1)};
     assert_int_equal (dn_steady_find (marks, 20, 20, &steady, &err), 0);
@@ -152,7 +145,6 @@ static void too_few_steps_are_an_error (void **state)
     const double steps[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     int n = mark (marks, 0, steps, 8);
 
-    (void) state;
     assert_int_equal (dn_steady_find (marks, n, 10, &steady, &err), -1);
     assert_contains (err.text, "0 steps measured after 10 of warm-up");
     assert_int_equal (dn_steady_find (marks, 0, 0, &steady, &err), -1);
@@ -167,7 +159,6 @@ static void invalid_marks_do_no_harm (void **state)
     struct dn_steady steady;
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i < 30; i++)
         marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, without steps */
     assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
@@ -233,7 +224,6 @@ static void the_measured_device_is_as_measured (void **state)
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate estimate = estimate_of (&v100, 0.1);
 
-    (void) state;
     measured.gpu_mem = 5e9;
     measured.power_w = 250;
     estimate.supported = false; /* even if the catalogue states this */
@@ -256,7 +246,6 @@ static void another_device_is_scaled_by_a_part_and_its_spread_widens (void **sta
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_estimate alike = estimate_of (&v100_pcie, 0.11);
 
-    (void) state;
     assert_int_equal (calibrate (&measured, 0.1, &other), DN_BASIS_SCALED);
     assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
     assert_true (other.step_s.sigma > 0.3);
@@ -271,7 +260,6 @@ static void a_measurement_as_predicted_changes_nothing (void **state)
     struct dn_probed measured = measure (&v100, 0.1);
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
-    (void) state;
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.05);
     assert_true (other.step_s.sigma >= 0.3 && other.step_s.sigma < 0.31);
@@ -282,7 +270,6 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
-    (void) state;
     measured.stall_s = 0.1; /* in parallel: a lower limit of the step */
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.2);
@@ -302,7 +289,6 @@ static void a_step_time_on_a_cpu_is_not_used_for_gpus (void **state)
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_estimate own = estimate_of (&cpu, 1);
 
-    (void) state;
     assert_int_equal (calibrate (&measured, 1, &other), DN_BASIS_MODEL);
     assert_near (other.step_s.p50, 0.05);
     assert_near (other.step_s.sigma, 0.3);
@@ -321,7 +307,6 @@ static void what_is_unknown_stays_unknown (void **state)
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_spec spec = dn_spec_empty ();
 
-    (void) state;
     spec.gpus = spec.batch = spec.global_batch = 1;
     measured.start_s = -1;
     assert_int_equal (

@@ -139,7 +139,6 @@ static void change (const char *sql)
 
 static void records_are_read_as_they_were_added (void **state)
 {
-    (void) state;
     remove_store ();
     add_well (SPEC, "90.5", "");
     add_well ("model=bert_base,batch=8", "", "");
@@ -155,7 +154,6 @@ static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
     sqlite3 *db;
     sqlite3_stmt *count;
 
-    (void) state;
     remove_store ();
     add_well ("@a.json", "90", SIDECAR);
     add_well ("@b.json", "91", SIDECAR);
@@ -179,21 +177,23 @@ static void the_metadata_override_the_sidecar (void **state)
     struct dn_err err = {0};
     struct dn_run run;
 
-    (void) state;
     dn_run_clear (&run);
     run.spec = "batch=7";
     run.sidecar = SIDECAR;
-    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
+    assert_int_equal (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
     assert_int_equal (spec.batch, 7);
     assert_int_equal (spec.steps, 100);
     assert_int_equal (graph.n_ops, 1);
     dn_graph_free (&graph);
     run.spec = "@none.json";
-    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
+    assert_int_equal (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
     assert_int_equal (spec.batch, 4);
     dn_graph_free (&graph);
     run.sidecar = "";
-    assert_int_equal (dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), -1);
+    assert_int_equal (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), -1);
     assert_contains (err.text, "spec: @none.json: sidecars are not read here");
 }
 
@@ -216,7 +216,6 @@ static void a_wrong_cell_adds_nothing (void **state)
         {"@none.json", "1", "", "sidecars are not read here"},
     };
 
-    (void) state;
     memset (longer, 'x', sizeof (longer) - 1);
     remove_store ();
     add_well (SPEC, "1", "");
@@ -244,7 +243,6 @@ static void uncommitted_records_are_discarded (void **state)
     struct dn_records *records;
     struct dn_err err = {0};
 
-    (void) state;
     remove_store ();
     add_well (SPEC, "1", "");
     assert_int_equal (dn_records_open (store, DN_RECORDS_ADD, &records, &err), 0);
@@ -261,7 +259,6 @@ static void filters_select_records_also_the_newest (void **state)
     struct seen seen;
     struct dn_err err = {0};
 
-    (void) state;
     remove_store ();
     for (int i = 1; i <= 5; i++) {
         char step[8];
@@ -285,7 +282,6 @@ static void many_writers_lose_no_row (void **state)
     struct seen seen;
     struct dn_err err = {0};
 
-    (void) state;
     remove_store (); /* the first process creates it */
     for (int i = 0; i < WRITERS; i++) {
         pids[i] = fork ();
@@ -331,7 +327,6 @@ static void reading_locks_no_writer_out_and_ends (void **state)
     struct dn_err err = {0};
     int n = 0;
 
-    (void) state;
     remove_store ();
     add_well (SPEC, "1", "");
     add_well (SPEC, "2", "");
@@ -349,7 +344,6 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
     int status;
     pid_t pid;
 
-    (void) state;
     remove_store ();
     add_well (SPEC, "1", "");
     pid = fork ();
@@ -381,7 +375,6 @@ static void a_named_pipe_is_not_opened (void **state)
     char event[sizeof (struct inotify_event)];
     char name[80];
 
-    (void) state;
     snprintf (name, sizeof (name), "%s-pipe", store);
     assert_int_equal (mkfifo (name, 0600), 0);
     assert_true (watch >= 0 && inotify_add_watch (watch, name, IN_OPEN) >= 0);
@@ -431,7 +424,6 @@ static void other_databases_are_refused (void **state)
         {"UPDATE records SET spec = printf ('%.*c', 2000000, 'x')", "too big"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         remove_store ();
         add_well (SPEC, "1", "");
@@ -454,7 +446,6 @@ static void other_files_are_refused (void **state)
 {
     char name[80];
 
-    (void) state;
     remove_store ();
     expect_refused ("No such file");
     put_bytes ("", 0);
@@ -494,7 +485,6 @@ static void damaged_files_do_no_harm (void **state)
     size_t len;
     FILE *file;
 
-    (void) state;
     remove_store ();
     for (int i = 0; i < 40; i++)
         add_well ("@a.json", "1", SIDECAR);
@@ -529,7 +519,6 @@ static void damaged_files_do_no_harm (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     if (!mkdtemp (dir))
         return -1;
@@ -539,7 +528,6 @@ static int make_dir (void **state)
 
 static int remove_dir (void **state)
 {
-    (void) state;
     remove_store ();
     return rmdir (dir);
 }

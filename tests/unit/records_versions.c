@@ -196,7 +196,6 @@ static void every_column_is_of_a_version_up_to_the_newest (void **state)
 {
     int n_sidecars = 0;
 
-    (void) state;
     for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
         const struct dn_run_column *column = &dn_run_columns[i];
 
@@ -221,7 +220,6 @@ static void a_cell_is_read_by_its_type (void **state)
     struct dn_err err = {0};
     struct dn_run run;
 
-    (void) state;
     assert_int_equal (dn_run_read (&row, DN_RUN_KEEP, &run, &err), 0);
     assert_int_equal (run.oom, 1);
     assert_int_equal (run.gpus, 8);
@@ -253,7 +251,6 @@ static void a_store_of_version_1_is_read_and_added_to (void **state)
 {
     struct seen seen;
 
-    (void) state;
     make_version_1 ();
     look_well (&dn_records_schema, &seen);
     assert_int_equal (seen.n, ROWS_V1);
@@ -273,7 +270,6 @@ static void a_later_program_reads_an_older_store_without_changing_it (void **sta
     char *before;
     char *after;
 
-    (void) state;
     make_version_1 ();
     before = read_all (store, &len);
     look_well (&later, &seen);
@@ -294,7 +290,6 @@ static void a_store_that_cannot_be_written_is_read_in_its_version (void **state)
     int status;
     pid_t pid;
 
-    (void) state;
     make_version_1 ();
     assert_int_equal (chmod (store, 0444), 0);
     assert_int_equal (chmod (dir, 0755), 0);
@@ -349,7 +344,6 @@ static void adding_upgrades_an_older_store_to_the_newest_version (void **state)
     struct seen seen;
     int grown;
 
-    (void) state;
     make_version_1 ();
     add_well (&later, 1);
     assert_int_equal (ask ("PRAGMA user_version"), LATER);
@@ -369,7 +363,6 @@ static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **s
     struct dn_records *records;
     struct dn_err err = {0};
 
-    (void) state;
     make_version_1 ();
     assert_int_equal (
         dn_records_open_as (store, DN_RECORDS_ADD, &later, &records, &err), 0);
@@ -388,7 +381,6 @@ static void a_later_version_is_refused_and_not_changed (void **state)
     char *before;
     char *after;
 
-    (void) state;
     remove_store ();
     add_well (&later, 1);
     before = read_all (store, &len);
@@ -411,7 +403,6 @@ static void a_step_that_fails_changes_nothing (void **state)
     struct dn_err err = {0};
     struct seen seen;
 
-    (void) state;
     make_version_1 ();
     steps_later[NOW + 1] = "UPDATE records SET gpu = 'none'; CREATE TABLE records (x)";
     assert_int_equal (add (&later, 1, &err), -1);
@@ -431,7 +422,6 @@ static void a_store_that_does_not_match_its_version_is_refused (void **state)
         "ALTER TABLE records ADD COLUMN a_number REAL",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
         struct dn_err err = {0};
         struct seen seen;
@@ -473,7 +463,6 @@ static void a_reader_continues_while_another_program_upgrades_the_store (void **
     struct dn_err err = {0};
     int n = 0;
 
-    (void) state;
     remove_store ();
     add_well (&dn_records_schema, 2 * ROWS); /* more than a piece */
     assert_int_equal (dn_records_open (store, DN_RECORDS_READ, &records, &err), 0);
@@ -489,7 +478,6 @@ static void programs_that_upgrade_a_store_at_the_same_time_lose_no_row (void **s
     struct seen seen;
     struct dn_err err = {0};
 
-    (void) state;
     make_version_1 ();
     for (size_t i = 0; i < DN_N_ELEMENTS (pids); i++) {
         pids[i] = fork ();
@@ -606,7 +594,6 @@ static void a_killed_program_leaves_the_old_version_or_the_new (void **state)
     int n_old = 0;
     int n;
 
-    (void) state;
     remove_store ();
     add_well (&dn_records_schema, ROWS);
     bytes = read_all (store, &len);
@@ -642,7 +629,6 @@ static void a_killed_program_leaves_the_old_version_or_the_new (void **state)
 
 static int make_dir (void **state)
 {
-    (void) state;
     umask (022);
     if (!mkdtemp (dir))
         return -1;
@@ -653,7 +639,6 @@ static int make_dir (void **state)
 
 static int remove_dir (void **state)
 {
-    (void) state;
     remove_store ();
     return rmdir (dir);
 }

@@ -74,7 +74,6 @@ static void the_classes_add_up_at_either_peak (void **state)
     struct dn_estimate early =
         estimate ("model=resnet50,batch=128,optimizer=adam", A100);
 
-    (void) state;
     assert_near (sum_of_classes (&late), late.gpu_mem.p50);
     assert_near (sum_of_classes (&early), early.gpu_mem.p50);
     assert_near (late.memory[DN_MEMORY_ACTIVATIONS], 0);
@@ -91,7 +90,6 @@ static void gradients_take_the_place_of_activations (void **state)
     struct dn_estimate parts =
         estimate ("model=bert_large,batch=8,grad_accum=2,optimizer=adam", A100);
 
-    (void) state;
     assert_true (four.memory[DN_MEMORY_BUCKETS] > 0);
     assert_near (four.gpu_mem.p50, one.gpu_mem.p50);
     /* Between the passes of one step the gradients stay. */
@@ -118,7 +116,6 @@ static void more_of_anything_needs_more_memory (void **state)
          "model=gpt2,batch=8,gpus=1,framework=megatron"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (pairs); i++)
         if (!(memory (pairs[i][0], A100) < memory (pairs[i][1], A100)))
             fail_msg ("%s does not need less than %s", pairs[i][0], pairs[i][1]);
@@ -130,7 +127,6 @@ static void a_workspace_takes_what_is_left (void **state)
     struct dn_estimate tight = estimate (text, V100);
     struct dn_estimate wide = estimate (text, A100);
 
-    (void) state;
     assert_true (wide.gpu_mem.p50 > 16 * DN_GIB);
     assert_true (tight.memory[DN_MEMORY_WORKSPACE] < wide.memory[DN_MEMORY_WORKSPACE]);
     assert_true (tight.fits);
@@ -164,7 +160,6 @@ static void measured_memory_is_met (void **state)
          39.002},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         double ratio = memory (rows[i].text, rows[i].device) / DN_GIB / rows[i].gib;
 
@@ -179,7 +174,6 @@ static void the_spread_is_wider_where_less_is_known (void **state)
     double other = estimate ("model=bert_base,batch=8", A100).gpu_mem.sigma;
     double eager = estimate ("model=bert_base,batch=8,stack=ngc", A100).gpu_mem.sigma;
 
-    (void) state;
     assert_true (conv > 0);
     assert_true (conv <= other && other <= eager);
 }
@@ -191,7 +185,6 @@ static void the_largest_batch_fits_and_one_more_does_not (void **state)
         "model=bert_large,batch=512,optimizer=adam",
         "model=gpt2,batch=4,grad_accum=4,checkpointing=full"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], V100);
         const struct dn_constants *k = &run.site->constants;
@@ -216,7 +209,6 @@ static void no_batch_fits_a_network_that_does_not (void **state)
 {
     struct run run = run_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
 
-    (void) state;
     assert_int_equal (
         dn_whitebox_largest_batch (
             &(struct dn_case){
@@ -238,7 +230,6 @@ static void power_lies_between_floor_and_limit (void **state)
         estimate ("model=bert_base,batch=32,seq_len=384,precision=fp32", V100).power_w;
     double last = 0;
 
-    (void) state;
     /* Of 300 W; energy.csv has 0.15 and 0.91 of a V100's 250. */
     assert_in_range (waiting, 40, 75);
     assert_in_range (working, 250, 290);
@@ -265,7 +256,6 @@ static void a_recurrent_layer_draws_less_than_other_layers (void **state)
     struct dn_estimate images =
         estimate ("model=resnet50,batch=64,precision=fp32", V100);
 
-    (void) state;
     /* energy_3.csv and energy.csv: 191 and 223 W of a V100's 250 */
     assert_true (speech.power_w < 0.92 * images.power_w);
     assert_true (speech.power_w > 0.6 * images.power_w);
@@ -277,7 +267,6 @@ static void the_bound_of_the_power_ends_at_the_limit (void **state)
     struct dn_estimate limited =
         estimate ("model=bert_base,batch=32,precision=fp32,power_limit=150", V100);
 
-    (void) state;
     assert_true (waiting.power_w_p95 > 1.2 * waiting.power_w);
     assert_near (limited.power_w_p95, 150);
 }
@@ -289,7 +278,6 @@ static void a_lower_power_limit_slows_kernels (void **state)
     struct dn_device pcie = *run.device;
     double last = 1;
 
-    (void) state;
     assert_near (dn_power_slowdown (k, run.device, DN_UNSET), 1);
     assert_near (dn_power_slowdown (k, run.device, 300), 1);
     assert_near (dn_power_slowdown (k, run.device, 500), 1);
@@ -317,7 +305,6 @@ static void a_compiled_step_waits_for_no_host (void **state)
     struct dn_estimate compiled;
     struct dn_estimate shared;
 
-    (void) state;
     dn_whitebox (&c, &launched);
     device.compiled = 1;
     dn_whitebox (&c, &compiled);
@@ -339,7 +326,6 @@ static void data_on_the_chip_move_at_its_rate (void **state)
     struct dn_estimate on;
     struct dn_estimate small;
 
-    (void) state;
     dn_whitebox (&c, &off);
     device.chip_bw = 100 * device.bandwidth;
     device.l2 = 1e12;
@@ -362,7 +348,6 @@ static void throughput_rises_with_cpus_and_levels_off (void **state)
         &(struct dn_case){k, &run.spec, &run.graph, run.device, 3});
     double last = 0;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (measured); i++) {
         double rate = dn_whitebox_throughput (
             &(struct dn_case){k, &run.spec, &run.graph, run.device, measured[i][0]});
@@ -382,7 +367,6 @@ static void crowded_workers_deliver_less (void **state)
     struct run run = run_of ("model=alexnet,batch=512,decode=jpeg,workers=16", V100);
     struct run fair = run_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
 
-    (void) state;
     assert_true (
         dn_whitebox_throughput (&(struct dn_case){
             &run.site->constants, &run.spec, &run.graph, run.device, 4})
@@ -403,7 +387,6 @@ static void host_memory_follows_processes_and_loaders (void **state)
     double none =
         estimate ("model=resnet50,batch=64,workers=2,input=synthetic", V100).host_mem;
 
-    (void) state;
     assert_true (none < plain && plain < many);
     assert_true (four > 3.5 * plain && four <= 4 * plain);
     assert_near (spread, plain);
@@ -412,7 +395,6 @@ static void host_memory_follows_processes_and_loaders (void **state)
 
 static void carbon_is_energy_times_intensity (void **state)
 {
-    (void) state;
     assert_near (dn_estimate_carbon_g (3.6e6, 1.5, 400), 600);
     /* An overhead below 1 is none. */
     assert_near (dn_estimate_carbon_g (3.6e6, 0, 400), 400);
@@ -431,7 +413,6 @@ static void a_run_is_longer_than_its_steps (void **state)
                   "eval_samples=6400",
                   V100);
 
-    (void) state;
     assert_near (e.n_steps, 10000);
     assert_true (e.train_s.p50 > 10000 * e.step_s.p50);
     assert_true (often.train_s.p50 > 1.2 * e.n_steps * e.step_s.p50);

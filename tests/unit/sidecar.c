@@ -88,7 +88,6 @@ static void a_sidecar_gives_keys_and_a_graph (void **state)
     struct dn_graph graph = build (&sidecar);
     double positions = 112 * 112;
 
-    (void) state;
     assert_int_equal (sidecar.spec.batch, 64);
     assert_int_equal (sidecar.spec.precision, DN_PRECISION_FP16);
     assert_near (sidecar.spec.epochs, 1.5);
@@ -112,7 +111,6 @@ static void what_two_layers_keep_is_counted_once (void **state)
     struct dn_sidecar sidecar = read_good (cnn);
     struct dn_graph graph = build (&sidecar);
 
-    (void) state;
     assert_near (graph.ops[2].saved, 64 * 112 * 112);
     assert_near (graph.ops[3].saved, 0);
     dn_graph_free (&graph);
@@ -133,7 +131,6 @@ static void what_torch_amp_keeps_besides_follows_from_the_kind (void **state)
     const double expected[] = {512, 0, 64, 0, 128, 512};
     struct dn_graph graph = build (&sidecar);
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (expected); i++)
         assert_near (graph.ops[i].amp_saved, expected[i]);
     dn_graph_free (&graph);
@@ -149,7 +146,6 @@ static void written_and_read_again_it_is_the_same (void **state)
     struct dn_graph same = build (&again);
     char *text_again = dn_sidecar_write (&again);
 
-    (void) state;
     assert_string_equal (text, text_again);
     assert_int_equal (same.n_ops, graph.n_ops);
     assert_near (same.flops, graph.flops);
@@ -171,7 +167,6 @@ static void equal_layers_are_merged_without_loss (void **state)
     struct dn_err err = {0};
     int n = sidecar.layers.n;
 
-    (void) state;
     for (int i = 0; i < n; i++) {
         struct dn_layer copy = sidecar.layers.list[i];
 
@@ -245,7 +240,6 @@ static int dims_of (const char *op)
 /* Simplified layers give the same operators. */
 static void every_kind_becomes_an_operator (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
         char text[1024];
         struct dn_sidecar sidecar;
@@ -282,7 +276,6 @@ static void attention_is_the_operator_of_the_zoo (void **state)
     struct dn_graph graph = build (&sidecar);
     const struct dn_op *op = &graph.ops[0];
 
-    (void) state;
     assert_int_equal (graph.n_ops, 1);
     assert_int_equal (op->kind, DN_OP_ATTENTION);
     assert_near (op->batches, 12);
@@ -308,7 +301,6 @@ static void heads_of_an_attention_must_fit (void **state)
                                          "out: expected the 12 heads and 128 tokens",
                                          "in: 1 shapes, expected 2"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (ops); i++) {
         char text[512];
         struct dn_sidecar sidecar;
@@ -328,7 +320,6 @@ static void heads_of_an_attention_must_fit (void **state)
 
 static void bad_json_is_refused (void **state)
 {
-    (void) state;
     expect_bad ("", "empty");
     expect_bad ("{", "ends in the middle");
     expect_bad ("[]", "not a JSON object");
@@ -349,7 +340,6 @@ static void a_nul_byte_is_refused (void **state)
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_sidecar_read ((struct dn_span){text, sizeof (text) - 1}, &sidecar, &err),
         -1);
@@ -363,7 +353,6 @@ static void a_million_brackets_take_no_time (void **state)
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     struct dn_err err = {0};
 
-    (void) state;
     memset (text, '[', n);
     text[n] = '\0';
     assert_int_equal (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &err), -1);
@@ -403,7 +392,6 @@ static void depth_keys_and_values_are_limited (void **state)
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     struct dn_err err = {0};
 
-    (void) state;
     json = dn_json_read (dn_span_of (most), 2, DN_JSON_KEYS_MAX, &err);
     if (!json)
         fail_msg ("%s", err.text);
@@ -418,7 +406,6 @@ static void depth_keys_and_values_are_limited (void **state)
 
 static void the_place_of_an_error_is_named (void **state)
 {
-    (void) state;
     expect_unread ("{\"a\":1,\n \"b\":{},\n  \"a\":2}",
                    4,
                    9,
@@ -440,7 +427,6 @@ static void missing_members_are_refused (void **state)
     double r[2];
     char t[2];
 
-    (void) state;
     assert_non_null (json);
     assert_int_equal (dn_json_need_int (json, "n", 0, 7, &n, &err), 0);
     assert_int_equal (n, 7);
@@ -485,7 +471,6 @@ static void missing_members_are_refused (void **state)
 
 static void bad_members_are_named (void **state)
 {
-    (void) state;
     expect_bad ("{}", "dnnest: missing");
     expect_bad ("{\"dnnest\":2}", "dnnest: another version");
     expect_bad ("{\"dnnest\":\"1\"}", "dnnest: found string, expected a whole number");
@@ -525,7 +510,6 @@ static void bad_members_are_named (void **state)
 
 static void layers_that_do_not_fit_together_are_named (void **state)
 {
-    (void) state;
     expect_no_graph ("{\"op\":\"conv2d\",\"kernel\":[3,3]}", "in: 0 shapes");
     expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]]}",
                      "kernel: missing");

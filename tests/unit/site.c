@@ -23,7 +23,6 @@ static void bad_configuration_is_named_by_file_and_line (void **state)
     };
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
@@ -39,7 +38,6 @@ static void paths_must_be_absolute (void **state)
     struct dn_site *site = scene_site ("");
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (
         dn_site_read_paths (site,
                             dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\"\n"
@@ -62,7 +60,6 @@ static void slurm_conf_overrides_single_rules (void **state)
     struct dn_site *site = scene_site ("Mode=enforce");
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (dn_site_override (site, NULL, &err), 0);
     assert_int_equal (
         dn_site_override (
@@ -110,7 +107,6 @@ static void time_min_is_a_soft_limit_only_where_slurm_has_it_so (void **state)
                                        "TimeLimit=limit\nPolicy User=2 "
                                        "TimeLimit=time_min");
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
         if (dn_site_time_min_is_soft (cases[i].version, cases[i].parameters)
             != cases[i].soft)
@@ -147,7 +143,6 @@ static void all_problems_are_reported_where_requested (void **state)
     struct dn_site_reading reading = {.problems = &problems, .gpus = true};
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (
         dn_site_read_paths_with (site, dn_span_of (conf), "conf", &problems, &err), 0);
     assert_string_equal (told,
@@ -174,7 +169,6 @@ static void every_rule_knows_where_it_came_from (void **state)
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
-    (void) state;
     assert_int_equal (dn_site_override (site, "dnnest_GPUTYPE=keep", NULL), 0);
     assert_int_equal (dn_site_set (site, "TimeLimit=keep", NULL), 0);
     for (int i = 0; i < n_keys; i++) {

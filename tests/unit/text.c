@@ -30,7 +30,6 @@ static void bad_numbers_are_refused_by_name (void **state)
     struct dn_err err;
     int64_t value = 7;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         assert_int_equal (
             dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
@@ -45,7 +44,6 @@ static void numbers_out_of_range_are_refused (void **state)
     struct dn_err err;
     int64_t value;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         assert_int_equal (
             dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
@@ -72,7 +70,6 @@ static void numbers_take_multipliers_and_exponents (void **state)
                  {"1e3k", 1e6}};
     double value;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         assert_int_equal (
             dn_real_read (dn_span_of (cases[i].text), "n", -1e15, 1e15, &value, NULL),
@@ -86,7 +83,6 @@ static void the_locale_does_not_change_numbers (void **state)
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "C"};
     double value = 0;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (locales); i++) {
         setlocale (LC_ALL, locales[i]);
         assert_int_equal (dn_real_read (dn_span_of ("1.5"), "n", 0, 9, &value, NULL),
@@ -113,7 +109,6 @@ static void times_are_read_as_slurm_reads_them (void **state)
     int64_t seconds;
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         assert_int_equal (
             dn_time_read (dn_span_of (cases[i].text), "t", &seconds, &err), 0);
@@ -125,7 +120,6 @@ static void times_are_read_as_slurm_reads_them (void **state)
 
 static void times_are_written_as_slurm_writes_them (void **state)
 {
-    (void) state;
     assert_string_equal (dn_time_write (86400).text, "1-00:00:00");
     assert_string_equal (dn_time_write (13200).text, "03:40:00");
     assert_string_equal (dn_time_write (DN_UNSET).text, "unset");
@@ -137,7 +131,6 @@ static void quoting_leaves_only_plain_ascii (void **state)
     const char hostile[] = "a\033[31m\n\"'\\\xc3\xa9";
     char text[300];
 
-    (void) state;
     assert_string_equal (dn_quote (hostile, sizeof (hostile) - 1).text, "a?[31m??????");
     memset (text, 'x', sizeof (text));
     assert_int_equal (strlen (dn_quote (text, sizeof (text)).text), DN_QUOTE_MAX + 3);
@@ -149,7 +142,6 @@ static void a_long_error_is_cut_with_a_mark (void **state)
     struct dn_err err;
     char text[1000];
 
-    (void) state;
     memset (text, 'x', sizeof (text) - 1);
     text[sizeof (text) - 1] = '\0';
     assert_int_equal (dn_err_set (&err, DN_E_RANGE, "%s", text), -1);
@@ -164,7 +156,6 @@ static void a_buffer_drops_what_does_not_fit (void **state)
     char text[8];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    (void) state;
     dn_buf_add (&buf, "abc");
     dn_buf_add (&buf, "defghij");
     assert_true (buf.cut);
@@ -179,7 +170,6 @@ static void key_lines_skip_comments_and_keep_quotes (void **state)
         dn_span_of ("# head\n\nA=1 b=\"x # y\" # tail\n  C=  \nlast=2");
     struct dn_keyline line = {0};
 
-    (void) state;
     assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
     assert_int_equal (line.line, 3);
     assert_int_equal (line.n_pairs, 2);
@@ -196,7 +186,6 @@ static void a_bad_key_line_is_named_by_its_number (void **state)
     static const char *const bad[] = {"\nKey", "\nKey=\"open", "\n=x", "\nA=1 B"};
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         struct dn_span rest = dn_span_of (bad[i]);
         struct dn_keyline line = {0};
@@ -211,7 +200,6 @@ static void a_keyword_is_taken_only_where_it_is_expected (void **state)
     struct dn_span rest = dn_span_of ("Gpu Type=a100\nMode=x");
     struct dn_keyline line = {.words = true};
 
-    (void) state;
     assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
     assert_true (dn_span_is (line.word, "gpu"));
     assert_int_equal (line.n_pairs, 1);
@@ -226,7 +214,6 @@ static void names_are_printable_and_fit (void **state)
     struct dn_err err = {0};
     char name[17];
 
-    (void) state;
     assert_int_equal (
         dn_name_copy (dn_span_of ("~A/b c.16 letter"), name, sizeof (name), "x", &err),
         0);
@@ -263,7 +250,6 @@ static void the_distance_counts_letters (void **state)
     };
     char longest[DN_NAME_MAX + 2];
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
         assert_int_equal (dn_word_distance (dn_span_of (cases[i].word), cases[i].name),
                           cases[i].distance);
@@ -302,7 +288,6 @@ static void the_name_that_was_meant_is_found (void **state)
     };
     char longest[DN_NAME_MAX + 2];
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         const char *found =
             dn_word_nearest (dn_span_of (cases[i].word), name_at, names);

@@ -18,7 +18,6 @@ static void every_feature_has_a_distinct_name (void **state)
 {
     const struct dn_feature_key *keys = dn_feature_keys ();
 
-    (void) state;
     for (int i = 0; i < DN_N_FEATURES; i++) {
         assert_non_null (keys[i].name);
         assert_non_null (keys[i].unit);
@@ -98,8 +97,10 @@ static void add_row (struct dn_runs *runs, const struct dn_site *scene, const ch
     struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
     struct dn_err err = {0};
 
-    assert_int_equal (dn_runs_add (runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), &err),
-                      0);
+    assert_int_equal (
+        dn_runs_add (
+            runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), &err),
+        0);
 }
 
 static void a_sample_is_drawn_evenly_and_bounded (void **state)
@@ -156,7 +157,6 @@ static double quantile (int n_censored, double level, int n)
 
 static void a_quantile_is_corrected_for_the_finite_sample (void **state)
 {
-    (void) state;
     /* The ceil ((n + 1) level)-th smallest: 191 of 200, 20 of 20. */
     assert_float_equal (quantile (0, 0.95, 200), 191, 1e-9);
     assert_float_equal (quantile (0, 0.5, 200), 101, 1e-9);
@@ -167,7 +167,6 @@ static void a_quantile_is_corrected_for_the_finite_sample (void **state)
 
 static void censored_values_move_a_quantile_up (void **state)
 {
-    (void) state;
     assert_true (quantile (50, 0.8, 200) > quantile (0, 0.8, 200));
     assert_true (quantile (50, 0.8, 200) > quantile (20, 0.8, 200));
 }
@@ -180,14 +179,12 @@ static void a_quantile_can_leave_values_out (void **state)
     bool skip[] = {false, false, true, true};
     struct dn_scores scores = {values, weights, censored, 4};
 
-    (void) state;
     assert_float_equal (dn_scores_quantile (&scores, 0.9, skip), 2, 1e-9);
     assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
 }
 
 static void the_law_of_few_is_students (void **state)
 {
-    (void) state;
     /* tables of Student's law */
     assert_float_equal (dn_student_score (0.95, 10), 1.8125, 2e-3);
     assert_float_equal (dn_student_score (0.99, 10), 2.7638, 5e-3);
@@ -276,14 +273,12 @@ static void check_gates (const double residuals[3], const bool corrected[3])
 
 static void the_residual_counts_where_it_made_no_source_worse (void **state)
 {
-    (void) state;
     check_gates ((const double[]){0.1, 0.05, 0.1}, (const bool[]){true, true, true});
 }
 
 /* The source that it made worse would not have known. */
 static void a_source_does_not_judge_its_own_correction (void **state)
 {
-    (void) state;
     check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
 }
 
@@ -297,7 +292,6 @@ static void a_bound_of_few_families_is_above_all_their_runs (void **state)
     struct dn_bounds bounds;
     struct dn_err err = {0};
 
-    (void) state;
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
     assert_int_equal (

@@ -95,7 +95,6 @@ static void a_file_written_by_hand_predicts (void **state)
     float out[3];
     float one;
 
-    (void) state;
     good (file);
     trees = load (file, SIZE);
     rows[5] = NAN;
@@ -130,7 +129,6 @@ static void children_are_in_the_order_of_their_parents (void **state)
     float row[F] = {0};
     float out;
 
-    (void) state;
     put_header (file, 2, 6, 0);
     put (file + AT_COUNT, 1, 4);
     put (file + AT_COUNT + 4, 5, 4);
@@ -162,7 +160,6 @@ static void a_sum_that_overflows_is_an_error (void **state)
     float out;
     struct dn_err err = {0};
 
-    (void) state;
     put_header (file, 2, 2, 0);
     for (int i = 0; i < 2; i++) {
         put (file + AT_COUNT + 4 * i, 1, 4);
@@ -215,7 +212,6 @@ static const struct {
 
 static void an_error_in_a_file_is_named (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
         char file[SIZE];
 
@@ -229,7 +225,6 @@ static void a_file_that_is_cut_or_longer_is_refused (void **state)
 {
     char file[SIZE + 1] = "";
 
-    (void) state;
     good (file);
     for (size_t len = 0; len < SIZE; len++)
         expect_refused (file,
@@ -265,7 +260,6 @@ static void depth_is_limited (void **state)
     struct dn_err err = {0};
     struct dn_trees *trees = read_chain (DN_TREE_DEPTH_MAX, &err);
 
-    (void) state;
     assert_non_null (trees);
     dn_trees_free (trees);
     assert_null (read_chain (DN_TREE_DEPTH_MAX + 1, &err));
@@ -288,7 +282,6 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
     int n_taken = 0;
     int n_tries = 20000;
 
-    (void) state;
     for (int i = 0; i < n_tries; i++) {
         char file[SIZE];
         struct dn_err err = {0};

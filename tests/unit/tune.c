@@ -104,7 +104,6 @@ static const struct reference {
 
 static void adapters_have_as_many_parameters_as_in_peft (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (references); i++) {
         const struct reference *row = &references[i];
         char keys[160];
@@ -126,7 +125,6 @@ static void a_part_of_a_layer_can_be_adapted (void **state)
     struct run run =
         begin ("model=gpt2,lora=8,lora_targets=q+v,batch=1,precision=bf16_pure");
 
-    (void) state;
     assert_near (run.graph.params, 12 * 2 * 8 * (768 + 768));
     end (&run);
 }
@@ -162,7 +160,6 @@ static void only_adapters_keep_the_input_of_a_linear_layer (void **state)
     double head = 4096 * tokens;
     double block = 2 * tokens;
 
-    (void) state;
     /* The input of query, key and value is kept once, for any of them. */
     assert_near (SUM (&values, saved), SUM (&keys, saved));
     assert_near (SUM (&whole, saved) - SUM (&values, saved),
@@ -184,7 +181,6 @@ static void gradients_pass_through_frozen_layers (void **state)
     const double *stage = run.estimate.stage_s;
     const struct dn_op *first = &run.graph.ops[0];
 
-    (void) state;
     assert_int_equal (first->kind, DN_OP_EMBEDDING);
     assert_true (first->frozen);
     assert_false (run.graph.ops[1].frozen);
@@ -210,7 +206,6 @@ static void no_layer_drops_more_than_it_keeps (void **state)
         "model=bert_base,batch=1,frozen=ffn+norm,activations=1000",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = begin (texts[i]);
 
@@ -236,7 +231,6 @@ static void only_what_learns_has_gradients_and_states (void **state)
     const double n = 4194304;
     const double base = 6738415616;
 
-    (void) state;
     assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, 2 * (base + n) / MIB);
     assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 2 * n / MIB);
     assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 4 * n / MIB);
@@ -264,7 +258,6 @@ static void quantised_weights_have_four_or_eight_bits (void **state)
     const double rows = 32 * (4.0 * 4096 + 2 * 11008 + 4096);
     double plain = none.estimate.memory[DN_MEMORY_WEIGHTS];
 
-    (void) state;
     /* 4.127 bits (Dettmers et al., arXiv 2305.14314); head and embedding are not. */
     assert_near ((plain - nf4.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
                  linear * (2 - 4.127 / 8) / MIB);
@@ -284,7 +277,6 @@ static void quantised_weights_are_unpacked_in_every_pass (void **state)
     double least =
         linear * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
 
-    (void) state;
     for (int d = 0; d < DN_N_STAGES; d++) {
         double more = nf4.estimate.stage_s[d] - none.estimate.stage_s[d];
 
@@ -326,7 +318,6 @@ static const struct part {
 
 static void a_name_freezes_a_part (void **state)
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
         char keys[160];
         struct run run;
@@ -345,7 +336,6 @@ static void nothing_runs_backward_in_a_frozen_backbone (void **state)
                             "optimizer=adamw");
     int n = run.graph.n_ops;
 
-    (void) state;
     /* The linear layer and the loss are left. */
     for (int i = 0; i < n - 2; i++)
         assert_true (run.graph.ops[i].frozen);
@@ -370,7 +360,6 @@ static void expect_error (const char *keys, const char *part)
 
 static void unknown_names_are_errors_that_list_what_exists (void **state)
 {
-    (void) state;
     expect_error ("model=resnet50,lora=8", "lora: resnet50 has no linear layer");
     expect_error (
         "model=gpt2,lora=8,lora_targets=gate",
@@ -390,7 +379,6 @@ static void unknown_names_are_errors_that_list_what_exists (void **state)
 
 static void keys_that_contradict_each_other_are_errors (void **state)
 {
-    (void) state;
     expect_error ("model=gpt2,lora_targets=q", "expected lora= too");
     expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: together with lora=");
     expect_error ("model=gpt2,frozen=head,trainable=0.1",
@@ -406,7 +394,6 @@ static void what_learns_can_be_named (void **state)
         begin ("model=vit_b_16,batch=1,precision=fp32,frozen=all_but_head");
     struct dn_err err = {0};
 
-    (void) state;
     assert_near (named.graph.params, 768 * 1000 + 1000);
     assert_near (named.graph.frozen_params, same.graph.frozen_params);
     end (&named);
@@ -442,12 +429,13 @@ static void tuning_is_unread_beside_a_description (void **state)
                         .device = &site->catalogue.devices[A100]};
     struct dn_keyset both = dn_keyset_or (DN_KEYSET (lora), DN_KEYSET (quant));
 
-    (void) state;
     assert_int_equal (dn_sidecar_read (dn_span_of (text), &sidecar, NULL), 0);
     assert_int_equal (dn_spec_resolve (&sidecar.spec, &site->datasets, DN_UNSET, NULL),
                       0);
-    assert_int_equal (dn_sidecar_graph (shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
-                      0);
+    assert_int_equal (
+        dn_sidecar_graph (
+            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
+        0);
     dn_whitebox (&c, &estimate);
     assert_true (dn_keyset_equal (dn_keyset_and (estimate.unread, both), both));
     assert_near (graph.params, 4096);

@@ -36,7 +36,6 @@ static void a_document_is_read (void **state)
 {
     struct dn_tuning *tuning = read_text (small);
 
-    (void) state;
     assert_int_equal (tuning->runs, 37);
     assert_near (tuning->constants.launch_s, 4e-5);
     assert_near (tuning->constants.step_s, dn_constants_default.step_s);
@@ -55,7 +54,6 @@ static void what_is_written_is_read_again (void **state)
     struct dn_tuning *again = read_text (text);
     struct json_object *second = dn_tuning_write (again);
 
-    (void) state;
     assert_string_equal (json_object_to_json_string (second), text);
     json_object_put (document);
     json_object_put (second);
@@ -113,7 +111,6 @@ static void hostile_documents_are_refused (void **state)
         {HEAD ", \"runs\": 3}", "'runs': given twice"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
         expect_refusal (texts[i][0], texts[i][1]);
 }
@@ -124,7 +121,6 @@ static void a_huge_document_is_refused (void **state)
     char *text = malloc (size);
     char *at;
 
-    (void) state;
     memset (text, ' ', size - 1);
     text[size - 1] = '\0';
     memcpy (text, small, sizeof (small) - 1);
@@ -201,7 +197,6 @@ static void without_runs_all_is_as_shipped (void **state)
     struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 0, -1);
     struct dn_site_run run = site_run_of (site, "v100_16gb", specs[0]);
 
-    (void) state;
     assert_memory_equal (
         &tuning->constants, &dn_constants_default, sizeof (dn_constants_default));
     assert_near (tuned (tuning, &run), site_run_truth (&dn_constants_default, &run, 1));
@@ -216,7 +211,6 @@ static void what_runs_do_not_tell_stays (void **state)
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning;
 
-    (void) state;
     slow.launch_s *= 2;
     tuning = fit_runs (site, &slow, same, 50, -1);
     /* All runs have one GPU and no input. */
@@ -252,7 +246,6 @@ static void three_runs_help_a_little_and_fifty_decide (void **state)
     double errors[3];
     double spreads[3];
 
-    (void) state;
     slow.launch_s *= 2.5;
     for (int i = 0; i < 3; i++) {
         static const int n[] = {0, 3, 50};
@@ -280,7 +273,6 @@ static void a_device_has_its_own_scale (void **state)
     const struct dn_scale *slow = dn_scales_find (&tuning->devices, "v100_16gb");
     const struct dn_scale *right = dn_scales_find (&tuning->devices, "a100_40gb");
 
-    (void) state;
     assert_int_equal (slow->runs, 25);
     if (fabs (log (slow->scale / right->scale / 1.4)) > 0.15)
         fail_msg ("%g and %g, expected a ratio of 1.4", slow->scale, right->scale);
@@ -293,7 +285,6 @@ static void an_absurd_run_does_not_decide (void **state)
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 20, 7);
 
-    (void) state;
     if (fabs (error_elsewhere (site, &dn_constants_default, tuning)) > 0.1)
         fail_msg ("one run moved the prediction by %g",
                   error_elsewhere (site, &dn_constants_default, tuning));
@@ -325,7 +316,6 @@ static void false_runs_do_not_decide (void **state)
 {
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     for (int n = 20; n <= 80; n += 20) {
         double error = error_of_lies (site, 100 - n, n);
 
@@ -342,7 +332,6 @@ static void one_applications_lies_do_not_move_others (void **state)
 {
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     for (int i = 0; i < 2; i++) {
         struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
         struct dn_tuning *tuning;
@@ -372,7 +361,6 @@ static void the_same_runs_give_the_same_result (void **state)
     struct dn_tuning *tuning[2];
     struct json_object *documents[2];
 
-    (void) state;
     slow.launch_s *= 1.5;
     for (int i = 0; i < 2; i++) {
         tuning[i] = fit_runs (site, &slow, same, DN_SITE_RUNS_MAX + 100, -1);
@@ -395,7 +383,6 @@ static void a_residual_is_not_learned_twice (void **state)
     struct dn_err err = {0};
     struct dn_tuning *tuning;
 
-    (void) state;
     for (int i = 0; i < 20; i++) {
         struct dn_site_run run =
             site_run_of (site, "v100_16gb", specs[i % (int) DN_N_ELEMENTS (specs)]);
@@ -439,7 +426,6 @@ static void scales_are_applied (void **state)
     struct dn_estimate before = site_run_estimate (&tuning->constants, &run);
     struct dn_estimate after;
 
-    (void) state;
     after = site_run_refined (NULL, &run);
     assert_near (after.step_s.p50, shipped.step_s.p50);
     assert_near (after.gpu_mem.p50, shipped.gpu_mem.p50);
@@ -472,7 +458,6 @@ static void bounds_of_other_applications_are_never_narrower (void **state)
     struct dn_tuning *tuning = dn_tuning_new ();
     struct dn_outlook step = {.site = {.p50 = 1, .sigma = 0.2}, .own = 1, .level = 1};
 
-    (void) state;
     assert_near (spread_of (NULL, &step, 0.4), 0.4);
     assert_near (spread_of (tuning, &step, 0.4), 0.4);
     tuning->history = dn_history_new (0);
@@ -501,7 +486,6 @@ static void one_application_moves_no_other (void **state)
     double expected = site_run_truth (&dn_constants_default, &other, 1);
     double sigma = site_run_refined (NULL, &other).step_s.sigma;
 
-    (void) state;
     for (int i = 0; i < 100; i++) {
         struct dn_site_run run = site_run_of (site, "v100_16gb", specs[i % 2]);
 
@@ -538,7 +522,6 @@ static void applications_that_disagree_move_no_other (void **state)
     struct dn_tuning *tuning;
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i < 24; i++) {
         static const int which[] = {0, 2, 4, 5};
 
@@ -572,7 +555,6 @@ static void what_is_near_the_history_is_known_better (void **state)
     struct dn_estimate close = site_run_refined (tuning, &near);
     struct dn_estimate apart = site_run_refined (tuning, &far);
 
-    (void) state;
     assert_int_equal (tuning->history->n, 14);
     assert_true (fabs (log (close.step_s.p50
                             / site_run_truth (&dn_constants_default, &near, 1.3)))
@@ -597,7 +579,6 @@ static void a_long_history_is_kept_short (void **state)
     struct dn_tuning *tuning;
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i < 400; i++) {
         char text[160];
 
@@ -642,7 +623,6 @@ static void a_history_is_written_and_read (void **state)
     struct dn_tuning *again =
         read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (specs); i++) {
         struct dn_site_run run = site_run_of (site, "v100_16gb", specs[i]);
         struct dn_outlook before = step_of (tuning, &run);
@@ -732,7 +712,6 @@ static void hostile_histories_are_refused (void **state)
         {"\"users\"", "\"user\"", "history: users"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char *text = history_text (cases[i][0], cases[i][1]);
 
@@ -767,7 +746,6 @@ static void expect_too_many (int applications, int runs, const char *part)
 
 static void a_long_history_is_refused (void **state)
 {
-    (void) state;
     expect_too_many (1, DN_HISTORY_OWN_MAX + 1, "'x0': more than 32 runs");
     expect_too_many (DN_HISTORY_MAX / DN_HISTORY_OWN_MAX + 1,
                      DN_HISTORY_OWN_MAX,
@@ -783,7 +761,6 @@ static void shares_and_a_common_part_may_be_missing (void **state)
     struct dn_tuning *again =
         read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
 
-    (void) state;
     assert_near (tuning->history->likeness.common, 0);
     assert_near (again->history->likeness.lengths[DN_AXIS_HOST_SHARE],
                  tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE]);
@@ -805,7 +782,6 @@ static void what_is_common_holds_far_away (void **state)
     struct dn_trace b = {.device = "d", .precision = "fp16", .at = {1e5}};
     double spread = without->history->likeness.spread;
 
-    (void) state;
     assert_near (dn_likeness_of (&without->history->likeness, &a, &a), spread * spread);
     assert_near (dn_likeness_of (&without->history->likeness, &a, &b), 0);
     assert_near (dn_likeness_of (&with->history->likeness, &a, &a), spread * spread);
@@ -833,7 +809,6 @@ static void a_wild_history_is_safe (void **state)
     };
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (wild); i++) {
         char *text = history_text (wild[i][0], wild[i][1]);
         struct dn_tuning *tuning = read_text (text);
@@ -861,7 +836,6 @@ static void a_damaged_history_is_safe (void **state)
         site_run_of (site, "v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
     char *text = history_text ("", "");
 
-    (void) state;
     for (size_t i = 0; text[i] != '\0'; i++) {
         char before = text[i];
 
@@ -890,7 +864,6 @@ static void every_constant_can_be_found_and_set (void **state)
 {
     struct dn_constants constants = dn_constants_default;
 
-    (void) state;
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
         const struct dn_constant_field *field = &dn_constant_fields[i];
         double shipped = dn_constant_get (&constants, i);
@@ -910,7 +883,6 @@ static void the_bounds_of_constants_are_safe (void **state)
 {
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     for (size_t s = 0; s < DN_N_ELEMENTS (specs); s++) {
         struct dn_site_run run = site_run_of (site, "v100_16gb", specs[s]);
 

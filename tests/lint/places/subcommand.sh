@@ -32,7 +32,7 @@ const struct dn_command dn_cmd_zenith = {.name = "zenith",
                                          .words = words,
                                          .run = run};
 C
-sed -i 's|^    X (hardware) .*|&\n    X (zenith) \\|' cli/commands.h
+sed -i 's|^    X (zoo) .*|&\n    X (zenith) \\|' cli/commands.h
 sed -i 's|^    cli/cmd_zoo.c .*|&\n    cli/cmd_zenith.c \\|' cli/cli.am
 sed -i 's|^## zoo$|## zenith\n\nCount the devices.\n\n*dnnest zenith* [_OPTION_]...\n\n&|' \
     cli/pages/dnnest.1.scd
