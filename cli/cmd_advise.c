@@ -195,11 +195,13 @@ static int build_again (const struct dn_site *site,
                         struct dn_subject *subject)
 {
     struct dn_reading reading;
-    struct dn_carriers carriers = dn_carriers_of (job, &reading.marks);
+    struct dn_carriers carriers;
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     enum dn_metadata state;
     struct dn_err err = {0};
 
+    dn_reading_begin (&reading);
+    carriers = dn_carriers_of (job, &reading.marks);
     if (dn_reading_of (job, false, NULL, &reading, &err) == 0
         && dn_describe (&carriers, &sidecar, &state, &err) == 0) {
         subject->layers = sidecar.layers;
