@@ -11,7 +11,7 @@ plan_later
 # fill STORE < TABLE
 fill() {
     cat >"$work/table.csv"
-    dn collect --import="$work/table.csv" --db="$1" >/dev/null
+    dn jobs "$work/table.csv" --db="$1" >/dev/null
 }
 {
     echo 'cluster,raw_id,submit_s,start_s,end_s,eligible_s,job,user,user_name,name,state,outcome,mode,verdict,asked_limit_s,set_limit_s,asked_gpu,set_gpu,asked_cpus,set_cpus,limit_s,likely_s,bound_s,history_runs,extensions,gpus,gpu,cpus,cpu_s'

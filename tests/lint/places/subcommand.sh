@@ -8,7 +8,6 @@ cat > cli/cmd_zenith.c <<'C'
 #include "site.h"
 
 static const struct dn_option options[] = {{NULL, 0, NULL, NULL}};
-static const struct dn_option_words words[] = {{NULL, DN_WORDS_END, NULL}};
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
@@ -29,7 +28,6 @@ const struct dn_command dn_cmd_zenith = {.name = "zenith",
                                          .summary = "Count the devices",
                                          .arguments = "",
                                          .options = options,
-                                         .words = words,
                                          .run = run};
 C
 sed -i 's|^    X (zoo) .*|&\n    X (zenith) \\|' cli/commands.h
