@@ -55,7 +55,9 @@ daemon_end() {
 cluster_trap "daemon_end; rm -rf '$dir'"
 
 live_hardware
-mkdir -p "$dir/state.dnnest" "$dir/progress"
+mkdir -p "$dir/state.dnnest" "$dir/progress" "$dir/bin"
+# In a bin/, as it is installed: a program in a directory of the user's may train.
+ln -s "$(realpath "$dnnest")" "$dir/bin/dnnest"
 chmod -R go-w "$dir/etc" "$dir/state.dnnest"
 chmod 1777 "$dir/progress"
 live_conf Mode=enforce GpuType=keep Cpus=keep TimeLimit=limit TimeMin=00:01:00 \
@@ -75,7 +77,7 @@ submit -t 30 --comment="$SHORT" <<END
 #!/bin/sh
 echo "\$DNNEST_PROGRESS_DIR"
 for step in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do
-    "$dnnest" progress \$step/24
+    "$dir/bin/dnnest" progress \$step/24
     sleep 10
 done
 END
@@ -87,12 +89,12 @@ submit -t 300 -p long --comment="$SHORT" <<END
 for step in {0..30}; do
     echo "DNNEST_PROGRESS \$step/30"
     sleep 3
-done | "$dnnest" progress --follow
+done | "$dir/bin/dnnest" progress --follow
 END
 shortened=$job
 submit -t 300 -p rigid --comment="$SHORT" <<END
 #!/bin/bash
-for step in {0..30}; do "$dnnest" progress \$step/30; sleep 3; done
+for step in {0..30}; do "$dir/bin/dnnest" progress \$step/30; sleep 3; done
 END
 rigid=$job
 submit -t 30 --comment=dnnest:off <<<$'#!/bin/sh\nenv | grep DNNEST_PROGRESS; sleep 1'
