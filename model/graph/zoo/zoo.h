@@ -52,6 +52,7 @@ struct dn_zoo_family {
     X (lstm)                                                                           \
     X (mlp)                                                                            \
     X (dlrm)                                                                           \
+    X (ncf)                                                                            \
     X (gnmt)                                                                           \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
