@@ -74,10 +74,10 @@ static void features_are_finite_for_every_input (void **state)
 {
     const struct dn_site *scene = *state;
     struct dn_device device = scene->catalogue.devices[0];
-    struct dn_device blank;
+    const struct dn_generation no_generation = {.name = ""};
+    struct dn_device blank = {.generation = &no_generation};
     float out[DN_N_FEATURES];
 
-    memset (&blank, 0, sizeof (blank));
     features_of ("model=mlp,params=1,flops=1,activations=1,batch=1", &device, out);
     for (int i = 0; i < DN_N_FEATURES; i++)
         assert_true (isfinite (out[i]));
