@@ -106,11 +106,11 @@ static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
  */
 static void loops_cost_the_host (void **state)
 {
-    struct dn_estimate dense = estimate ("model=resnet50,batch=2,image=320", A100, 0);
+    struct dn_estimate dense = estimate ("model=resnet50,batch=2,image=640", A100, 0);
     struct dn_estimate boxes =
-        estimate ("model=maskrcnn_resnet50_fpn,batch=2,image=320", A100, 0);
+        estimate ("model=maskrcnn_resnet50_fpn,batch=2,image=640", A100, 0);
     struct dn_estimate more =
-        estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=320", A100, 0);
+        estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=640", A100, 0);
 
     assert_true (boxes.stage_s[DN_STAGE_HOST] > 1.5 * dense.stage_s[DN_STAGE_HOST]);
     assert_true (more.stage_s[DN_STAGE_HOST] > 1.1 * boxes.stage_s[DN_STAGE_HOST]);
