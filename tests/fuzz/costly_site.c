@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "expect.h"
@@ -40,15 +41,17 @@ static void copy_files (void)
     char command[2048];
 
     scratch_folder ("sidecars");
-    if (snprintf (command,
-                  sizeof (command),
-                  "cp -r %s/etc/hardware %s/etc/bundle %s/etc/datasets.conf %s/ && "
-                  "chmod -R go-w %s",
-                  top ? top : ".",
-                  top ? top : ".",
-                  top ? top : ".",
-                  scratch_path (""),
-                  scratch_path (""))
+    if (snprintf (
+            command,
+            sizeof (command),
+            "cp -r %s/etc/hardware %s/etc/bundle %s/etc/zoo %s/etc/datasets.conf %s/ && "
+            "chmod -R go-w %s",
+            top ? top : ".",
+            top ? top : ".",
+            top ? top : ".",
+            top ? top : ".",
+            scratch_path (""),
+            scratch_path (""))
             >= (int) sizeof (command)
         || system (command) != 0)
         expect (false, "files of a site", NULL);
@@ -92,8 +95,7 @@ static void write_gpus (FILE *file)
     expect (dir != NULL, "hardware", NULL);
     fprintf (file, "Gpu Type=a100 Device=a100_sxm4_40gb" GPU_REST);
     while (n < DN_CANDIDATES_MAX - 1 && (entry = readdir (dir)))
-        if (is_gpu (entry->d_name)
-            && strcmp (entry->d_name, "a100_sxm4_40gb.conf") != 0
+        if (is_gpu (entry->d_name) && strcmp (entry->d_name, "a100_sxm4_40gb.conf") != 0
             && strcmp (entry->d_name, "generations.conf") != 0)
             fprintf (file,
                      "Gpu Type=type%d Device=%.*s" GPU_REST,
@@ -120,7 +122,7 @@ static void write_conf (void)
     fclose (file);
 }
 
-/* The longest history of one application, on all devices. */
+/* The longest history of one application of the user who submits, on all devices. */
 static struct dn_tuning *make_tuning (const struct dn_catalogue *catalogue)
 {
     char *text = NULL;
@@ -132,20 +134,22 @@ static struct dn_tuning *make_tuning (const struct dn_catalogue *catalogue)
     fprintf (file,
              "{\"dnnest_site\": 4, \"runs\": 32, \"constants\": {\"launch_s\":"
              " {\"value\": 4e-05, \"shipped\": 6e-05, \"sigma\": 0.2}},"
-             " \"history\": {\"noise\": 0.05, \"spread\": 0.3,"
+             " \"history\": {\"noise\": 0.05, \"spread\": 0.3, \"alone\": 0.4,"
              " \"lengths\": {\"batch\": 3, \"accumulation\": 3, \"gpus\": 4,"
              " \"nodes\": 4, \"sample_flops\": 5, \"device\": 1.5, \"precision\": 2},"
              " \"shared\": 0.1, \"device\": 0.2, \"level\": 1.1,"
              " \"law\": {\"levels\": [0.5, 0.95], \"seen\": [0, 1.7],"
-             " \"unseen\": [0, 2]}, \"applications\": {\"" COSTLY_APPLICATION "\": [");
+             " \"unseen\": [0, 2]}, \"users\": {\"%u\": {\"" COSTLY_APPLICATION
+             "\": {\"level\": 1, \"runs\": [",
+             (unsigned) getuid ());
     for (int i = 0; i < DN_HISTORY_OWN_MAX; i++)
         fprintf (file,
                  "%s{\"device\": \"%s\", \"precision\": \"fp16\", \"ratio\": 1.25,"
-                 " \"noise\": 0.06, \"at\": [%d, 2, 3, 4, 5]}",
+                 " \"own\": 1.3, \"noise\": 0.06, \"at\": [%d, 2, 3, 4, 5]}",
                  i > 0 ? "," : "",
                  catalogue->devices[i].name,
                  i % 20);
-    fprintf (file, "]}}}");
+    fprintf (file, "]}}}}}");
     fclose (file);
     tuning = dn_tuning_read ((struct dn_span){text, len}, &err);
     expect (tuning != NULL, "site.json", &err);
@@ -158,9 +162,13 @@ static struct dn_site *load_site (void)
     char *conf = strdup (scratch_path ("dnnest.conf"));
     char *hardware = strdup (scratch_path ("hardware"));
     char *datasets = strdup (scratch_path ("datasets.conf"));
+    char *zoo = strdup (scratch_path ("zoo"));
     char *bundle = strdup (scratch_path ("bundle"));
-    const struct dn_load_paths paths = {
-        .conf = conf, .hardware = hardware, .datasets = datasets, .bundle = bundle};
+    const struct dn_load_paths paths = {.conf = conf,
+                                        .hardware = hardware,
+                                        .datasets = datasets,
+                                        .zoo = zoo,
+                                        .bundle = bundle};
     const struct dn_load_context context = {.slurm_version = 2411};
     struct dn_err err = {0};
     struct dn_site *site = dn_load_site (&paths, &context, &err);
@@ -169,6 +177,7 @@ static struct dn_site *load_site (void)
     free (conf);
     free (hardware);
     free (datasets);
+    free (zoo);
     free (bundle);
     return site;
 }
