@@ -109,10 +109,13 @@ struct making {
     struct dn_err *err;
 };
 
-static void free_making (struct making *m)
+static void free_making (struct making **m)
 {
-    dn_layers_free (&m->layers);
-    dn_graph_free (&m->graph);
+    if (!*m)
+        return;
+    dn_layers_free (&(*m)->layers);
+    dn_graph_free (&(*m)->graph);
+    free (*m);
 }
 
 /* What a stage returns; -1 on failure. */
@@ -699,29 +702,33 @@ int dn_advise (const struct dn_site *site,
                struct dn_err *err)
 {
     const struct dn_submitter submitter = dn_submitter_of (job);
-    dn_cleanup (free_making) struct making m = {.site = site,
-                                                .view = current (site, view),
-                                                .job = job,
-                                                .deadline = deadline,
-                                                .cache = cache,
-                                                .advice = advice,
-                                                .err = err};
+    dn_cleanup (free_making) struct making *m = NULL; /* the stack is small */
 
     dn_patch_free (&advice->patch);
     begin (advice);
     advice->rules = dn_site_rules_in_force (site, &submitter);
+    m = calloc (1, sizeof (*m));
+    if (!m)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    m->site = site;
+    m->view = current (site, view);
+    m->job = job;
+    m->deadline = deadline;
+    m->cache = cache;
+    m->advice = advice;
+    m->err = err;
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
         int rc;
 
-        if (!concerns (&stages[i], &m))
+        if (!concerns (&stages[i], m))
             continue;
         if (dn_deadline_check (deadline, stages[i].name, err) < 0)
             return -1;
-        rc = stages[i].run (&m);
+        rc = stages[i].run (m);
         if (rc == DONE && advice->decision.verdict == DN_VERDICT_NONE)
             dn_rewrite_warn (&advice->rules, &advice->decision, &advice->patch);
         if (rc < 0)
-            name_ignored (&m);
+            name_ignored (m);
         if (rc != NEXT)
             return rc;
     }

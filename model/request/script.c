@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/messages.h"
@@ -1456,6 +1457,25 @@ void dn_reading_begin (struct dn_reading *reading)
     reading->print = dn_print_begin ();
 }
 
+/* On the heap, as a thread of slurmctld has a small stack. NULL: no memory. */
+static struct pass *make_pass (const struct dn_script_job *job,
+                               bool wanted,
+                               struct dn_reading *reading)
+{
+    struct pass *p = calloc (1, sizeof (*p));
+
+    if (!p)
+        return NULL;
+    p->reading = reading;
+    p->wanted = wanted;
+    p->rule.job = job;
+    p->rule.found = &reading->script;
+    p->rule.tokens = &p->tokens;
+    p->rule.defining = -1;
+    dn_words_index (&p->rule.words);
+    return p;
+}
+
 int dn_script_read (const char *script,
                     const struct dn_script_job *job,
                     bool wanted,
@@ -1465,26 +1485,24 @@ int dn_script_read (const char *script,
 {
     struct dn_span text = {script, script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0};
     struct dn_script_fact all = {.line = 1, .word = "#!"};
-    struct pass p = {.reading = reading, .wanted = wanted};
+    dn_cleanup (dn_free_ptr) struct pass *p = NULL;
 
     dn_reading_begin (reading);
     if (text.len == 0)
         return 0;
-    p.rule = (struct rule){.job = job,
-                           .found = &reading->script,
-                           .tokens = &p.tokens,
-                           .words = dn_words_index (),
-                           .defining = -1};
-    p.ruled = text.len <= DN_SCRIPT_MAX && is_shell (text);
-    if (!p.ruled) {
-        keep (&p.rule, DN_SCRIPT_UNREAD, &all);
+    p = make_pass (job, wanted, reading);
+    if (!p)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    p->ruled = text.len <= DN_SCRIPT_MAX && is_shell (text);
+    if (!p->ruled) {
+        keep (&p->rule, DN_SCRIPT_UNREAD, &all);
         text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
     }
-    p.tokens = dn_tokens_of (text);
-    if (read_tokens (&p, deadline, err) < 0)
+    p->tokens = dn_tokens_of (text);
+    if (read_tokens (p, deadline, err) < 0)
         return -1;
-    all = (struct dn_script_fact){.line = p.tokens.line, .word = "\""};
-    if (p.ruled && (dn_tokens_open (&p.tokens) || p.rule.depth > 0))
-        keep (&p.rule, DN_SCRIPT_UNREAD, &all);
+    all = (struct dn_script_fact){.line = p->tokens.line, .word = "\""};
+    if (p->ruled && (dn_tokens_open (&p->tokens) || p->rule.depth > 0))
+        keep (&p->rule, DN_SCRIPT_UNREAD, &all);
     return 0;
 }

@@ -144,10 +144,8 @@ static bool is_part (size_t table)
     return tables[table].word >= DN_W_SWEEP;
 }
 
-struct dn_words dn_words_index (void)
+void dn_words_index (struct dn_words *words)
 {
-    struct dn_words words = {{0}};
-
     for (uint32_t t = 0; t < DN_N_ELEMENTS (tables); t++) {
         const char *begin = tables[t].list;
 
@@ -155,13 +153,12 @@ struct dn_words dn_words_index (void)
             struct dn_span word = {begin, (size_t) (strchrnul (begin, ' ') - begin)};
             size_t at = hash (word, is_part (t));
 
-            while (words.slots[at] != 0)
+            while (words->slots[at] != 0)
                 at = (at + 1) % N_SLOTS;
-            words.slots[at] = t << 16 | (uint32_t) (begin - tables[t].list + 1);
+            words->slots[at] = t << 16 | (uint32_t) (begin - tables[t].list + 1);
             begin += word.len + (begin[word.len] == ' ');
         }
     }
-    return words;
 }
 
 static enum dn_word find (const struct dn_words *words, struct dn_span word, bool part)

@@ -57,12 +57,12 @@ enum dn_word {
     DN_N_WORDS
 };
 
-/* An index of all words, built in some microseconds. */
+/* An index of all words, built in some microseconds in zeros. */
 struct dn_words {
     uint32_t slots[2048];
 };
 
-struct dn_words dn_words_index (void);
+void dn_words_index (struct dn_words *words);
 
 /* The command of that name, or the part of a word, which may be a pair "max_time". */
 enum dn_word dn_words_command (const struct dn_words *words, struct dn_span name);
