@@ -22,7 +22,7 @@ data=$top/tests/data/torch
 # agrees SIDECAR ZOO: as tests/import/check-agrees has it
 agrees() {
     DNNEST=$DNNEST "$top/tests/import/check-agrees" "$1" "$2" --conf "$work/site.conf" \
-        --hardware "$work/hardware" --datasets "$work/datasets.conf" --model none
+        --hardware "$work/hardware" --datasets "$work/datasets.conf" --zoo "$work/zoo" --model none
 }
 
 # Network, pixels, batches.
