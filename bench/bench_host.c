@@ -1,4 +1,5 @@
-/* bench_host.c - dnnest-dev bench host: the rates of the loaders on this machine's cores
+/* bench_host.c - dnnest-dev bench host: the rates of the loaders on this machine's
+ * cores
  *
  * All usable cores work at the same time, as in training, because they share memory
  * bandwidth and clocks. --cores=1 measures a single core alone.

@@ -63,7 +63,9 @@ int dn_subject_build (const struct dn_site *site,
 {
     if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
         return -1;
-    if (dn_sidecar_graph (&site->networks, &subject->layers, &subject->spec, &subject->graph, err) < 0)
+    if (dn_sidecar_graph (
+            &site->networks, &subject->layers, &subject->spec, &subject->graph, err)
+        < 0)
         return subject->file.len == 0
                    ? -1
                    : dn_err_wrap (

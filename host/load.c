@@ -496,7 +496,8 @@ static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err
         dn_span_of (path), site->bundle_dir, sizeof (site->bundle_dir), "Bundle", err);
 }
 
-/* A bundle that 'dnnest-dev train' has installed takes precedence over the packaged one. */
+/* A bundle that 'dnnest-dev train' has installed takes precedence over the packaged
+ * one. */
 static const char *default_bundle (void)
 {
     return access (DNNEST_MODEL_DIR, F_OK) == 0 ? DNNEST_MODEL_DIR : DNNEST_BUNDLE_DIR;

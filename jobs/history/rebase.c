@@ -47,7 +47,8 @@ double dn_rebase (void *to, const struct dn_finished *job)
     run.gpu = job->pred_gpu;
     device = dn_run_device (&run, &site->catalogue, NULL);
     if (job->spec[0] == '\0' || !device
-        || dn_run_spec (&run, &site->datasets, &site->networks, &spec, &graph, NULL) < 0)
+        || dn_run_spec (&run, &site->datasets, &site->networks, &spec, &graph, NULL)
+               < 0)
         return NAN;
     base_s = predict (site, job, device, &spec, &graph);
     dn_graph_free (&graph);

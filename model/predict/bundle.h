@@ -1,10 +1,10 @@
 /* bundle.h - the learned part: trees, their domain, and their bounds
  *
  * In: the bytes of a manifest and of the files that it names (etc/bundle, or written by
- * 'dnnest-dev train'). Out: struct dn_bundle, const from then on and shared by all threads.
- * The caller frees it, when no estimate is in use any more. A bundle is accepted as a
- * whole or rejected: another version, another vector of features, a file of another
- * size or checksum, or a number out of range is an error that names it.
+ * 'dnnest-dev train'). Out: struct dn_bundle, const from then on and shared by all
+ * threads. The caller frees it, when no estimate is in use any more. A bundle is
+ * accepted as a whole or rejected: another version, another vector of features, a file
+ * of another size or checksum, or a number out of range is an error that names it.
  *
  * Predictions evaluate the trees with dnnest's own code. So the manifest must state
  * that libxgboost, which made them, gives the same predictions. It has, for each file

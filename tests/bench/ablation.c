@@ -26,7 +26,8 @@
 
 #define PLAIN_ROUNDS 100
 
-/* Beyond this a ratio is no longer learned, as in 'dnnest-dev train' (learn/parts.h). */
+/* Beyond this a ratio is no longer learned, as in 'dnnest-dev train' (learn/parts.h).
+ */
 #define RATIO_LIMIT 1.0
 
 /* 0: all that are not held out. */
@@ -148,7 +149,12 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
     int n = bench->runs.n;
 
     if (bench_add_run (row, &bench->set, err) < 0
-        || dn_runs_add (&bench->runs, row, &bench->set.catalogue, &no_datasets, shipped_networks (), err)
+        || dn_runs_add (&bench->runs,
+                        row,
+                        &bench->set.catalogue,
+                        &no_datasets,
+                        shipped_networks (),
+                        err)
                < 0)
         return -1;
     if (bench->set.n_runs - before != bench->runs.n - n)
@@ -264,8 +270,8 @@ static double target_of (const struct bench *bench,
 }
 
 /* Trees as XGBoost makes them when it is told nothing but the number of them: those of
- * 'dnnest-dev train' see few features each, which mends small corrections and spoils the
- * time itself.
+ * 'dnnest-dev train' see few features each, which mends small corrections and spoils
+ * the time itself.
  */
 static int learn_plain (const float *vectors,
                         int n,

@@ -89,7 +89,8 @@ static void make_scene (const char *dir, const char *hardware, struct scene *sce
     if (!scene->site || !scene->site->bundle
         || dn_spec_read (dn_span_of (text), &scene->spec, &err) < 0
         || dn_spec_resolve (&scene->spec, &scene->site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &scene->spec, &scene->graph, &err) < 0) {
+        || dn_graph_build (shipped_networks (), &scene->spec, &scene->graph, &err)
+               < 0) {
         fprintf (stderr,
                  "%s%s\n",
                  err.text,

@@ -40,8 +40,12 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
     if (!step || strtod (step, NULL) <= 0)
         return 0;
     if (bench_add_run (row, &bench->set, err) < 0
-        || dn_runs_add (
-               &bench->training.runs, row, &bench->set.catalogue, &no_datasets, shipped_networks (), err)
+        || dn_runs_add (&bench->training.runs,
+                        row,
+                        &bench->set.catalogue,
+                        &no_datasets,
+                        shipped_networks (),
+                        err)
                < 0)
         return -1;
     if (bench->set.n_runs - before != bench->training.runs.n - n)

@@ -1,8 +1,8 @@
 /* booster.c - fuzz target: the trees in a model file of XGBoost
  *
- * 'dnnest-dev train' reads the trees that libxgboost, of any version, writes. Trees that
- * are read predict, and can be written as a file of a bundle that is read as the same
- * trees. There are few features, so that inputs stay small.
+ * 'dnnest-dev train' reads the trees that libxgboost, of any version, writes. Trees
+ * that are read predict, and can be written as a file of a bundle that is read as the
+ * same trees. There are few features, so that inputs stay small.
  *
  * Aims at: learn/booster_json.c learn/flat_write.c
  *

@@ -34,7 +34,13 @@ static void check_run (const struct dn_row *row, const struct dn_site *site)
     struct dn_site_run run;
     struct dn_err err = {0};
 
-    if (dn_site_run_read (row, &site->catalogue, &site->datasets, shipped_networks (), NULL, &run, &err)
+    if (dn_site_run_read (row,
+                          &site->catalogue,
+                          &site->datasets,
+                          shipped_networks (),
+                          NULL,
+                          &run,
+                          &err)
         < 0) {
         expect_message (&err);
         return;
@@ -65,7 +71,13 @@ static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
 
     count_row (row, context, err);
     if (dn_evaluation_add (&reader->evaluation, row, &result, err) < 0
-        || dn_runs_add (&reader->runs, row, &site->catalogue, &site->datasets, shipped_networks (), err) < 0)
+        || dn_runs_add (&reader->runs,
+                        row,
+                        &site->catalogue,
+                        &site->datasets,
+                        shipped_networks (),
+                        err)
+               < 0)
         return -1;
     if (result.predicted)
         expect (isfinite (result.estimate.step_s.p50), "a step time", NULL);
