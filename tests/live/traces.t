@@ -367,7 +367,8 @@ is 'the limit of the owner is kept after a reconfiguration' \
 cluster_restart_ctld
 is 'the limit of the owner is kept after a restart' \
     "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
-scontrol update job="$mine" TimeLimit=1-12:00:00
+# After a restart Slurm refuses updates until slurmdbd has given the job an index.
+cluster_until 180 scontrol update job="$mine" TimeLimit=1-12:00:00
 is 'an admin may set a limit above the request' \
     "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
 
