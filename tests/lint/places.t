@@ -179,7 +179,7 @@ like 'message: it is printed' \
     "'x' is not a device of the catalogue"
 like 'subcommand: it runs' "$(./dnnest zenith "${options[@]}")" '^[0-9]+ devices$'
 if grep -q '^SCDOC = .*scdoc' Makefile; then
-    pages=(cli/pages/dnnest.spec.5 cli/pages/dnnest.conf.5 cli/pages/dnnest-zenith.1)
+    pages=(cli/pages/dnnest.spec.5 cli/pages/dnnest.conf.5 cli/pages/dnnest.1)
     make -s "${pages[@]}"
     for page in "${pages[@]}"; do like "$page has it" "$(<"$page")" '[Zz]enith'; done
 else
