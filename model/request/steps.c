@@ -62,11 +62,16 @@ int dn_reading_of (const struct dn_job *job,
                    struct dn_reading *reading,
                    struct dn_err *err)
 {
+    struct dn_job sized = *job;
     struct dn_request request;
     struct dn_script_job shape;
 
-    /* A tres string that cannot be parsed is an error of the request, not of this. */
-    (void) dn_request_read_shape (job, &request, NULL);
+    /* What is wrong with the request, such as its resources or a longer environment,
+     * is an error of the stage that reads all of it.
+     */
+    if (sized.n_env > DN_ENV_MAX)
+        sized.n_env = 0;
+    (void) dn_request_read_shape (&sized, &request, NULL);
     shape = (struct dn_script_job){.n_tasks = request.n_tasks,
                                    .n_nodes = request.n_nodes,
                                    .n_gpus = request.n_gpus,
