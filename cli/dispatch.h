@@ -15,6 +15,6 @@ struct dn_program {
 };
 
 /* Run the command that the arguments name. Return the exit code of the process. */
-int dn_dispatch (const struct dn_program *program, int argc, char **argv);
+int dn_dispatch (const struct dn_program *of, int argc, char **argv);
 
 #endif

@@ -196,7 +196,8 @@ static int print_site (char *names, char *notes)
         fprintf (stderr, "page_rows: %s\n", err.text);
         return 1;
     }
-    for (char *name = strtok (names, " "); name; name = strtok (NULL, " "))
+    for (char *rest = NULL, *name = strtok_r (names, " ", &rest); name;
+         name = strtok_r (NULL, " ", &rest))
         for (int i = 0; i < n; i++)
             if (strcmp (keys[i].name, name) == 0)
                 print_site_key (&site, &keys[i], notes);

@@ -312,8 +312,8 @@ int dn_report_text (struct dn_report *report)
 
     print_head (report);
     if (report->sums->all.seen == 0) {
-        printf (
-            "No finished job in the period, or none collected yet (dnnestd collect).\n");
+        printf ("No finished job in the period, or none collected yet"
+                " (dnnestd collect).\n");
         return DN_EXIT_DONE;
     }
     rc = print_amounts (report);

@@ -99,7 +99,7 @@ void dn_guard_jobs_turn (struct dn_guard_jobs *jobs)
     jobs->n_last = jobs->n_now;
     jobs->now = NULL;
     jobs->n_now = 0;
-    if (jobs->n_last > 1)
+    if (jobs->last && jobs->n_last > 1)
         qsort (jobs->last, (size_t) jobs->n_last, sizeof (*jobs->last), by_id);
 }
 

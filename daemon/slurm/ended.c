@@ -146,13 +146,13 @@ static int connect_dbd (struct ended *ended, struct dn_err *err)
 {
     slurmdb_qos_cond_t qos_cond;
     slurmdb_tres_cond_t tres_cond;
-    uint16_t flags = 0;
+    uint16_t persistent = 0;
     struct xlist *answer;
 
     memset (&qos_cond, 0, sizeof (qos_cond));
     slurmdb_init_tres_cond (&tres_cond, 0);
     errno = 0;
-    ended->connection = slurmdb_connection_get (&flags);
+    ended->connection = slurmdb_connection_get (&persistent);
     if (!ended->connection)
         return fail ("connection", err);
     errno = 0;

@@ -136,7 +136,7 @@ static bool is_last_place (const char *format)
 
 /* Write the text of 'code' with the values from '*arg' on; 'inner' is its last place.
  */
-static void add_row (struct dn_buf *buf,
+static void add_row (struct dn_buf *buf, // NOLINT(misc-no-recursion): one level deep
                      enum dn_reason_code code,
                      enum dn_reason_code inner,
                      const struct dn_arg *arg,
@@ -172,7 +172,7 @@ void dn_reason_add (struct dn_buf *buf, const struct dn_reason *reason)
 
 struct dn_reason_text dn_reason_text (const struct dn_reason *reason)
 {
-    struct dn_reason_text out;
+    struct dn_reason_text out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     dn_reason_add (&buf, reason);

@@ -609,6 +609,7 @@ static int take_in (struct dn_networks *networks,
     if (check_name (networks, file, network, err) < 0
         || (check && check_network (network, err) < 0))
         return -1;
+    /* -Wanalyzer-null-dereference: no caller passes NULL */
     if (networks->n == DN_NETWORKS_MAX
         || networks->bytes + network->len > DN_NETWORKS_BYTES)
         return dn_err_set (err,

@@ -55,7 +55,7 @@ void dn_warning_add (struct dn_warning *warning, struct dn_reason part)
 
 struct dn_warning_text dn_warning_text (const struct dn_warning *warning)
 {
-    struct dn_warning_text out;
+    struct dn_warning_text out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     for (int i = 0; i < warning->n_parts; i++)

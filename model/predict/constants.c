@@ -7,8 +7,8 @@
 #include <string.h>
 
 const struct dn_constants dn_constants_default = {
-#define DN_CONSTANT(name, value, help) .name = value,
-#define DN_TUNABLE(name, value, ...)   .name = value,
+#define DN_CONSTANT(name, value, help) .name = (value),
+#define DN_TUNABLE(name, value, ...)   .name = (value),
 #include "predict/constants.inc"
 #undef DN_CONSTANT
 #undef DN_TUNABLE

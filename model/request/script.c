@@ -488,8 +488,10 @@ static bool is_computed (const struct rule *r)
     int n = 0;
 
     for (int i = 0; i <= r->depth; i++)
-        n += r->stack[i].bracket == CAPTURE;
-    return n > (strcmp (r->stack[r->depth].what.word, "nproc") == 0);
+        n += r->stack[i].bracket == CAPTURE ? 1 : 0;
+    if (strcmp (r->stack[r->depth].what.word, "nproc") == 0)
+        n--;
+    return n > 0;
 }
 
 /* The number of CPUs that Slurm gave. As the value of workers or threads it follows the
@@ -700,6 +702,7 @@ static void scan_word (struct rule *r, const struct dn_token *token)
     int64_t version[2] = {-1, -1};
 
     parts_begin (&p, token);
+    /* -Wanalyzer-use-of-uninitialized-value: not of what is behind the length */
     if (p.text[0] == '_' && (p.len < 2 || !(p.text[1] >= '0' && p.text[1] <= '9')))
         settle (r);
     r->is_pair = r->pending != DN_W_NONE;

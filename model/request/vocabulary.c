@@ -24,8 +24,8 @@ static const struct {
      " nl nproc nslookup nvidia-smi nvcc nvtop od ompi_info paste patch pgrep pidof ping"
      " pkill popd print printenv printf ps pushd pwd read readarray readlink readonly"
      " realpath redis-cli redis-server return rev rm rmdir rocm-smi sacct salloc sbatch"
-     " scancel scontrol sed seff select seq set shift shopt shuf sinfo sleep sort source split"
-     " sprio squeue ss sstat stat strings stty sync tac tail tee tensorboard time times"
+     " scancel scontrol sed seff select seq set shift shopt shuf sinfo sleep sort source"
+     " split sprio squeue ss sstat stat strings stty sync tac tail tee tensorboard time times"
      " top touch tput tr trap true tty type typeset ulimit umask unalias uname uniq unset"
      " uptime usleep virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq"
      " zcat zgrep"},

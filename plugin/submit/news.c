@@ -112,6 +112,7 @@ static struct dn_piece *load (const struct source *source,
     struct dn_piece found = {.shared = {free_piece, 1}};
     struct dn_piece *piece;
 
+    /* -Wanalyzer-malloc-leak: install () takes the piece */
     if (source->read (&found, path, err) < 0
         || (!found.cluster && !found.guarded && !found.apps))
         return NULL;

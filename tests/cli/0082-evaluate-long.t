@@ -37,6 +37,8 @@ print("%.2f %d" % (time.monotonic() - begun,
                    resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
 PYTHON
 }
+head -2 "$work/short.csv" > "$work/one.csv"
+read -r _ library_kib < <(measure "$work/one.csv")
 read -r _ short_kib < <(measure "$work/short.csv")
 read -r seconds long_kib < <(measure --predictions "$work/out.csv" "$work/long.csv")
 diag "100000 rows in $seconds s, $long_kib KiB; 10000 rows: $short_kib KiB"
@@ -45,11 +47,12 @@ is 'a hundred thousand rows are predicted' \
 is 'a hundred thousand rows are written' "$(wc -l < "$work/out.csv")" 100001
 if grep -q __asan_init "$DNNEST" "${DNNEST%/*}/.libs/dnnest" 2>/dev/null; then
     skip 'ten times the rows take no more than 24 MiB more' 'built with sanitizers'
-    skip 'a hundred thousand rows take at most 64 MiB' 'built with sanitizers'
+    skip 'a hundred thousand rows take at most 64 MiB beside the libraries' 'built with sanitizers'
 else
     ok 'ten times the rows take no more than 24 MiB more' \
         test $((long_kib - short_kib)) -lt 24576
-    ok 'a hundred thousand rows take at most 64 MiB' test "$long_kib" -lt 65536
+    ok 'a hundred thousand rows take at most 64 MiB beside the libraries' \
+        test $((long_kib - library_kib)) -lt 65536
 fi
 is 'of a table with a group per row a thousand groups are kept' \
     "$(python3 -c 'import json, sys
@@ -78,7 +81,10 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     [[ -x ${real%/*}/.libs/dnnest-dev ]] && real=${real%/*}/.libs/dnnest-dev
     head -200 "$work/short.csv" > "$work/few.csv"
     DNNEST="$work/valgrind"
-    printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
+    # What the loader does with the paths of many libraries.
+    printf '{\nloader\nMemcheck:Addr8\nfun:strncmp\nfun:is_dst\n...\n}\n' > "$work/supp"
+    printf '#!/bin/sh\nexec valgrind -q --suppressions="%s" --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
+        "$work/supp" \
         "$(realpath "$real")" > "$DNNEST-dev"
     chmod +x "$DNNEST-dev"
     ok 'evaluate has no memory error' dn evaluate --json --predictions "$work/o.csv" \

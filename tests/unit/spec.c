@@ -432,70 +432,67 @@ static void a_mistyped_word_gets_a_suggestion (void **state)
     assert_null (strstr (err.text, "did you mean"));
 }
 
+static const struct {
+    struct dn_carriers carriers;
+    const char *says; /* "": nothing */
+    const char *script;
+} texts_like_metadata[] = {
+    {.carriers = {.comment = "'dnnest:model=resnet50,batch=4'"},
+     .says = "a quote before 'dnnest:'"},
+    {.carriers = {.comment = "\"dnnest:model=resnet50\""},
+     .says = "a quote before 'dnnest:'"},
+    {.carriers = {.comment = "\\\"dnnest:off\\\""}, .says = "a quote before 'dnnest:'"},
+    {.carriers = {.comment = "ticket,dnnest:batch=4"},
+     .says = "has ',' before 'dnnest:'"},
+    {.carriers = {.comment = "(DNNEST:@x.json)"}, .says = "has '(' before 'dnnest:'"},
+    {.carriers = {.comment = "dnnest:model=vgg16,batch=64, epochs=3"},
+     .says = "'epochs=3' in the comm"},
+    {.carriers = {.comment = "dnnest:model=vgg16;batch=64"},
+     .says = "'batch=64' in the comment"},
+    {.carriers = {.comment = "dnnest:batch=4 dnnest:epochs=2"},
+     .says = "'epochs=2' in the comment"},
+    {.carriers = {.comment = "dnnest:@a.json batch=4"},
+     .says = "'batch=4' in the comment"},
+    {.carriers = {.comment = "dnnest:batch=64; user=alice note=x"}, .says = ""},
+    {.carriers = {.comment = "see dnnest:docs"}, .says = ""},
+    {.carriers = {.comment = "see https://x.org/dnnest:8080"}, .says = ""},
+    {.carriers = {.comment = "mydnnest:x and more"}, .says = ""},
+    {.carriers = {.comment = "'dnnest:modle=resnet50'"}, .says = ""},
+    {.carriers = {.comment = "dnnest:off batch=4"}, .says = ""},
+    {.carriers = {.comment = "dnnest"}, .says = ""},
+    {.carriers = {.comment = "'dnnest:"}, .says = ""},
+    {.carriers = {.comment = "'dnnest:batch=4'", .option = "off"}, .says = ""},
+    {.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n",
+     .says = "script line 2: not a"},
+    {.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n", .says = "script line 2: not a"},
+    {.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n", .says = "script line 2: not a"},
+    {.script = "#!/bin/sh\n#DNNEST:off\ntrue\n", .says = "script line 2: not a"},
+    {.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n",
+     .says = "script line 3: #DNNEST is after the first command"},
+    {.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n", .says = ""},
+    {.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n", .says = ""},
+    {.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n", .says = ""},
+    {.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n", .says = ""},
+    {.script = "#dnnest", .says = ""},
+    {.script = "#", .says = ""},
+    {.script = "", .says = ""},
+    {.script = NULL, .says = ""},
+};
+
 static void what_looks_like_metadata_is_named (void **state)
 {
-    static const struct {
-        struct dn_carriers carriers;
-        const char *says; /* "": nothing */
-        const char *script;
-    } cases[] = {
-        {.carriers = {.comment = "'dnnest:model=resnet50,batch=4'"},
-         .says = "a quote before 'dnnest:'"},
-        {.carriers = {.comment = "\"dnnest:model=resnet50\""},
-         .says = "a quote before 'dnnest:'"},
-        {.carriers = {.comment = "\\\"dnnest:off\\\""},
-         .says = "a quote before 'dnnest:'"},
-        {.carriers = {.comment = "ticket,dnnest:batch=4"},
-         .says = "has ',' before 'dnnest:'"},
-        {.carriers = {.comment = "(DNNEST:@x.json)"},
-         .says = "has '(' before 'dnnest:'"},
-        {.carriers = {.comment = "dnnest:model=vgg16,batch=64, epochs=3"},
-         .says = "'epochs=3' in the comm"},
-        {.carriers = {.comment = "dnnest:model=vgg16;batch=64"},
-         .says = "'batch=64' in the comment"},
-        {.carriers = {.comment = "dnnest:batch=4 dnnest:epochs=2"},
-         .says = "'epochs=2' in the comment"},
-        {.carriers = {.comment = "dnnest:@a.json batch=4"},
-         .says = "'batch=4' in the comment"},
-        {.carriers = {.comment = "dnnest:batch=64; user=alice note=x"}, .says = ""},
-        {.carriers = {.comment = "see dnnest:docs"}, .says = ""},
-        {.carriers = {.comment = "see https://x.org/dnnest:8080"}, .says = ""},
-        {.carriers = {.comment = "mydnnest:x and more"}, .says = ""},
-        {.carriers = {.comment = "'dnnest:modle=resnet50'"}, .says = ""},
-        {.carriers = {.comment = "dnnest:off batch=4"}, .says = ""},
-        {.carriers = {.comment = "dnnest"}, .says = ""},
-        {.carriers = {.comment = "'dnnest:"}, .says = ""},
-        {.carriers = {.comment = "'dnnest:batch=4'", .option = "off"}, .says = ""},
-        {.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n",
-         .says = "script line 2: not a"},
-        {.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n",
-         .says = "script line 2: not a"},
-        {.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n",
-         .says = "script line 2: not a"},
-        {.script = "#!/bin/sh\n#DNNEST:off\ntrue\n", .says = "script line 2: not a"},
-        {.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n",
-         .says = "script line 3: #DNNEST is after the first command"},
-        {.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n", .says = ""},
-        {.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n", .says = ""},
-        {.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n", .says = ""},
-        {.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n", .says = ""},
-        {.script = "#dnnest", .says = ""},
-        {.script = "#", .says = ""},
-        {.script = "", .says = ""},
-        {.script = NULL, .says = ""},
-    };
 
     (void) state;
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_carriers carriers = cases[i].carriers;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts_like_metadata); i++) {
+        struct dn_carriers carriers = texts_like_metadata[i].carriers;
         char text[DN_REASON_MAX];
 
-        carriers.marks = marks_of (cases[i].script);
+        carriers.marks = marks_of (texts_like_metadata[i].script);
         dn_spec_ignored (&carriers, text);
-        if (cases[i].says[0] == '\0')
+        if (texts_like_metadata[i].says[0] == '\0')
             assert_string_equal (text, "");
         else
-            assert_contains (text, cases[i].says);
+            assert_contains (text, texts_like_metadata[i].says);
     }
 }
 

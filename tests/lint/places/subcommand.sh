@@ -1,4 +1,8 @@
 # shellcheck shell=bash
+# subcommand.sh - a change that places.t applies
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
 cat > cli/cmd_zenith.c <<'C'
 /* cmd_zenith.c - dnnest zenith: count the devices of the catalogue */
 #include <stdio.h>

@@ -240,10 +240,8 @@ class Cluster:
         subprocess.run(["chmod", "-R", "go-w", self.path("etc"), self.path("frozen"),
                         self.path("site")], check=True)
         for name in ("shipped", "small"):
-            text = subprocess.run([self.dnnest, "model", "show", "--json",
-                                   self.path("frozen", name)], check=True,
-                                  capture_output=True, text=True).stdout
-            self.names[name] = re.search(r'"name": *"([^"]+)"', text)[1]
+            with open(self.path("frozen", name, "manifest.json")) as file:
+                self.names[name] = re.search(r'"name": *"([^"]+)"', file.read())[1]
         for name in ("small", "shipped"):
             self.install(name)
         self.use("enforce", True)
