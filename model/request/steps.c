@@ -43,17 +43,19 @@ struct dn_reason dn_script_reason (const struct dn_script_fact *fact)
 void dn_request_keep_by_script (struct dn_request *request,
                                 const struct dn_script *found)
 {
+    const struct dn_script *own = &request->script; /* reasons borrow its words */
+
     request->script = *found;
-    dn_reason_keep (&request->keep_gpu, dn_script_reason (&found->gpu));
-    dn_reason_keep (&request->keep_cpus, dn_script_reason (&found->cpus));
+    dn_reason_keep (&request->keep_gpu, dn_script_reason (&own->gpu));
+    dn_reason_keep (&request->keep_cpus, dn_script_reason (&own->cpus));
     if (request->mem_follows_cpus)
-        dn_reason_keep (&request->keep_cpus, dn_script_reason (&found->memory));
-    dn_reason_keep (&request->keep_time, dn_script_reason (&found->time));
-    request->several_why = dn_script_reason (&found->several);
-    request->counted_why = dn_script_reason (&found->counted);
-    if (found->need.code != DN_SCRIPT_NOTHING)
-        request->need = found->need.code == DN_SCRIPT_FP8 ? DN_NEED_FP8 : DN_NEED_BF16;
-    request->need_why = dn_script_reason (&found->need);
+        dn_reason_keep (&request->keep_cpus, dn_script_reason (&own->memory));
+    dn_reason_keep (&request->keep_time, dn_script_reason (&own->time));
+    request->several_why = dn_script_reason (&own->several);
+    request->counted_why = dn_script_reason (&own->counted);
+    if (own->need.code != DN_SCRIPT_NOTHING)
+        request->need = own->need.code == DN_SCRIPT_FP8 ? DN_NEED_FP8 : DN_NEED_BF16;
+    request->need_why = dn_script_reason (&own->need);
 }
 
 int dn_reading_of (const struct dn_job *job,

@@ -18,19 +18,26 @@ static const struct {
      " dcgmi deactivate declare df diff dig dirname disown dnnest dstat du echo egrep"
      " enable envsubst exit expand export expr false fg fgrep file fold free gawk gcc"
      " g++ getconf getent getopts gpustat grep groups hash head hexdump hostname htop"
-     " iconv id ifconfig import from iostat ip jobs join jq kill killall let less lfs ln"
+     " iconv id ifconfig import from iostat ip jobs join jq kill killall"
+     " let less lfs ln"
      " local logger logout ls lsblk lscpu lsof lspci mail mailx mapfile mawk md5sum"
-     " memcached mkdir mkfifo mktemp ml module modulecmd more mount mpstat mv nc netstat"
-     " nl nproc nslookup nvidia-smi nvcc nvtop od ompi_info paste patch pgrep pidof ping"
+     " memcached mkdir mkfifo mktemp ml module modulecmd more mount mpstat"
+     " mv nc netstat"
+     " nl nproc nslookup nvidia-smi nvcc nvtop od ompi_info paste patch"
+     " pgrep pidof ping"
      " pkill popd print printenv printf ps pushd pwd read readarray readlink readonly"
      " realpath redis-cli redis-server return rev rm rmdir rocm-smi sacct salloc sbatch"
-     " scancel scontrol sed seff select seq set shift shopt shuf sinfo sleep sort source"
-     " split sprio squeue ss sstat stat strings stty sync tac tail tee tensorboard time times"
-     " top touch tput tr trap true tty type typeset ulimit umask unalias uname uniq unset"
+     " scancel scontrol sed seff select seq set shift shopt shuf sinfo"
+     " sleep sort source"
+     " split sprio squeue ss sstat stat strings stty sync tac tail tee"
+     " tensorboard time times"
+     " top touch tput tr trap true tty type typeset ulimit umask unalias"
+     " uname uniq unset"
      " uptime usleep virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq"
      " zcat zgrep"},
     {DN_W_STAGING,
-     "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown globus gunzip gzip"
+     "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown"
+     " globus gunzip gzip"
      " kaggle lz4 mksquashfs ninja npm pigz pxz rclone rsync s3cmd s5cmd sbcast scp"
      " sftp spack tar unsquashfs unxz unzip unzstd wget curl xz zip zstd"},
     {DN_W_MANAGER,
@@ -39,16 +46,19 @@ static const struct {
      " pixi podman podman-hpc poetry shifter singularity udocker uv wandb accelerate"
      " hatch ch-run shifterimg venv"},
     {DN_W_SERVER,
-     "code code-server dask-scheduler dask-worker gunicorn jupyter jupyterhub jupyterlab"
+     "code code-server dask-scheduler dask-worker gunicorn jupyter"
+     " jupyterhub jupyterlab"
      " jupyter-lab jupyter-notebook label-studio ollama openvscode-server ray rserver"
      " rstudio-server sglang sshd streamlit text-generation-launcher tmate tritonserver"
      " ttyd uvicorn vllm http ipykernel lmdeploy marimo"},
     {DN_W_LANGUAGE,
      "Rscript R julia matlab octave java node ruby perl lua luajit th dotnet sbt scala"
-     " spark-submit stata sas mathematica math wolframscript ghc go cargo mono root tclsh"
+     " spark-submit stata sas mathematica math wolframscript ghc go cargo"
+     " mono root tclsh"
      " csh tcsh fish pwsh MATLAB"},
     {DN_W_WORKFLOW,
-     "snakemake nextflow cwltool luigi airflow hyperfine guild orion nni nnictl clearml-agent drake"
+     "snakemake nextflow cwltool luigi airflow hyperfine guild orion nni"
+     " nnictl clearml-agent drake"
      " nnUNetv2_train_folds_parallel tmux screen script perf sweep"},
     {DN_W_MAKE, "make"},
     {DN_W_PINS, "taskset numactl hwloc-bind likwid-pin likwid-mpirun cgexec"},
@@ -56,7 +66,8 @@ static const struct {
     {DN_W_SHELL, "bash sh zsh dash ksh"},
     {DN_W_EVAL, "eval ssh su clush pdsh"},
     {DN_W_RUNS,
-     "srun mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun ibrun env nice"
+     "srun mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun"
+     " ibrun env nice"
      " ionice chrt stdbuf nohup setsid unbuffer flock coverage nsys ncu catchsegv"
      " xvfb-run dumb-init tini sudo"},
     {DN_W_OPENS, "do then ! exec command builtin coproc"},
@@ -76,7 +87,8 @@ static const struct {
     {DN_W_END, "}"},
 
     {DN_W_SWEEP,
-     "sweep sweeps sweeper hpo optuna hyperopt gridsearch kfold kfolds crossval multirun"
+     "sweep sweeps sweeper hpo optuna hyperopt gridsearch kfold kfolds"
+     " crossval multirun"
      " trials hyperparameter hyperparameters hyperparam hyperparams tuner raytune pbt"
      " loocv ablation ablations seeds folds repeats grid_search random_search"
      " cross_validate cross_validation cross_val crossvalidation k_fold k_folds n_folds"
@@ -93,16 +105,19 @@ static const struct {
     {DN_W_STOP,
      "max_time time_limit timelimit exit_duration max_hours max_minutes max_seconds"
      " max_duration max_runtime train_time wall_time walltime time_budget budget_hours"
-     " stop_time stop_after time_left timeleft end_time endtime job_end run_for max_train"
+     " stop_time stop_after time_left timeleft end_time endtime job_end"
+     " run_for max_train"
      " train_hours train_minutes hours time_out_s max_wall stop_at minutes duration"
      " duration_s train_seconds kill_after total_hours gpu_hours maxtime"},
     {DN_W_CPUS,
-     "worker workers thread threads cpu cpus ncpu ncpus core cores ncores n_proc num_proc num_procs nproc"
+     "worker workers thread threads cpu cpus ncpu ncpus core cores ncores"
+     " n_proc num_proc num_procs nproc"
      " nprocs njobs jobs num_workers numworkers nworkers nthreads num_cpus numcpus"
      " processes subprocesses worker_count cpucount max_workers nthread"},
     {DN_W_ALLOTTED, "slurm_cpus job_cpus cpu_count cpuinfo getaffinity cpus_on"},
     {DN_W_PINNED,
-     "mask_cpu map_cpu cpuset cpusets physcpubind cpunodebind cpu_list cpu_set cpu_affinity"
+     "mask_cpu map_cpu cpuset cpusets physcpubind cpunodebind cpu_list"
+     " cpu_set cpu_affinity"
      " cpu_mapping proclist pe core_list threads_bind setaffinity rankfile"
      " gomp_cpu_affinity affinity_mask omp_places"},
     {DN_W_GPUS,
@@ -111,7 +126,8 @@ static const struct {
     {DN_W_CLOCK, "gpu_freq lock_gpu applications_clocks power_limit"},
     {DN_W_BF16,
      "bf16 bfloat16 bfloat b16 tf32 flash_attn flash_attention flashattn flashattn2"
-     " flashattention flashattention2 use_flash fa2 use_te transformer_engine sm_80 sm_86"
+     " flashattention flashattention2 use_flash fa2 use_te"
+     " transformer_engine sm_80 sm_86"
      " sm_89 sm_90 sm_90a sm_100 sm_120 compute_80 compute_86 compute_89 compute_90"
      " flash_attn2 flash_attention2 __flash"},
     {DN_W_FP8, "fp8 float8 mxfp8 fp4 nvfp4 mxfp4"},
@@ -220,7 +236,8 @@ const char *dn_words_options (struct dn_span launcher, int *n_operands)
         {"apptainer singularity docker podman podman-hpc nvidia-docker udocker enroot"
          " shifter ch-run charliecloud",
          "-B --bind --env --pwd -H --home --workdir -v --volume --name --device --ipc"
-         " --shm-size --mount --overlay -u --user --gpus --network --entrypoint --ulimit"
+         " --shm-size --mount --overlay -u --user --gpus --network --entrypoint"
+         " --ulimit"
          " --env-file -m -b --image",
          1},
         {"conda mamba micromamba", "-n --name -p --prefix --cwd", 0},

@@ -45,6 +45,7 @@ static void bad_catalogue_files_are_named (void **state)
         assert_contains (err.text, cases[i].says);
         assert_int_equal (catalogue.n_devices, 0);
     }
+    dn_catalogue_free (&catalogue);
 }
 
 static void a_generation_is_a_section (void **state)
