@@ -112,9 +112,10 @@ static struct dn_piece *load (const struct source *source,
     struct dn_piece found = {.shared = {free_piece, 1}};
     struct dn_piece *piece;
 
+    if (source->read (&found, path, err) < 0)
+        return NULL;
     /* -Wanalyzer-malloc-leak: install () takes the piece */
-    if (source->read (&found, path, err) < 0
-        || (!found.cluster && !found.guarded && !found.apps))
+    if (!found.cluster && !found.guarded && !found.apps)
         return NULL;
     piece = malloc (sizeof (*piece));
     if (piece) {
