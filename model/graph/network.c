@@ -279,6 +279,17 @@ static void bend_graph (struct reading *r, struct change *c)
         bend_operator (r, c, i);
 }
 
+/* The size at which the file has the network. */
+static int read_default (struct reading *r,
+                         const char *name,
+                         struct change *change,
+                         struct dn_err *err)
+{
+    int n_dims = change->key->type == DN_KEY_IMAGE ? 2 : 1;
+
+    return read_size (r->at, name, change->key, n_dims, &change->sizes[0], err);
+}
+
 /* Read one of the two further sizes. */
 static int read_further (struct reading *r,
                          struct json_object *entry,
@@ -437,13 +448,7 @@ static int follow (struct reading *r, const char *name, struct dn_err *err)
     if (!change.key || !dn_key_is_network (change.key)
         || (change.key->type != DN_KEY_INT && change.key->type != DN_KEY_IMAGE))
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-    if (read_size (r->at,
-                   name,
-                   change.key,
-                   change.key->type == DN_KEY_IMAGE ? 2 : 1,
-                   &change.sizes[0],
-                   err)
-        < 0)
+    if (read_default (r, name, &change, err) < 0)
         return -1;
     if (may_differ)
         r->build->wanted =
@@ -566,13 +571,7 @@ static int check_keys (struct reading *r, struct dn_err *err)
         (void) value;
         if (!change.key)
             return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-        if (read_size (r->at,
-                       name,
-                       change.key,
-                       change.key->type == DN_KEY_IMAGE ? 2 : 1,
-                       &change.sizes[0],
-                       err)
-            < 0)
+        if (read_default (r, name, &change, err) < 0)
             return -1;
         change.x[0] = positions (&change.sizes[0]);
         if (read_sizes (r, &change, err) < 0)
