@@ -58,6 +58,7 @@ enum stage {
 struct runner {
     const struct dn_probe_task *task;
     struct dn_probe_run *run;
+    struct dn_processes before; /* when the program started */
     struct dn_processes processes;
     char path[256]; /* of the hook's file; "" none */
     int hook_fd;
@@ -65,7 +66,6 @@ struct runner {
     struct dn_feed_line lines[2];
     pid_t pid;
     double start_s;
-    double born_s; /* of the program, since boot */
     double cpu_look_s;
     double gpu_look_s;
     enum stage stage;
@@ -236,6 +236,7 @@ static int start (struct runner *runner, struct dn_err *err)
         return dn_err_set (err, DN_E_IO, "pipe: %s", strerror (errno));
     }
     fflush (stdout);
+    dn_processes_look (&runner->before, NULL);
     runner->start_s = now_s ();
     runner->pid = fork ();
     if (runner->pid == 0)
@@ -248,10 +249,8 @@ static int start (struct runner *runner, struct dn_err *err)
     else
         rc = hear (runner, report[0], err);
     close (report[0]);
-    if (rc == 0) {
+    if (rc == 0)
         setpgid (runner->pid, runner->pid);
-        runner->born_s = dn_process_born (runner->pid);
-    }
     return rc;
 }
 
@@ -344,7 +343,7 @@ static void look_at_cpu (struct runner *runner, double time_s)
     struct dn_probe_run *run = runner->run;
     struct dn_cpu_look *grown;
 
-    if (dn_processes_look (&runner->processes, runner->born_s) < 0)
+    if (dn_processes_look (&runner->processes, &runner->before) < 0)
         return;
     if (run->n_looks < LOOKS_MAX) {
         grown = realloc (run->looks, ((size_t) run->n_looks + 1) * sizeof (*grown));
@@ -451,7 +450,7 @@ static int count_left (struct runner *runner, bool end)
 {
     int n = 0;
 
-    if (dn_processes_look (&runner->processes, runner->born_s) < 0)
+    if (dn_processes_look (&runner->processes, &runner->before) < 0)
         return 0;
     reap (runner);
     for (int i = 0; i < runner->processes.n; i++) {
@@ -505,6 +504,7 @@ static void end_runner (struct runner *runner)
     if (runner->path[0] != '\0')
         unlink (runner->path);
     dn_processes_free (&runner->processes);
+    dn_processes_free (&runner->before);
     prctl (PR_SET_CHILD_SUBREAPER, 0);
 }
 

@@ -104,8 +104,29 @@ static int compare_pids (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static const struct dn_process *find (const struct dn_processes *processes, pid_t pid)
+{
+    const struct dn_process key = {.pid = pid};
+
+    if (processes->n == 0)
+        return NULL;
+    return bsearch (&key,
+                    processes->list,
+                    (size_t) processes->n,
+                    sizeof (*processes->list),
+                    compare_pids);
+}
+
+static bool was_there (const struct dn_processes *before, const struct dn_process *process)
+{
+    const struct dn_process *found = before ? find (before, process->pid) : NULL;
+
+    return found && found->born_s >= process->born_s;
+}
+
 /* Repeat over the list until no descendant is added: one pass per generation. */
-static void find_descendants (struct dn_processes *processes, double born_s)
+static void find_descendants (struct dn_processes *processes,
+                              const struct dn_processes *before)
 {
     const pid_t self = getpid ();
     size_t n = (size_t) processes->n;
@@ -117,20 +138,18 @@ static void find_descendants (struct dn_processes *processes, double born_s)
         more = false;
         for (size_t i = 0; i < n; i++) {
             struct dn_process *process = &processes->list[i];
-            const struct dn_process key = {.pid = process->parent};
             const struct dn_process *parent;
 
-            if (process->below || process->born_s < born_s)
+            if (process->below || was_there (before, process))
                 continue;
-            parent = bsearch (
-                &key, processes->list, n, sizeof (*processes->list), compare_pids);
+            parent = find (processes, process->parent);
             process->below = process->parent == self || (parent && parent->below);
             more = more || process->below;
         }
     }
 }
 
-int dn_processes_look (struct dn_processes *processes, double born_s)
+int dn_processes_look (struct dn_processes *processes, const struct dn_processes *before)
 {
     DIR *dir = opendir ("/proc");
     struct dirent *entry;
@@ -151,7 +170,7 @@ int dn_processes_look (struct dn_processes *processes, double born_s)
             processes->n++;
     }
     closedir (dir);
-    find_descendants (processes, born_s);
+    find_descendants (processes, before);
     return 0;
 }
 
@@ -163,13 +182,6 @@ double dn_processes_cpu (const struct dn_processes *processes)
         if (processes->list[i].below)
             sum += processes->list[i].cpu_s;
     return sum;
-}
-
-double dn_process_born (pid_t pid)
-{
-    struct dn_process process;
-
-    return look_at (pid, &process) ? process.born_s : -1;
 }
 
 void dn_processes_free (struct dn_processes *processes)

@@ -24,16 +24,13 @@ struct dn_processes {
     int size;
 };
 
-/* Replace the list by all visible processes. Those that started before 'born_s' are not
- * descendants. -1 without /proc, or if out of memory.
+/* Replace the list by all visible processes. Those in 'before', an earlier list or NULL,
+ * are not descendants. -1 without /proc, or if out of memory.
  */
-int dn_processes_look (struct dn_processes *processes, double born_s);
+int dn_processes_look (struct dn_processes *processes, const struct dn_processes *before);
 
 /* The CPU time of all descendants. */
 double dn_processes_cpu (const struct dn_processes *processes);
-
-/* When the process started, in seconds since boot; -1 if it is unknown. */
-double dn_process_born (pid_t pid);
 
 /* NULL-safe. */
 void dn_processes_free (struct dn_processes *processes);
