@@ -120,6 +120,30 @@ five=$(likely)
 ok 'runs=5 takes five times as long' test "$one" -gt 1000 -a "$(((five + 2) / 5))" = "$one"
 like 'the line for the user names the runs' "$said" '3 epochs, 5 runs'
 
+# --- networks of the site ------------------------------------------------------------
+
+readonly DETECT='batch=4,precision=fp16,optimizer=momentum,epochs=3,samples=20000'
+submit --comment="dnnest:model=ours,$DETECT" job.sh
+like 'a name that nobody knows is named' "$said" "model: 'ours' is not in the zoo"
+kept 'its job is not changed'
+
+submit --comment="dnnest:model=fasterrcnn_resnet50_fpn,$DETECT" job.sh
+shipped=$(request)
+ok 'a network that is a shipped file is decided on' test "$shipped" != "$asked"
+mkdir "$dir/etc/dnnest.zoo.d"
+install -m 644 "$dir/etc/zoo/fasterrcnn_resnet50_fpn.json" "$dir/etc/dnnest.zoo.d/ours.json"
+live_looked
+submit --comment="dnnest:model=ours,$DETECT" job.sh
+is 'a file of the site is decided on like the shipped one, without a restart' "$(request)" "$shipped"
+like 'the zoo lists it' "$(cluster_as_user "$dnnest" zoo --conf "$dir/etc/dnnest.conf" ours)" 'ours'
+
+chown "$CLUSTER_USER" "$dir/etc/dnnest.zoo.d/ours.json"
+live_looked
+submit --comment="dnnest:model=ours,$DETECT" job.sh
+kept 'a file that a user owns is not believed'
+like 'the log says whose it is' "$(logged)" 'ours\.json: owned by uid'
+rm -r "$dir/etc/dnnest.zoo.d"
+
 # --- silence -------------------------------------------------------------------------
 
 live_conf Mode=enforce Message=never "Bundle=$dir/etc/bundle"
