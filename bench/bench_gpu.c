@@ -1,164 +1,148 @@
 /* bench_gpu.c - dnnest-dev bench gpu: the samples of a GPU
  *
+ * gpu_bench.py measures, since PyTorch has the kernels of all GPUs and versions; here
+ * its rows are checked and kept, so that a run that was stopped can continue.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bench/bench_command.h"
-#include "bench/gpu.h"
 #include "bench/recorder.h"
+#include "process/child.h"
 #include "process/interrupt.h"
-#include "output/progress.h"
 
-#ifdef DN_CUDA
+#define SCRIPT DNNEST_BENCH_DIR "/gpu_bench.py"
 
-/* The context of the sink's functions. */
-struct work {
-    struct dn_recorder recorder;
-    struct dn_progress progress;
-    struct dn_err err;
+/* The rows of the script, until its end. */
+struct measuring {
+    FILE *rows; /* owned */
+    pid_t pid;
     int n_new;
-    int n_skipped;
-    bool stopped;
 };
 
-static void set_name (const struct dn_names *names, const char *text, int *value)
+static void close_rows (struct measuring *measuring)
 {
-    int found = dn_names_find (names, text, strlen (text));
-
-    *value = found > 0 ? found : 0;
+    if (measuring->rows)
+        fclose (measuring->rows);
 }
 
-static struct dn_sample sample_of (const struct dn_gpu_sample *from)
+/* Keep one row of the script: a fact of the device, or a sample that is new. */
+static int take_row (struct dn_recorder *recorder,
+                     const char *line,
+                     int *n_new,
+                     struct dn_err *err)
 {
-    /* samples of 16-bit floats are all called fp16 */
-    static const char *const precisions[] = {
-        [DN_PRECISION_UNKNOWN] = "none",
-        [DN_PRECISION_FP32] = "fp32",
-        [DN_PRECISION_TF32] = "tf32",
-        [DN_PRECISION_FP16] = "fp16",
-        [DN_PRECISION_BF16] = "bf16",
-    };
-    static const struct dn_names names = DN_NAMES (precisions, DN_PRECISION_HALF);
-    struct dn_sample sample = {.devices = from->devices,
-                               .flops = from->flops,
-                               .bytes = from->bytes,
-                               .seconds = from->seconds,
-                               .spread = from->spread,
-                               .runs = from->runs};
-    struct dn_buf shape = dn_buf_on (sample.shape, sizeof (sample.shape));
-    int op;
-    int pass;
-    int precision;
+    struct dn_samples read = {.n_rows = 0};
+    char text[DN_SAMPLE_LINE_MAX + 128];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    int rc = 0;
 
-    set_name (&dn_sample_op_names, from->op, &op);
-    set_name (&dn_sample_pass_names, from->pass, &pass);
-    set_name (&names, from->precision, &precision);
-    dn_buf_add (&shape, "%s", from->shape);
-    sample.op = (enum dn_sample_op) op;
-    sample.pass = (enum dn_sample_pass) pass;
-    sample.precision = (enum dn_precision) precision;
-    return sample;
+    dn_buf_add (&buf, "%s%s", dn_samples_head, line);
+    if (dn_samples_read (dn_span_of (text), &read, err) < 0)
+        return dn_err_wrap (err, "%s", SCRIPT);
+    for (int i = 0; i < read.n_rows && rc == 0; i++) {
+        struct dn_sample *row = &read.rows[i];
+        char *value = strchr (row->shape, '=');
+
+        if (row->op == DN_SAMPLE_FACT && value) {
+            *value = '\0';
+            rc = dn_recorder_fact (
+                recorder, row->shape, value + 1, strcmp (row->shape, "gpu") == 0, err);
+        } else if (!dn_samples_has (&recorder->samples, row)) {
+            rc = dn_recorder_put (recorder, row, err);
+            (*n_new)++;
+        }
+    }
+    dn_samples_free (&read);
+    return rc;
 }
 
-static int take_fact (void *context, const char *key, const char *value)
+static int start (const struct dn_bench_given *given,
+                  struct measuring *measuring,
+                  struct dn_err *err)
 {
-    struct work *work = context;
+    char *argv[] = {(char *) "python3",
+                    (char *) SCRIPT,
+                    (char *) (given->device ? given->device : "0"),
+                    (char *) given->samples,
+                    (char *) (given->quick ? "quick" : NULL),
+                    NULL};
+    int ends[2];
+    int rc;
 
-    return dn_recorder_fact (
-        &work->recorder, key, value, strcmp (key, "gpu") == 0, &work->err);
+    if (access (SCRIPT, R_OK) < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", SCRIPT, strerror (errno));
+    if (pipe2 (ends, O_CLOEXEC) < 0)
+        return dn_err_set (err, DN_E_IO, "pipe: %s", strerror (errno));
+    rc = dn_child_start (argv, (const int[]){-1, ends[1], -1}, &measuring->pid);
+    close (ends[1]);
+    measuring->rows = rc == 0 ? fdopen (ends[0], "r") : NULL;
+    if (measuring->rows)
+        return 0;
+    close (ends[0]);
+    return dn_err_set (err, DN_E_IO, "python3: %s", strerror (rc != 0 ? rc : errno));
 }
 
-static bool has (void *context, const struct dn_gpu_sample *from)
+/* Take all rows. Return the exit code of the script, which has said why on stderr. */
+static int take_rows (struct dn_recorder *recorder,
+                      struct measuring *measuring,
+                      struct dn_err *err)
 {
-    const struct work *work = context;
-    struct dn_sample sample = sample_of (from);
+    dn_cleanup (dn_free_ptr) char *line = NULL;
+    size_t size = 0;
+    int status = 0;
+    int rc = 0;
 
-    return dn_samples_has (&work->recorder.samples, &sample);
+    while (rc == 0 && !dn_interrupted () && getline (&line, &size, measuring->rows) > 0)
+        rc = take_row (recorder, line, &measuring->n_new, err);
+    if (rc < 0 || dn_interrupted ())
+        kill (measuring->pid, SIGTERM);
+    if (dn_child_wait (measuring->pid, &status) < 0)
+        return dn_err_set (err, DN_E_BUG, "python3: %s", strerror (errno));
+    if (rc < 0)
+        return -1;
+    if (dn_interrupted () || (WIFEXITED (status) && WEXITSTATUS (status) == 0))
+        return DN_EXIT_DONE;
+    return WIFEXITED (status) && WEXITSTATUS (status) == DN_EXIT_ABSTAINED
+               ? DN_EXIT_ABSTAINED
+               : DN_EXIT_DATA;
 }
 
-static int put (void *context, const struct dn_gpu_sample *from)
+int dn_bench_gpu (const struct dn_bench_given *given)
 {
-    struct work *work = context;
-    struct dn_sample sample = sample_of (from);
-
-    work->n_new++;
-    return dn_recorder_put (&work->recorder, &sample, &work->err);
-}
-
-static void skip (void *context, const struct dn_gpu_sample *from, const char *why)
-{
-    struct work *work = context;
-
-    work->n_skipped++;
-    dn_progress_end (&work->progress);
-    dn_complain ("%s %s %s %s is left out: %s",
-                 from->op,
-                 from->precision,
-                 from->pass,
-                 from->shape,
-                 why);
-}
-
-static bool step (void *context, int done, int all)
-{
-    struct work *work = context;
-
-    dn_progress_show (&work->progress, done, all > 0 ? (double) done / all : -1);
-    work->stopped = dn_interrupted ();
-    return work->stopped;
-}
-
-static int measure (const struct dn_bench_given *given, struct work *work)
-{
-    const struct dn_gpu_sink sink = {work, take_fact, has, put, skip, step};
-    char why[DN_ERR_TEXT_MAX] = "";
-    int64_t device = 0;
+    struct dn_recorder recorder = {.fd = -1};
+    dn_cleanup (close_rows) struct measuring measuring = {.rows = NULL};
+    struct dn_err err = {0};
+    int64_t device;
     int rc;
 
     if (given->device
-        && dn_int_read (
-               dn_span_of (given->device), "--device", 0, 1023, &device, &work->err)
+        && dn_int_read (dn_span_of (given->device), "--device", 0, 1023, &device, &err)
                < 0)
-        return dn_fail (DN_EXIT_USAGE, &work->err);
-    if (dn_recorder_open (&work->recorder, given->samples, &work->err) < 0)
-        return dn_fail (DN_EXIT_DATA, &work->err);
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (dn_recorder_open (&recorder, given->samples, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
     dn_interrupt_hold ();
-    work->progress = dn_progress_begin ("kernels");
-    rc = dn_gpu_measure (&sink, (int) device, given->quick, why, sizeof (why));
-    dn_progress_end (&work->progress);
-    if (rc < 0 && work->err.code == DN_E_NONE)
-        dn_err_set (&work->err, DN_E_IO, "device %d: %s", (int) device, why);
-    return rc < 0 ? dn_fail (DN_EXIT_DATA, &work->err) : DN_EXIT_DONE;
-}
-
-int dn_bench_gpu (const struct dn_bench_given *given)
-{
-    struct work work = {.recorder = {.fd = -1}};
-    int exit_code = measure (given, &work);
-
-    if (exit_code == DN_EXIT_DONE)
+    rc = start (given, &measuring, &err);
+    if (rc == 0)
+        rc = take_rows (&recorder, &measuring, &err);
+    if (rc == DN_EXIT_DONE)
         fprintf (stderr,
-                 "%s: %d samples in all, %d new, %d left out%s\n",
+                 "%s: %d samples in all, %d new%s\n",
                  given->samples,
-                 work.recorder.samples.n_rows,
-                 work.n_new,
-                 work.n_skipped,
-                 work.stopped ? "; stopped, run the same command to continue" : "");
-    dn_recorder_close (&work.recorder);
+                 recorder.samples.n_rows,
+                 measuring.n_new,
+                 dn_interrupted () ? "; stopped, run the same command to continue"
+                                   : "");
+    dn_recorder_close (&recorder);
     dn_interrupt_release ();
-    return exit_code;
+    return rc < 0 ? dn_fail (DN_EXIT_DATA, &err) : rc;
 }
-
-#else
-
-int dn_bench_gpu (const struct dn_bench_given *given)
-{
-    (void) given;
-    dn_complain ("built without CUDA: configure needs nvcc, cuBLAS and cuDNN "
-                 "(--with-cuda=DIR)");
-    return DN_EXIT_ABSTAINED;
-}
-
-#endif

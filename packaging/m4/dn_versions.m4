@@ -11,7 +11,7 @@ AC_DEFUN([DN_PKG_VERSION],
 # MACROS of HEADER, put together: "1 . 2" gives 1.2. Empty if there is no such header.
 AC_DEFUN([DN_HEADER_VERSION],
   [$1=`printf '#include <%s>\ndn_version %s\n' '$2' '$3' |
-     $CC $CPPFLAGS $CUDA_CPPFLAGS -x c -E -P - 2>/dev/null | sed -n 's/^dn_version *//p' | tr -d ' '`
+     $CC $CPPFLAGS -x c -E -P - 2>/dev/null | sed -n 's/^dn_version *//p' | tr -d ' '`
    AC_SUBST([$1])])
 
 # DN_VERSIONS
@@ -30,14 +30,4 @@ AC_DEFUN([DN_VERSIONS],
    DN_PKG_VERSION([dn_cmocka], [cmocka])
    AC_SUBST([dn_slurm], [])
    AS_IF([test "$dn_have_libslurm" = yes], [dn_slurm=$dn_slurm_text],
-     [dn_systemd=])
-   AC_SUBST([dn_cuda], [])
-   AC_SUBST([dn_cudnn], [])
-   AC_SUBST([dn_nccl], [])
-   AS_CASE([$dn_cuda_text], [yes*],
-    [dn_cuda=`$NVCC --version 2>/dev/null | sed -n 's/.*release \([[0-9.]]*\).*/\1/p'`
-     DN_HEADER_VERSION([dn_cudnn], [cudnn_version.h], [CUDNN_MAJOR . CUDNN_MINOR . CUDNN_PATCHLEVEL])
-     AS_IF([test "$dn_cuda_nccl" = yes],
-      [DN_HEADER_VERSION([dn_nccl], [nccl.h], [NCCL_MAJOR . NCCL_MINOR . NCCL_PATCH])])])
-   AC_SUBST([dn_gcc], [])
-   AS_IF([test -n "$dn_cuda"], [dn_gcc=`$CC -dumpfullversion 2>/dev/null`])])
+     [dn_systemd=])])

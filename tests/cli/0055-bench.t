@@ -144,9 +144,10 @@ fi
 # --- GPUs ------------------------------------------------------------------------------
 
 if [[ ! -e /dev/nvidiactl ]]; then
-    try gpu --samples="$work/gpu.csv"
-    like 'without CUDA or a GPU a message states this' "$code $err" \
-        '^(1 dnnest-dev: built without CUDA|4 dnnest-dev: device 0: )'
-    is 'without CUDA or a GPU there is only one message' "$(wc -l < "$work/err")" 1
+    out=$(python3 "$top/bench/gpu_bench.py" 0 "$work/gpu.csv" 2>&1)
+    like 'without PyTorch or a GPU a message states this' "$? $out" \
+        '^(1 PyTorch is not installed|4 device 0: PyTorch finds no GPU)'
+    is 'without PyTorch or a GPU there is only one message' "$(wc -l <<< "$out")" 1
+    refuses 'a number of no device is refused' 2 '--device: ' gpu --device=x
 fi
 done_testing

@@ -148,7 +148,7 @@ makes 2 slurm_version
 
 cd b || exit 1
 build() {
-    (cd .. && automake --foreign) && ../configure -q --without-slurm --without-cuda CFLAGS=-O0 &&
+    (cd .. && automake --foreign) && ../configure -q --without-slurm CFLAGS=-O0 &&
         printf '%s\n' 'include Makefile' 'built: $(BUILT_SOURCES)' >built.mk &&
         make -s -f built.mk built && make -s -j2 dnnest
 }
