@@ -9,6 +9,7 @@
 
 #include "jobs/worth/own_runs.h"
 #include "jobs/worth/sums.h"
+#include "output/grid.h"
 #include "output/show.h"
 
 /* Rows of a table of groups, and users per kind of waste. */
@@ -30,6 +31,7 @@ struct dn_report {
     /* of --me, newest use is not sorted: in the order of applications; owned */
     struct dn_own_app *apps;
     int n_apps;
+    FILE *page; /* that tables are written into; NULL: stdout */
 };
 
 /* "1,234", "12.3", "0.25"; "-" where it is not finite. */
@@ -56,6 +58,18 @@ typedef void (*dn_report_figure_f) (void *to, const char *name, double value);
 void dn_report_figures (const struct dn_sums_part *part,
                         dn_report_figure_f take,
                         void *to);
+
+/* The tables that a terminal and the page have. Each returns an enum dn_exit.
+ */
+int dn_report_amounts (const struct dn_report *report);
+int dn_report_waits (const struct dn_report *report);
+int dn_report_effects (const struct dn_report *report);
+int dn_report_kept (const struct dn_report *report);
+int dn_report_wasted (const struct dn_report *report, enum dn_waste waste);
+int dn_report_groups (const struct dn_report *report);
+
+/* One of them in the page. */
+int dn_report_page_table (FILE *page, const struct dn_grid *grid);
 
 /* The forms; on stdout. Each returns an enum dn_exit, and sorts groups. */
 int dn_report_text (struct dn_report *report);

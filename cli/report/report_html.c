@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "common.h"
 #include "replace.h"
 #include "report/chart.h"
 #include "report/when.h"
@@ -149,200 +150,70 @@ static void write_plots (FILE *file, const struct dn_report *report)
 /* --- tables -------------------------------------------------------------------------
  */
 
-static void begin_table (FILE *file, const char *const heads[], int n)
+static void write_cell (FILE *file, const char *tag, bool right, const char *text)
 {
-    fputs ("<div class=\"table\"><table><tr>", file);
-    for (int i = 0; i < n; i++)
-        fprintf (file, "<th>%s</th>", heads[i]);
-    fputs ("</tr>\n", file);
-}
-
-static void write_cell (FILE *file, const char *text)
-{
-    fputs ("<td>", file);
+    fprintf (file, right ? "<%s>" : "<%s class=\"words\">", tag);
     dn_html_text (file, text);
-    fputs ("</td>", file);
+    fprintf (file, "</%s>", tag);
 }
 
-static void write_number (FILE *file, double value)
+int dn_report_page_table (FILE *page, const struct dn_grid *grid)
 {
-    write_cell (file, dn_report_number (value).text);
+    size_t n = (size_t) grid->n_columns;
+
+    fputs ("<div class=\"table\"><table><tr>", page);
+    for (size_t i = 0; i < n; i++)
+        write_cell (page, "th", grid->columns[i].right, grid->columns[i].heading);
+    for (size_t i = 0; i < grid->n_cells; i++) {
+        fputs (i % n == 0 ? "</tr>\n<tr>" : "", page);
+        write_cell (page, "td", grid->columns[i % n].right, grid->cells[i].text);
+    }
+    fputs ("</tr>\n</table></div>\n", page);
+    return grid->failed ? DN_EXIT_BUG : DN_EXIT_DONE;
 }
 
-static void end_table (FILE *file)
+/* All tables, with what is said of them. */
+static int write_tables (struct dn_report *report)
 {
-    fputs ("</table></div>\n", file);
-}
-
-static void write_amounts (FILE *file, const struct dn_report *report)
-{
-    static const char *const heads[] = {
-        "", "Requested", "Granted", "Used", "Saved", "Of requested"};
+    FILE *file = report->page;
+    const struct dn_sums_part *all = &report->sums->all;
+    int rc;
 
     fputs ("<h2>Requested, granted, used</h2>\n", file);
-    begin_table (file, heads, 6);
-    for (int q = 0; q < DN_N_MEASURES; q++) {
-        const struct dn_amount *amount = &report->sums->all.amounts[q];
-
-        if (q == DN_MEASURE_MONEY && !report->prices)
-            continue;
-        fputs ("<tr>", file);
-        write_cell (file, dn_report_quantity ((enum dn_measure) q));
-        write_number (file, amount->requested);
-        write_number (file, amount->granted);
-        write_number (file, amount->used);
-        write_number (file, amount->saved);
-        write_cell (
-            file,
-            dn_report_share (dn_report_ratio (amount->saved, amount->requested)).text);
-        fputs ("</tr>\n", file);
-    }
-    end_table (file);
-    if (report->sums->all.measured > 0)
+    rc = dn_report_amounts (report);
+    if (all->measured > 0)
         fprintf (file,
                  "<p class=\"soft\">Energy: %s kWh used by the %s jobs whose energy is "
                  "known.</p>\n",
-                 dn_report_number (report->sums->all.energy_kwh).text,
-                 dn_report_number ((double) report->sums->all.measured).text);
-}
-
-static void write_effect (FILE *file, struct dn_sums *sums, enum dn_effect_of which)
-{
-    struct dn_effect effect = dn_sums_effect (sums, which);
-    double scale = which == DN_EFFECT_WAIT ? 60 : 1;
-
-    fputs ("<tr>", file);
-    write_cell (file, dn_report_effect (which));
-    write_number (file, (double) effect.n_control);
-    write_number (file, (double) effect.n_changed);
-    write_number (file, effect.n_control > 0 ? effect.control / scale : NAN);
-    write_number (file, effect.n_changed > 0 ? effect.changed / scale : NAN);
-    if (effect.known)
-        fprintf (file,
-                 "<td>%s%s (%s to %s)</td>",
-                 which == DN_EFFECT_WAIT ? "" : "&times; ",
-                 dn_report_number (effect.value / scale).text,
-                 dn_report_number (effect.low / scale).text,
-                 dn_report_number (effect.high / scale).text);
-    else
-        fputs ("<td>too few jobs</td>", file);
-    fputs ("</tr>\n", file);
-}
-
-static void write_effects (FILE *file, struct dn_report *report)
-{
-    static const char *const heads[] = {
-        "", "Control jobs", "Changed jobs", "Control", "Changed", "Effect (95 %)"};
-
+                 dn_report_number (all->energy_kwh).text,
+                 dn_report_number ((double) all->measured).text);
     fputs ("<h2>Against the control group</h2>\n<p class=\"soft\">The control group is "
            "drawn at random from the jobs that dnnest would have changed. The interval "
            "is the normal one of two independent samples.</p>\n",
            file);
-    begin_table (file, heads, 6);
-    for (int i = 0; i < DN_N_EFFECTS; i++)
-        write_effect (file, report->sums, (enum dn_effect_of) i);
-    end_table (file);
-}
-
-static void write_kept (FILE *file, const struct dn_sums *sums)
-{
-    static const char *const heads[] = {"Not changed, because", "Jobs"};
-
-    fputs ("<div>", file);
-    begin_table (file, heads, 2);
-    for (int i = 0; i < sums->n_kept; i++) {
-        fputs ("<tr>", file);
-        write_cell (file, sums->kept[i].why);
-        write_number (file, (double) sums->kept[i].jobs);
-        fputs ("</tr>\n", file);
+    rc |= dn_report_effects (report);
+    if (report->sums->by != DN_GROUPED_BY_NONE)
+        fprintf (file,
+                 "<h2>By %s</h2>\n",
+                 dn_names_get (&dn_by_names, (int) report->sums->by));
+    rc |= dn_report_groups (report);
+    fputs ("<h2>Waiting, and why jobs were not changed</h2><div class=\"two\"><div>\n",
+           file);
+    rc |= dn_report_waits (report);
+    fprintf (
+        file,
+        "<p class=\"soft\">Limits extended: %s times, of %s jobs.</p></div><div>\n",
+        dn_report_number ((double) all->extensions).text,
+        dn_report_number ((double) all->extended).text);
+    rc |= dn_report_kept (report);
+    fputs ("</div></div><h2>Largest waste</h2><div class=\"two\">\n", file);
+    for (int w = 0; w < DN_N_WASTES; w++) {
+        fputs ("<div>", file);
+        rc |= dn_report_wasted (report, (enum dn_waste) w);
+        fputs ("</div>\n", file);
     }
-    end_table (file);
     fputs ("</div>\n", file);
-}
-
-static void write_wait (FILE *file, const char *name, struct dn_spread *wait)
-{
-    fputs ("<tr>", file);
-    write_cell (file, name);
-    write_number (file, (double) wait->n);
-    write_number (file, wait->n > 0 ? wait->mean / 60 : NAN);
-    write_number (file, dn_spread_quantile (wait, 0.5) / 60);
-    fputs ("</tr>\n", file);
-}
-
-static void write_waits (FILE *file, struct dn_sums *sums)
-{
-    static const char *const heads[] = {"Wait [min]", "Jobs", "Mean", "Median"};
-
-    fputs ("<div>", file);
-    begin_table (file, heads, 4);
-    write_wait (file, "not changed", &sums->wait_before_s);
-    write_wait (file, "changed by dnnest", &sums->wait_after_s);
-    end_table (file);
-    fprintf (file,
-             "<p class=\"soft\">Limits extended: %s times, of %s jobs.</p></div>\n",
-             dn_report_number ((double) sums->all.extensions).text,
-             dn_report_number ((double) sums->all.extended).text);
-}
-
-static void write_waste (FILE *file, struct dn_sums *sums, enum dn_waste waste)
-{
-    static const char *const heads[] = {"User", "Not used", "Of all"};
-    double all = sums->all.wasted[waste];
-
-    if (!(all > 0))
-        return;
-    dn_groups_sort (&sums->users, dn_sums_part_wasted, (int) waste);
-    fprintf (file,
-             "<div><p>%s: %s</p>\n",
-             dn_report_waste (waste),
-             dn_report_number (all).text);
-    begin_table (file, heads, 3);
-    for (int64_t i = 1; i < sums->users.n && i <= DN_REPORT_WIDE; i++) {
-        double wasted = sums->users.groups[i].part.wasted[waste];
-
-        fputs ("<tr>", file);
-        write_cell (file, sums->users.groups[i].name);
-        write_number (file, wasted);
-        write_cell (file, dn_report_share (wasted / all).text);
-        fputs ("</tr>\n", file);
-    }
-    end_table (file);
-    fputs ("</div>\n", file);
-}
-
-static void write_group (FILE *file, const struct dn_sums_group *group)
-{
-    const struct dn_amount *gpu = &group->part.amounts[DN_MEASURE_GPU_HOURS];
-
-    fputs ("<tr>", file);
-    write_cell (file, group->name);
-    write_number (file, (double) group->part.seen);
-    write_number (file, (double) group->part.changed);
-    write_number (file, gpu->requested);
-    write_number (file, gpu->granted);
-    write_number (file, gpu->used);
-    write_number (file, gpu->saved);
-    fputs ("</tr>\n", file);
-}
-
-static void write_groups (FILE *file, struct dn_report *report)
-{
-    const char *by = dn_names_get (&dn_by_names, (int) report->sums->by);
-    const char *const heads[] = {
-        by, "Jobs", "Changed", "GPU hours requested", "Granted", "Used", "Saved"};
-    struct dn_groups *groups = &report->sums->groups;
-
-    if (report->sums->by == DN_GROUPED_BY_NONE || groups->n == 0)
-        return;
-    dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
-    fprintf (file, "<h2>By %s</h2>\n", by);
-    begin_table (file, heads, 7);
-    for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)
-        write_group (file, &groups->groups[i]);
-    if (groups->groups[0].part.seen > 0)
-        write_group (file, &groups->groups[0]);
-    end_table (file);
+    return rc;
 }
 
 /* --- the page -----------------------------------------------------------------------
@@ -392,25 +263,18 @@ static void write_foot (FILE *file, const struct dn_report *report)
 int dn_report_html (struct dn_report *report, const char *path, struct dn_err *err)
 {
     dn_cleanup (dn_replace_free) struct dn_replace out = {.file = NULL};
-    FILE *file;
+    int rc;
 
     if (dn_replace_open (&out, path, err) < 0)
         return -1;
-    file = out.file;
-    write_head (file, report);
-    write_cards (file, report);
-    write_plots (file, report);
-    write_amounts (file, report);
-    write_effects (file, report);
-    write_groups (file, report);
-    fputs ("<h2>Waiting, and why jobs were not changed</h2><div class=\"two\">\n",
-           file);
-    write_waits (file, report->sums);
-    write_kept (file, report->sums);
-    fputs ("</div><h2>Largest waste</h2><div class=\"two\">\n", file);
-    for (int w = 0; w < DN_N_WASTES; w++)
-        write_waste (file, report->sums, (enum dn_waste) w);
-    fputs ("</div>\n", file);
-    write_foot (file, report);
+    report->page = out.file;
+    write_head (out.file, report);
+    write_cards (out.file, report);
+    write_plots (out.file, report);
+    rc = write_tables (report);
+    write_foot (out.file, report);
+    report->page = NULL;
+    if (rc != DN_EXIT_DONE)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
     return dn_replace_finish (&out, err);
 }

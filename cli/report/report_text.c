@@ -44,7 +44,14 @@ static void print_head (const struct dn_report *report)
     printf ("%s ran\n\n", dn_report_number ((double) all->ran).text);
 }
 
-static int print_amounts (const struct dn_report *report)
+/* Print a table, or write it into the page. */
+static int show (const struct dn_report *report, const struct dn_grid *grid)
+{
+    return report->page ? dn_report_page_table (report->page, grid)
+                        : dn_grid_print (grid);
+}
+
+int dn_report_amounts (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"", false},
                                                     {"REQUESTED", true},
@@ -67,7 +74,7 @@ static int print_amounts (const struct dn_report *report)
         add_number (&grid, amount->saved);
         add_share (&grid, dn_report_ratio (amount->saved, amount->requested));
     }
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
 static void print_events (const struct dn_report *report)
@@ -98,7 +105,7 @@ static void add_wait (struct dn_grid *grid, const char *name, struct dn_spread *
     add_number (grid, dn_spread_quantile (wait, 0.95) / 60);
 }
 
-static int print_waits (struct dn_report *report)
+int dn_report_waits (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"WAIT [min]", false},
                                                     {"JOBS", true},
@@ -109,10 +116,10 @@ static int print_waits (struct dn_report *report)
 
     add_wait (&grid, "not changed", &report->sums->wait_before_s);
     add_wait (&grid, "changed by dnnest", &report->sums->wait_after_s);
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
-static int print_judged (struct dn_report *report)
+static int print_judged (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"PREDICTED TIME", false},
                                                     {"JOBS", true},
@@ -138,8 +145,7 @@ static int print_judged (struct dn_report *report)
             &grid,
             dn_report_ratio ((double) judged->within_p95, (double) judged->n_p95));
     }
-    printf ("\n");
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
 static void add_effect (struct dn_grid *grid,
@@ -164,7 +170,7 @@ static void add_effect (struct dn_grid *grid,
         dn_grid_add (grid, "too few jobs");
 }
 
-static int print_effects (struct dn_report *report)
+int dn_report_effects (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"AGAINST CONTROL GROUP", false},
                                                     {"JOBS", true},
@@ -178,11 +184,10 @@ static int print_effects (struct dn_report *report)
 
         add_effect (&grid, &effect, (enum dn_effect_of) i);
     }
-    printf ("\n");
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
-static int print_kept (const struct dn_report *report)
+int dn_report_kept (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"JOBS", true},
                                                     {"NOT CHANGED, BECAUSE", false}};
@@ -194,11 +199,10 @@ static int print_kept (const struct dn_report *report)
         add_number (&grid, (double) report->sums->kept[i].jobs);
         dn_grid_add (&grid, "%.80s", why);
     }
-    printf ("\n");
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
-static int print_waste (struct dn_report *report, enum dn_waste waste)
+int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
 {
     static const struct dn_grid_column columns[] = {
         {"USER", false}, {"NOT USED", true}, {"OF ALL", true}};
@@ -214,8 +218,11 @@ static int print_waste (struct dn_report *report, enum dn_waste waste)
         add_number (&grid, users->groups[i].part.wasted[waste]);
         add_share (&grid, users->groups[i].part.wasted[waste] / all);
     }
-    printf ("\n%s: %s\n", dn_report_waste (waste), dn_report_number (all).text);
-    return dn_grid_print (&grid);
+    fprintf (report->page ? report->page : stdout,
+             report->page ? "<p>%s: %s</p>\n" : "\n%s: %s\n",
+             dn_report_waste (waste),
+             dn_report_number (all).text);
+    return show (report, &grid);
 }
 
 static void add_group (struct dn_grid *grid, const struct dn_sums_group *group)
@@ -231,7 +238,7 @@ static void add_group (struct dn_grid *grid, const struct dn_sums_group *group)
     add_number (grid, gpu->saved);
 }
 
-static int print_groups (struct dn_report *report)
+int dn_report_groups (const struct dn_report *report)
 {
     const struct dn_grid_column columns[] = {
         {dn_names_get (&dn_by_names, (int) report->sums->by), false},
@@ -251,12 +258,13 @@ static int print_groups (struct dn_report *report)
         add_group (&grid, &groups->groups[i]);
     if (groups->groups[0].part.seen > 0)
         add_group (&grid, &groups->groups[0]);
-    printf ("\n");
-    if (groups->n - 1 > DN_REPORT_ROWS)
+    if (!report->page)
+        printf ("\n");
+    if (!report->page && groups->n - 1 > DN_REPORT_ROWS)
         printf ("the first %d of %" PRId64 ", by GPU hours requested:\n",
                 DN_REPORT_ROWS,
                 groups->n - 1);
-    return dn_grid_print (&grid);
+    return show (report, &grid);
 }
 
 /* --- what to write next time --------------------------------------------------------
@@ -308,6 +316,8 @@ static void print_apps (const struct dn_report *report)
 
 int dn_report_text (struct dn_report *report)
 {
+    static int (*const tables[]) (const struct dn_report *) = {
+        print_judged, dn_report_effects, dn_report_kept};
     int rc;
 
     print_head (report);
@@ -316,15 +326,16 @@ int dn_report_text (struct dn_report *report)
                 " (dnnestd collect).\n");
         return DN_EXIT_DONE;
     }
-    rc = print_amounts (report);
+    rc = dn_report_amounts (report);
     print_events (report);
-    rc = rc == DN_EXIT_DONE ? print_waits (report) : rc;
-    rc = rc == DN_EXIT_DONE ? print_judged (report) : rc;
-    rc = rc == DN_EXIT_DONE ? print_effects (report) : rc;
-    rc = rc == DN_EXIT_DONE ? print_kept (report) : rc;
+    rc = rc == DN_EXIT_DONE ? dn_report_waits (report) : rc;
+    for (size_t i = 0; i < DN_N_ELEMENTS (tables) && rc == DN_EXIT_DONE; i++) {
+        printf ("\n");
+        rc = tables[i](report);
+    }
     for (int w = 0; w < DN_N_WASTES && rc == DN_EXIT_DONE; w++)
-        rc = print_waste (report, (enum dn_waste) w);
-    rc = rc == DN_EXIT_DONE ? print_groups (report) : rc;
+        rc = dn_report_wasted (report, (enum dn_waste) w);
+    rc = rc == DN_EXIT_DONE ? dn_report_groups (report) : rc;
     print_apps (report);
     return rc;
 }
