@@ -18,21 +18,40 @@ enum {
     OPTION_OUT
 };
 
+struct call {
+    struct dn_bench_given bench;
+};
+
 static const struct dn_option options[] = {
-    [OPTION_SAMPLES] = {"samples",
-                        0,
-                        "FILE",
-                        "gpu, host: append to this file, and skip samples that it has"},
-    [OPTION_DEVICE] =
-        {"device",
-         0,
-         "WHICH",
-         "gpu: the number of the device (0); entry: its name (the driver's)"},
-    [OPTION_QUICK] = {"quick", 0, NULL, "gpu, host: measure a part of the set"},
-    [OPTION_IMAGES] = {"images", 0, "DIR", "host: decode these JPEG files"},
-    [OPTION_CORES] = {"cores", 0, "N", "host: use N cores at the same time (all)"},
-    [OPTION_OUT] = {"out", 0, "PATH", "entry: write to this file or directory"},
-    {NULL, 0, NULL, NULL},
+    [OPTION_SAMPLES] =
+        DN_OPT_TEXT ("samples",
+                     0,
+                     "FILE",
+                     "gpu, host: append to this file, and skip samples that it has",
+                     bench.samples),
+    [OPTION_DEVICE] = DN_OPT_TEXT (
+        "device",
+        0,
+        "WHICH",
+        "gpu: the number of the device (0); entry: its name (the driver's)",
+        bench.device),
+    [OPTION_QUICK] =
+        DN_OPT_FLAG ("quick", 0, "gpu, host: measure a part of the set", bench.quick),
+    [OPTION_IMAGES] =
+        DN_OPT_TEXT ("images", 0, "DIR", "host: decode these JPEG files", bench.images),
+    [OPTION_CORES] = DN_OPT_INT ("cores",
+                                 0,
+                                 "N",
+                                 "host: use N cores at the same time (all)",
+                                 bench.cores,
+                                 1,
+                                 4096),
+    [OPTION_OUT] = DN_OPT_TEXT ("out",
+                                0,
+                                "PATH",
+                                "entry: write to this file or directory",
+                                bench.out),
+    DN_OPT_END,
 };
 
 #define BIT(option) (1U << (option))
@@ -56,38 +75,6 @@ static const struct action {
     {"conf", dn_bench_conf, 0, 64},
 };
 
-static int take_option (struct dn_options *given,
-                        int option,
-                        struct dn_bench_given *bench)
-{
-    struct dn_err err = {0};
-
-    switch (option) {
-    case OPTION_SAMPLES:
-        bench->samples = given->argument;
-        return 0;
-    case OPTION_DEVICE:
-        bench->device = given->argument;
-        return 0;
-    case OPTION_OUT:
-        bench->out = given->argument;
-        return 0;
-    case OPTION_IMAGES:
-        bench->images = given->argument;
-        return 0;
-    case OPTION_QUICK:
-        bench->quick = true;
-        return 0;
-    default:
-        if (dn_int_read (
-                dn_span_of (given->argument), "--cores", 1, 4096, &bench->cores, &err)
-            == 0)
-            return 0;
-        given->exit_code = dn_options_misuse (given->command, "%s", err.text);
-        return -1;
-    }
-}
-
 static const struct action *find_action (struct dn_options *given)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (actions); i++)
@@ -100,13 +87,23 @@ static const struct action *find_action (struct dn_options *given)
     return NULL;
 }
 
-/* Does the action take the options and arguments that were given? */
-static bool check (struct dn_options *given, const struct action *action, unsigned seen)
+static bool is_given (const struct call *call, const struct dn_option *option)
 {
-    unsigned other = seen & ~action->takes;
+    const void *member = (const char *) call + option->at;
 
+    if (option->use == DN_OPTION_FLAG)
+        return *(const bool *) member;
+    return option->use == DN_OPTION_INT ? *(const int64_t *) member != 0
+                                        : *(const char *const *) member != NULL;
+}
+
+/* Does the action take the options and arguments that were given? */
+static bool check (struct dn_options *given,
+                   const struct action *action,
+                   const struct call *call)
+{
     for (int i = 0; options[i].name; i++)
-        if (other & BIT (i)) {
+        if (!(action->takes & BIT (i)) && is_given (call, &options[i])) {
             given->exit_code = dn_options_misuse (
                 given->command, "%s: --%s is not taken", action->name, options[i].name);
             return false;
@@ -116,27 +113,22 @@ static bool check (struct dn_options *given, const struct action *action, unsign
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
-    struct dn_bench_given bench = {.samples = "dnnest-bench.csv"};
+    struct call call = {.bench = {.quick = false}};
     const struct action *action;
     struct dn_options given;
-    unsigned seen = 0;
-    int option;
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0) {
-        if (take_option (&given, option, &bench) < 0)
-            return given.exit_code;
-        seen |= BIT (option);
-    }
-    if (option != DN_OPTION_END || !dn_options_count (&given, 1, -1))
+    if (!dn_options_all (&given, &call, 1, -1))
         return given.exit_code;
     action = find_action (&given);
-    if (!action || !check (&given, action, seen))
+    if (!action || !check (&given, action, &call))
         return given.exit_code;
-    bench.hardware = given.paths.hardware;
-    bench.args = given.args + 1;
-    bench.n_args = given.n_args - 1;
-    return action->run (&bench);
+    if (!call.bench.samples)
+        call.bench.samples = "dnnest-bench.csv";
+    call.bench.hardware = given.paths.hardware;
+    call.bench.args = given.args + 1;
+    call.bench.n_args = given.n_args - 1;
+    return action->run (&call.bench);
 }
 
 const struct dn_command dn_cmd_bench = {

@@ -21,24 +21,6 @@
 
 #define ATTEMPTS 3
 
-enum {
-    OPTION_DEF_MEM,
-    OPTION_SET,
-    OPTION_SLURM,
-    OPTION_SNAPSHOT,
-    OPTION_USER,
-    N_OPTIONS
-};
-
-static const struct dn_option options[] = {
-    [OPTION_DEF_MEM] = {"def-mem-per-cpu", 0, "SIZE", "DefMemPerCPU of slurm.conf"},
-    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
-    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
-    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the cluster as in this snapshot, now"},
-    [OPTION_USER] = {"user", 0, "NAME", "as if this user submitted it (the caller)"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options and arguments of a call, and the submission. */
 struct call {
     struct dn_options given;
@@ -49,6 +31,25 @@ struct call {
     int64_t user;         /* DN_UNSET: the caller */
 };
 
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("def-mem-per-cpu",
+                 0,
+                 "SIZE",
+                 "DefMemPerCPU of slurm.conf",
+                 sbatch.default_memory),
+    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_TEXT ("slurm", 0, "VERSION", "the version of Slurm to answer for", slurm),
+    DN_OPT_TEXT ("snapshot",
+                 0,
+                 "FILE",
+                 "the cluster as in this snapshot, now",
+                 snapshot),
+    DN_OPT_USER ("user", 0, "NAME", "as if this user submitted it (the caller)", user),
+    DN_OPT_END,
+};
+
+#define N_OPTIONS ((int) DN_N_ELEMENTS (options) - 1)
+
 static int take_options (const struct dn_command *self, struct call *call)
 {
     struct dn_options *given = &call->given;
@@ -56,24 +57,10 @@ static int take_options (const struct dn_command *self, struct call *call)
 
     call->slurm = dn_slurm_version_default;
     call->user = DN_UNSET;
-    while ((option = dn_options_next (given)) != DN_OPTION_END) {
-        if (option == DN_OPTION_LEAVE)
-            return -1;
-        if (option >= N_OPTIONS)
-            dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
-        else if (option == OPTION_DEF_MEM)
-            call->sbatch.default_memory = given->argument;
-        else if (option == OPTION_SLURM)
-            call->slurm = given->argument;
-        else if (option == OPTION_SNAPSHOT)
-            call->snapshot = given->argument;
-        else if (option == OPTION_USER
-                     ? !dn_options_user (given->argument, &call->user)
-                     : !dn_settings_add (&call->settings, self, given->argument)) {
-            given->exit_code = DN_EXIT_USAGE;
-            return -1;
-        }
-    }
+    while ((option = dn_options_take (given, call)) >= 0)
+        dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
+    if (option != DN_OPTION_END)
+        return -1;
     if (given->n_args > 0 && call->sbatch.value[DN_SBATCH_WRAP]) {
         given->exit_code =
             dn_options_misuse (self, "--wrap and a script cannot be combined");

@@ -15,13 +15,13 @@
 #include "subject.h"
 #include "output/grid.h"
 
-enum {
-    OPTION_KEYS
+struct call {
+    bool keys;
 };
 
 static const struct dn_option options[] = {
-    [OPTION_KEYS] = {"keys", 0, NULL, "list the metadata keys instead"},
-    {NULL, 0, NULL, NULL},
+    DN_OPT_FLAG ("keys", 0, "list the metadata keys instead", keys),
+    DN_OPT_END,
 };
 
 static const char *const type_text[] = {
@@ -362,16 +362,13 @@ static int check (struct dn_options *given)
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    bool keys = false;
-    int option;
+    struct call call = {.keys = false};
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0)
-        keys = true;
-    if (option != DN_OPTION_END
-        || !dn_options_count (&given, keys ? 0 : 1, keys ? 0 : 1))
+    if (dn_options_take (&given, &call) != DN_OPTION_END
+        || !dn_options_count (&given, call.keys ? 0 : 1, call.keys ? 0 : 1))
         return given.exit_code;
-    return keys ? print_keys (given.json) : check (&given);
+    return call.keys ? print_keys (given.json) : check (&given);
 }
 
 const struct dn_command dn_cmd_check = {

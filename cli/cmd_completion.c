@@ -27,10 +27,6 @@
 
 static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
 
-static const struct dn_option options[] = {
-    {NULL, 0, NULL, NULL},
-};
-
 /* --- the table ------------------------------------------------------------------- */
 
 /* In the scripts the table is between apostrophes (of ASCII). */
@@ -356,7 +352,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_options given;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 1, 1))
+    if (!dn_options_all (&given, NULL, 1, 1))
         return given.exit_code;
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
         if (strcmp (kinds[i].name, given.args[0]) == 0)
@@ -372,6 +368,5 @@ const struct dn_command dn_cmd_completion = {
     .name = "completion",
     .summary = "Print what completes command lines in a shell",
     .arguments = "bash|zsh|fish|networks|datasets|gpus",
-    .options = options,
     .run = run,
 };

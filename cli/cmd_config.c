@@ -14,48 +14,6 @@
 #include "seen.h"
 #include "slurm_version.h"
 
-enum {
-    OPTION_ACCOUNT,
-    OPTION_ASK_NODES,
-    OPTION_CHECK,
-    OPTION_DISCOVER,
-    OPTION_GROUP,
-    OPTION_NVIDIA_SMI,
-    OPTION_PARTITION,
-    OPTION_QOS,
-    OPTION_SET,
-    OPTION_SLURM,
-    OPTION_USER
-};
-
-static const struct dn_option options[] = {
-    [OPTION_ACCOUNT] = {"account", 'A', "NAME", "the rules for jobs of this account"},
-    [OPTION_ASK_NODES] = {"ask-nodes",
-                          0,
-                          NULL,
-                          "with --discover: run nvidia-smi on a node of each type"},
-    [OPTION_CHECK] = {"check", 0, "[=FILE]", "print all errors of this dnnest.conf"},
-    [OPTION_DISCOVER] = {"discover",
-                         0,
-                         "[=FILE]",
-                         "print Gpu lines for the nodes of this snapshot"},
-    [OPTION_GROUP] = {"group", 0, "NAME", "the rules for jobs of this group"},
-    [OPTION_NVIDIA_SMI] = {"nvidia-smi",
-                           0,
-                           "FILE",
-                           "with --discover: what 'nvidia-smi -L' printed"},
-    [OPTION_PARTITION] = {"partition",
-                          'p',
-                          "NAME",
-                          "the rules for jobs in this partition"},
-    [OPTION_QOS] = {"qos", 'q', "NAME", "the rules for jobs of this QOS"},
-    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
-    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
-    [OPTION_USER] = {"user", 0, "NAME", "the rules for jobs of this user"},
-    {NULL, 0, NULL, NULL},
-};
-
-/* The options of a call. */
 struct call {
     struct dn_options given;
     struct dn_settings settings;
@@ -68,85 +26,95 @@ struct call {
 };
 
 /* Look up a user of this system, by name or number. */
-static bool find_user (const char *name, struct dn_submitter *submitter)
+static int take_user (struct dn_options *given, void *to)
 {
+    struct call *call = to;
+    struct dn_submitter *submitter = &call->submitter;
     const struct passwd *entry;
 
-    if (!dn_options_user (name, &submitter->user_id))
-        return false;
+    if (!dn_options_user (given->argument, &submitter->user_id))
+        return DN_EXIT_USAGE;
     /* cppcheck-suppress getpwuidCalled ; there is one thread */
     entry = getpwuid ((uid_t) submitter->user_id);
     if (entry && submitter->group_id == DN_UNSET)
         submitter->group_id = (int64_t) entry->pw_gid;
-    return true;
+    return DN_EXIT_DONE;
 }
 
-static bool find_group (const char *name, struct dn_submitter *submitter)
+static int take_group (struct dn_options *given, void *to)
 {
+    struct call *call = to;
     const struct dn_people *system = &dn_people_of_system;
+    const char *name = given->argument;
     struct dn_group group = {0};
     struct dn_err err = {0};
 
     if (dn_int_read (dn_span_of (name), "group", 0, UINT32_MAX, &group.gid, NULL) < 0
         && system->find_group (system->self, name, &group, &err) < 0) {
         dn_complain ("--group: %s", err.text);
-        return false;
+        return DN_EXIT_USAGE;
     }
-    submitter->group_id = group.gid;
+    call->submitter.group_id = group.gid;
     dn_group_free (&group);
-    return true;
+    return DN_EXIT_DONE;
 }
 
-/* The option that getopt has just returned; false after a complaint. */
-static bool take_option (struct call *call, const struct dn_command *self, int option)
+static int take_check (struct dn_options *given, void *to)
 {
-    struct dn_submitter *submitter = &call->submitter;
-    const char *argument = call->given.argument;
+    struct call *call = to;
 
-    switch (option) {
-    case OPTION_CHECK:
-        call->check = true;
-        if (argument)
-            dn_options_conf (&call->given, argument);
-        return true;
-    case OPTION_DISCOVER:
-        call->discovers = true;
-        call->discover.snapshot = argument;
-        return true;
-    case OPTION_ASK_NODES:
-        call->discover.ask_nodes = true;
-        return true;
-    case OPTION_NVIDIA_SMI:
-        call->discover.nvidia_smi = argument;
-        return true;
-    case OPTION_SLURM:
-        call->slurm = argument;
-        return true;
-    case OPTION_SET:
-        return dn_settings_add (&call->settings, self, argument);
-    case OPTION_ACCOUNT:
-        submitter->account = argument;
-        break;
-    case OPTION_PARTITION:
-        submitter->partition = argument;
-        break;
-    case OPTION_QOS:
-        submitter->qos = argument;
-        break;
-    case OPTION_GROUP:
-        if (!find_group (argument, submitter))
-            return false;
-        break;
-    case OPTION_USER:
-        if (!find_user (argument, submitter))
-            return false;
-        break;
-    default:
-        break;
-    }
-    call->submits = true;
-    return true;
+    call->check = true;
+    if (given->argument)
+        dn_options_conf (given, given->argument);
+    return DN_EXIT_DONE;
 }
+
+static int take_discover (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    call->discovers = true;
+    call->discover.snapshot = given->argument;
+    return DN_EXIT_DONE;
+}
+
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("account",
+                 'A',
+                 "NAME",
+                 "the rules for jobs of this account",
+                 submitter.account),
+    DN_OPT_FLAG ("ask-nodes",
+                 0,
+                 "with --discover: run nvidia-smi on a node of each type",
+                 discover.ask_nodes),
+    DN_OPT_TAKE ("check",
+                 0,
+                 "[=FILE]",
+                 "print all errors of this dnnest.conf",
+                 take_check),
+    DN_OPT_TAKE ("discover",
+                 0,
+                 "[=FILE]",
+                 "print Gpu lines for the nodes of this snapshot",
+                 take_discover),
+    DN_OPT_TAKE ("group", 0, "NAME", "the rules for jobs of this group", take_group),
+    DN_OPT_TEXT ("nvidia-smi",
+                 0,
+                 "FILE",
+                 "with --discover: what 'nvidia-smi -L' printed",
+                 discover.nvidia_smi),
+    DN_OPT_TEXT ("partition",
+                 'p',
+                 "NAME",
+                 "the rules for jobs in this partition",
+                 submitter.partition),
+    DN_OPT_TEXT ("qos", 'q', "NAME", "the rules for jobs of this QOS", submitter.qos),
+    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_TEXT ("slurm", 0, "VERSION", "the version of Slurm to answer for", slurm),
+    DN_OPT_TAKE ("user", 0, "NAME", "the rules for jobs of this user", take_user),
+    DN_OPT_END,
+};
 
 /* Refuse options that have no effect together. Return an enum dn_exit. */
 static int check_options (const struct call *call, const struct dn_command *self)
@@ -165,16 +133,15 @@ static bool take_options (struct call *call,
                           char **argv)
 {
     struct dn_options *given = &call->given;
-    int option;
+    const struct dn_submitter *submitter = &call->submitter;
 
     dn_options_begin (given, self, argc, argv);
-    while ((option = dn_options_next (given)) >= 0)
-        if (!take_option (call, self, option)) {
-            given->exit_code = DN_EXIT_USAGE;
-            return false;
-        }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, call->check ? 1 : 0))
+    if (dn_options_take (given, call) != DN_OPTION_END
+        || !dn_options_count (given, 0, call->check ? 1 : 0))
         return false;
+    call->submits = submitter->account || submitter->partition || submitter->qos
+                    || submitter->user_id != DN_UNSET
+                    || submitter->group_id != DN_UNSET;
     if (given->n_args > 0)
         dn_options_conf (given, given->args[0]);
     given->exit_code = check_options (call, self);

@@ -16,27 +16,25 @@
 /* Default of --top. */
 #define TOP_USUAL 10
 
-enum {
-    OPTION_GPU,
-    OPTION_TOP,
-    OPTION_PLOT,
-    OPTION_USER
-};
-
-static const struct dn_option options[] = {
-    [OPTION_GPU] = {"gpu", 0, "NAME", "the GPU type or device to explain (required)"},
-    [OPTION_TOP] = {"top", 0, "N", "list the N operators that take longest (10)"},
-    [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
-    [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
-    {NULL, 0, NULL, NULL},
-};
-
-/* The options of a call. */
 struct call {
     const char *gpu;
     const char *plot; /* NULL: no picture */
     int64_t top;
     int64_t user; /* DN_UNSET: the caller */
+};
+
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("gpu", 0, "NAME", "the GPU type or device to explain (required)", gpu),
+    DN_OPT_INT ("top",
+                0,
+                "N",
+                "list the N operators that take longest (10)",
+                top,
+                0,
+                DN_GRAPH_OPS_MAX),
+    DN_OPT_TEXT ("plot", 0, "FILE", DN_PLOT_HELP, plot),
+    DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
+    DN_OPT_END,
 };
 
 static double share (double part, double whole)
@@ -314,31 +312,7 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    struct dn_err err;
-    int option;
-
-    while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_GPU)
-            call->gpu = given->argument;
-        else if (option == OPTION_PLOT)
-            call->plot = given->argument;
-        else if (option == OPTION_USER) {
-            if (!dn_options_user (given->argument, &call->user)) {
-                given->exit_code = DN_EXIT_USAGE;
-                return -1;
-            }
-        } else if (dn_int_read (dn_span_of (given->argument),
-                                "--top",
-                                0,
-                                DN_GRAPH_OPS_MAX,
-                                &call->top,
-                                &err)
-                   < 0) {
-            given->exit_code = dn_options_misuse (self, "%s", err.text);
-            return -1;
-        }
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
+    if (!dn_options_all (given, call, 1, 1))
         return -1;
     if (call->gpu)
         return 0;

@@ -11,13 +11,13 @@
 #include "output/show.h"
 #include "sidecar_put.h"
 
-enum {
-    OPTION_OUT
+struct call {
+    const char *out;
 };
 
 static const struct dn_option options[] = {
-    [OPTION_OUT] = {"out", 0, "FILE", "write the sidecar there and print a summary"},
-    {NULL, 0, NULL, NULL},
+    DN_OPT_TEXT ("out", 0, "FILE", "write the sidecar there and print a summary", out),
+    DN_OPT_END,
 };
 
 /* The sidecar of a config.json has keys only, which 'keys' (may be NULL) override. */
@@ -59,15 +59,12 @@ static int import_config (struct dn_options *given, const char *out)
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    const char *out = NULL;
-    int option;
+    struct call call = {.out = NULL};
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0)
-        out = given.argument;
-    if (option != DN_OPTION_END || !dn_options_count (&given, 1, 2))
+    if (!dn_options_all (&given, &call, 1, 2))
         return given.exit_code;
-    return import_config (&given, out);
+    return import_config (&given, call.out);
 }
 
 const struct dn_command dn_cmd_import = {

@@ -12,67 +12,34 @@
 #include "jobs/history/install.h"
 #include "output/json.h"
 
-enum {
-    OPTION_ONCE,
-    OPTION_DRY_RUN,
-    OPTION_DB,
-    OPTION_OUT,
-    OPTION_PACED,
-    OPTION_ROLLBACK
+struct call {
+    struct dn_learning learning;
+    bool paced;
+    bool rollback;
+    bool once;
+    const char *db;
+    const char *out;
 };
 
 static const struct dn_option options[] = {
-    [OPTION_ONCE] = {"once", 0, NULL, "learn once and exit (it always does)"},
-    [OPTION_DRY_RUN] = {"dry-run",
-                        0,
-                        NULL,
-                        "judge what would be learned, install nothing"},
-    [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs, not that in StateDir"},
-    [OPTION_OUT] = {"out", 0, "FILE", "write FILE, not the history in StateDir"},
-    [OPTION_PACED] = {"paced",
-                      0,
-                      NULL,
-                      "as dnnestd does: install nothing after a rollback"},
-    [OPTION_ROLLBACK] = {"rollback", 0, NULL, "restore the previous history"},
-    {NULL, 0, NULL, NULL},
+    DN_OPT_FLAG ("once", 0, "learn once and exit (it always does)", once),
+    DN_OPT_FLAG ("dry-run",
+                 0,
+                 "judge what would be learned, install nothing",
+                 learning.dry_run),
+    DN_OPT_TEXT ("db",
+                 0,
+                 "FILE",
+                 "the store of finished jobs, not that in StateDir",
+                 db),
+    DN_OPT_TEXT ("out", 0, "FILE", "write FILE, not the history in StateDir", out),
+    DN_OPT_FLAG ("paced",
+                 0,
+                 "as dnnestd does: install nothing after a rollback",
+                 paced),
+    DN_OPT_FLAG ("rollback", 0, "restore the previous history", rollback),
+    DN_OPT_END,
 };
-
-struct call {
-    struct dn_learning learning;
-    bool rollback;
-    char db[PATH_MAX];
-    char out[PATH_MAX];
-};
-
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
-{
-    int option;
-
-    call->learning.asked = true;
-    while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_DRY_RUN)
-            call->learning.dry_run = true;
-        else if (option == OPTION_PACED)
-            call->learning.asked = false;
-        else if (option == OPTION_ROLLBACK)
-            call->rollback = true;
-        else if (option == OPTION_DB)
-            call->learning.db = dn_options_absolute (call->db, given->argument);
-        else if (option == OPTION_OUT)
-            call->learning.out = dn_options_absolute (call->out, given->argument);
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
-        return -1;
-    if (call->rollback
-        && (call->learning.dry_run || call->learning.db || call->learning.out)) {
-        given->exit_code = dn_options_misuse (
-            self, "--rollback cannot be combined with other options");
-        return -1;
-    }
-    return 0;
-}
 
 /* --- showing ------------------------------------------------------------------------
  */
@@ -151,10 +118,18 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_learned learned;
     struct dn_options given;
     struct dn_err err = {0};
+    char db[PATH_MAX];
+    char out[PATH_MAX];
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
+    if (!dn_options_all (&given, &call, 0, 0))
         return given.exit_code;
+    if (call.rollback && (call.learning.dry_run || call.db || call.out))
+        return dn_options_misuse (self,
+                                  "--rollback cannot be combined with other options");
+    call.learning.asked = !call.paced;
+    call.learning.db = call.db ? dn_options_absolute (db, call.db) : NULL;
+    call.learning.out = call.out ? dn_options_absolute (out, call.out) : NULL;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;

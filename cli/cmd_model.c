@@ -11,10 +11,6 @@
 #include "output/bundle_show.h"
 #include "output/json.h"
 
-static const struct dn_option options[] = {
-    {NULL, 0, NULL, NULL},
-};
-
 /* --- actions ------------------------------------------------------------------------
  */
 
@@ -76,7 +72,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 1, 2))
+    if (!dn_options_all (&given, NULL, 1, 2))
         return given.exit_code;
     action = find_action (self, &given);
     if (!action)
@@ -99,6 +95,5 @@ const struct dn_command dn_cmd_model = {
     .name = "model",
     .summary = "Show or verify a model bundle",
     .arguments = "show|verify [DIR]",
-    .options = options,
     .run = run,
 };

@@ -22,42 +22,6 @@
 /* CPUs per GPU that are more than enough for every loader. */
 #define CPUS_PLENTY 1e4
 
-enum {
-    OPTION_GPU,
-    OPTION_ALL,
-    OPTION_CPU_CURVE,
-    OPTION_BATCH_SIZES,
-    OPTION_GPUS,
-    OPTION_BUDGET,
-    OPTION_DEADLINE,
-    OPTION_PLOT,
-    OPTION_SNAPSHOT,
-    OPTION_USER
-};
-
-static const struct dn_option options[] = {
-    [OPTION_GPU] = {"gpu", 0, "NAME", "only this GPU type or device; may be repeated"},
-    [OPTION_ALL] = {"all", 0, NULL, "every device of the catalogue but CPUs"},
-    [OPTION_CPU_CURVE] = {"cpu-curve",
-                          0,
-                          "[=N]",
-                          "also the throughput with 1 to N CPUs per GPU (16)"},
-    [OPTION_BATCH_SIZES] = {"batch-sizes",
-                            0,
-                            "[=LIST]",
-                            "compare batch sizes per GPU (powers of two that fit)"},
-    [OPTION_GPUS] = {"gpus",
-                     0,
-                     "LIST",
-                     "the best of GPU types, these numbers of GPUs, and batch sizes"},
-    [OPTION_BUDGET] = {"budget", 0, "COST", "of --gpus: at most this cost"},
-    [OPTION_DEADLINE] = {"deadline", 0, "TIME", "of --gpus: at most this time"},
-    [OPTION_PLOT] = {"plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP},
-    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the cluster as in this snapshot, now"},
-    [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call. */
 struct call {
     struct dn_gpus_wanted wanted;
@@ -71,86 +35,108 @@ struct call {
     int64_t user;         /* DN_UNSET: the caller */
 };
 
-static int take_curve (const struct dn_command *self,
-                       const char *text,
-                       struct call *call)
+static int take_curve (struct dn_options *given, void *to)
 {
+    struct call *call = to;
+    const char *text = given->argument ? given->argument : CURVE_USUAL;
     struct dn_err err;
 
-    if (dn_int_read (dn_span_of (text ? text : CURVE_USUAL),
-                     "--cpu-curve",
-                     1,
-                     CURVE_MAX,
-                     &call->curve,
-                     &err)
-        < 0)
-        return dn_options_misuse (self, "%s", err.text);
+    return dn_int_read (
+               dn_span_of (text), "--cpu-curve", 1, CURVE_MAX, &call->curve, &err)
+                   < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_gpu (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    if (call->wanted.n_names == DN_DEVICES_MAX)
+        return dn_options_misuse (
+            given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
+    call->wanted.names[call->wanted.n_names++] = given->argument;
     return DN_EXIT_DONE;
 }
 
-/* An option of --gpus. */
-static int take_front (const struct dn_command *self,
-                       int option,
-                       const char *argument,
-                       struct call *call)
+static int take_sizes (struct dn_options *given, void *to)
 {
-    struct dn_span text = dn_span_of (argument);
+    struct call *call = to;
     struct dn_err err = {0};
-    int64_t seconds = 0;
-    int rc;
 
-    if (option == OPTION_GPUS)
-        rc = dn_counts_read (argument, &call->counts, &err);
-    else if (option == OPTION_BUDGET)
-        rc = dn_real_read (text, "--budget", 0, 1e12, &call->limits.budget, &err);
-    else
-        rc = dn_time_read (text, "--deadline", &seconds, &err);
-    if (rc < 0)
-        return dn_options_misuse (self, "%s", err.text);
-    if (option == OPTION_DEADLINE)
-        call->limits.seconds = (double) seconds;
+    call->by_batch = true;
+    return given->argument
+                   && dn_batch_sizes_read (given->argument, &call->sizes, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_gpus (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+
+    return dn_counts_read (given->argument, &call->counts, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_budget (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_span text = dn_span_of (given->argument);
+    struct dn_err err = {0};
+
+    return dn_real_read (text, "--budget", 0, 1e12, &call->limits.budget, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_deadline (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+    int64_t seconds;
+
+    if (dn_time_read (dn_span_of (given->argument), "--deadline", &seconds, &err) < 0)
+        return dn_options_misuse (given->command, "%s", err.text);
+    call->limits.seconds = (double) seconds;
     return DN_EXIT_DONE;
 }
 
-/* Return DN_EXIT_DONE, or complain. */
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
-{
-    struct dn_err err = {0};
-
-    switch (option) {
-    case OPTION_ALL:
-        call->wanted.all = true;
-        return DN_EXIT_DONE;
-    case OPTION_CPU_CURVE:
-        return take_curve (self, argument, call);
-    case OPTION_BATCH_SIZES:
-        call->by_batch = true;
-        if (argument && dn_batch_sizes_read (argument, &call->sizes, &err) < 0)
-            return dn_options_misuse (self, "%s", err.text);
-        return DN_EXIT_DONE;
-    case OPTION_GPUS:
-    case OPTION_BUDGET:
-    case OPTION_DEADLINE:
-        return take_front (self, option, argument, call);
-    case OPTION_PLOT:
-        call->plot = argument;
-        return DN_EXIT_DONE;
-    case OPTION_SNAPSHOT:
-        call->snapshot = argument;
-        return DN_EXIT_DONE;
-    case OPTION_USER:
-        return dn_options_user (argument, &call->user) ? DN_EXIT_DONE : DN_EXIT_USAGE;
-    default:
-        if (call->wanted.n_names == DN_DEVICES_MAX)
-            return dn_options_misuse (
-                self, "--gpu: more than %d of them", DN_DEVICES_MAX);
-        call->wanted.names[call->wanted.n_names++] = argument;
-        return DN_EXIT_DONE;
-    }
-}
+static const struct dn_option options[] = {
+    DN_OPT_TAKE ("gpu",
+                 0,
+                 "NAME",
+                 "only this GPU type or device; may be repeated",
+                 take_gpu),
+    DN_OPT_FLAG ("all", 0, "every device of the catalogue but CPUs", wanted.all),
+    DN_OPT_TAKE ("cpu-curve",
+                 0,
+                 "[=N]",
+                 "also the throughput with 1 to N CPUs per GPU (16)",
+                 take_curve),
+    DN_OPT_TAKE ("batch-sizes",
+                 0,
+                 "[=LIST]",
+                 "compare batch sizes per GPU (powers of two that fit)",
+                 take_sizes),
+    DN_OPT_TAKE ("gpus",
+                 0,
+                 "LIST",
+                 "the best of GPU types, these numbers of GPUs, and batch sizes",
+                 take_gpus),
+    DN_OPT_TAKE ("budget", 0, "COST", "of --gpus: at most this cost", take_budget),
+    DN_OPT_TAKE ("deadline", 0, "TIME", "of --gpus: at most this time", take_deadline),
+    DN_OPT_TEXT ("plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP, plot),
+    DN_OPT_TEXT ("snapshot",
+                 0,
+                 "FILE",
+                 "the cluster as in this snapshot, now",
+                 snapshot),
+    DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
+    DN_OPT_END,
+};
 
 /* Refuse options that exclude each other. Return an enum dn_exit. */
 static int check_options (const struct dn_command *self, const struct call *call)
@@ -174,14 +160,7 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    int option;
-
-    while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
+    if (!dn_options_all (given, call, 1, 1))
         return -1;
     given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;

@@ -22,57 +22,12 @@
 #define WARMUP_USUAL  10
 #define SECONDS_USUAL 600
 #define GRACE_USUAL   10
+#define DAY_S         86400
 
 #define DIRECTIVES_MAX 64
 
 /* Maximum number of words before the metadata in the command of an array task. */
 #define WORDS_MAX 24
-
-enum {
-    OPTION_STEPS,
-    OPTION_WARMUP,
-    OPTION_SECONDS,
-    OPTION_GRACE,
-    OPTION_PATTERN,
-    OPTION_EVERY,
-    OPTION_GPU,
-    OPTION_ALL,
-    OPTION_SIDECAR,
-    OPTION_RECORD,
-    OPTION_HOOK,
-    OPTION_WITHIN_JOB,
-    OPTION_SWEEP,
-    OPTION_SBATCH,
-    OPTION_SUBMIT
-};
-
-static const struct dn_option options[] = {
-    [OPTION_STEPS] = {"steps", 0, "N", "measure N steps (30)"},
-    [OPTION_WARMUP] = {"warmup", 0, "N", "skip N steps before them (10)"},
-    [OPTION_SECONDS] = {"seconds", 0, "S", "end the program after S seconds (600)"},
-    [OPTION_GRACE] = {"grace", 0, "S", "wait S seconds before each signal (10)"},
-    [OPTION_PATTERN] = {"pattern",
-                        0,
-                        "REGEX",
-                        "count lines of its output instead of PyTorch's steps"},
-    [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
-    [OPTION_GPU] = {"gpu",
-                    0,
-                    "NAME",
-                    "the GPU type or device that it runs on (detected)"},
-    [OPTION_ALL] = {"all", 0, NULL, "predict on every device of the catalogue"},
-    [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
-    [OPTION_RECORD] = {"record", 0, "FILE", "add the result to this store, or none"},
-    [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
-    [OPTION_WITHIN_JOB] = {"within-job", 0, NULL, "for the hook in jobs with probe="},
-    [OPTION_SWEEP] = {"sweep",
-                      0,
-                      "KEY=LIST",
-                      "print a job array of probes; may be repeated"},
-    [OPTION_SBATCH] = {"sbatch", 0, "OPTION", "with --sweep: an option for sbatch"},
-    [OPTION_SUBMIT] = {"submit", 0, NULL, "with --sweep: submit the job array"},
-    {NULL, 0, NULL, NULL},
-};
 
 /* The options and arguments of a call. */
 struct call {
@@ -104,24 +59,10 @@ static void free_call (struct call *call)
     free (call->sidecar_text);
 }
 
-static int take_number (const struct dn_command *self,
-                        int option,
-                        const char *text,
-                        int64_t min,
-                        int64_t max,
-                        int64_t *out)
+static int take_pattern (struct dn_options *given, void *to)
 {
-    struct dn_err err = {0};
-
-    if (dn_int_read (dn_span_of (text), options[option].name, min, max, out, &err) == 0)
-        return DN_EXIT_DONE;
-    return dn_options_misuse (self, "--%s", err.text);
-}
-
-static int take_pattern (const struct dn_command *self,
-                         const char *text,
-                         struct call *call)
-{
+    struct call *call = to;
+    const char *text = given->argument;
     char why[128];
     int rc;
 
@@ -133,80 +74,97 @@ static int take_pattern (const struct dn_command *self,
     if (rc == 0)
         return DN_EXIT_DONE;
     regerror (rc, &call->regex, why, sizeof (why));
-    return dn_options_misuse (
-        self, "--pattern: '%s': %s", dn_quote (text, strlen (text)).text, why);
+    return dn_options_misuse (given->command,
+                              "--pattern: '%s': %s",
+                              dn_quote (text, strlen (text)).text,
+                              why);
 }
 
-static int take_sweep (const struct dn_command *self,
-                       const char *text,
-                       struct call *call)
+static int take_sweep (struct dn_options *given, void *to)
 {
+    struct call *call = to;
     struct dn_err err = {0};
 
-    return dn_sweep_add (&call->sweep, text, &err) < 0
-               ? dn_options_misuse (self, "%s", err.text)
+    return dn_sweep_add (&call->sweep, given->argument, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
                : DN_EXIT_DONE;
 }
 
-static int take_directive (const struct dn_command *self,
-                           const char *text,
-                           struct call *call)
+static int take_directive (struct dn_options *given, void *to)
 {
+    struct call *call = to;
+
     if (call->n_directives == DIRECTIVES_MAX)
-        return dn_options_misuse (self, "--sbatch: more than %d", DIRECTIVES_MAX);
-    call->directives[call->n_directives++] = text;
+        return dn_options_misuse (
+            given->command, "--sbatch: more than %d", DIRECTIVES_MAX);
+    call->directives[call->n_directives++] = given->argument;
     return DN_EXIT_DONE;
 }
 
-/* Return DN_EXIT_DONE, or complain. */
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
-{
-    const int64_t day = 86400;
-
-    switch (option) {
-    case OPTION_STEPS:
-        return take_number (
-            self, option, argument, DN_STEADY_MIN, 100000, &call->task.steps);
-    case OPTION_WARMUP:
-        return take_number (self, option, argument, 1, 100000, &call->task.warmup);
-    case OPTION_SECONDS:
-        return take_number (self, option, argument, 1, day, &call->seconds);
-    case OPTION_GRACE:
-        return take_number (self, option, argument, 0, 3600, &call->grace);
-    case OPTION_EVERY:
-        return take_number (self, option, argument, 1, 1000000, &call->task.every);
-    case OPTION_PATTERN:
-        return take_pattern (self, argument, call);
-    case OPTION_GPU:
-        call->gpu = argument;
-        return DN_EXIT_DONE;
-    case OPTION_ALL:
-        call->all = true;
-        return DN_EXIT_DONE;
-    case OPTION_SIDECAR:
-        call->sidecar = argument;
-        return DN_EXIT_DONE;
-    case OPTION_RECORD:
-        call->record = argument;
-        return DN_EXIT_DONE;
-    case OPTION_HOOK:
-        call->task.hook_dir = argument;
-        return DN_EXIT_DONE;
-    case OPTION_WITHIN_JOB:
-        call->within_job = true;
-        return DN_EXIT_DONE;
-    case OPTION_SWEEP:
-        return take_sweep (self, argument, call);
-    case OPTION_SBATCH:
-        return take_directive (self, argument, call);
-    default:
-        call->submit = true;
-        return DN_EXIT_DONE;
-    }
-}
+static const struct dn_option options[] = {
+    DN_OPT_INT ("steps",
+                0,
+                "N",
+                "measure N steps (30)",
+                task.steps,
+                DN_STEADY_MIN,
+                100000),
+    DN_OPT_INT ("warmup",
+                0,
+                "N",
+                "skip N steps before them (10)",
+                task.warmup,
+                1,
+                100000),
+    DN_OPT_INT ("seconds",
+                0,
+                "S",
+                "end the program after S seconds (600)",
+                seconds,
+                1,
+                DAY_S),
+    DN_OPT_INT ("grace",
+                0,
+                "S",
+                "wait S seconds before each signal (10)",
+                grace,
+                0,
+                3600),
+    DN_OPT_TAKE ("pattern",
+                 0,
+                 "REGEX",
+                 "count lines of its output instead of PyTorch's steps",
+                 take_pattern),
+    DN_OPT_INT ("every",
+                0,
+                "N",
+                "a line of --pattern stands for N steps (1)",
+                task.every,
+                1,
+                1000000),
+    DN_OPT_TEXT ("gpu",
+                 0,
+                 "NAME",
+                 "the GPU type or device that it runs on (detected)",
+                 gpu),
+    DN_OPT_FLAG ("all", 0, "predict on every device of the catalogue", all),
+    DN_OPT_TEXT ("sidecar", 0, "FILE", "metadata, instead of SPEC", sidecar),
+    DN_OPT_TEXT ("record", 0, "FILE", "add the result to this store, or none", record),
+    DN_OPT_TEXT ("hook", 0, "DIR", "where the hook for Python is", task.hook_dir),
+    DN_OPT_FLAG ("within-job", 0, "for the hook in jobs with probe=", within_job),
+    DN_OPT_TAKE ("sweep",
+                 0,
+                 "KEY=LIST",
+                 "print a job array of probes; may be repeated",
+                 take_sweep),
+    DN_OPT_TAKE ("sbatch",
+                 0,
+                 "OPTION",
+                 "with --sweep: an option for sbatch",
+                 take_directive),
+    DN_OPT_FLAG ("submit", 0, "with --sweep: submit the job array", submit),
+    DN_OPT_END,
+};
 
 /* Refuse options that exclude each other. */
 static int check_options (const struct dn_command *self,
@@ -245,14 +203,7 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    int option;
-
-    while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END)
+    if (dn_options_take (given, call) != DN_OPTION_END)
         return -1;
     given->exit_code = check_options (self, given, call);
     if (given->exit_code != DN_EXIT_DONE || !dn_options_count (given, 0, 1))
@@ -639,7 +590,7 @@ static int prepare (const struct dn_site *site,
     if (call->within_job) {
         forget_job ();
         call->spec = call->spec_text;
-        call->seconds = 86400; /* the job's time limit ends it earlier */
+        call->seconds = DAY_S; /* the job's time limit ends it earlier */
         call->task.seconds = (double) call->seconds;
     }
     if (call->gpu && !dn_subject_device (site, call->gpu, &err))

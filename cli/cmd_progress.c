@@ -28,27 +28,6 @@
 /* The part of a line that is searched. */
 #define LINE_MAX_BYTES 512
 
-enum {
-    OPTION_PERCENT,
-    OPTION_FOLLOW,
-    OPTION_OUT_OF_MEMORY,
-    OPTION_DIR
-};
-
-static const struct dn_option options[] = {
-    [OPTION_PERCENT] = {"percent", 0, "X", "instead of DONE/TOTAL"},
-    [OPTION_FOLLOW] = {"follow",
-                       0,
-                       NULL,
-                       "copy stdin to stdout; report what its lines say"},
-    [OPTION_OUT_OF_MEMORY] = {"out-of-memory",
-                              0,
-                              NULL,
-                              "the program ran out of GPU memory"},
-    [OPTION_DIR] = {"dir", 0, "DIR", "write there, not to $" DN_PROGRESS_DIR},
-    {NULL, 0, NULL, NULL},
-};
-
 struct call {
     const char *dir; /* NULL: nothing is written */
     bool follow;
@@ -203,37 +182,32 @@ static int follow (struct call *call)
 
 /* --- the command --------------------------------------------------------------- */
 
-static int take_percent (const struct dn_command *self, struct call *call, char *text)
+static int take_percent (struct dn_options *given, void *to)
 {
+    struct call *call = to;
     char percent[DN_NAME_MAX];
     struct dn_err err = {0};
 
-    snprintf (percent, sizeof (percent), "%s%%", text);
+    snprintf (percent, sizeof (percent), "%s%%", given->argument);
     call->reported = true;
     return dn_progress_parse (dn_span_of (percent), &call->report, &err) < 0
-               ? dn_options_misuse (self, "--percent: %s", err.text)
+               ? dn_options_misuse (given->command, "--percent: %s", err.text)
                : DN_EXIT_DONE;
 }
 
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
-{
-    switch (option) {
-    case OPTION_PERCENT:
-        return take_percent (self, call, (char *) argument);
-    case OPTION_FOLLOW:
-        call->follow = true;
-        return DN_EXIT_DONE;
-    case OPTION_DIR:
-        call->dir = argument;
-        return DN_EXIT_DONE;
-    default:
-        call->out_of_memory = true;
-        return DN_EXIT_DONE;
-    }
-}
+static const struct dn_option options[] = {
+    DN_OPT_TAKE ("percent", 0, "X", "instead of DONE/TOTAL", take_percent),
+    DN_OPT_FLAG ("follow",
+                 0,
+                 "copy stdin to stdout; report what its lines say",
+                 follow),
+    DN_OPT_FLAG ("out-of-memory",
+                 0,
+                 "the program ran out of GPU memory",
+                 out_of_memory),
+    DN_OPT_TEXT ("dir", 0, "DIR", "write there, not to $" DN_PROGRESS_DIR, dir),
+    DN_OPT_END,
+};
 
 static int take_argument (const struct dn_command *self,
                           const struct dn_options *given,
@@ -285,15 +259,9 @@ static int run_progress (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
     struct call call = {.dir = NULL};
-    int option;
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0) {
-        given.exit_code = take_option (self, option, given.argument, &call);
-        if (given.exit_code != DN_EXIT_DONE)
-            return given.exit_code;
-    }
-    if (option != DN_OPTION_END)
+    if (dn_options_take (&given, &call) != DN_OPTION_END)
         return given.exit_code;
     given.exit_code = take_argument (self, &given, &call);
     if (given.exit_code != DN_EXIT_DONE)

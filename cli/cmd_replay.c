@@ -18,37 +18,6 @@
 
 #define PIECE_LEN 65536
 
-enum {
-    OPTION_DB,
-    OPTION_TRACE,
-    OPTION_SINCE,
-    OPTION_UNTIL,
-    OPTION_SET,
-    OPTION_GUARD,
-    OPTION_HISTORY,
-    OPTION_SIMULATE,
-    OPTION_NODES,
-    OPTION_SNAPSHOT,
-    OPTION_DEPTH,
-    OPTION_JOBS
-};
-
-static const struct dn_option options[] = {
-    [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs (that of StateDir)"},
-    [OPTION_TRACE] = {"trace", 0, "FILE", "a table of jobs instead"},
-    [OPTION_SINCE] = {"since", 0, "TIME", "only jobs submitted at or after this time"},
-    [OPTION_UNTIL] = {"until", 0, "TIME", "only jobs submitted before this time"},
-    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
-    [OPTION_GUARD] = {"guard", 0, "yes|no", "with dnnestd's guard (if it has run)"},
-    [OPTION_HISTORY] = {"history", 0, "yes|no", "with the history of that time (yes)"},
-    [OPTION_SIMULATE] = {"simulate", 0, NULL, "simulate the queue, too"},
-    [OPTION_NODES] = {"nodes", 0, "FILE", "a table of nodes (those of the snapshot)"},
-    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the nodes of this snapshot"},
-    [OPTION_DEPTH] = {"depth", 0, "N", "waiting jobs that backfill tests (500)"},
-    [OPTION_JOBS] = {"jobs", 0, "FILE", "write a row per simulated job"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call, and its state. */
 struct call {
     struct dn_options given;
@@ -82,79 +51,68 @@ static void free_call (struct call *call)
 /* --- options ---------------------------------------------------------------------- */
 
 /* Read "yes" or "no". */
-static bool read_yes (const char *text, bool *yes)
+static int take_word (struct dn_options *given, void *to)
 {
-    *yes = strcmp (text, "yes") == 0;
-    return *yes || strcmp (text, "no") == 0;
-}
+    struct call *call = to;
+    const char *name = given->row->name;
+    bool yes = strcmp (given->argument, "yes") == 0;
 
-static int take_word (const struct dn_command *self,
-                      int option,
-                      const char *text,
-                      struct call *call)
-{
-    bool yes;
-
-    if (!read_yes (text, &yes))
+    if (!yes && strcmp (given->argument, "no") != 0)
         return dn_options_misuse (
-            self, "--%s=%s: expected yes or no", options[option].name, text);
-    if (option == OPTION_GUARD)
+            given->command, "--%s=%s: expected yes or no", name, given->argument);
+    if (strcmp (name, "guard") == 0)
         call->guard = yes ? GUARD_YES : GUARD_NO;
     else
         call->options.history = yes;
     return DN_EXIT_DONE;
 }
 
-static int take_number (const struct dn_command *self,
-                        int option,
-                        const char *text,
-                        struct call *call)
+static int take_when (struct dn_options *given, void *to)
 {
-    struct dn_err err = {0};
+    struct call *call = to;
+    const char *name = given->row->name;
     int64_t *time_s =
-        option == OPTION_SINCE ? &call->options.since_s : &call->options.until_s;
+        strcmp (name, "since") == 0 ? &call->options.since_s : &call->options.until_s;
+    struct dn_err err = {0};
 
-    if (option != OPTION_DEPTH
-        && dn_when_read (text, options[option].name, time (NULL), time_s, &err) < 0)
-        return dn_options_misuse (self, "--%s", err.text);
-    if (option == OPTION_DEPTH
-        && dn_int_read (
-               dn_span_of (text), "depth", 1, INT32_MAX, &call->queue.sim.depth, &err)
-               < 0)
-        return dn_options_misuse (self, "--%s", err.text);
-    return DN_EXIT_DONE;
+    return dn_when_read (given->argument, name, time (NULL), time_s, &err) < 0
+               ? dn_options_misuse (given->command, "--%s", err.text)
+               : DN_EXIT_DONE;
 }
 
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *text,
-                        struct call *call)
-{
-    const char **const paths[] = {[OPTION_DB] = &call->db,
-                                  [OPTION_TRACE] = &call->trace,
-                                  [OPTION_NODES] = &call->nodes,
-                                  [OPTION_SNAPSHOT] = &call->snapshot,
-                                  [OPTION_JOBS] = &call->jobs};
-
-    switch (option) {
-    case OPTION_SINCE:
-    case OPTION_UNTIL:
-    case OPTION_DEPTH:
-        return take_number (self, option, text, call);
-    case OPTION_GUARD:
-    case OPTION_HISTORY:
-        return take_word (self, option, text, call);
-    case OPTION_SET:
-        return dn_settings_add (&call->settings, self, text) ? DN_EXIT_DONE
-                                                             : DN_EXIT_USAGE;
-    case OPTION_SIMULATE:
-        call->simulate = true;
-        return DN_EXIT_DONE;
-    default:
-        *paths[option] = text;
-        return DN_EXIT_DONE;
-    }
-}
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("db", 0, "FILE", "the store of finished jobs (that of StateDir)", db),
+    DN_OPT_TEXT ("trace", 0, "FILE", "a table of jobs instead", trace),
+    DN_OPT_TAKE ("since",
+                 0,
+                 "TIME",
+                 "only jobs submitted at or after this time",
+                 take_when),
+    DN_OPT_TAKE ("until", 0, "TIME", "only jobs submitted before this time", take_when),
+    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_TAKE ("guard",
+                 0,
+                 "yes|no",
+                 "with dnnestd's guard (if it has run)",
+                 take_word),
+    DN_OPT_TAKE ("history",
+                 0,
+                 "yes|no",
+                 "with the history of that time (yes)",
+                 take_word),
+    DN_OPT_FLAG ("simulate", 0, "simulate the queue, too", simulate),
+    DN_OPT_TEXT ("nodes", 0, "FILE", "a table of nodes (those of the snapshot)", nodes),
+    DN_OPT_TEXT ("snapshot", 0, "FILE", "the nodes of this snapshot", snapshot),
+    DN_OPT_INT ("depth",
+                0,
+                "N",
+                "waiting jobs that backfill tests (500)",
+                queue.sim.depth,
+                1,
+                INT32_MAX),
+    DN_OPT_TEXT ("jobs", 0, "FILE", "write a row per simulated job", jobs),
+    DN_OPT_END,
+};
 
 static int check_options (const struct dn_command *self, const struct call *call)
 {
@@ -172,18 +130,12 @@ static int check_options (const struct dn_command *self, const struct call *call
 static int take_options (const struct dn_command *self, struct call *call)
 {
     struct dn_options *given = &call->given;
-    int option;
 
     call->options.history = true;
     /* The decisions count as if they were applied; --set may say otherwise. */
     if (!dn_settings_add (&call->settings, self, "Mode=enforce"))
         return -1;
-    while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
+    if (!dn_options_all (given, call, 0, 0))
         return -1;
     given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;

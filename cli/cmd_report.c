@@ -15,27 +15,6 @@
 #include "report/site_store.h"
 #include "report/when.h"
 
-enum {
-    OPTION_DB,
-    OPTION_SINCE,
-    OPTION_UNTIL,
-    OPTION_BY,
-    OPTION_ME,
-    OPTION_CSV,
-    OPTION_HTML
-};
-
-static const struct dn_option options[] = {
-    [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs (StateDir/records.db)"},
-    [OPTION_SINCE] = {"since", 0, "TIME", "jobs that ended at or after it (now-7days)"},
-    [OPTION_UNTIL] = {"until", 0, "TIME", "jobs that ended before it"},
-    [OPTION_BY] = {"by", 0, "WHAT", "user, account, partition, model, app or type"},
-    [OPTION_ME] = {"me", 0, NULL, "your own jobs, and what to request next time"},
-    [OPTION_CSV] = {"csv", 0, NULL, "write the sums as a table, a row per group"},
-    [OPTION_HTML] = {"html", 0, "FILE", "write a page with plots"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call, and its state. */
 struct call {
     const char *db;
@@ -58,55 +37,63 @@ static void free_call (struct call *call)
 /* --- options ------------------------------------------------------------------------
  */
 
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
+static int take_when (struct dn_options *given, void *to)
 {
-    int64_t now = call->report.now_s;
+    struct call *call = to;
+    bool since = strcmp (given->row->name, "since") == 0;
     struct dn_err err = {0};
-    int rc = 0;
-    int by = 0;
 
-    switch (option) {
-    case OPTION_DB:
-        call->db = argument;
-        break;
-    case OPTION_SINCE:
-        rc = dn_when_read (argument, "--since", now, &call->filter.since_s, &err);
-        break;
-    case OPTION_UNTIL:
-        rc = dn_when_read (argument, "--until", now, &call->filter.until_s, &err);
-        break;
-    case OPTION_BY:
-        rc = dn_enum_read (dn_span_of (argument), "--by", &dn_by_names, &by, &err);
-        call->by = (enum dn_grouped_by) by;
-        break;
-    case OPTION_ME:
-        call->report.me = true;
-        break;
-    case OPTION_CSV:
-        call->csv = true;
-        break;
-    default:
-        call->html = argument;
-        break;
-    }
-    return rc < 0 ? dn_options_misuse (self, "%s", err.text) : DN_EXIT_DONE;
+    return dn_when_read (given->argument,
+                         since ? "--since" : "--until",
+                         call->report.now_s,
+                         since ? &call->filter.since_s : &call->filter.until_s,
+                         &err)
+                   < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
 }
+
+static int take_by (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+    int by;
+
+    if (dn_enum_read (dn_span_of (given->argument), "--by", &dn_by_names, &by, &err)
+        < 0)
+        return dn_options_misuse (given->command, "%s", err.text);
+    call->by = (enum dn_grouped_by) by;
+    return DN_EXIT_DONE;
+}
+
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("db",
+                 0,
+                 "FILE",
+                 "the store of finished jobs (StateDir/records.db)",
+                 db),
+    DN_OPT_TAKE ("since",
+                 0,
+                 "TIME",
+                 "jobs that ended at or after it (now-7days)",
+                 take_when),
+    DN_OPT_TAKE ("until", 0, "TIME", "jobs that ended before it", take_when),
+    DN_OPT_TAKE ("by",
+                 0,
+                 "WHAT",
+                 "user, account, partition, model, app or type",
+                 take_by),
+    DN_OPT_FLAG ("me", 0, "your own jobs, and what to request next time", report.me),
+    DN_OPT_FLAG ("csv", 0, "write the sums as a table, a row per group", csv),
+    DN_OPT_TEXT ("html", 0, "FILE", "write a page with plots", html),
+    DN_OPT_END,
+};
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    int option;
-
-    while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
+    if (!dn_options_all (given, call, 0, 0))
         return -1;
     if (call->csv && given->json)
         given->exit_code =

@@ -264,9 +264,17 @@ static int print_text (const struct dn_health *health)
 /* --- the command -------------------------------------------------------------------
  */
 
+struct call {
+    const char *db;
+};
+
 static const struct dn_option options[] = {
-    {"db", 0, "FILE", "of JOBID: the store of finished jobs (StateDir/records.db)"},
-    {NULL, 0, NULL, NULL},
+    DN_OPT_TEXT ("db",
+                 0,
+                 "FILE",
+                 "of JOBID: the store of finished jobs (StateDir/records.db)",
+                 db),
+    DN_OPT_END,
 };
 
 static int run (const struct dn_command *self, int argc, char **argv)
@@ -274,24 +282,21 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_health_free) struct dn_health health = {.n_parts = 0};
     struct dn_options given;
-    const char *db = NULL;
+    struct call call = {.db = NULL};
     char path[PATH_MAX];
-    int option;
     int rc = DN_EXIT_DONE;
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0)
-        db = given.argument;
-    if (option != DN_OPTION_END || !dn_options_count (&given, 0, 1))
+    if (!dn_options_all (&given, &call, 0, 1))
         return given.exit_code;
-    if (db && given.n_args == 0)
+    if (call.db && given.n_args == 0)
         return dn_options_misuse (self, "--db needs a JOBID");
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
     if (given.n_args == 1)
         return dn_job_story (
-            dn_site_store_path (site, db, path), given.args[0], given.json);
+            dn_site_store_path (site, call.db, path), given.args[0], given.json);
     dn_health_read (&health, site);
     if (given.json)
         print_json (&health);

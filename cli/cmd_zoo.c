@@ -166,10 +166,6 @@ static int refuse (const struct dn_networks *networks, const char *pattern)
     return dn_fail (DN_EXIT_USAGE, &err);
 }
 
-static const struct dn_option options[] = {
-    {NULL, 0, NULL, NULL},
-};
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
@@ -182,7 +178,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n;
 
     dn_options_begin (&given, self, argc, argv);
-    if (dn_options_next (&given) != DN_OPTION_END || !dn_options_count (&given, 0, 1))
+    if (!dn_options_all (&given, NULL, 0, 1))
         return given.exit_code;
     pattern = given.n_args > 0 ? given.args[0] : NULL;
     site = dn_options_site (&given, NULL);
@@ -205,6 +201,5 @@ const struct dn_command dn_cmd_zoo = {
     .name = "zoo",
     .summary = "List the networks that model= knows",
     .arguments = "[PATTERN]",
-    .options = options,
     .run = run,
 };

@@ -31,31 +31,32 @@ enum {
 };
 
 const struct dn_option dn_options_common[] = {
-    [COMMON_JSON] = {"json", 0, NULL, "print JSON"},
-    [COMMON_CONF] = {"conf", 0, "FILE", "read this dnnest.conf"},
-    [COMMON_HARDWARE] = {"hardware",
-                         0,
-                         "DIR",
-                         "hardware catalogue, if dnnest.conf names none"},
-    [COMMON_DATASETS] = {"datasets",
-                         0,
-                         "FILE",
-                         "table of data sets, if dnnest.conf names none"},
-    [COMMON_ZOO] = {"zoo",
-                    0,
-                    "DIR",
-                    "networks that are files, if dnnest.conf names none"},
-    [COMMON_MODEL] = {"model",
-                      0,
-                      "BUNDLE",
-                      "model bundle, or none, instead of that of dnnest.conf"},
-    [COMMON_COLOR] = {"color",
-                      0,
-                      "[=WHEN]",
-                      "colour: auto (on a terminal), always or never"},
-    [COMMON_HELP] = {"help", 'h', NULL, "print this help"},
-    [COMMON_VERSION] = {"version", 'V', NULL, "print the version"},
-    {NULL, 0, NULL, NULL},
+    [COMMON_JSON] = DN_OPTION_ROW ("json", 0, NULL, "print JSON"),
+    [COMMON_CONF] = DN_OPTION_ROW ("conf", 0, "FILE", "read this dnnest.conf"),
+    [COMMON_HARDWARE] = DN_OPTION_ROW ("hardware",
+                                       0,
+                                       "DIR",
+                                       "hardware catalogue, if dnnest.conf names none"),
+    [COMMON_DATASETS] = DN_OPTION_ROW ("datasets",
+                                       0,
+                                       "FILE",
+                                       "table of data sets, if dnnest.conf names none"),
+    [COMMON_ZOO] = DN_OPTION_ROW ("zoo",
+                                  0,
+                                  "DIR",
+                                  "networks that are files, if dnnest.conf names none"),
+    [COMMON_MODEL] =
+        DN_OPTION_ROW ("model",
+                       0,
+                       "BUNDLE",
+                       "model bundle, or none, instead of that of dnnest.conf"),
+    [COMMON_COLOR] = DN_OPTION_ROW ("color",
+                                    0,
+                                    "[=WHEN]",
+                                    "colour: auto (on a terminal), always or never"),
+    [COMMON_HELP] = DN_OPTION_ROW ("help", 'h', NULL, "print this help"),
+    [COMMON_VERSION] = DN_OPTION_ROW ("version", 'V', NULL, "print the version"),
+    DN_OPT_END,
 };
 
 bool dn_option_is_optional (const struct dn_option *option)
@@ -75,6 +76,7 @@ static void add_row (struct dn_options *o, const struct dn_option *row)
     }
     if (row->argument)
         has_arg = dn_option_is_optional (row) ? optional_argument : required_argument;
+    o->rows[o->n_options] = row;
     o->longs[o->n_options] =
         (struct option){row->name,
                         has_arg,
@@ -372,6 +374,7 @@ int dn_options_next (struct dn_options *o)
             return take_error (o, found);
         row = find_row (o, found);
         o->argument = optarg;
+        o->row = o->rows[row];
         if (row < n_own)
             return row;
         if (take_common (o, row - n_own) == DN_OPTION_LEAVE)
@@ -400,9 +403,55 @@ bool dn_options_count (struct dn_options *o, int min, int max)
     return false;
 }
 
-bool dn_options_only_common (struct dn_options *o, int min, int max)
+/* Do what a row says. Return an enum dn_exit. */
+static int use (struct dn_options *o, const struct dn_option *row, void *call)
 {
-    return dn_options_next (o) == DN_OPTION_END && dn_options_count (o, min, max);
+    void *member = (char *) call + row->at;
+    struct dn_err err = {0};
+
+    switch (row->use) {
+    case DN_OPTION_FLAG:
+        *(bool *) member = true;
+        return DN_EXIT_DONE;
+    case DN_OPTION_TEXT:
+        *(const char **) member = o->argument;
+        return DN_EXIT_DONE;
+    case DN_OPTION_INT:
+        return dn_int_read (dn_span_of (o->argument),
+                            row->name,
+                            row->min,
+                            row->max,
+                            member,
+                            &err)
+                       == 0
+                   ? DN_EXIT_DONE
+                   : dn_options_misuse (o->command, "--%s", err.text);
+    case DN_OPTION_USER:
+        return dn_options_user (o->argument, member) ? DN_EXIT_DONE : DN_EXIT_USAGE;
+    case DN_OPTION_RULE:
+        return dn_settings_add (member, o->command, o->argument) ? DN_EXIT_DONE
+                                                                 : DN_EXIT_USAGE;
+    default:
+        return row->take (o, call);
+    }
+}
+
+int dn_options_take (struct dn_options *o, void *call)
+{
+    int row;
+
+    while ((row = dn_options_next (o)) >= 0 && o->row->use != DN_OPTION_OTHER) {
+        int exit_code = use (o, o->row, call);
+
+        if (exit_code != DN_EXIT_DONE)
+            return leave (o, exit_code);
+    }
+    return row;
+}
+
+bool dn_options_all (struct dn_options *o, void *call, int min, int max)
+{
+    return dn_options_take (o, call) == DN_OPTION_END && dn_options_count (o, min, max);
 }
 
 static int slurm_version (const struct dn_options *o)

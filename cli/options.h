@@ -11,12 +11,68 @@
 #include "common.h"
 #include "host/load.h"
 
+/* What an option does to the struct of a call. */
+enum dn_option_use {
+    DN_OPTION_OTHER, /* nothing: dn_options_take () returns its row */
+    DN_OPTION_FLAG,  /* a bool becomes true */
+    DN_OPTION_TEXT,  /* a const char * becomes its argument */
+    DN_OPTION_INT,   /* an int64_t becomes that number, from 'min' to 'max' */
+    DN_OPTION_USER,  /* an int64_t becomes the number of a user of the system */
+    DN_OPTION_RULE,  /* the "KEY=VALUE" is added to a struct dn_settings */
+    DN_OPTION_CALL   /* 'take' is called; it returns an enum dn_exit */
+};
+
+struct dn_options;
+typedef int (*dn_option_f) (struct dn_options *options, void *call);
+
 struct dn_option {
     const char *name;
     int letter;           /* 0 if it has none */
     const char *argument; /* NULL: takes none; "[=WORD]": may be left out */
     const char *help;     /* NULL: not shown */
+    enum dn_option_use use;
+    size_t at; /* the member */
+    int64_t min;
+    int64_t max;
+    dn_option_f take;
 };
+
+/* Rows: of an option that does nothing by itself, of those that set a member of struct
+ * call, and the end.
+ */
+#define DN_OPTION_ROW(name_, letter_, argument_, help_)                                \
+    {                                                                                  \
+        .name = name_, .letter = letter_, .argument = argument_, .help = help_         \
+    }
+#define DN_OPT(name_, letter_, argument_, help_, use_, ...)                            \
+    {                                                                                  \
+        .name = name_, .letter = letter_, .argument = argument_, .help = help_,        \
+        .use = DN_OPTION_##use_, __VA_ARGS__                                           \
+    }
+#define DN_OPT_AT(member) .at = offsetof (struct call, member)
+#define DN_OPT_FLAG(name, letter, help, member)                                        \
+    DN_OPT (name, letter, NULL, help, FLAG, DN_OPT_AT (member))
+#define DN_OPT_TEXT(name, letter, argument, help, member)                              \
+    DN_OPT (name, letter, argument, help, TEXT, DN_OPT_AT (member))
+#define DN_OPT_USER(name, letter, argument, help, member)                              \
+    DN_OPT (name, letter, argument, help, USER, DN_OPT_AT (member))
+#define DN_OPT_RULE(name, letter, argument, help, member)                              \
+    DN_OPT (name, letter, argument, help, RULE, DN_OPT_AT (member))
+#define DN_OPT_INT(name, letter, argument, help, member, least, most)                  \
+    DN_OPT (name,                                                                      \
+            letter,                                                                    \
+            argument,                                                                  \
+            help,                                                                      \
+            INT,                                                                       \
+            DN_OPT_AT (member),                                                        \
+            .min = least,                                                              \
+            .max = most)
+#define DN_OPT_TAKE(name, letter, argument, help, function)                            \
+    DN_OPT (name, letter, argument, help, CALL, .take = function)
+#define DN_OPT_END                                                                     \
+    {                                                                                  \
+        .name = NULL                                                                   \
+    }
 
 struct dn_command {
     const char *name;
@@ -53,6 +109,8 @@ struct dn_options {
     int slurm_version;
     /* the argument of the option just returned, NULL if it has none */
     const char *argument;
+    /* that option, if it is one of the command */
+    const struct dn_option *row;
     /* the arguments that are not options, after DN_OPTION_END */
     char **args;
     int n_args;
@@ -67,6 +125,7 @@ struct dn_options {
     bool too_many;
     bool tolerant; /* unknown options are no errors */
     struct option longs[DN_OPTIONS_MAX + 1];
+    const struct dn_option *rows[DN_OPTIONS_MAX];
     char shorts[3 * DN_OPTIONS_MAX + 3];
     char letter[3];
     char path_text[5][PATH_MAX];
@@ -95,14 +154,20 @@ void dn_options_begin_bare (struct dn_options *options,
 /* Return the row of the next option, or one of the constants above. */
 int dn_options_next (struct dn_options *options);
 
+/* The same, but do what the rows say to 'call': only the row of one that says nothing
+ * is returned.
+ */
+int dn_options_take (struct dn_options *options, void *call);
+
+/* Take all options, and check that there are at least 'min' and at most 'max' arguments
+ * (-1: any). Return true to continue.
+ */
+bool dn_options_all (struct dn_options *options, void *call, int min, int max);
+bool dn_options_count (struct dn_options *o, int min, int max);
+
 /* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE. */
 int dn_options_misuse (const struct dn_command *command, const char *format, ...)
     DN_PRINTF (2, 3);
-
-/* For commands with only the common options: parse all, and check that there are at
- * least 'min' and at most 'max' arguments (-1: any). Return true to continue. */
-bool dn_options_only_common (struct dn_options *options, int min, int max);
-bool dn_options_count (struct dn_options *options, int min, int max);
 
 /* Trusted files are opened by absolute paths, but users may give relative ones. Return
  * 'path' or its absolute form in 'text'. */

@@ -13,25 +13,6 @@
 #include "scores.h"
 #include "scores_plot.h"
 
-enum {
-    OPTION_PREDICTIONS,
-    OPTION_BY,
-    OPTION_PLOT
-};
-
-static const struct dn_option options[] = {
-    [OPTION_PREDICTIONS] = {"predictions",
-                            0,
-                            "OUT.csv",
-                            "write every row with its prediction"},
-    [OPTION_BY] = {"by",
-                   0,
-                   "KEY",
-                   "group by gpu, model, group, source or precision; may be repeated"},
-    [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call. */
 struct call {
     struct dn_progress progress;
@@ -51,13 +32,15 @@ static void free_call (struct call *call)
     dn_scores_plot_free (&call->picture);
 }
 
-static int take_key (const struct dn_command *self, const char *key, struct call *call)
+static int take_key (struct dn_options *given, void *to)
 {
+    struct call *call = to;
+    const char *key = given->argument;
     int grouping = dn_names_find (&dn_grouping_names, key, strlen (key));
 
     if (grouping <= DN_BY_ALL)
         return dn_options_misuse (
-            self,
+            given->command,
             "--by: '%s', expected gpu, model, group, source or precision",
             dn_quote (key, strlen (key)).text);
     call->by[grouping] = true;
@@ -65,28 +48,29 @@ static int take_key (const struct dn_command *self, const char *key, struct call
     return DN_EXIT_DONE;
 }
 
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
-{
-    int option;
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("predictions",
+                 0,
+                 "OUT.csv",
+                 "write every row with its prediction",
+                 out),
+    DN_OPT_TAKE ("by",
+                 0,
+                 "KEY",
+                 "group by gpu, model, group, source or precision; may be repeated",
+                 take_key),
+    DN_OPT_TEXT ("plot", 0, "FILE", DN_PLOT_HELP, plot),
+    DN_OPT_END,
+};
 
-    while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_PREDICTIONS)
-            call->out = given->argument;
-        else if (option == OPTION_PLOT)
-            call->plot = given->argument;
-        else
-            given->exit_code = take_key (self, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
-        return -1;
+static bool take_options (struct dn_options *given, struct call *call)
+{
+    if (!dn_options_all (given, call, 1, 1))
+        return false;
     /* By default the tables group by model, and the JSON has all groupings. */
     for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !call->by_given; g++)
         call->by[g] = given->json || g == DN_BY_MODEL;
-    return 0;
+    return true;
 }
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -188,7 +172,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (free_call) struct call call = {.out = NULL};
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
+    if (!take_options (&given, &call))
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)

@@ -131,24 +131,22 @@ static int select_devices (const struct dn_site *site,
     return n_devices;
 }
 
-static const struct dn_option options[] = {
-    {"sources", 's', NULL, "show every value, and the file that contains it"},
-    {NULL, 0, NULL, NULL},
+struct call {
+    bool sources;
 };
 
-static bool read_options (struct dn_options *given, bool *sources)
-{
-    int option;
-
-    while ((option = dn_options_next (given)) >= 0)
-        *sources = true;
-    return option == DN_OPTION_END && dn_options_count (given, 0, DN_DEVICES_MAX);
-}
+static const struct dn_option options[] = {
+    DN_OPT_FLAG ("sources",
+                 's',
+                 "show every value, and the file that contains it",
+                 sources),
+    DN_OPT_END,
+};
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    bool sources = false;
+    struct call call = {.sources = false};
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -159,7 +157,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n_devices;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!read_options (&given, &sources))
+    if (!dn_options_all (&given, &call, 0, DN_DEVICES_MAX))
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
@@ -168,12 +166,12 @@ static int run (const struct dn_command *self, int argc, char **argv)
     n_devices = select_devices (site, &given, devices, &err);
     if (n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (sources && !given.json)
+    if (call.sources && !given.json)
         return print_sources (site, devices, n_devices);
     json = json_object_new_object ();
     array = dn_json_add_array (json, "devices");
     for (int i = 0; i < n_devices; i++) {
-        add_json (array, site, devices[i], sources);
+        add_json (array, site, devices[i], call.sources);
         add_row (&grid, devices[i]);
     }
     if (!given.json)

@@ -10,13 +10,13 @@
 #include "jobs/store.h"
 #include "output/json.h"
 
-enum {
-    OPTION_DB
+struct call {
+    const char *db;
 };
 
 static const struct dn_option options[] = {
-    [OPTION_DB] = {"db", 0, "FILE", "use this store, not the one in StateDir"},
-    {NULL, 0, NULL, NULL},
+    DN_OPT_TEXT ("db", 0, "FILE", "use this store, not the one in StateDir", db),
+    DN_OPT_END,
 };
 
 static int print_imported (const struct dn_options *given,
@@ -61,16 +61,13 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_options given;
     struct dn_err err = {0};
     char path[PATH_MAX];
-    const char *db = NULL;
-    int option;
+    struct call call = {.db = NULL};
     int code;
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0)
-        db = given.argument;
-    if (option != DN_OPTION_END || !dn_options_count (&given, 1, 1))
+    if (!dn_options_all (&given, &call, 1, 1))
         return given.exit_code;
-    code = find_store (&given, db, path);
+    code = find_store (&given, call.db, path);
     if (code != DN_EXIT_DONE)
         return code;
     if (dn_import_jobs (given.args[0], path, &imported, &err) < 0)

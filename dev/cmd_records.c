@@ -19,32 +19,9 @@
 /* Default number of rows of the list. */
 #define LAST_USUAL 30
 
-enum {
-    OPTION_CSV,
-    OPTION_APP,
-    OPTION_GPU,
-    OPTION_SOURCE,
-    OPTION_LAST,
-    OPTION_IMPORT,
-    OPTION_USER
-};
-
-static const struct dn_option options[] = {
-    [OPTION_CSV] = {"csv", 0, NULL, "write a table with all columns"},
-    [OPTION_APP] = {"app", 0, "NAME", "of this application only"},
-    [OPTION_GPU] = {"gpu", 0, "NAME", "on this device only"},
-    [OPTION_SOURCE] = {"source", 0, "NAME", "from this source only"},
-    [OPTION_LAST] = {"last", 'n', "N", "the newest N only (30; of --csv, --json all)"},
-    [OPTION_IMPORT] = {"import", 0, "FILE", "add the rows of a table or another store"},
-    [OPTION_USER] = {"user", 0, "NAME", "of --import: all rows are of this user"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call, and its state. */
 struct call {
     struct dn_records_filter filter;
-    bool last_given;
-    bool filtered;
     bool csv;
     const char *import; /* NULL: show */
     int64_t user;       /* whose runs are imported; DN_UNSET: as they say */
@@ -67,54 +44,48 @@ static void free_call (struct call *call)
 
 /* --- options --------------------------------------------------------------------- */
 
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
+static int take_import (struct dn_options *given, void *to)
 {
-    struct dn_err err = {0};
+    struct call *call = to;
 
-    call->filtered =
-        call->filtered
-        || (option != OPTION_CSV && option != OPTION_IMPORT && option != OPTION_USER);
-    switch (option) {
-    case OPTION_CSV:
-        call->csv = true;
-        break;
-    case OPTION_APP:
-        call->filter.group = argument;
-        break;
-    case OPTION_GPU:
-        call->filter.gpu = argument;
-        break;
-    case OPTION_SOURCE:
-        call->filter.source = argument;
-        break;
-    case OPTION_USER:
-        return dn_options_user (argument, &call->user) ? DN_EXIT_DONE : DN_EXIT_USAGE;
-    case OPTION_LAST:
-        call->last_given = true;
-        if (dn_int_read (
-                dn_span_of (argument), "last", 1, INT32_MAX, &call->filter.last, &err)
-            < 0)
-            return dn_options_misuse (self, "--%s", err.text);
-        break;
-    default:
-        if (call->import)
-            return dn_options_misuse (self, "--import: more than one");
-        call->import = argument;
-        break;
-    }
+    if (call->import)
+        return dn_options_misuse (given->command, "--import: more than one");
+    call->import = given->argument;
     return DN_EXIT_DONE;
 }
+
+static const struct dn_option options[] = {
+    DN_OPT_FLAG ("csv", 0, "write a table with all columns", csv),
+    DN_OPT_TEXT ("app", 0, "NAME", "of this application only", filter.group),
+    DN_OPT_TEXT ("gpu", 0, "NAME", "on this device only", filter.gpu),
+    DN_OPT_TEXT ("source", 0, "NAME", "from this source only", filter.source),
+    DN_OPT_INT ("last",
+                'n',
+                "N",
+                "the newest N only (30; of --csv, --json all)",
+                filter.last,
+                1,
+                INT32_MAX),
+    DN_OPT_TAKE ("import",
+                 0,
+                 "FILE",
+                 "add the rows of a table or another store",
+                 take_import),
+    DN_OPT_USER ("user", 0, "NAME", "of --import: all rows are of this user", user),
+    DN_OPT_END,
+};
 
 static int check_options (const struct dn_command *self,
                           const struct dn_options *given,
                           const struct call *call)
 {
+    const struct dn_records_filter *filter = &call->filter;
+
     if (call->csv && given->json)
         return dn_options_misuse (self, "--csv and --json cannot be combined");
-    if (call->import && (call->csv || call->filtered))
+    if (call->import
+        && (call->csv || filter->group || filter->gpu || filter->source
+            || filter->last > 0))
         return dn_options_misuse (
             self, "--import cannot be combined with the options that show records");
     if (call->user != DN_UNSET && !call->import)
@@ -128,14 +99,8 @@ static int take_options (const struct dn_command *self,
 {
     struct dn_err err = {0};
     struct dn_buf path = dn_buf_on (call->path, sizeof (call->path));
-    int option;
 
-    while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
+    if (!dn_options_all (given, call, 0, 1))
         return -1;
     given->exit_code = check_options (self, given, call);
     if (given->exit_code != DN_EXIT_DONE)
@@ -146,7 +111,7 @@ static int take_options (const struct dn_command *self,
         given->exit_code = dn_fail (DN_EXIT_USAGE, &err);
     if (path.cut)
         given->exit_code = dn_options_misuse (self, "the path is too long");
-    if (!call->last_given && !call->csv && !given->json)
+    if (call->filter.last == 0 && !call->csv && !given->json)
         call->filter.last = LAST_USUAL;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }

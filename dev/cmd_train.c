@@ -15,55 +15,6 @@
 
 #define FILES_MAX 64
 
-enum {
-    OPTION_OUT,
-    OPTION_INSTALL,
-    OPTION_ROLLBACK,
-    OPTION_NAME,
-    OPTION_SEED,
-    OPTION_FOLDS,
-    OPTION_MAX_ROWS,
-    OPTION_MARGIN,
-    OPTION_FAMILIES,
-    OPTION_FEATURES,
-    OPTION_SITE,
-    OPTION_BASE
-};
-
-static const struct dn_option options[] = {
-    [OPTION_OUT] = {"out",
-                    'o',
-                    "DIR",
-                    "write the bundle there, replacing an existing one"},
-    [OPTION_INSTALL] = {"install",
-                        0,
-                        "[=DIR]",
-                        "write it where slurmctld reads it, and keep the previous one"},
-    [OPTION_ROLLBACK] = {"rollback",
-                         0,
-                         "[=DIR]",
-                         "exchange the installed bundle and the previous one"},
-    [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
-    [OPTION_SEED] = {"seed", 0, "N", "seed of the random numbers (1)"},
-    [OPTION_FOLDS] = {"folds", 0, "N", "leave values out in at most N groups (12)"},
-    [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "train on a sample of N rows (100000)"},
-    [OPTION_MARGIN] = {"margin",
-                       0,
-                       "F",
-                       "widen the bounds: factor on their logarithm (1)"},
-    [OPTION_FAMILIES] = {"families",
-                         0,
-                         "FILE",
-                         "which sources and which models are alike (CSV)"},
-    [OPTION_FEATURES] = {"features", 0, NULL, "print the features that the trees use"},
-    [OPTION_SITE] = {"site",
-                     0,
-                     "RECORDS",
-                     "fit a bundle to the site's own runs; may be repeated"},
-    [OPTION_BASE] = {"base", 0, "DIR", "the bundle that --site starts from"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call. */
 struct call {
     struct dn_training training;
@@ -77,7 +28,13 @@ struct call {
     const char *base;
     const char *families_file; /* NULL: every source and every model is alone */
     struct dn_families families;
-    const char *training_only; /* an option given that is not for --site; or NULL */
+    int64_t seed; /* these are not for --site; DN_UNSET: not given */
+    int64_t folds;
+    int64_t max_rows;
+    const char *name;
+    const char *margin;
+    const char *rollback; /* the place to roll back */
+    bool features;
 };
 
 static void free_call (struct call *call)
@@ -85,83 +42,125 @@ static void free_call (struct call *call)
     dn_training_free (&call->training);
 }
 
-/* A bad value is a usage error. */
-static int take_number (const struct dn_command *self,
-                        const char *name,
-                        const char *text,
-                        int64_t min,
-                        int64_t max,
-                        int64_t *out)
-{
-    struct dn_err err = {0};
-
-    if (dn_int_read (dn_span_of (text), name, min, max, out, &err) == 0)
-        return DN_EXIT_DONE;
-    return dn_options_misuse (self, "--%s", err.text);
-}
-
 static const char *installed_in (const char *dir)
 {
     return dir ? dir : DNNEST_MODEL_DIR;
 }
 
-static int take_option (const struct dn_command *self,
-                        int option,
-                        const char *argument,
-                        struct call *call)
+static int take_out (struct dn_options *given, void *to)
 {
-    struct dn_training *training = &call->training;
-    struct dn_err err = {0};
-    int64_t value = 0;
-    int exit_code = DN_EXIT_DONE;
+    struct call *call = to;
 
-    if (option > OPTION_ROLLBACK && option != OPTION_SITE && option != OPTION_BASE)
-        call->training_only = options[option].name;
-    switch (option) {
-    case OPTION_OUT:
-        call->out = (struct dn_directory){.path = argument};
-        break;
-    case OPTION_INSTALL:
-        call->out = (struct dn_directory){installed_in (argument), true};
-        break;
-    case OPTION_SITE:
-        if (call->n_site_records == FILES_MAX)
-            return dn_options_misuse (self, "--site: more than %d", FILES_MAX);
-        call->site_records[call->n_site_records++] = argument;
-        break;
-    case OPTION_BASE:
-        call->base = argument;
-        break;
-    case OPTION_FAMILIES:
-        call->families_file = argument;
-        break;
-    case OPTION_NAME:
-        training->name = argument;
-        if (argument[0] == '\0' || strlen (argument) >= DN_NAME_MAX
-            || strcmp (dn_quote (argument, strlen (argument)).text, argument) != 0)
-            exit_code = dn_options_misuse (self, "--name: expected a short word");
-        break;
-    case OPTION_SEED:
-        exit_code = take_number (self, "seed", argument, 0, INT32_MAX, &value);
-        training->seed = training->runs.state = (uint64_t) value;
-        break;
-    case OPTION_FOLDS:
-        exit_code = take_number (self, "folds", argument, 2, 4096, &value);
-        training->max_folds = (int) value;
-        break;
-    case OPTION_MAX_ROWS:
-        exit_code = take_number (self, "max-rows", argument, 20, 10000000, &value);
-        training->runs.max = (int) value;
-        break;
-    default:
-        if (dn_real_read (
-                dn_span_of (argument), "margin", 0.5, 10, &training->margin, &err)
-            < 0)
-            exit_code = dn_options_misuse (self, "--%s", err.text);
-        break;
-    }
-    return exit_code;
+    call->out = (struct dn_directory){.path = given->argument};
+    return DN_EXIT_DONE;
 }
+
+static int take_install (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    call->out = (struct dn_directory){installed_in (given->argument), true};
+    return DN_EXIT_DONE;
+}
+
+static int take_rollback (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    call->rollback = installed_in (given->argument);
+    return DN_EXIT_DONE;
+}
+
+static int take_site (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    if (call->n_site_records == FILES_MAX)
+        return dn_options_misuse (given->command, "--site: more than %d", FILES_MAX);
+    call->site_records[call->n_site_records++] = given->argument;
+    return DN_EXIT_DONE;
+}
+
+static int take_name (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    const char *name = given->argument;
+
+    call->name = call->training.name = name;
+    return name[0] == '\0' || strlen (name) >= DN_NAME_MAX
+                   || strcmp (dn_quote (name, strlen (name)).text, name) != 0
+               ? dn_options_misuse (given->command, "--name: expected a short word")
+               : DN_EXIT_DONE;
+}
+
+static int take_margin (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+
+    call->margin = given->argument;
+    return dn_real_read (dn_span_of (given->argument),
+                         "margin",
+                         0.5,
+                         10,
+                         &call->training.margin,
+                         &err)
+                   < 0
+               ? dn_options_misuse (given->command, "--%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static const struct dn_option options[] = {
+    DN_OPT_TAKE ("out",
+                 'o',
+                 "DIR",
+                 "write the bundle there, replacing an existing one",
+                 take_out),
+    DN_OPT_TAKE ("install",
+                 0,
+                 "[=DIR]",
+                 "write it where slurmctld reads it, and keep the previous one",
+                 take_install),
+    DN_OPT_TAKE ("rollback",
+                 0,
+                 "[=DIR]",
+                 "exchange the installed bundle and the previous one",
+                 take_rollback),
+    DN_OPT_TAKE ("name", 0, "NAME", "name of the bundle (default)", take_name),
+    DN_OPT_INT ("seed", 0, "N", "seed of the random numbers (1)", seed, 0, INT32_MAX),
+    DN_OPT_INT ("folds",
+                0,
+                "N",
+                "leave values out in at most N groups (12)",
+                folds,
+                2,
+                4096),
+    DN_OPT_INT ("max-rows",
+                0,
+                "N",
+                "train on a sample of N rows (100000)",
+                max_rows,
+                20,
+                10000000),
+    DN_OPT_TAKE ("margin",
+                 0,
+                 "F",
+                 "widen the bounds: factor on their logarithm (1)",
+                 take_margin),
+    DN_OPT_TEXT ("families",
+                 0,
+                 "FILE",
+                 "which sources and which models are alike (CSV)",
+                 families_file),
+    DN_OPT_FLAG ("features", 0, "print the features that the trees use", features),
+    DN_OPT_TAKE ("site",
+                 0,
+                 "RECORDS",
+                 "fit a bundle to the site's own runs; may be repeated",
+                 take_site),
+    DN_OPT_TEXT ("base", 0, "DIR", "the bundle that --site starts from", base),
+    DN_OPT_END,
+};
 
 static int print_features (void)
 {
@@ -183,16 +182,36 @@ static int roll_back (const char *place)
     return DN_EXIT_DONE;
 }
 
+/* The first of the given options that are not for --site; or NULL. */
+static const char *training_only (const struct call *call)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } only[] = {{"name", call->name},
+                {"seed", call->seed != DN_UNSET},
+                {"folds", call->folds != DN_UNSET},
+                {"max-rows", call->max_rows != DN_UNSET},
+                {"margin", call->margin},
+                {"families", call->families_file}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (only); i++)
+        if (only[i].given)
+            return only[i].name;
+    return NULL;
+}
+
 /* Refuse options that exclude each other. Return an enum dn_exit. */
 static int check_options (const struct dn_command *self, const struct call *call)
 {
+    const char *only = training_only (call);
+
     if (!call->out.path)
         return dn_options_misuse (self, "--out=DIR or --install is missing");
     if (call->base && call->n_site_records == 0)
         return dn_options_misuse (self, "--base needs --site");
-    if (call->n_site_records > 0 && call->training_only)
-        return dn_options_misuse (
-            self, "--%s cannot be combined with --site", call->training_only);
+    if (call->n_site_records > 0 && only)
+        return dn_options_misuse (self, "--%s cannot be combined with --site", only);
     return DN_EXIT_DONE;
 }
 
@@ -200,24 +219,25 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    int option;
+    struct dn_training *training = &call->training;
+    bool site;
 
-    while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_FEATURES || option == OPTION_ROLLBACK) {
-            given->exit_code = option == OPTION_FEATURES
-                                   ? print_features ()
-                                   : roll_back (installed_in (given->argument));
-            return -1;
-        }
-        given->exit_code = take_option (self, option, given->argument, call);
-        if (given->exit_code != DN_EXIT_DONE)
-            return -1;
-    }
-    if (option != DN_OPTION_END
-        || !dn_options_count (given,
-                              call->n_site_records > 0 ? 0 : 1,
-                              call->n_site_records > 0 ? 0 : FILES_MAX))
+    if (dn_options_take (given, call) != DN_OPTION_END)
         return -1;
+    if (call->features || call->rollback) {
+        given->exit_code =
+            call->features ? print_features () : roll_back (call->rollback);
+        return -1;
+    }
+    site = call->n_site_records > 0;
+    if (!dn_options_count (given, site ? 0 : 1, site ? 0 : FILES_MAX))
+        return -1;
+    if (call->seed != DN_UNSET)
+        training->seed = training->runs.state = (uint64_t) call->seed;
+    if (call->folds != DN_UNSET)
+        training->max_folds = (int) call->folds;
+    if (call->max_rows != DN_UNSET)
+        training->runs.max = (int) call->max_rows;
     given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
@@ -395,7 +415,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.training =
-                                                   dn_training_start (DN_RUNS_MAX, 1)};
+                                                   dn_training_start (DN_RUNS_MAX, 1),
+                                               .seed = DN_UNSET,
+                                               .folds = DN_UNSET,
+                                               .max_rows = DN_UNSET};
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)

@@ -15,43 +15,19 @@
 #include "output/show.h"
 #include "sidecar_put.h"
 
-enum {
-    OPTION_HLO,
-    OPTION_ONNX,
-    OPTION_BATCH,
-    OPTION_DIM,
-    OPTION_STEP,
-    OPTION_FORWARD,
-    OPTION_OUT
-};
-
-static const struct dn_option options[] = {
-    [OPTION_HLO] = {"hlo", 0, "FILE", "text of an XLA HLO module"},
-    [OPTION_ONNX] = {"onnx", 0, "FILE", "an ONNX model"},
-    [OPTION_BATCH] = {"batch", 0, "N", "samples of one step, if FILE does not show it"},
-    [OPTION_DIM] = {"dim",
-                    0,
-                    "NAME=N",
-                    "of ONNX: the size of a symbol; may be repeated"},
-    [OPTION_STEP] = {"step", 0, NULL, "of HLO: FILE is a whole training step"},
-    [OPTION_FORWARD] = {"forward", 0, NULL, "of HLO: FILE is a forward pass"},
-    [OPTION_OUT] = {"out", 0, "FILE", "write the sidecar there and print a summary"},
-    {NULL, 0, NULL, NULL},
-};
-
 /* The options of a call. */
 struct call {
     const char *hlo;
     const char *onnx;
     const char *out;
     int64_t batch; /* 0: to be found */
-    enum dn_hlo_pass pass;
-    bool pass_given;
+    bool step;
+    bool forward;
     struct dn_onnx_sizes sizes;
 };
 
 /* "seq=128" */
-static int take_symbol (const char *argument,
+static int read_symbol (const char *argument,
                         struct dn_onnx_sizes *sizes,
                         struct dn_err *err)
 {
@@ -73,59 +49,49 @@ static int take_symbol (const char *argument,
     return 0;
 }
 
-static int take_option (struct dn_options *given, int option, struct call *call)
+static int take_symbol (struct dn_options *given, void *to)
 {
+    struct call *call = to;
     struct dn_err err = {0};
-    int rc = 0;
 
-    switch (option) {
-    case OPTION_HLO:
-        call->hlo = given->argument;
-        break;
-    case OPTION_ONNX:
-        call->onnx = given->argument;
-        break;
-    case OPTION_STEP:
-    case OPTION_FORWARD:
-        call->pass = option == OPTION_STEP ? DN_HLO_PASS_STEP : DN_HLO_PASS_FORWARD;
-        call->pass_given = true;
-        break;
-    case OPTION_DIM:
-        rc = take_symbol (given->argument, &call->sizes, &err);
-        break;
-    case OPTION_OUT:
-        call->out = given->argument;
-        break;
-    default:
-        rc = dn_int_read (dn_span_of (given->argument),
-                          "--batch",
-                          1,
-                          DN_COUNT_MAX,
-                          &call->batch,
-                          &err);
-        break;
-    }
-    if (rc < 0)
-        given->exit_code = dn_options_misuse (given->command, "%s", err.text);
-    return rc;
+    return read_symbol (given->argument, &call->sizes, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
 }
+
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("hlo", 0, "FILE", "text of an XLA HLO module", hlo),
+    DN_OPT_TEXT ("onnx", 0, "FILE", "an ONNX model", onnx),
+    DN_OPT_INT ("batch",
+                0,
+                "N",
+                "samples of one step, if FILE does not show it",
+                batch,
+                1,
+                DN_COUNT_MAX),
+    DN_OPT_TAKE ("dim",
+                 0,
+                 "NAME=N",
+                 "of ONNX: the size of a symbol; may be repeated",
+                 take_symbol),
+    DN_OPT_FLAG ("step", 0, "of HLO: FILE is a whole training step", step),
+    DN_OPT_FLAG ("forward", 0, "of HLO: FILE is a forward pass", forward),
+    DN_OPT_TEXT ("out", 0, "FILE", "write the sidecar there and print a summary", out),
+    DN_OPT_END,
+};
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
     const char *wrong = NULL;
-    int option;
 
-    while ((option = dn_options_next (given)) >= 0)
-        if (take_option (given, option, call) < 0)
-            return -1;
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
+    if (!dn_options_all (given, call, 0, 1))
         return -1;
     if (!call->hlo == !call->onnx)
         wrong = call->hlo ? "--hlo and --onnx: expected one of them"
                           : "--hlo=FILE or --onnx=FILE is missing";
-    else if (call->onnx && call->pass_given)
+    else if (call->onnx && (call->step || call->forward))
         wrong = "--step, --forward: an ONNX model is a forward pass";
     else if (call->hlo && call->sizes.n_symbols > 0)
         wrong = "--dim: HLO has no symbols";
@@ -140,6 +106,9 @@ static int read_hlo (const struct call *call,
                      struct dn_hlo_summary *summary,
                      struct dn_err *err)
 {
+    enum dn_hlo_pass pass = call->step      ? DN_HLO_PASS_STEP
+                            : call->forward ? DN_HLO_PASS_FORWARD
+                                            : DN_HLO_PASS_GUESS;
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_hlo module;
     int rc;
@@ -148,8 +117,7 @@ static int read_hlo (const struct call *call,
         return -1;
     if (dn_hlo_parse (dn_span_of (text), &module, err) < 0)
         return dn_err_wrap (err, "%s", call->hlo);
-    rc = dn_hlo_layers (
-        &module, call->pass, (double) call->batch, sidecar, summary, err);
+    rc = dn_hlo_layers (&module, pass, (double) call->batch, sidecar, summary, err);
     dn_hlo_free (&module);
     return rc < 0 ? dn_err_wrap (err, "%s", call->hlo) : 0;
 }
@@ -291,7 +259,7 @@ static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct call call = {.pass = DN_HLO_PASS_GUESS};
+    struct call call = {.hlo = NULL};
     struct dn_err err = {0};
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 

@@ -8,10 +8,6 @@
 
 #include "learn/confirm.h"
 
-static const struct dn_option options[] = {
-    {NULL, 0, NULL, NULL},
-};
-
 static void free_bundle (struct dn_bundle **bundle)
 {
     dn_bundle_free (*bundle);
@@ -26,7 +22,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     const char *dir;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 1, 1))
+    if (!dn_options_all (&given, NULL, 1, 1))
         return given.exit_code;
     dir = dn_options_absolute (text, given.args[0]);
     bundle = dn_load_bundle (dir, &err);
@@ -44,6 +40,5 @@ const struct dn_command dn_cmd_model = {
     .name = "model",
     .summary = "Compare the trees of a model bundle with libxgboost",
     .arguments = "DIR",
-    .options = options,
     .run = run,
 };

@@ -11,15 +11,13 @@ cat > cli/cmd_zenith.c <<'C'
 #include "common.h"
 #include "site.h"
 
-static const struct dn_option options[] = {{NULL, 0, NULL, NULL}};
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
     dn_options_begin (&given, self, argc, argv);
-    if (dn_options_next (&given) != DN_OPTION_END || !dn_options_count (&given, 0, 0))
+    if (!dn_options_all (&given, NULL, 0, 0))
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
@@ -31,7 +29,6 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_zenith = {.name = "zenith",
                                          .summary = "Count the devices",
                                          .arguments = "",
-                                         .options = options,
                                          .run = run};
 C
 sed -i 's|^    X (zoo) .*|&\n    X (zenith) \\|' cli/commands.h
