@@ -82,8 +82,8 @@ static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_er
 
     turn->task = task;
     turn->next_ms = 0;
-    turn->memory = task->begin ? task->begin () : NULL;
-    if (task->begin && !turn->memory)
+    turn->memory = calloc (1, task->memory);
+    if (!turn->memory)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, task->name);
     loop->n_turns++;
     return 0;
@@ -101,9 +101,11 @@ static int add_turns (struct loop *loop, const struct dn_task *task, struct dn_e
 
 static void end_loop (struct loop *loop)
 {
-    for (int i = 0; i < loop->n_turns; i++)
+    for (int i = 0; i < loop->n_turns; i++) {
         if (loop->turns[i].task->end)
             loop->turns[i].task->end (loop->turns[i].memory);
+        free (loop->turns[i].memory);
+    }
     if (loop->daemon.link) {
         dn_jobs_drop (&loop->daemon);
         dn_link_close (loop->daemon.link);

@@ -34,11 +34,11 @@ struct dn_task {
     /* The interval is a key of dnnest.conf: its offset in struct dn_site, a double in
      * seconds. */
     size_t interval_offset;
-    bool alone;            /* needs no slurmctld */
-    void *(*begin) (void); /* the task's memory between calls; NULL: out of memory */
+    bool alone;    /* needs no slurmctld */
+    size_t memory; /* bytes that it has between calls, first all 0 */
     /* 0, or 1 where it has more to do and wants to be called again soon. */
     int (*run) (void *memory, struct dn_daemon *d, struct dn_err *err);
-    void (*end) (void *memory);
+    void (*end) (void *memory); /* frees what these point to; NULL: nothing */
 };
 
 extern const struct dn_task dn_task_watch;

@@ -25,58 +25,11 @@
 #define MEMORY_MAX_MB (INT64_C (1) << 40)
 
 #define KNOWN(name, letter, argument) DN_OPTION_ROW (name, letter, argument, NULL)
-#define ROW(id, name, letter, argument, help)                                          \
-    [DN_SBATCH_##id] = DN_OPTION_ROW (name, letter, argument, help)
-
 const struct dn_option dn_sbatch_options[] = {
-    ROW (ACCOUNT, "account", 'A', "NAME", "account to charge"),
-    ROW (ARRAY, "array", 'a', "LIST", "job array"),
-    ROW (BATCH, "batch", 0, "LIST", "features of the first node"),
-    ROW (COMMENT, "comment", 0, "TEXT", "comment; may carry dnnest:METADATA"),
-    ROW (CONSTRAINT, "constraint", 'C', "LIST", "features of the nodes"),
-    ROW (CORE_SPEC, "core-spec", 'S', "N", "cores kept for the system"),
-    ROW (CORES_PER_SOCKET, "cores-per-socket", 0, "N", "cores per socket"),
-    ROW (CPUS_PER_GPU, "cpus-per-gpu", 0, "N", "CPUs per GPU"),
-    ROW (CPUS_PER_TASK, "cpus-per-task", 'c', "N", "CPUs per task"),
-    ROW (DEADLINE, "deadline", 0, "TIME", "latest end of the job"),
-    ROW (DNNEST, "dnnest", 0, "SPEC|FILE", "metadata, or a sidecar"),
-    ROW (EXCLUDE, "exclude", 'x', "NODES", "nodes to avoid"),
-    ROW (EXCLUSIVE, "exclusive", 0, "[=KIND]", "whole nodes"),
-    ROW (EXTRA_NODE_INFO, "extra-node-info", 'B', "S[:C[:T]]", "topology"),
-    ROW (GPUS, "gpus", 'G', "[TYPE:]N", "GPUs of the job"),
-    ROW (GPUS_PER_NODE, "gpus-per-node", 0, "[TYPE:]N", "GPUs per node"),
-    ROW (GPUS_PER_SOCKET, "gpus-per-socket", 0, "[TYPE:]N", "GPUs per socket"),
-    ROW (GPUS_PER_TASK, "gpus-per-task", 0, "[TYPE:]N", "GPUs per task"),
-    ROW (GPU_FREQ, "gpu-freq", 0, "TEXT", "clock of the GPUs"),
-    ROW (GRES, "gres", 0, "LIST", "generic resources per node"),
-    ROW (HINT, "hint", 0, "KIND", "binding of tasks"),
-    ROW (MEM, "mem", 0, "SIZE", "memory per node"),
-    ROW (MEM_PER_CPU, "mem-per-cpu", 0, "SIZE", "memory per CPU"),
-    ROW (MEM_PER_GPU, "mem-per-gpu", 0, "SIZE", "memory per GPU"),
-    ROW (MINCPUS, "mincpus", 0, "N", "minimum CPUs per node"),
-    ROW (NODEFILE, "nodefile", 'F', "FILE", "file that names nodes"),
-    ROW (NODELIST, "nodelist", 'w', "NODES", "nodes by name"),
-    ROW (NODES, "nodes", 'N', "N[-M]", "number of nodes"),
-    ROW (NTASKS, "ntasks", 'n', "N", "number of tasks"),
-    ROW (NTASKS_PER_CORE, "ntasks-per-core", 0, "N", "tasks per core"),
-    ROW (NTASKS_PER_GPU, "ntasks-per-gpu", 0, "N", "tasks per GPU"),
-    ROW (NTASKS_PER_NODE, "ntasks-per-node", 0, "N", "tasks per node"),
-    ROW (NTASKS_PER_SOCKET, "ntasks-per-socket", 0, "N", "tasks per socket"),
-    ROW (OVERCOMMIT, "overcommit", 'O', NULL, "more tasks than CPUs"),
-    ROW (OVERSUBSCRIBE, "oversubscribe", 's', NULL, "share nodes"),
-    ROW (PARTITION, "partition", 'p', "NAME", "partition"),
-    ROW (PREFER, "prefer", 0, "LIST", "features of the nodes, if possible"),
-    ROW (QOS, "qos", 'q', "NAME", "quality of service"),
-    ROW (RESERVATION, "reservation", 0, "NAME", "reservation"),
-    ROW (SIGNAL, "signal", 0, "SIGNAL[@SECONDS]", "warning before the limit"),
-    ROW (THREAD_SPEC, "thread-spec", 0, "N", "threads kept for the system"),
-    ROW (THREADS_PER_CORE, "threads-per-core", 0, "N", "threads per core"),
-    ROW (SOCKETS_PER_NODE, "sockets-per-node", 0, "N", "sockets of a node"),
-    ROW (TIME, "time", 't', "TIME", "time limit"),
-    ROW (TIME_MIN, "time-min", 0, "TIME", "minimum time limit"),
-    ROW (TMP, "tmp", 0, "SIZE", "temporary disk of a node"),
-    ROW (TRES_PER_TASK, "tres-per-task", 0, "LIST", "resources per task"),
-    ROW (WRAP, "wrap", 0, "COMMAND", "a command instead of SCRIPT"),
+#define DN_SBATCH_OPTION(id, name, letter, argument, help)                             \
+    [DN_SBATCH_##id] = DN_OPTION_ROW (name, letter, argument, help),
+#include "process/sbatch_options.inc"
+#undef DN_SBATCH_OPTION
     /* Listed so that their arguments are not taken for the script. */
     KNOWN ("acctg-freq", 0, "X"),
     KNOWN ("bb", 0, "X"),
@@ -477,6 +430,15 @@ static int read_memory (const char *value,
     return 0;
 }
 
+static int read_size (const struct dn_sbatch *sbatch,
+                      int option,
+                      int64_t *megabytes,
+                      struct dn_err *err)
+{
+    return read_memory (
+        sbatch->value[option], dn_sbatch_options[option].name, megabytes, err);
+}
+
 /* "N", "N-M"; a list "N,M" counts as the range it spans. */
 static int read_nodes (struct dn_sbatch *sbatch, struct dn_err *err)
 {
@@ -638,11 +600,7 @@ static int fill_per_gpu (struct dn_sbatch *sbatch, int version, struct dn_err *e
     int64_t memory = DN_UNSET;
 
     if (read_count (sbatch, DN_SBATCH_CPUS_PER_GPU, 1, &cpus, err) < 0
-        || read_memory (sbatch->value[DN_SBATCH_MEM_PER_GPU],
-                        dn_sbatch_options[DN_SBATCH_MEM_PER_GPU].name,
-                        &memory,
-                        err)
-               < 0)
+        || read_size (sbatch, DN_SBATCH_MEM_PER_GPU, &memory, err) < 0)
         return -1;
     if (cpus != DN_UNSET) {
         snprintf (sbatch->cpus_per_tres,
@@ -702,11 +660,7 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
                sbatch, DN_SBATCH_SOCKETS_PER_NODE, 1, &job->sockets_per_node, err)
                < 0
         || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0
-        || read_memory (sbatch->value[DN_SBATCH_TMP],
-                        dn_sbatch_options[DN_SBATCH_TMP].name,
-                        &job->tmp_disk_mb,
-                        err)
-               < 0)
+        || read_size (sbatch, DN_SBATCH_TMP, &job->tmp_disk_mb, err) < 0)
         return -1;
     return 0;
 }
@@ -897,16 +851,8 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
         || read_time (sbatch, DN_SBATCH_TIME, &job->time_limit_min, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME_MIN, &job->time_min_min, err) < 0
         || read_signal (sbatch, &job->signal_s, err) < 0
-        || read_memory (sbatch->value[DN_SBATCH_MEM],
-                        dn_sbatch_options[DN_SBATCH_MEM].name,
-                        &job->mem_per_node_mb,
-                        err)
-               < 0
-        || read_memory (sbatch->value[DN_SBATCH_MEM_PER_CPU],
-                        dn_sbatch_options[DN_SBATCH_MEM_PER_CPU].name,
-                        &job->mem_per_cpu_mb,
-                        err)
-               < 0
+        || read_size (sbatch, DN_SBATCH_MEM, &job->mem_per_node_mb, err) < 0
+        || read_size (sbatch, DN_SBATCH_MEM_PER_CPU, &job->mem_per_cpu_mb, err) < 0
         || read_memory (sbatch->default_memory, "def-mem-per-cpu", &default_memory, err)
                < 0
         || read_counts (sbatch, version, err) < 0

@@ -196,22 +196,11 @@ static int run_collect (void *memory, struct dn_daemon *d, struct dn_err *err)
     return rc < 0 ? not_slurmctld (d, err) : rc;
 }
 
-static void *begin_collect (void)
-{
-    return calloc (1, sizeof (struct collect));
-}
-
-static void end_collect (void *memory)
-{
-    free (memory);
-}
-
 const struct dn_task dn_task_collect = {
     .name = "collect",
     .help = "keep the jobs that have finished, to learn from them",
     .interval_offset = offsetof (struct dn_site, collect_interval_s),
     .alone = true,
-    .begin = begin_collect,
+    .memory = sizeof (struct collect),
     .run = run_collect,
-    .end = end_collect,
 };

@@ -421,27 +421,19 @@ static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
     return dn_heartbeat_write (&guard->heartbeat, d, err);
 }
 
-static void *begin_guard (void)
-{
-    return calloc (1, sizeof (struct guard));
-}
-
 static void end_guard (void *memory)
 {
     struct guard *guard = memory;
 
-    if (!guard)
-        return;
     dn_guard_jobs_free (&guard->jobs);
     dn_heartbeat_free (&guard->heartbeat);
-    free (guard);
 }
 
 const struct dn_task dn_task_guard = {
     .name = "guard",
     .help = "extend the lowered time limits of running jobs before they end",
     .interval_offset = offsetof (struct dn_site, guard_interval_s),
-    .begin = begin_guard,
+    .memory = sizeof (struct guard),
     .run = run_guard,
     .end = end_guard,
 };

@@ -87,11 +87,6 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     return entry;
 }
 
-struct dn_guard_job *dn_guard_jobs_at (struct dn_guard_jobs *jobs, int64_t index)
-{
-    return &jobs->now[index];
-}
-
 void dn_guard_jobs_turn (struct dn_guard_jobs *jobs)
 {
     free (jobs->last);

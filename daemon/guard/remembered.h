@@ -43,9 +43,6 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
                                          const struct dn_link_job *job,
                                          struct dn_err *err);
 
-/* The same entry later in the pass. */
-struct dn_guard_job *dn_guard_jobs_at (struct dn_guard_jobs *jobs, int64_t index);
-
 /* End the pass: entries of this pass become those of the last. */
 void dn_guard_jobs_turn (struct dn_guard_jobs *jobs);
 

@@ -125,22 +125,11 @@ static int run_learn (void *memory, struct dn_daemon *d, struct dn_err *err)
     return 0;
 }
 
-static void *begin_learn (void)
-{
-    return calloc (1, sizeof (struct learn));
-}
-
-static void end_learn (void *memory)
-{
-    free (memory);
-}
-
 const struct dn_task dn_task_learn = {
     .name = "learn",
     .help = "learn the history of applications from finished jobs",
     .interval_offset = offsetof (struct dn_site, learn_interval_s),
-    .begin = begin_learn,
+    .memory = sizeof (struct learn),
     .run = run_learn,
     .alone = true,
-    .end = end_learn,
 };

@@ -280,28 +280,20 @@ static int run_rescue (void *memory, struct dn_daemon *d, struct dn_err *err)
     return 0;
 }
 
-static void *begin_rescue (void)
-{
-    return calloc (1, sizeof (struct rescue));
-}
-
 static void end_rescue (void *memory)
 {
     struct rescue *rescue = memory;
 
-    if (!rescue)
-        return;
     for (int64_t i = 0; i < rescue->n_seen; i++)
         free_seen (&rescue->seen[i]);
     free (rescue->seen);
-    free (rescue);
 }
 
 const struct dn_task dn_task_rescue = {
     .name = "rescue",
     .help = "start moved jobs again that ran out of GPU memory",
     .interval_offset = offsetof (struct dn_site, guard_interval_s),
-    .begin = begin_rescue,
+    .memory = sizeof (struct rescue),
     .run = run_rescue,
     .end = end_rescue,
 };

@@ -217,21 +217,10 @@ static int run_revise (void *memory, struct dn_daemon *d, struct dn_err *err)
     return 0;
 }
 
-static void *begin_revise (void)
-{
-    return calloc (1, sizeof (struct revise));
-}
-
-static void end_revise (void *memory)
-{
-    free (memory);
-}
-
 const struct dn_task dn_task_revise = {
     .name = "revise",
     .help = "lower limits of pending jobs whose application has run",
     .interval_offset = offsetof (struct dn_site, guard_interval_s),
-    .begin = begin_revise,
+    .memory = sizeof (struct revise),
     .run = run_revise,
-    .end = end_revise,
 };

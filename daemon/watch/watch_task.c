@@ -104,11 +104,6 @@ static void tell_left_out (struct watch *watch, int64_t n_left_out)
     watch->told = n_left_out > 0;
 }
 
-static void *begin (void)
-{
-    return calloc (1, sizeof (struct watch));
-}
-
 static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     dn_cleanup (pass_free) struct pass pass = {.now_s = d->now_s, .err = err};
@@ -127,7 +122,6 @@ const struct dn_task dn_task_watch = {
     .name = "watch",
     .help = "write the state of the cluster for the plugin",
     .interval_offset = offsetof (struct dn_site, watch_interval_s),
-    .begin = begin,
+    .memory = sizeof (struct watch),
     .run = run,
-    .end = free,
 };

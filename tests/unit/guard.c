@@ -255,7 +255,7 @@ static struct scene *begin (void)
     scene->site.rules.time_margin = 0.1;
     snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "%s", dir);
     scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
-    scene->memory = dn_task_guard.begin ();
+    scene->memory = calloc (1, dn_task_guard.memory);
     return scene;
 }
 
@@ -270,6 +270,7 @@ static char *heartbeat_path (void)
 static void end (struct scene *scene)
 {
     dn_task_guard.end (scene->memory);
+    free (scene->memory);
     free (scene);
     unlink (heartbeat_path ());
 }
@@ -572,7 +573,7 @@ static void a_dry_run_changes_nothing (void **state)
 static void two_guards_do_what_one_does (void **state)
 {
     struct scene *scene = begin ();
-    void *other = dn_task_guard.begin ();
+    void *other = calloc (1, dn_task_guard.memory);
     void *own = scene->memory;
     struct dn_link_job *job = add_job (12, 800);
 
@@ -586,6 +587,7 @@ static void two_guards_do_what_one_does (void **state)
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
     scene->memory = own;
     dn_task_guard.end (other);
+    free (other);
     end (scene);
 }
 
@@ -621,7 +623,8 @@ static void jobs_are_tallied_and_the_heart_beats (void **state)
     done->end = failed->end = NOW;
     assert_int_equal (pass (scene), 0);
     dn_task_guard.end (scene->memory);
-    scene->memory = dn_task_guard.begin ();
+    free (scene->memory);
+    scene->memory = calloc (1, dn_task_guard.memory);
     longer->phase = DN_PHASE_ENDED;
     longer->state = "COMPLETED";
     longer->end = NOW + 200;

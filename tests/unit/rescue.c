@@ -190,7 +190,7 @@ static void begin (struct scene *scene)
                                      .admin_comment = slurm.comment,
                                      .std_out = "/tmp/x"};
     scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
-    scene->memory = dn_task_rescue.begin ();
+    scene->memory = calloc (1, dn_task_rescue.memory);
     assert_non_null (scene->memory);
 }
 
@@ -210,6 +210,7 @@ static int pass (struct scene *scene)
 static void end (struct scene *scene)
 {
     dn_task_rescue.end (scene->memory);
+    free (scene->memory);
     dn_site_free (&scene->site);
 }
 
