@@ -13,8 +13,6 @@
 /* Rows that are deleted at a time. */
 #define PRUNE_ROWS "2000"
 
-#define REAL_MAX 1e15
-
 /* The version that has the tables. */
 #define VERSION_FIRST 3
 
@@ -129,44 +127,6 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
                : fail (store, err);
 }
 
-static int bind_text (struct dn_store *store,
-                      int i,
-                      const char *text,
-                      struct dn_err *err)
-{
-    size_t len = strlen (text);
-
-    if (len == 0 && !is_never_null (i))
-        return 0;
-    if (len > DN_RECORD_TEXT_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_column_long,
-                           dn_finished_columns[i].name,
-                           len,
-                           DN_RECORD_TEXT_MAX);
-    return sqlite3_bind_text (store->add, i + 1, text, (int) len, SQLITE_TRANSIENT)
-                   == SQLITE_OK
-               ? 0
-               : fail (store, err);
-}
-
-static int bind_real (struct dn_store *store, int i, double value, struct dn_err *err)
-{
-    if (isnan (value))
-        return 0;
-    if (value < 0 || value > REAL_MAX)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_column_range,
-                           dn_finished_columns[i].name,
-                           value,
-                           REAL_MAX);
-    return sqlite3_bind_double (store->add, i + 1, value) == SQLITE_OK
-               ? 0
-               : fail (store, err);
-}
-
 static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_err *err)
 {
     const char *name = dn_finished_columns[i].name;
@@ -178,9 +138,7 @@ static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_e
     if (count < DN_UNLIMITED)
         return dn_err_set (
             err, DN_E_RANGE, dn_say_err_column_count, name, (long long) count);
-    return sqlite3_bind_int64 (store->add, i + 1, count) == SQLITE_OK
-               ? 0
-               : fail (store, err);
+    return dn_sql_bind_count (store->add, i + 1, count, err);
 }
 
 /* An unknown value is not bound, which makes it NULL. */
@@ -189,15 +147,22 @@ static int bind_column (struct dn_store *store,
                         const struct dn_finished *job,
                         struct dn_err *err)
 {
+    const char *name = dn_finished_columns[i].name;
     const void *member = (const char *) job + dn_finished_columns[i].offset;
 
     switch (dn_finished_columns[i].type) {
     case DN_FINISHED_COUNT:
         return bind_count (store, i, *(const int64_t *) member, err);
     case DN_FINISHED_REAL:
-        return bind_real (store, i, *(const double *) member, err);
+        return dn_sql_bind_real (
+            store->add, i + 1, name, *(const double *) member, err);
     default:
-        return bind_text (store, i, *(const char *const *) member, err);
+        return dn_sql_bind_text (store->add,
+                                 i + 1,
+                                 name,
+                                 *(const char *const *) member,
+                                 is_never_null (i),
+                                 err);
     }
 }
 
@@ -205,19 +170,13 @@ int dn_store_add (struct dn_store *store,
                   const struct dn_finished *job,
                   struct dn_err *err)
 {
-    int rc;
-
     if (begin (store, err) < 0 || prepare_adding (store, err) < 0)
         return -1;
     sqlite3_clear_bindings (store->add);
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
         if (bind_column (store, i, job, err) < 0)
             return -1;
-    rc = sqlite3_step (store->add);
-    if (rc != SQLITE_DONE)
-        fail (store, err);
-    sqlite3_reset (store->add);
-    return rc == SQLITE_DONE ? 0 : -1;
+    return dn_sql_finish (store->add, err);
 }
 
 /* --- what was collected ---------------------------------------------------------- */

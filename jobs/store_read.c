@@ -42,9 +42,7 @@ struct key {
 
 /* Rows in memory, with all their texts in one buffer. */
 struct piece {
-    char *text; /* owned */
-    size_t len;
-    size_t size;
+    struct dn_sql_texts texts;
     int n;
     union cell cells[PIECE_ROWS][DN_N_FINISHED_COLUMNS];
     struct key last;
@@ -53,7 +51,7 @@ struct piece {
 static void free_piece (struct piece **piece)
 {
     if (*piece)
-        free ((*piece)->text);
+        free ((*piece)->texts.text);
     free (*piece);
 }
 
@@ -172,44 +170,14 @@ static void finalize (sqlite3_stmt **statement)
     sqlite3_finalize (*statement);
 }
 
-static int add_text (struct piece *piece,
-                     const char *text,
-                     size_t len,
-                     struct dn_err *err)
-{
-    size_t needed = piece->len + len + 1;
-
-    if (needed > piece->size) {
-        char *grown = realloc (piece->text, 2 * needed);
-
-        if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        piece->text = grown;
-        piece->size = 2 * needed;
-    }
-    if (len > 0)
-        memcpy (piece->text + piece->len, text, len);
-    piece->text[piece->len + len] = '\0';
-    piece->len = needed;
-    return 0;
-}
-
 static int take_text (sqlite3_stmt *select,
                       int i,
                       struct piece *piece,
                       union cell *cell,
                       struct dn_err *err)
 {
-    const char *text = (const char *) sqlite3_column_text (select, i);
-    size_t len = text ? (size_t) sqlite3_column_bytes (select, i) : 0;
-
-    cell->start = piece->len;
-    if (len > DN_RECORD_TEXT_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_cell_long, len, DN_RECORD_TEXT_MAX);
-    if (len > 0 && memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
-    return add_text (piece, text, len, err);
+    cell->start = piece->texts.len;
+    return dn_sql_texts_add (&piece->texts, select, i, DN_RECORD_TEXT_MAX, err);
 }
 
 /* The store may be a file that another program has edited. */
@@ -265,7 +233,7 @@ static void copy_text (char to[DN_RECORD_TEXT_MAX + 1],
                        const struct piece *piece,
                        const union cell *cell)
 {
-    const char *text = piece->text + cell->start;
+    const char *text = piece->texts.text + cell->start;
 
     memcpy (to, text, strlen (text) + 1);
 }
@@ -325,7 +293,7 @@ static int fill (struct dn_store *store,
     int rc = SQLITE_OK;
 
     piece->n = 0;
-    piece->len = 0;
+    piece->texts.len = 0;
     if (bind_number (select, AT_NUMBER, piece->last.number) != SQLITE_OK
         || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK
         || (order == DN_STORE_BY_ACCOUNT
@@ -334,7 +302,7 @@ static int fill (struct dn_store *store,
             && (bind_name (select, AT_APP, piece->last.app) != SQLITE_OK
                 || bind_number (select, AT_END, piece->last.end_s) != SQLITE_OK)))
         return fail (store, err);
-    while (piece->n < PIECE_ROWS && piece->len < PIECE_LEN
+    while (piece->n < PIECE_ROWS && piece->texts.len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW)
         if (take_row (select, piece, order, err) < 0) {
             sqlite3_reset (select);
@@ -362,7 +330,7 @@ static int hand_on (const struct piece *piece, dn_store_job_f take, void *to)
             else if (dn_finished_columns[i].type == DN_FINISHED_REAL)
                 *(double *) member = cell->real;
             else
-                *(const char **) member = piece->text + cell->start;
+                *(const char **) member = piece->texts.text + cell->start;
         }
         rc = take (to, &job);
     }

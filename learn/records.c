@@ -136,66 +136,6 @@ static int prepare_adding (struct dn_records *records, struct dn_err *err)
                     err);
 }
 
-static int bind_text (struct dn_records *records,
-                      int at,
-                      const char *name,
-                      const char *text,
-                      struct dn_err *err)
-{
-    size_t len = strlen (text);
-
-    if (len == 0)
-        return 0;
-    if (len > DN_RECORD_TEXT_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_column_long, name, len, DN_RECORD_TEXT_MAX);
-    return sqlite3_bind_text (records->add, at, text, (int) len, SQLITE_TRANSIENT)
-                   == SQLITE_OK
-               ? 0
-               : fail (records, err);
-}
-
-static int bind_real (struct dn_records *records,
-                      int at,
-                      const char *name,
-                      double value,
-                      struct dn_err *err)
-{
-    if (isnan (value))
-        return 0;
-    if (value < 0 || value > DN_RUN_REAL_MAX)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_column_range, name, value, DN_RUN_REAL_MAX);
-    return sqlite3_bind_double (records->add, at, value) == SQLITE_OK
-               ? 0
-               : fail (records, err);
-}
-
-static int bind_count (struct dn_records *records,
-                       int at,
-                       int64_t count,
-                       struct dn_err *err)
-{
-    if (count == DN_UNSET)
-        return 0;
-    return sqlite3_bind_int64 (records->add, at, count) == SQLITE_OK
-               ? 0
-               : fail (records, err);
-}
-
-/* Run a statement that returns no row. */
-static int finish (struct dn_records *records,
-                   sqlite3_stmt *statement,
-                   struct dn_err *err)
-{
-    int rc = sqlite3_step (statement);
-
-    if (rc != SQLITE_DONE)
-        fail (records, err);
-    sqlite3_reset (statement);
-    return rc == SQLITE_DONE ? 0 : -1;
-}
-
 /* The id of a sidecar's text. Equal texts are stored once. */
 static int keep_sidecar (struct dn_records *records,
                          const char *text,
@@ -212,7 +152,7 @@ static int keep_sidecar (struct dn_records *records,
                != SQLITE_OK
         || sqlite3_bind_text (find, 1, digest.hex, -1, SQLITE_TRANSIENT) != SQLITE_OK)
         return fail (records, err);
-    if (finish (records, records->add_sidecar, err) < 0)
+    if (dn_sql_finish (records->add_sidecar, err) < 0)
         return -1;
     rc = sqlite3_step (find);
     if (rc == SQLITE_ROW)
@@ -240,7 +180,7 @@ static int bind_sidecar (struct dn_records *records,
         return dn_err_wrap (err, "sidecar");
     if (keep_sidecar (records, json, &id, err) < 0)
         return -1;
-    return bind_count (records, at, id, err);
+    return dn_sql_bind_count (records->add, at, id, err);
 }
 
 /* An unknown value is not bound, which makes it NULL. */
@@ -255,15 +195,23 @@ static int bind_column (struct dn_records *records,
     switch (column->type) {
     case DN_RUN_MEASURED:
     case DN_RUN_REAL:
-        return bind_real (records, i + 1, column->name, *(const double *) member, err);
+        return dn_sql_bind_real (
+            records->add, i + 1, column->name, *(const double *) member, err);
     case DN_RUN_COUNT:
     case DN_RUN_FLAG:
-        return bind_count (records, i + 1, *(const int64_t *) member, err);
+        return *(const int64_t *) member == DN_UNSET
+                   ? 0
+                   : dn_sql_bind_count (
+                       records->add, i + 1, *(const int64_t *) member, err);
     case DN_RUN_SIDECAR:
         return bind_sidecar (records, i + 1, run, err);
     default:
-        return bind_text (
-            records, i + 1, column->name, *(const char *const *) member, err);
+        return dn_sql_bind_text (records->add,
+                                 i + 1,
+                                 column->name,
+                                 *(const char *const *) member,
+                                 false,
+                                 err);
     }
 }
 
@@ -277,16 +225,14 @@ int dn_records_add (struct dn_records *records,
     for (int i = 0; i < records->db.schema->n_columns; i++)
         if (bind_column (records, i, run, err) < 0)
             return -1;
-    return finish (records, records->add, err);
+    return dn_sql_finish (records->add, err);
 }
 
 /* --- reading --------------------------------------------------------------------- */
 
 /* Rows in memory, with all their texts in one buffer. */
 struct piece {
-    char *text; /* owned */
-    size_t len;
-    size_t size;
+    struct dn_sql_texts texts;
     int n;
     int64_t id[PIECE_ROWS];
     size_t start[PIECE_ROWS][COLUMNS_MAX];
@@ -295,30 +241,8 @@ struct piece {
 static void free_piece (struct piece **piece)
 {
     if (*piece)
-        free ((*piece)->text);
+        free ((*piece)->texts.text);
     free (*piece);
-}
-
-static int add_text (struct piece *piece,
-                     const char *text,
-                     size_t len,
-                     struct dn_err *err)
-{
-    size_t needed = piece->len + len + 1;
-
-    if (needed > piece->size) {
-        char *grown = realloc (piece->text, 2 * needed);
-
-        if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        piece->text = grown;
-        piece->size = 2 * needed;
-    }
-    if (len > 0)
-        memcpy (piece->text + piece->len, text, len);
-    piece->text[piece->len + len] = '\0';
-    piece->len = needed;
-    return 0;
 }
 
 /* Is the value of a type that the column may have? CHECK ensures this for rows that
@@ -347,22 +271,11 @@ static int add_cell (struct dn_records *records,
     const struct dn_run_column *column = &records->db.schema->columns[i];
     bool sidecar = column->type == DN_RUN_SIDECAR;
     int max = sidecar ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
-    const char *text;
-    size_t len;
 
-    piece->start[piece->n][i] = piece->len;
+    piece->start[piece->n][i] = piece->texts.len;
     if (!is_right (records->select, i + 1, column->type))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_type);
-    text = (const char *) sqlite3_column_text (records->select, i + 1);
-    if (!text && sqlite3_errcode (records->db.sql) == SQLITE_NOMEM)
-        return fail (records, err);
-    len = text ? (size_t) sqlite3_column_bytes (records->select, i + 1) : 0;
-    text = text ? text : "";
-    if (len > (size_t) max)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_cell_long, len, max);
-    if (len > 0 && memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
-    return add_text (piece, text, len, err);
+    return dn_sql_texts_add (&piece->texts, records->select, i + 1, max, err);
 }
 
 static int add_row (struct dn_records *records,
@@ -478,12 +391,12 @@ static int fill (struct dn_records *records,
     int rc = SQLITE_OK;
 
     piece->n = 0;
-    piece->len = 0;
+    piece->texts.len = 0;
     *end = false;
     if (sqlite3_bind_int64 (select, 1, after) != SQLITE_OK
         || sqlite3_bind_int64 (select, 2, last) != SQLITE_OK)
         return fail (records, err);
-    while (piece->n < PIECE_ROWS && piece->len < PIECE_LEN
+    while (piece->n < PIECE_ROWS && piece->texts.len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW) {
         if (add_row (records, piece, after, err) < 0) {
             sqlite3_reset (select);
@@ -513,7 +426,7 @@ static int hand_on (const struct dn_records_schema *schema,
         names[i] = schema->columns[i].name;
     for (int at = 0; at < piece->n; at++) {
         for (int i = 0; i < schema->n_columns; i++)
-            values[i] = piece->text + piece->start[at][i];
+            values[i] = piece->texts.text + piece->start[at][i];
         given.line = piece->id[at];
         if (row (&given, context, err) < 0)
             return dn_err_wrap (err, "record %lld", (long long) given.line);
@@ -549,7 +462,7 @@ int dn_records_read (struct dn_records *records,
         if (piece->n > 0)
             at = piece->id[piece->n - 1];
         if (piece_f && piece->n > 0)
-            piece_f ((struct dn_span){piece->text, piece->len},
+            piece_f ((struct dn_span){piece->texts.text, piece->texts.len},
                      (double) at / (double) last,
                      context);
     }

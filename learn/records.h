@@ -24,7 +24,6 @@
 /* The limits of a row's texts, and of its sidecar with equal operators merged. With
  * every quote doubled the row still fits into a row of a table (DN_FILE_MAX).
  */
-#define DN_RECORD_TEXT_MAX    8192
 #define DN_RECORD_SIDECAR_MAX (256 * 1024)
 
 /* Check by its first bytes whether a file is a store. False if it cannot be read. */

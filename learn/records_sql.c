@@ -4,6 +4,12 @@
  */
 #include "learn/records_sql.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/messages.h"
+
 int dn_sql_fail (sqlite3 *db, struct dn_err *err)
 {
     const char *text = sqlite3_errmsg (db);
@@ -47,4 +53,91 @@ int dn_sql_ask (sqlite3 *db, const char *sql, int64_t *answer, struct dn_err *er
         dn_sql_fail (db, err);
     sqlite3_finalize (question);
     return rc == SQLITE_ROW ? 0 : -1;
+}
+
+static int done (sqlite3_stmt *statement, int rc, struct dn_err *err)
+{
+    return rc == SQLITE_OK ? 0 : dn_sql_fail (sqlite3_db_handle (statement), err);
+}
+
+int dn_sql_bind_text (sqlite3_stmt *statement,
+                      int at,
+                      const char *name,
+                      const char *text,
+                      bool always,
+                      struct dn_err *err)
+{
+    size_t len = strlen (text);
+
+    if (len == 0 && !always)
+        return 0;
+    if (len > DN_RECORD_TEXT_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_column_long, name, len, DN_RECORD_TEXT_MAX);
+    return done (statement,
+                 sqlite3_bind_text (statement, at, text, (int) len, SQLITE_TRANSIENT),
+                 err);
+}
+
+int dn_sql_bind_real (sqlite3_stmt *statement,
+                      int at,
+                      const char *name,
+                      double value,
+                      struct dn_err *err)
+{
+    if (isnan (value))
+        return 0;
+    if (value < 0 || value > DN_RECORD_REAL_MAX)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_column_range, name, value, DN_RECORD_REAL_MAX);
+    return done (statement, sqlite3_bind_double (statement, at, value), err);
+}
+
+int dn_sql_bind_count (sqlite3_stmt *statement,
+                       int at,
+                       int64_t count,
+                       struct dn_err *err)
+{
+    return done (statement, sqlite3_bind_int64 (statement, at, count), err);
+}
+
+int dn_sql_finish (sqlite3_stmt *statement, struct dn_err *err)
+{
+    int rc = sqlite3_step (statement);
+
+    if (rc != SQLITE_DONE)
+        dn_sql_fail (sqlite3_db_handle (statement), err);
+    sqlite3_reset (statement);
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+int dn_sql_texts_add (struct dn_sql_texts *texts,
+                      sqlite3_stmt *select,
+                      int column,
+                      int max,
+                      struct dn_err *err)
+{
+    const char *text = (const char *) sqlite3_column_text (select, column);
+    size_t len = text ? (size_t) sqlite3_column_bytes (select, column) : 0;
+    size_t needed = texts->len + len + 1;
+
+    if (!text && sqlite3_errcode (sqlite3_db_handle (select)) == SQLITE_NOMEM)
+        return dn_sql_fail (sqlite3_db_handle (select), err);
+    if (len > (size_t) max)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_cell_long, len, max);
+    if (len > 0 && memchr (text, '\0', len))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
+    if (needed > texts->size) {
+        char *grown = realloc (texts->text, 2 * needed);
+
+        if (!grown)
+            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        texts->text = grown;
+        texts->size = 2 * needed;
+    }
+    if (len > 0)
+        memcpy (texts->text + texts->len, text, len);
+    texts->text[needed - 1] = '\0';
+    texts->len = needed;
+    return 0;
 }

@@ -117,7 +117,8 @@ static const struct dn_process *find (const struct dn_processes *processes, pid_
                     compare_pids);
 }
 
-static bool was_there (const struct dn_processes *before, const struct dn_process *process)
+static bool was_there (const struct dn_processes *before,
+                       const struct dn_process *process)
 {
     const struct dn_process *found = before ? find (before, process->pid) : NULL;
 
@@ -149,7 +150,8 @@ static void find_descendants (struct dn_processes *processes,
     }
 }
 
-int dn_processes_look (struct dn_processes *processes, const struct dn_processes *before)
+int dn_processes_look (struct dn_processes *processes,
+                       const struct dn_processes *before)
 {
     DIR *dir = opendir ("/proc");
     struct dirent *entry;

@@ -24,10 +24,11 @@ struct dn_processes {
     int size;
 };
 
-/* Replace the list by all visible processes. Those in 'before', an earlier list or NULL,
- * are not descendants. -1 without /proc, or if out of memory.
+/* Replace the list by all visible processes. Those in 'before', an earlier list or
+ * NULL, are not descendants. -1 without /proc, or if out of memory.
  */
-int dn_processes_look (struct dn_processes *processes, const struct dn_processes *before);
+int dn_processes_look (struct dn_processes *processes,
+                       const struct dn_processes *before);
 
 /* The CPU time of all descendants. */
 double dn_processes_cpu (const struct dn_processes *processes);
