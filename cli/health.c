@@ -12,6 +12,84 @@
 
 #include "host/files.h"
 
+/* Bytes of the file of counters, at most. */
+#define COUNTS_MAX 65536
+
+/* A counter of a process does not get there. */
+#define COUNT_MAX INT64_C (1000000000000000)
+
+struct metric {
+    const char *name;
+    size_t offset; /* in struct dn_plugin_counts */
+};
+
+#define MEMBER(member) offsetof (struct dn_plugin_counts, member)
+
+static const struct metric metrics[] = {
+    {"dnnest_start_time_seconds", MEMBER (started_s)},
+    {"dnnest_submissions_total", MEMBER (submissions)},
+    {"dnnest_described_total", MEMBER (described)},
+    {"dnnest_changed_total", MEMBER (changed)},
+    {"dnnest_errors_total", MEMBER (errors)},
+};
+
+static int64_t *find (struct dn_plugin_counts *counts, struct dn_span name)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (metrics); i++)
+        if (dn_span_is (name, metrics[i].name))
+            return (int64_t *) (void *) ((char *) counts + metrics[i].offset);
+    return NULL;
+}
+
+/* "NAME VALUE" or "NAME{LABELS} VALUE"; values of one name are added. */
+static int read_line (struct dn_span line,
+                      struct dn_plugin_counts *counts,
+                      struct dn_err *err)
+{
+    struct dn_span rest = line;
+    int64_t *sum = find (counts, dn_span_cut (&rest, " {"));
+    int64_t value = 0;
+    size_t from = line.len;
+
+    if (!sum)
+        return 0;
+    while (from > 0 && line.text[from - 1] != ' ')
+        from--;
+    if (dn_int_read ((struct dn_span){line.text + from, line.len - from},
+                     "counter",
+                     0,
+                     COUNT_MAX,
+                     &value,
+                     err)
+        < 0)
+        return -1;
+    if (value > COUNT_MAX - *sum)
+        return dn_err_set (err, DN_E_RANGE, "counter: the sum is too large");
+    *sum += value;
+    return 0;
+}
+
+/* -1 with 'err', which names 'file'. */
+static int read_counts (struct dn_span text,
+                        const char *file,
+                        struct dn_plugin_counts *counts,
+                        struct dn_err *err)
+{
+    struct dn_span line;
+    int n = 0;
+
+    memset (counts, 0, sizeof (*counts));
+    while ((line = dn_span_cut (&text, "\n")).text) {
+        n++;
+        if (line.len > 0 && line.text[0] != '#' && read_line (line, counts, err) < 0)
+            return dn_err_wrap (err, "%s: line %d", file, n);
+    }
+    if (counts->started_s == 0)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "%s: no dnnest_start_time_seconds: not of dnnest", file);
+    return 0;
+}
+
 /* A task is late after so many intervals, and what a run may take. */
 #define LATE  3
 #define RUN_S 30
@@ -202,10 +280,8 @@ static void read_counters (struct dn_health *health, const struct dn_site *site)
         part->next = "load the plugin: JobSubmitPlugins=dnnest in slurm.conf";
         return;
     }
-    if (dn_file_read (site->counters, DN_PLUGIN_COUNTS_MAX, &text, &err) < 0
-        || dn_plugin_counts_read (
-               dn_span_of (text), site->counters, &health->counts, &err)
-               < 0) {
+    if (dn_file_read (site->counters, COUNTS_MAX, &text, &err) < 0
+        || read_counts (dn_span_of (text), site->counters, &health->counts, &err) < 0) {
         part->state = DN_HEALTH_BROKEN;
         part->next = "Counters= must name a file of the plugin that you can read";
         set_error (part, err.text);

@@ -10,8 +10,16 @@
 #define DN_HEALTH_H
 
 #include "host/daemon_status.h"
-#include "plugin_counts.h"
 #include "seen.h"
+
+/* Counters of the plugin, in the file that it writes. */
+struct dn_plugin_counts {
+    int64_t started_s; /* start of the plugin, seconds since 1970 */
+    int64_t submissions;
+    int64_t described;
+    int64_t changed; /* fields of jobs, of any kind */
+    int64_t errors;  /* of any kind */
+};
 
 enum dn_health_state {
     DN_HEALTH_FRESH,

@@ -280,17 +280,6 @@ static int take_common (struct dn_options *o, int row)
     }
 }
 
-void dn_options_take_path (struct dn_options *options,
-                           const char *name,
-                           const char *argument)
-{
-    for (int row = COMMON_CONF; row <= COMMON_MODEL; row++)
-        if (strcmp (dn_options_common[row].name, name) == 0) {
-            options->argument = argument;
-            take_common (options, row);
-        }
-}
-
 static int find_row (const struct dn_options *o, int value)
 {
     for (int i = 0; i < o->n_options; i++)

@@ -179,13 +179,6 @@ void dn_options_conf (struct dn_options *options, const char *file);
 /* Use the bundle in 'dir', or "none", as --model does. */
 void dn_options_model (struct dn_options *options, const char *dir);
 
-/* Take 'argument' for the common option of that name if it says where a file or
- * directory of the site is; others have no effect.
- */
-void dn_options_take_path (struct dn_options *options,
-                           const char *name,
-                           const char *argument);
-
 /* Load the site that the options name, as the plugin does: with the parameters of
  * slurm.conf in the directory of dnnest.conf, overridden by 'settings'
  * ("key=value,...", may be NULL). On failure print a message and return NULL. Free with

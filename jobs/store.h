@@ -87,10 +87,4 @@ int dn_store_read (struct dn_store *store,
                    void *to,
                    struct dn_err *err);
 
-/* How many jobs the filter selects. */
-int dn_store_count (struct dn_store *store,
-                    const struct dn_store_filter *filter,
-                    int64_t *n,
-                    struct dn_err *err);
-
 #endif

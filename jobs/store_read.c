@@ -386,25 +386,3 @@ int dn_store_read (struct dn_store *store,
     }
     return rc;
 }
-
-int dn_store_count (struct dn_store *store,
-                    const struct dn_store_filter *filter,
-                    int64_t *n,
-                    struct dn_err *err)
-{
-    dn_cleanup (finalize) sqlite3_stmt *select = NULL;
-    char sql[DN_STORE_SQL_MAX];
-    struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
-
-    *n = 0;
-    if (!dn_store_has_jobs (store))
-        return 0;
-    dn_buf_add (&buf, "SELECT count (*) FROM jobs");
-    write_filter (&buf, filter);
-    if (prepare_reading (store, sql, filter, &select, err) < 0)
-        return -1;
-    if (sqlite3_step (select) != SQLITE_ROW)
-        return fail (store, err);
-    *n = sqlite3_column_int64 (select, 0);
-    return 0;
-}

@@ -7,10 +7,39 @@
 #include <stdio.h>
 
 #include "config/contradictions.h"
-#include "config/site_advice.h"
 #include "output/json.h"
 #include "seen.h"
 #include "slurm_conf.h"
+
+static bool has_guard (const struct dn_site *site)
+{
+    dn_cleanup (dn_seen_free) struct dn_seen seen;
+
+    dn_seen_read (&seen, site, NULL);
+    return seen.guarded.state == DN_SEEN_USED;
+}
+
+/* What the site lacks for limits that follow the likely time; NULL: nothing, or it does
+ * not let dnnest set any. 'slurm' is the version of Slurm (2411); 'slurm_conf': its
+ * parameters were read, so what is not in them is not set.
+ */
+static const char *site_advice (const struct dn_site *site, int slurm, bool slurm_conf)
+{
+    enum dn_time_mode mode = site->rules.time_limit;
+
+    if (mode == DN_TIME_KEEP || mode == DN_TIME_TIME_MIN
+        || (mode == DN_TIME_AUTO && site->time_min_is_soft))
+        return NULL;
+    if (mode == DN_TIME_AUTO && slurm >= DN_SOFT_TIME_MIN_SLURM)
+        return slurm_conf ? "SchedulerParameters=time_min_as_soft_limit in slurm.conf "
+                            "lets Slurm plan with the predicted time, and jobs keep "
+                            "their whole time limits"
+                          : NULL;
+    return has_guard (site)
+               ? NULL
+               : "no guard is alive: while dnnestd runs, time limits follow "
+                 "GuardedQuantile, and are extended where a job needs more";
+}
 
 /* Errors that are printed; the others are counted. */
 #define PROBLEMS_MAX 100
@@ -68,7 +97,7 @@ static const char *advice_for (const struct dn_options *given,
 
     if (dn_slurm_conf_read (given->paths.conf, &slurm, NULL) < 0)
         slurm.found = false;
-    return dn_site_advice (site, given->slurm_version, slurm.found);
+    return site_advice (site, given->slurm_version, slurm.found);
 }
 
 /* A file that is not there has no errors, but it is not what an admin wants to check.

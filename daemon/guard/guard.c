@@ -11,20 +11,27 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/messages.h"
 #include "guard/around.h"
-#include "guard/heartbeat.h"
 #include "guard/remembered.h"
 #include "guard/reported.h"
+#include "host/files.h"
+#include "host/view_files.h"
 #include "jobs_table.h"
+#include "output.h"
+#include "policy/guarded.h"
 
 /* Reservations that are looked at. */
 #define RESERVATIONS_MAX 4096
 
+/* Bytes of the file 'guard': a line of 20 jobs has some 250. */
+#define FILE_MAX (DN_GUARDED_USERS_MAX * 512)
+
 struct guard {
     struct dn_guard_jobs jobs;
-    struct dn_heartbeat heartbeat;
+    struct dn_guarded *guarded; /* the file of StateDir; owned; NULL: not read yet */
 };
 
 /* A job whose limit is near. The texts of 'job' belong to the table, which is kept for
@@ -107,8 +114,8 @@ static int note_tally (const struct pass *pass,
         || (!needed
             && (job->phase != DN_PHASE_ENDED || strcmp (job->state, "COMPLETED") != 0)))
         return 0;
-    if (dn_heartbeat_note (
-            &pass->guard->heartbeat, job->user_id, job->raw_id, needed, pass->err)
+    if (dn_guarded_note (
+            pass->guard->guarded, job->user_id, job->raw_id, needed, pass->err)
         < 0)
         return -1;
     entry->noted = true;
@@ -404,11 +411,59 @@ static void free_pass (struct pass *pass)
     free (pass->due);
 }
 
+/* --- the file 'guard': that the guard is alive, and the tallies ---------------- */
+
+static struct dn_guarded *read_left (const struct dn_daemon *d)
+{
+    struct dn_view_path path = dn_view_path (d->site->state_dir, DN_GUARDED_FILE);
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_guarded *guarded = NULL;
+    struct dn_err err = {0};
+
+    if (access (path.text, F_OK) < 0)
+        return NULL;
+    if (dn_file_read (path.text, FILE_MAX, &text, &err) == 0)
+        guarded = dn_guarded_read (dn_span_of (text), path.text, &err);
+    if (!guarded)
+        dn_log (DN_LOG_ERROR, dn_say_guard_counts_lost, err.text);
+    return guarded;
+}
+
+/* Read the file that an earlier process has left, once. One that is absent or not valid
+ * begins anew. -1 with 'err' without memory.
+ */
+static int begin_file (struct guard *guard,
+                       const struct dn_daemon *d,
+                       struct dn_err *err)
+{
+    if (!guard->guarded)
+        guard->guarded = read_left (d);
+    if (!guard->guarded)
+        guard->guarded = calloc (1, sizeof (*guard->guarded));
+    return guard->guarded
+               ? 0
+               : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+}
+
+/* After a complete pass; in a dry run only where an output is named. */
+static int write_file (struct guard *guard,
+                       const struct dn_daemon *d,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.len = 0};
+
+    guard->guarded->time_s = d->now_s;
+    guard->guarded->interval_s = (int64_t) d->site->guard_interval_s;
+    if (dn_guarded_write (guard->guarded, dn_put_text_add, &text) != 0)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
+}
+
 static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     struct guard *guard = memory;
     struct pass pass = {.guard = guard, .d = d, .err = err};
-    int rc = dn_heartbeat_begin (&guard->heartbeat, d, err);
+    int rc = begin_file (guard, d, err);
 
     if (rc == 0)
         rc = pass_all (&pass);
@@ -418,7 +473,7 @@ static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
         return -1;
     }
     dn_guard_jobs_turn (&guard->jobs);
-    return dn_heartbeat_write (&guard->heartbeat, d, err);
+    return write_file (guard, d, err);
 }
 
 static void end_guard (void *memory)
@@ -426,7 +481,7 @@ static void end_guard (void *memory)
     struct guard *guard = memory;
 
     dn_guard_jobs_free (&guard->jobs);
-    dn_heartbeat_free (&guard->heartbeat);
+    dn_guarded_free (guard->guarded);
 }
 
 const struct dn_task dn_task_guard = {
