@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 #
 # The table has the words, and 'dnnest completion' the names of the site. readline replaces
 # only what follows the last '=', ':' or '@' of a word, by COMP_WORDBREAKS, and splits
@@ -42,135 +42,39 @@ _dnnest_find() {
     [[ $_dnnest_table =~ $'\n'"$1 $2 "([^ ]+)" " ]] && kinds=${BASH_REMATCH[1]}
 }
 
-# Offer the words of a group, except the keys of 'pairs'.
-_dnnest_group() {
-    local group text _
-    while read -r group text _; do
-        [[ $group != "$1" || $text = - || $pairs = *",$text"* ]] || texts+=("$text")
-    done <<<"$_dnnest_table"
-}
-
-# Offer for the last one of pairs "KEY=VALUE" in 'rest' a key of the group, or its values.
-_dnnest_pairs() {
-    local pairs=,${rest%"${rest##*,}"} key kinds
-    [[ $1 = rule ]] || nospace=1
-    rest=${rest##*,}
-    key=${rest%%=*}
-    if [[ $rest != *=* ]]; then
-        _dnnest_group "$1"
-    elif rest=${rest#*=} && _dnnest_find "$1" "$key="; then
-        rest=${rest##*+}
-        _dnnest_offer "$kinds"
-    fi
-}
-
-# Offer what the kinds have for 'rest', and make that the part which a text replaces.
-_dnnest_offer() {
-    local kind whole
-    for kind in ${1//,/ }; do
-        case $kind in
-            -) ;;
-            @files) mapfile -t names < <(compgen -f -- "$rest") ;;
-            @directories) mapfile -t names < <(compgen -d -- "$rest") ;;
-            @commands) mapfile -t names < <(compgen -c -- "$rest") ;;
-            @users) mapfile -t names < <(compgen -u -- "$rest") ;;
-            @rule) _dnnest_pairs rule ;;
-            @spec)
-                [[ $rest != [./]* ]] || continue
-                if [[ $rest = @* && $rest != *,* ]]; then
-                    rest=${rest#@}
-                    _dnnest_offer @files
-                    return
-                fi
-                whole=$rest
-                _dnnest_pairs spec
-                [[ $rest = "$whole" ]] || return
-                ;;
-            @comment)
-                if [[ $rest =~ (^|.*[[:space:]\;])dnnest:(.*) ]]; then
-                    rest=${BASH_REMATCH[2]}
-                    _dnnest_offer @spec,off
-                else
-                    nospace=1
-                    texts+=(dnnest:)
-                fi
-                ;;
-            @types)
-                nospace=1
-                _dnnest_offer @gpus
-                texts=("${texts[@]/%/:}")
-                ;;
-            @*)
-                rest=${rest##*/}
-                mapfile -t texts < <(command dnnest completion "${kind#@}" "${site[@]}" \
-                    2>/dev/null </dev/null)
-                ;;
-            *) texts+=("$kind") ;;
-        esac
-    done
-}
-
-# Offer options of a group for the last word, or what one of them or 'arguments' takes.
-_dnnest_word() {
-    local arguments=$2 kinds
-    if [[ $word = --*=* ]]; then
-        rest=${word#*=}
-        if _dnnest_find "$1" "${word%%=*}="; then _dnnest_offer "$kinds"; fi
-    elif [[ $before = --* ]] && ! _dnnest_find "$1" "$before" && _dnnest_find "$1" "$before="; then
-        _dnnest_offer "$kinds"
-    elif [[ $word = -* || -z $word$arguments ]]; then
-        _dnnest_group "$1"
-    else
-        _dnnest_offer "$arguments"
-    fi
-}
-
-# Offer what may follow in a line of dnnest.
-_dnnest_line() {
-    local kinds=''
-    if ((${#words[@]} == 2)) || [[ ${#words[@]} -eq 3 && ${words[1]} = help ]]; then
-        _dnnest_group dnnest
-    elif [[ $before = -- ]]; then
-        _dnnest_offer @commands
-    elif [[ " ${words[*]:2} " = *' -- '* ]]; then
-        _dnnest_offer @files
-    elif _dnnest_find "${words[1]}" -; then
-        _dnnest_word "${words[1]}" "${kinds#-}"
-    fi
-}
-
-# Offer metadata in a command of Slurm; fail where another completion is right, too.
-_dnnest_metadata() {
-    case $before:$word in
-        --comment:* | --dnnest:* | *:--comment=* | *:--dnnest=*) _dnnest_word advise '' ;;
-        *:--d*) texts=(--dnnest=) && return 1 ;;
-        *) return 1 ;;
-    esac
-}
+@COMMON@
 
 # Set COMPREPLY to what one of these functions offers.
 _dnnest_reply() {
-    local -a words texts=() names=() site=()
+    local -a words offers=() names=() found=() site=()
     local kept='' word before rest text head mixed nospace='' pairs='' status=0
+    local n second after='' kind
     COMPREPLY=()
     ((${#COMP_LINE} < 32768)) || return 1
     _dnnest_split
     word=${words[-1]} before=${words[-2]-} rest=$word
+    n=${#words[@]} second=${words[1]-}
+    [[ " ${words[*]:2} " != *' -- '* ]] || after=1
     for text in "${words[@]}"; do
         [[ $text != --@(conf|hardware|datasets|zoo)=* ]] || site+=("$text")
     done
     "$1" || status=1
     head=${word%"$rest"}
-    for text in "${texts[@]}"; do
+    for text in "${offers[@]}"; do
+        text=${text%% *}
         [[ ${text,,} = "${rest,,}"* && $head$text = "$kept"* ]] || continue
         [[ $text != *= ]] || nospace=1
         COMPREPLY+=("${head:${#kept}}$text")
     done
     mixed=${COMPREPLY[*]}
     [[ -n $mixed ]] || compopt -o filenames 2>/dev/null
-    for text in "${names[@]}"; do
-        [[ -z $mixed || ! -d $text ]] || text+=/
-        [[ $head$text != "$kept"* ]] || COMPREPLY+=("${head:${#kept}}$text")
+    for kind in "${names[@]}"; do
+        # Files, directories, commands or users, by the first letter.
+        mapfile -t found < <(compgen "-${kind:1:1}" -- "$rest")
+        for text in "${found[@]}"; do
+            [[ -z $mixed || ! -d $text ]] || text+=/
+            [[ $head$text != "$kept"* ]] || COMPREPLY+=("${head:${#kept}}$text")
+        done
     done
     compopt -o nosort 2>/dev/null
     [[ -z $nospace ]] || compopt -o nospace 2>/dev/null
