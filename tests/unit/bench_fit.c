@@ -18,7 +18,7 @@ static int read_text (const char *text, struct dn_samples *samples, struct dn_er
     return dn_samples_read (dn_span_of (text), samples, err);
 }
 
-static void samples_are_written_as_they_are_read (void **state)
+TEST ("samples are written as they are read")
 {
     struct dn_sample row = {DN_SAMPLE_CONV,
                             DN_PRECISION_BF16,
@@ -52,7 +52,7 @@ static void samples_are_written_as_they_are_read (void **state)
     dn_samples_free (NULL);
 }
 
-static void a_row_that_was_cut_off_is_ignored (void **state)
+TEST ("a row that was cut off is ignored")
 {
     const char *text = HEAD "gemm,fp32,forward,m1,1,1,1,1,0,1\ngemm,fp32,forw";
     struct dn_samples samples;
@@ -67,7 +67,7 @@ static void a_row_that_was_cut_off_is_ignored (void **state)
     assert_int_equal (samples.n_rows, 0);
 }
 
-static void facts_are_found_by_their_key (void **state)
+TEST ("facts are found by their key")
 {
     struct dn_samples samples;
 
@@ -79,7 +79,7 @@ static void facts_are_found_by_their_key (void **state)
     dn_samples_free (&samples);
 }
 
-static void bad_samples_are_named_with_their_line (void **state)
+TEST ("bad samples are named with their line")
 {
     static const struct {
         const char *text;
@@ -116,7 +116,7 @@ static void bad_samples_are_named_with_their_line (void **state)
 }
 
 /* The text of a shape becomes a comment of a catalogue file. */
-static void a_shape_cannot_break_out_of_its_line (void **state)
+TEST ("a shape cannot break out of its line")
 {
     struct dn_samples samples;
 
@@ -128,7 +128,7 @@ static void a_shape_cannot_break_out_of_its_line (void **state)
 
 /* --- curves ----------------------------------------------------------------------- */
 
-static void a_curve_is_found_despite_a_busy_machine (void **state)
+TEST ("a curve is found despite a busy machine")
 {
     double work[24];
     double seconds[24];
@@ -145,7 +145,7 @@ static void a_curve_is_found_despite_a_busy_machine (void **state)
     assert_int_equal (fit.n, 24);
 }
 
-static void a_curve_without_saturation_is_a_constant (void **state)
+TEST ("a curve without saturation is a constant")
 {
     const double work[4] = {1e9, 2e9, 4e9, 8e9};
     const double seconds[4] = {1, 2, 4, 8};
@@ -246,7 +246,7 @@ static void make_samples (struct dn_samples *samples)
     put (samples, DN_SAMPLE_LAUNCH, DN_PRECISION_UNKNOWN, "empty", 2.5, false, 1e6, 0);
 }
 
-static void measured_rates_and_times_are_found (void **state)
+TEST ("measured rates and times are found")
 {
     const struct dn_constants *k = &dn_constants_default;
     struct dn_samples samples;
@@ -274,7 +274,7 @@ static void measured_rates_and_times_are_found (void **state)
     dn_samples_free (&samples);
 }
 
-static void products_bound_by_the_memory_do_not_count (void **state)
+TEST ("products bound by the memory do not count")
 {
     struct dn_samples samples = {NULL, 0, 0};
     struct dn_bench_result result;
@@ -368,7 +368,7 @@ static double step_of (const struct dn_device *device, const char *metadata)
     "model=bert_large,batch=32,seq_len=512,precision=bf16,optimizer=adam,"             \
     "input=synthetic,steps=10"
 
-static void a_device_with_the_expected_rates_is_predicted_as_before (void **state)
+TEST ("a device with the expected rates is predicted as before")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_samples samples;
@@ -396,7 +396,7 @@ static void a_device_with_the_expected_rates_is_predicted_as_before (void **stat
     dn_samples_free (&samples);
 }
 
-static void a_device_is_predicted_slower_where_its_rate_is_lower (void **state)
+TEST ("a device is predicted slower where its rate is lower")
 {
     struct dn_catalogue catalogue = {0};
     double fp32;
@@ -425,7 +425,7 @@ static void a_device_is_predicted_slower_where_its_rate_is_lower (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_measured_ring_replaces_the_link (void **state)
+TEST ("a measured ring replaces the link")
 {
     static const char run[] =
         "model=vgg16,batch=8,precision=fp32,optimizer=sgd,gpus=8,input=synthetic,"
@@ -451,7 +451,7 @@ static void a_measured_ring_replaces_the_link (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_new_device_gets_a_complete_entry (void **state)
+TEST ("a new device gets a complete entry")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_samples samples;
@@ -475,7 +475,7 @@ static void a_new_device_gets_a_complete_entry (void **state)
     dn_samples_free (&samples);
 }
 
-static void too_few_samples_make_no_entry (void **state)
+TEST ("too few samples make no entry")
 {
     struct dn_samples samples = {NULL, 0, 0};
     struct dn_bench_result result = {.stream = {.rate = 1e12}};
@@ -527,7 +527,7 @@ static const struct {
     {"", 0, NULL},
 };
 
-static void a_drivers_name_finds_the_catalogues_device (void **state)
+TEST ("a driver's name finds the catalogue's device")
 {
     struct dn_catalogue catalogue = {0};
 
@@ -561,7 +561,7 @@ static void a_drivers_name_finds_the_catalogues_device (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void loaders_become_lines_of_the_configuration (void **state)
+TEST ("loaders become lines of the configuration")
 {
     struct dn_samples samples;
     struct dn_bench_result result;
@@ -587,38 +587,4 @@ static void loaders_become_lines_of_the_configuration (void **state)
     dn_site_free (site);
     free (site);
     dn_samples_free (&samples);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("samples are written as they are read",
-              samples_are_written_as_they_are_read),
-        TEST ("a row that was cut off is ignored", a_row_that_was_cut_off_is_ignored),
-        TEST ("facts are found by their key", facts_are_found_by_their_key),
-        TEST ("bad samples are named with their line",
-              bad_samples_are_named_with_their_line),
-        TEST ("a shape cannot break out of its line",
-              a_shape_cannot_break_out_of_its_line),
-        TEST ("a curve is found despite a busy machine",
-              a_curve_is_found_despite_a_busy_machine),
-        TEST ("a curve without saturation is a constant",
-              a_curve_without_saturation_is_a_constant),
-        TEST ("measured rates and times are found", measured_rates_and_times_are_found),
-        TEST ("products bound by the memory do not count",
-              products_bound_by_the_memory_do_not_count),
-        TEST ("a device with the expected rates is predicted as before",
-              a_device_with_the_expected_rates_is_predicted_as_before),
-        TEST ("a device is predicted slower where its rate is lower",
-              a_device_is_predicted_slower_where_its_rate_is_lower),
-        TEST ("a measured ring replaces the link", a_measured_ring_replaces_the_link),
-        TEST ("a new device gets a complete entry", a_new_device_gets_a_complete_entry),
-        TEST ("too few samples make no entry", too_few_samples_make_no_entry),
-        TEST ("a driver's name finds the catalogue's device",
-              a_drivers_name_finds_the_catalogues_device),
-        TEST ("loaders become lines of the configuration",
-              loaders_become_lines_of_the_configuration),
-    };
-
-    return cmocka_run_group_tests_name ("bench_fit", tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static struct dn_cluster *read_text (const char *text)
     return cluster;
 }
 
-static void what_is_read_is_written_again (void **state)
+TEST ("what is read is written again")
 {
     struct dn_cluster *cluster = read_text (whole);
     struct text text = {NULL, 0};
@@ -54,7 +54,7 @@ static void what_is_read_is_written_again (void **state)
     free (text.text);
 }
 
-static void every_member_is_read (void **state)
+TEST ("every member is read")
 {
     struct dn_cluster *c = read_text (whole);
 
@@ -168,7 +168,7 @@ static const struct {
     {"\n", "\n# a comment\n\n", NULL},
 };
 
-static void what_is_wrong_is_named_by_line_and_key (void **state)
+TEST ("what is wrong is named by line and key")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong_texts); i++) {
         char *text = text_with (whole, wrong_texts[i].old, wrong_texts[i].new);
@@ -190,7 +190,7 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
     }
 }
 
-static void every_cut_of_the_text_is_noticed (void **state)
+TEST ("every cut of the text is noticed")
 {
     for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
         struct dn_cluster *cluster =
@@ -208,7 +208,7 @@ static void add_lines (struct text *text, const char *line, int n)
         text_put (text, line, strlen (line));
 }
 
-static void the_number_of_lines_is_bounded (void **state)
+TEST ("the number of lines is bounded")
 {
     static const struct {
         const char *line;
@@ -239,7 +239,7 @@ static void the_number_of_lines_is_bounded (void **state)
     }
 }
 
-static void a_text_that_is_too_large_is_not_read (void **state)
+TEST ("a text that is too large is not read")
 {
     char *text = malloc (DN_STATE_FILE_MAX + 1);
     struct dn_err err = {0};
@@ -253,7 +253,7 @@ static void a_text_that_is_too_large_is_not_read (void **state)
 }
 
 /* What no snapshot may have is written as what is nearest. */
-static void what_is_written_is_read (void **state)
+TEST ("what is written is read")
 {
     struct dn_node_group group = {.gpus = 99,
                                   .cpus = DN_UNSET,
@@ -301,7 +301,7 @@ static int put_some (void *to, const char *text, size_t len)
     return (*left)-- > 0 ? 0 : 7;
 }
 
-static void a_failed_write_ends_at_once (void **state)
+TEST ("a failed write ends at once")
 {
     struct dn_cluster *cluster = read_text (whole);
 
@@ -314,31 +314,11 @@ static void a_failed_write_ends_at_once (void **state)
     dn_cluster_free (cluster);
 }
 
-static void the_page_has_every_line_and_key (void **state)
+TEST ("dnnest.snapshot(5) has every line and key")
 {
     char *page = read_page ();
 
     for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
         assert_documented (page, dn_cluster_line ((enum dn_cluster_line) i));
     free (page);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what is read is written again", what_is_read_is_written_again),
-        TEST ("every member is read", every_member_is_read),
-        TEST ("what is wrong is named by line and key",
-              what_is_wrong_is_named_by_line_and_key),
-        TEST ("every cut of the text is noticed", every_cut_of_the_text_is_noticed),
-        TEST ("the number of lines is bounded", the_number_of_lines_is_bounded),
-        TEST ("a text that is too large is not read",
-              a_text_that_is_too_large_is_not_read),
-        TEST ("what is written is read", what_is_written_is_read),
-        TEST ("a failed write ends at once", a_failed_write_ends_at_once),
-        TEST ("dnnest.snapshot(5) has every line and key",
-              the_page_has_every_line_and_key),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void begin (void)
     remove (path);
 }
 
-static void all_jobs_are_stored_and_later_passes_read_little (void **state)
+TEST ("all jobs are stored, and later passes read little")
 {
     struct fake fake = a_fake ();
 
@@ -144,7 +144,7 @@ static void all_jobs_are_stored_and_later_passes_read_little (void **state)
     assert_int_equal (count (), 30 * 144 + 1);
 }
 
-static void answers_stay_small_where_jobs_are_many (void **state)
+TEST ("answers stay small where jobs are many")
 {
     struct fake fake = a_fake ();
 
@@ -159,7 +159,7 @@ static void answers_stay_small_where_jobs_are_many (void **state)
     assert_true (fake.longest_n <= 8000);
 }
 
-static void an_end_that_is_known_late_is_found (void **state)
+TEST ("an end that is known late is found")
 {
     struct fake fake = a_fake ();
 
@@ -178,7 +178,7 @@ static void an_end_that_is_known_late_is_found (void **state)
     assert_int_equal (fake.earliest_s, NOW + 2 * DAY - DN_COLLECT_OVERLAP_S);
 }
 
-static void what_was_read_before_an_error_is_kept_and_the_rest_follows (void **state)
+TEST ("what was read before an error is kept, and the rest follows")
 {
     struct fake fake = a_fake ();
     struct dn_collecting c = {.after = NULL};
@@ -203,7 +203,7 @@ static int stop (void *to, const struct dn_collecting *c)
     return c->n_jobs > 500;
 }
 
-static void a_pass_that_is_ended_goes_on_later (void **state)
+TEST ("a pass that is ended goes on later")
 {
     struct fake fake = a_fake ();
     struct dn_collecting c = {.after = stop};
@@ -219,7 +219,7 @@ static void a_pass_that_is_ended_goes_on_later (void **state)
     assert_int_equal (count (), 30 * 144);
 }
 
-static void a_mark_never_moves_over_jobs_that_were_not_read (void **state)
+TEST ("a mark never moves over jobs that were not read")
 {
     struct fake fake = a_fake ();
     struct dn_collecting c = {.after = NULL};
@@ -242,7 +242,7 @@ static int see_name (void *to, const struct dn_finished *job)
     return 1;
 }
 
-static void names_of_users_are_tamed_and_records_are_read (void **state)
+TEST ("names of users are tamed, and records are read")
 {
     static char name[3000];
     struct fake fake = a_fake ();
@@ -270,7 +270,7 @@ static void names_of_users_are_tamed_and_records_are_read (void **state)
     assert_int_equal (strlen (seen), strlen ("observe ") + 1023);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     if (!mkdtemp (dir))
@@ -279,28 +279,8 @@ static int make_dir (void **state)
     return 0;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     remove (path);
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("all jobs are stored, and later passes read little",
-              all_jobs_are_stored_and_later_passes_read_little),
-        TEST ("answers stay small where jobs are many",
-              answers_stay_small_where_jobs_are_many),
-        TEST ("an end that is known late is found", an_end_that_is_known_late_is_found),
-        TEST ("what was read before an error is kept, and the rest follows",
-              what_was_read_before_an_error_is_kept_and_the_rest_follows),
-        TEST ("a pass that is ended goes on later", a_pass_that_is_ended_goes_on_later),
-        TEST ("a mark never moves over jobs that were not read",
-              a_mark_never_moves_over_jobs_that_were_not_read),
-        TEST ("names of users are tamed, and records are read",
-              names_of_users_are_tamed_and_records_are_read),
-    };
-
-    return cmocka_run_group_tests_name ("collect", tests, make_dir, remove_dir);
 }

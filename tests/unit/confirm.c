@@ -58,7 +58,7 @@ static void expect_same (const struct booster_parameter *parameters)
     free (json);
 }
 
-static void predictions_equal_those_of_the_trainer (void **state)
+TEST ("Predictions equal those of the trainer")
 {
     static const struct booster_parameter variants[][3] = {
         {{NULL, NULL}},
@@ -73,7 +73,7 @@ static void predictions_equal_those_of_the_trainer (void **state)
         expect_same (variants[i]);
 }
 
-static void one_row_gives_the_same_sum_as_among_many (void **state)
+TEST ("One row gives the same sum as among many")
 {
     float rows[BOOSTER_ROWS * F];
     float many[BOOSTER_ROWS];
@@ -118,7 +118,7 @@ static void *predict_often (void *context)
     return NULL;
 }
 
-static void threads_do_not_disturb_each_other (void **state)
+TEST ("Threads do not disturb each other")
 {
     float expected[BOOSTER_ROWS];
     char *json = booster_json (F, 20, NULL, expected);
@@ -179,7 +179,7 @@ static void free_trained (struct trained *trained)
     dn_trees_free (trained->trees);
 }
 
-static void libxgboost_confirms_the_trees_that_it_trained (void **state)
+TEST ("libxgboost confirms the trees that it trained")
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -198,7 +198,7 @@ static void libxgboost_confirms_the_trees_that_it_trained (void **state)
     free_trained (&trained);
 }
 
-static void trees_that_libxgboost_did_not_train_are_detected (void **state)
+TEST ("Trees that libxgboost did not train are detected")
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -234,7 +234,7 @@ static void trees_that_libxgboost_did_not_train_are_detected (void **state)
 }
 
 /* libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0. */
-static void trees_that_libxgboost_sums_differently_are_detected (void **state)
+TEST ("Trees that libxgboost sums differently are detected")
 {
     static const float leaves[] = {1e8F, 3, -1e8F};
     struct dn_trees *trees = dn_trees_new (F, 3, 3);
@@ -252,7 +252,7 @@ static void trees_that_libxgboost_sums_differently_are_detected (void **state)
     dn_trees_free (trees);
 }
 
-static void all_trees_of_a_bundle_are_confirmed (void **state)
+TEST ("All trees of a bundle are confirmed")
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -305,7 +305,7 @@ static char *replace (const char *json,
     "\"num_class\":\"0\",\"base_score\":\"5E-1\"}}}"
 #define GOOD TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "0.5,-1,2E0", "1,0,0")
 
-static void a_model_written_by_hand_is_read (void **state)
+TEST ("A model written by hand is read")
 {
     struct dn_trees *trees = load (MODEL (GOOD));
     float rows[3 * F] = {0};
@@ -323,7 +323,7 @@ static void a_model_written_by_hand_is_read (void **state)
 }
 
 /* Each leaf is a number, but the sum of two overflows. */
-static void a_sum_that_overflows_is_an_error (void **state)
+TEST ("A sum that overflows is an error")
 {
 #define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
     char *json = replace (MODEL (FAR "," FAR), "tree_info", "[0]", "[0,0]");
@@ -410,13 +410,13 @@ static const struct {
     {MODEL (GOOD "," GOOD), "tree_info: 1 values, expected 2"},
 };
 
-static void errors_in_trees_are_named (void **state)
+TEST ("Errors in trees are named")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++)
         expect_refused (lies[i].json, lies[i].says);
 }
 
-static void other_kinds_of_models_are_named (void **state)
+TEST ("Other kinds of models are named")
 {
     static const struct {
         const char *behind;
@@ -449,7 +449,7 @@ static void other_kinds_of_models_are_named (void **state)
 }
 
 /* XGBoost up to 1.5 wrote true and false, from 3.1 on brackets. */
-static void models_of_other_versions_are_read (void **state)
+TEST ("Models of other versions are read")
 {
     char *old = replace (MODEL (GOOD), "default_left", "1,0,0", "true,false,false");
     char *new = replace (MODEL (GOOD), "base_score", "5E-1", "[5E-1]");
@@ -489,7 +489,7 @@ static char *read_data (const char *name)
 /* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, with
  * the predictions of these.
  */
-static void files_of_other_versions_predict_the_same (void **state)
+TEST ("Files of other versions predict the same")
 {
     static const struct {
         const char *name;
@@ -549,7 +549,7 @@ static char *chain (int n)
     return text;
 }
 
-static void depth_and_size_are_limited (void **state)
+TEST ("Depth and size are limited")
 {
     static const int depths[] = {DN_TREE_DEPTH_MAX, DN_TREE_DEPTH_MAX + 1, 20000};
     static const char *const says[] = {NULL, "deeper than 32", "deeper than 32"};
@@ -606,7 +606,7 @@ static bool try_model (const char *json, size_t len)
     return true;
 }
 
-static void a_cut_file_is_refused_wherever_it_ends (void **state)
+TEST ("A cut file is refused wherever it ends")
 {
     char *json = booster_json (F, 3, NULL, NULL);
     size_t len = strlen (json);
@@ -646,7 +646,7 @@ static void damage (char *json, size_t len, unsigned *seed)
     }
 }
 
-static void a_damaged_file_is_refused_or_harmless (void **state)
+TEST ("A damaged file is refused or harmless")
 {
     char *json = booster_json (F, 2, NULL, NULL);
     size_t len = strlen (json);
@@ -668,37 +668,4 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
     print_message ("# %d of %d damaged models could be read\n", n_taken, n_tries);
     free (copy);
     free (json);
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("Predictions equal those of the trainer",
-              predictions_equal_those_of_the_trainer),
-        TEST ("One row gives the same sum as among many",
-              one_row_gives_the_same_sum_as_among_many),
-        TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
-        TEST ("libxgboost confirms the trees that it trained",
-              libxgboost_confirms_the_trees_that_it_trained),
-        TEST ("Trees that libxgboost did not train are detected",
-              trees_that_libxgboost_did_not_train_are_detected),
-        TEST ("Trees that libxgboost sums differently are detected",
-              trees_that_libxgboost_sums_differently_are_detected),
-        TEST ("All trees of a bundle are confirmed",
-              all_trees_of_a_bundle_are_confirmed),
-        TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
-        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
-        TEST ("Errors in trees are named", errors_in_trees_are_named),
-        TEST ("Other kinds of models are named", other_kinds_of_models_are_named),
-        TEST ("Models of other versions are read", models_of_other_versions_are_read),
-        TEST ("Files of other versions predict the same",
-              files_of_other_versions_predict_the_same),
-        TEST ("Depth and size are limited", depth_and_size_are_limited),
-        TEST ("A cut file is refused wherever it ends",
-              a_cut_file_is_refused_wherever_it_ends),
-        TEST ("A damaged file is refused or harmless",
-              a_damaged_file_is_refused_or_harmless),
-    };
-
-    return cmocka_run_group_tests_name ("confirm", tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static char *text_of (const struct dn_daemon_status *status)
     return text;
 }
 
-static void what_is_written_is_read_again (void **state)
+TEST ("what is written is read again")
 {
     struct dn_daemon_status status = sample ();
     struct dn_daemon_status read;
@@ -62,7 +62,7 @@ static void what_is_written_is_read_again (void **state)
     free (text);
 }
 
-static void the_largest_status_fits_its_limit (void **state)
+TEST ("the largest status fits its limit")
 {
     struct dn_daemon_status status = sample ();
     struct dn_daemon_status read;
@@ -119,7 +119,7 @@ static const struct {
     {"\"rounds\":1", "\"rounds\":[[[1]]]", ""},
 };
 
-static void wrong_values_are_named (void **state)
+TEST ("wrong values are named")
 {
     struct dn_daemon_status status = sample ();
     char *base = text_of (&status);
@@ -138,7 +138,7 @@ static void wrong_values_are_named (void **state)
     free (base);
 }
 
-static void a_text_that_is_cut_is_no_status (void **state)
+TEST ("a text that is cut is no status")
 {
     struct dn_daemon_status status = sample ();
     char *text = text_of (&status);
@@ -151,7 +151,7 @@ static void a_text_that_is_cut_is_no_status (void **state)
     free (text);
 }
 
-static void hours_are_kept_for_a_day (void **state)
+TEST ("hours are kept for a day")
 {
     struct dn_daemon_status status = {.n_hours = 0};
     const int64_t from_s = NOW - NOW % HOUR_S;
@@ -173,7 +173,7 @@ static void hours_are_kept_for_a_day (void **state)
 }
 
 /* The clock was set back: no count is lost, and none is of the future. */
-static void a_clock_that_goes_back_does_no_harm (void **state)
+TEST ("a clock that goes back does no harm")
 {
     struct dn_daemon_status status = {.n_hours = 0};
 
@@ -184,7 +184,7 @@ static void a_clock_that_goes_back_does_no_harm (void **state)
     assert_int_equal (dn_daemon_status_day (&status, DN_TICK_ROUNDS, NOW), 2);
 }
 
-static void a_daemon_that_does_not_write_is_dead (void **state)
+TEST ("a daemon that does not write is dead")
 {
     struct dn_daemon_status status = sample ();
 
@@ -195,7 +195,7 @@ static void a_daemon_that_does_not_write_is_dead (void **state)
     assert_false (dn_daemon_status_is_alive (&status, NOW));
 }
 
-static void every_counter_has_a_name_and_a_sentence (void **state)
+TEST ("every counter has a name and a sentence")
 {
     for (int i = 0; i < DN_N_TICKS; i++) {
         const char *help = dn_tick_help ((enum dn_tick) i);
@@ -204,23 +204,4 @@ static void every_counter_has_a_name_and_a_sentence (void **state)
         assert_non_null (help);
         assert_int_equal (help[strlen (help) - 1], '.');
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what is written is read again", what_is_written_is_read_again),
-        TEST ("the largest status fits its limit", the_largest_status_fits_its_limit),
-        TEST ("wrong values are named", wrong_values_are_named),
-        TEST ("a text that is cut is no status", a_text_that_is_cut_is_no_status),
-        TEST ("hours are kept for a day", hours_are_kept_for_a_day),
-        TEST ("a clock that goes back does no harm",
-              a_clock_that_goes_back_does_no_harm),
-        TEST ("a daemon that does not write is dead",
-              a_daemon_that_does_not_write_is_dead),
-        TEST ("every counter has a name and a sentence",
-              every_counter_has_a_name_and_a_sentence),
-    };
-
-    return cmocka_run_group_tests_name ("daemon_status", tests, NULL, NULL);
 }

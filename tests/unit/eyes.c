@@ -21,7 +21,7 @@
 
 #define MOVED "of the time of a100"
 
-static void a_line_with_type_and_device_suffices_with_a_fresh_snapshot (void **state)
+TEST ("a line with Type and Device suffices with a fresh snapshot")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -40,7 +40,7 @@ static void a_line_with_type_and_device_suffices_with_a_fresh_snapshot (void **s
     dn_advice_free (advice);
 }
 
-static void no_job_moves_to_a_type_without_an_available_node (void **state)
+TEST ("no job moves to a type without an available node")
 {
     struct dn_job job = scene_job ();
 
@@ -65,7 +65,7 @@ static void no_job_moves_to_a_type_without_an_available_node (void **state)
           "2 nodes are needed or excluded, 1 of its 3 can be used");
 }
 
-static void a_stale_snapshot_is_not_believed (void **state)
+TEST ("a stale snapshot is not believed")
 {
     static const char line[] =
         " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL\n";
@@ -92,7 +92,7 @@ static void a_stale_snapshot_is_not_believed (void **state)
 }
 
 /* The job's limit is a day. */
-static void a_reservation_must_begin_after_the_limit (void **state)
+TEST ("a reservation must begin after the limit")
 {
     struct dn_job job = scene_job ();
     char rows[1024];
@@ -118,7 +118,7 @@ static void a_reservation_must_begin_after_the_limit (void **state)
         "", rows, false, "its nodes are reserved in 1-01:00:00, before the time limit");
 }
 
-static void what_the_line_states_overrides_the_snapshot (void **state)
+TEST ("what the line states overrides the snapshot")
 {
     static const struct {
         const char *keys;
@@ -149,7 +149,7 @@ static void what_the_line_states_overrides_the_snapshot (void **state)
 }
 
 /* Nodes of a group that lacks something do not count. */
-static void a_group_must_fit_the_job (void **state)
+TEST ("a group must fit the job")
 {
 #define GROUP(what, n)                                                                 \
     "Group Type=v100 " what " Nodes=" n " Up=" n " Idle=0,0,0,0," n "\n"
@@ -188,7 +188,7 @@ static void a_group_must_fit_the_job (void **state)
 }
 
 /* The job needs some 84 CPUs on four V100, which only the second group has. */
-static void cpus_are_those_of_the_groups_that_fit (void **state)
+TEST ("CPUs are those of the groups that fit")
 {
 #define V(cpus, up, idle)                                                              \
     "Group Type=v100 Gpus=4 Cpus=" cpus " Memory=512000 ThreadsPerCore=2 "             \
@@ -222,7 +222,7 @@ static void cpus_are_those_of_the_groups_that_fit (void **state)
 #undef V
 }
 
-static void many_kinds_of_nodes_lose_cpus_but_no_node (void **state)
+TEST ("many kinds of nodes lose CPUs, but no node")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -249,7 +249,7 @@ static void many_kinds_of_nodes_lose_cpus_but_no_node (void **state)
 /* --- prices ------------------------------------------------------------------------
  */
 
-static void prices_are_billing_weights_where_no_line_states_one (void **state)
+TEST ("prices are billing weights where no line states one")
 {
     static const char lines[] =
         "Gpu Type=v100 Device=v100_16gb\nGpu Type=a100 Device=a100_40gb\n";
@@ -299,7 +299,7 @@ static void prices_are_billing_weights_where_no_line_states_one (void **state)
 /* --- waits -------------------------------------------------------------------------
  */
 
-static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
+TEST ("a type that starts now is not left for a long wait")
 {
     struct dn_job job = scene_job ();
 
@@ -332,7 +332,7 @@ static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
 /* The wait that is just acceptable: the run on the present type takes R, on the other
  * one S, the wait is at most R and at most MaxSlowdown * R - S.
  */
-static void the_longest_wait_follows_max_slowdown (void **state)
+TEST ("the longest wait follows MaxSlowdown")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, 0, &job);
@@ -360,7 +360,7 @@ static void the_longest_wait_follows_max_slowdown (void **state)
     }
 }
 
-static void finish_counts_wait_and_run (void **state)
+TEST ("finish counts wait and run")
 {
     struct dn_job job = scene_job ();
 
@@ -391,7 +391,7 @@ static void finish_counts_wait_and_run (void **state)
 /* --- what the user is told ----------------------------------------------------------
  */
 
-static void a_type_without_nodes_is_warned_of (void **state)
+TEST ("a type without nodes is warned of")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
@@ -414,7 +414,7 @@ static void a_type_without_nodes_is_warned_of (void **state)
     dn_advice_free (advice);
 }
 
-static void a_move_to_idle_gpus_says_so (void **state)
+TEST ("a move to idle GPUs says so")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
@@ -425,35 +425,4 @@ static void a_move_to_idle_gpus_says_so (void **state)
     advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE QUEUE, 0, &job);
     assert_null (strstr (advice->patch.user_text, "starts now"));
     dn_advice_free (advice);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a line with Type and Device suffices with a fresh snapshot",
-              a_line_with_type_and_device_suffices_with_a_fresh_snapshot),
-        TEST ("no job moves to a type without an available node",
-              no_job_moves_to_a_type_without_an_available_node),
-        TEST ("a stale snapshot is not believed", a_stale_snapshot_is_not_believed),
-        TEST ("a reservation must begin after the limit",
-              a_reservation_must_begin_after_the_limit),
-        TEST ("what the line states overrides the snapshot",
-              what_the_line_states_overrides_the_snapshot),
-        TEST ("a group must fit the job", a_group_must_fit_the_job),
-        TEST ("CPUs are those of the groups that fit",
-              cpus_are_those_of_the_groups_that_fit),
-        TEST ("many kinds of nodes lose CPUs, but no node",
-              many_kinds_of_nodes_lose_cpus_but_no_node),
-        TEST ("prices are billing weights where no line states one",
-              prices_are_billing_weights_where_no_line_states_one),
-        TEST ("a type that starts now is not left for a long wait",
-              a_type_that_starts_now_is_not_left_for_a_long_wait),
-        TEST ("the longest wait follows MaxSlowdown",
-              the_longest_wait_follows_max_slowdown),
-        TEST ("finish counts wait and run", finish_counts_wait_and_run),
-        TEST ("a type without nodes is warned of", a_type_without_nodes_is_warned_of),
-        TEST ("a move to idle GPUs says so", a_move_to_idle_gpus_says_so),
-    };
-
-    return cmocka_run_group_tests_name ("eyes", tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static const struct row limits[] = {
      NULL},
 };
 
-static void limits_of_a_qos_are_kept (void **state)
+TEST ("limits of a QOS are kept")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++)
         decide (&limits[i], "", 0);
@@ -127,7 +127,7 @@ static void limits_of_a_qos_are_kept (void **state)
     " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL "
 
 /* As without a snapshot: what is not known does not bind. */
-static void limits_of_a_stale_snapshot_are_not_known (void **state)
+TEST ("limits of a stale snapshot are not known")
 {
     static const char conf[] = ONE_LINE ("v100", "v100_16gb") "Cost=1\n" ONE_LINE (
         "a100", "a100_40gb") "Cost=4\n";
@@ -144,7 +144,7 @@ static void limits_of_a_stale_snapshot_are_not_known (void **state)
     decide (&row, conf, 301);
 }
 
-static void limits_of_associations_are_kept (void **state)
+TEST ("limits of associations are kept")
 {
 #define V0 LIMIT ("job", "gres/gpu:v100 Count=0")
 #define G0 LIMIT ("group", "gres/gpu:v100 Count=0")
@@ -203,7 +203,7 @@ static void limits_of_associations_are_kept (void **state)
 #undef G0
 }
 
-static void names_of_a_job_may_be_anything (void **state)
+TEST ("names of a job may be anything")
 {
     char *name = malloc (100000);
     static const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*"};
@@ -230,7 +230,7 @@ static void names_of_a_job_may_be_anything (void **state)
 /* --- the limits of a partition ------------------------------------------------------
  */
 
-static void billing_of_the_partition_is_kept (void **state)
+TEST ("the billing of a partition is kept")
 {
 #define BILLED(weights, limit)                                                         \
     A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=part "              \
@@ -278,7 +278,7 @@ static int64_t new_memory (const struct dn_advice *advice)
     return DN_UNSET;
 }
 
-static void memory_follows_the_cpus_as_the_partition_says (void **state)
+TEST ("memory follows the CPUs as the partition says")
 {
 #define WITH(keys)                                                                     \
     A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes " keys "\n"             \
@@ -325,7 +325,7 @@ static void memory_follows_the_cpus_as_the_partition_says (void **state)
 #undef WITH
 }
 
-static void no_limit_is_set_above_that_of_the_partition_or_qos (void **state)
+TEST ("no limit is set above that of the partition or QOS")
 {
     static const struct {
         const char *rows;
@@ -366,7 +366,7 @@ static void no_limit_is_set_above_that_of_the_partition_or_qos (void **state)
 }
 
 /* The type is selected by the partition, and the lines have no MaxTime. */
-static void a_move_to_another_partition_asks_its_snapshot (void **state)
+TEST ("a move to another partition asks its snapshot")
 {
 #define TWO(keys)                                                                      \
     "Group Type=a100" SCENE_SHAPE "Partitions=pa Nodes=1 Up=1 Idle=0,0,0,0,1\n"        \
@@ -412,24 +412,4 @@ static void a_move_to_another_partition_asks_its_snapshot (void **state)
         dn_advice_free (advice);
     }
 #undef TWO
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("limits of a QOS are kept", limits_of_a_qos_are_kept),
-        TEST ("limits of a stale snapshot are not known",
-              limits_of_a_stale_snapshot_are_not_known),
-        TEST ("limits of associations are kept", limits_of_associations_are_kept),
-        TEST ("names of a job may be anything", names_of_a_job_may_be_anything),
-        TEST ("the billing of a partition is kept", billing_of_the_partition_is_kept),
-        TEST ("memory follows the CPUs as the partition says",
-              memory_follows_the_cpus_as_the_partition_says),
-        TEST ("no limit is set above that of the partition or QOS",
-              no_limit_is_set_above_that_of_the_partition_or_qos),
-        TEST ("a move to another partition asks its snapshot",
-              a_move_to_another_partition_asks_its_snapshot),
-    };
-
-    return cmocka_run_group_tests_name ("eyes_limits", tests, NULL, NULL);
 }

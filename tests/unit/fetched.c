@@ -59,7 +59,7 @@ static int read_jobs (const char *text, struct seen *seen, struct dn_err *err)
     return dn_slurmrestd_read (dn_span_of (text), "c", period, see, seen, err);
 }
 
-static void of_22_05 (void **state)
+TEST ("a job of Slurm 22.05 is read")
 {
     struct seen seen;
     struct dn_err err = {.code = DN_E_NONE};
@@ -78,7 +78,7 @@ static void of_22_05 (void **state)
     assert_int_equal (seen.job.exit_code, DN_UNSET);
 }
 
-static void of_24_11 (void **state)
+TEST ("a job of Slurm 24.11 is read")
 {
     struct seen seen;
     struct dn_err err = {.code = DN_E_NONE};
@@ -95,7 +95,7 @@ static void of_24_11 (void **state)
 }
 
 /* Every prefix of an answer, and every answer with a byte replaced. */
-static void hostile_answers (void **state)
+TEST ("an answer that is cut or wrong is refused")
 {
     static const char bytes[] = "\"{}[],:\\0 ";
     char text[sizeof (IN_22_05)];
@@ -119,7 +119,7 @@ static void hostile_answers (void **state)
     assert_int_equal (read_jobs ("{\"jobs\": [1]}", &seen, &err), -1);
 }
 
-static void versions (void **state)
+TEST ("the newest version that is understood is asked")
 {
     char escaped[] =
         "{\"\\/slurmdb\\/v0.0.36\\/jobs\":1,\"\\/slurmdb\\/v0.0.38\\/jobs\":1}";
@@ -139,7 +139,7 @@ static void versions (void **state)
                      "/jobs/?start_time=uts10&end_time=uts19&state=COMPLETED&state=");
 }
 
-static void measured (void **state)
+TEST ("figures of Prometheus are read, and no others")
 {
     static const char answer[] =
         "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":["
@@ -159,7 +159,7 @@ static void measured (void **state)
         dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &err), -1);
 }
 
-static void expressions (void **state)
+TEST ("expressions are filled in and encoded")
 {
     struct dn_expressions of;
     struct dn_finished job;
@@ -184,18 +184,4 @@ static void expressions (void **state)
     assert_int_equal (dn_expressions_read (dn_span_of ("\nHeat=1"), "f", &of, &err),
                       -1);
     assert_contains (err.text, "f: line 2: 'Heat': expected Utilisation=");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a job of Slurm 22.05 is read", of_22_05),
-        TEST ("a job of Slurm 24.11 is read", of_24_11),
-        TEST ("an answer that is cut or wrong is refused", hostile_answers),
-        TEST ("the newest version that is understood is asked", versions),
-        TEST ("figures of Prometheus are read, and no others", measured),
-        TEST ("expressions are filled in and encoded", expressions),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

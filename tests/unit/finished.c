@@ -8,7 +8,7 @@
 #include "jobs/outcome.h"
 #include "rewrite/recorded.h"
 
-static void unknown_means_unknown_in_every_column (void **state)
+TEST ("unknown means unknown in every column")
 {
     struct dn_finished job;
 
@@ -40,7 +40,7 @@ static int read_cells (const char *const names[],
     return dn_finished_read (&row, job, err);
 }
 
-static void a_row_is_read_by_the_names_of_its_columns (void **state)
+TEST ("a row is read by the names of its columns")
 {
     static const char *const names[] = {
         "gpu", "unknown", "end_s", "limit_s", "asked_limit_s", "cpu_s", "job"};
@@ -59,7 +59,7 @@ static void a_row_is_read_by_the_names_of_its_columns (void **state)
     assert_int_equal (job.start_s, DN_UNSET);
 }
 
-static void a_cell_that_cannot_be_read_is_an_error_with_its_column (void **state)
+TEST ("a cell that cannot be read is an error with its column")
 {
     static const struct {
         const char *name;
@@ -85,7 +85,7 @@ static void a_cell_that_cannot_be_read_is_an_error_with_its_column (void **state
     }
 }
 
-static void a_job_ran_without_the_time_that_it_was_suspended (void **state)
+TEST ("a job ran without the time that it was suspended")
 {
     struct dn_finished job;
 
@@ -114,7 +114,7 @@ static void a_job_ran_without_the_time_that_it_was_suspended (void **state)
     "\"base_s\":8000},\"later\":[30000,40000],\"rescued\":1,"                          \
     "\"warn\":\"limit\",\"spec\":\"model=resnet50,batch=256\"}"
 
-static void a_record_fills_what_dnnest_did (void **state)
+TEST ("a record fills what dnnest did")
 {
     struct dn_recorded recorded;
     struct dn_finished job;
@@ -150,7 +150,7 @@ static void a_record_fills_what_dnnest_did (void **state)
     assert_int_equal (job.history_runs, 5);
 }
 
-static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
+TEST ("a record that is missing or wrong leaves all unknown")
 {
     static const char *const comments[] = {
         NULL,
@@ -181,7 +181,7 @@ static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
 }
 
 /* Any cut of a record, and any byte of it replaced, is read without harm. */
-static void a_damaged_record_does_no_harm (void **state)
+TEST ("a damaged record does no harm")
 {
     struct dn_recorded recorded;
     struct dn_finished job;
@@ -237,7 +237,7 @@ static const struct ended ends[] = {
     {"TIMEOUT", 9, "control", 99, 9, 9, DN_OUTCOME_LIMIT_USER, DN_EVIDENCE_AT_LEAST},
 };
 
-static void an_end_has_one_class_and_says_something_or_nothing (void **state)
+TEST ("an end has one class, and says something of the run time or nothing")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (ends); i++) {
         struct dn_finished job;
@@ -260,26 +260,4 @@ static void an_end_has_one_class_and_says_something_or_nothing (void **state)
         job.mode = "observe";
         assert_int_not_equal (dn_outcome_of (&job), DN_OUTCOME_LIMIT_OURS);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("unknown means unknown in every column",
-              unknown_means_unknown_in_every_column),
-        TEST ("a row is read by the names of its columns",
-              a_row_is_read_by_the_names_of_its_columns),
-        TEST ("a cell that cannot be read is an error with its column",
-              a_cell_that_cannot_be_read_is_an_error_with_its_column),
-        TEST ("a job ran without the time that it was suspended",
-              a_job_ran_without_the_time_that_it_was_suspended),
-        TEST ("a record fills what dnnest did", a_record_fills_what_dnnest_did),
-        TEST ("a record that is missing or wrong leaves all unknown",
-              a_record_that_is_missing_or_wrong_leaves_all_unknown),
-        TEST ("a damaged record does no harm", a_damaged_record_does_no_harm),
-        TEST ("an end has one class, and says something of the run time or nothing",
-              an_end_has_one_class_and_says_something_or_nothing),
-    };
-
-    return cmocka_run_group_tests_name ("finished", tests, NULL, NULL);
 }

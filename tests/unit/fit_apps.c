@@ -66,7 +66,7 @@ static double normal (uint64_t *state)
     return sum;
 }
 
-static void one_run_is_the_median_with_the_spread_of_applications_alike (void **state)
+TEST ("one run is the median with the spread of applications alike")
 {
     struct dn_fit_run run = exact (3600, 1);
     struct dn_app_row row = fit_of (&run, 1, DN_WORK_RUN);
@@ -77,7 +77,7 @@ static void one_run_is_the_median_with_the_spread_of_applications_alike (void **
     assert_true (bound (&row, 1, 0.95) > 3600 * exp (1.6 * prior->sigma));
 }
 
-static void equal_runs_narrow_the_bound_slowly (void **state)
+TEST ("equal runs narrow the bound slowly")
 {
     struct dn_fit_run runs[MANY];
     double before = INFINITY;
@@ -99,7 +99,7 @@ static void equal_runs_narrow_the_bound_slowly (void **state)
 }
 
 /* The bound of 80 % holds for 80 % of the next runs, with few runs and with many. */
-static void bounds_cover_what_they_state (void **state)
+TEST ("bounds cover what they state")
 {
     static const int numbers[] = {2, 3, 5, 12};
     uint64_t random = 12345;
@@ -122,7 +122,7 @@ static void bounds_cover_what_they_state (void **state)
     }
 }
 
-static void runs_of_different_length_separate_the_start (void **state)
+TEST ("runs of different length separate the start")
 {
     static const double epochs[] = {2, 10, 4, 30, 6, 20, 2, 8};
     struct dn_fit_run runs[DN_N_ELEMENTS (epochs)];
@@ -138,7 +138,7 @@ static void runs_of_different_length_separate_the_start (void **state)
     assert_float_equal (row.work_max, 30, 0);
 }
 
-static void a_prediction_is_multiplied (void **state)
+TEST ("a prediction is multiplied")
 {
     struct dn_fit_run runs[6];
     struct dn_app_row row;
@@ -150,7 +150,7 @@ static void a_prediction_is_multiplied (void **state)
     assert_float_equal (median (&row, 9000), 12600, 200);
 }
 
-static void a_change_is_noticed_after_two_runs (void **state)
+TEST ("a change is noticed after two runs")
 {
     struct dn_fit_run runs[12];
     struct dn_app_row row;
@@ -165,7 +165,7 @@ static void a_change_is_noticed_after_two_runs (void **state)
     assert_true (bound (&row, 1, 0.95) > 4000);
 }
 
-static void a_single_long_run_is_no_change (void **state)
+TEST ("a single long run is no change")
 {
     struct dn_fit_run runs[12];
     struct dn_app_row row;
@@ -178,7 +178,7 @@ static void a_single_long_run_is_no_change (void **state)
     assert_float_equal (row.longest_s, 3000, 0);
 }
 
-static void killed_runs_raise_and_never_lower (void **state)
+TEST ("killed runs raise and never lower")
 {
     struct dn_fit_run runs[6];
     double without;
@@ -198,7 +198,7 @@ static void killed_runs_raise_and_never_lower (void **state)
     assert_int_equal (row.runs, 4);
 }
 
-static void killed_runs_alone_say_nothing (void **state)
+TEST ("killed runs alone say nothing")
 {
     struct dn_fit_run runs[3] = {killed (100), killed (200), killed (300)};
     struct dn_app_row row = {.key = 1};
@@ -208,7 +208,7 @@ static void killed_runs_alone_say_nothing (void **state)
     assert_false (dn_fit_row (runs, 0, DN_WORK_RUN, prior, &row));
 }
 
-static void needs_are_the_largest_of_the_runs (void **state)
+TEST ("needs are the largest of the runs")
 {
     struct dn_fit_run runs[3] = {exact (100, 1), exact (100, 1), exact (100, 1)};
     struct dn_app_row row;
@@ -222,7 +222,7 @@ static void needs_are_the_largest_of_the_runs (void **state)
 }
 
 /* Any numbers give a law that is finite. */
-static void extremes_give_a_law (void **state)
+TEST ("extremes give a law")
 {
     static const double values[] = {1e-3, 1, 60, 3e7, 1e12};
     uint64_t random = 99;
@@ -245,7 +245,7 @@ static void extremes_give_a_law (void **state)
     }
 }
 
-static void the_scatter_of_a_site_is_that_of_its_runs (void **state)
+TEST ("the scatter of a site is that of its runs")
 {
     struct dn_fit_run runs[MANY];
     double variance;
@@ -258,24 +258,4 @@ static void the_scatter_of_a_site_is_that_of_its_runs (void **state)
     assert_true (dn_fit_scatter (runs, MANY, DN_WORK_RUN, &variance, &freedom));
     assert_float_equal (sqrt (variance), 0.1, 0.04);
     assert_true (freedom > 5);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (one_run_is_the_median_with_the_spread_of_applications_alike),
-        cmocka_unit_test (equal_runs_narrow_the_bound_slowly),
-        cmocka_unit_test (bounds_cover_what_they_state),
-        cmocka_unit_test (runs_of_different_length_separate_the_start),
-        cmocka_unit_test (a_prediction_is_multiplied),
-        cmocka_unit_test (a_change_is_noticed_after_two_runs),
-        cmocka_unit_test (a_single_long_run_is_no_change),
-        cmocka_unit_test (killed_runs_raise_and_never_lower),
-        cmocka_unit_test (killed_runs_alone_say_nothing),
-        cmocka_unit_test (needs_are_the_largest_of_the_runs),
-        cmocka_unit_test (extremes_give_a_law),
-        cmocka_unit_test (the_scatter_of_a_site_is_that_of_its_runs),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -289,7 +289,7 @@ static void wait_s (struct scene *scene, int64_t seconds)
     scene->d.now_s += seconds;
 }
 
-static void a_job_is_extended_and_its_record_says_so (void **state)
+TEST ("a job is extended and its record says so")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -320,7 +320,7 @@ static void a_job_is_extended_and_its_record_says_so (void **state)
     end (scene);
 }
 
-static void the_most_urgent_job_comes_first (void **state)
+TEST ("the most urgent job comes first")
 {
     struct scene *scene = begin ();
 
@@ -337,7 +337,7 @@ static void the_most_urgent_job_comes_first (void **state)
     end (scene);
 }
 
-static void tasks_and_components_are_changed_by_their_names (void **state)
+TEST ("tasks and components are changed by their names")
 {
     struct scene *scene = begin ();
 
@@ -349,7 +349,7 @@ static void tasks_and_components_are_changed_by_their_names (void **state)
     end (scene);
 }
 
-static void a_human_is_obeyed_for_good (void **state)
+TEST ("a human is obeyed for good")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -374,7 +374,7 @@ static void end_in_between (struct dn_link *link)
     link->jobs[0].phase = DN_PHASE_ENDING;
 }
 
-static void a_job_that_changed_since_the_table_is_left_alone (void **state)
+TEST ("a job that changed since the table is left alone")
 {
     static void (*const between[]) (struct dn_link *) = {human_in_between,
                                                          end_in_between};
@@ -391,7 +391,7 @@ static void a_job_that_changed_since_the_table_is_left_alone (void **state)
     }
 }
 
-static void a_job_that_slurm_shortened_is_left_alone (void **state)
+TEST ("a job that Slurm shortened is left alone")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -407,7 +407,7 @@ static void a_job_that_slurm_shortened_is_left_alone (void **state)
     end (scene);
 }
 
-static void jobs_that_are_not_lowered_are_left_alone (void **state)
+TEST ("jobs that are not lowered are left alone")
 {
     static const char *const comments[] = {
         "",
@@ -437,7 +437,7 @@ static void jobs_that_are_not_lowered_are_left_alone (void **state)
     end (scene);
 }
 
-static void a_suspended_job_keeps_its_room (void **state)
+TEST ("a suspended job keeps its room")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, -5000);
@@ -452,7 +452,7 @@ static void a_suspended_job_keeps_its_room (void **state)
     end (scene);
 }
 
-static void a_job_that_was_requeued_begins_anew (void **state)
+TEST ("a job that was requeued begins anew")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -472,7 +472,7 @@ static void a_job_that_was_requeued_begins_anew (void **state)
     end (scene);
 }
 
-static void what_is_around_the_job_holds_it (void **state)
+TEST ("what is around the job holds it")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -497,7 +497,7 @@ static void what_is_around_the_job_holds_it (void **state)
     end (scene);
 }
 
-static void a_reservation_ends_the_job_and_its_user_is_told (void **state)
+TEST ("a reservation ends the job and its user is told")
 {
     struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
@@ -520,7 +520,7 @@ static void a_reservation_ends_the_job_and_its_user_is_told (void **state)
     end (scene);
 }
 
-static void a_refusal_concerns_one_job (void **state)
+TEST ("a refusal concerns one job")
 {
     struct scene *scene = begin ();
 
@@ -537,7 +537,7 @@ static void a_refusal_concerns_one_job (void **state)
 }
 
 /* The change was made, although its answer was lost: it is not made again. */
-static void a_lost_connection_ends_the_pass (void **state)
+TEST ("a lost connection ends the pass")
 {
     struct scene *scene = begin ();
 
@@ -555,7 +555,7 @@ static void a_lost_connection_ends_the_pass (void **state)
     end (scene);
 }
 
-static void a_dry_run_changes_nothing (void **state)
+TEST ("a dry run changes nothing")
 {
     struct scene *scene = begin ();
 
@@ -570,7 +570,7 @@ static void a_dry_run_changes_nothing (void **state)
     end (scene);
 }
 
-static void two_guards_do_what_one_does (void **state)
+TEST ("two guards do what one does")
 {
     struct scene *scene = begin ();
     void *other = calloc (1, dn_task_guard.memory);
@@ -606,7 +606,7 @@ static struct dn_guarded *read_heartbeat (void)
     return guarded;
 }
 
-static void jobs_are_tallied_and_the_heart_beats (void **state)
+TEST ("jobs are tallied and the heart beats")
 {
     struct scene *scene = begin ();
     struct dn_link_job *done = add_job (7, 100);
@@ -660,7 +660,7 @@ static long peak_kb (void)
     return usage.ru_maxrss;
 }
 
-static void twenty_thousand_jobs_cost_little (void **state)
+TEST ("twenty thousand jobs cost little")
 {
     struct scene *scene = begin ();
     const char *sanitizers = getenv ("DNNEST_SANITIZERS");
@@ -691,46 +691,13 @@ static void twenty_thousand_jobs_cost_little (void **state)
     end (scene);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     return mkdtemp (dir) ? 0 : -1;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     forget_slurm ();
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a job is extended and its record says so",
-              a_job_is_extended_and_its_record_says_so),
-        TEST ("the most urgent job comes first", the_most_urgent_job_comes_first),
-        TEST ("tasks and components are changed by their names",
-              tasks_and_components_are_changed_by_their_names),
-        TEST ("a human is obeyed for good", a_human_is_obeyed_for_good),
-        TEST ("a job that changed since the table is left alone",
-              a_job_that_changed_since_the_table_is_left_alone),
-        TEST ("a job that Slurm shortened is left alone",
-              a_job_that_slurm_shortened_is_left_alone),
-        TEST ("jobs that are not lowered are left alone",
-              jobs_that_are_not_lowered_are_left_alone),
-        TEST ("a suspended job keeps its room", a_suspended_job_keeps_its_room),
-        TEST ("a job that was requeued begins anew",
-              a_job_that_was_requeued_begins_anew),
-        TEST ("what is around the job holds it", what_is_around_the_job_holds_it),
-        TEST ("a reservation ends the job and its user is told",
-              a_reservation_ends_the_job_and_its_user_is_told),
-        TEST ("a refusal concerns one job", a_refusal_concerns_one_job),
-        TEST ("a lost connection ends the pass", a_lost_connection_ends_the_pass),
-        TEST ("a dry run changes nothing", a_dry_run_changes_nothing),
-        TEST ("two guards do what one does", two_guards_do_what_one_does),
-        TEST ("jobs are tallied and the heart beats",
-              jobs_are_tallied_and_the_heart_beats),
-        TEST ("twenty thousand jobs cost little", twenty_thousand_jobs_cost_little),
-    };
-
-    return cmocka_run_group_tests_name ("guard", tests, make_dir, remove_dir);
 }

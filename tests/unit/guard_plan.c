@@ -42,7 +42,7 @@ static void assert_plan (const struct dn_guard_case *c,
     assert_int_equal (plan.holder, holder);
 }
 
-static void limits_grow_by_quantiles_up_to_the_users_own (void **state)
+TEST ("limits grow by quantiles up to the user's own")
 {
     struct dn_guard_case c = one_case ();
 
@@ -58,7 +58,7 @@ static void limits_grow_by_quantiles_up_to_the_users_own (void **state)
     assert_plan (&c, DN_GUARD_OWN, 0, DN_HOLDER_NONE);
 }
 
-static void progress_extends_at_once_to_what_is_needed (void **state)
+TEST ("progress extends at once to what is needed")
 {
     struct dn_guard_case c = one_case ();
 
@@ -73,7 +73,7 @@ static void progress_extends_at_once_to_what_is_needed (void **state)
     assert_plan (&c, DN_GUARD_EXTEND, 4440, DN_HOLDER_NONE);
 }
 
-static void progress_lowers_a_limit_where_the_rules_say_so (void **state)
+TEST ("progress lowers a limit where the rules say so")
 {
     struct dn_guard_case c = one_case ();
 
@@ -99,7 +99,7 @@ static void progress_lowers_a_limit_where_the_rules_say_so (void **state)
     assert_plan (&c, DN_GUARD_NONE, 0, DN_HOLDER_NONE);
 }
 
-static void a_step_gives_a_lead_of_room (void **state)
+TEST ("a step gives a lead of room")
 {
     struct dn_guard_case c = one_case ();
 
@@ -111,7 +111,7 @@ static void a_step_gives_a_lead_of_room (void **state)
     assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
 }
 
-static void the_lead_outlasts_two_passes_and_the_signal (void **state)
+TEST ("the lead outlasts two passes and the signal")
 {
     struct dn_guard_case c = one_case ();
 
@@ -126,7 +126,7 @@ static void the_lead_outlasts_two_passes_and_the_signal (void **state)
     assert_plan (&c, DN_GUARD_EXTEND, 7920 + 360, DN_HOLDER_NONE);
 }
 
-static void a_humans_limit_is_not_touched (void **state)
+TEST ("a human's limit is not touched")
 {
     struct dn_guard_case c = one_case ();
 
@@ -144,7 +144,7 @@ static void a_humans_limit_is_not_touched (void **state)
     assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
 }
 
-static void limits_around_the_job_hold_it (void **state)
+TEST ("limits around the job hold it")
 {
     struct dn_guard_case c = one_case ();
 
@@ -165,7 +165,7 @@ static void limits_around_the_job_hold_it (void **state)
     assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_PARTITION);
 }
 
-static void a_request_without_a_limit_has_that_of_its_partition (void **state)
+TEST ("a request without a limit has that of its partition")
 {
     struct dn_guard_case c = one_case ();
 
@@ -180,7 +180,7 @@ static void a_request_without_a_limit_has_that_of_its_partition (void **state)
     assert_plan (&c, DN_GUARD_EXTEND, 4 * HOUR, DN_HOLDER_NONE);
 }
 
-static void only_lowered_limits_are_guarded (void **state)
+TEST ("only lowered limits are guarded")
 {
     struct dn_recorded recorded = {.changed = true,
                                    .asked_s = 7200,
@@ -344,7 +344,7 @@ static int64_t live (struct life *life)
     }
 }
 
-static void no_life_goes_beyond_what_is_allowed (void **state)
+TEST ("no life goes beyond what is allowed")
 {
     for (seed = 1; seed < 2000;) {
         uint64_t number = seed;
@@ -356,7 +356,7 @@ static void no_life_goes_beyond_what_is_allowed (void **state)
 }
 
 /* Nothing holds the job, and the guard is never away for longer than the lead. */
-static void every_job_gets_what_its_user_asked_for (void **state)
+TEST ("every job gets what its user asked for")
 {
     int n_extended = 0;
 
@@ -383,7 +383,7 @@ static void every_job_gets_what_its_user_asked_for (void **state)
 /* A guard that is dead ends no job before its first limit, and one that comes back in
  * time saves it.
  */
-static void a_guard_that_was_away_finds_the_job (void **state)
+TEST ("a guard that was away finds the job")
 {
     struct dn_guard_case c = one_case ();
 
@@ -395,32 +395,4 @@ static void a_guard_that_was_away_finds_the_job (void **state)
     /* Far beyond, such as with OverTimeLimit: a step still gives room. */
     c.end_s = c.now_s - 3 * HOUR;
     assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("limits grow by quantiles up to the user's own",
-              limits_grow_by_quantiles_up_to_the_users_own),
-        TEST ("progress extends at once to what is needed",
-              progress_extends_at_once_to_what_is_needed),
-        TEST ("progress lowers a limit where the rules say so",
-              progress_lowers_a_limit_where_the_rules_say_so),
-        TEST ("a step gives a lead of room", a_step_gives_a_lead_of_room),
-        TEST ("the lead outlasts two passes and the signal",
-              the_lead_outlasts_two_passes_and_the_signal),
-        TEST ("a human's limit is not touched", a_humans_limit_is_not_touched),
-        TEST ("limits around the job hold it", limits_around_the_job_hold_it),
-        TEST ("a request without a limit has that of its partition",
-              a_request_without_a_limit_has_that_of_its_partition),
-        TEST ("only lowered limits are guarded", only_lowered_limits_are_guarded),
-        TEST ("no life goes beyond what is allowed",
-              no_life_goes_beyond_what_is_allowed),
-        TEST ("every job gets what its user asked for",
-              every_job_gets_what_its_user_asked_for),
-        TEST ("a guard that was away finds the job",
-              a_guard_that_was_away_finds_the_job),
-    };
-
-    return cmocka_run_group_tests_name ("guard_plan", tests, NULL, NULL);
 }

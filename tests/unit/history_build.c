@@ -30,7 +30,7 @@ static struct dn_store *store_open (bool adding)
     return store;
 }
 
-static int begin (void **state)
+int before_test (void **state)
 {
     remove (path);
     next_id = 1;
@@ -106,7 +106,7 @@ static double bound (const struct dn_app_row *row)
     return dn_range_at (dn_app_row_time (row, 1), 0.95);
 }
 
-static void each_owner_application_and_type_has_a_row (void **state)
+TEST ("each owner application and type has a row")
 {
     struct dn_store *store;
     struct dn_finished job;
@@ -130,7 +130,7 @@ static void each_owner_application_and_type_has_a_row (void **state)
     dn_apps_free (apps);
 }
 
-static void what_says_nothing_is_left_out (void **state)
+TEST ("what says nothing is left out")
 {
     static const struct {
         const char *state;
@@ -162,7 +162,7 @@ static void what_says_nothing_is_left_out (void **state)
 }
 
 /* 500 absurd runs of another user under the same name, and 300 other applications. */
-static void no_user_moves_the_bound_of_another (void **state)
+TEST ("no user moves the bound of another")
 {
     struct dn_apps *before;
     struct dn_apps *after;
@@ -184,7 +184,7 @@ static void no_user_moves_the_bound_of_another (void **state)
     dn_apps_free (after);
 }
 
-static void an_owner_has_a_bounded_number_of_rows (void **state)
+TEST ("an owner has a bounded number of rows")
 {
     struct dn_store *store = store_open (true);
     struct dn_apps *apps;
@@ -212,7 +212,7 @@ static void an_owner_has_a_bounded_number_of_rows (void **state)
 /* Runs of several users of an account are one history there, in the order of their
  * ends; a job without an account belongs to none.
  */
-static void an_account_may_share_its_history (void **state)
+TEST ("an account may share its history")
 {
     static const struct {
         int64_t user;
@@ -248,7 +248,7 @@ static double base_of_today (void *to, const struct dn_finished *job)
     return *(const double *) to;
 }
 
-static void other_bundles_count_by_what_is_predicted_today (void **state)
+TEST ("other bundles count by what is predicted today")
 {
     struct dn_store *store = store_open (true);
     struct dn_build build = plain;
@@ -276,7 +276,7 @@ static void other_bundles_count_by_what_is_predicted_today (void **state)
     dn_apps_free (apps);
 }
 
-static void the_rows_survive_their_file (void **state)
+TEST ("the rows survive their file")
 {
     struct dn_apps *apps;
 
@@ -320,7 +320,7 @@ static void add_predicted (double ran_s, double likely, double p95, int n)
     dn_store_close (store);
 }
 
-static void a_better_history_passes (void **state)
+TEST ("a better history passes")
 {
     struct dn_gate gate;
 
@@ -333,7 +333,7 @@ static void a_better_history_passes (void **state)
 }
 
 /* Old runs that say nothing of the new ones: what is in force knows better. */
-static void a_worse_history_is_refused (void **state)
+TEST ("a worse history is refused")
 {
     struct dn_gate gate;
 
@@ -346,7 +346,7 @@ static void a_worse_history_is_refused (void **state)
     assert_non_null (strstr (gate.why, "error"));
 }
 
-static void few_runs_judge_nothing (void **state)
+TEST ("few runs judge nothing")
 {
     struct dn_gate gate;
 
@@ -356,7 +356,7 @@ static void few_runs_judge_nothing (void **state)
     assert_non_null (strstr (gate.why, "too few"));
 }
 
-static void an_empty_store_is_no_error (void **state)
+TEST ("an empty store is no error")
 {
     struct dn_gate gate;
     struct dn_apps *apps;
@@ -369,30 +369,16 @@ static void an_empty_store_is_no_error (void **state)
     dn_apps_free (apps);
 }
 
-#define FRESH(name) cmocka_unit_test_setup (name, begin)
-
-int main (void)
+int before_tests (void **state)
 {
-    const struct CMUnitTest tests[] = {
-        FRESH (each_owner_application_and_type_has_a_row),
-        FRESH (what_says_nothing_is_left_out),
-        FRESH (no_user_moves_the_bound_of_another),
-        FRESH (an_owner_has_a_bounded_number_of_rows),
-        FRESH (an_account_may_share_its_history),
-        FRESH (other_bundles_count_by_what_is_predicted_today),
-        FRESH (the_rows_survive_their_file),
-        FRESH (a_better_history_passes),
-        FRESH (a_worse_history_is_refused),
-        FRESH (few_runs_judge_nothing),
-        FRESH (an_empty_store_is_no_error),
-    };
-    int rc;
-
     if (!mkdtemp (dir))
-        return 1;
+        return -1;
     snprintf (path, sizeof (path), "%s/records.db", dir);
-    rc = cmocka_run_group_tests (tests, NULL, NULL);
+    return 0;
+}
+
+int after_tests (void **state)
+{
     remove (path);
-    rmdir (dir);
-    return rc;
+    return rmdir (dir);
 }

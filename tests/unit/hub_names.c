@@ -53,7 +53,7 @@ static bool check_row (char *line, int *n_wrong)
     return meaning[0] != '\0';
 }
 
-static void names_stand_for_networks_of_their_shape (void **state)
+TEST ("names of hubs and libraries stand for the network of their shape")
 {
     char path[LINE_MAX_BYTES];
     char line[LINE_MAX_BYTES];
@@ -80,7 +80,7 @@ static void names_stand_for_networks_of_their_shape (void **state)
     assert_int_equal (n_wrong, 0);
 }
 
-static void patterns_do_not_hide_one_another (void **state)
+TEST ("no row of the table of patterns is there twice")
 {
     for (const struct dn_pattern *pattern = dn_patterns; pattern->text; pattern++) {
         assert_true (strchr (pattern->text, '*') || !strchr (pattern->name, '*'));
@@ -90,7 +90,7 @@ static void patterns_do_not_hide_one_another (void **state)
     }
 }
 
-static void long_and_odd_names_stand_for_nothing (void **state)
+TEST ("long and odd names stand for nothing")
 {
     static const char *const odd[] = {
         "", "/", "//", "-", ".", "*", "%", "-hf", "a/", "é"};
@@ -106,18 +106,4 @@ static void long_and_odd_names_stand_for_nothing (void **state)
         memcpy (text + i, "-hf", 3);
     text[DN_NAME_MAX - 1] = '\0';
     assert_false (dn_model_find (shipped_networks (), text, &model));
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("names of hubs and libraries stand for the network of their shape",
-              names_stand_for_networks_of_their_shape),
-        TEST ("no row of the table of patterns is there twice",
-              patterns_do_not_hide_one_another),
-        TEST ("long and odd names stand for nothing",
-              long_and_odd_names_stand_for_nothing),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

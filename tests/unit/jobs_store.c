@@ -145,7 +145,7 @@ static void read_last (struct copy *copy)
 }
 
 /* Every column gets a value of its own, so that two that are exchanged are seen. */
-static void every_column_comes_back_as_it_was (void **state)
+TEST ("every column comes back as it was")
 {
     static char texts[DN_N_FINISHED_COLUMNS][16];
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
@@ -182,7 +182,7 @@ static void every_column_comes_back_as_it_was (void **state)
     }
 }
 
-static void unknown_values_come_back_unknown (void **state)
+TEST ("unknown values come back unknown")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
@@ -205,8 +205,7 @@ static void unknown_values_come_back_unknown (void **state)
     assert_true (isnan (copy.job.power_w));
 }
 
-static void a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured (
-    void **state)
+TEST ("a job that comes again replaces itself and keeps what was measured")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
@@ -264,7 +263,7 @@ static void a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured (
     }
 }
 
-static void a_value_that_no_store_can_have_is_an_error_with_its_column (void **state)
+TEST ("a value that no store can have is an error with its column")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     static char big[DN_RECORD_TEXT_MAX + 2];
@@ -291,7 +290,7 @@ static void a_value_that_no_store_can_have_is_an_error_with_its_column (void **s
     }
 }
 
-static void what_is_not_committed_is_lost_with_the_mark (void **state)
+TEST ("what is not committed is lost, with the mark")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
@@ -313,7 +312,7 @@ static void what_is_not_committed_is_lost_with_the_mark (void **state)
     assert_int_equal (count_all (), 10);
 }
 
-static void prune_deletes_what_ended_before (void **state)
+TEST ("prune deletes what ended before")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter early = dn_store_all ();
@@ -384,7 +383,7 @@ static struct seen look (struct dn_store_filter filter)
     return seen;
 }
 
-static void jobs_are_read_once_in_every_order (void **state)
+TEST ("jobs are read once, in every order")
 {
     remove_store ();
     fill (0, JOBS);
@@ -418,7 +417,7 @@ static void jobs_are_read_once_in_every_order (void **state)
 }
 
 /* The applications of an account come together, of all its users. */
-static void jobs_are_read_by_account (void **state)
+TEST ("jobs are read by account")
 {
     static const char *const accounts[] = {"lab", "", "other"};
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
@@ -441,7 +440,7 @@ static void jobs_are_read_by_account (void **state)
     assert_int_equal (seen.n, 600);
 }
 
-static void reading_ends_when_the_caller_says_so (void **state)
+TEST ("reading ends when the caller says so")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter all = dn_store_all ();
@@ -471,7 +470,7 @@ static int add_meanwhile (void *to, const struct dn_finished *job)
     return waitpid (pid, &status, 0) == pid && status == 0 ? 0 : 1;
 }
 
-static void others_can_add_while_jobs_are_read (void **state)
+TEST ("others can add while jobs are read")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter all = dn_store_all ();
@@ -495,7 +494,7 @@ static int measure (void *to, const struct dn_finished *job)
     return dn_store_add (to, &measured, &err);
 }
 
-static void jobs_can_be_completed_while_they_are_read (void **state)
+TEST ("jobs can be completed while they are read")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter filter = dn_store_all ();
@@ -538,7 +537,7 @@ static int count_row (const struct dn_row *row, void *context, struct dn_err *er
     return ++*(int *) context, 0;
 }
 
-static void an_older_store_is_upgraded_and_keeps_its_runs (void **state)
+TEST ("an older store is upgraded and keeps its runs")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -563,7 +562,7 @@ static void execute (const char *sql)
     sqlite3_close (db);
 }
 
-static void a_store_that_was_edited_is_refused_or_read_up_to_the_edit (void **state)
+TEST ("a store that was edited is refused, or read up to the edit")
 {
     static const struct {
         const char *sql;
@@ -596,7 +595,7 @@ static void a_store_that_was_edited_is_refused_or_read_up_to_the_edit (void **st
     }
 }
 
-static void the_file_must_be_ours (void **state)
+TEST ("the file must be ours")
 {
     struct dn_err err = {0};
 
@@ -610,7 +609,7 @@ static void the_file_must_be_ours (void **state)
 }
 
 /* A process that adds is killed at any time: rows and mark are of the same commit. */
-static void who_is_killed_leaves_whole_commits (void **state)
+TEST ("who is killed leaves whole commits")
 {
     remove_store ();
     fill (0, 1);
@@ -634,7 +633,7 @@ static void who_is_killed_leaves_whole_commits (void **state)
     }
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     if (!mkdtemp (dir))
@@ -643,38 +642,8 @@ static int make_dir (void **state)
     return 0;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     remove_store ();
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every column comes back as it was", every_column_comes_back_as_it_was),
-        TEST ("unknown values come back unknown", unknown_values_come_back_unknown),
-        TEST ("a job that comes again replaces itself and keeps what was measured",
-              a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured),
-        TEST ("a value that no store can have is an error with its column",
-              a_value_that_no_store_can_have_is_an_error_with_its_column),
-        TEST ("what is not committed is lost, with the mark",
-              what_is_not_committed_is_lost_with_the_mark),
-        TEST ("prune deletes what ended before", prune_deletes_what_ended_before),
-        TEST ("jobs are read once, in every order", jobs_are_read_once_in_every_order),
-        TEST ("jobs are read by account", jobs_are_read_by_account),
-        TEST ("reading ends when the caller says so",
-              reading_ends_when_the_caller_says_so),
-        TEST ("others can add while jobs are read", others_can_add_while_jobs_are_read),
-        TEST ("jobs can be completed while they are read",
-              jobs_can_be_completed_while_they_are_read),
-        TEST ("an older store is upgraded and keeps its runs",
-              an_older_store_is_upgraded_and_keeps_its_runs),
-        TEST ("a store that was edited is refused, or read up to the edit",
-              a_store_that_was_edited_is_refused_or_read_up_to_the_edit),
-        TEST ("the file must be ours", the_file_must_be_ours),
-        TEST ("who is killed leaves whole commits", who_is_killed_leaves_whole_commits),
-    };
-
-    return cmocka_run_group_tests_name ("jobs_store", tests, make_dir, remove_dir);
 }

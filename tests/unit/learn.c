@@ -85,7 +85,7 @@ static void expect_error (const char *text, enum dn_errc code, const char *part)
     expect_error_bytes (text, strlen (text), code, part);
 }
 
-static void tables_are_read_as_rfc_4180_says (void **state)
+TEST ("tables are read as RFC 4180 says, whole or in pieces")
 {
     expect_rows ("a,b\n1,2\n3,4\n", "2|a=1|b=2\n3|a=3|b=4\n");
     expect_rows ("a,b\n1,2", "2|a=1|b=2\n");
@@ -98,19 +98,19 @@ static void tables_are_read_as_rfc_4180_says (void **state)
     expect_rows ("a,b\n", "");
 }
 
-static void short_rows_are_filled_up (void **state)
+TEST ("short rows are filled up")
 {
     expect_rows ("a,b,c\n1\n1,2\n1,2,\n", "2|a=1|b=|c=\n3|a=1|b=2|c=\n4|a=1|b=2|c=\n");
 }
 
-static void lines_are_counted_through_quotes_and_empty_lines (void **state)
+TEST ("lines are counted through quotes and empty lines")
 {
     expect_rows ("a,b\n\"x\n\ny\",1\nz,2\n", "2|a=x\n\ny|b=1\n5|a=z|b=2\n");
     expect_rows ("\n\na\n\n1\n  \r\n\r\n2\n\n", "5|a=1\n8|a=2\n");
     expect_rows ("a,b\r\n1,\"x\r\ny\"\r\n2,z\r\n", "2|a=1|b=x\r\ny\n4|a=2|b=z\n");
 }
 
-static void a_byte_order_mark_is_no_text (void **state)
+TEST ("a byte order mark is no text")
 {
     expect_rows ("\xef\xbb\xbf"
                  "a,b\n1,2\n",
@@ -123,7 +123,7 @@ static void a_byte_order_mark_is_no_text (void **state)
     expect_rows ("a\n\xef\xbb\xbf\n", "2|a=\xef\xbb\xbf\n");
 }
 
-static void a_file_that_is_no_table_is_refused_with_its_line (void **state)
+TEST ("a file that is no table is refused with its line")
 {
     expect_error ("", DN_E_SYNTAX, "line 1: empty, expected a head");
     expect_error ("\n\n", DN_E_SYNTAX, "empty, expected a head");
@@ -137,7 +137,7 @@ static void a_file_that_is_no_table_is_refused_with_its_line (void **state)
     expect_error_bytes ("a\0,b\n1,2\n", 9, DN_E_SYNTAX, "line 1: has a NUL byte");
 }
 
-static void columns_have_a_limit (void **state)
+TEST ("columns have a limit")
 {
     char text[1024];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -172,7 +172,7 @@ static int measure_row (const struct dn_row *row, void *context, struct dn_err *
     return 0;
 }
 
-static void rows_have_a_limit (void **state)
+TEST ("rows have a limit")
 {
     static const size_t steps[] = {1, 65536, 4 * ROW_MAX};
     char *whole = long_row (ROW_MAX, 'x');
@@ -212,7 +212,7 @@ static int add_families (struct dn_families *families,
     return rc;
 }
 
-static void the_first_pattern_of_the_column_names_the_family (void **state)
+TEST ("the first pattern of the column names the family")
 {
     struct dn_families families = {.n = 0};
     struct dn_err err = {0};
@@ -231,7 +231,7 @@ static void the_first_pattern_of_the_column_names_the_family (void **state)
     assert_string_equal (dn_family_of (&families, "group", "vgg11"), "vgg11");
 }
 
-static void a_family_without_a_name_is_refused (void **state)
+TEST ("a family without a name is refused")
 {
     struct dn_families families = {.n = 0};
     struct dn_err err = {0};
@@ -243,7 +243,7 @@ static void a_family_without_a_name_is_refused (void **state)
     assert_int_equal (families.n, 0);
 }
 
-static void the_callback_ends_the_reading (void **state)
+TEST ("the callback ends the reading")
 {
     struct trace trace = {.stop = true};
     struct dn_table *table = dn_table_new (write_row, &trace);
@@ -259,7 +259,7 @@ static void the_callback_ends_the_reading (void **state)
     dn_table_free (NULL);
 }
 
-static void missing_columns_are_null_and_empty_cells_are_not (void **state)
+TEST ("missing columns are NULL, and empty cells are not")
 {
     static const char *const names[] = {"a", "b"};
     static const char *const values[] = {"1", ""};
@@ -271,7 +271,7 @@ static void missing_columns_are_null_and_empty_cells_are_not (void **state)
 }
 
 /* ln of the pairs below: ratios 0.5, 1, 1.25, 2 */
-static void figures_equal_those_computed_by_hand (void **state)
+TEST ("figures equal those computed by hand")
 {
     static const double predicted[] = {50, 100, 125, 200};
     static const double bounds[][DN_N_BOUNDS] = {
@@ -312,7 +312,7 @@ static void figures_equal_those_computed_by_hand (void **state)
     assert_true (isnan (dn_pairs_figures (NULL).mape));
 }
 
-static void a_measured_value_at_its_bound_is_covered (void **state)
+TEST ("a measured value at its bound is covered")
 {
     struct dn_score score = {NULL, 0, 0};
 
@@ -326,7 +326,7 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
 
 /* Sums are exact, the median is that of a sample. Errors are spread evenly over 0..1.
  */
-static void many_pairs_are_held_in_bounded_memory (void **state)
+TEST ("many pairs are held in bounded memory")
 {
     static const double two[DN_N_BOUNDS] = {2, 2};
     const int n = 20 * DN_SAMPLE_MAX;
@@ -344,7 +344,7 @@ static void many_pairs_are_held_in_bounded_memory (void **state)
     dn_score_free (&score);
 }
 
-static void groups_beyond_the_limit_are_merged (void **state)
+TEST ("groups beyond the limit are merged")
 {
     struct dn_score score = {NULL, 0, 0};
     char name[2 * DN_NAME_MAX];
@@ -418,7 +418,7 @@ static size_t n_pairs (const struct judged *judged, int metric, int grouping, in
 
 #define SPEC "\"model=resnet50,batch=64,precision=fp16,optimizer=sgd\""
 
-static void rows_that_cannot_be_predicted_are_skipped_with_a_reason (void **state)
+TEST ("rows that cannot be predicted are skipped with a reason")
 {
     static const char text[] =
         "spec,gpu,step_ms\n" SPEC ",v100_16gb,250\n" SPEC ",v1000,250\n"
@@ -454,7 +454,7 @@ static void rows_that_cannot_be_predicted_are_skipped_with_a_reason (void **stat
     judge_end (&judged);
 }
 
-static void an_empty_cell_leaves_its_metric_out (void **state)
+TEST ("an empty cell leaves its metric out")
 {
     static const char text[] =
         "spec,gpu,step_ms,peak_mem_gb,power_w,group,source\n" SPEC
@@ -480,7 +480,7 @@ static void an_empty_cell_leaves_its_metric_out (void **state)
     judge_end (&judged);
 }
 
-static void figures_are_those_of_the_estimate (void **state)
+TEST ("figures are those of the estimate")
 {
     struct judged judged;
     struct dn_figures f;
@@ -497,7 +497,7 @@ static void figures_are_those_of_the_estimate (void **state)
     judge_end (&judged);
 }
 
-static void runs_out_of_memory_are_counted_separately (void **state)
+TEST ("runs out of memory are counted separately")
 {
     static const char text[] =
         "spec,gpu,step_ms,peak_mem_gb,oom\n" SPEC ",v100_16gb,,,1\n" /* false fit */
@@ -517,7 +517,7 @@ static void runs_out_of_memory_are_counted_separately (void **state)
     judge_end (&judged);
 }
 
-static void a_table_without_spec_or_gpu_is_refused (void **state)
+TEST ("a table without spec or gpu is refused")
 {
     struct judged judged;
 
@@ -527,7 +527,7 @@ static void a_table_without_spec_or_gpu_is_refused (void **state)
     judge_end (&judged);
 }
 
-static void skipped_rows_beyond_the_limit_are_counted (void **state)
+TEST ("skipped rows beyond the limit are counted")
 {
     const int n = DN_SKIPPED_MAX + 10;
     char *text = malloc (64 + (size_t) n * 8);
@@ -543,46 +543,4 @@ static void skipped_rows_beyond_the_limit_are_counted (void **state)
                       DN_SKIPPED_MAX + 1);
     judge_end (&judged);
     free (text);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("tables are read as RFC 4180 says, whole or in pieces",
-              tables_are_read_as_rfc_4180_says),
-        TEST ("short rows are filled up", short_rows_are_filled_up),
-        TEST ("lines are counted through quotes and empty lines",
-              lines_are_counted_through_quotes_and_empty_lines),
-        TEST ("a byte order mark is no text", a_byte_order_mark_is_no_text),
-        TEST ("a file that is no table is refused with its line",
-              a_file_that_is_no_table_is_refused_with_its_line),
-        TEST ("columns have a limit", columns_have_a_limit),
-        TEST ("rows have a limit", rows_have_a_limit),
-        TEST ("the first pattern of the column names the family",
-              the_first_pattern_of_the_column_names_the_family),
-        TEST ("a family without a name is refused", a_family_without_a_name_is_refused),
-        TEST ("the callback ends the reading", the_callback_ends_the_reading),
-        TEST ("missing columns are NULL, and empty cells are not",
-              missing_columns_are_null_and_empty_cells_are_not),
-        TEST ("figures equal those computed by hand",
-              figures_equal_those_computed_by_hand),
-        TEST ("a measured value at its bound is covered",
-              a_measured_value_at_its_bound_is_covered),
-        TEST ("many pairs are held in bounded memory",
-              many_pairs_are_held_in_bounded_memory),
-        TEST ("groups beyond the limit are merged", groups_beyond_the_limit_are_merged),
-        TEST ("rows that cannot be predicted are skipped with a reason",
-              rows_that_cannot_be_predicted_are_skipped_with_a_reason),
-        TEST ("an empty cell leaves its metric out",
-              an_empty_cell_leaves_its_metric_out),
-        TEST ("figures are those of the estimate", figures_are_those_of_the_estimate),
-        TEST ("runs out of memory are counted separately",
-              runs_out_of_memory_are_counted_separately),
-        TEST ("a table without spec or gpu is refused",
-              a_table_without_spec_or_gpu_is_refused),
-        TEST ("skipped rows beyond the limit are counted",
-              skipped_rows_beyond_the_limit_are_counted),
-    };
-
-    return cmocka_run_group_tests_name ("learn", tests, NULL, NULL);
 }

@@ -315,7 +315,7 @@ static void try_one (struct scenario s,
     table->by_own[own] = larger (table->by_own[own], &damage);
 }
 
-static void lies_lower_no_bound_of_another_user_below_the_truth (void **state)
+TEST ("lies lower no bound of another user below the truth")
 {
     static struct table table;
     struct dn_site *site = scene_site ("");
@@ -323,7 +323,6 @@ static void lies_lower_no_bound_of_another_user_below_the_truth (void **state)
     int step = given ? (int) strtol (given, NULL, 10) : STEP;
     int count = 0;
 
-    (void) state;
     assert_true (step > 0);
     for (int c = 0; c < N_SITES * N_OWN; c++) {
         struct scenario s = {
@@ -347,8 +346,7 @@ static void lies_lower_no_bound_of_another_user_below_the_truth (void **state)
 }
 
 /* Half of the runs of B's application are of a liar who says they took half as long. */
-static void runs_of_another_users_application_of_that_name_are_not_looked_at (
-    void **state)
+TEST ("runs of another user's application of that name are not looked at")
 {
     struct dn_site *site = scene_site ("");
     struct scenario s = {.site = site,
@@ -361,7 +359,6 @@ static void runs_of_another_users_application_of_that_name_are_not_looked_at (
     struct outlook honest_only = look (&s);
     struct outlook with;
 
-    (void) state;
     s.n_false = 10;
     with = look (&s);
     assert_true (fabs (log (with.median[0] / honest_only.truth[0])) < 0.02);
@@ -371,14 +368,13 @@ static void runs_of_another_users_application_of_that_name_are_not_looked_at (
 }
 
 /* A site that is so much slower that the shipped bounds do not hold. */
-static void a_minority_of_liars_does_not_undo_what_others_have_shown (void **state)
+TEST ("a minority of liars does not undo what others have shown")
 {
     struct dn_site *site = scene_site ("");
     struct scenario s = {.site = site, .factor = 2.2, .n_honest = 40, .n_liars = 2};
     struct outlook shipped = look_alone (s);
     struct outlook without = look (&s);
 
-    (void) state;
     s.n_false = 120;
     for (int f = 0; f < N_FACTORS; f++) {
         struct outlook with;
@@ -429,11 +425,10 @@ static int runs_left (const struct dn_site *site, int n, int each)
     return left;
 }
 
-static void runs_of_others_do_not_evict_a_users_history (void **state)
+TEST ("runs of others do not evict a user's history")
 {
     struct dn_site *site = scene_site ("");
 
-    (void) state;
     assert_int_equal (runs_left (site, 1, 1100), 10);
     assert_int_equal (runs_left (site, 1, 3000), 10);
     assert_int_equal (runs_left (site, 5, 700), 10);
@@ -467,12 +462,11 @@ static struct dn_tuning *learn_factor (const struct dn_site *site, double factor
     return tuning;
 }
 
-static void only_more_memory_is_learned (void **state)
+TEST ("only more memory is learned")
 {
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = learn_factor (site, 0.5);
 
-    (void) state;
     assert_true (tuning->memory.scale == 1 && tuning->power.scale < 0.8);
     dn_tuning_free (tuning);
     tuning = learn_factor (site, 1.5);
@@ -483,7 +477,7 @@ static void only_more_memory_is_learned (void **state)
 
 /* CPUs for a loader that decodes images, by a site whose cores seem four times as fast.
  */
-static void learned_constants_lower_no_number_of_cpus (void **state)
+TEST ("learned constants lower no number of CPUs")
 {
     struct dn_site *site = scene_site ("");
     struct dn_site_run run = site_run_of (
@@ -491,7 +485,6 @@ static void learned_constants_lower_no_number_of_cpus (void **state)
     struct dn_tuning *tuning = dn_tuning_new ();
     int64_t shipped = site_run_refined (tuning, &run).cpus_per_gpu;
 
-    (void) state;
     tuning->constants.core_jpeg *= 4;
     assert_true (site_run_refined (tuning, &run).cpus_per_gpu < shipped);
     tuning->history = dn_history_new (0);
@@ -502,23 +495,4 @@ static void learned_constants_lower_no_number_of_cpus (void **state)
     dn_graph_free (&run.graph);
     dn_tuning_free (tuning);
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("lies lower no bound of another user below the truth",
-              lies_lower_no_bound_of_another_user_below_the_truth),
-        TEST ("runs of another user's application of that name are not looked at",
-              runs_of_another_users_application_of_that_name_are_not_looked_at),
-        TEST ("a minority of liars does not undo what others have shown",
-              a_minority_of_liars_does_not_undo_what_others_have_shown),
-        TEST ("runs of others do not evict a user's history",
-              runs_of_others_do_not_evict_a_users_history),
-        TEST ("only more memory is learned", only_more_memory_is_learned),
-        TEST ("learned constants lower no number of CPUs",
-              learned_constants_lower_no_number_of_cpus),
-    };
-
-    return cmocka_run_group_tests_name ("lies", tests, NULL, NULL);
 }

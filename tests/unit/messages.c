@@ -76,7 +76,7 @@ static void write_sample (const struct message *m, char *text, size_t size)
 /* A value may be longer than that of the sample by a quoted text of a user. Beyond that
  * the message is cut.
  */
-static void a_message_fits_its_buffer (void **state)
+TEST ("a message fits its buffer")
 {
     EACH (m)
     {
@@ -94,7 +94,7 @@ static void a_message_fits_its_buffer (void **state)
     }
 }
 
-static void a_message_is_one_printable_line (void **state)
+TEST ("a message is one printable line")
 {
     EACH (m)
     {
@@ -114,7 +114,7 @@ static void a_message_is_one_printable_line (void **state)
 }
 
 /* Words that say nothing, blame the reader, or are no English of today. */
-static void a_message_is_in_plain_words (void **state)
+TEST ("a message is in plain words")
 {
     static const char *const banned[] = {"Error",
                                          "error:",
@@ -138,7 +138,7 @@ static void a_message_is_in_plain_words (void **state)
 }
 
 /* Each whole line tells the reader whose it is. */
-static void a_line_to_the_user_begins_with_dnnest (void **state)
+TEST ("a line to the user begins with dnnest")
 {
     EACH (m)
     if (m->to == USER)
@@ -146,7 +146,7 @@ static void a_line_to_the_user_begins_with_dnnest (void **state)
 }
 
 /* A value cannot be a format. */
-static void a_value_with_a_percent_sign_is_text (void **state)
+TEST ("a value with a percent sign is text")
 {
     char text[DN_USER_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -154,19 +154,4 @@ static void a_value_with_a_percent_sign_is_text (void **state)
     dn_buf_add (&buf, dn_say_user_error, "comment: '%n%s%99999d'");
     assert_string_equal (text,
                          "dnnest: comment: '%n%s%99999d'; job submitted as written");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a message fits its buffer", a_message_fits_its_buffer),
-        TEST ("a message is one printable line", a_message_is_one_printable_line),
-        TEST ("a message is in plain words", a_message_is_in_plain_words),
-        TEST ("a line to the user begins with dnnest",
-              a_line_to_the_user_begins_with_dnnest),
-        TEST ("a value with a percent sign is text",
-              a_value_with_a_percent_sign_is_text),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

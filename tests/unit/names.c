@@ -73,7 +73,7 @@ static void check_table (const struct dn_names *table, const char *what)
     }
 }
 
-static void every_constant_has_a_name_of_its_own (void **state)
+TEST ("every constant has a name of its own")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (tables); i++) {
         assert_true (tables[i]->n_names > 1);
@@ -81,7 +81,7 @@ static void every_constant_has_a_name_of_its_own (void **state)
     }
 }
 
-static void every_metadata_key_names_all_its_values (void **state)
+TEST ("every metadata key names all its values")
 {
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
@@ -92,7 +92,7 @@ static void every_metadata_key_names_all_its_values (void **state)
     }
 }
 
-static void every_policy_key_names_all_its_values (void **state)
+TEST ("every policy key names all its values")
 {
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
@@ -101,18 +101,4 @@ static void every_policy_key_names_all_its_values (void **state)
         assert_true ((keys[i].type == DN_RULE_ENUM) == (keys[i].names.n_names > 1));
         check_table (&keys[i].names, keys[i].name);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every constant has a name of its own",
-              every_constant_has_a_name_of_its_own),
-        TEST ("every metadata key names all its values",
-              every_metadata_key_names_all_its_values),
-        TEST ("every policy key names all its values",
-              every_policy_key_names_all_its_values),
-    };
-
-    return cmocka_run_group_tests_name ("names", tests, NULL, NULL);
 }

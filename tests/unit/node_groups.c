@@ -11,7 +11,7 @@
 /* --- GPUs --------------------------------------------------------------------------
  */
 
-static void gpus_of_nodes_and_jobs_are_read (void **state)
+TEST ("GPUs of nodes and jobs are read")
 {
     static const struct {
         const char *text;
@@ -62,7 +62,7 @@ static void gpus_of_nodes_and_jobs_are_read (void **state)
     }
 }
 
-static void a_text_with_many_types_is_bounded (void **state)
+TEST ("a text with many types is bounded")
 {
     char text[2000];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -75,7 +75,7 @@ static void a_text_with_many_types_is_bounded (void **state)
 /* --- lists of nodes ------------------------------------------------------------------
  */
 
-static void names_of_a_list_are_found (void **state)
+TEST ("names of a list are found")
 {
     static const struct {
         const char *list;
@@ -109,7 +109,7 @@ static void names_of_a_list_are_found (void **state)
     }
 }
 
-static void a_list_without_end_is_bounded (void **state)
+TEST ("a list without end is bounded")
 {
     struct dn_hosts hosts = dn_hosts_of ("a[0-999999999]");
     char name[DN_NAME_MAX];
@@ -120,7 +120,7 @@ static void a_list_without_end_is_bounded (void **state)
     assert_int_equal (n, DN_HOSTS_MAX);
 }
 
-static void texts_keep_their_numbers (void **state)
+TEST ("texts keep their numbers")
 {
     dn_cleanup (dn_interned_free) struct dn_interned interned = {.n = 0};
     char name[32];
@@ -171,7 +171,7 @@ static int64_t idle_of (const struct dn_link_node *node)
     return -1;
 }
 
-static void like_nodes_are_one_group (void **state)
+TEST ("like nodes are one group")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -196,7 +196,7 @@ static void like_nodes_are_one_group (void **state)
     assert_int_equal (groups.groups[0].n_idle[0], 0);
 }
 
-static void other_nodes_are_other_groups (void **state)
+TEST ("other nodes are other groups")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node nodes[] = {a100, a100, a100, a100, a100, a100, a100, a100};
@@ -217,7 +217,7 @@ static void other_nodes_are_other_groups (void **state)
     assert_string_equal (groups.groups[7].type, "");
 }
 
-static void a_node_with_two_types_is_in_two_groups (void **state)
+TEST ("a node with two types is in two groups")
 {
     struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -236,7 +236,7 @@ static void a_node_with_two_types_is_in_two_groups (void **state)
     free (cluster.groups);
 }
 
-static void nodes_without_gpus_are_in_no_group (void **state)
+TEST ("nodes without GPUs are in no group")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -250,7 +250,7 @@ static void nodes_without_gpus_are_in_no_group (void **state)
     assert_int_equal (groups.n_groups, 0);
 }
 
-static void idle_gpus_need_an_idle_node_with_cpus_and_memory (void **state)
+TEST ("idle GPUs need an idle node with CPUs and memory")
 {
     struct dn_link_node node = a100;
 
@@ -281,7 +281,7 @@ static void idle_gpus_need_an_idle_node_with_cpus_and_memory (void **state)
     assert_int_equal (idle_of (&node), DN_NODE_GPUS_MAX);
 }
 
-static void names_that_cannot_be_written_are_left_out (void **state)
+TEST ("names that cannot be written are left out")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -299,7 +299,7 @@ static void names_that_cannot_be_written_are_left_out (void **state)
 }
 
 /* 5000 nodes, each of a kind of its own. */
-static void many_kinds_of_nodes_are_merged (void **state)
+TEST ("many kinds of nodes are merged")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -332,7 +332,7 @@ static void many_kinds_of_nodes_are_merged (void **state)
     assert_string_equal (groups.groups[groups.n_groups - 1].type, "v100");
 }
 
-static void any_number_of_types_is_bounded (void **state)
+TEST ("any number of types is bounded")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
@@ -345,28 +345,4 @@ static void any_number_of_types_is_bounded (void **state)
     }
     assert_int_equal (groups.n_groups, DN_NODE_KINDS_MAX);
     assert_int_equal (groups.n_left_out, 3000 - DN_NODE_KINDS_MAX);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("GPUs of nodes and jobs are read", gpus_of_nodes_and_jobs_are_read),
-        TEST ("a text with many types is bounded", a_text_with_many_types_is_bounded),
-        TEST ("names of a list are found", names_of_a_list_are_found),
-        TEST ("a list without end is bounded", a_list_without_end_is_bounded),
-        TEST ("texts keep their numbers", texts_keep_their_numbers),
-        TEST ("like nodes are one group", like_nodes_are_one_group),
-        TEST ("other nodes are other groups", other_nodes_are_other_groups),
-        TEST ("a node with two types is in two groups",
-              a_node_with_two_types_is_in_two_groups),
-        TEST ("nodes without GPUs are in no group", nodes_without_gpus_are_in_no_group),
-        TEST ("idle GPUs need an idle node with CPUs and memory",
-              idle_gpus_need_an_idle_node_with_cpus_and_memory),
-        TEST ("names that cannot be written are left out",
-              names_that_cannot_be_written_are_left_out),
-        TEST ("many kinds of nodes are merged", many_kinds_of_nodes_are_merged),
-        TEST ("any number of types is bounded", any_number_of_types_is_bounded),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static int next_of (int n, int *exit_code)
     return row;
 }
 
-static void the_last_of_the_most_options_is_found (void **state)
+TEST ("the last of the most options is found")
 {
     int exit_code;
 
@@ -47,22 +47,10 @@ static void the_last_of_the_most_options_is_found (void **state)
     assert_int_equal (next_of (DN_OPTIONS_MAX, &exit_code), DN_OPTIONS_MAX - 1);
 }
 
-static void more_options_than_there_is_room_for_are_an_error (void **state)
+TEST ("more options than there is room for are an error")
 {
     int exit_code;
 
     assert_int_equal (next_of (DN_OPTIONS_MAX + 1, &exit_code), DN_OPTION_LEAVE);
     assert_int_equal (exit_code, DN_EXIT_BUG);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the last of the most options is found",
-              the_last_of_the_most_options_is_found),
-        TEST ("more options than there is room for are an error",
-              more_options_than_there_is_room_for_are_an_error),
-    };
-
-    return cmocka_run_group_tests_name ("options", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static struct dn_pace pace_at (const struct dn_progress *progress, int64_t ran_s
     return dn_pace_needed (progress, &job);
 }
 
-static void a_text_is_read_as_it_was_written (void **state)
+TEST ("a text is read as it was written")
 {
     struct dn_progress progress = run_of (5, 90, 10, 100);
     struct dn_progress again;
@@ -44,7 +44,7 @@ static void a_text_is_read_as_it_was_written (void **state)
     assert_memory_equal (&again, &progress, sizeof (again));
 }
 
-static void the_largest_file_fits (void **state)
+TEST ("the largest file fits")
 {
     struct dn_progress progress = {.n_reports = DN_PROGRESS_REPORTS_MAX,
                                    .out_of_memory_s = INT64_C (99999999999)};
@@ -58,7 +58,7 @@ static void the_largest_file_fits (void **state)
     assert_false (buf.cut);
 }
 
-static void bad_files_are_refused (void **state)
+TEST ("bad files are refused")
 {
     static const char *const bad[] = {
         "",
@@ -101,7 +101,7 @@ static void bad_files_are_refused (void **state)
         -1);
 }
 
-static void reports_are_thinned_from_the_first_to_the_last (void **state)
+TEST ("reports are thinned from the first to the last")
 {
     struct dn_progress progress = run_of (10000, 10000, 10, 1);
 
@@ -112,7 +112,7 @@ static void reports_are_thinned_from_the_first_to_the_last (void **state)
         assert_true (progress.reports[i].done > progress.reports[i - 1].done);
 }
 
-static void another_run_begins_anew (void **state)
+TEST ("another run begins anew")
 {
     struct dn_progress progress = run_of (5, 90, 10, 100);
     struct dn_progress_report report = {START + 1000, 1, 90};
@@ -128,7 +128,7 @@ static void another_run_begins_anew (void **state)
     assert_int_equal (progress.n_reports, 1);
 }
 
-static void words_for_progress_are_read (void **state)
+TEST ("words for progress are read")
 {
     static const char *const bad[] = {
         "", "%", "1", "/", "1/", "/2", "3/2", "-1/2", "1/0", "101%", "x%", "1/2/3"};
@@ -142,7 +142,7 @@ static void words_for_progress_are_read (void **state)
         assert_int_equal (dn_progress_parse (dn_span_of (bad[i]), &report, NULL), -1);
 }
 
-static void lack_of_memory_is_seen (void **state)
+TEST ("lack of memory is seen")
 {
     static const char *const lines[] = {
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
@@ -157,7 +157,7 @@ static void lack_of_memory_is_seen (void **state)
     assert_false (dn_says_out_of_memory (dn_span_of ("")));
 }
 
-static void a_steady_run_needs_what_is_left_and_a_tenth (void **state)
+TEST ("a steady run needs what is left and a tenth")
 {
     struct dn_progress progress = run_of (40, 100, 300, 60);
     struct dn_pace pace = pace_at (&progress, 300 + 39 * 60);
@@ -170,7 +170,7 @@ static void a_steady_run_needs_what_is_left_and_a_tenth (void **state)
     assert_int_equal (pace.needed_s, 300 + 39 * 60 + 60 * 66 + 120);
 }
 
-static void an_uneven_run_has_a_wider_margin (void **state)
+TEST ("an uneven run has a wider margin")
 {
     struct dn_progress progress = {.n_reports = 0};
     int64_t time_s = START;
@@ -187,7 +187,7 @@ static void an_uneven_run_has_a_wider_margin (void **state)
     assert_false (pace.steady);
 }
 
-static void a_run_that_slows_down_is_as_slow_as_of_late (void **state)
+TEST ("a run that slows down is as slow as of late")
 {
     struct dn_progress progress = {.n_reports = 0};
     int64_t time_s = START;
@@ -202,7 +202,7 @@ static void a_run_that_slows_down_is_as_slow_as_of_late (void **state)
                  > time_s - 90 - START + 60 * 90);
 }
 
-static void reports_that_cannot_be_are_ignored (void **state)
+TEST ("reports that cannot be are ignored")
 {
     struct dn_progress good = run_of (40, 100, 300, 60);
     struct dn_progress progress;
@@ -235,7 +235,7 @@ static void reports_that_cannot_be_are_ignored (void **state)
     assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
 }
 
-static void reports_of_an_earlier_run_do_not_count (void **state)
+TEST ("reports of an earlier run do not count")
 {
     struct dn_progress progress = run_of (40, 100, -10000, 60);
 
@@ -243,7 +243,7 @@ static void reports_of_an_earlier_run_do_not_count (void **state)
 }
 
 /* Whatever a file says, an answer is above what the job has run, and below a year. */
-static void no_file_gives_an_absurd_answer (void **state)
+TEST ("no file gives an absurd answer")
 {
     uint64_t seed = 1;
 
@@ -264,29 +264,4 @@ static void no_file_gives_an_absurd_answer (void **state)
         assert_true (pace.needed_s == DN_UNSET
                      || (pace.needed_s >= 2000 && pace.needed_s <= 31536000));
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a text is read as it was written", a_text_is_read_as_it_was_written),
-        TEST ("the largest file fits", the_largest_file_fits),
-        TEST ("bad files are refused", bad_files_are_refused),
-        TEST ("reports are thinned from the first to the last",
-              reports_are_thinned_from_the_first_to_the_last),
-        TEST ("another run begins anew", another_run_begins_anew),
-        TEST ("words for progress are read", words_for_progress_are_read),
-        TEST ("lack of memory is seen", lack_of_memory_is_seen),
-        TEST ("a steady run needs what is left and a tenth",
-              a_steady_run_needs_what_is_left_and_a_tenth),
-        TEST ("an uneven run has a wider margin", an_uneven_run_has_a_wider_margin),
-        TEST ("a run that slows down is as slow as of late",
-              a_run_that_slows_down_is_as_slow_as_of_late),
-        TEST ("reports that cannot be are ignored", reports_that_cannot_be_are_ignored),
-        TEST ("reports of an earlier run do not count",
-              reports_of_an_earlier_run_do_not_count),
-        TEST ("no file gives an absurd answer", no_file_gives_an_absurd_answer),
-    };
-
-    return cmocka_run_group_tests_name ("pace", tests, NULL, NULL);
 }

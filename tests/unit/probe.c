@@ -42,7 +42,7 @@ static const double recorded[] = {
     0.1060, 0.1237, 0.1242, 0.1056, 0.1404, 0.1162, 0.1072, 0.0906, 0.1504, 0.1004};
 #define RECORDED_MEAN 0.1404
 
-static void equal_steps_are_found_exactly (void **state)
+TEST ("equal steps are found exactly")
 {
     double steps[40];
     struct dn_steady steady;
@@ -60,7 +60,7 @@ static void equal_steps_are_found_exactly (void **state)
     assert_true (steady.confidence > 0.7 && steady.confidence < 1);
 }
 
-static void recorded_steps_bound_the_long_run (void **state)
+TEST ("recorded steps bound the long run")
 {
     struct dn_steady steady = find (recorded, (int) DN_N_ELEMENTS (recorded), 10);
 
@@ -68,7 +68,7 @@ static void recorded_steps_bound_the_long_run (void **state)
     assert_true (steady.sigma < 0.2);
 }
 
-static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
+TEST ("a single long step is left out but widens the spread")
 {
     double steps[40];
     struct dn_steady steady;
@@ -84,7 +84,7 @@ static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
     assert_true (steady.sigma > 5 * calm); /* it may recur */
 }
 
-static void long_steps_that_recur_count (void **state)
+TEST ("long steps that recur count")
 {
     double steps[40];
     struct dn_steady steady;
@@ -97,7 +97,7 @@ static void long_steps_that_recur_count (void **state)
     assert_near (steady.median_s, 0.1);
 }
 
-static void slow_steps_after_the_warm_up_belong_to_the_start (void **state)
+TEST ("slow steps after the warm-up belong to the start")
 {
     double steps[40];
     struct dn_steady steady;
@@ -111,7 +111,7 @@ static void slow_steps_after_the_warm_up_belong_to_the_start (void **state)
     assert_near (steady.start_s, 5 + 14 * 0.9);
 }
 
-static void a_drift_widens_the_spread (void **state)
+TEST ("a drift widens the spread")
 {
     double steps[60];
     struct dn_steady steady;
@@ -124,7 +124,7 @@ static void a_drift_widens_the_spread (void **state)
     assert_true (steady.confidence < 0.7);
 }
 
-static void marks_of_several_steps_and_of_one_moment_count (void **state)
+TEST ("marks of several steps and of one moment count")
 {
     struct dn_mark marks[20];
     struct dn_steady steady;
@@ -137,7 +137,7 @@ static void marks_of_several_steps_and_of_one_moment_count (void **state)
     assert_true (steady.steps >= 170);
 }
 
-static void too_few_steps_are_an_error (void **state)
+TEST ("too few steps are an error")
 {
     struct dn_mark marks[8];
     struct dn_steady steady;
@@ -153,7 +153,7 @@ static void too_few_steps_are_an_error (void **state)
     assert_int_equal (steady.steps, 3);
 }
 
-static void invalid_marks_do_no_harm (void **state)
+TEST ("invalid marks do no harm")
 {
     struct dn_mark marks[30];
     struct dn_steady steady;
@@ -219,7 +219,7 @@ static enum dn_basis calibrate (const struct dn_probed *measured,
     return dn_calibrate (measured, &dn_constants_default, &spec, &own, estimate);
 }
 
-static void the_measured_device_is_as_measured (void **state)
+TEST ("the measured device is as measured")
 {
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate estimate = estimate_of (&v100, 0.1);
@@ -240,7 +240,7 @@ static void the_measured_device_is_as_measured (void **state)
     assert_true (estimate.supported);
 }
 
-static void another_device_is_scaled_by_a_part_and_its_spread_widens (void **state)
+TEST ("another device is scaled by a part and its spread widens")
 {
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -255,7 +255,7 @@ static void another_device_is_scaled_by_a_part_and_its_spread_widens (void **sta
     assert_true (alike.step_s.sigma > 0.3 && alike.step_s.sigma < other.step_s.sigma);
 }
 
-static void a_measurement_as_predicted_changes_nothing (void **state)
+TEST ("a measurement as predicted changes nothing")
 {
     struct dn_probed measured = measure (&v100, 0.1);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -265,7 +265,7 @@ static void a_measurement_as_predicted_changes_nothing (void **state)
     assert_true (other.step_s.sigma >= 0.3 && other.step_s.sigma < 0.31);
 }
 
-static void loaders_do_not_become_faster_with_the_device (void **state)
+TEST ("loaders do not become faster with the device")
 {
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -283,7 +283,7 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
 }
 
-static void a_step_time_on_a_cpu_is_not_used_for_gpus (void **state)
+TEST ("a step time on a CPU is not used for GPUs")
 {
     struct dn_probed measured = measure (&cpu, 2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -301,7 +301,7 @@ static void a_step_time_on_a_cpu_is_not_used_for_gpus (void **state)
     assert_near (own.step_s.p50, 1);
 }
 
-static void what_is_unknown_stays_unknown (void **state)
+TEST ("what is unknown stays unknown")
 {
     struct dn_probed measured = measure (NULL, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -319,34 +319,4 @@ static void what_is_unknown_stays_unknown (void **state)
         dn_calibrate (&measured, &dn_constants_default, &spec, NULL, &other),
         DN_BASIS_MODEL);
     assert_false (other.supported);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("equal steps are found exactly", equal_steps_are_found_exactly),
-        TEST ("recorded steps bound the long run", recorded_steps_bound_the_long_run),
-        TEST ("a single long step is left out but widens the spread",
-              a_single_long_step_is_left_out_but_widens_the_spread),
-        TEST ("long steps that recur count", long_steps_that_recur_count),
-        TEST ("slow steps after the warm-up belong to the start",
-              slow_steps_after_the_warm_up_belong_to_the_start),
-        TEST ("a drift widens the spread", a_drift_widens_the_spread),
-        TEST ("marks of several steps and of one moment count",
-              marks_of_several_steps_and_of_one_moment_count),
-        TEST ("too few steps are an error", too_few_steps_are_an_error),
-        TEST ("invalid marks do no harm", invalid_marks_do_no_harm),
-        TEST ("the measured device is as measured", the_measured_device_is_as_measured),
-        TEST ("another device is scaled by a part and its spread widens",
-              another_device_is_scaled_by_a_part_and_its_spread_widens),
-        TEST ("a measurement as predicted changes nothing",
-              a_measurement_as_predicted_changes_nothing),
-        TEST ("loaders do not become faster with the device",
-              loaders_do_not_become_faster_with_the_device),
-        TEST ("a step time on a CPU is not used for GPUs",
-              a_step_time_on_a_cpu_is_not_used_for_gpus),
-        TEST ("what is unknown stays unknown", what_is_unknown_stays_unknown),
-    };
-
-    return cmocka_run_group_tests_name ("probe", tests, NULL, NULL);
 }

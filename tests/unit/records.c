@@ -137,7 +137,7 @@ static void change (const char *sql)
     sqlite3_close (db);
 }
 
-static void records_are_read_as_they_were_added (void **state)
+TEST ("records are read as they were added")
 {
     remove_store ();
     add_well (SPEC, "90.5", "");
@@ -145,7 +145,7 @@ static void records_are_read_as_they_were_added (void **state)
     expect (SPEC "|90.5|;model=bert_base,batch=8||;");
 }
 
-static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
+TEST ("a sidecar is kept once and describes its run")
 {
     static const char json[] =
         "|90.0|{\"dnnest\":1,\"spec\":{\"model\":\"graph\",\"batch\":\"4\",";
@@ -169,7 +169,7 @@ static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
     sqlite3_close (db);
 }
 
-static void the_metadata_override_the_sidecar (void **state)
+TEST ("the metadata override the sidecar")
 {
     const struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
@@ -197,7 +197,7 @@ static void the_metadata_override_the_sidecar (void **state)
     assert_contains (err.text, "spec: @none.json: sidecars are not read here");
 }
 
-static void a_wrong_cell_adds_nothing (void **state)
+TEST ("a wrong cell adds nothing")
 {
     static char longer[DN_RECORD_TEXT_MAX + 2];
     struct dn_err err = {0};
@@ -237,7 +237,7 @@ static struct dn_run some_run (void)
     return run;
 }
 
-static void uncommitted_records_are_discarded (void **state)
+TEST ("uncommitted records are discarded")
 {
     struct dn_run run = some_run ();
     struct dn_records *records;
@@ -251,7 +251,7 @@ static void uncommitted_records_are_discarded (void **state)
     expect (SPEC "|1.0|;");
 }
 
-static void filters_select_records_also_the_newest (void **state)
+TEST ("filters select records, also the newest")
 {
     const struct dn_records_filter last = {.gpu = "t4_16gb", .last = 2};
     const struct dn_records_filter other = {.gpu = "k80_12gb"};
@@ -276,7 +276,7 @@ static void filters_select_records_also_the_newest (void **state)
 
 /* --- parallel use ---------------------------------------------------------------- */
 
-static void many_writers_lose_no_row (void **state)
+TEST ("many writers lose no row")
 {
     pid_t pids[WRITERS];
     struct seen seen;
@@ -321,7 +321,7 @@ static int add_from_outside (const struct dn_row *row,
     return dn_err_set (err, DN_E_BUG, "locked out");
 }
 
-static void reading_locks_no_writer_out_and_ends (void **state)
+TEST ("reading locks no writer out and ends")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -337,7 +337,7 @@ static void reading_locks_no_writer_out_and_ends (void **state)
     expect (SPEC "|1.0|;" SPEC "|2.0|;during|1.0|;during|1.0|;");
 }
 
-static void a_writer_that_was_killed_leaves_no_half_row (void **state)
+TEST ("a writer that was killed leaves no half row")
 {
     struct dn_run run = some_run ();
     struct dn_err err = {0};
@@ -369,7 +369,7 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
 /* The writer of a named pipe waits for a reader, and ends when the reader closes it. So
  * the pipe must not be opened.
  */
-static void a_named_pipe_is_not_opened (void **state)
+TEST ("a named pipe is not opened")
 {
     int watch = inotify_init1 (IN_NONBLOCK);
     char event[sizeof (struct inotify_event)];
@@ -385,7 +385,7 @@ static void a_named_pipe_is_not_opened (void **state)
     remove (name);
 }
 
-static void other_databases_are_refused (void **state)
+TEST ("other databases are refused")
 {
     static const struct {
         const char *sql;
@@ -442,7 +442,7 @@ static void put_bytes (const char *bytes, size_t len)
     assert_int_equal (fclose (file), 0);
 }
 
-static void other_files_are_refused (void **state)
+TEST ("other files are refused")
 {
     char name[80];
 
@@ -477,7 +477,7 @@ static void other_files_are_refused (void **state)
 }
 
 /* For any content: an answer of bounded size, and no crash. */
-static void damaged_files_do_no_harm (void **state)
+TEST ("damaged files do no harm")
 {
     static char bytes[65536];
     struct rusage usage;
@@ -517,7 +517,7 @@ static void damaged_files_do_no_harm (void **state)
     assert_true (usage.ru_maxrss < RSS_MAX);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     if (!mkdtemp (dir))
@@ -526,34 +526,8 @@ static int make_dir (void **state)
     return 0;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     remove_store ();
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("records are read as they were added",
-              records_are_read_as_they_were_added),
-        TEST ("a sidecar is kept once and describes its run",
-              a_sidecar_is_kept_once_and_describes_its_run),
-        TEST ("the metadata override the sidecar", the_metadata_override_the_sidecar),
-        TEST ("a wrong cell adds nothing", a_wrong_cell_adds_nothing),
-        TEST ("uncommitted records are discarded", uncommitted_records_are_discarded),
-        TEST ("filters select records, also the newest",
-              filters_select_records_also_the_newest),
-        TEST ("many writers lose no row", many_writers_lose_no_row),
-        TEST ("reading locks no writer out and ends",
-              reading_locks_no_writer_out_and_ends),
-        TEST ("a writer that was killed leaves no half row",
-              a_writer_that_was_killed_leaves_no_half_row),
-        TEST ("a named pipe is not opened", a_named_pipe_is_not_opened),
-        TEST ("other databases are refused", other_databases_are_refused),
-        TEST ("other files are refused", other_files_are_refused),
-        TEST ("damaged files do no harm", damaged_files_do_no_harm),
-    };
-
-    return cmocka_run_group_tests_name ("records", tests, make_dir, remove_dir);
 }

@@ -192,7 +192,7 @@ static void make_version_1 (void)
 
 /* --- the table of columns -------------------------------------------------------- */
 
-static void every_column_is_of_a_version_up_to_the_newest (void **state)
+TEST ("every column is of a version up to the newest")
 {
     int n_sidecars = 0;
 
@@ -210,7 +210,7 @@ static void every_column_is_of_a_version_up_to_the_newest (void **state)
         assert_non_null (dn_records_schema.steps[i]);
 }
 
-static void a_cell_is_read_by_its_type (void **state)
+TEST ("a cell is read by its type")
 {
     const char *const names[] = {
         "oom", "gpus", "colour", "step_ms", "sigma", "gpu", "spec", "group"};
@@ -247,7 +247,7 @@ static const char first_of_version_1[] =
     "model=resnet50,batch=64,precision=fp16|v100_sxm2_32gb|90.0|8.0|||cnn|ours|"
     "2026-01-02T03:04:05Z||100|0.01||||||||1|0|0|3600.0|COMPLETED||12_3|||";
 
-static void a_store_of_version_1_is_read_and_added_to (void **state)
+TEST ("a store of version 1 is read and added to")
 {
     struct seen seen;
 
@@ -262,7 +262,7 @@ static void a_store_of_version_1_is_read_and_added_to (void **state)
     assert_int_equal (seen.n, ROWS_V1 + 1);
 }
 
-static void a_later_program_reads_an_older_store_without_changing_it (void **state)
+TEST ("a later program reads an older store without changing it")
 {
     struct seen seen;
     size_t len;
@@ -285,7 +285,7 @@ static void a_later_program_reads_an_older_store_without_changing_it (void **sta
     free (after);
 }
 
-static void a_store_that_cannot_be_written_is_read_in_its_version (void **state)
+TEST ("a store that cannot be written is read in its version")
 {
     int status;
     pid_t pid;
@@ -339,7 +339,7 @@ static int schema_of_store (void)
     return hash;
 }
 
-static void adding_upgrades_an_older_store_to_the_newest_version (void **state)
+TEST ("adding upgrades an older store to the newest version")
 {
     struct seen seen;
     int grown;
@@ -358,7 +358,7 @@ static void adding_upgrades_an_older_store_to_the_newest_version (void **state)
     assert_int_equal (schema_of_store (), grown);
 }
 
-static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **state)
+TEST ("a store that is opened and not committed keeps its version")
 {
     struct dn_records *records;
     struct dn_err err = {0};
@@ -371,7 +371,7 @@ static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **s
     add_well (&dn_records_schema, 1);
 }
 
-static void a_later_version_is_refused_and_not_changed (void **state)
+TEST ("a later version is refused and not changed")
 {
     struct dn_err err = {0};
     struct seen seen;
@@ -397,7 +397,7 @@ static void a_later_version_is_refused_and_not_changed (void **state)
     free (after);
 }
 
-static void a_step_that_fails_changes_nothing (void **state)
+TEST ("a step that fails changes nothing")
 {
     const char *step = steps_later[NOW + 1];
     struct dn_err err = {0};
@@ -414,7 +414,7 @@ static void a_step_that_fails_changes_nothing (void **state)
 }
 
 /* A version number on tables that another version or program has changed. */
-static void a_store_that_does_not_match_its_version_is_refused (void **state)
+TEST ("a store that does not match its version is refused")
 {
     static const char *const changes[] = {
         "CREATE TABLE more (x)",
@@ -457,7 +457,7 @@ static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_er
     return dn_err_set (err, DN_E_BUG, "the other cannot add");
 }
 
-static void a_reader_continues_while_another_program_upgrades_the_store (void **state)
+TEST ("a reader continues while another program upgrades the store")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -472,7 +472,7 @@ static void a_reader_continues_while_another_program_upgrades_the_store (void **
     assert_int_equal (ask ("PRAGMA user_version"), LATER);
 }
 
-static void programs_that_upgrade_a_store_at_the_same_time_lose_no_row (void **state)
+TEST ("programs that upgrade a store at the same time lose no row")
 {
     pid_t pids[8];
     struct seen seen;
@@ -585,7 +585,7 @@ static bool survives (int n)
     return !WIFSIGNALED (status);
 }
 
-static void a_killed_program_leaves_the_old_version_or_the_new (void **state)
+TEST ("a program that is killed leaves the old version or the new one")
 {
     struct seen seen;
     size_t len;
@@ -627,7 +627,7 @@ static void a_killed_program_leaves_the_old_version_or_the_new (void **state)
     assert_true (n_old > 40 && n_old < n);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     if (!mkdtemp (dir))
@@ -637,41 +637,8 @@ static int make_dir (void **state)
     return 0;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     remove_store ();
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every column is of a version up to the newest",
-              every_column_is_of_a_version_up_to_the_newest),
-        TEST ("a cell is read by its type", a_cell_is_read_by_its_type),
-        TEST ("a store of version 1 is read and added to",
-              a_store_of_version_1_is_read_and_added_to),
-        TEST ("a later program reads an older store without changing it",
-              a_later_program_reads_an_older_store_without_changing_it),
-        TEST ("a store that cannot be written is read in its version",
-              a_store_that_cannot_be_written_is_read_in_its_version),
-        TEST ("adding upgrades an older store to the newest version",
-              adding_upgrades_an_older_store_to_the_newest_version),
-        TEST ("a store that is opened and not committed keeps its version",
-              a_store_that_is_opened_and_not_committed_keeps_its_version),
-        TEST ("a later version is refused and not changed",
-              a_later_version_is_refused_and_not_changed),
-        TEST ("a step that fails changes nothing", a_step_that_fails_changes_nothing),
-        TEST ("a store that does not match its version is refused",
-              a_store_that_does_not_match_its_version_is_refused),
-        TEST ("a reader continues while another program upgrades the store",
-              a_reader_continues_while_another_program_upgrades_the_store),
-        TEST ("programs that upgrade a store at the same time lose no row",
-              programs_that_upgrade_a_store_at_the_same_time_lose_no_row),
-        TEST ("a program that is killed leaves the old version or the new one",
-              a_killed_program_leaves_the_old_version_or_the_new),
-    };
-
-    return cmocka_run_group_tests_name (
-        "records_versions", tests, make_dir, remove_dir);
 }

@@ -222,7 +222,7 @@ static void needs_openat2 (struct scene *scene)
     }
 }
 
-static void a_moved_job_out_of_memory_gets_its_request_back (void **state)
+TEST ("a moved job out of memory gets its request back")
 {
     struct scene scene;
 
@@ -249,7 +249,7 @@ static void a_moved_job_out_of_memory_gets_its_request_back (void **state)
     end (&scene);
 }
 
-static void an_answer_that_is_lost_is_made_good (void **state)
+TEST ("an answer that is lost is made good")
 {
     struct scene scene;
 
@@ -268,7 +268,7 @@ static void an_answer_that_is_lost_is_made_good (void **state)
     end (&scene);
 }
 
-static void a_refusal_ends_the_rescue (void **state)
+TEST ("a refusal ends the rescue")
 {
     struct scene scene;
 
@@ -282,7 +282,7 @@ static void a_refusal_ends_the_rescue (void **state)
     end (&scene);
 }
 
-static void a_refused_request_leaves_the_job_held (void **state)
+TEST ("a refused request leaves the job held")
 {
     struct scene scene;
 
@@ -296,7 +296,7 @@ static void a_refused_request_leaves_the_job_held (void **state)
     end (&scene);
 }
 
-static void a_dry_run_changes_nothing (void **state)
+TEST ("a dry run changes nothing")
 {
     struct scene scene;
 
@@ -314,7 +314,7 @@ static void expect_refusal (const char *says)
     assert_string_equal (slurm.calls, "");
 }
 
-static void others_are_told_why_not (void **state)
+TEST ("others are told why not")
 {
     struct scene scene;
 
@@ -354,7 +354,7 @@ static void others_are_told_why_not (void **state)
 }
 
 /* Each of these is no failure for lack of GPU memory on a type that dnnest chose. */
-static void other_jobs_are_left_alone (void **state)
+TEST ("other jobs are left alone")
 {
     for (int i = 0; i < 8; i++) {
         struct scene scene;
@@ -384,7 +384,7 @@ static void other_jobs_are_left_alone (void **state)
 }
 
 /* The end of a long output counts; the beginning does not. */
-static void the_end_of_a_long_output_is_read (void **state)
+TEST ("the end of a long output is read")
 {
     struct scene scene;
     char *text = malloc (200001);
@@ -409,7 +409,7 @@ static void the_end_of_a_long_output_is_read (void **state)
     free (text);
 }
 
-static void a_job_can_report_it_itself (void **state)
+TEST ("a job can report it itself")
 {
     struct scene scene;
 
@@ -430,12 +430,12 @@ static void a_job_can_report_it_itself (void **state)
     end (&scene);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     return mkdtemp (dir) ? 0 : -1;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     static const char *const names[] = {"out", "12"};
     char path[128];
@@ -445,24 +445,4 @@ static int remove_dir (void **state)
         unlink (path);
     }
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a moved job out of memory gets its request back",
-              a_moved_job_out_of_memory_gets_its_request_back),
-        TEST ("an answer that is lost is made good",
-              an_answer_that_is_lost_is_made_good),
-        TEST ("a refusal ends the rescue", a_refusal_ends_the_rescue),
-        TEST ("a refused request leaves the job held",
-              a_refused_request_leaves_the_job_held),
-        TEST ("a dry run changes nothing", a_dry_run_changes_nothing),
-        TEST ("others are told why not", others_are_told_why_not),
-        TEST ("other jobs are left alone", other_jobs_are_left_alone),
-        TEST ("the end of a long output is read", the_end_of_a_long_output_is_read),
-        TEST ("a job can report it itself", a_job_can_report_it_itself),
-    };
-
-    return cmocka_run_group_tests_name ("rescue", tests, make_dir, remove_dir);
 }

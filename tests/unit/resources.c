@@ -66,7 +66,7 @@ static double sum_of_classes (const struct dn_estimate *e)
     return sum;
 }
 
-static void the_classes_add_up_at_either_peak (void **state)
+TEST ("the classes of memory add up at either peak")
 {
     /* The optimizer's peak, and that of the activations. */
     struct dn_estimate late =
@@ -81,7 +81,7 @@ static void the_classes_add_up_at_either_peak (void **state)
     assert_true (early.memory[DN_MEMORY_ACTIVATIONS] > 8 * DN_GIB);
 }
 
-static void gradients_take_the_place_of_activations (void **state)
+TEST ("gradients take the place of activations")
 {
     struct dn_estimate one =
         estimate ("model=bert_large,batch=8,gpus=1,optimizer=adam", A100);
@@ -97,7 +97,7 @@ static void gradients_take_the_place_of_activations (void **state)
                  > one.gpu_mem.p50 + 0.99 * one.memory[DN_MEMORY_GRADIENTS]);
 }
 
-static void more_of_anything_needs_more_memory (void **state)
+TEST ("more of anything needs more memory")
 {
     static const char *const pairs[][2] = {
         {"model=resnet50,batch=32", "model=resnet50,batch=33"},
@@ -121,7 +121,7 @@ static void more_of_anything_needs_more_memory (void **state)
             fail_msg ("%s does not need less than %s", pairs[i][0], pairs[i][1]);
 }
 
-static void a_workspace_takes_what_is_left (void **state)
+TEST ("a workspace takes what is left")
 {
     const char *text = "model=vgg16,batch=96,precision=fp32";
     struct dn_estimate tight = estimate (text, V100);
@@ -133,7 +133,7 @@ static void a_workspace_takes_what_is_left (void **state)
 }
 
 /* Device memory in use, GiB: gpu_memory.csv, the networks and cards named there. */
-static void measured_memory_is_met (void **state)
+TEST ("measured memory is met within 15 %")
 {
     static const struct {
         const char *text;
@@ -168,7 +168,7 @@ static void measured_memory_is_met (void **state)
     }
 }
 
-static void the_spread_is_wider_where_less_is_known (void **state)
+TEST ("the spread is wider where less is known")
 {
     double conv = estimate ("model=resnet50,batch=8", A100).gpu_mem.sigma;
     double other = estimate ("model=bert_base,batch=8", A100).gpu_mem.sigma;
@@ -178,7 +178,7 @@ static void the_spread_is_wider_where_less_is_known (void **state)
     assert_true (conv <= other && other <= eager);
 }
 
-static void the_largest_batch_fits_and_one_more_does_not (void **state)
+TEST ("the largest batch fits and one more does not")
 {
     static const char *const texts[] = {
         "model=resnet50,batch=1,precision=fp16",
@@ -205,7 +205,7 @@ static void the_largest_batch_fits_and_one_more_does_not (void **state)
     }
 }
 
-static void no_batch_fits_a_network_that_does_not (void **state)
+TEST ("no batch fits a network that does not fit")
 {
     struct run run = run_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
 
@@ -219,7 +219,7 @@ static void no_batch_fits_a_network_that_does_not (void **state)
     run_free (&run);
 }
 
-static void power_lies_between_floor_and_limit (void **state)
+TEST ("power lies between floor and limit")
 {
     double waiting =
         estimate ("model=ncf,layers=3,vocab=9746,embed_dim=32,batch=64,precision=fp32,"
@@ -249,7 +249,7 @@ static void power_lies_between_floor_and_limit (void **state)
     }
 }
 
-static void a_recurrent_layer_draws_less_than_other_layers (void **state)
+TEST ("a recurrent layer draws less than other layers")
 {
     struct dn_estimate speech =
         estimate ("model=deepspeech2,batch=64,precision=fp32", V100);
@@ -261,7 +261,7 @@ static void a_recurrent_layer_draws_less_than_other_layers (void **state)
     assert_true (speech.power_w > 0.6 * images.power_w);
 }
 
-static void the_bound_of_the_power_ends_at_the_limit (void **state)
+TEST ("the bound of the power ends at the limit")
 {
     struct dn_estimate waiting = estimate ("model=ncf,batch=64,precision=fp32", V100);
     struct dn_estimate limited =
@@ -271,7 +271,7 @@ static void the_bound_of_the_power_ends_at_the_limit (void **state)
     assert_near (limited.power_w_p95, 150);
 }
 
-static void a_lower_power_limit_slows_kernels (void **state)
+TEST ("a lower power limit slows kernels")
 {
     struct run run = run_of ("model=resnet50,batch=64", V100);
     const struct dn_constants *k = &run.site->constants;
@@ -296,7 +296,7 @@ static void a_lower_power_limit_slows_kernels (void **state)
     run_free (&run);
 }
 
-static void a_compiled_step_waits_for_no_host (void **state)
+TEST ("a compiled step waits for no host")
 {
     struct run run = run_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
     struct dn_device device = *run.device;
@@ -317,7 +317,7 @@ static void a_compiled_step_waits_for_no_host (void **state)
     run_free (&run);
 }
 
-static void data_on_the_chip_move_at_its_rate (void **state)
+TEST ("data on the chip move at its rate")
 {
     struct run run = run_of ("model=resnet50,batch=128,precision=fp16", A100);
     struct dn_device device = *run.device;
@@ -337,7 +337,7 @@ static void data_on_the_chip_move_at_its_rate (void **state)
     run_free (&run);
 }
 
-static void throughput_rises_with_cpus_and_levels_off (void **state)
+TEST ("throughput rises with CPUs and levels off")
 {
     /* msr-fiddle/synergy: AlexNet on a V100, relative to 3 cores per GPU. */
     static const double measured[][2] = {
@@ -362,7 +362,7 @@ static void throughput_rises_with_cpus_and_levels_off (void **state)
     run_free (&run);
 }
 
-static void crowded_workers_deliver_less (void **state)
+TEST ("crowded workers deliver less")
 {
     struct run run = run_of ("model=alexnet,batch=512,decode=jpeg,workers=16", V100);
     struct run fair = run_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
@@ -377,7 +377,7 @@ static void crowded_workers_deliver_less (void **state)
     run_free (&fair);
 }
 
-static void host_memory_follows_processes_and_loaders (void **state)
+TEST ("host memory follows processes and loaders")
 {
     double plain = estimate ("model=resnet50,batch=64,workers=2", V100).host_mem;
     double many = estimate ("model=resnet50,batch=64,workers=8", V100).host_mem;
@@ -393,7 +393,7 @@ static void host_memory_follows_processes_and_loaders (void **state)
     assert_in_range (plain / DN_GIB, 4, 12);
 }
 
-static void carbon_is_energy_times_intensity (void **state)
+TEST ("carbon is energy times intensity")
 {
     assert_near (dn_estimate_carbon_g (3.6e6, 1.5, 400), 600);
     /* An overhead below 1 is none. */
@@ -402,7 +402,7 @@ static void carbon_is_energy_times_intensity (void **state)
     assert_near (dn_estimate_carbon_g (3.6e6, 1.2, -1), -1);
 }
 
-static void a_run_is_longer_than_its_steps (void **state)
+TEST ("a run is longer than its steps")
 {
     struct dn_estimate e =
         estimate ("model=resnet50,batch=64,samples=64000,epochs=10,eval_every=1000,"
@@ -417,40 +417,4 @@ static void a_run_is_longer_than_its_steps (void **state)
     assert_true (e.train_s.p50 > 10000 * e.step_s.p50);
     assert_true (often.train_s.p50 > 1.2 * e.n_steps * e.step_s.p50);
     assert_true (often.train_s.p50 > e.train_s.p50);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the classes of memory add up at either peak",
-              the_classes_add_up_at_either_peak),
-        TEST ("gradients take the place of activations",
-              gradients_take_the_place_of_activations),
-        TEST ("more of anything needs more memory", more_of_anything_needs_more_memory),
-        TEST ("a workspace takes what is left", a_workspace_takes_what_is_left),
-        TEST ("measured memory is met within 15 %", measured_memory_is_met),
-        TEST ("the spread is wider where less is known",
-              the_spread_is_wider_where_less_is_known),
-        TEST ("the largest batch fits and one more does not",
-              the_largest_batch_fits_and_one_more_does_not),
-        TEST ("no batch fits a network that does not fit",
-              no_batch_fits_a_network_that_does_not),
-        TEST ("power lies between floor and limit", power_lies_between_floor_and_limit),
-        TEST ("a recurrent layer draws less than other layers",
-              a_recurrent_layer_draws_less_than_other_layers),
-        TEST ("the bound of the power ends at the limit",
-              the_bound_of_the_power_ends_at_the_limit),
-        TEST ("a lower power limit slows kernels", a_lower_power_limit_slows_kernels),
-        TEST ("a compiled step waits for no host", a_compiled_step_waits_for_no_host),
-        TEST ("data on the chip move at its rate", data_on_the_chip_move_at_its_rate),
-        TEST ("throughput rises with CPUs and levels off",
-              throughput_rises_with_cpus_and_levels_off),
-        TEST ("crowded workers deliver less", crowded_workers_deliver_less),
-        TEST ("host memory follows processes and loaders",
-              host_memory_follows_processes_and_loaders),
-        TEST ("carbon is energy times intensity", carbon_is_energy_times_intensity),
-        TEST ("a run is longer than its steps", a_run_is_longer_than_its_steps),
-    };
-
-    return cmocka_run_group_tests_name ("resources", tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void fill (struct all *all, const char *record, int64_t limit_s)
                                      .guarded = true};
 }
 
-static void a_lowered_limit_is_lowered_again (void **state)
+TEST ("a lowered limit is lowered again")
 {
     struct dn_revision revision;
     struct dn_revision without_guard;
@@ -70,7 +70,7 @@ static void a_lowered_limit_is_lowered_again (void **state)
     assert_true (without_guard.limit_s > revision.limit_s);
 }
 
-static void a_job_left_alone_for_lack_of_history_is_lowered (void **state)
+TEST ("a job left alone for lack of history is lowered")
 {
     struct dn_revision revision;
     struct all all;
@@ -79,7 +79,7 @@ static void a_job_left_alone_for_lack_of_history_is_lowered (void **state)
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
 }
 
-static void a_humans_limit_stays (void **state)
+TEST ("a humans limit stays")
 {
     struct dn_revision revision;
     struct all all;
@@ -90,7 +90,7 @@ static void a_humans_limit_stays (void **state)
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
 }
 
-static void nothing_new_changes_nothing (void **state)
+TEST ("nothing new changes nothing")
 {
     struct dn_revision revision;
     struct all all;
@@ -108,7 +108,7 @@ static void nothing_new_changes_nothing (void **state)
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
 }
 
-static void a_limit_is_never_raised (void **state)
+TEST ("a limit is never raised")
 {
     struct dn_revision revision;
     struct all all;
@@ -121,7 +121,7 @@ static void a_limit_is_never_raised (void **state)
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
 }
 
-static void rules_and_groups_are_kept (void **state)
+TEST ("rules and groups are kept")
 {
     struct dn_revision revision;
     struct all all;
@@ -144,7 +144,7 @@ static void rules_and_groups_are_kept (void **state)
 }
 
 /* The guard must take a revised job for one whose limit was lowered at first. */
-static void the_record_of_a_revision_is_that_of_a_change (void **state)
+TEST ("the record of a revision is that of a change")
 {
     const struct dn_revision revision = {3600, 3000, 3500, 3580, 8};
     dn_cleanup (dn_free_ptr) char *text =
@@ -166,19 +166,4 @@ static void the_record_of_a_revision_is_that_of_a_change (void **state)
     assert_int_equal (recorded.set_s, 3600);
     assert_null (strstr (again, "36000"));
     assert_null (dn_record_revise ("hello", &revision, NULL));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (a_lowered_limit_is_lowered_again),
-        cmocka_unit_test (a_job_left_alone_for_lack_of_history_is_lowered),
-        cmocka_unit_test (a_humans_limit_stays),
-        cmocka_unit_test (nothing_new_changes_nothing),
-        cmocka_unit_test (a_limit_is_never_raised),
-        cmocka_unit_test (rules_and_groups_are_kept),
-        cmocka_unit_test (the_record_of_a_revision_is_that_of_a_change),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void simulate (const struct dn_sim *sim, struct dn_sim_job *jobs, int64_t
 #define assert_starts(job, start) assert_float_equal ((job).start_s, (start), 1e-6)
 #define assert_ends(job, end)     assert_float_equal ((job).end_s, (end), 1e-6)
 
-static void test_jobs_start_in_order_of_age (void **state)
+TEST ("test jobs start in order of age")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {
@@ -52,7 +52,7 @@ static void test_jobs_start_in_order_of_age (void **state)
 /* Two of four GPUs are busy until their limit at 200; the second job needs four. A job
  * of two GPUs may run before it only if its limit ends by then.
  */
-static void test_short_jobs_are_backfilled (void **state)
+TEST ("test short jobs are backfilled")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 2, 150, 200),
@@ -70,7 +70,7 @@ static void test_short_jobs_are_backfilled (void **state)
 }
 
 /* On the node of a reservation, GPUs that the reserved job does not need are free. */
-static void test_spare_gpus_are_used (void **state)
+TEST ("test spare gpus are used")
 {
     struct dn_sim sim = cluster (1, 8);
     struct dn_sim_job jobs[] = {job (0, 5, 100, 100),
@@ -86,7 +86,7 @@ static void test_spare_gpus_are_used (void **state)
     assert_starts (jobs[4], 110); /* a third would delay the six */
 }
 
-static void test_a_job_sits_on_one_node (void **state)
+TEST ("test a job sits on one node")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {job (0, 3, 100, 100),
@@ -100,7 +100,7 @@ static void test_a_job_sits_on_one_node (void **state)
     assert_starts (jobs[3], 2);
 }
 
-static void test_the_tightest_node_is_taken (void **state)
+TEST ("test the tightest node is taken")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {
@@ -110,7 +110,7 @@ static void test_the_tightest_node_is_taken (void **state)
     assert_starts (jobs[2], 2);
 }
 
-static void test_large_jobs_get_whole_nodes (void **state)
+TEST ("test large jobs get whole nodes")
 {
     struct dn_sim sim = cluster (3, 4);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100),
@@ -124,7 +124,7 @@ static void test_large_jobs_get_whole_nodes (void **state)
     assert_starts (jobs[3], 100);
 }
 
-static void test_cpus_are_a_bound (void **state)
+TEST ("test cpus are a bound")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100), job (1, 1, 10, 10)};
@@ -142,7 +142,7 @@ static void test_cpus_are_a_bound (void **state)
     assert_true (isnan (jobs[1].start_s));
 }
 
-static void test_limits_end_jobs (void **state)
+TEST ("test limits end jobs")
 {
     struct dn_sim sim = cluster (1, 1);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 60), job (0, 1, 60, 60)};
@@ -159,7 +159,7 @@ static void test_limits_end_jobs (void **state)
 }
 
 /* The limit 100 is extended at 75, 200 at 150; a plan made before then is void. */
-static void test_the_guard_extends (void **state)
+TEST ("test the guard extends")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (0, 1, 160, 100),
@@ -182,7 +182,7 @@ static void test_the_guard_extends (void **state)
     assert_int_equal (jobs[0].extended, 0);
 }
 
-static void test_pools_do_not_block_each_other (void **state)
+TEST ("test pools do not block each other")
 {
     struct dn_sim sim = cluster (1, 1);
     struct dn_sim_job jobs[] = {
@@ -199,7 +199,7 @@ static void test_pools_do_not_block_each_other (void **state)
     assert_int_equal (jobs[3].pool, 1);
 }
 
-static void test_impossible_jobs_are_counted (void **state)
+TEST ("test impossible jobs are counted")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {job (0, 9, 10, 10), job (1, 1, 10, 10)};
@@ -211,7 +211,7 @@ static void test_impossible_jobs_are_counted (void **state)
     assert_int_equal (sums.jobs, 1);
 }
 
-static void test_the_depth_is_a_bound (void **state)
+TEST ("test the depth is a bound")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100),
@@ -227,7 +227,7 @@ static void test_the_depth_is_a_bound (void **state)
     assert_starts (jobs[3], 3);
 }
 
-static void test_sums (void **state)
+TEST ("test sums")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {
@@ -244,7 +244,7 @@ static void test_sums (void **state)
     assert_float_equal (sums.gpu_hours, 225.0 / 3600, 1e-9);
 }
 
-static void test_wrong_input_is_refused (void **state)
+TEST ("test wrong input is refused")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (5, 1, 1, 1), job (4, 1, 1, 1)};
@@ -326,7 +326,7 @@ static void check_capacity (const struct dn_sim *sim, const struct dn_sim_job *j
     }
 }
 
-static void test_backfill_delays_no_reservation (void **state)
+TEST ("test backfill delays no reservation")
 {
     struct dn_sim sim = cluster (4, 8);
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
@@ -357,7 +357,7 @@ static void test_backfill_delays_no_reservation (void **state)
 }
 
 /* Limits change when jobs run, not what they use. */
-static void test_limits_change_no_work (void **state)
+TEST ("test limits change no work")
 {
     struct dn_sim sim = cluster (4, 8);
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
@@ -378,28 +378,4 @@ static void test_limits_change_no_work (void **state)
     assert_int_equal (exact.killed, 0);
     assert_float_equal (exact.gpu_hours, loose.gpu_hours, 1e-6);
     free (jobs);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_jobs_start_in_order_of_age),
-        cmocka_unit_test (test_short_jobs_are_backfilled),
-        cmocka_unit_test (test_spare_gpus_are_used),
-        cmocka_unit_test (test_a_job_sits_on_one_node),
-        cmocka_unit_test (test_the_tightest_node_is_taken),
-        cmocka_unit_test (test_large_jobs_get_whole_nodes),
-        cmocka_unit_test (test_cpus_are_a_bound),
-        cmocka_unit_test (test_limits_end_jobs),
-        cmocka_unit_test (test_the_guard_extends),
-        cmocka_unit_test (test_pools_do_not_block_each_other),
-        cmocka_unit_test (test_impossible_jobs_are_counted),
-        cmocka_unit_test (test_the_depth_is_a_bound),
-        cmocka_unit_test (test_sums),
-        cmocka_unit_test (test_wrong_input_is_refused),
-        cmocka_unit_test (test_backfill_delays_no_reservation),
-        cmocka_unit_test (test_limits_change_no_work),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void assert_amount (const struct dn_sums *sums,
     assert_near (amount->saved, saved);
 }
 
-static void a_changed_job_saves (void **state)
+TEST ("a changed job saves what is not reserved")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
@@ -100,7 +100,7 @@ static void a_changed_job_saves (void **state)
     assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
 }
 
-static void others_save_nothing (void **state)
+TEST ("jobs that dnnest did not change save nothing")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
@@ -121,7 +121,7 @@ static void others_save_nothing (void **state)
     assert_int_equal (sums->wait_before_s.n, 3);
 }
 
-static void unknown_limits_save_nothing (void **state)
+TEST ("unknown limits save nothing")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
@@ -137,7 +137,7 @@ static void unknown_limits_save_nothing (void **state)
     assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
 }
 
-static void predictions_are_judged_by_completed_jobs (void **state)
+TEST ("predictions are judged by completed jobs")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
@@ -162,7 +162,7 @@ static void predictions_are_judged_by_completed_jobs (void **state)
     assert_int_equal (sums->weeks[0].within_bound, 2);
 }
 
-static void reasons_are_classes (void **state)
+TEST ("reasons without numbers and quotes are classes")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
@@ -193,7 +193,7 @@ static void reasons_are_classes (void **state)
     assert_string_equal (sums->kept[DN_SUMS_REASONS_MAX - 1].why, DN_SUMS_OTHERS);
 }
 
-static void groups_are_bounded (void **state)
+TEST ("groups are bounded")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
@@ -215,7 +215,7 @@ static void groups_are_bounded (void **state)
     assert_int_equal (sums->groups.groups[1].part.seen, 1);
 }
 
-static void weeks_are_the_newest (void **state)
+TEST ("the newest weeks are kept")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_job ();
@@ -235,7 +235,7 @@ static void weeks_are_the_newest (void **state)
 }
 
 /* Both sides have the same spread, so the half width is 1.96 * s * sqrt (2 / n). */
-static void the_effect_has_an_interval (void **state)
+TEST ("the effect has an interval")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
@@ -275,7 +275,7 @@ static int keep_app (void *to, const struct dn_own_app *app)
     return 0;
 }
 
-static void own_runs_name_the_next_limit (void **state)
+TEST ("own runs name the next limit")
 {
     struct dn_own_app apps[2] = {{.n = 0}};
     struct dn_own_runs own = {.take = keep_app, .to = apps};
@@ -297,22 +297,4 @@ static void own_runs_name_the_next_limit (void **state)
     assert_int_equal (apps[0].limit_s, 5400); /* 1.25 * 4140 in steps of 300 */
     assert_int_equal (apps[0].request_cpus, 3);
     assert_int_equal (apps[1].limit_s, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a changed job saves what is not reserved", a_changed_job_saves),
-        TEST ("jobs that dnnest did not change save nothing", others_save_nothing),
-        TEST ("unknown limits save nothing", unknown_limits_save_nothing),
-        TEST ("predictions are judged by completed jobs",
-              predictions_are_judged_by_completed_jobs),
-        TEST ("reasons without numbers and quotes are classes", reasons_are_classes),
-        TEST ("groups are bounded", groups_are_bounded),
-        TEST ("the newest weeks are kept", weeks_are_the_newest),
-        TEST ("the effect has an interval", the_effect_has_an_interval),
-        TEST ("own runs name the next limit", own_runs_name_the_next_limit),
-    };
-
-    return cmocka_run_group_tests_name ("sums", tests, NULL, NULL);
 }

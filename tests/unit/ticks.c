@@ -36,7 +36,7 @@ static char *text_of (const struct dn_ticks *ticks)
     return text;
 }
 
-static void every_counter_has_its_family (void **state)
+TEST ("every counter has its family")
 {
     char *text;
 
@@ -69,7 +69,7 @@ static void every_counter_has_its_family (void **state)
 /* promtool reads the text from its standard input. Where it is not installed, the next
  * test has to do.
  */
-static void promtool_has_no_complaint (void **state)
+TEST ("promtool has no complaint")
 {
     FILE *promtool;
     char *text;
@@ -89,7 +89,7 @@ static void promtool_has_no_complaint (void **state)
 /* Without promtool: lines are comments or samples, a family is in one place, and comes
  * after its HELP and TYPE.
  */
-static void every_line_is_well_formed (void **state)
+TEST ("every line is well-formed")
 {
     char *text;
     char *rest;
@@ -141,7 +141,7 @@ static char *read_file (const char *name)
     return text;
 }
 
-static void both_files_are_written (void **state)
+TEST ("both files are written")
 {
     struct dn_daemon_status status;
     struct dn_err err = {0};
@@ -168,7 +168,7 @@ static void both_files_are_written (void **state)
 }
 
 /* Counters begin anew, as Prometheus expects; what was done in the day does not. */
-static void a_restart_keeps_the_day (void **state)
+TEST ("a restart keeps the day")
 {
     const int64_t now_s = (int64_t) time (NULL);
     struct dn_err err = {0};
@@ -186,7 +186,7 @@ static void a_restart_keeps_the_day (void **state)
                       3);
 }
 
-static void a_damaged_status_is_no_obstacle (void **state)
+TEST ("a damaged status is no obstacle")
 {
     static const char *const texts[] = {"", "{", "{\"dnnestd\":2}", "\xff\xff"};
     char path[256];
@@ -203,12 +203,12 @@ static void a_damaged_status_is_no_obstacle (void **state)
     }
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     return mkdtemp (dir) ? 0 : -1;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     char path[256];
 
@@ -217,18 +217,4 @@ static int remove_dir (void **state)
     snprintf (path, sizeof (path), "%s/dnnestd.prom", dir);
     unlink (path);
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every counter has its family", every_counter_has_its_family),
-        TEST ("every line is well-formed", every_line_is_well_formed),
-        TEST ("promtool has no complaint", promtool_has_no_complaint),
-        TEST ("both files are written", both_files_are_written),
-        TEST ("a restart keeps the day", a_restart_keeps_the_day),
-        TEST ("a damaged status is no obstacle", a_damaged_status_is_no_obstacle),
-    };
-
-    return cmocka_run_group_tests_name ("ticks", tests, make_dir, remove_dir);
 }

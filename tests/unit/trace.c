@@ -47,7 +47,7 @@ static const char *content_of (const char *name)
 
 static struct dn_ring ring;
 
-static void a_full_queue_refuses_and_order_is_kept (void **state)
+TEST ("a full queue refuses, and order is kept")
 {
     dn_ring_init (&ring);
     assert_null (dn_ring_get (&ring));
@@ -76,7 +76,7 @@ static void *put_many (void *of)
     return NULL;
 }
 
-static void nothing_is_lost_or_doubled_between_threads (void **state)
+TEST ("nothing is lost or doubled between threads")
 {
     static int last[N_THREADS];
     pthread_t threads[N_THREADS];
@@ -150,7 +150,7 @@ static struct json_object *parse_line (const struct dn_event *event)
     return object;
 }
 
-static void a_line_says_who_what_why_and_how_long (void **state)
+TEST ("a line says who, what, why and how long")
 {
     struct dn_event *event = make_event ("train");
     struct json_object *line = parse_line (event);
@@ -177,7 +177,7 @@ static void a_line_says_who_what_why_and_how_long (void **state)
     free (event);
 }
 
-static void hostile_names_break_neither_line_nor_terminal (void **state)
+TEST ("hostile names break neither line nor terminal")
 {
     static const char *const names[][2] = {
         {"a\"b\\c", "a\"b\\c"},
@@ -209,7 +209,7 @@ static void hostile_names_break_neither_line_nor_terminal (void **state)
     free (event);
 }
 
-static void an_error_and_an_abstention_are_lines (void **state)
+TEST ("an error and an abstention are lines")
 {
     struct dn_job job = scene_job ();
     const struct dn_err err = {DN_E_RANGE, "batch: -4 out of range 1..1000000"};
@@ -254,7 +254,7 @@ static void assert_append (struct dn_journal *journal, const char *line)
         fail_msg ("%s", err.text);
 }
 
-static void the_log_is_made_appended_to_and_follows_its_name (void **state)
+TEST ("the log is made, appended to and follows its name")
 {
     struct dn_journal journal = dn_journal_empty ();
     const char *path = path_of ("log");
@@ -285,7 +285,7 @@ static void the_log_is_made_appended_to_and_follows_its_name (void **state)
     unlink (path);
 }
 
-static void a_large_log_is_moved_away_and_so_many_are_kept (void **state)
+TEST ("a large log is moved away, and so many are kept")
 {
     struct dn_journal journal = dn_journal_empty ();
     const char *path = path_of ("log");
@@ -318,7 +318,7 @@ static void assert_not_ready (const char *path, const char *why)
     assert_int_equal (journal.fd, -1);
 }
 
-static void what_is_not_our_own_plain_file_is_not_written (void **state)
+TEST ("what is not our own plain file is not written")
 {
     const char *path = path_of ("log");
 
@@ -353,7 +353,7 @@ static void limit_files (rlim_t size)
     assert_int_equal (setrlimit (RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_leaves_whole_lines (void **state)
+TEST ("a full disk leaves whole lines")
 {
     struct dn_journal journal = dn_journal_empty ();
     struct dn_err err = {.code = DN_E_NONE};
@@ -392,7 +392,7 @@ static unsigned long long value_of (dn_counter *counter)
     return atomic_load (counter);
 }
 
-static void a_log_that_cannot_be_written_is_told_once_and_catches_up (void **state)
+TEST ("a log that cannot be written is told once, and catches up")
 {
     struct dn_writer *writer = dn_writer_new ();
     const char *path = path_of ("logs/log");
@@ -431,7 +431,7 @@ static void a_log_that_cannot_be_written_is_told_once_and_catches_up (void **sta
 
 /* --- the counters ---------------------------------------------------------------- */
 
-static void latencies_are_cumulative_and_bounded_above (void **state)
+TEST ("latencies are cumulative and bounded above")
 {
     static struct dn_counters counters;
     const struct dn_gauges gauges = {"22.05.8", 17, 23};
@@ -457,7 +457,7 @@ static void latencies_are_cumulative_and_bounded_above (void **state)
     free (text);
 }
 
-static void the_file_of_counters_is_replaced_whole (void **state)
+TEST ("the file of counters is replaced whole")
 {
     const char *path = path_of ("c.prom");
     struct dn_err err = {.code = DN_E_NONE};
@@ -485,44 +485,13 @@ static void the_file_of_counters_is_replaced_whole (void **state)
     unlink (path);
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     return mkdtemp (dir) ? 0 : -1;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a full queue refuses, and order is kept",
-              a_full_queue_refuses_and_order_is_kept),
-        TEST ("nothing is lost or doubled between threads",
-              nothing_is_lost_or_doubled_between_threads),
-        TEST ("a line says who, what, why and how long",
-              a_line_says_who_what_why_and_how_long),
-        TEST ("hostile names break neither line nor terminal",
-              hostile_names_break_neither_line_nor_terminal),
-        TEST ("an error and an abstention are lines",
-              an_error_and_an_abstention_are_lines),
-        TEST ("the log is made, appended to and follows its name",
-              the_log_is_made_appended_to_and_follows_its_name),
-        TEST ("a large log is moved away, and so many are kept",
-              a_large_log_is_moved_away_and_so_many_are_kept),
-        TEST ("what is not our own plain file is not written",
-              what_is_not_our_own_plain_file_is_not_written),
-        TEST ("a full disk leaves whole lines", a_full_disk_leaves_whole_lines),
-        TEST ("a log that cannot be written is told once, and catches up",
-              a_log_that_cannot_be_written_is_told_once_and_catches_up),
-        TEST ("latencies are cumulative and bounded above",
-              latencies_are_cumulative_and_bounded_above),
-        TEST ("the file of counters is replaced whole",
-              the_file_of_counters_is_replaced_whole),
-    };
-
-    return cmocka_run_group_tests_name ("trace", tests, make_dir, remove_dir);
 }

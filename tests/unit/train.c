@@ -14,7 +14,7 @@
 
 /* --- features -------------------------------------------------------------------- */
 
-static void every_feature_has_a_distinct_name (void **state)
+TEST ("Every feature has a distinct name")
 {
     const struct dn_feature_key *keys = dn_feature_keys ();
 
@@ -48,7 +48,7 @@ static struct dn_estimate features_of (const char *text,
     return estimate;
 }
 
-static void features_state_sizes_as_logarithms (void **state)
+TEST ("Features state sizes as logarithms")
 {
     const struct dn_site *scene = *state;
     struct dn_device device = scene->catalogue.devices[0];
@@ -70,7 +70,7 @@ static void features_state_sizes_as_logarithms (void **state)
     assert_float_equal (small[DN_FEATURE_GPUS], 0, 1e-9);
 }
 
-static void features_are_finite_for_every_input (void **state)
+TEST ("Features are finite for every input")
 {
     const struct dn_site *scene = *state;
     struct dn_device device = scene->catalogue.devices[0];
@@ -103,7 +103,7 @@ static void add_row (struct dn_runs *runs, const struct dn_site *scene, const ch
         0);
 }
 
-static void a_sample_is_drawn_evenly_and_bounded (void **state)
+TEST ("A sample is drawn evenly and bounded")
 {
     const struct dn_site *scene = *state;
     struct dn_runs runs = dn_runs_start (100, 7);
@@ -122,7 +122,7 @@ static void a_sample_is_drawn_evenly_and_bounded (void **state)
     dn_runs_free (&runs);
 }
 
-static void a_row_without_a_time_is_only_counted (void **state)
+TEST ("A row without a time is only counted")
 {
     const struct dn_site *scene = *state;
     struct dn_runs runs = dn_runs_start (100, 7);
@@ -155,7 +155,7 @@ static double quantile (int n_censored, double level, int n)
     return dn_scores_quantile (&scores, level, NULL);
 }
 
-static void a_quantile_is_corrected_for_the_finite_sample (void **state)
+TEST ("A quantile is corrected for the finite sample")
 {
     /* The ceil ((n + 1) level)-th smallest: 191 of 200, 20 of 20. */
     assert_float_equal (quantile (0, 0.95, 200), 191, 1e-9);
@@ -165,13 +165,13 @@ static void a_quantile_is_corrected_for_the_finite_sample (void **state)
     assert_float_equal (quantile (0, 0.99, 20), 20, 1e-9);
 }
 
-static void censored_values_move_a_quantile_up (void **state)
+TEST ("Censored values move a quantile up")
 {
     assert_true (quantile (50, 0.8, 200) > quantile (0, 0.8, 200));
     assert_true (quantile (50, 0.8, 200) > quantile (20, 0.8, 200));
 }
 
-static void a_quantile_can_leave_values_out (void **state)
+TEST ("A quantile can leave values out")
 {
     double values[] = {1, 2, 3, 4};
     double weights[] = {1, 1, 1, 1};
@@ -183,7 +183,7 @@ static void a_quantile_can_leave_values_out (void **state)
     assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
 }
 
-static void the_law_of_few_is_students (void **state)
+TEST ("The law of few values is Student's")
 {
     /* tables of Student's law */
     assert_float_equal (dn_student_score (0.95, 10), 1.8125, 2e-3);
@@ -271,19 +271,19 @@ static void check_gates (const double residuals[3], const bool corrected[3])
     free_bench (&bench);
 }
 
-static void the_residual_counts_where_it_made_no_source_worse (void **state)
+TEST ("The residual counts where it made no source worse")
 {
     check_gates ((const double[]){0.1, 0.05, 0.1}, (const bool[]){true, true, true});
 }
 
 /* The source that it made worse would not have known. */
-static void a_source_does_not_judge_its_own_correction (void **state)
+TEST ("A source does not judge its own correction")
 {
     check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
 }
 
 /* A bound needs 8 votes, and one for a kind of network 16. */
-static void a_bound_of_few_families_is_above_all_their_runs (void **state)
+TEST ("A bound of few families is above all their runs")
 {
     static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4};
     struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
@@ -310,41 +310,14 @@ static void a_bound_of_few_families_is_above_all_their_runs (void **state)
     free_bench (&bench);
 }
 
-static int set_up (void **state)
+int before_tests (void **state)
 {
     *state = scene_site ("");
     return 0;
 }
 
-static int tear_down (void **state)
+int after_tests (void **state)
 {
     scene_free (*state);
     return 0;
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("Every feature has a distinct name", every_feature_has_a_distinct_name),
-        TEST ("Features state sizes as logarithms", features_state_sizes_as_logarithms),
-        TEST ("Features are finite for every input",
-              features_are_finite_for_every_input),
-        TEST ("A sample is drawn evenly and bounded",
-              a_sample_is_drawn_evenly_and_bounded),
-        TEST ("A row without a time is only counted",
-              a_row_without_a_time_is_only_counted),
-        TEST ("A quantile is corrected for the finite sample",
-              a_quantile_is_corrected_for_the_finite_sample),
-        TEST ("Censored values move a quantile up", censored_values_move_a_quantile_up),
-        TEST ("A quantile can leave values out", a_quantile_can_leave_values_out),
-        TEST ("The law of few values is Student's", the_law_of_few_is_students),
-        TEST ("The residual counts where it made no source worse",
-              the_residual_counts_where_it_made_no_source_worse),
-        TEST ("A source does not judge its own correction",
-              a_source_does_not_judge_its_own_correction),
-        TEST ("A bound of few families is above all their runs",
-              a_bound_of_few_families_is_above_all_their_runs),
-    };
-
-    return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);
 }

@@ -5,6 +5,10 @@
 #ifndef DN_UNIT_H
 #define DN_UNIT_H
 
+/* A test has the parameter that cmocka gives, and no prototype. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +20,34 @@
 
 #include <cmocka.h>
 
-/* A test whose title is a sentence. */
-#define TEST(sentence, function)                                                       \
+/* A test, whose title is a sentence: TEST ("one is one") {...}. The main () of
+ * unit_main.c runs those of a program in their order. With a function, TEST (sentence,
+ * function) is a row of the table that a main () of the program has.
+ */
+#define TEST(...)                                    TEST_CHOSEN (__VA_ARGS__, TEST_ROW, TEST_OF_LINE, ) (__VA_ARGS__)
+#define TEST_CHOSEN(sentence, function, chosen, ...) chosen
+#define TEST_ROW(sentence, function)                                                   \
     {                                                                                  \
         sentence, function, NULL, NULL, NULL                                           \
     }
+#define TEST_OF_LINE(sentence)        TEST_AT (sentence, __LINE__)
+#define TEST_AT(sentence, line)       TEST_NUMBERED (sentence, line)
+#define TEST_NUMBERED(sentence, line) TEST_NAMED (sentence, line_##line, add_##line)
+#define TEST_NAMED(sentence, function, add)                                            \
+    static void function (void **state);                                               \
+    static __attribute__ ((constructor)) void add (void)                               \
+    {                                                                                  \
+        unit_add (sentence, function);                                                \
+    }                                                                                  \
+    static void function (void **state)
+
+void unit_add (const char *sentence, CMUnitTestFunction function);
+
+/* Before and after all tests of a program that defines them, and before each. Not 0:
+ * failed. */
+int before_tests (void **state);
+int before_test (void **state);
+int after_tests (void **state);
 
 /* 'text' must contain 'part'. */
 #define assert_contains(text, part)                                                    \

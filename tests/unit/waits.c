@@ -123,7 +123,7 @@ static int64_t wait_of (struct scene *scene, const char *type, enum dn_job_shape
         assert_int_equal (wait_of (scene, type, DN_SHAPE_NODES), nodes);               \
     } while (0)
 
-static void idle_gpus_mean_no_wait (void **state)
+TEST ("idle GPUs mean no wait")
 {
     struct scene scene;
 
@@ -133,7 +133,7 @@ static void idle_gpus_mean_no_wait (void **state)
     end (&scene);
 }
 
-static void without_a_queue_running_jobs_end_at_their_limits (void **state)
+TEST ("without a queue running jobs end at their limits")
 {
     struct scene scene;
     struct dn_link_job jobs[] = {
@@ -151,7 +151,7 @@ static void without_a_queue_running_jobs_end_at_their_limits (void **state)
     end (&scene);
 }
 
-static void the_queue_takes_what_is_freed_first (void **state)
+TEST ("the queue takes what is freed first")
 {
     struct scene scene;
     struct dn_link_job run = running ("gres/gpu:a100=2", "a1", 100);
@@ -167,7 +167,7 @@ static void the_queue_takes_what_is_freed_first (void **state)
     end (&scene);
 }
 
-static void a_new_job_starts_after_those_that_backfill_planned (void **state)
+TEST ("a new job starts after those that backfill planned")
 {
     struct scene scene;
     struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 300);
@@ -188,7 +188,7 @@ static void a_new_job_starts_after_those_that_backfill_planned (void **state)
     end (&scene);
 }
 
-static void recent_waits_of_jobs_that_waited_are_their_median (void **state)
+TEST ("recent waits of jobs that waited are their median")
 {
     struct scene scene;
     static const int64_t waits[] = {10, 4000, 0, 20, 30, 9000, 0};
@@ -204,7 +204,7 @@ static void recent_waits_of_jobs_that_waited_are_their_median (void **state)
     end (&scene);
 }
 
-static void few_recent_waits_count_last (void **state)
+TEST ("few recent waits count last")
 {
     struct scene scene;
     struct dn_link_job run = running ("gres/gpu:a100=4", "a1", 5000);
@@ -222,7 +222,7 @@ static void few_recent_waits_count_last (void **state)
     end (&scene);
 }
 
-static void plans_and_recent_waits_are_averaged (void **state)
+TEST ("plans and recent waits are averaged")
 {
     struct scene scene;
     struct dn_link_job plan = queued ("gres/gpu:a100=1", 1, 2000);
@@ -247,7 +247,7 @@ static void plans_and_recent_waits_are_averaged (void **state)
     end (&scene);
 }
 
-static void jobs_that_name_no_type_wait_for_those_of_their_partitions (void **state)
+TEST ("jobs that name no type wait for those of their partitions")
 {
     struct scene scene;
     struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
@@ -262,7 +262,7 @@ static void jobs_that_name_no_type_wait_for_those_of_their_partitions (void **st
     end (&scene);
 }
 
-static void a_request_names_the_type_where_tres_do_not (void **state)
+TEST ("a request names the type where TRES do not")
 {
     struct scene scene;
     struct dn_link_job job = queued ("cpu=1,gres/gpu=1", 1, 700);
@@ -275,7 +275,7 @@ static void a_request_names_the_type_where_tres_do_not (void **state)
     end (&scene);
 }
 
-static void other_jobs_do_not_count (void **state)
+TEST ("other jobs do not count")
 {
     struct scene scene;
     struct dn_link_job held = queued ("gres/gpu:a100=1", 1, 0);
@@ -297,7 +297,7 @@ static void other_jobs_do_not_count (void **state)
     end (&scene);
 }
 
-static void a_type_that_is_up_nowhere_has_no_wait (void **state)
+TEST ("a type that is up nowhere has no wait")
 {
     struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:k80=1", 1, 100);
@@ -310,7 +310,7 @@ static void a_type_that_is_up_nowhere_has_no_wait (void **state)
     end (&scene);
 }
 
-static void nodes_with_one_gpu_have_one_wait (void **state)
+TEST ("nodes with one GPU have one wait")
 {
     struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:t4=1", 1, 100);
@@ -325,7 +325,7 @@ static void nodes_with_one_gpu_have_one_wait (void **state)
     end (&scene);
 }
 
-static void a_busy_node_without_jobs_frees_nothing (void **state)
+TEST ("a busy node without jobs frees nothing")
 {
     struct scene scene;
 
@@ -338,7 +338,7 @@ static void a_busy_node_without_jobs_frees_nothing (void **state)
 }
 
 /* More types, partitions and jobs than are kept; nothing is written beyond. */
-static void any_number_is_bounded (void **state)
+TEST ("any number is bounded")
 {
     struct scene scene;
     char name[64];
@@ -361,35 +361,4 @@ static void any_number_is_bounded (void **state)
     wait_of (&scene, "t0", DN_SHAPE_GPU);
     assert_int_equal (scene.cluster.n_waits, DN_WAIT_TYPES_MAX);
     end (&scene);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("idle GPUs mean no wait", idle_gpus_mean_no_wait),
-        TEST ("without a queue running jobs end at their limits",
-              without_a_queue_running_jobs_end_at_their_limits),
-        TEST ("the queue takes what is freed first",
-              the_queue_takes_what_is_freed_first),
-        TEST ("a new job starts after those that backfill planned",
-              a_new_job_starts_after_those_that_backfill_planned),
-        TEST ("recent waits of jobs that waited are their median",
-              recent_waits_of_jobs_that_waited_are_their_median),
-        TEST ("few recent waits count last", few_recent_waits_count_last),
-        TEST ("plans and recent waits are averaged",
-              plans_and_recent_waits_are_averaged),
-        TEST ("jobs that name no type wait for those of their partitions",
-              jobs_that_name_no_type_wait_for_those_of_their_partitions),
-        TEST ("a request names the type where TRES do not",
-              a_request_names_the_type_where_tres_do_not),
-        TEST ("other jobs do not count", other_jobs_do_not_count),
-        TEST ("a type that is up nowhere has no wait",
-              a_type_that_is_up_nowhere_has_no_wait),
-        TEST ("nodes with one GPU have one wait", nodes_with_one_gpu_have_one_wait),
-        TEST ("a busy node without jobs frees nothing",
-              a_busy_node_without_jobs_frees_nothing),
-        TEST ("any number is bounded", any_number_is_bounded),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,0 +1,44 @@
+/* unit_main.c - runs the tests of a program
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <errno.h>
+
+#define TESTS_MAX 64
+
+static struct CMUnitTest tests[TESTS_MAX];
+static size_t n_tests;
+
+void unit_add (const char *sentence, CMUnitTestFunction function)
+{
+    if (n_tests == TESTS_MAX)
+        abort ();
+    tests[n_tests++] = (struct CMUnitTest){
+        .name = sentence, .test_func = function, .setup_func = before_test};
+}
+
+__attribute__ ((weak)) int before_tests (void **state)
+{
+    return 0;
+}
+
+__attribute__ ((weak)) int before_test (void **state)
+{
+    return 0;
+}
+
+__attribute__ ((weak)) int after_tests (void **state)
+{
+    return 0;
+}
+
+int main (void)
+{
+    /* What cmocka_run_group_tests_name () calls, for a number of tests that is not
+     * known when this is compiled.
+     */
+    return _cmocka_run_group_tests (
+        program_invocation_short_name, tests, n_tests, before_tests, after_tests);
+}
