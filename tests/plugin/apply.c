@@ -70,7 +70,7 @@ static struct dn_patch whole_patch (void)
     return patch;
 }
 
-static void every_field_reaches_the_model (void **state)
+TEST ("every field reaches the model")
 {
     job_desc_msg_t desc;
     struct dn_job job;
@@ -91,7 +91,7 @@ static void every_field_reaches_the_model (void **state)
     job_free (&desc);
 }
 
-static void sentinels_become_unset_and_unlimited (void **state)
+TEST ("sentinels become unset and unlimited")
 {
     job_desc_msg_t desc;
     struct dn_job job;
@@ -113,7 +113,7 @@ static void sentinels_become_unset_and_unlimited (void **state)
     assert_int_equal (job.mem_per_node_mb, 0);
 }
 
-static void what_was_passed_on_is_read_and_removed (void **state)
+TEST ("what was passed on is read and removed")
 {
     static const char *const spank[] = {"OTHER=1",
                                         "DNNEST_OPTION=batch=4",
@@ -152,7 +152,7 @@ static void what_was_passed_on_is_read_and_removed (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void without_a_spank_environment_nothing_is_read (void **state)
+TEST ("without a SPANK environment nothing is read")
 {
     static const char *const empty[] = {NULL};
     static const uint32_t sizes[] = {NO_VAL, 0, 7};
@@ -179,7 +179,7 @@ static void without_a_spank_environment_nothing_is_read (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void flags_are_seen_one_by_one (void **state)
+TEST ("flags are seen one by one")
 {
     job_desc_msg_t desc;
     struct dn_job job;
@@ -234,7 +234,7 @@ static void flags_are_seen_one_by_one (void **state)
     slurm_text_free (&desc.batch_features);
 }
 
-static void memory_that_was_not_given_is_a_default (void **state)
+TEST ("memory that was not given is a default")
 {
     job_desc_msg_t desc;
     struct dn_job job;
@@ -261,7 +261,7 @@ static void memory_that_was_not_given_is_a_default (void **state)
     memset (&slurm_conf, 0, sizeof (slurm_conf));
 }
 
-static void the_default_memory_per_cpu_is_the_clusters (void **state)
+TEST ("the default memory per CPU is the cluster's")
 {
     job_desc_msg_t desc;
     struct dn_job job;
@@ -278,7 +278,7 @@ static void the_default_memory_per_cpu_is_the_clusters (void **state)
     assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);
 }
 
-static void a_patch_is_applied_in_all_places (void **state)
+TEST ("a patch is applied in all places")
 {
     struct dn_patch patch = whole_patch ();
     job_desc_msg_t desc;
@@ -302,7 +302,7 @@ static void a_patch_is_applied_in_all_places (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void new_variables_follow_the_others (void **state)
+TEST ("new variables follow the others")
 {
     job_desc_msg_t desc;
     struct dn_patch patch = {.n_edits = 0};
@@ -322,7 +322,7 @@ static void new_variables_follow_the_others (void **state)
     job_free (&desc);
 }
 
-static void the_variables_of_a_probe_do_not_outlive_a_submission (void **state)
+TEST ("the variables of a probe do not outlive a submission")
 {
     static const char *const env[] = {"A=1",
                                       DN_PROBE_SPEC "=model=x",
@@ -361,7 +361,7 @@ static void assert_refused (const struct dn_patch *patch, const char *part)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void a_field_that_holds_something_else_stops_the_whole_patch (void **state)
+TEST ("a field that holds something else stops the whole patch")
 {
     struct dn_patch patch;
 
@@ -378,7 +378,7 @@ static void a_field_that_holds_something_else_stops_the_whole_patch (void **stat
     }
 }
 
-static void values_that_do_not_fit_their_field_are_refused (void **state)
+TEST ("values that do not fit their field are refused")
 {
     static const struct {
         int edit;
@@ -393,7 +393,7 @@ static void values_that_do_not_fit_their_field_are_refused (void **state)
     }
 }
 
-static void a_field_is_not_edited_twice (void **state)
+TEST ("a field is not edited twice")
 {
     struct dn_patch patch = whole_patch ();
 
@@ -402,7 +402,7 @@ static void a_field_is_not_edited_twice (void **state)
     assert_refused (&patch, "edited twice");
 }
 
-static void without_memory_nothing_is_changed (void **state)
+TEST ("without memory nothing is changed")
 {
     struct dn_patch patch = whole_patch ();
 
@@ -424,7 +424,7 @@ static void without_memory_nothing_is_changed (void **state)
     }
 }
 
-static void lines_are_appended_to_what_others_said (void **state)
+TEST ("lines are appended to what others said")
 {
     char *message = NULL;
 
@@ -439,36 +439,4 @@ static void lines_are_appended_to_what_others_said (void **state)
     dn_host_append_line (NULL, "ignored");
     dn_host_free (&message);
     assert_int_equal (stand_in_blocks, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every field reaches the model", every_field_reaches_the_model),
-        TEST ("sentinels become unset and unlimited",
-              sentinels_become_unset_and_unlimited),
-        TEST ("what was passed on is read and removed",
-              what_was_passed_on_is_read_and_removed),
-        TEST ("without a SPANK environment nothing is read",
-              without_a_spank_environment_nothing_is_read),
-        TEST ("flags are seen one by one", flags_are_seen_one_by_one),
-        TEST ("memory that was not given is a default",
-              memory_that_was_not_given_is_a_default),
-        TEST ("the default memory per CPU is the cluster's",
-              the_default_memory_per_cpu_is_the_clusters),
-        TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),
-        TEST ("new variables follow the others", new_variables_follow_the_others),
-        TEST ("the variables of a probe do not outlive a submission",
-              the_variables_of_a_probe_do_not_outlive_a_submission),
-        TEST ("a field that holds something else stops the whole patch",
-              a_field_that_holds_something_else_stops_the_whole_patch),
-        TEST ("values that do not fit their field are refused",
-              values_that_do_not_fit_their_field_are_refused),
-        TEST ("a field is not edited twice", a_field_is_not_edited_twice),
-        TEST ("without memory nothing is changed", without_memory_nothing_is_changed),
-        TEST ("lines are appended to what others said",
-              lines_are_appended_to_what_others_said),
-    };
-
-    return cmocka_run_group_tests_name ("apply", tests, NULL, NULL);
 }

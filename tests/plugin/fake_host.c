@@ -14,7 +14,7 @@
 
 #include "rewrite/rewrite.h"
 
-static void the_plugin_names_itself_and_its_version (void **state)
+TEST ("the plugin names itself and its version")
 {
     const uint32_t *version = dlsym (plugin_handle, "plugin_version");
 
@@ -23,7 +23,7 @@ static void the_plugin_names_itself_and_its_version (void **state)
     assert_int_equal (*version, SLURM_VERSION_NUMBER);
 }
 
-static void a_job_is_rewritten_in_all_places (void **state)
+TEST ("a job is rewritten in all places")
 {
     job_desc_msg_t desc;
     uint16_t cpus;
@@ -49,7 +49,7 @@ static void a_job_is_rewritten_in_all_places (void **state)
     stop_plugin ();
 }
 
-static void memory_per_cpu_is_kept_whole (void **state)
+TEST ("the whole memory per CPU is kept")
 {
     job_desc_msg_t desc;
 
@@ -68,7 +68,7 @@ static void memory_per_cpu_is_kept_whole (void **state)
     stop_plugin ();
 }
 
-static void the_record_is_appended_to_the_admin_comment (void **state)
+TEST ("the record is appended to the admin comment")
 {
     job_desc_msg_t desc;
 
@@ -84,7 +84,7 @@ static void the_record_is_appended_to_the_admin_comment (void **state)
     stop_plugin ();
 }
 
-static void a_job_that_has_been_advised_is_not_advised_again (void **state)
+TEST ("a job that has been advised is not advised again")
 {
     job_desc_msg_t desc;
 
@@ -98,7 +98,7 @@ static void a_job_that_has_been_advised_is_not_advised_again (void **state)
 /* A sibling of a federation gets the job as the first cluster left it. A job that is
  * submitted from within a probe is another job.
  */
-static void a_probe_stays_one_on_a_sibling (void **state)
+TEST ("a probe stays one on a sibling")
 {
     job_desc_msg_t desc;
     char *message;
@@ -122,7 +122,7 @@ static void a_probe_stays_one_on_a_sibling (void **state)
     stop_plugin ();
 }
 
-static void the_message_is_appended_to_those_of_others (void **state)
+TEST ("the message is appended to those of others")
 {
     job_desc_msg_t desc;
     char *message;
@@ -137,7 +137,7 @@ static void the_message_is_appended_to_those_of_others (void **state)
     stop_plugin ();
 }
 
-static void jobs_that_do_not_concern_dnnest_are_untouched (void **state)
+TEST ("jobs that do not concern dnnest are untouched")
 {
     job_desc_msg_t desc;
 
@@ -153,7 +153,7 @@ static void jobs_that_do_not_concern_dnnest_are_untouched (void **state)
     stop_plugin ();
 }
 
-static void bad_metadata_leaves_the_job_and_is_reported_once (void **state)
+TEST ("bad metadata leaves the job and is reported once")
 {
     static const char *const bad[] = {
         "dnnest:",
@@ -179,7 +179,7 @@ static void bad_metadata_leaves_the_job_and_is_reported_once (void **state)
     stop_plugin ();
 }
 
-static void long_texts_are_bounded (void **state)
+TEST ("long texts are bounded")
 {
     enum {
         SIZE = 4 * 1024 * 1024
@@ -215,7 +215,7 @@ static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
     "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"      \
     "\"precision\":\"fp16\",\"epochs\":20,\"dataset\":\"imagenet\"}}"
 
-static void every_carrier_moves_the_job_in_the_same_way (void **state)
+TEST ("every carrier moves the job in the same way")
 {
     static const char *const entries[][2] = {
         {"DNNEST_OPTION=model=resnet50,batch=64,precision=fp16,epochs=20,"
@@ -271,7 +271,7 @@ static void assert_forgery (const char *entry, const char *expected)
     job_free (&desc);
 }
 
-static void forged_entries_are_refused_and_removed (void **state)
+TEST ("forged entries are refused and removed")
 {
     enum {
         SIZE = 1024 * 1024
@@ -299,7 +299,7 @@ static void forged_entries_are_refused_and_removed (void **state)
     stop_plugin ();
 }
 
-static void a_comment_names_a_file_below_the_directory (void **state)
+TEST ("a comment names a file below the directory")
 {
     char conf[2048];
     job_desc_msg_t desc;
@@ -329,89 +329,7 @@ static void a_comment_names_a_file_below_the_directory (void **state)
     stop_plugin ();
 }
 
-static void observe_records_and_says_nothing (void **state)
-{
-    job_desc_msg_t desc;
-    struct photo photo;
-    char *message;
-
-    start_plugin ("Mode=observe\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES);
-    make_job (&desc, RESNET);
-    photo = photo_take (&desc);
-    message = submit (&desc);
-    assert_null (message);
-    assert_contains (desc.admin_comment, "\"mode\":\"observe\",\"verdict\":\"change\"");
-    slurm_text_free (&desc.admin_comment);
-    photo_compare (&photo, &desc);
-    photo_free (&photo);
-    job_free (&desc);
-    assert_comment_untouched ("dnnest:colour=red", NULL);
-    stop_plugin ();
-}
-
-static void advise_reports_and_changes_nothing (void **state)
-{
-    job_desc_msg_t desc;
-    struct photo photo;
-    char *message;
-
-    start_plugin (
-        "Mode=advise\nMaxSlowdown=9\nMinConfidence=0\nRecord=none\n" GPU_LINES);
-    make_job (&desc, RESNET);
-    photo = photo_take (&desc);
-    message = submit (&desc);
-    assert_non_null (message);
-    assert_contains (message, "job unchanged");
-    photo_compare (&photo, &desc);
-    photo_free (&photo);
-    slurm_text_free (&message);
-    job_free (&desc);
-    stop_plugin ();
-}
-
-static void srun_and_salloc_change_their_time_only (void **state)
-{
-    start_plugin (ENFORCE);
-    for (uint32_t argc = 0; argc < 2; argc++) {
-        job_desc_msg_t desc;
-        char *message;
-
-        make_job (&desc, RESNET);
-        slurm_text_free (&desc.script);
-        desc.argc = argc;
-        message = submit (&desc);
-        assert_true (desc.time_limit < 1440);
-        assert_int_equal (desc.cpus_per_task, 80);
-        assert_int_equal (desc.min_cpus, 80);
-        assert_string_equal (desc.tres_per_node, GPU "a100:4");
-        slurm_text_free (&message);
-        job_free (&desc);
-    }
-    stop_plugin ();
-}
-
-static void components_of_heterogeneous_jobs_keep_what_they_ask (void **state)
-{
-    start_plugin (ENFORCE);
-    for (uint32_t offset = 0; offset < 2; offset++) {
-        job_desc_msg_t desc;
-        struct photo photo;
-        char *message;
-
-        make_job (&desc, RESNET);
-        desc.het_job_offset = offset;
-        photo = photo_take (&desc);
-        message = submit (&desc);
-        slurm_text_free (&message);
-        slurm_text_free (&desc.admin_comment);
-        photo_compare (&photo, &desc);
-        photo_free (&photo);
-        job_free (&desc);
-    }
-    stop_plugin ();
-}
-
-static void without_configuration_nothing_is_done (void **state)
+TEST ("without configuration nothing is done")
 {
     start_plugin (NULL);
     assert_int_equal (stand_in_n_errors, 0);
@@ -422,7 +340,7 @@ static void without_configuration_nothing_is_done (void **state)
     stop_plugin ();
 }
 
-static void a_broken_configuration_is_named_and_nothing_is_done (void **state)
+TEST ("a broken configuration is named and nothing is done")
 {
     static const char *const broken[][2] = {
         {"Modus=enforce\n", "Modus"},
@@ -443,7 +361,7 @@ static void a_broken_configuration_is_named_and_nothing_is_done (void **state)
     }
 }
 
-static void a_configuration_that_others_could_write_is_not_trusted (void **state)
+TEST ("a configuration that others could write is not trusted")
 {
     char other[256];
 
@@ -468,7 +386,7 @@ static void a_configuration_that_others_could_write_is_not_trusted (void **state
     stop_plugin ();
 }
 
-static void a_catalogue_that_others_could_write_is_not_trusted (void **state)
+TEST ("a catalogue that others could write is not trusted")
 {
     chmod (site_path ("hardware"), 0775);
     start_plugin (ENFORCE);
@@ -477,7 +395,7 @@ static void a_catalogue_that_others_could_write_is_not_trusted (void **state)
     stop_plugin ();
 }
 
-static void slurm_conf_overrides_the_configuration (void **state)
+TEST ("slurm.conf overrides the configuration")
 {
     char parameters[] = "enable_rpc_queue,dnnest_mode=observe";
 
@@ -496,7 +414,7 @@ static void slurm_conf_overrides_the_configuration (void **state)
 }
 
 /* slurm_conf.last_update counts seconds: two changes may have the same value. */
-static void other_parameters_are_detected_with_the_same_time_stamp (void **state)
+TEST ("other parameters are detected with the same time stamp")
 {
     char parameters[] = "dnnest_mode=observe";
 
@@ -511,7 +429,7 @@ static void other_parameters_are_detected_with_the_same_time_stamp (void **state
     stop_plugin ();
 }
 
-static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void **state)
+TEST ("a reconfiguration loads again and a broken one keeps the old")
 {
     job_desc_msg_t desc;
 
@@ -540,7 +458,7 @@ static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void *
     stop_plugin ();
 }
 
-static void without_slurms_memory_the_job_is_untouched (void **state)
+TEST ("without Slurm's memory the job is untouched")
 {
     start_plugin (ENFORCE);
     /* Two texts of the patch: the GPU field and the record. */
@@ -562,7 +480,7 @@ static void without_slurms_memory_the_job_is_untouched (void **state)
     stop_plugin ();
 }
 
-static void job_modify_changes_nothing (void **state)
+TEST ("job_modify changes nothing")
 {
     job_desc_msg_t desc;
     struct photo photo;
@@ -599,7 +517,7 @@ static uint32_t limit_given (void)
     return limit;
 }
 
-static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void **state)
+TEST ("a bundle bounds the time, and a broken one does not replace it")
 {
     uint32_t white;
     uint32_t bounded;
@@ -661,7 +579,7 @@ static void *submit_many (void *n_moved)
     return NULL;
 }
 
-static void threads_submit_in_parallel_while_the_site_is_reloaded (void **state)
+TEST ("threads submit in parallel while the site is reloaded")
 {
     enum {
         N_THREADS = 4
@@ -688,59 +606,12 @@ static void threads_submit_in_parallel_while_the_site_is_reloaded (void **state)
     remove_bundle ();
 }
 
-int main (void)
+int before_tests (void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST ("the plugin names itself and its version",
-              the_plugin_names_itself_and_its_version),
-        TEST ("a job is rewritten in all places", a_job_is_rewritten_in_all_places),
-        TEST ("the whole memory per CPU is kept", memory_per_cpu_is_kept_whole),
-        TEST ("the record is appended to the admin comment",
-              the_record_is_appended_to_the_admin_comment),
-        TEST ("a job that has been advised is not advised again",
-              a_job_that_has_been_advised_is_not_advised_again),
-        TEST ("a probe stays one on a sibling", a_probe_stays_one_on_a_sibling),
-        TEST ("the message is appended to those of others",
-              the_message_is_appended_to_those_of_others),
-        TEST ("jobs that do not concern dnnest are untouched",
-              jobs_that_do_not_concern_dnnest_are_untouched),
-        TEST ("bad metadata leaves the job and is reported once",
-              bad_metadata_leaves_the_job_and_is_reported_once),
-        TEST ("long texts are bounded", long_texts_are_bounded),
-        TEST ("every carrier moves the job in the same way",
-              every_carrier_moves_the_job_in_the_same_way),
-        TEST ("forged entries are refused and removed",
-              forged_entries_are_refused_and_removed),
-        TEST ("a comment names a file below the directory",
-              a_comment_names_a_file_below_the_directory),
-        TEST ("observe records and says nothing", observe_records_and_says_nothing),
-        TEST ("advise reports and changes nothing", advise_reports_and_changes_nothing),
-        TEST ("srun and salloc change their time only",
-              srun_and_salloc_change_their_time_only),
-        TEST ("components of heterogeneous jobs keep what they ask",
-              components_of_heterogeneous_jobs_keep_what_they_ask),
-        TEST ("without configuration nothing is done",
-              without_configuration_nothing_is_done),
-        TEST ("a broken configuration is named and nothing is done",
-              a_broken_configuration_is_named_and_nothing_is_done),
-        TEST ("a configuration that others could write is not trusted",
-              a_configuration_that_others_could_write_is_not_trusted),
-        TEST ("a catalogue that others could write is not trusted",
-              a_catalogue_that_others_could_write_is_not_trusted),
-        TEST ("slurm.conf overrides the configuration",
-              slurm_conf_overrides_the_configuration),
-        TEST ("other parameters are detected with the same time stamp",
-              other_parameters_are_detected_with_the_same_time_stamp),
-        TEST ("a reconfiguration loads again and a broken one keeps the old",
-              a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old),
-        TEST ("without Slurm's memory the job is untouched",
-              without_slurms_memory_the_job_is_untouched),
-        TEST ("job_modify changes nothing", job_modify_changes_nothing),
-        TEST ("a bundle bounds the time, and a broken one does not replace it",
-              a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it),
-        TEST ("threads submit in parallel while the site is reloaded",
-              threads_submit_in_parallel_while_the_site_is_reloaded),
-    };
+    return load_plugin (state);
+}
 
-    return cmocka_run_group_tests_name ("fake_host", tests, load_plugin, remove_site);
+int after_tests (void **state)
+{
+    return remove_site (state);
 }

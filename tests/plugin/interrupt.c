@@ -72,7 +72,7 @@ double dn_stopwatch_ms (const struct dn_stopwatch *watch)
 
 static struct recipe_book book;
 
-static int set_up (void **state)
+int before_tests (void **state)
 {
     if (!recipe_load_all (&book))
         return -1;
@@ -81,7 +81,7 @@ static int set_up (void **state)
     return 0;
 }
 
-static int tear_down (void **state)
+int after_tests (void **state)
 {
     recipe_free_all (&book);
     costly_site_stop ();
@@ -167,7 +167,7 @@ static int submit_until (const struct recipe *recipe, int at)
 
 /* --- tests ----------------------------------------------------------------------- */
 
-static void every_stretch_of_the_most_expensive_decisions_is_short (void **state)
+TEST ("every stretch of the most expensive decisions is short")
 {
     long worst = 0;
 
@@ -186,7 +186,7 @@ static void every_stretch_of_the_most_expensive_decisions_is_short (void **state
                   BLOCKS_MAX);
 }
 
-static void at_any_look_a_decision_is_given_up_and_the_job_unchanged (void **state)
+TEST ("at any look a decision is given up, and the job unchanged")
 {
     for (int i = 0; i < book.n; i++) {
         int n = submit_until (&book.recipes[i], 0);
@@ -203,16 +203,4 @@ static void at_any_look_a_decision_is_given_up_and_the_job_unchanged (void **sta
                       most,
                       BLOCKS_MAX);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every stretch of the most expensive decisions is short",
-              every_stretch_of_the_most_expensive_decisions_is_short),
-        TEST ("at any look a decision is given up, and the job unchanged",
-              at_any_look_a_decision_is_given_up_and_the_job_unchanged),
-    };
-
-    return cmocka_run_group_tests (tests, set_up, tear_down);
 }

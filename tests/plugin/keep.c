@@ -56,7 +56,7 @@ static void assert_said (const char *text)
     }
 }
 
-static void changed_files_are_found_and_broken_ones_reported_once (void **state)
+TEST ("changed files are found, and broken ones reported once")
 {
     start_plugin (ENFORCE);
     assert_true (limit_given () < 1440);
@@ -116,7 +116,7 @@ static void forget_traces (void)
     unlink (site_path ("dnnest.prom"));
 }
 
-static void every_decision_is_in_the_log_when_the_plugin_ends (void **state)
+TEST ("every decision is in the log when the plugin ends")
 {
     job_desc_msg_t desc;
     char *message;
@@ -158,7 +158,7 @@ static void wait_for_child (pid_t child)
 }
 
 /* fini () is not called on every exit. */
-static void a_controller_that_only_exits_writes_the_remaining_lines (void **state)
+TEST ("a controller that only exits writes the remaining lines")
 {
     pid_t child;
 
@@ -175,7 +175,7 @@ static void a_controller_that_only_exits_writes_the_remaining_lines (void **stat
 
 /* With a sanitizer the child would report memory of its missing thread as leaks. */
 #if !defined(__SANITIZE_ADDRESS__)
-static void a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks (void **state)
+TEST ("a child of a fork does not wait for a thread it lacks")
 {
     time_t start = time (NULL);
     pid_t child;
@@ -203,7 +203,7 @@ static int count_threads (void)
     return n;
 }
 
-static void threads_do_not_pile_up (void **state)
+TEST ("threads do not pile up")
 {
     int before = count_threads ();
 
@@ -215,7 +215,7 @@ static void threads_do_not_pile_up (void **state)
     assert_int_equal (count_threads (), before);
 }
 
-static int remove_all (void **state)
+int after_tests (void **state)
 {
     forget_traces ();
     return remove_site (state);
@@ -240,7 +240,7 @@ static long stop_and_count_reused (void)
     return n;
 }
 
-static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
+TEST ("estimates are reused until the site is loaded again")
 {
     job_desc_msg_t desc;
     uint32_t limit;
@@ -286,7 +286,7 @@ __attribute__ ((visibility ("default"))) int getpwnam_r (const char *restrict na
     return 0;
 }
 
-static void a_user_who_comes_and_a_name_service_that_fails_are_told_apart (void **state)
+TEST ("a user who comes and a name service that fails are told apart")
 {
     static const char conf[] = ENFORCE "Policy User=anna,1234 Mode=observe\n";
 
@@ -315,25 +315,7 @@ static void a_user_who_comes_and_a_name_service_that_fails_are_told_apart (void 
     stop_plugin ();
 }
 
-int main (void)
+int before_tests (void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST ("changed files are found, and broken ones reported once",
-              changed_files_are_found_and_broken_ones_reported_once),
-        TEST ("every decision is in the log when the plugin ends",
-              every_decision_is_in_the_log_when_the_plugin_ends),
-        TEST ("a controller that only exits writes the remaining lines",
-              a_controller_that_only_exits_writes_the_remaining_lines),
-#if !defined(__SANITIZE_ADDRESS__)
-        TEST ("a child of a fork does not wait for a thread it lacks",
-              a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks),
-#endif
-        TEST ("a user who comes and a name service that fails are told apart",
-              a_user_who_comes_and_a_name_service_that_fails_are_told_apart),
-        TEST ("threads do not pile up", threads_do_not_pile_up),
-        TEST ("estimates are reused until the site is loaded again",
-              estimates_are_reused_until_the_site_is_loaded_again),
-    };
-
-    return cmocka_run_group_tests_name ("keep", tests, load_plugin, remove_all);
+    return load_plugin (state);
 }

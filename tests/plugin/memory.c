@@ -99,7 +99,7 @@ static void submit_many (long n)
         submit_one ((enum large_job) (i % N_LARGE_JOBS));
 }
 
-static void bundle_and_predictor_fit_into_64_mib (void **state)
+TEST ("bundle and predictor fit into 64 MiB")
 {
     long loaded_k = resident_k ();
     long started_k;
@@ -118,7 +118,7 @@ static void bundle_and_predictor_fit_into_64_mib (void **state)
     stop_plugin ();
 }
 
-static void decisions_leave_no_memory_behind (void **state)
+TEST ("decisions leave no memory behind")
 {
     long n = n_decisions ();
     size_t before = 0;
@@ -184,7 +184,7 @@ static void start_with_traces (void)
     start_plugin (conf);
 }
 
-static void the_log_and_the_counters_leave_no_memory_behind (void **state)
+TEST ("the log and the counters leave no memory behind")
 {
     const long n = 200; /* of each described kind */
     long n_lines = 0;
@@ -214,7 +214,7 @@ static void *submit_in_thread (void *unused)
     return unused;
 }
 
-static void predicting_starts_no_thread (void **state)
+TEST ("predicting starts no thread")
 {
     int before = count_threads ();
     pthread_t thread;
@@ -252,7 +252,7 @@ static pid_t submit_in_child (job_desc_msg_t *desc)
 /* slurmctld forks to run other programs. It does not submit in the child, but a
  * submission there must do no harm: it may take no lock, and allocate no memory.
  */
-static void a_child_of_a_fork_leaves_its_job_unchanged (void **state)
+TEST ("a child of a fork leaves its job unchanged")
 {
     start_plugin (LARGE_SITE);
     for (int kind = LARGE_RESNET; kind <= LARGE_NEW_SIDECAR; kind++) {
@@ -272,7 +272,7 @@ static void a_child_of_a_fork_leaves_its_job_unchanged (void **state)
     stop_plugin ();
 }
 
-static int begin (void **state)
+int before_tests (void **state)
 {
     /* A warm-up, so that the first call of malloc () and printf () is not counted. */
     print_message ("# the plugin under test, and the bundle that comes with it\n");
@@ -283,24 +283,8 @@ static int begin (void **state)
     return 0;
 }
 
-static int end (void **state)
+int after_tests (void **state)
 {
     remove_large_site ();
     return remove_site (state);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bundle and predictor fit into 64 MiB",
-              bundle_and_predictor_fit_into_64_mib),
-        TEST ("decisions leave no memory behind", decisions_leave_no_memory_behind),
-        TEST ("the log and the counters leave no memory behind",
-              the_log_and_the_counters_leave_no_memory_behind),
-        TEST ("predicting starts no thread", predicting_starts_no_thread),
-        TEST ("a child of a fork leaves its job unchanged",
-              a_child_of_a_fork_leaves_its_job_unchanged),
-    };
-
-    return cmocka_run_group_tests_name ("memory", tests, begin, end);
 }

@@ -33,7 +33,7 @@ static struct dn_apps *read_text (const char *text)
     return apps;
 }
 
-static void what_is_read_is_written_again (void **state)
+TEST ("what is read is written again")
 {
     struct dn_apps *apps = read_text (whole);
     struct text text = {NULL, 0};
@@ -51,7 +51,7 @@ static void what_is_read_is_written_again (void **state)
     free (text.text);
 }
 
-static void what_is_wrong_is_named_by_line_and_key (void **state)
+TEST ("what is wrong is named by line and key")
 {
     static const struct {
         const char *old;
@@ -99,7 +99,7 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
     }
 }
 
-static void every_cut_of_the_text_is_noticed (void **state)
+TEST ("every cut of the text is noticed")
 {
     for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
         struct dn_apps *apps =
@@ -110,7 +110,7 @@ static void every_cut_of_the_text_is_noticed (void **state)
     }
 }
 
-static void numbers_that_no_file_has_are_written_as_the_nearest (void **state)
+TEST ("numbers that no file has are written as the nearest")
 {
     char types[1][DN_NAME_MAX] = {"a\"100\n"};
     struct dn_app_row row = {.unit = 77,
@@ -128,7 +128,7 @@ static void numbers_that_no_file_has_are_written_as_the_nearest (void **state)
     free (text.text);
 }
 
-static void a_row_is_of_a_type_and_a_number_of_gpus (void **state)
+TEST ("a row is of a type and a number of GPUs")
 {
     struct dn_apps *apps = read_text (whole);
     int64_t n;
@@ -148,7 +148,7 @@ static void a_row_is_of_a_type_and_a_number_of_gpus (void **state)
     dn_apps_free (apps);
 }
 
-static void a_key_is_of_whom_and_of_the_name (void **state)
+TEST ("a key is of whom and of the name")
 {
     /* printf 'user:1000:bert' | sha256sum */
     assert_true (dn_app_key_of_user (1000, "bert") == UINT64_C (0xdf87adb72192b086));
@@ -160,7 +160,7 @@ static void a_key_is_of_whom_and_of_the_name (void **state)
                  != dn_app_key_of_user (1000, "bert"));
 }
 
-static void a_bound_is_that_of_students_law (void **state)
+TEST ("a bound is that of Student's law")
 {
     static const struct {
         uint8_t freedom;
@@ -224,7 +224,7 @@ static double now_s (void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-static void the_longest_file_is_read_and_searched_fast (void **state)
+TEST ("the longest file is read and searched fast")
 {
     struct dn_apps *apps = largest ();
     struct text text = {NULL, 0};
@@ -254,7 +254,7 @@ static void the_longest_file_is_read_and_searched_fast (void **state)
     free (text.text);
 }
 
-static void the_page_has_every_line_and_key (void **state)
+TEST ("dnnest.snapshot(5) has every line and key")
 {
     char *page = read_page ();
     char *third = strstr (page, "\n# LINES OF HISTORY");
@@ -263,26 +263,4 @@ static void the_page_has_every_line_and_key (void **state)
     for (int i = 0; i < DN_N_APPS_LINES; i++)
         assert_documented (third, dn_apps_line ((enum dn_apps_line) i));
     free (page);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what is read is written again", what_is_read_is_written_again),
-        TEST ("what is wrong is named by line and key",
-              what_is_wrong_is_named_by_line_and_key),
-        TEST ("every cut of the text is noticed", every_cut_of_the_text_is_noticed),
-        TEST ("numbers that no file has are written as the nearest",
-              numbers_that_no_file_has_are_written_as_the_nearest),
-        TEST ("a row is of a type and a number of GPUs",
-              a_row_is_of_a_type_and_a_number_of_gpus),
-        TEST ("a key is of whom and of the name", a_key_is_of_whom_and_of_the_name),
-        TEST ("a bound is that of Student's law", a_bound_is_that_of_students_law),
-        TEST ("the longest file is read and searched fast",
-              the_longest_file_is_read_and_searched_fast),
-        TEST ("dnnest.snapshot(5) has every line and key",
-              the_page_has_every_line_and_key),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static bool is_unread (const char *text, const char *arch, struct dn_keyset key)
 #define FUSED DN_ATTENTION_FUSED
 #define FLASH DN_ATTENTION_FLASH
 
-static void software_chip_and_precision_decide (void **state)
+TEST ("software, chip and precision decide which kernels run attention")
 {
     static const struct {
         const char *text;
@@ -143,7 +143,7 @@ static void software_chip_and_precision_decide (void **state)
         way_of ("model=transformer_xl_base,batch=1,attention=flash", "ampere"), PLAIN);
 }
 
-static void a_version_is_two_numbers (void **state)
+TEST ("a version of PyTorch is two numbers")
 {
     static const char *const bad[] = {
         "2", "2.", ".4", "v2.4", "two.four", "2.x", "100.1", "2.1234", "-1.2"};
@@ -179,7 +179,7 @@ static double sum_of (const struct run *run, bool saved)
     return sum;
 }
 
-static void separate_kernels_are_the_operator (void **state)
+TEST ("separate kernels do the work of the operator, and keep its elements")
 {
     static const char *const texts[] = {
         "model=gpt2,batch=1,attention=plain",
@@ -199,7 +199,7 @@ static void separate_kernels_are_the_operator (void **state)
 }
 
 /* Query, key, value, output; keys and values of 8 heads, not of all 32. */
-static void flash_keeps_what_it_reads_and_writes (void **state)
+TEST ("flash keeps what it reads and writes, shared keys once")
 {
     struct run run =
         run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096", "ampere");
@@ -214,7 +214,7 @@ static void flash_keeps_what_it_reads_and_writes (void **state)
     dn_graph_free (&run.graph);
 }
 
-static void flash_computes_half_of_what_a_causal_mask_hides (void **state)
+TEST ("flash leaves out what a causal mask or a window hides")
 {
     struct run gpt = run_of ("model=gpt2,batch=1,precision=fp16", "ampere");
     struct run bert = run_of ("model=bert_base,batch=1,precision=fp16", "ampere");
@@ -237,7 +237,7 @@ static void flash_computes_half_of_what_a_causal_mask_hides (void **state)
     dn_graph_free (&plain.graph);
 }
 
-static void one_kernel_is_never_slower_at_long_sequences (void **state)
+TEST ("one kernel is never slower than several at long sequences")
 {
     static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16"};
     static const char *const models[] = {"gpt2", "llama_7b", "bert_base", "mistral_7b"};
@@ -281,7 +281,7 @@ static void one_kernel_is_never_slower_at_long_sequences (void **state)
 }
 
 /* What 16384 more tokens add, over what 8192 did before. */
-static void memory_grows_with_tokens_unless_scores_are_kept (void **state)
+TEST ("memory grows with the tokens unless scores are kept")
 {
     static const char *const ways[] = {"flash", "fused", "plain"};
 
@@ -305,7 +305,7 @@ static void memory_grows_with_tokens_unless_scores_are_kept (void **state)
     }
 }
 
-static void selective_checkpointing_repeats_separate_kernels (void **state)
+TEST ("selective checkpointing repeats separate kernels, and only these")
 {
     static const char plain[] = "model=gpt2,batch=8,framework=megatron,precision=fp16";
     static const char flash[] = "model=gpt2,batch=8,framework=megatron,precision=fp16,"
@@ -321,7 +321,7 @@ static void selective_checkpointing_repeats_separate_kernels (void **state)
     assert_true (is_unread (flash, "ampere", key));
 }
 
-static void old_flash_is_slower (void **state)
+TEST ("the first version of flash attention is slower")
 {
     static const char text[] = "model=llama_7b,batch=2,precision=bf16,seq_len=16384";
     char old[128];
@@ -331,7 +331,7 @@ static void old_flash_is_slower (void **state)
     assert_near (activations_of (old, "ampere"), activations_of (text, "ampere"));
 }
 
-static void documents_of_a_packed_sequence_are_apart (void **state)
+TEST ("documents of a packed sequence do not attend to one another")
 {
     static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=8192";
     char packed[128];
@@ -348,7 +348,7 @@ static void documents_of_a_packed_sequence_are_apart (void **state)
 }
 
 /* The longest of eight is 2.72 times as long as the mean. */
-static void samples_are_padded_to_the_longest (void **state)
+TEST ("samples are padded to the longest of a batch")
 {
     static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=1024";
     struct run run;
@@ -374,7 +374,7 @@ static void samples_are_padded_to_the_longest (void **state)
         "model=resnet50,batch=8,seq_mean=9", "ampere", DN_KEYSET (seq_mean)));
 }
 
-static void samples_are_no_longer_than_sequences (void **state)
+TEST ("samples longer than their sequence are refused")
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_err err = {0};
@@ -387,7 +387,7 @@ static void samples_are_no_longer_than_sequences (void **state)
     assert_string_equal (err.text, "seq_mean: 513, expected at most seq_len 512");
 }
 
-static void keys_that_decide_nothing_are_named (void **state)
+TEST ("keys that decide nothing are named")
 {
     static const struct {
         const char *text;
@@ -453,7 +453,7 @@ static void build_alone (const struct dn_attention *attention,
 /* The attention of DeepSeek-V2-Lite and DeepSeek-V3 (their config.json; counted in
  * transformers' DeepseekV3Attention), and of Qwen3-0.6B and OLMo-2-1B with their norms.
  */
-static void layers_of_every_form_are_counted (void **state)
+TEST ("the layers of every form of attention are counted")
 {
     static const struct {
         struct dn_attention attention;
@@ -511,7 +511,7 @@ static void layers_of_every_form_are_counted (void **state)
 }
 
 /* PyTorch's flash kernel has values of the size of keys; the library pads them. */
-static void values_of_another_size_are_fused (void **state)
+TEST ("values of another size than keys are fused, not flash")
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_device device = device_of ("ampere");
@@ -524,7 +524,7 @@ static void values_of_another_size_are_fused (void **state)
 }
 
 /* What a description has seen to be fused is so in any framework. */
-static void a_description_may_state_that_attention_is_fused (void **state)
+TEST ("a description may state that attention is fused")
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_device device = device_of ("hopper");
@@ -541,51 +541,14 @@ static void a_description_may_state_that_attention_is_fused (void **state)
     assert_int_equal (dn_attention_way (&spec, &device, &op), PLAIN);
 }
 
-static int begin (void **state)
+int before_tests (void **state)
 {
     site = scene_site ("");
     return 0;
 }
 
-static int end (void **state)
+int after_tests (void **state)
 {
     scene_free (site);
     return 0;
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("software, chip and precision decide which kernels run attention",
-              software_chip_and_precision_decide),
-        TEST ("a version of PyTorch is two numbers", a_version_is_two_numbers),
-        TEST ("separate kernels do the work of the operator, and keep its elements",
-              separate_kernels_are_the_operator),
-        TEST ("flash keeps what it reads and writes, shared keys once",
-              flash_keeps_what_it_reads_and_writes),
-        TEST ("flash leaves out what a causal mask or a window hides",
-              flash_computes_half_of_what_a_causal_mask_hides),
-        TEST ("one kernel is never slower than several at long sequences",
-              one_kernel_is_never_slower_at_long_sequences),
-        TEST ("memory grows with the tokens unless scores are kept",
-              memory_grows_with_tokens_unless_scores_are_kept),
-        TEST ("selective checkpointing repeats separate kernels, and only these",
-              selective_checkpointing_repeats_separate_kernels),
-        TEST ("the first version of flash attention is slower", old_flash_is_slower),
-        TEST ("documents of a packed sequence do not attend to one another",
-              documents_of_a_packed_sequence_are_apart),
-        TEST ("samples are padded to the longest of a batch",
-              samples_are_padded_to_the_longest),
-        TEST ("samples longer than their sequence are refused",
-              samples_are_no_longer_than_sequences),
-        TEST ("keys that decide nothing are named", keys_that_decide_nothing_are_named),
-        TEST ("the layers of every form of attention are counted",
-              layers_of_every_form_are_counted),
-        TEST ("values of another size than keys are fused, not flash",
-              values_of_another_size_are_fused),
-        TEST ("a description may state that attention is fused",
-              a_description_may_state_that_attention_is_fused),
-    };
-
-    return cmocka_run_group_tests_name ("attention", tests, begin, end);
 }

@@ -27,7 +27,7 @@ static void make_problem (double *a, double *x)
     }
 }
 
-static void equations_are_solved (void **state)
+TEST ("equations are solved")
 {
     double a[N * (N + 1) / 2];
     double x[N];
@@ -40,7 +40,7 @@ static void equations_are_solved (void **state)
         assert_near (x[i], i + 1);
 }
 
-static void a_matrix_that_is_not_positive_has_no_factor (void **state)
+TEST ("a matrix that is not positive has no factor")
 {
     double indefinite[] = {1, 2, 1};
     double unknown[] = {NAN};
@@ -50,15 +50,4 @@ static void a_matrix_that_is_not_positive_has_no_factor (void **state)
     assert_false (dn_cholesky (unknown, 1));
     assert_false (dn_cholesky (zero, 1));
     assert_true (dn_cholesky (NULL, 0));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("equations are solved", equations_are_solved),
-        TEST ("a matrix that is not positive has no factor",
-              a_matrix_that_is_not_positive_has_no_factor),
-    };
-
-    return cmocka_run_group_tests_name ("cholesky", tests, NULL, NULL);
 }

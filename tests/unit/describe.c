@@ -61,7 +61,7 @@ static int describe_many (int n_ops, struct dn_err *err)
 }
 
 /* It is parsed in parts of 4 KiB. */
-static void a_carried_sidecar_has_at_most_1024_objects (void **state)
+TEST ("a carried sidecar has at most 1024 objects")
 {
     struct dn_err err = {.text = ""};
 
@@ -72,7 +72,7 @@ static void a_carried_sidecar_has_at_most_1024_objects (void **state)
                          "(repeat= stands for equal operators)");
 }
 
-static void later_carriers_override_earlier_ones_key_by_key (void **state)
+TEST ("later carriers override earlier ones key by key")
 {
     struct dn_carriers carriers = {.sidecar = SIDECAR,
                                    .marks = marks_of (SCRIPT),
@@ -109,7 +109,7 @@ static enum dn_metadata describe_with (struct dn_carriers carriers,
     return describe (carriers, spec);
 }
 
-static void every_carrier_alone_is_enough (void **state)
+TEST ("every carrier alone is enough")
 {
     static const struct {
         struct dn_carriers carriers;
@@ -131,7 +131,7 @@ static void every_carrier_alone_is_enough (void **state)
     }
 }
 
-static void off_overrides_all_other_metadata (void **state)
+TEST ("off overrides all other metadata")
 {
     static const struct {
         struct dn_carriers carriers;
@@ -154,7 +154,7 @@ static void off_overrides_all_other_metadata (void **state)
     }
 }
 
-static void wrong_carriers_are_named_with_line_and_column (void **state)
+TEST ("wrong carriers are named with line and column")
 {
     static const struct {
         struct dn_carriers carriers;
@@ -215,7 +215,7 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
     }
 }
 
-static void a_graph_is_kept_under_any_model_name (void **state)
+TEST ("a graph is kept under any model name")
 {
     const struct dn_carriers carriers = {.sidecar = GRAPH,
                                          .option = "model=resnet50,batch=8"};
@@ -235,7 +235,7 @@ static void a_graph_is_kept_under_any_model_name (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-static void notes_are_split_into_parts (void **state)
+TEST ("notes are split into parts")
 {
     static const struct {
         const char *option;
@@ -290,7 +290,7 @@ static char *large_sidecar (int n)
     return text;
 }
 
-static void a_compacted_sidecar_is_small_and_has_the_same_totals (void **state)
+TEST ("a compacted sidecar is small and has the same totals")
 {
     char *text = large_sidecar (5000);
     struct dn_sidecar before = {.spec = dn_spec_empty ()};
@@ -401,7 +401,7 @@ static void add_growing (struct dn_buf *buf, int n)
     dn_buf_add (buf, "]}}");
 }
 
-static void similar_operators_are_merged (void **state)
+TEST ("similar operators are merged")
 {
     static char text[400000];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -430,7 +430,7 @@ static void similar_operators_are_merged (void **state)
     free (compact);
 }
 
-static void a_sidecar_that_stays_too_large_is_refused (void **state)
+TEST ("a sidecar that stays too large is refused")
 {
     struct dn_buf buf;
     struct dn_err err;
@@ -481,7 +481,7 @@ static struct dn_keyset unread_beside (const char *sidecar_text, const char *opt
     return unread;
 }
 
-static void keys_do_not_change_a_graph (void **state)
+TEST ("keys do not change a graph, and are named")
 {
     static const char with_tokens[] =
         "{\"dnnest\": 1, \"spec\": {\"batch\": 4, \"seq_len\": 512}, \"graph\": "
@@ -497,29 +497,4 @@ static void keys_do_not_change_a_graph (void **state)
         dn_keyset_is_empty (unread_beside (with_tokens, "seq_len=512,batch=8")));
     assert_true (dn_keyset_equal (unread_beside (with_tokens, "seq_len=1024"),
                                   DN_KEYSET (seq_len)));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a carried sidecar has at most 1024 objects",
-              a_carried_sidecar_has_at_most_1024_objects),
-        TEST ("later carriers override earlier ones key by key",
-              later_carriers_override_earlier_ones_key_by_key),
-        TEST ("every carrier alone is enough", every_carrier_alone_is_enough),
-        TEST ("off overrides all other metadata", off_overrides_all_other_metadata),
-        TEST ("wrong carriers are named with line and column",
-              wrong_carriers_are_named_with_line_and_column),
-        TEST ("a graph is kept under any model name",
-              a_graph_is_kept_under_any_model_name),
-        TEST ("notes are split into parts", notes_are_split_into_parts),
-        TEST ("a compacted sidecar is small and has the same totals",
-              a_compacted_sidecar_is_small_and_has_the_same_totals),
-        TEST ("similar operators are merged", similar_operators_are_merged),
-        TEST ("a sidecar that stays too large is refused",
-              a_sidecar_that_stays_too_large_is_refused),
-        TEST ("keys do not change a graph, and are named", keys_do_not_change_a_graph),
-    };
-
-    return cmocka_run_group_tests_name ("describe", tests, NULL, NULL);
 }

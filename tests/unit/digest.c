@@ -7,7 +7,7 @@
 #include "base/digest.h"
 
 /* NIST, examples to FIPS 180-4, and its message of a million times 'a'. */
-static void the_examples_of_the_standard_give_their_digests (void **state)
+TEST ("The examples of the standard give their digests")
 {
     static const struct {
         const char *text;
@@ -59,7 +59,7 @@ static void ask_sha256sum (const char *text, size_t len, char hex[DN_DIGEST_LEN 
 }
 
 /* One block, its edges, two blocks: the places of the padding. */
-static void sha256sum_agrees_for_every_length (void **state)
+TEST ("sha256sum agrees for every length")
 {
     static const size_t lengths[] = {0, 1, 54, 55, 56, 57, 63, 64, 65, 119, 120, 8191};
     char text[8192];
@@ -77,7 +77,7 @@ static void sha256sum_agrees_for_every_length (void **state)
     }
 }
 
-static void pieces_of_any_length_make_the_same_digest (void **state)
+TEST ("Pieces of any length make the same digest")
 {
     char text[1000];
     struct dn_digest whole;
@@ -99,7 +99,7 @@ static void pieces_of_any_length_make_the_same_digest (void **state)
     }
 }
 
-static void any_changed_bit_changes_the_digest (void **state)
+TEST ("Any changed bit changes the digest")
 {
     char text[130] = "";
     struct dn_digest whole = dn_digest_of ((struct dn_span){text, sizeof (text)});
@@ -110,18 +110,4 @@ static void any_changed_bit_changes_the_digest (void **state)
             dn_digest_of ((struct dn_span){text, sizeof (text)}).hex, whole.hex);
         text[i / 8] = (char) (text[i / 8] ^ 1 << i % 8);
     }
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("The examples of the standard give their digests",
-              the_examples_of_the_standard_give_their_digests),
-        TEST ("sha256sum agrees for every length", sha256sum_agrees_for_every_length),
-        TEST ("Pieces of any length make the same digest",
-              pieces_of_any_length_make_the_same_digest),
-        TEST ("Any changed bit changes the digest", any_changed_bit_changes_the_digest),
-    };
-
-    return cmocka_run_group_tests_name ("digest", tests, NULL, NULL);
 }

@@ -75,14 +75,14 @@ static void expect_below (const char *name, uid_t owner, const char *says)
     assert_contains (err.text, says);
 }
 
-static void own_files_are_read_through_links (void **state)
+TEST ("own files are read through links")
 {
     expect_own ("file", NULL);
     expect_own ("link", NULL);
     expect_own ("none", "No such file");
 }
 
-static void what_is_no_file_is_told_and_nothing_hangs (void **state)
+TEST ("what is no file is told and nothing hangs")
 {
     time_t begin = time (NULL);
 
@@ -94,7 +94,7 @@ static void what_is_no_file_is_told_and_nothing_hangs (void **state)
     assert_true (time (NULL) - begin < 5);
 }
 
-static void large_files_and_binaries_are_refused (void **state)
+TEST ("large files and binaries are refused")
 {
     assert_int_equal (truncate (path_of ("sparse"), 1 << 30), 0);
     expect_own ("sparse", "1073741824 bytes, expected at most 1024");
@@ -104,7 +104,7 @@ static void large_files_and_binaries_are_refused (void **state)
     expect_below ("sparse", getuid (), "NUL byte");
 }
 
-static void a_file_below_is_its_owners_alone (void **state)
+TEST ("a file below is its owner's alone")
 {
     expect_below ("file", getuid (), NULL);
     expect_below ("sub/file", getuid (), NULL);
@@ -117,7 +117,7 @@ static void a_file_below_is_its_owners_alone (void **state)
     assert_int_equal (chmod (path_of ("file"), 0644), 0);
 }
 
-static void no_path_leads_out_of_the_directory (void **state)
+TEST ("no path leads out of the directory")
 {
     char above[512];
 
@@ -132,7 +132,7 @@ static void no_path_leads_out_of_the_directory (void **state)
     expect_below ("none", getuid (), "No such file");
 }
 
-static void the_directory_itself_is_no_link (void **state)
+TEST ("the directory itself is no link")
 {
     struct dn_err err = {.text = ""};
     char *text;
@@ -143,7 +143,7 @@ static void the_directory_itself_is_no_link (void **state)
     assert_contains (err.text, "directory /tmp/");
 }
 
-static void comments_name_files_only_where_a_directory_is_set (void **state)
+TEST ("comments name files only where a directory is set")
 {
     struct dn_job job = dn_job_empty ();
     struct dn_err err = {.text = ""};
@@ -173,7 +173,7 @@ static void comments_name_files_only_where_a_directory_is_set (void **state)
     assert_null (text);
 }
 
-static void options_name_files_of_the_client (void **state)
+TEST ("options name files of the client")
 {
     char option[300];
     struct dn_err err = {.text = ""};
@@ -195,7 +195,7 @@ static void options_name_files_of_the_client (void **state)
     assert_null (text);
 }
 
-static int make_files (void **state)
+int before_tests (void **state)
 {
     if (!mkdtemp (dir))
         return -1;
@@ -221,7 +221,7 @@ static void expect_trust (const char *name, const char *says)
     assert_int_equal (rc, says ? -1 : 0);
 }
 
-static void no_directory_on_the_path_may_be_writable_by_others (void **state)
+TEST ("no directory on the path may be writable by others")
 {
     expect_trust ("sub/file", NULL);
     chmod (path_of ("sub"), 0757);
@@ -238,7 +238,7 @@ static void no_directory_on_the_path_may_be_writable_by_others (void **state)
     expect_trust ("file/file", NULL);
 }
 
-static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
+TEST ("a sticky directory may only be above that of the file")
 {
     assert_int_equal (mkdir (path_of ("sub/inner"), 0755), 0);
     chmod (path_of ("sub"), 01777);
@@ -255,14 +255,14 @@ static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
     rmdir (path_of ("sub/inner"));
 }
 
-static void links_that_do_not_end_are_an_error (void **state)
+TEST ("links that do not end are an error")
 {
     assert_int_equal (symlink ("loop", path_of ("loop")), 0);
     expect_trust ("loop/file", "too many or too long symbolic links");
     unlink (path_of ("loop"));
 }
 
-static int remove_files (void **state)
+int after_tests (void **state)
 {
     static const char *const names[] = {
         "sub/file", "sub", "file", "link", "dirlink", "fifo", "sparse", "good.json"};
@@ -270,28 +270,4 @@ static int remove_files (void **state)
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         remove (path_of (names[i]));
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("own files are read through links", own_files_are_read_through_links),
-        TEST ("what is no file is told and nothing hangs",
-              what_is_no_file_is_told_and_nothing_hangs),
-        TEST ("large files and binaries are refused",
-              large_files_and_binaries_are_refused),
-        TEST ("a file below is its owner's alone", a_file_below_is_its_owners_alone),
-        TEST ("no path leads out of the directory", no_path_leads_out_of_the_directory),
-        TEST ("the directory itself is no link", the_directory_itself_is_no_link),
-        TEST ("comments name files only where a directory is set",
-              comments_name_files_only_where_a_directory_is_set),
-        TEST ("options name files of the client", options_name_files_of_the_client),
-        TEST ("no directory on the path may be writable by others",
-              no_directory_on_the_path_may_be_writable_by_others),
-        TEST ("a sticky directory may only be above that of the file",
-              a_sticky_directory_may_only_be_above_that_of_the_file),
-        TEST ("links that do not end are an error", links_that_do_not_end_are_an_error),
-    };
-
-    return cmocka_run_group_tests_name ("files", tests, make_files, remove_files);
 }

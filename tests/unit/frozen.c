@@ -79,7 +79,7 @@ static void expect_mib (const char *ops,
 /* Sixteen layers, the last of which learns: 16 x 64 MiB of weights. */
 #define SIXTEEN LINEAR (",\"frozen\":16777216,\"repeat\":15") "," LEARNED
 
-static void frozen_parameters_are_weights_only (void **state)
+TEST ("frozen parameters are weights, without gradients and optimizer state")
 {
     expect_mib (SIXTEEN, "batch=1,precision=fp32,optimizer=adam", 1024, 64, 128);
     expect_mib (SIXTEEN, "batch=1,precision=fp32,optimizer=sgd", 1024, 64, 0);
@@ -92,7 +92,7 @@ static void frozen_parameters_are_weights_only (void **state)
                 2048);
 }
 
-static void mixed_precision_copies_frozen_weights_too (void **state)
+TEST ("mixed precision copies frozen weights too")
 {
     expect_mib (SIXTEEN, "batch=1,precision=fp16,optimizer=adam", 1536, 64, 128);
     expect_mib (SIXTEEN, "batch=1,precision=half,optimizer=sgd", 512, 32, 0);
@@ -101,7 +101,7 @@ static void mixed_precision_copies_frozen_weights_too (void **state)
 #define HALVED    LINEAR (",\"frozen\":16777216,\"frozen_bytes\":33554432")
 #define QUANTISED LINEAR (",\"frozen\":16777216,\"frozen_bytes\":8388608")
 
-static void stored_bytes_of_frozen_weights_count (void **state)
+TEST ("the stored bytes of frozen weights count")
 {
     expect_mib (HALVED, "batch=1,precision=fp16", 32, 0, 0);
     expect_mib (HALVED, "batch=1,precision=fp32", 32, 0, 0);
@@ -127,7 +127,7 @@ static void stored_bytes_of_frozen_weights_count (void **state)
                 0);
 }
 
-static void quantised_weights_are_unpacked_one_at_a_time (void **state)
+TEST ("quantised weights are unpacked one at a time")
 {
     struct run packed = run_of (QUANTISED, "batch=1,precision=fp16", A100);
     struct run halved = run_of (HALVED, "batch=1,precision=fp16", A100);
@@ -137,7 +137,7 @@ static void quantised_weights_are_unpacked_one_at_a_time (void **state)
                  32 * MIB);
 }
 
-static void frozen_weights_are_sharded_as_others (void **state)
+TEST ("frozen weights are sharded as others are")
 {
 #define FOUR "batch=1,gpus=4,optimizer=adam,precision=fp16,parallel="
     /* DeepSpeed: 2 bytes; of what learns 2 + 2 + 12 */
@@ -148,7 +148,7 @@ static void frozen_weights_are_sharded_as_others (void **state)
         SIXTEEN, "batch=1,gpus=4,tp=2,pp=2,precision=fp32,optimizer=sgd", 256, 16, 0);
 }
 
-static void only_gradients_are_sent (void **state)
+TEST ("frozen parameters are not all-reduced")
 {
     static const char *const modes[] = {"dp", "zero1", "zero2"};
 
@@ -171,7 +171,7 @@ static void only_gradients_are_sent (void **state)
 /* Sharded weights are gathered in both passes, whether they learn or not; nn.Data-
  * Parallel copies all of them in every step.
  */
-static void sharded_and_copied_weights_are_sent (void **state)
+TEST ("sharded and copied weights are sent, frozen or not")
 {
     static const char *const modes[] = {"zero3", "fsdp", "dataparallel"};
 
@@ -187,7 +187,7 @@ static void sharded_and_copied_weights_are_sent (void **state)
     }
 }
 
-static void a_frozen_layer_has_no_gradient_of_weights (void **state)
+TEST ("a frozen layer computes no gradient of its weights")
 {
     struct run learned = run_of (LEARNED, "batch=64", A100);
     struct run frozen = run_of (FROZEN, "batch=64", A100);
@@ -207,7 +207,7 @@ static void a_frozen_layer_has_no_gradient_of_weights (void **state)
     assert_true (learned.estimate.stage_s[DN_STAGE_OPTIMIZER] > 0);
 }
 
-static void nothing_runs_backward_before_what_learns (void **state)
+TEST ("nothing runs backward before what learns")
 {
 #define GELU "{\"op\":\"activation\",\"in\":[[4096]],\"out\":[[4096]]"
     struct run run = run_of (
@@ -244,7 +244,7 @@ static double saved (const char *ops, int i)
     return elements;
 }
 
-static void a_frozen_layer_does_not_keep_its_input (void **state)
+TEST ("a frozen layer does not keep its input")
 {
     assert_near (saved (LEARNED, 0), 4096);
     assert_near (saved (FROZEN, 0), 0);
@@ -272,7 +272,7 @@ static struct dn_sidecar sidecar_of (const char *text)
     return sidecar;
 }
 
-static void frozen_layers_are_not_merged_with_others (void **state)
+TEST ("frozen layers are not merged with others")
 {
     struct dn_sidecar equal = sidecar_of (
         "{\"dnnest\":1,\"graph\":{\"ops\":[" LEARNED "," FROZEN "," HALVED "," QUANTISED
@@ -299,7 +299,7 @@ static void frozen_layers_are_not_merged_with_others (void **state)
     dn_sidecar_free (&equal);
 }
 
-static void a_share_that_learns_has_gradients_and_states (void **state)
+TEST ("a share that learns has gradients and optimizer state")
 {
     const double all = 6738415616.0;
     const double gib = 1024 * MIB;
@@ -322,7 +322,7 @@ static void a_share_that_learns_has_gradients_and_states (void **state)
         assert_near (some.estimate.stage_s[d], whole.estimate.stage_s[d]);
 }
 
-static void no_choice_of_what_learns_takes_longer (void **state)
+TEST ("no choice of what learns takes longer than predicted")
 {
     /* The first convolution of ResNet-50 has 0.04 % of its parameters and 3 % of the
      * operations: the bound must allow that the share is there.
@@ -344,7 +344,7 @@ static void no_choice_of_what_learns_takes_longer (void **state)
     assert_true (some.estimate.step_s.sigma > whole.estimate.step_s.sigma);
 }
 
-static void a_share_counts_the_frozen_parameters_of_a_sidecar (void **state)
+TEST ("a share counts the frozen parameters of a sidecar")
 {
     /* One of 16 layers learns: 6.25 %. */
     expect_mib (
@@ -354,7 +354,7 @@ static void a_share_counts_the_frozen_parameters_of_a_sidecar (void **state)
 }
 
 /* Recommenders spread their tables over the devices, frozen ones too. */
-static void frozen_tables_are_spread_over_the_devices (void **state)
+TEST ("frozen tables are spread over the devices")
 {
     struct run whole = run_of (NULL, "model=dlrm,batch=64,gpus=4", A100);
     struct run frozen = run_of (NULL, "model=dlrm,batch=64,gpus=4,trainable=0", A100);
@@ -362,41 +362,4 @@ static void frozen_tables_are_spread_over_the_devices (void **state)
     assert_near (frozen.estimate.memory[DN_MEMORY_WEIGHTS],
                  whole.estimate.memory[DN_MEMORY_WEIGHTS]);
     assert_near (frozen.estimate.memory[DN_MEMORY_GRADIENTS], 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("frozen parameters are weights, without gradients and optimizer state",
-              frozen_parameters_are_weights_only),
-        TEST ("mixed precision copies frozen weights too",
-              mixed_precision_copies_frozen_weights_too),
-        TEST ("the stored bytes of frozen weights count",
-              stored_bytes_of_frozen_weights_count),
-        TEST ("quantised weights are unpacked one at a time",
-              quantised_weights_are_unpacked_one_at_a_time),
-        TEST ("frozen weights are sharded as others are",
-              frozen_weights_are_sharded_as_others),
-        TEST ("frozen parameters are not all-reduced", only_gradients_are_sent),
-        TEST ("sharded and copied weights are sent, frozen or not",
-              sharded_and_copied_weights_are_sent),
-        TEST ("a frozen layer computes no gradient of its weights",
-              a_frozen_layer_has_no_gradient_of_weights),
-        TEST ("nothing runs backward before what learns",
-              nothing_runs_backward_before_what_learns),
-        TEST ("a frozen layer does not keep its input",
-              a_frozen_layer_does_not_keep_its_input),
-        TEST ("frozen layers are not merged with others",
-              frozen_layers_are_not_merged_with_others),
-        TEST ("a share that learns has gradients and optimizer state",
-              a_share_that_learns_has_gradients_and_states),
-        TEST ("no choice of what learns takes longer than predicted",
-              no_choice_of_what_learns_takes_longer),
-        TEST ("a share counts the frozen parameters of a sidecar",
-              a_share_counts_the_frozen_parameters_of_a_sidecar),
-        TEST ("frozen tables are spread over the devices",
-              frozen_tables_are_spread_over_the_devices),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void expect_failure (const char *text, enum dn_errc code, const char *par
     expect_failure_of (&spec, code, part);
 }
 
-static void test_badargs (void **state)
+TEST ("bad arguments are refused and freeing twice is harmless")
 {
     struct dn_graph graph = {0};
     struct dn_spec spec = read_spec ("model=resnet5O");
@@ -107,7 +107,7 @@ static void test_badargs (void **state)
     assert_null (dn_zoo_at (shipped_networks (), 100000));
 }
 
-static void test_unknown (void **state)
+TEST ("an unknown model is named with the nearest known one")
 {
     expect_failure ("model=resnet5O",
                     DN_E_RANGE,
@@ -118,7 +118,7 @@ static void test_unknown (void **state)
     expect_failure ("model=nobodys_net,params=1M,flops=1G", DN_E_RANGE, "activations");
 }
 
-static void test_hostile (void **state)
+TEST ("hostile sizes give errors that name the key")
 {
     struct dn_spec spec = read_spec ("model=gpt2");
 
@@ -143,7 +143,7 @@ static void test_hostile (void **state)
                     "model: gpt2 has");
 }
 
-static void test_misfits (void **state)
+TEST ("keys that do not fit each other or the model are errors")
 {
     expect_failure (
         "model=gpt2,heads=7", DN_E_RANGE, "heads: 7, expected a divisor of hidden 768");
@@ -163,7 +163,7 @@ static void test_misfits (void **state)
         "model=switch_xl4,top_k=5", DN_E_RANGE, "top_k: 5, expected at most experts 4");
 }
 
-static void test_unread_keys (void **state)
+TEST ("keys that the model does not read are reported, not refused")
 {
     struct dn_graph plain = build ("model=resnet50,image=256");
     struct dn_graph odd = build ("model=resnet50,image=256,heads=3");
@@ -182,7 +182,7 @@ static void test_unread_keys (void **state)
 /* Every name, alone and with all sizes at their largest and smallest, either builds or
  * fails with a reason.
  */
-static void test_extremes (void **state)
+TEST ("every name takes the extremes of every key")
 {
     const struct dn_zoo_entry *entry;
     int n_keys;
@@ -223,7 +223,7 @@ static double count_attentions (const char *text, double window)
     return n;
 }
 
-static void test_windows (void **state)
+TEST ("a window is that of the blocks that have one")
 {
     assert_true (count_attentions ("model=gemma_3_1b", 512) == 22);
     assert_true (count_attentions ("model=gemma_3_1b", 0) == 4);
@@ -291,7 +291,7 @@ static void check_row (char *fields[FIELDS_MAX])
     dn_graph_free (&graph);
 }
 
-static void test_reference (void **state)
+TEST ("every reference is met in parameters, MACs and saved elements")
 {
     char path[LINE_MAX_BYTES];
     char line[LINE_MAX_BYTES];
@@ -331,7 +331,7 @@ static bool has_reference (FILE *file, const char *name)
     return false;
 }
 
-static void test_all_proven (void **state)
+TEST ("every name of the zoo has a reference")
 {
     char path[LINE_MAX_BYTES];
     const char *dir = getenv ("srcdir");
@@ -358,7 +358,7 @@ static void test_all_proven (void **state)
     fclose (file);
 }
 
-static void test_image (void **state)
+TEST ("twice the image is four times the convolutions")
 {
     struct dn_graph small = build ("model=resnet50,image=256");
     struct dn_graph large = build ("model=resnet50,image=512");
@@ -372,7 +372,7 @@ static void test_image (void **state)
     dn_graph_free (&large);
 }
 
-static void test_overrides (void **state)
+TEST ("layers override a name, and families are general names")
 {
     struct dn_graph base = build ("model=gpt2");
     struct dn_graph deep = build ("model=gpt2,layers=60");
@@ -389,7 +389,7 @@ static void test_overrides (void **state)
     dn_graph_free (&same);
 }
 
-static void test_aliases (void **state)
+TEST ("an alias of a family builds the row that it stands for")
 {
     static const struct {
         const char *alias;
@@ -412,7 +412,7 @@ static void test_aliases (void **state)
     }
 }
 
-static void test_experts (void **state)
+TEST ("experts add parameters, not work; top_k adds work")
 {
     struct dn_graph few = build ("model=switch_xl4");
     struct dn_graph many = build ("model=switch_xl4,experts=8");
@@ -430,7 +430,7 @@ static void test_experts (void **state)
     dn_graph_free (&two);
 }
 
-static void test_repeat (void **state)
+TEST ("equal blocks are listed once")
 {
     struct dn_graph graph = build ("model=gpt2_xl");
     struct dn_graph deep = build ("model=gpt2_xl,layers=4096");
@@ -441,7 +441,7 @@ static void test_repeat (void **state)
     dn_graph_free (&deep);
 }
 
-static void test_first (void **state)
+TEST ("only the first operator reads the sample")
 {
     struct dn_graph graph = build ("model=resnet50");
     int n_first = 0;
@@ -457,7 +457,7 @@ static void test_first (void **state)
     dn_graph_free (&graph);
 }
 
-static void test_totals (void **state)
+TEST ("given totals are met exactly")
 {
     struct dn_graph graph =
         build ("model=nobodys_net,params=25M,flops=8G,activations=11M");
@@ -475,7 +475,7 @@ static void test_totals (void **state)
     dn_graph_free (&mlp);
 }
 
-static void test_families (void **state)
+TEST ("families build from sizes")
 {
     static const char *const families[] = {
         "model=cnn,layers=20,hidden=32,image=64,classes=10",
@@ -493,7 +493,7 @@ static void test_families (void **state)
     }
 }
 
-static void test_spelling (void **state)
+TEST ("names ignore case and dashes")
 {
     struct dn_graph a = build ("model=ResNet50");
     struct dn_graph b = build ("model=gpt2-medium");
@@ -504,7 +504,7 @@ static void test_spelling (void **state)
     dn_graph_free (&b);
 }
 
-static void test_frozen (void **state)
+TEST ("what is frozen keeps nothing")
 {
     struct dn_graph graph = build ("model=maskrcnn_resnet50_fpn");
     int n_frozen = 0;
@@ -529,7 +529,7 @@ static void test_frozen (void **state)
 /* The parts of a training that do not learn are run forward only, except the decoder of
  * a U-Net or a language model that gradients pass through.
  */
-static void test_fixed (void **state)
+TEST ("parts that do not learn count as frozen, and gradients pass through some")
 {
     struct dn_graph latents = build ("model=stable_diffusion_v1_5_latents");
     struct dn_graph whole = build ("model=stable_diffusion_v1_5");
@@ -553,7 +553,7 @@ static void test_fixed (void **state)
     dn_graph_free (&words);
 }
 
-static void test_two_towers (void **state)
+TEST ("the blocks of a vision tower and of its language model are blocks")
 {
     struct dn_graph graph = build ("model=qwen2.5_vl_7b");
     struct dn_graph tower = build ("model=qwen2.5_vl_7b,frozen=decoder+head");
@@ -567,7 +567,7 @@ static void test_two_towers (void **state)
     dn_graph_free (&tower);
 }
 
-static void test_loops (void **state)
+TEST ("loops of the host are counted, and joined tables")
 {
     struct dn_graph graph = build ("model=tacotron2,tgt_len=600");
     struct dn_graph tables = build ("model=dlrm,tables=20");
@@ -587,7 +587,7 @@ static void test_loops (void **state)
     dn_graph_free (&tables);
 }
 
-static void test_ctc (void **state)
+TEST ("an alignment loss processes the tokens in sequence")
 {
     struct dn_graph graph = build ("model=wav2vec2_base,seq_len=98400");
     const struct dn_op *last = &graph.ops[graph.n_ops - 1];
@@ -598,7 +598,7 @@ static void test_ctc (void **state)
     dn_graph_free (&graph);
 }
 
-static void every_file_is_sound_at_all_its_sizes (void **state)
+TEST ("every file is sound at all its sizes")
 {
     const struct dn_networks *shipped = shipped_networks ();
     struct dn_networks copies = {.n = 0};
@@ -623,48 +623,9 @@ static void every_file_is_sound_at_all_its_sizes (void **state)
     dn_networks_free (&copies);
 }
 
-static void test_names (void **state)
+TEST ("each kind of operator has a name")
 {
     assert_int_equal (dn_op_kind_names.n_names, DN_N_OP_KINDS);
     assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_CONV), "conv");
     assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_LOSS), "loss");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a window is that of the blocks that have one", test_windows),
-        TEST ("bad arguments are refused and freeing twice is harmless", test_badargs),
-        TEST ("an unknown model is named with the nearest known one", test_unknown),
-        TEST ("hostile sizes give errors that name the key", test_hostile),
-        TEST ("keys that do not fit each other or the model are errors", test_misfits),
-        TEST ("keys that the model does not read are reported, not refused",
-              test_unread_keys),
-        TEST ("every name takes the extremes of every key", test_extremes),
-        TEST ("every reference is met in parameters, MACs and saved elements",
-              test_reference),
-        TEST ("every name of the zoo has a reference", test_all_proven),
-        TEST ("every file is sound at all its sizes",
-              every_file_is_sound_at_all_its_sizes),
-        TEST ("twice the image is four times the convolutions", test_image),
-        TEST ("layers override a name, and families are general names", test_overrides),
-        TEST ("an alias of a family builds the row that it stands for", test_aliases),
-        TEST ("experts add parameters, not work; top_k adds work", test_experts),
-        TEST ("equal blocks are listed once", test_repeat),
-        TEST ("only the first operator reads the sample", test_first),
-        TEST ("given totals are met exactly", test_totals),
-        TEST ("families build from sizes", test_families),
-        TEST ("what is frozen keeps nothing", test_frozen),
-        TEST (
-            "parts that do not learn count as frozen, and gradients pass through some",
-            test_fixed),
-        TEST ("the blocks of a vision tower and of its language model are blocks",
-              test_two_towers),
-        TEST ("loops of the host are counted, and joined tables", test_loops),
-        TEST ("an alignment loss processes the tokens in sequence", test_ctc),
-        TEST ("names ignore case and dashes", test_spelling),
-        TEST ("each kind of operator has a name", test_names),
-    };
-
-    return cmocka_run_group_tests_name ("graph", tests, NULL, NULL);
 }

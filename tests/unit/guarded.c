@@ -22,12 +22,11 @@ static struct dn_guarded *read_text (const char *text)
     return guarded;
 }
 
-static void what_is_read_is_written_again (void **state)
+TEST ("what is read is written again")
 {
     struct dn_guarded *guarded = read_text (whole);
     struct text text = {NULL, 0};
 
-    (void) state;
     assert_true (guarded->time_s == 1700000000 && guarded->interval_s == 60);
     assert_int_equal (guarded->n_tallies, 2);
     assert_int_equal (guarded->tallies[1].n_jobs, 4);
@@ -39,7 +38,7 @@ static void what_is_read_is_written_again (void **state)
     free (text.text);
 }
 
-static void what_is_wrong_is_named_by_line_and_key (void **state)
+TEST ("what is wrong is named by line and key")
 {
     static const struct {
         const char *old;
@@ -78,7 +77,6 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
          "line 5: the User line is out of order"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char *text = text_with (whole, cases[i].old, cases[i].new);
         struct dn_err err = {0};
@@ -97,9 +95,8 @@ static void what_is_wrong_is_named_by_line_and_key (void **state)
     }
 }
 
-static void every_cut_of_the_text_is_noticed (void **state)
+TEST ("every cut of the text is noticed")
 {
-    (void) state;
     for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
         struct dn_guarded *guarded =
             dn_guarded_read ((struct dn_span){whole, len}, "guard", NULL);
@@ -117,11 +114,10 @@ static void note (struct dn_guarded *guarded, int64_t user, int64_t job, bool ne
         fail_msg ("%s", err.text);
 }
 
-static void users_are_found_in_any_order (void **state)
+TEST ("users are found in any order")
 {
     struct dn_guarded guarded = {.interval_s = 60};
 
-    (void) state;
     for (int64_t i = 0; i < 1000; i++)
         note (&guarded, i * 7919 % 1009, i + 1, i % 2);
     assert_int_equal (guarded.n_tallies, 1000);
@@ -137,12 +133,11 @@ static void users_are_found_in_any_order (void **state)
     free (guarded.tallies);
 }
 
-static void the_last_twenty_jobs_count (void **state)
+TEST ("the last twenty jobs count")
 {
     struct dn_guarded guarded = {.interval_s = 60};
     const struct dn_tally *tally;
 
-    (void) state;
     for (int64_t job = 1; job <= 5; job++)
         note (&guarded, 1, job, true);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
@@ -159,12 +154,11 @@ static void the_last_twenty_jobs_count (void **state)
     free (guarded.tallies);
 }
 
-static void a_job_that_is_noted_again_only_becomes_needed (void **state)
+TEST ("a job that is noted again only becomes needed")
 {
     struct dn_guarded guarded = {.interval_s = 60};
     const struct dn_tally *tally;
 
-    (void) state;
     note (&guarded, 1, 10, false);
     note (&guarded, 1, 11, true);
     note (&guarded, 1, 10, true);
@@ -176,11 +170,10 @@ static void a_job_that_is_noted_again_only_becomes_needed (void **state)
     free (guarded.tallies);
 }
 
-static void two_jobs_that_needed_more_are_no_habit (void **state)
+TEST ("two jobs that needed more are no habit")
 {
     struct dn_guarded guarded = {.interval_s = 60};
 
-    (void) state;
     assert_true (dn_guarded_trusts (&guarded, 1, 0));
     note (&guarded, 1, 1, true);
     note (&guarded, 1, 2, true);
@@ -198,12 +191,11 @@ static void two_jobs_that_needed_more_are_no_habit (void **state)
     free (guarded.tallies);
 }
 
-static void the_users_with_the_newest_jobs_are_kept (void **state)
+TEST ("the users with the newest jobs are kept")
 {
     struct dn_guarded guarded = {.interval_s = 60};
     struct text text = {NULL, 0};
 
-    (void) state;
     for (int64_t i = 0; i < DN_GUARDED_USERS_MAX; i++)
         note (&guarded, i, i + 1, false);
     note (&guarded, 0, DN_GUARDED_USERS_MAX + 1, false);
@@ -219,12 +211,11 @@ static void the_users_with_the_newest_jobs_are_kept (void **state)
 }
 
 /* The longest file must be one that is read. */
-static void the_longest_file_is_read (void **state)
+TEST ("the longest file is read")
 {
     struct dn_guarded guarded = {.time_s = 1700000000, .interval_s = 60};
     struct text text = {NULL, 0};
 
-    (void) state;
     for (int64_t i = 0; i < DN_GUARDED_USERS_MAX; i++)
         for (int64_t job = 0; job < DN_GUARDED_JOBS; job++)
             note (&guarded,
@@ -238,11 +229,10 @@ static void the_longest_file_is_read (void **state)
     free (guarded.tallies);
 }
 
-static void the_heartbeat_lasts_three_intervals (void **state)
+TEST ("the heartbeat lasts three intervals")
 {
     const struct dn_guarded guarded = {.time_s = 1000, .interval_s = 60};
 
-    (void) state;
     assert_false (dn_guarded_is_alive (&guarded, 999));
     assert_true (dn_guarded_is_alive (&guarded, 1000));
     assert_true (dn_guarded_is_alive (&guarded, 1180));
@@ -250,40 +240,14 @@ static void the_heartbeat_lasts_three_intervals (void **state)
     assert_false (dn_guarded_is_alive (NULL, 1000));
 }
 
-static void the_page_has_every_line_and_key (void **state)
+TEST ("dnnest.snapshot(5) has every line and key")
 {
     char *page = read_page ();
     /* Both files end with a line of this word, and the page has two of them. */
     char *second = strstr (page, "\n# LINES OF GUARD");
 
-    (void) state;
     assert_non_null (second);
     for (int i = 0; i < DN_N_GUARDED_LINES; i++)
         assert_documented (second, dn_guarded_line ((enum dn_guarded_line) i));
     free (page);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what is read is written again", what_is_read_is_written_again),
-        TEST ("what is wrong is named by line and key",
-              what_is_wrong_is_named_by_line_and_key),
-        TEST ("every cut of the text is noticed", every_cut_of_the_text_is_noticed),
-        TEST ("users are found in any order", users_are_found_in_any_order),
-        TEST ("the last twenty jobs count", the_last_twenty_jobs_count),
-        TEST ("a job that is noted again only becomes needed",
-              a_job_that_is_noted_again_only_becomes_needed),
-        TEST ("two jobs that needed more are no habit",
-              two_jobs_that_needed_more_are_no_habit),
-        TEST ("the users with the newest jobs are kept",
-              the_users_with_the_newest_jobs_are_kept),
-        TEST ("the longest file is read", the_longest_file_is_read),
-        TEST ("the heartbeat lasts three intervals",
-              the_heartbeat_lasts_three_intervals),
-        TEST ("dnnest.snapshot(5) has every line and key",
-              the_page_has_every_line_and_key),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int add (struct dn_catalogue *catalogue, const char *text, struct dn_err 
     return dn_catalogue_add (catalogue, dn_span_of (text), "file", err);
 }
 
-static void bad_catalogue_files_are_named (void **state)
+TEST ("bad catalogue files are named")
 {
     static const struct {
         const char *text;
@@ -48,7 +48,7 @@ static void bad_catalogue_files_are_named (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_generation_is_a_section (void **state)
+TEST ("a generation is a section that devices refer to")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
@@ -75,7 +75,7 @@ static void a_generation_is_a_section (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_device_is_read_in_si_units (void **state)
+TEST ("a device is read in SI units")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_err err;
@@ -96,7 +96,7 @@ static void a_device_is_read_in_si_units (void **state)
     dn_catalogue_free (NULL);
 }
 
-static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
+TEST ("bf16 runs only where there is a unit for it")
 {
     struct dn_catalogue catalogue = {0};
 
@@ -110,7 +110,7 @@ static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
 }
 
 /* By the rows of dn_precision_traits; only devices that differ name a precision. */
-static void a_precision_runs_as_its_row_says (void **state)
+TEST ("a precision runs as its row says")
 {
     struct dn_catalogue catalogue = {0};
     const struct dn_device *v100;
@@ -149,7 +149,7 @@ static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_er
     return dn_catalogue_amend (catalogue, dn_span_of (text), "own", err);
 }
 
-static void own_values_override_those_of_the_catalogue (void **state)
+TEST ("own values override those of the catalogue")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_device_value values[DN_DEVICE_KEYS_MAX];
@@ -187,7 +187,7 @@ static void own_values_override_those_of_the_catalogue (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void an_own_device_must_be_complete (void **state)
+TEST ("an own device must be complete")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
@@ -199,7 +199,7 @@ static void an_own_device_must_be_complete (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void an_own_file_with_an_error_changes_nothing (void **state)
+TEST ("an own file with an error changes nothing")
 {
     static const struct {
         const char *text;
@@ -241,7 +241,7 @@ static int add_type (struct dn_gpu_types *types,
     return dn_gpu_types_add (types, &line, catalogue, err);
 }
 
-static void bad_gpu_lines_say_what_is_wrong (void **state)
+TEST ("bad Gpu lines say what is wrong")
 {
     static const struct {
         const char *text;
@@ -290,7 +290,7 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void candidates_that_cannot_run_the_request_are_blocked (void **state)
+TEST ("candidates that cannot run the request are blocked")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -410,7 +410,7 @@ static const struct {
     {"Tesla T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4", 16, NULL},
 };
 
-static void products_are_devices (void **state)
+TEST ("products of a driver are devices of the catalogue")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
@@ -474,7 +474,7 @@ static struct dn_candidates find (const struct dn_gpu_types *types,
     return found;
 }
 
-static void partitions_and_features_name_a_type (void **state)
+TEST ("partitions and features name a type")
 {
     static const struct {
         const char *tres;
@@ -530,7 +530,7 @@ static void partitions_and_features_name_a_type (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void another_partition_or_constraint_must_be_safe (void **state)
+TEST ("another partition or constraint must be safe")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -612,7 +612,7 @@ static struct dn_job small_job (void)
             assert_int_equal (found.list[type].blocked.code, DN_REASON_NONE);          \
     } while (0)
 
-static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void **state)
+TEST ("a type is no target unless its line states what the job needs")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -642,7 +642,7 @@ static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void 
 }
 #undef TARGET
 
-static void a_whole_core_is_all_threads_of_it (void **state)
+TEST ("a whole core is all threads of it")
 {
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -658,36 +658,4 @@ static void a_whole_core_is_all_threads_of_it (void **state)
     assert_int_equal (found.list[1].node_cpus, 48);
     assert_int_equal (found.list[2].node_cpus, 96);
     dn_catalogue_free (&catalogue);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bad catalogue files are named", bad_catalogue_files_are_named),
-        TEST ("a generation is a section that devices refer to",
-              a_generation_is_a_section),
-        TEST ("a device is read in SI units", a_device_is_read_in_si_units),
-        TEST ("bf16 runs only where there is a unit for it",
-              bf16_runs_only_where_there_is_a_unit_for_it),
-        TEST ("a precision runs as its row says", a_precision_runs_as_its_row_says),
-        TEST ("own values override those of the catalogue",
-              own_values_override_those_of_the_catalogue),
-        TEST ("an own device must be complete", an_own_device_must_be_complete),
-        TEST ("an own file with an error changes nothing",
-              an_own_file_with_an_error_changes_nothing),
-        TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
-        TEST ("candidates that cannot run the request are blocked",
-              candidates_that_cannot_run_the_request_are_blocked),
-        TEST ("products of a driver are devices of the catalogue",
-              products_are_devices),
-        TEST ("a type is no target unless its line states what the job needs",
-              a_type_is_no_target_unless_its_line_states_what_the_job_needs),
-        TEST ("a whole core is all threads of it", a_whole_core_is_all_threads_of_it),
-        TEST ("partitions and features name a type",
-              partitions_and_features_name_a_type),
-        TEST ("another partition or constraint must be safe",
-              another_partition_or_constraint_must_be_safe),
-    };
-
-    return cmocka_run_group_tests_name ("hardware", tests, NULL, NULL);
 }

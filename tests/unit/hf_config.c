@@ -58,7 +58,7 @@ static void check_line (const char *line)
     dn_graph_free (&graph);
 }
 
-static void test_reference (void **state)
+TEST ("every configuration has the parameters of its reference")
 {
     const char *dir = getenv ("srcdir");
     char path[LINE_MAX_BYTES];
@@ -81,7 +81,7 @@ static void test_reference (void **state)
     assert_true (n > 100);
 }
 
-static void test_recognised (void **state)
+TEST ("a config.json is recognised by its content")
 {
     assert_true (dn_hf_config_is (dn_span_of ("{" LLAMA "}")));
     assert_true (dn_hf_config_is (dn_span_of ("{\"architectures\":[]}")));
@@ -90,7 +90,7 @@ static void test_recognised (void **state)
     assert_false (dn_hf_config_is ((struct dn_span){NULL, 0}));
 }
 
-static void test_keys (void **state)
+TEST ("fields become keys")
 {
     struct dn_spec spec = read_config (
         "{" LLAMA ",\"max_position_embeddings\":512,\"tie_word_embeddings\":true,"
@@ -120,7 +120,7 @@ static void test_keys (void **state)
     "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"intermediate_size\":100,"   \
     "\"vocab_size\":1000,\"head_dim\":16"
 
-static void test_window (void **state)
+TEST ("the window of attention becomes a key")
 {
     struct dn_spec spec =
         read_config ("{" SMALL ("mistral") ",\"sliding_window\":300}");
@@ -142,7 +142,7 @@ static void test_window (void **state)
     expect_bad ("{" SMALL ("mistral") ",\"sliding_window\":0}", "sliding_window: 0");
 }
 
-static void test_unknown_type (void **state)
+TEST ("an unknown type is named, with one that resembles it")
 {
     expect_bad ("{\"model_type\":\"lama\"}",
                 "model_type: 'lama' is not known, did you mean llama?");
@@ -157,7 +157,7 @@ static void test_unknown_type (void **state)
     expect_bad ("{" LLAMA ",\"architectures\":\"LlamaModel\"}", "architectures");
 }
 
-static void test_other_structures (void **state)
+TEST ("a structure that no key states is an error")
 {
     expect_bad ("{" LLAMA ",\"attention_bias\":true}",
                 "attention_bias: true of model_type llama");
@@ -176,7 +176,7 @@ static void test_other_structures (void **state)
                 "shared_expert_intermediate_size: 50, expected a multiple");
 }
 
-static void test_bad_values (void **state)
+TEST ("a bad value is named")
 {
     expect_bad ("", "");
     expect_bad ("{\"model_type\":\"llama\"", "");
@@ -193,7 +193,7 @@ static void test_bad_values (void **state)
     expect_bad ("{" LLAMA ",\"x\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}", "nested");
 }
 
-static void test_converted (void **state)
+TEST ("a config.json becomes a sidecar")
 {
     struct dn_err err = {0};
     char *sidecar;
@@ -211,7 +211,7 @@ static void test_converted (void **state)
     assert_null (sidecar);
 }
 
-static void test_types (void **state)
+TEST ("at least thirty types are known, each once")
 {
     int n = 0;
 
@@ -223,23 +223,4 @@ static void test_types (void **state)
         for (int k = 0; k < i; k++)
             assert_string_not_equal (dn_hf_config_type_at (i),
                                      dn_hf_config_type_at (k));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every configuration has the parameters of its reference",
-              test_reference),
-        TEST ("a config.json is recognised by its content", test_recognised),
-        TEST ("fields become keys", test_keys),
-        TEST ("the window of attention becomes a key", test_window),
-        TEST ("an unknown type is named, with one that resembles it",
-              test_unknown_type),
-        TEST ("a structure that no key states is an error", test_other_structures),
-        TEST ("a bad value is named", test_bad_values),
-        TEST ("a config.json becomes a sidecar", test_converted),
-        TEST ("at least thirty types are known, each once", test_types),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

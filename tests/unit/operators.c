@@ -63,7 +63,7 @@ static enum dn_bottleneck step_bottleneck (const struct run *run)
     return dn_step_bottleneck (&run->estimate, run->times, run->graph.n_ops);
 }
 
-static void operators_add_up_to_the_stages (void **state)
+TEST ("operators add up to the stages")
 {
     static const char *const texts[] = {
         "model=resnet50,batch=64,precision=fp16,optimizer=momentum",
@@ -104,7 +104,7 @@ static void operators_add_up_to_the_stages (void **state)
 /* Forward once, both gradients once each, but no gradient of the network's input.
  * Attention in one kernel computes its scores once more.
  */
-static void the_operations_of_a_step_are_three_forward_passes (void **state)
+TEST ("the operations of a step are three forward passes")
 {
     static const char *const texts[] = {"model=resnet50,batch=7",
                                         "model=bert_base,batch=3,grad_accum=5",
@@ -148,7 +148,7 @@ static void replace_graph (struct run *run, struct dn_op op)
     predict (run, 0);
 }
 
-static void an_operator_is_bound_by_its_largest_part (void **state)
+TEST ("an operator is bound by its largest part")
 {
     static const struct {
         struct dn_op op;
@@ -208,7 +208,7 @@ static void an_operator_is_bound_by_its_largest_part (void **state)
     run_free (&run);
 }
 
-static void a_step_is_bound_by_what_takes_longest (void **state)
+TEST ("a step is bound by what takes longest")
 {
     static const struct {
         const char *text;
@@ -241,7 +241,7 @@ static void a_step_is_bound_by_what_takes_longest (void **state)
     }
 }
 
-static void a_step_of_short_kernels_is_bound_by_their_launch (void **state)
+TEST ("a step of short kernels is bound by their launch")
 {
     struct run run =
         run_of ("model=mlp,batch=1,optimizer=none,input=synthetic", V100, 0);
@@ -266,7 +266,7 @@ static int64_t largest (const char *text, int device, double quantile, double he
     return batch;
 }
 
-static void the_largest_batch_follows_memory_and_caution (void **state)
+TEST ("the largest batch follows memory and caution")
 {
     static const char *const texts[] = {"model=resnet50,batch=1,precision=fp16",
                                         "model=bert_base,batch=1,optimizer=adam",
@@ -293,7 +293,7 @@ static void the_largest_batch_follows_memory_and_caution (void **state)
     }
 }
 
-static void the_policys_largest_batch_is_the_last_that_fits (void **state)
+TEST ("the policy's largest batch is the last that fits")
 {
     struct run run = run_of ("model=resnet50,batch=3,precision=fp16", V100, 0);
     const struct dn_rules *rules = &run.site->rules;
@@ -314,7 +314,7 @@ static void the_policys_largest_batch_is_the_last_that_fits (void **state)
 }
 
 /* The result depends on the device's memory only, not on the batch of the request. */
-static void the_largest_batch_is_found_from_any_batch (void **state)
+TEST ("the largest batch is found from any batch")
 {
     int64_t one = largest ("model=resnet50,batch=1", A100, 0.95, 0.05);
 
@@ -334,7 +334,7 @@ static double now_us (void)
 /* Of the largest network of the zoo, for every device of a catalogue at every sbatch:
  * far below a noticeable delay. The bound leaves room for slow and busy machines.
  */
-static void the_largest_batch_is_found_quickly (void **state)
+TEST ("the largest batch is found quickly")
 {
     static const char *const texts[] = {"model=resnet50,batch=1",
                                         "model=efficientnet_b7,batch=1",
@@ -361,28 +361,4 @@ static void the_largest_batch_is_found_quickly (void **state)
         assert_true (us < 50000);
         run_free (&run);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("operators add up to the stages", operators_add_up_to_the_stages),
-        TEST ("the operations of a step are three forward passes",
-              the_operations_of_a_step_are_three_forward_passes),
-        TEST ("an operator is bound by its largest part",
-              an_operator_is_bound_by_its_largest_part),
-        TEST ("a step is bound by what takes longest",
-              a_step_is_bound_by_what_takes_longest),
-        TEST ("a step of short kernels is bound by their launch",
-              a_step_of_short_kernels_is_bound_by_their_launch),
-        TEST ("the largest batch follows memory and caution",
-              the_largest_batch_follows_memory_and_caution),
-        TEST ("the policy's largest batch is the last that fits",
-              the_policys_largest_batch_is_the_last_that_fits),
-        TEST ("the largest batch is found from any batch",
-              the_largest_batch_is_found_from_any_batch),
-        TEST ("the largest batch is found quickly", the_largest_batch_is_found_quickly),
-    };
-
-    return cmocka_run_group_tests_name ("operators", tests, NULL, NULL);
 }

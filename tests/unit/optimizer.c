@@ -58,7 +58,7 @@ static struct dn_estimate estimate (const char *text)
 #define MATRICES (12 * 768 * 9216.0)
 #define TABLES   (51281 * 768.0)
 
-static void states_have_their_bytes (void **state)
+TEST ("states of optimizers have their bytes")
 {
     static const struct row {
         const char *optimizer;
@@ -92,7 +92,7 @@ static double optimizer_s (const char *optimizer)
     return estimate (text).stage_s[DN_STAGE_OPTIMIZER];
 }
 
-static void fewer_bytes_take_less_time (void **state)
+TEST ("fewer bytes take less time")
 {
     assert_near (optimizer_s ("lion"), optimizer_s ("momentum"));
     assert_true (optimizer_s ("lion") < optimizer_s ("adamw"));
@@ -103,7 +103,7 @@ static void fewer_bytes_take_less_time (void **state)
 }
 
 /* Five iterations of 4 m m n + 2 m m m operations, at most the peak of 312 TFLOP/s. */
-static void muon_multiplies_matrices (void **state)
+TEST ("Muon multiplies matrices")
 {
     const double h = 768;
     const double square = 6 * h * h * h;
@@ -116,7 +116,7 @@ static void muon_multiplies_matrices (void **state)
     assert_true (more < 40 * flops / 312e12);
 }
 
-static void a_fused_optimizer_is_one_kernel (void **state)
+TEST ("a fused optimizer is one kernel")
 {
     const struct dn_constants *k = &dn_constants_default;
     double passes = k->optimizer / k->fused_optimizer;
@@ -139,7 +139,7 @@ static void a_fused_optimizer_is_one_kernel (void **state)
     assert_true (fused.gpu_mem.p50 < usual.gpu_mem.p50);
 }
 
-static void pure_bf16_has_two_bytes_of_all (void **state)
+TEST ("pure bf16 has two bytes of all")
 {
     struct dn_estimate pure =
         estimate ("model=gpt2,batch=1,precision=bf16_pure,optimizer=adamw");
@@ -160,7 +160,7 @@ static void pure_bf16_has_two_bytes_of_all (void **state)
 
 #define LLAMA "model=llama_7b,layers=4,batch=8,optimizer=adamw,precision="
 
-static void fp8_speeds_up_linear_layers_only (void **state)
+TEST ("fp8 speeds up linear layers only")
 {
     struct dn_estimate bf16 = estimate_on (LLAMA "bf16", H100);
     struct dn_estimate fp8 = estimate_on (LLAMA "fp8", H100);
@@ -179,7 +179,7 @@ static void fp8_speeds_up_linear_layers_only (void **state)
     assert_near (fp8.stage_s[DN_STAGE_OPTIMIZER], bf16.stage_s[DN_STAGE_OPTIMIZER]);
 }
 
-static void fp8_keeps_shorter_inputs_and_two_copies (void **state)
+TEST ("fp8 keeps shorter inputs and two copies of weights")
 {
     struct dn_estimate bf16 = estimate_on (LLAMA "bf16", H100);
     struct dn_estimate fp8 = estimate_on (LLAMA "fp8", H100);
@@ -190,26 +190,9 @@ static void fp8_keeps_shorter_inputs_and_two_copies (void **state)
         assert_near (fp8.memory[i] / MIB, bf16.memory[i] / MIB);
 }
 
-static void fp8_needs_a_unit (void **state)
+TEST ("fp8 needs a unit")
 {
     assert_true (estimate_on (LLAMA "fp8", H100).supported);
     assert_false (estimate_on (LLAMA "fp8", A100).supported);
     assert_false (estimate_on (LLAMA "fp8", V100).supported);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("states of optimizers have their bytes", states_have_their_bytes),
-        TEST ("fewer bytes take less time", fewer_bytes_take_less_time),
-        TEST ("Muon multiplies matrices", muon_multiplies_matrices),
-        TEST ("a fused optimizer is one kernel", a_fused_optimizer_is_one_kernel),
-        TEST ("pure bf16 has two bytes of all", pure_bf16_has_two_bytes_of_all),
-        TEST ("fp8 speeds up linear layers only", fp8_speeds_up_linear_layers_only),
-        TEST ("fp8 keeps shorter inputs and two copies of weights",
-              fp8_keeps_shorter_inputs_and_two_copies),
-        TEST ("fp8 needs a unit", fp8_needs_a_unit),
-    };
-
-    return cmocka_run_group_tests_name ("optimizer", tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static void assert_refused (const char *text, const char *says)
     assert_contains (err.text, says);
 }
 
-static void what_holds_without_a_key_may_be_stated (void **state)
+TEST ("what holds without a key may be stated")
 {
     static const char *const texts[] = {GPT "batch=4,gpus=8,tp=2",
                                         EXPERTS "batch=4,gpus=8"};
@@ -95,7 +95,7 @@ static void what_holds_without_a_key_may_be_stated (void **state)
 }
 
 /* Weights that experts have, and others: w = dense + experts / ep. */
-static void experts_are_split (void **state)
+TEST ("experts are split, with their parameters")
 {
     double whole = estimate (EXPERTS "batch=4,gpus=8").memory[DN_MEMORY_WEIGHTS];
     double half = estimate (EXPERTS "batch=4,gpus=8,ep=2").memory[DN_MEMORY_WEIGHTS];
@@ -120,7 +120,7 @@ static void experts_are_split (void **state)
  * in a step, in which half of the tokens' 1024 elements of 2 bytes go to the other
  * node.
  */
-static void tokens_travel_to_their_experts (void **state)
+TEST ("tokens travel to their experts and back")
 {
 #define FAR EXPERTS "gpus=2,nodes=2,net=ethernet1,"
     double expected = 24 * 4 * 4 * 512.0 * 1024 * 2 / 2 / (0.7 * 125e6);
@@ -143,7 +143,7 @@ static void tokens_travel_to_their_experts (void **state)
 
 /* Launches of the host; all-to-alls are launched too, two in each direction of a layer.
  */
-static void grouped_experts_are_few_launches (void **state)
+TEST ("grouped experts are few launches")
 {
 #define MOE                                                                            \
     "model=switch_xl4,experts=16,precision=bf16,optimizer=none,batch=4,gpus=8,"        \
@@ -159,7 +159,7 @@ static void grouped_experts_are_few_launches (void **state)
 #undef MOE
 }
 
-static void expert_parallelism_needs_experts (void **state)
+TEST ("expert parallelism needs experts")
 {
     struct dn_estimate dense = estimate (GPT "batch=4,gpus=8,ep=2");
     struct dn_estimate plain = estimate (GPT "batch=4,gpus=8");
@@ -175,7 +175,7 @@ static void expert_parallelism_needs_experts (void **state)
 }
 
 /* Korthikanti et al., arXiv 2205.05198: less memory, the same bytes to send. */
-static void sequence_parallelism_splits_the_rest (void **state)
+TEST ("sequence parallelism splits what tensor parallelism leaves whole")
 {
     static const char *const more[] = {
         "", ",checkpointing=selective", ",checkpointing=full"};
@@ -201,7 +201,7 @@ static void sequence_parallelism_splits_the_rest (void **state)
                  < memory (GPT "batch=8,gpus=8,tp=4"));
 }
 
-static void a_shared_sequence_takes_less_memory_and_time (void **state)
+TEST ("a shared sequence takes less memory and time")
 {
 #define LONG GPT "batch=1,seq_len=8192,"
     struct dn_estimate one = estimate (LONG "gpus=1");
@@ -226,7 +226,7 @@ static void a_shared_sequence_takes_less_memory_and_time (void **state)
 /* Narayanan et al., arXiv 2104.04473: v chunks of a stage divide the bubble by v, and
  * hold 1 + (p - 1) / (p v) times the activations.
  */
-static void chunks_shorten_the_bubble (void **state)
+TEST ("chunks shorten the bubble and need more memory")
 {
 #define PIPE GPT "micro_batch=2,global_batch=64,gpus=8,pp=8,checkpointing=selective"
     double one = step (PIPE);
@@ -248,7 +248,7 @@ static void chunks_shorten_the_bubble (void **state)
 #undef PIPE
 }
 
-static void shards_within_nodes_are_between_copies_and_full_shards (void **state)
+TEST ("shards within nodes are between copies and full shards")
 {
 #define NODES                                                                          \
     "model=gpt2_xl,precision=bf16,optimizer=adam,batch=1,seq_len=128,gpus=32,nodes=4,"
@@ -273,7 +273,7 @@ static void shards_within_nodes_are_between_copies_and_full_shards (void **state
 }
 
 /* Gathered weights have the bytes in which they are used: two blocks of 48. */
-static void gathered_weights_have_the_bytes_of_their_precision (void **state)
+TEST ("gathered weights have the bytes of their precision")
 {
 #define SHARDED "model=gpt2_xl,optimizer=adam,batch=2,gpus=8,parallel=zero3,precision="
     double params =
@@ -287,7 +287,7 @@ static void gathered_weights_have_the_bytes_of_their_precision (void **state)
 #define ONE "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2"
 
 /* 2 bytes of gradient, 4 of weights and 8 of state per parameter. */
-static void the_host_holds_the_optimizer (void **state)
+TEST ("the host holds the optimizer")
 {
     struct dn_estimate plain = estimate (ONE);
     struct dn_estimate host = estimate (ONE ",offload=optimizer");
@@ -312,7 +312,7 @@ static void the_host_holds_the_optimizer (void **state)
     assert_true (fabs (update / (params / 10e9 * 2.57) - 1) < 0.01);
 }
 
-static void each_gpu_updates_its_shard_on_the_host (void **state)
+TEST ("each GPU updates its shard on the host")
 {
     static const char *const kinds[] = {"zero1", "zero2", "zero3", "fsdp", "hsdp"};
 
@@ -336,7 +336,7 @@ static void each_gpu_updates_its_shard_on_the_host (void **state)
                     "expected parallel=zero3");
 }
 
-static void the_host_holds_activations (void **state)
+TEST ("the host holds activations")
 {
 #define MANY "model=gpt2_xl,precision=bf16,optimizer=sgd,batch=64,"
     struct dn_estimate plain = estimate (MANY "checkpointing=full");
@@ -355,7 +355,7 @@ static void the_host_holds_activations (void **state)
 #undef MANY
 }
 
-static void a_known_network_counts (void **state)
+TEST ("a known network counts")
 {
 #define FAR "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2,gpus=16,nodes=2"
     struct dn_estimate unknown = estimate (FAR);
@@ -374,7 +374,7 @@ static void a_known_network_counts (void **state)
 }
 
 /* The scores of attention are computed again, not the rest. */
-static void selective_recomputation_is_of_attention (void **state)
+TEST ("selective recomputation is of attention")
 {
     struct dn_estimate none = estimate (GPT "batch=8");
     struct dn_estimate some = estimate (GPT "batch=8,checkpointing=selective");
@@ -390,7 +390,7 @@ static void selective_recomputation_is_of_attention (void **state)
 /* Encoder and decoder repeat half of the blocks each; blocks of experts are some of
  * all.
  */
-static void blocks_of_two_kinds_are_blocks (void **state)
+TEST ("blocks of two kinds are blocks")
 {
     static const char *const names[] = {
         "t5_base", "bart_large", "switch_xl4", "albert_base"};
@@ -441,13 +441,13 @@ static double scores_forward (int tp)
     return all;
 }
 
-static void scores_are_split_by_heads (void **state)
+TEST ("scores of attention are split by heads")
 {
     assert_true (scores_forward (1) > 0);
     assert_true (fabs (scores_forward (8) * 8 / scores_forward (1) - 1) < 1e-6);
 }
 
-static void a_frozen_block_is_not_computed_again (void **state)
+TEST ("a frozen block without a backward pass is not computed again")
 {
 #define FROZEN "model=vit_b_16,precision=bf16,batch=64,gpus=1,frozen=backbone"
     struct dn_estimate plain = estimate (FROZEN);
@@ -465,7 +465,7 @@ static void a_frozen_block_is_not_computed_again (void **state)
 /* Three micro-batches in flight need one more boundary of each of the stage's 12 blocks
  * than two: 1024 tokens of 1600 elements of 2 bytes.
  */
-static void one_block_is_computed_again_at_a_time (void **state)
+TEST ("one block is computed again at a time")
 {
 #define FLOWING GPT "gpus=4,pp=4,micro_batch=4,checkpointing=full,global_batch="
     struct dn_estimate two = estimate (FLOWING "8");
@@ -478,7 +478,7 @@ static void one_block_is_computed_again_at_a_time (void **state)
 }
 
 /* Of the weights of LLaMA with 7 billion parameters 96 % have 4.127 bits, not 16. */
-static void quantised_weights_are_gathered_as_they_are (void **state)
+TEST ("quantised weights are gathered as they are")
 {
 #define SHARDED                                                                        \
     "model=llama_7b,precision=bf16,batch=1,gpus=8,parallel=fsdp,lora=8,optimizer=adam"
@@ -502,7 +502,7 @@ static void quantised_weights_are_gathered_as_they_are (void **state)
 /* FSDP gathers the network for a checkpoint on one node, unless the software is stated
  * to write shards: the peak is then that of a step.
  */
-static void shards_need_no_room_for_the_whole_network (void **state)
+TEST ("shards need no room for the whole network")
 {
 #define SHARDED                                                                        \
     "model=gpt2_xl,seq_len=128,batch=1,precision=bf16,optimizer=adam,gpus=8,"          \
@@ -518,14 +518,14 @@ static void shards_need_no_room_for_the_whole_network (void **state)
 }
 
 /* Nodes of the device have 8 of it. */
-static void a_host_has_the_processes_of_its_node (void **state)
+TEST ("a host has the processes of its node")
 {
     assert_near (estimate (GPT "batch=1,gpus=64").host_mem,
                  estimate (GPT "batch=1,gpus=64,nodes=8").host_mem);
 }
 
 /* Values at the ends of their ranges. */
-static void hostile_values_give_numbers (void **state)
+TEST ("hostile values give numbers")
 {
     static const char *const texts[] = {
         "model=gpt2,batch=100000000,seq_len=1024,gpus=1024,cp=1024,grad_accum=100000",
@@ -561,48 +561,4 @@ static void hostile_values_give_numbers (void **state)
         for (int m = 0; m < DN_N_MEMORY_CLASSES; m++)
             assert_true (isfinite (e.memory[m]) && e.memory[m] >= 0);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what holds without a key may be stated",
-              what_holds_without_a_key_may_be_stated),
-        TEST ("experts are split, with their parameters", experts_are_split),
-        TEST ("tokens travel to their experts and back",
-              tokens_travel_to_their_experts),
-        TEST ("grouped experts are few launches", grouped_experts_are_few_launches),
-        TEST ("expert parallelism needs experts", expert_parallelism_needs_experts),
-        TEST ("sequence parallelism splits what tensor parallelism leaves whole",
-              sequence_parallelism_splits_the_rest),
-        TEST ("a shared sequence takes less memory and time",
-              a_shared_sequence_takes_less_memory_and_time),
-        TEST ("chunks shorten the bubble and need more memory",
-              chunks_shorten_the_bubble),
-        TEST ("shards within nodes are between copies and full shards",
-              shards_within_nodes_are_between_copies_and_full_shards),
-        TEST ("gathered weights have the bytes of their precision",
-              gathered_weights_have_the_bytes_of_their_precision),
-        TEST ("the host holds the optimizer", the_host_holds_the_optimizer),
-        TEST ("each GPU updates its shard on the host",
-              each_gpu_updates_its_shard_on_the_host),
-        TEST ("the host holds activations", the_host_holds_activations),
-        TEST ("a known network counts", a_known_network_counts),
-        TEST ("selective recomputation is of attention",
-              selective_recomputation_is_of_attention),
-        TEST ("blocks of two kinds are blocks", blocks_of_two_kinds_are_blocks),
-        TEST ("scores of attention are split by heads", scores_are_split_by_heads),
-        TEST ("a frozen block without a backward pass is not computed again",
-              a_frozen_block_is_not_computed_again),
-        TEST ("one block is computed again at a time",
-              one_block_is_computed_again_at_a_time),
-        TEST ("quantised weights are gathered as they are",
-              quantised_weights_are_gathered_as_they_are),
-        cmocka_unit_test (shards_need_no_room_for_the_whole_network),
-        TEST ("a host has the processes of its node",
-              a_host_has_the_processes_of_its_node),
-        TEST ("hostile values give numbers", hostile_values_give_numbers),
-    };
-
-    return cmocka_run_group_tests_name ("parallel", tests, NULL, NULL);
 }

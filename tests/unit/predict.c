@@ -42,7 +42,7 @@ static double step (const char *text, int device)
     return estimate (text, device, 0).step_s.p50;
 }
 
-static void bounds_follow_the_normal_quantiles (void **state)
+TEST ("bounds follow the normal quantiles")
 {
     struct dn_range range = {.p50 = 100, .sigma = 0.5};
 
@@ -56,7 +56,7 @@ static void bounds_follow_the_normal_quantiles (void **state)
     assert_true (isfinite (dn_range_at (range, 0)));
 }
 
-static void more_work_takes_longer (void **state)
+TEST ("more work takes longer")
 {
     static const char *const pairs[][2] = {
         {"model=resnet50,batch=32,precision=fp32",
@@ -80,7 +80,7 @@ static void more_work_takes_longer (void **state)
             fail_msg ("%s is not faster than %s", pairs[i][0], pairs[i][1]);
 }
 
-static void the_newer_gpu_is_faster (void **state)
+TEST ("the newer GPU is faster")
 {
     static const char *const texts[] = {"model=resnet50,batch=64,precision=fp16",
                                         "model=bert_base,batch=16,precision=fp16",
@@ -91,7 +91,7 @@ static void the_newer_gpu_is_faster (void **state)
         assert_true (step (texts[i], A100) < step (texts[i], V100));
 }
 
-static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
+TEST ("tf32 runs as fp32 where there is no unit")
 {
     assert_near (step ("model=resnet50,batch=64,precision=tf32", V100),
                  step ("model=resnet50,batch=64,precision=fp32", V100));
@@ -104,7 +104,7 @@ static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
 /* Work that a loop of the host hands out costs the host; padding costs as the work
  * itself.
  */
-static void loops_cost_the_host (void **state)
+TEST ("loops cost the host")
 {
     struct dn_estimate dense = estimate ("model=resnet50,batch=2,image=640", A100, 0);
     struct dn_estimate boxes =
@@ -116,7 +116,7 @@ static void loops_cost_the_host (void **state)
     assert_true (more.stage_s[DN_STAGE_HOST] > 1.1 * boxes.stage_s[DN_STAGE_HOST]);
 }
 
-static void dense_rows_need_loaders (void **state)
+TEST ("dense rows need loaders")
 {
     double sparse =
         estimate ("model=vae_cf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
@@ -128,7 +128,7 @@ static void dense_rows_need_loaders (void **state)
     assert_near (estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
 }
 
-static void tuned_optimizers_are_fused (void **state)
+TEST ("tuned optimizers are fused")
 {
     const char *text = "model=bert_base,batch=8,optimizer=adam";
     const char *tuned = "model=bert_base,batch=8,optimizer=adam,stack=ngc";
@@ -137,7 +137,7 @@ static void tuned_optimizers_are_fused (void **state)
                  < estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
 }
 
-static void a_run_has_the_habits_of_its_framework_and_its_stack (void **state)
+TEST ("a run has the habits of its framework and its stack")
 {
     struct dn_spec spec = dn_spec_empty ();
 
@@ -156,7 +156,7 @@ static void a_run_has_the_habits_of_its_framework_and_its_stack (void **state)
 /* The framework's number comes before the stack's; the share of tuning lies between the
  * numbers of several kernels and of one, as a power.
  */
-static void a_number_of_a_habit_is_a_constant (void **state)
+TEST ("a number of a habit is a constant")
 {
     static const struct {
         enum dn_framework framework;
@@ -197,7 +197,7 @@ static void a_number_of_a_habit_is_a_constant (void **state)
     }
 }
 
-static void the_parts_of_memory_add_up (void **state)
+TEST ("the parts of memory add up")
 {
     struct dn_estimate e =
         estimate ("model=bert_large,batch=8,optimizer=adam", V100, 0);
@@ -213,7 +213,7 @@ static void the_parts_of_memory_add_up (void **state)
     assert_near (e.memory[DN_MEMORY_BUCKETS], 0);
 }
 
-static void sharding_and_checkpointing_save_memory (void **state)
+TEST ("sharding and checkpointing save memory")
 {
     static const char *const texts[] = {
         "model=gpt2_xl,batch=1,seq_len=256,gpus=8,optimizer=adam",
@@ -236,7 +236,7 @@ static void sharding_and_checkpointing_save_memory (void **state)
 /* Rajbhandari et al. 2020: 2 + 2 + 12 bytes per parameter with Adam in fp16, of which
  * the stages divide 12, 14 and 16 by the number of devices.
  */
-static void shards_are_those_of_the_formulas (void **state)
+TEST ("shards are those of the formulas")
 {
     static const char *const names[] = {"zero1", "zero2", "zero3", "fsdp"};
     static const double kept[] = {4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8, 16.0 / 8};
@@ -266,7 +266,7 @@ static double communication (const char *text)
 }
 
 /* ZeRO-3 and FSDP gather the weights twice: half as much again as an all-reduce. */
-static void gathered_weights_cost_time (void **state)
+TEST ("gathered weights cost time")
 {
 #define BASE "model=gpt2_large,batch=2,gpus=8,optimizer=adam,link=pcie"
     double dp = communication (BASE ",parallel=dp");
@@ -292,7 +292,7 @@ static void assert_slower (const char *slower, const char *faster)
         fail_msg ("%s communicates no longer than %s", slower, faster);
 }
 
-static void the_all_reduce_is_hierarchical (void **state)
+TEST ("the all-reduce is hierarchical")
 {
 #define BASE "model=bert_large,batch=8,"
     assert_near (communication (BASE "gpus=1"), 0);
@@ -314,7 +314,7 @@ static void the_all_reduce_is_hierarchical (void **state)
 /* 76 % of 300 GB/s for 1 GiB and 80-110 us for 1 MiB on eight A100 (allreduce.csv): a
  * linear network of that many gradients.
  */
-static void the_last_bucket_is_never_hidden (void **state)
+TEST ("the last bucket is never hidden")
 {
     struct dn_estimate e =
         estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
@@ -325,7 +325,7 @@ static void the_last_bucket_is_never_hidden (void **state)
     assert_true (e.stage_s[DN_STAGE_EXPOSED] <= e.stage_s[DN_STAGE_COMMUNICATION]);
 }
 
-static void one_process_for_all_gpus_is_slow (void **state)
+TEST ("one process for all GPUs is slow")
 {
 #define BASE "model=mobilenet_v2,batch=12,optimizer=none,framework=pytorch"
     assert_true (step (BASE ",gpus=2,parallel=dataparallel", A100)
@@ -339,7 +339,7 @@ static void one_process_for_all_gpus_is_slow (void **state)
 }
 
 /* Bubbles: of p stages and m micro-batches all but m / (m + p - 1) stand idle. */
-static void a_pipeline_fills_up (void **state)
+TEST ("a pipeline fills up")
 {
 #define BASE                                                                           \
     "model=gpt2_xl,micro_batch=1,framework=megatron,precision=fp16,optimizer=adam"
@@ -355,14 +355,14 @@ static void a_pipeline_fills_up (void **state)
 #undef BASE
 }
 
-static void a_job_that_cannot_fit_does_not_fit (void **state)
+TEST ("a job that cannot fit does not fit")
 {
     assert_true (estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
     assert_false (estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
     assert_false (estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
 }
 
-static void cpus_follow_the_input_pipeline (void **state)
+TEST ("CPUs follow the input pipeline")
 {
     int64_t images =
         estimate ("model=resnet18,batch=256,precision=fp16,decode=jpeg", A100, 0)
@@ -390,7 +390,7 @@ static void cpus_follow_the_input_pipeline (void **state)
 }
 
 /* A spectrogram has as many numbers as a book has words, and a clip is many images. */
-static void what_samples_are_read_from_follows_the_network (void **state)
+TEST ("clips and speech are read as such, not as images or text")
 {
     const char *speech = "model=rnnt,batch=128,precision=fp16";
     double clip = estimate ("model=r3d_18,batch=64,precision=fp16", A100, 1).step_s.p50;
@@ -402,7 +402,7 @@ static void what_samples_are_read_from_follows_the_network (void **state)
     assert_true (clip > 2 * image);
 }
 
-static void starving_loaders_slow_the_step (void **state)
+TEST ("starving loaders slow the step")
 {
     const char *text = "model=resnet18,batch=256,precision=fp16,decode=jpeg";
     double starved = estimate (text, A100, 1).step_s.p50;
@@ -412,7 +412,7 @@ static void starving_loaders_slow_the_step (void **state)
     assert_true (starved > 256 / 300.0);
 }
 
-static void missing_facts_widen_the_bound (void **state)
+TEST ("missing facts widen the bound")
 {
     double full =
         estimate ("model=resnet50,batch=64,precision=fp16,optimizer=sgd", V100, 0)
@@ -431,7 +431,7 @@ static void missing_facts_widen_the_bound (void **state)
     assert_true (full < 1 && full > 0.5);
 }
 
-static void energy_is_time_times_power_between_idle_and_limit (void **state)
+TEST ("energy is time times power, between idle and limit")
 {
     struct dn_estimate e =
         estimate ("model=resnet50,batch=64,precision=fp32,steps=1000,gpus=2", V100, 0);
@@ -578,7 +578,7 @@ static double median_of_sources (struct anchors *anchors, const char *name, int 
 /* Of each model, chip and precision the median over sources, one vote each: they differ
  * by 1.6, which no predictor without a site's own runs can know.
  */
-static void measured_steps_are_met_within_half_again (void **state)
+TEST ("measured steps are met within half again")
 {
     struct anchors *anchors = calloc (1, sizeof (*anchors));
 
@@ -602,42 +602,4 @@ static void measured_steps_are_met_within_half_again (void **state)
     dn_catalogue_free (&anchors->catalogue);
     scene_free (anchors->site);
     free (anchors);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bounds follow the normal quantiles", bounds_follow_the_normal_quantiles),
-        TEST ("more work takes longer", more_work_takes_longer),
-        TEST ("the newer GPU is faster", the_newer_gpu_is_faster),
-        TEST ("tf32 runs as fp32 where there is no unit",
-              tf32_runs_as_fp32_where_there_is_no_unit),
-        TEST ("loops cost the host", loops_cost_the_host),
-        TEST ("dense rows need loaders", dense_rows_need_loaders),
-        TEST ("tuned optimizers are fused", tuned_optimizers_are_fused),
-        TEST ("a run has the habits of its framework and its stack",
-              a_run_has_the_habits_of_its_framework_and_its_stack),
-        TEST ("a number of a habit is a constant", a_number_of_a_habit_is_a_constant),
-        TEST ("the parts of memory add up", the_parts_of_memory_add_up),
-        TEST ("sharding and checkpointing save memory",
-              sharding_and_checkpointing_save_memory),
-        TEST ("shards are those of the formulas", shards_are_those_of_the_formulas),
-        TEST ("gathered weights cost time", gathered_weights_cost_time),
-        TEST ("the all-reduce is hierarchical", the_all_reduce_is_hierarchical),
-        TEST ("the last bucket is never hidden", the_last_bucket_is_never_hidden),
-        TEST ("one process for all GPUs is slow", one_process_for_all_gpus_is_slow),
-        TEST ("a pipeline fills up", a_pipeline_fills_up),
-        TEST ("a job that cannot fit does not fit", a_job_that_cannot_fit_does_not_fit),
-        TEST ("CPUs follow the input pipeline", cpus_follow_the_input_pipeline),
-        TEST ("starving loaders slow the step", starving_loaders_slow_the_step),
-        TEST ("clips and speech are read as such, not as images or text",
-              what_samples_are_read_from_follows_the_network),
-        TEST ("missing facts widen the bound", missing_facts_widen_the_bound),
-        TEST ("energy is time times power, between idle and limit",
-              energy_is_time_times_power_between_idle_and_limit),
-        TEST ("measured steps are met within half again",
-              measured_steps_are_met_within_half_again),
-    };
-
-    return cmocka_run_group_tests_name ("predict", tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static int count (void)
     return n - 2;
 }
 
-static void a_file_is_new_and_readable_by_all (void **state)
+TEST ("a file is new and readable by all")
 {
     mode_t umask_before = umask (0077);
 
@@ -79,7 +79,7 @@ static void a_file_is_new_and_readable_by_all (void **state)
     unlink (path_of ("new"));
 }
 
-static void what_was_there_is_replaced_not_changed (void **state)
+TEST ("what was there is replaced, not changed")
 {
     FILE *before;
     char line[16] = "";
@@ -98,7 +98,7 @@ static void what_was_there_is_replaced_not_changed (void **state)
     unlink (path_of ("file"));
 }
 
-static void a_link_is_replaced_not_followed (void **state)
+TEST ("a link is replaced, not followed")
 {
     put ("other", "of another\n");
     assert_int_equal (symlink (path_of ("other"), path_of ("link")), 0);
@@ -111,7 +111,7 @@ static void a_link_is_replaced_not_followed (void **state)
 }
 
 /* Somebody put a link where the new file is to be written. */
-static void a_link_beside_is_not_followed (void **state)
+TEST ("a link beside is not followed")
 {
     char beside[64];
 
@@ -126,7 +126,7 @@ static void a_link_beside_is_not_followed (void **state)
     unlink (path_of ("other"));
 }
 
-static void large_texts_are_written_whole (void **state)
+TEST ("large texts are written whole")
 {
     const size_t len = 1000000;
     char *text = malloc (len + 1);
@@ -148,7 +148,7 @@ static void expect_error (const char *path, const char *says)
     assert_contains (err.text, says);
 }
 
-static void what_cannot_be_written_is_named_and_leaves_nothing (void **state)
+TEST ("what cannot be written is named and leaves nothing")
 {
     char long_path[PATH_MAX];
 
@@ -184,7 +184,7 @@ static void expect_dir (const char *name, const char *says)
     assert_contains (err.text, says);
 }
 
-static void the_directory_is_created_or_must_be_trusted (void **state)
+TEST ("the directory is created, or must be trusted")
 {
     mode_t umask_before = umask (0077);
 
@@ -201,31 +201,13 @@ static void the_directory_is_created_or_must_be_trusted (void **state)
     expect_dir ("absent/state", "cannot be created: No such file or directory");
 }
 
-static int make_dir (void **state)
+int before_tests (void **state)
 {
     umask (022);
     return mkdtemp (dir) && chmod (dir, 0755) == 0 ? 0 : -1;
 }
 
-static int remove_dir (void **state)
+int after_tests (void **state)
 {
     return rmdir (dir);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a file is new and readable by all", a_file_is_new_and_readable_by_all),
-        TEST ("what was there is replaced, not changed",
-              what_was_there_is_replaced_not_changed),
-        TEST ("a link is replaced, not followed", a_link_is_replaced_not_followed),
-        TEST ("a link beside is not followed", a_link_beside_is_not_followed),
-        TEST ("large texts are written whole", large_texts_are_written_whole),
-        TEST ("what cannot be written is named and leaves nothing",
-              what_cannot_be_written_is_named_and_leaves_nothing),
-        TEST ("the directory is created, or must be trusted",
-              the_directory_is_created_or_must_be_trusted),
-    };
-
-    return cmocka_run_group_tests_name ("put_file", tests, make_dir, remove_dir);
 }

@@ -6,7 +6,7 @@
 
 #include "request/request.h"
 
-static void tres_strings_of_all_versions_are_understood (void **state)
+TEST ("tres strings of all versions are understood")
 {
     static const struct {
         const char *text;
@@ -30,7 +30,6 @@ static void tres_strings_of_all_versions_are_understood (void **state)
         {"gres:shard:4,gres:gpu:h100_1g.10gb:1", 2, 1, "h100_1g.10gb", 1},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_tres_list list;
         struct dn_err err = {0};
@@ -49,7 +48,7 @@ static void tres_strings_of_all_versions_are_understood (void **state)
     }
 }
 
-static void odd_tres_strings_are_errors (void **state)
+TEST ("odd tres strings are errors")
 {
     static const char *const bad[] = {"gres:gpu:a100:4:2",
                                       "gres:gpu:a100:x",
@@ -60,7 +59,6 @@ static void odd_tres_strings_are_errors (void **state)
     struct dn_tres_list list;
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         if (dn_tres_read (bad[i], &list, &err) == 0)
             fail_msg ("'%s' was accepted", bad[i]);
@@ -83,12 +81,11 @@ static struct dn_job big_job (void)
     return job;
 }
 
-static void a_plain_request_is_understood_and_may_change (void **state)
+TEST ("a plain request is understood and may change")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.time_limit_s, 86400);
     assert_int_equal (request.n_gpus, 4);
@@ -102,12 +99,11 @@ static void a_plain_request_is_understood_and_may_change (void **state)
     assert_false (request.mem_follows_cpus);
 }
 
-static void gpus_are_counted_over_tasks_and_nodes (void **state)
+TEST ("GPUs are counted over tasks and nodes")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.min_nodes = job.max_nodes = 2;
     assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.n_gpus, 8);
@@ -162,9 +158,8 @@ static const struct node_row {
     {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, 1, 2, 16, -1, -1, 4, 2, "range"},
 };
 
-static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state)
+TEST ("the number of nodes is known where Slurm has no choice")
 {
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (node_rows); i++) {
         const struct node_row *row = &node_rows[i];
         struct dn_job job = dn_job_empty ();
@@ -194,12 +189,11 @@ static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state
 }
 
 /* What is kept although the number of nodes is open, as in the unit of a node. */
-static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
+TEST ("memory per CPU is known for one task on each node")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gpu:a100:4";
     job.mem_per_cpu_mb = 100;
@@ -222,12 +216,11 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
         assert_contains (SAID (request.keep), reason);                                 \
     } while (0)
 
-static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
+TEST ("forms with a trap keep the GPU type with a reason")
 {
     const char *const constraint[] = {"SLURM_CONSTRAINT=a100"};
     const char *const clock[] = {"SLURM_GPU_FREQ=low"};
 
-    (void) state;
     KEPT (job.tres[DN_GPU_PER_NODE] = NULL, keep_gpu, "no GPU");
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:v100:4", keep_gpu, "several entries");
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:4", keep_gpu, "several entries");
@@ -269,11 +262,10 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.script = "echo '", keep_gpu, "a quote is not closed");
 }
 
-static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
+TEST ("forms with a trap keep time and CPUs with a reason")
 {
     const char *const counted[] = {"SRUN_CPUS_PER_TASK=8"};
 
-    (void) state;
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8";
           job.min_nodes = job.max_nodes = 1, keep_cpus, "different numbers of GPUs");
     KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
@@ -308,12 +300,11 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
 #undef KEPT
 
 /* Options that are no reason to keep anything, as far as the request goes. */
-static void options_that_any_node_can_meet_allow_changes (void **state)
+TEST ("options that any node can meet allow changes")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.whole_cores = true;
     job.tmp_disk_mb = 1024;
     job.exc_nodes = "bad1,bad[3-4]";
@@ -325,7 +316,7 @@ static void options_that_any_node_can_meet_allow_changes (void **state)
     assert_int_equal (request.n_excluded, 3);
 }
 
-static void excluded_nodes_are_counted_or_keep_the_type (void **state)
+TEST ("excluded nodes are counted or keep the type")
 {
     static const struct {
         const char *nodes;
@@ -357,7 +348,6 @@ static void excluded_nodes_are_counted_or_keep_the_type (void **state)
     };
     char *text = malloc (DN_NODES_TEXT_MAX + 2);
 
-    (void) state;
     assert_non_null (text);
     memset (text, 'a', DN_NODES_TEXT_MAX + 1);
     text[DN_NODES_TEXT_MAX + 1] = '\0';
@@ -383,7 +373,7 @@ static void excluded_nodes_are_counted_or_keep_the_type (void **state)
     free (text);
 }
 
-static void scripts_that_name_no_resources_allow_changes (void **state)
+TEST ("scripts that name no resources allow changes")
 {
     static const char *const harmless[] = {
         "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
@@ -395,7 +385,6 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
         "",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (harmless); i++) {
         struct dn_job job = big_job ();
         struct dn_request request;
@@ -408,12 +397,11 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
     }
 }
 
-static void the_need_of_a_script_is_in_the_request (void **state)
+TEST ("the need of a script is in the request")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.need, DN_NEED_NONE);
     job.script = "x\nx --bf16\n";
@@ -423,12 +411,11 @@ static void the_need_of_a_script_is_in_the_request (void **state)
                          "the script, line 2: '--bf16' needs a GPU with bf16");
 }
 
-static void memory_per_cpu_is_known_as_memory_per_node (void **state)
+TEST ("memory per CPU is known as memory per node")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.mem_per_cpu_mb = 1000;
     assert_int_equal (read_request (&job, &request), 0);
     assert_true (request.mem_follows_cpus);
@@ -449,13 +436,12 @@ static void memory_per_cpu_is_known_as_memory_per_node (void **state)
     assert_contains (SAID (request.keep_cpus), "memory is per CPU");
 }
 
-static void a_broken_tres_string_empties_the_request (void **state)
+TEST ("a broken tres string empties the request")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
     struct dn_err err;
 
-    (void) state;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4:4";
     assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
     assert_null (request.job);
@@ -465,13 +451,12 @@ static void a_broken_tres_string_empties_the_request (void **state)
     assert_contains (err.text, "--cpus-per-gpu");
 }
 
-static void the_environment_is_searched_by_whole_names (void **state)
+TEST ("the environment is searched by whole names")
 {
     const char *const env[] = {
         "SLURM_GPUS_PER_NODE=a100:2", "SLURM_GPUS=a100:4", "EMPTY="};
     struct dn_job job = dn_job_empty ();
 
-    (void) state;
     assert_null (dn_job_getenv (&job, "SLURM_GPUS"));
     job.env = env;
     job.n_env = 3;
@@ -480,12 +465,11 @@ static void the_environment_is_searched_by_whole_names (void **state)
     assert_null (dn_job_getenv (&job, "SLURM"));
 }
 
-static void the_same_gpus_may_be_counted_in_several_fields (void **state)
+TEST ("the same GPUs may be counted in several fields")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
     job.min_nodes = job.max_nodes = 2;
     assert_int_equal (read_request (&job, &request), 0);
@@ -521,12 +505,11 @@ static struct dn_job job_by_gpus (void)
     return job;
 }
 
-static void cpus_and_memory_may_follow_gpus (void **state)
+TEST ("CPUs and memory may follow GPUs")
 {
     struct dn_job job = job_by_gpus ();
     struct dn_request request;
 
-    (void) state;
     job.mem_per_tres = "gres:gpu:1048576";
     assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.cpus_each_gpu, 20);
@@ -551,12 +534,11 @@ static void cpus_and_memory_may_follow_gpus (void **state)
     assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
 }
 
-static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **state)
+TEST ("CPUs of tres_per_task are found where the field is open")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
 
-    (void) state;
     job.cpus_per_task = DN_UNSET;
     job.tres[DN_GPU_PER_TASK] = "cpu:16";
     assert_int_equal (read_request (&job, &request), 0);
@@ -566,7 +548,7 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     assert_int_equal (read_request (&job, &request), -1);
 }
 
-static void only_plain_constraints_are_parsed (void **state)
+TEST ("only plain constraints are parsed")
 {
     static const char *const plain[] = {
         "a100", "a100&ib", "a&b&c&d&e&f&g&h", "gpu:a100+x_1.0-2=3/4"};
@@ -585,7 +567,6 @@ static void only_plain_constraints_are_parsed (void **state)
     struct dn_features features;
     char text[DN_FEATURES_TEXT_MAX + 1];
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (plain); i++)
         if (!dn_features_read (plain[i], &features) || features.n_names == 0)
             fail_msg ("'%s' was not read", plain[i]);
@@ -602,47 +583,4 @@ static void only_plain_constraints_are_parsed (void **state)
     dn_features_read ("a100&ib", &features);
     assert_int_equal (features.n_names, 2);
     assert_int_equal (features.names[1].len, 2);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("tres strings of all versions are understood",
-              tres_strings_of_all_versions_are_understood),
-        TEST ("odd tres strings are errors", odd_tres_strings_are_errors),
-        TEST ("a plain request is understood and may change",
-              a_plain_request_is_understood_and_may_change),
-        TEST ("GPUs are counted over tasks and nodes",
-              gpus_are_counted_over_tasks_and_nodes),
-        TEST ("the number of nodes is known where Slurm has no choice",
-              the_number_of_nodes_is_known_where_slurm_has_no_choice),
-        TEST ("memory per CPU is known for one task on each node",
-              memory_per_cpu_is_known_for_one_task_on_each_node),
-        TEST ("forms with a trap keep the GPU type with a reason",
-              forms_with_a_trap_keep_the_gpu_type_with_a_reason),
-        TEST ("forms with a trap keep time and CPUs with a reason",
-              forms_with_a_trap_keep_time_and_cpus_with_a_reason),
-        TEST ("options that any node can meet allow changes",
-              options_that_any_node_can_meet_allow_changes),
-        TEST ("excluded nodes are counted or keep the type",
-              excluded_nodes_are_counted_or_keep_the_type),
-        TEST ("scripts that name no resources allow changes",
-              scripts_that_name_no_resources_allow_changes),
-        TEST ("the need of a script is in the request",
-              the_need_of_a_script_is_in_the_request),
-        TEST ("memory per CPU is known as memory per node",
-              memory_per_cpu_is_known_as_memory_per_node),
-        TEST ("the same GPUs may be counted in several fields",
-              the_same_gpus_may_be_counted_in_several_fields),
-        TEST ("CPUs and memory may follow GPUs", cpus_and_memory_may_follow_gpus),
-        TEST ("CPUs of tres_per_task are found where the field is open",
-              cpus_of_tres_per_task_are_found_where_the_field_is_open),
-        TEST ("only plain constraints are parsed", only_plain_constraints_are_parsed),
-        TEST ("a broken tres string empties the request",
-              a_broken_tres_string_empties_the_request),
-        TEST ("the environment is searched by whole names",
-              the_environment_is_searched_by_whole_names),
-    };
-
-    return cmocka_run_group_tests_name ("request", tests, NULL, NULL);
 }

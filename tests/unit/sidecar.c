@@ -82,7 +82,7 @@ static void expect_no_graph (const char *op, const char *part)
     dn_sidecar_free (&sidecar);
 }
 
-static void a_sidecar_gives_keys_and_a_graph (void **state)
+TEST ("a sidecar gives keys and a graph")
 {
     struct dn_sidecar sidecar = read_good (cnn);
     struct dn_graph graph = build (&sidecar);
@@ -106,7 +106,7 @@ static void a_sidecar_gives_keys_and_a_graph (void **state)
 }
 
 /* What a rectifier keeps is what the next convolution reads. */
-static void what_two_layers_keep_is_counted_once (void **state)
+TEST ("what two layers keep is counted once")
 {
     struct dn_sidecar sidecar = read_good (cnn);
     struct dn_graph graph = build (&sidecar);
@@ -118,7 +118,7 @@ static void what_two_layers_keep_is_counted_once (void **state)
 }
 
 /* Of norms and softmax by the rule, of other kinds as given. */
-static void what_torch_amp_keeps_besides_follows_from_the_kind (void **state)
+TEST ("what torch.amp keeps besides follows from the kind")
 {
     struct dn_sidecar sidecar = read_good (
         "{\"dnnest\":1,\"graph\":{\"ops\":["
@@ -137,7 +137,7 @@ static void what_torch_amp_keeps_besides_follows_from_the_kind (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-static void written_and_read_again_it_is_the_same (void **state)
+TEST ("written and read again it is the same")
 {
     struct dn_sidecar sidecar = read_good (cnn);
     struct dn_graph graph = build (&sidecar);
@@ -159,7 +159,7 @@ static void written_and_read_again_it_is_the_same (void **state)
     dn_sidecar_free (&again);
 }
 
-static void equal_layers_are_merged_without_loss (void **state)
+TEST ("equal layers are merged without loss")
 {
     struct dn_sidecar sidecar = read_good (cnn);
     struct dn_graph before;
@@ -238,7 +238,7 @@ static int dims_of (const char *op)
 }
 
 /* Simplified layers give the same operators. */
-static void every_kind_becomes_an_operator (void **state)
+TEST ("every kind becomes an operator")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
         char text[1024];
@@ -267,7 +267,7 @@ static void every_kind_becomes_an_operator (void **state)
     }
 }
 
-static void attention_is_the_operator_of_the_zoo (void **state)
+TEST ("attention is the operator that the zoo has")
 {
     struct dn_sidecar sidecar =
         read_good ("{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\","
@@ -291,7 +291,7 @@ static void attention_is_the_operator_of_the_zoo (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-static void heads_of_an_attention_must_fit (void **state)
+TEST ("attention whose shapes do not fit is refused")
 {
     static const char *const ops[] = {
         "\"in\":[[12,128,64],[5,128,64]],\"out\":[[12,128,64]]",
@@ -318,7 +318,7 @@ static void heads_of_an_attention_must_fit (void **state)
     }
 }
 
-static void bad_json_is_refused (void **state)
+TEST ("bad JSON is refused")
 {
     expect_bad ("", "empty");
     expect_bad ("{", "ends in the middle");
@@ -334,7 +334,7 @@ static void bad_json_is_refused (void **state)
     expect_bad ("\xff\xfe{\"dnnest\":1}", "not JSON");
 }
 
-static void a_nul_byte_is_refused (void **state)
+TEST ("a NUL byte is refused")
 {
     static const char text[] = "{\"dnnest\":1}\0{}";
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
@@ -346,7 +346,7 @@ static void a_nul_byte_is_refused (void **state)
     assert_contains (err.text, "NUL");
 }
 
-static void a_million_brackets_take_no_time (void **state)
+TEST ("a million brackets take no time")
 {
     size_t n = 1000000;
     char *text = malloc (n + 1);
@@ -384,7 +384,7 @@ static void expect_unread (const char *text, int depth, size_t n, const char *pa
     assert_contains (err.text, part);
 }
 
-static void depth_keys_and_values_are_limited (void **state)
+TEST ("depth, keys and values are limited")
 {
     char *most = many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX);
     char *more = many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1);
@@ -404,7 +404,7 @@ static void depth_keys_and_values_are_limited (void **state)
     free (twice);
 }
 
-static void the_place_of_an_error_is_named (void **state)
+TEST ("the place of an error is named")
 {
     expect_unread ("{\"a\":1,\n \"b\":{},\n  \"a\":2}",
                    4,
@@ -416,7 +416,7 @@ static void the_place_of_an_error_is_named (void **state)
     expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text after");
 }
 
-static void missing_members_are_refused (void **state)
+TEST ("missing members are refused")
 {
     static const char text[] = "{\"n\":7,\"r\":-0.5,\"t\":\"x\",\"a\":[1,2],\"o\":{},"
                                "\"null\":null,\"big\":9223372036854775807}";
@@ -469,7 +469,7 @@ static void missing_members_are_refused (void **state)
 #undef REFUSED
 }
 
-static void bad_members_are_named (void **state)
+TEST ("bad members are named")
 {
     expect_bad ("{}", "dnnest: missing");
     expect_bad ("{\"dnnest\":2}", "dnnest: another version");
@@ -508,7 +508,7 @@ static void bad_members_are_named (void **state)
     expect_bad_op ("{\"op\":\"copy\",\"name\":\"a\\u0007b\"}", "printable");
 }
 
-static void layers_that_do_not_fit_together_are_named (void **state)
+TEST ("layers that do not fit together are named")
 {
     expect_no_graph ("{\"op\":\"conv2d\",\"kernel\":[3,3]}", "in: 0 shapes");
     expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]]}",
@@ -523,35 +523,4 @@ static void layers_that_do_not_fit_together_are_named (void **state)
     expect_no_graph ("{\"op\":\"linear\",\"in\":[[1000000000]],\"out\":"
                      "[[1000000000,1000000000,1000000000]],\"params\":1e18}",
                      "expected at most");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a sidecar gives keys and a graph", a_sidecar_gives_keys_and_a_graph),
-        TEST ("what two layers keep is counted once",
-              what_two_layers_keep_is_counted_once),
-        TEST ("written and read again it is the same",
-              written_and_read_again_it_is_the_same),
-        TEST ("equal layers are merged without loss",
-              equal_layers_are_merged_without_loss),
-        TEST ("what torch.amp keeps besides follows from the kind",
-              what_torch_amp_keeps_besides_follows_from_the_kind),
-        TEST ("every kind becomes an operator", every_kind_becomes_an_operator),
-        TEST ("attention is the operator that the zoo has",
-              attention_is_the_operator_of_the_zoo),
-        TEST ("attention whose shapes do not fit is refused",
-              heads_of_an_attention_must_fit),
-        TEST ("bad JSON is refused", bad_json_is_refused),
-        TEST ("a NUL byte is refused", a_nul_byte_is_refused),
-        TEST ("a million brackets take no time", a_million_brackets_take_no_time),
-        TEST ("depth, keys and values are limited", depth_keys_and_values_are_limited),
-        TEST ("the place of an error is named", the_place_of_an_error_is_named),
-        TEST ("missing members are refused", missing_members_are_refused),
-        TEST ("bad members are named", bad_members_are_named),
-        TEST ("layers that do not fit together are named",
-              layers_that_do_not_fit_together_are_named),
-    };
-
-    return cmocka_run_group_tests_name ("sidecar", tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void simulate (const struct dn_sim *sim, struct dn_sim_job *jobs, int64_t
 #define assert_starts(job, start) assert_float_equal ((job).start_s, (start), 1e-6)
 #define assert_ends(job, end)     assert_float_equal ((job).end_s, (end), 1e-6)
 
-TEST ("test jobs start in order of age")
+TEST ("jobs start in order of age")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {
@@ -52,7 +52,7 @@ TEST ("test jobs start in order of age")
 /* Two of four GPUs are busy until their limit at 200; the second job needs four. A job
  * of two GPUs may run before it only if its limit ends by then.
  */
-TEST ("test short jobs are backfilled")
+TEST ("short jobs are backfilled")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 2, 150, 200),
@@ -70,7 +70,7 @@ TEST ("test short jobs are backfilled")
 }
 
 /* On the node of a reservation, GPUs that the reserved job does not need are free. */
-TEST ("test spare gpus are used")
+TEST ("spare gpus are used")
 {
     struct dn_sim sim = cluster (1, 8);
     struct dn_sim_job jobs[] = {job (0, 5, 100, 100),
@@ -86,7 +86,7 @@ TEST ("test spare gpus are used")
     assert_starts (jobs[4], 110); /* a third would delay the six */
 }
 
-TEST ("test a job sits on one node")
+TEST ("a job sits on one node")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {job (0, 3, 100, 100),
@@ -100,7 +100,7 @@ TEST ("test a job sits on one node")
     assert_starts (jobs[3], 2);
 }
 
-TEST ("test the tightest node is taken")
+TEST ("the tightest node is taken")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {
@@ -110,7 +110,7 @@ TEST ("test the tightest node is taken")
     assert_starts (jobs[2], 2);
 }
 
-TEST ("test large jobs get whole nodes")
+TEST ("large jobs get whole nodes")
 {
     struct dn_sim sim = cluster (3, 4);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100),
@@ -124,7 +124,7 @@ TEST ("test large jobs get whole nodes")
     assert_starts (jobs[3], 100);
 }
 
-TEST ("test cpus are a bound")
+TEST ("cpus are a bound")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100), job (1, 1, 10, 10)};
@@ -142,7 +142,7 @@ TEST ("test cpus are a bound")
     assert_true (isnan (jobs[1].start_s));
 }
 
-TEST ("test limits end jobs")
+TEST ("limits end jobs")
 {
     struct dn_sim sim = cluster (1, 1);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 60), job (0, 1, 60, 60)};
@@ -159,7 +159,7 @@ TEST ("test limits end jobs")
 }
 
 /* The limit 100 is extended at 75, 200 at 150; a plan made before then is void. */
-TEST ("test the guard extends")
+TEST ("the guard extends")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (0, 1, 160, 100),
@@ -182,7 +182,7 @@ TEST ("test the guard extends")
     assert_int_equal (jobs[0].extended, 0);
 }
 
-TEST ("test pools do not block each other")
+TEST ("pools do not block each other")
 {
     struct dn_sim sim = cluster (1, 1);
     struct dn_sim_job jobs[] = {
@@ -199,7 +199,7 @@ TEST ("test pools do not block each other")
     assert_int_equal (jobs[3].pool, 1);
 }
 
-TEST ("test impossible jobs are counted")
+TEST ("impossible jobs are counted")
 {
     struct dn_sim sim = cluster (2, 4);
     struct dn_sim_job jobs[] = {job (0, 9, 10, 10), job (1, 1, 10, 10)};
@@ -211,7 +211,7 @@ TEST ("test impossible jobs are counted")
     assert_int_equal (sums.jobs, 1);
 }
 
-TEST ("test the depth is a bound")
+TEST ("the depth is a bound")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (0, 1, 100, 100),
@@ -227,7 +227,7 @@ TEST ("test the depth is a bound")
     assert_starts (jobs[3], 3);
 }
 
-TEST ("test sums")
+TEST ("sums")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {
@@ -244,7 +244,7 @@ TEST ("test sums")
     assert_float_equal (sums.gpu_hours, 225.0 / 3600, 1e-9);
 }
 
-TEST ("test wrong input is refused")
+TEST ("wrong input is refused")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (5, 1, 1, 1), job (4, 1, 1, 1)};
@@ -326,7 +326,7 @@ static void check_capacity (const struct dn_sim *sim, const struct dn_sim_job *j
     }
 }
 
-TEST ("test backfill delays no reservation")
+TEST ("backfill delays no reservation")
 {
     struct dn_sim sim = cluster (4, 8);
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
@@ -357,7 +357,7 @@ TEST ("test backfill delays no reservation")
 }
 
 /* Limits change when jobs run, not what they use. */
-TEST ("test limits change no work")
+TEST ("limits change no work")
 {
     struct dn_sim sim = cluster (4, 8);
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));

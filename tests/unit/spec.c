@@ -14,7 +14,7 @@ static int read_text (const char *text, struct dn_spec *spec, struct dn_err *err
     return dn_spec_read (dn_span_of (text), spec, err);
 }
 
-static void bad_metadata_names_key_value_and_expectation (void **state)
+TEST ("bad metadata names key, value and expectation")
 {
     static const struct {
         const char *text;
@@ -42,7 +42,6 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
         {"mod\xc3=1", {"unknown key 'mod?'", "", ""}},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
         struct dn_err err = {0};
@@ -54,24 +53,22 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
     }
 }
 
-static void a_failed_reading_leaves_the_specification_unchanged (void **state)
+TEST ("a failed reading leaves the specification unchanged")
 {
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (read_text ("batch=8", &spec, &err), 0);
     assert_int_equal (dn_spec_read (dn_span_of ("batch=16,x=1"), &spec, &err), -1);
     assert_int_equal (spec.batch, 8);
 }
 
-static void metadata_beyond_the_limit_is_refused (void **state)
+TEST ("metadata beyond the limit is refused")
 {
     char text[DN_METADATA_MAX + 2];
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     memset (text, ',', sizeof (text) - 1);
     text[sizeof (text) - 1] = '\0';
     assert_int_equal (read_text (text, &spec, &err), -1);
@@ -95,12 +92,11 @@ static bool is_of_application (const struct dn_key *key)
            && strcmp (key->name, "nodes") != 0;
 }
 
-static void every_key_survives_writing_and_reading (void **state)
+TEST ("every key survives writing and reading")
 {
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; i < n_keys; i++) {
         struct dn_spec spec;
         struct dn_spec again;
@@ -128,11 +124,10 @@ static void every_key_survives_writing_and_reading (void **state)
     }
 }
 
-static void names_ignore_case_and_dashes (void **state)
+TEST ("names ignore case and dashes")
 {
     struct dn_spec spec;
 
-    (void) state;
     assert_int_equal (read_text (" Seq-Len=128 , OPTIMIZER=AdamW ,", &spec, NULL), 0);
     assert_int_equal (spec.seq_len, 128);
     assert_int_equal (spec.optimizer, DN_OPTIMIZER_ADAMW);
@@ -152,7 +147,7 @@ static int collect (const char *comment,
     return dn_spec_collect (&carriers, spec, found, err);
 }
 
-static void comments_are_searched_for_the_mark (void **state)
+TEST ("comments are searched for the mark")
 {
     static const struct {
         const char *comment;
@@ -171,7 +166,6 @@ static void comments_are_searched_for_the_mark (void **state)
         {"DNNEST:model=x,batch=4\nbatch=5", DN_METADATA_GIVEN, 4},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
         enum dn_metadata found;
@@ -183,7 +177,7 @@ static void comments_are_searched_for_the_mark (void **state)
     }
 }
 
-static void bad_comments_say_where_they_came_from (void **state)
+TEST ("bad comments say where they came from")
 {
     static const char *const bad[] = {
         "dnnest:", "x dnnest: batch=4", "dnnest:@f.json", "dnnest:batch=0"};
@@ -191,14 +185,13 @@ static void bad_comments_say_where_they_came_from (void **state)
     enum dn_metadata found;
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         assert_int_equal (collect (bad[i], NULL, &spec, &found, &err), -1);
         assert_contains (err.text, "comment: ");
     }
 }
 
-static void script_lines_are_read_up_to_the_first_command (void **state)
+TEST ("script lines are read up to the first command")
 {
     const char *script = "#!/bin/sh\n#SBATCH -c 4\n#DNNEST model=resnet50 batch=8\n"
                          "#DNNEST precision=fp16, epochs=3\n#DNNESTED x=1\n\n"
@@ -207,7 +200,6 @@ static void script_lines_are_read_up_to_the_first_command (void **state)
     enum dn_metadata found;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (collect (NULL, script, &spec, &found, &err), 0);
     assert_int_equal (found, DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 8);
@@ -223,24 +215,22 @@ static void script_lines_are_read_up_to_the_first_command (void **state)
     assert_int_equal (found, DN_METADATA_OFF);
 }
 
-static void a_bad_script_line_is_named (void **state)
+TEST ("a bad script line is named")
 {
     struct dn_spec spec;
     enum dn_metadata found;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (
         collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &err), -1);
     assert_contains (err.text, "script line 2");
 }
 
-static void datasets_are_read_from_lines (void **state)
+TEST ("data sets are read from lines")
 {
     struct dn_datasets *datasets = calloc (1, sizeof (*datasets));
     struct dn_err err;
 
-    (void) state;
     assert_non_null (datasets);
     assert_int_equal (
         dn_datasets_read (
@@ -279,12 +269,11 @@ static int resolve (const char *text,
     return dn_spec_resolve (spec, &datasets, n_gpus, err);
 }
 
-static void work_follows_from_the_data_set (void **state)
+TEST ("work follows from the data set")
 {
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (
         resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, &err), 0);
     assert_int_equal (spec.gpus, 4);
@@ -301,7 +290,7 @@ static void work_follows_from_the_data_set (void **state)
     assert_near (dn_spec_steps (&spec), 1250);
 }
 
-static void batches_determine_one_another (void **state)
+TEST ("batches determine one another")
 {
     static const struct {
         const char *text;
@@ -319,7 +308,6 @@ static void batches_determine_one_another (void **state)
         {"model=x,batch=8,gpus=8,cp=2,ep=8", 8, 1, 32},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
         struct dn_err err;
@@ -331,7 +319,7 @@ static void batches_determine_one_another (void **state)
     }
 }
 
-static void contradictions_are_errors (void **state)
+TEST ("contradictions are errors")
 {
     static const struct {
         const char *text;
@@ -376,7 +364,6 @@ static void contradictions_are_errors (void **state)
          "global_batch: 256 is not batch * GPUs * grad_accum = 1024"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
         struct dn_err err = {0};
@@ -386,7 +373,7 @@ static void contradictions_are_errors (void **state)
     }
 }
 
-static void a_mistyped_word_gets_a_suggestion (void **state)
+TEST ("a mistyped word gets a suggestion")
 {
     static const char *const cases[][2] = {
         {"epoch=3", "unknown key 'epoch', did you mean 'epochs'?"},
@@ -423,7 +410,6 @@ static void a_mistyped_word_gets_a_suggestion (void **state)
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         assert_int_equal (read_text (cases[i][0], &spec, &err), -1);
         assert_contains (err.text, cases[i][1]);
@@ -479,10 +465,9 @@ static const struct {
     {.script = NULL, .says = ""},
 };
 
-static void what_looks_like_metadata_is_named (void **state)
+TEST ("what looks like metadata and is not read is named")
 {
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (texts_like_metadata); i++) {
         struct dn_carriers carriers = texts_like_metadata[i].carriers;
         char text[DN_REASON_MAX];
@@ -496,12 +481,11 @@ static void what_looks_like_metadata_is_named (void **state)
     }
 }
 
-static void runs_are_counted (void **state)
+TEST ("runs are counted")
 {
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (read_text ("batch=4", &spec, &err), 0);
     assert_near (dn_spec_runs (&spec), 1);
     assert_int_equal (read_text ("runs=5", &spec, &err), 0);
@@ -519,7 +503,7 @@ static bool is_given (const struct dn_spec *spec, const char *name)
     return dn_keyset_equal (dn_keyset_and (dn_spec_given (spec), one), one);
 }
 
-static void derived_keys_are_not_given_ones (void **state)
+TEST ("derived keys are not given ones")
 {
     static const char table[] =
         "Dataset=small Samples=1000 SampleBytes=110k Decode=jpeg\n";
@@ -527,7 +511,6 @@ static void derived_keys_are_not_given_ones (void **state)
     struct dn_spec spec;
     struct dn_err err;
 
-    (void) state;
     assert_int_equal (dn_datasets_read (dn_span_of (table), "f", &datasets, &err), 0);
     assert_int_equal (
         read_text ("model=vgg16,batch=4,dataset=small,decode=none", &spec, &err), 0);
@@ -536,36 +519,4 @@ static void derived_keys_are_not_given_ones (void **state)
     assert_false (is_given (&spec, "gpus"));
     assert_true (is_given (&spec, "decode"));
     assert_true (dn_keyset_equal (dn_spec_network_keys (&spec), DN_KEYSET (model)));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bad metadata names key, value and expectation",
-              bad_metadata_names_key_value_and_expectation),
-        TEST ("a failed reading leaves the specification unchanged",
-              a_failed_reading_leaves_the_specification_unchanged),
-        TEST ("metadata beyond the limit is refused",
-              metadata_beyond_the_limit_is_refused),
-        TEST ("every key survives writing and reading",
-              every_key_survives_writing_and_reading),
-        TEST ("names ignore case and dashes", names_ignore_case_and_dashes),
-        TEST ("comments are searched for the mark", comments_are_searched_for_the_mark),
-        TEST ("bad comments say where they came from",
-              bad_comments_say_where_they_came_from),
-        TEST ("script lines are read up to the first command",
-              script_lines_are_read_up_to_the_first_command),
-        TEST ("a bad script line is named", a_bad_script_line_is_named),
-        TEST ("data sets are read from lines", datasets_are_read_from_lines),
-        TEST ("work follows from the data set", work_follows_from_the_data_set),
-        TEST ("batches determine one another", batches_determine_one_another),
-        TEST ("contradictions are errors", contradictions_are_errors),
-        TEST ("a mistyped word gets a suggestion", a_mistyped_word_gets_a_suggestion),
-        TEST ("what looks like metadata and is not read is named",
-              what_looks_like_metadata_is_named),
-        TEST ("runs are counted", runs_are_counted),
-        TEST ("derived keys are not given ones", derived_keys_are_not_given_ones),
-    };
-
-    return cmocka_run_group_tests_name ("spec", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-static void bad_numbers_are_refused_by_name (void **state)
+TEST ("bad numbers are refused by name")
 {
     static const char *const bad[] = {"",
                                       "-",
@@ -38,7 +38,7 @@ static void bad_numbers_are_refused_by_name (void **state)
     }
 }
 
-static void numbers_out_of_range_are_refused (void **state)
+TEST ("numbers out of range are refused")
 {
     static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18"};
     struct dn_err err;
@@ -51,7 +51,7 @@ static void numbers_out_of_range_are_refused (void **state)
     }
 }
 
-static void numbers_take_multipliers_and_exponents (void **state)
+TEST ("numbers take multipliers and exponents")
 {
     static const struct {
         const char *text;
@@ -78,7 +78,7 @@ static void numbers_take_multipliers_and_exponents (void **state)
     }
 }
 
-static void the_locale_does_not_change_numbers (void **state)
+TEST ("the locale does not change numbers")
 {
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "C"};
     double value = 0;
@@ -92,7 +92,7 @@ static void the_locale_does_not_change_numbers (void **state)
     setlocale (LC_ALL, "C");
 }
 
-static void times_are_read_as_slurm_reads_them (void **state)
+TEST ("times are read as Slurm reads them")
 {
     static const struct {
         const char *text;
@@ -118,7 +118,7 @@ static void times_are_read_as_slurm_reads_them (void **state)
         assert_int_equal (dn_time_read (dn_span_of (bad[i]), "t", &seconds, &err), -1);
 }
 
-static void times_are_written_as_slurm_writes_them (void **state)
+TEST ("times are written as Slurm writes them")
 {
     assert_string_equal (dn_time_write (86400).text, "1-00:00:00");
     assert_string_equal (dn_time_write (13200).text, "03:40:00");
@@ -126,7 +126,7 @@ static void times_are_written_as_slurm_writes_them (void **state)
     assert_string_equal (dn_time_write (DN_UNLIMITED).text, "unlimited");
 }
 
-static void quoting_leaves_only_plain_ascii (void **state)
+TEST ("quoting leaves only plain ASCII")
 {
     const char hostile[] = "a\033[31m\n\"'\\\xc3\xa9";
     char text[300];
@@ -137,7 +137,7 @@ static void quoting_leaves_only_plain_ascii (void **state)
     assert_string_equal (dn_quote (NULL, 0).text, "");
 }
 
-static void a_long_error_is_cut_with_a_mark (void **state)
+TEST ("a long error is cut with a mark")
 {
     struct dn_err err;
     char text[1000];
@@ -151,7 +151,7 @@ static void a_long_error_is_cut_with_a_mark (void **state)
     assert_int_equal (dn_err_set (NULL, DN_E_RANGE, "ignored"), -1);
 }
 
-static void a_buffer_drops_what_does_not_fit (void **state)
+TEST ("a buffer drops what does not fit")
 {
     char text[8];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -164,7 +164,7 @@ static void a_buffer_drops_what_does_not_fit (void **state)
     assert_string_equal (text, "abcde");
 }
 
-static void key_lines_skip_comments_and_keep_quotes (void **state)
+TEST ("key lines skip comments and keep quotes")
 {
     struct dn_span rest =
         dn_span_of ("# head\n\nA=1 b=\"x # y\" # tail\n  C=  \nlast=2");
@@ -181,7 +181,7 @@ static void key_lines_skip_comments_and_keep_quotes (void **state)
     assert_int_equal (dn_keyline_next (&rest, &line, NULL), 0);
 }
 
-static void a_bad_key_line_is_named_by_its_number (void **state)
+TEST ("a bad key line is named by its number")
 {
     static const char *const bad[] = {"\nKey", "\nKey=\"open", "\n=x", "\nA=1 B"};
     struct dn_err err;
@@ -195,7 +195,7 @@ static void a_bad_key_line_is_named_by_its_number (void **state)
     }
 }
 
-static void a_keyword_is_taken_only_where_it_is_expected (void **state)
+TEST ("a keyword is taken only where it is expected")
 {
     struct dn_span rest = dn_span_of ("Gpu Type=a100\nMode=x");
     struct dn_keyline line = {.words = true};
@@ -207,7 +207,7 @@ static void a_keyword_is_taken_only_where_it_is_expected (void **state)
     assert_int_equal (line.word.len, 0);
 }
 
-static void names_are_printable_and_fit (void **state)
+TEST ("names are printable and fit")
 {
     static const char *const bad[] = {
         "a\nb", "\033[31m", "\303\244", "a\177", "a name of 17 lett"};
@@ -231,7 +231,7 @@ static const char *name_at (const void *names, int i)
     return ((const char *const *) names)[i];
 }
 
-static void the_distance_counts_letters (void **state)
+TEST ("the distance counts letters")
 {
     static const struct {
         const char *word;
@@ -260,7 +260,7 @@ static void the_distance_counts_letters (void **state)
     assert_int_equal (dn_word_distance (dn_span_of (longest + 1), longest + 1), 0);
 }
 
-static void the_name_that_was_meant_is_found (void **state)
+TEST ("the name that was meant is found")
 {
     static const char *const names[] = {"batch",
                                         "grad_accum",
@@ -301,32 +301,4 @@ static void the_name_that_was_meant_is_found (void **state)
     longest[sizeof (longest) - 1] = '\0';
     assert_null (dn_word_nearest (dn_span_of (longest), name_at, names));
     assert_null (dn_word_nearest ((struct dn_span){NULL, 0}, name_at, names));
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bad numbers are refused by name", bad_numbers_are_refused_by_name),
-        TEST ("numbers out of range are refused", numbers_out_of_range_are_refused),
-        TEST ("numbers take multipliers and exponents",
-              numbers_take_multipliers_and_exponents),
-        TEST ("the locale does not change numbers", the_locale_does_not_change_numbers),
-        TEST ("times are read as Slurm reads them", times_are_read_as_slurm_reads_them),
-        TEST ("times are written as Slurm writes them",
-              times_are_written_as_slurm_writes_them),
-        TEST ("quoting leaves only plain ASCII", quoting_leaves_only_plain_ascii),
-        TEST ("a long error is cut with a mark", a_long_error_is_cut_with_a_mark),
-        TEST ("a buffer drops what does not fit", a_buffer_drops_what_does_not_fit),
-        TEST ("names are printable and fit", names_are_printable_and_fit),
-        TEST ("key lines skip comments and keep quotes",
-              key_lines_skip_comments_and_keep_quotes),
-        TEST ("a bad key line is named by its number",
-              a_bad_key_line_is_named_by_its_number),
-        TEST ("a keyword is taken only where it is expected",
-              a_keyword_is_taken_only_where_it_is_expected),
-        TEST ("the distance counts letters", the_distance_counts_letters),
-        TEST ("the name that was meant is found", the_name_that_was_meant_is_found),
-    };
-
-    return cmocka_run_group_tests_name ("text", tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static void expect_refused (const char *file, size_t len, const char *says)
 
 /* --- sums ------------------------------------------------------------------------ */
 
-static void a_file_written_by_hand_predicts (void **state)
+TEST ("A file written by hand predicts")
 {
     char file[SIZE];
     struct dn_trees *trees;
@@ -118,7 +118,7 @@ static void a_file_written_by_hand_predicts (void **state)
 }
 
 /* The second split is the first one's right child: its children are nodes 3 and 4. */
-static void children_are_in_the_order_of_their_parents (void **state)
+TEST ("Children are in the order of their parents")
 {
     enum {
         LEN = 36 + 4 + 6 * 8
@@ -149,7 +149,7 @@ static void children_are_in_the_order_of_their_parents (void **state)
 }
 
 /* Each leaf is a number, but the sum of two overflows. */
-static void a_sum_that_overflows_is_an_error (void **state)
+TEST ("A sum that overflows is an error")
 {
     enum {
         LEN = 40 + 2 * 8
@@ -210,7 +210,7 @@ static const struct {
     {AT_RIGHT + KIND, 1, 2, "tree 0: 3 nodes, but its splits have 5"},
 };
 
-static void an_error_in_a_file_is_named (void **state)
+TEST ("An error in a file is named")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
         char file[SIZE];
@@ -221,7 +221,7 @@ static void an_error_in_a_file_is_named (void **state)
     }
 }
 
-static void a_file_that_is_cut_or_longer_is_refused (void **state)
+TEST ("A file that is cut or longer is refused")
 {
     char file[SIZE + 1] = "";
 
@@ -255,7 +255,7 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
     return trees;
 }
 
-static void depth_is_limited (void **state)
+TEST ("Depth is limited")
 {
     struct dn_err err = {0};
     struct dn_trees *trees = read_chain (DN_TREE_DEPTH_MAX, &err);
@@ -275,7 +275,7 @@ static unsigned next (unsigned *seed)
 }
 
 /* Trees that are accepted predict numbers or give an error, and the walk ends. */
-static void a_damaged_file_is_refused_or_harmless (void **state)
+TEST ("A damaged file is refused or harmless")
 {
     static const float rows[2 * F] = {NAN, 1, -1, 0, 1e30F, NAN, 0, 0, 0, 0, 0, 1};
     unsigned seed = 20240607;
@@ -307,22 +307,4 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
     /* Values may change undetected, which is why files have checksums. */
     assert_true (n_taken > 0 && n_taken < n_tries);
     print_message ("# %d of %d damaged files could be read\n", n_taken, n_tries);
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("A file written by hand predicts", a_file_written_by_hand_predicts),
-        TEST ("Children are in the order of their parents",
-              children_are_in_the_order_of_their_parents),
-        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
-        TEST ("An error in a file is named", an_error_in_a_file_is_named),
-        TEST ("A file that is cut or longer is refused",
-              a_file_that_is_cut_or_longer_is_refused),
-        TEST ("Depth is limited", depth_is_limited),
-        TEST ("A damaged file is refused or harmless",
-              a_damaged_file_is_refused_or_harmless),
-    };
-
-    return cmocka_run_group_tests_name ("trees", tests, NULL, NULL);
 }

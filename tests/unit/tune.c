@@ -102,7 +102,7 @@ static const struct reference {
     {"model=llama_13b,lora=8,lora_targets=q+v", 6553600, 160, 13015864320},
 };
 
-static void adapters_have_as_many_parameters_as_in_peft (void **state)
+TEST ("adapters have as many parameters as in peft")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (references); i++) {
         const struct reference *row = &references[i];
@@ -120,7 +120,7 @@ static void adapters_have_as_many_parameters_as_in_peft (void **state)
 }
 
 /* Query and value of a layer that gives query, key and value have an A of their own. */
-static void a_part_of_a_layer_can_be_adapted (void **state)
+TEST ("a part of a layer can be adapted")
 {
     struct run run =
         begin ("model=gpt2,lora=8,lora_targets=q+v,batch=1,precision=bf16_pure");
@@ -148,7 +148,7 @@ static double sum_of (const struct run *run, size_t member)
 /* Per block and token: 2 x 4096 x 2 of both norms, 4096 and 11008 of the inputs of the
  * feed-forward part. Attention keeps its output itself.
  */
-static void only_adapters_keep_the_input_of_a_linear_layer (void **state)
+TEST ("only adapters keep the input of a linear layer")
 {
     struct run whole = begin (LLAMA "optimizer=adamw");
     struct run values = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=v");
@@ -174,7 +174,7 @@ static void only_adapters_keep_the_input_of_a_linear_layer (void **state)
     end (&all);
 }
 
-static void gradients_pass_through_frozen_layers (void **state)
+TEST ("gradients pass through frozen layers")
 {
     struct run whole = begin (LLAMA "optimizer=adamw");
     struct run run = begin (LLAMA "optimizer=adamw,lora=8");
@@ -196,7 +196,7 @@ static void gradients_pass_through_frozen_layers (void **state)
 /* Parts that are frozen already keep nothing, and totals of the metadata scale all that
  * is kept: what freezing drops is never more than what was kept.
  */
-static void no_layer_drops_more_than_it_keeps (void **state)
+TEST ("no layer drops more than it keeps")
 {
     static const char *const texts[] = {
         "model=stable_diffusion_v1_5,batch=1,lora=4",
@@ -219,7 +219,7 @@ static void no_layer_drops_more_than_it_keeps (void **state)
     }
 }
 
-static void only_what_learns_has_gradients_and_states (void **state)
+TEST ("only what learns has gradients and states")
 {
     struct run pure =
         begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw");
@@ -248,7 +248,7 @@ static void only_what_learns_has_gradients_and_states (void **state)
     end (&sent);
 }
 
-static void quantised_weights_have_four_or_eight_bits (void **state)
+TEST ("quantised weights have four or eight bits")
 {
 #define QUANTISED "model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw,"
     struct run none = begin (QUANTISED "quant=none");
@@ -268,7 +268,7 @@ static void quantised_weights_have_four_or_eight_bits (void **state)
     end (&int8);
 }
 
-static void quantised_weights_are_unpacked_in_every_pass (void **state)
+TEST ("quantised weights are unpacked in every pass")
 {
     struct run none = begin (QUANTISED "checkpointing=full,quant=none");
     struct run nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
@@ -316,7 +316,7 @@ static const struct part {
     {"model=t5_small,frozen=encoder", 60506624 - 18881280},
 };
 
-static void a_name_freezes_a_part (void **state)
+TEST ("a name freezes a part")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
         char keys[160];
@@ -330,7 +330,7 @@ static void a_name_freezes_a_part (void **state)
     }
 }
 
-static void nothing_runs_backward_in_a_frozen_backbone (void **state)
+TEST ("nothing runs backward in a frozen backbone")
 {
     struct run run = begin ("model=resnet50,frozen=backbone,batch=32,precision=fp32,"
                             "optimizer=adamw");
@@ -358,7 +358,7 @@ static void expect_error (const char *keys, const char *part)
     assert_null (graph.ops);
 }
 
-static void unknown_names_are_errors_that_list_what_exists (void **state)
+TEST ("unknown names are errors that list what exists")
 {
     expect_error ("model=resnet50,lora=8", "lora: resnet50 has no linear layer");
     expect_error (
@@ -377,7 +377,7 @@ static void unknown_names_are_errors_that_list_what_exists (void **state)
     expect_error ("model=resnet50,frozen=head+backbone", "is all of resnet50");
 }
 
-static void keys_that_contradict_each_other_are_errors (void **state)
+TEST ("keys that contradict each other are errors")
 {
     expect_error ("model=gpt2,lora_targets=q", "expected lora= too");
     expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: together with lora=");
@@ -386,7 +386,7 @@ static void keys_that_contradict_each_other_are_errors (void **state)
     expect_error ("model=gpt2,quant=nf4", "quant: no linear layer of gpt2 is frozen");
 }
 
-static void what_learns_can_be_named (void **state)
+TEST ("what learns can be named")
 {
     struct dn_spec spec = dn_spec_empty ();
     struct run named = begin ("model=vit_b_16,batch=1,precision=fp32,trainable=head");
@@ -413,7 +413,7 @@ static void what_learns_can_be_named (void **state)
 }
 
 /* A described network says what of it learns. */
-static void tuning_is_unread_beside_a_description (void **state)
+TEST ("keys of fine-tuning are unread beside a description")
 {
     static const char text[] =
         "{\"dnnest\":1,\"spec\":{\"lora\":\"8\",\"quant\":\"nf4\",\"batch\":\"1\"},"
@@ -442,36 +442,4 @@ static void tuning_is_unread_beside_a_description (void **state)
     dn_graph_free (&graph);
     dn_sidecar_free (&sidecar);
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("adapters have as many parameters as in peft",
-              adapters_have_as_many_parameters_as_in_peft),
-        TEST ("a part of a layer can be adapted", a_part_of_a_layer_can_be_adapted),
-        TEST ("only adapters keep the input of a linear layer",
-              only_adapters_keep_the_input_of_a_linear_layer),
-        TEST ("gradients pass through frozen layers",
-              gradients_pass_through_frozen_layers),
-        TEST ("no layer drops more than it keeps", no_layer_drops_more_than_it_keeps),
-        TEST ("only what learns has gradients and states",
-              only_what_learns_has_gradients_and_states),
-        TEST ("quantised weights have four or eight bits",
-              quantised_weights_have_four_or_eight_bits),
-        TEST ("quantised weights are unpacked in every pass",
-              quantised_weights_are_unpacked_in_every_pass),
-        TEST ("a name freezes a part", a_name_freezes_a_part),
-        TEST ("nothing runs backward in a frozen backbone",
-              nothing_runs_backward_in_a_frozen_backbone),
-        TEST ("unknown names are errors that list what exists",
-              unknown_names_are_errors_that_list_what_exists),
-        TEST ("keys that contradict each other are errors",
-              keys_that_contradict_each_other_are_errors),
-        TEST ("what learns can be named", what_learns_can_be_named),
-        TEST ("keys of fine-tuning are unread beside a description",
-              tuning_is_unread_beside_a_description),
-    };
-
-    return cmocka_run_group_tests_name ("tune", tests, NULL, NULL);
 }

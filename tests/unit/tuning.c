@@ -32,7 +32,7 @@ static struct dn_tuning *read_text (const char *text)
     return tuning;
 }
 
-static void a_document_is_read (void **state)
+TEST ("site.json is read")
 {
     struct dn_tuning *tuning = read_text (small);
 
@@ -46,7 +46,7 @@ static void a_document_is_read (void **state)
     dn_tuning_free (tuning);
 }
 
-static void what_is_written_is_read_again (void **state)
+TEST ("what is written is read again")
 {
     struct dn_tuning *tuning = read_text (small);
     struct json_object *document = dn_tuning_write (tuning);
@@ -71,7 +71,7 @@ static void expect_refusal (const char *text, const char *part)
     assert_contains (err.text, part);
 }
 
-static void hostile_documents_are_refused (void **state)
+TEST ("hostile documents are refused")
 {
 #define HEAD "{\"dnnest_site\": 4, \"runs\": 3"
 #define ONE(v)                                                                         \
@@ -115,7 +115,7 @@ static void hostile_documents_are_refused (void **state)
         expect_refusal (texts[i][0], texts[i][1]);
 }
 
-static void a_huge_document_is_refused (void **state)
+TEST ("a huge document is refused")
 {
     size_t size = DN_TUNING_MAX + 2;
     char *text = malloc (size);
@@ -191,7 +191,7 @@ static struct dn_tuning *fit_runs (const struct dn_site *site,
 
 static const double same[2] = {1, 1};
 
-static void without_runs_all_is_as_shipped (void **state)
+TEST ("without runs all is as shipped")
 {
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 0, -1);
@@ -205,7 +205,7 @@ static void without_runs_all_is_as_shipped (void **state)
     scene_free (site);
 }
 
-static void what_runs_do_not_tell_stays (void **state)
+TEST ("what runs do not tell stays")
 {
     struct dn_constants slow = dn_constants_default;
     struct dn_site *site = scene_site ("");
@@ -239,7 +239,7 @@ static double error_elsewhere (const struct dn_site *site,
     return error;
 }
 
-static void three_runs_help_a_little_and_fifty_decide (void **state)
+TEST ("three runs help a little, fifty decide")
 {
     struct dn_constants slow = dn_constants_default;
     struct dn_site *site = scene_site ("");
@@ -265,7 +265,7 @@ static void three_runs_help_a_little_and_fifty_decide (void **state)
     scene_free (site);
 }
 
-static void a_device_has_its_own_scale (void **state)
+TEST ("a device has its own scale")
 {
     static const double scales[2] = {1.4, 1};
     struct dn_site *site = scene_site ("");
@@ -280,7 +280,7 @@ static void a_device_has_its_own_scale (void **state)
     scene_free (site);
 }
 
-static void an_absurd_run_does_not_decide (void **state)
+TEST ("an absurd run does not decide")
 {
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 20, 7);
@@ -312,7 +312,7 @@ static double error_of_lies (const struct dn_site *site, int n, int n_false)
     return error;
 }
 
-static void false_runs_do_not_decide (void **state)
+TEST ("false runs do not decide")
 {
     struct dn_site *site = scene_site ("");
 
@@ -328,7 +328,7 @@ static void false_runs_do_not_decide (void **state)
 /* Ten true runs of four applications, and any number of one that claims to have taken
  * a hundredth of the time, or a hundredfold.
  */
-static void one_applications_lies_do_not_move_others (void **state)
+TEST ("the lies of one application do not move others")
 {
     struct dn_site *site = scene_site ("");
 
@@ -354,7 +354,7 @@ static void one_applications_lies_do_not_move_others (void **state)
     scene_free (site);
 }
 
-static void the_same_runs_give_the_same_result (void **state)
+TEST ("the same runs give the same result")
 {
     struct dn_site *site = scene_site ("");
     struct dn_constants slow = dn_constants_default;
@@ -376,7 +376,7 @@ static void the_same_runs_give_the_same_result (void **state)
     scene_free (site);
 }
 
-static void a_residual_is_not_learned_twice (void **state)
+TEST ("a residual is not learned twice")
 {
     struct dn_site *site = scene_site ("");
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
@@ -414,7 +414,7 @@ static struct dn_outlook step_of (const struct dn_tuning *tuning,
     return dn_tuning_step (tuning, run->user, &run->spec, run->device, features);
 }
 
-static void scales_are_applied (void **state)
+TEST ("scales are applied")
 {
     struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = read_text (small);
@@ -453,7 +453,7 @@ static double spread_of (const struct dn_tuning *tuning,
         .sigma;
 }
 
-static void bounds_of_other_applications_are_never_narrower (void **state)
+TEST ("bounds of other applications are never narrower")
 {
     struct dn_tuning *tuning = dn_tuning_new ();
     struct dn_outlook step = {.site = {.p50 = 1, .sigma = 0.2}, .own = 1, .level = 1};
@@ -474,7 +474,7 @@ static void bounds_of_other_applications_are_never_narrower (void **state)
 }
 
 /* Runs of one application alone, a hundred, each with 1.5 times the time predicted. */
-static void one_application_moves_no_other (void **state)
+TEST ("one application moves no other")
 {
     struct dn_site *site = scene_site ("");
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
@@ -512,7 +512,7 @@ static void one_application_moves_no_other (void **state)
 }
 
 /* Half of the applications take 1.5 times the time predicted, the others two thirds. */
-static void applications_that_disagree_move_no_other (void **state)
+TEST ("applications that disagree move no other")
 {
     struct dn_site *site = scene_site ("");
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
@@ -544,7 +544,7 @@ static void applications_that_disagree_move_no_other (void **state)
 }
 
 /* An application that a site has run on a device, and one that it has not. */
-static void what_is_near_the_history_is_known_better (void **state)
+TEST ("what is near the history is known better")
 {
     struct dn_site *site = scene_site ("");
     static const double scales[2] = {1.3, 1.3};
@@ -571,7 +571,7 @@ static void what_is_near_the_history_is_known_better (void **state)
 }
 
 /* More runs than are kept, and several of one spec. */
-static void a_long_history_is_kept_short (void **state)
+TEST ("a long history is kept short")
 {
     struct dn_site *site = scene_site ("");
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
@@ -614,7 +614,7 @@ static void a_long_history_is_kept_short (void **state)
     scene_free (site);
 }
 
-static void a_history_is_written_and_read (void **state)
+TEST ("a history is written and read")
 {
     struct dn_site *site = scene_site ("");
     static const double scales[2] = {1.3, 0.8};
@@ -665,7 +665,7 @@ static char *history_text (const char *from, const char *to)
     return out;
 }
 
-static void hostile_histories_are_refused (void **state)
+TEST ("hostile histories are refused")
 {
     static const char *const cases[][3] = {
         {"\"dnnest_site\": 4", "\"dnnest_site\": 2", "version 2, expected 4"},
@@ -744,7 +744,7 @@ static void expect_too_many (int applications, int runs, const char *part)
     free (members);
 }
 
-static void a_long_history_is_refused (void **state)
+TEST ("a long history is refused")
 {
     expect_too_many (1, DN_HISTORY_OWN_MAX + 1, "'x0': more than 32 runs");
     expect_too_many (DN_HISTORY_MAX / DN_HISTORY_OWN_MAX + 1,
@@ -753,7 +753,7 @@ static void a_long_history_is_refused (void **state)
 }
 
 /* Axes and the common part, which files of earlier versions lack. */
-static void shares_and_a_common_part_may_be_missing (void **state)
+TEST ("a history without shares and a common part is read")
 {
     char *old = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0");
     struct dn_tuning *tuning = read_text (old);
@@ -772,7 +772,7 @@ static void shares_and_a_common_part_may_be_missing (void **state)
 }
 
 /* What all runs of an application have in common holds however far they are apart. */
-static void what_is_common_holds_far_away (void **state)
+TEST ("what is common to an application holds far away")
 {
     char *near = history_text ("\"noise\": 0.05", "\"noise\": 0.05");
     char *common = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3");
@@ -793,7 +793,7 @@ static void what_is_common_holds_far_away (void **state)
 }
 
 /* What a file says that is read is never a prediction that is no number. */
-static void a_wild_history_is_safe (void **state)
+TEST ("a wild history is safe")
 {
     static const char *const wild[][2] = {
         {"\"ratio\": 1.5", "\"ratio\": 1.5"},
@@ -828,7 +828,7 @@ static void a_wild_history_is_safe (void **state)
 }
 
 /* Every byte of a history changed: it is refused, or what it says is a number. */
-static void a_damaged_history_is_safe (void **state)
+TEST ("a damaged history is safe")
 {
     static const char other[] = "9-\"{]e,";
     struct dn_site *site = scene_site ("");
@@ -860,7 +860,7 @@ static void a_damaged_history_is_safe (void **state)
     scene_free (site);
 }
 
-static void every_constant_can_be_found_and_set (void **state)
+TEST ("every constant can be found and set")
 {
     struct dn_constants constants = dn_constants_default;
 
@@ -879,7 +879,7 @@ static void every_constant_can_be_found_and_set (void **state)
 }
 
 /* The far ends of all bounds must not make a prediction that is no number. */
-static void the_bounds_of_constants_are_safe (void **state)
+TEST ("the bounds of constants are safe")
 {
     struct dn_site *site = scene_site ("");
 
@@ -900,48 +900,4 @@ static void the_bounds_of_constants_are_safe (void **state)
         dn_graph_free (&run.graph);
     }
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("site.json is read", a_document_is_read),
-        TEST ("what is written is read again", what_is_written_is_read_again),
-        TEST ("hostile documents are refused", hostile_documents_are_refused),
-        TEST ("a huge document is refused", a_huge_document_is_refused),
-        TEST ("scales are applied", scales_are_applied),
-        TEST ("bounds of other applications are never narrower",
-              bounds_of_other_applications_are_never_narrower),
-        TEST ("one application moves no other", one_application_moves_no_other),
-        TEST ("applications that disagree move no other",
-              applications_that_disagree_move_no_other),
-        TEST ("every constant can be found and set",
-              every_constant_can_be_found_and_set),
-        TEST ("the bounds of constants are safe", the_bounds_of_constants_are_safe),
-        TEST ("without runs all is as shipped", without_runs_all_is_as_shipped),
-        TEST ("what runs do not tell stays", what_runs_do_not_tell_stays),
-        TEST ("three runs help a little, fifty decide",
-              three_runs_help_a_little_and_fifty_decide),
-        TEST ("a device has its own scale", a_device_has_its_own_scale),
-        TEST ("an absurd run does not decide", an_absurd_run_does_not_decide),
-        TEST ("false runs do not decide", false_runs_do_not_decide),
-        TEST ("the lies of one application do not move others",
-              one_applications_lies_do_not_move_others),
-        TEST ("the same runs give the same result", the_same_runs_give_the_same_result),
-        TEST ("a residual is not learned twice", a_residual_is_not_learned_twice),
-        TEST ("what is near the history is known better",
-              what_is_near_the_history_is_known_better),
-        TEST ("a long history is kept short", a_long_history_is_kept_short),
-        TEST ("a history is written and read", a_history_is_written_and_read),
-        TEST ("hostile histories are refused", hostile_histories_are_refused),
-        TEST ("a long history is refused", a_long_history_is_refused),
-        TEST ("a history without shares and a common part is read",
-              shares_and_a_common_part_may_be_missing),
-        TEST ("what is common to an application holds far away",
-              what_is_common_holds_far_away),
-        TEST ("a wild history is safe", a_wild_history_is_safe),
-        TEST ("a damaged history is safe", a_damaged_history_is_safe),
-    };
-
-    return cmocka_run_group_tests_name ("tuning", tests, NULL, NULL);
 }

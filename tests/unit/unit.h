@@ -37,17 +37,18 @@
     static void function (void **state);                                               \
     static __attribute__ ((constructor)) void add (void)                               \
     {                                                                                  \
-        unit_add (sentence, function);                                                \
+        unit_add (sentence, function);                                                 \
     }                                                                                  \
     static void function (void **state)
 
 void unit_add (const char *sentence, CMUnitTestFunction function);
 
-/* Before and after all tests of a program that defines them, and before each. Not 0:
+/* What a program may define: called before and after all its tests, or each. Not 0:
  * failed. */
 int before_tests (void **state);
-int before_test (void **state);
 int after_tests (void **state);
+int before_test (void **state);
+int after_test (void **state);
 
 /* 'text' must contain 'part'. */
 #define assert_contains(text, part)                                                    \

@@ -15,8 +15,10 @@ void unit_add (const char *sentence, CMUnitTestFunction function)
 {
     if (n_tests == TESTS_MAX)
         abort ();
-    tests[n_tests++] = (struct CMUnitTest){
-        .name = sentence, .test_func = function, .setup_func = before_test};
+    tests[n_tests++] = (struct CMUnitTest){.name = sentence,
+                                           .test_func = function,
+                                           .setup_func = before_test,
+                                           .teardown_func = after_test};
 }
 
 __attribute__ ((weak)) int before_tests (void **state)
@@ -30,6 +32,11 @@ __attribute__ ((weak)) int before_test (void **state)
 }
 
 __attribute__ ((weak)) int after_tests (void **state)
+{
+    return 0;
+}
+
+__attribute__ ((weak)) int after_test (void **state)
 {
     return 0;
 }

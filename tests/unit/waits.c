@@ -19,55 +19,62 @@ struct scene {
     struct dn_cluster cluster;
 };
 
-static void add_node (struct scene *scene, struct dn_link_node node)
+static struct scene scene; /* of the test */
+
+static void end (void)
+{
+    dn_gpu_nodes_free (scene.nodes);
+    dn_node_groups_free (&scene.groups);
+    dn_queue_free (scene.queue);
+    free (scene.cluster.groups);
+    free (scene.cluster.waits);
+    memset (&scene, 0, sizeof (scene));
+}
+
+int after_test (void **state)
+{
+    end ();
+    return 0;
+}
+
+static void add_node (struct dn_link_node node)
 {
     node.cpus = node.idle_cpus = 64;
     node.mem_mb = node.idle_mem_mb = 1000;
-    assert_int_equal (dn_gpu_nodes_add (scene->nodes, &node, NULL), 0);
-    assert_int_equal (dn_node_groups_add (&scene->groups, &node, NULL), 0);
+    assert_int_equal (dn_gpu_nodes_add (scene.nodes, &node, NULL), 0);
+    assert_int_equal (dn_node_groups_add (&scene.groups, &node, NULL), 0);
 }
 
 /* Nodes whose a100 are all used but for 'idle' on a1. */
-static void begin (struct scene *scene, int idle)
+static void begin (int idle)
 {
     char used[32];
 
-    memset (scene, 0, sizeof (*scene));
-    scene->nodes = dn_gpu_nodes_new ();
-    scene->queue = dn_queue_new ();
-    assert_true (scene->nodes && scene->queue);
+    end ();
+    scene.nodes = dn_gpu_nodes_new ();
+    scene.queue = dn_queue_new ();
+    assert_true (scene.nodes && scene.queue);
     snprintf (used, sizeof (used), "gpu:a100:%d(IDX:0)", 4 - idle);
     for (int i = 0; i < 4; i++) {
         static const char *const names[] = {"a1", "a2", "a3", "a4"};
 
-        add_node (scene,
-                  (struct dn_link_node){.name = names[i],
+        add_node ((struct dn_link_node){.name = names[i],
                                         .gres = "gpu:a100:4",
                                         .gres_used = i == 0 ? used : "gpu:a100:4",
                                         .partitions = "gpu",
                                         .up = true});
     }
     for (int i = 0; i < 2; i++)
-        add_node (scene,
-                  (struct dn_link_node){.name = i ? "v2" : "v1",
+        add_node ((struct dn_link_node){.name = i ? "v2" : "v1",
                                         .gres = "gpu:v100:2",
                                         .gres_used = "gpu:v100:0",
                                         .partitions = "gpu,old",
                                         .up = true});
 }
 
-static void end (struct scene *scene)
+static void add_job (const struct dn_link_job *job)
 {
-    dn_gpu_nodes_free (scene->nodes);
-    dn_node_groups_free (&scene->groups);
-    dn_queue_free (scene->queue);
-    free (scene->cluster.groups);
-    free (scene->cluster.waits);
-}
-
-static void add_job (struct scene *scene, const struct dn_link_job *job)
-{
-    assert_int_equal (dn_queue_add (scene->queue, job, NOW, NULL), 0);
+    assert_int_equal (dn_queue_add (scene.queue, job, NOW, NULL), 0);
 }
 
 static struct dn_link_job running (const char *tres, const char *nodes, int64_t end_s)
@@ -101,41 +108,36 @@ static struct dn_link_job started (const char *nodes, int64_t wait_s)
     return job;
 }
 
-static int64_t wait_of (struct scene *scene, const char *type, enum dn_job_shape shape)
+static int64_t wait_of (const char *type, enum dn_job_shape shape)
 {
-    if (!scene->cluster.waits) {
-        dn_node_groups_move (&scene->groups, &scene->cluster);
+    if (!scene.cluster.waits) {
+        dn_node_groups_move (&scene.groups, &scene.cluster);
         assert_int_equal (
-            dn_waits_estimate (scene->queue, scene->nodes, NOW, &scene->cluster, NULL),
-            0);
+            dn_waits_estimate (scene.queue, scene.nodes, NOW, &scene.cluster, NULL), 0);
     }
-    for (int64_t i = 0; i < scene->cluster.n_waits; i++)
-        if (strcmp (scene->cluster.waits[i].type, type) == 0)
-            return scene->cluster.waits[i].wait_s[shape];
+    for (int64_t i = 0; i < scene.cluster.n_waits; i++)
+        if (strcmp (scene.cluster.waits[i].type, type) == 0)
+            return scene.cluster.waits[i].wait_s[shape];
     fail_msg ("no wait for %s", type);
     return 0;
 }
 
-#define assert_waits(scene, type, gpu, node, nodes)                                    \
+#define assert_waits(type, gpu, node, nodes)                                           \
     do {                                                                               \
-        assert_int_equal (wait_of (scene, type, DN_SHAPE_GPU), gpu);                   \
-        assert_int_equal (wait_of (scene, type, DN_SHAPE_NODE), node);                 \
-        assert_int_equal (wait_of (scene, type, DN_SHAPE_NODES), nodes);               \
+        assert_int_equal (wait_of (type, DN_SHAPE_GPU), gpu);                          \
+        assert_int_equal (wait_of (type, DN_SHAPE_NODE), node);                        \
+        assert_int_equal (wait_of (type, DN_SHAPE_NODES), nodes);                      \
     } while (0)
 
 TEST ("idle GPUs mean no wait")
 {
-    struct scene scene;
-
-    begin (&scene, 1);
-    assert_waits (&scene, "a100", 0, DN_UNSET, DN_UNSET);
-    assert_waits (&scene, "v100", 0, 0, 0);
-    end (&scene);
+    begin (1);
+    assert_waits ("a100", 0, DN_UNSET, DN_UNSET);
+    assert_waits ("v100", 0, 0, 0);
 }
 
 TEST ("without a queue running jobs end at their limits")
 {
-    struct scene scene;
     struct dn_link_job jobs[] = {
         running ("gres/gpu:a100=4", "a1", 5000),
         running ("gres/gpu:a100=1", "a2", 100),
@@ -144,140 +146,122 @@ TEST ("without a queue running jobs end at their limits")
         running ("gres/gpu=1", "v1", 50),
     };
 
-    begin (&scene, 0);
+    begin (0);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
-        add_job (&scene, &jobs[i]);
-    assert_waits (&scene, "a100", 100, 5000, 7000);
-    end (&scene);
+        add_job (&jobs[i]);
+    assert_waits ("a100", 100, 5000, 7000);
 }
 
 TEST ("the queue takes what is freed first")
 {
-    struct scene scene;
     struct dn_link_job run = running ("gres/gpu:a100=2", "a1", 100);
     struct dn_link_job later = running ("gres/gpu:a100=2", "a1", 900);
     struct dn_link_job wait = queued ("gres/gpu:a100=1", 1, 0);
 
-    begin (&scene, 0);
-    add_job (&scene, &run);
-    add_job (&scene, &later);
-    add_job (&scene, &wait);
-    add_job (&scene, &wait);
-    assert_waits (&scene, "a100", 900, 900, DN_UNSET);
-    end (&scene);
+    begin (0);
+    add_job (&run);
+    add_job (&later);
+    add_job (&wait);
+    add_job (&wait);
+    assert_waits ("a100", 900, 900, DN_UNSET);
 }
 
 TEST ("a new job starts after those that backfill planned")
 {
-    struct scene scene;
     struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 300);
     struct dn_link_job two = queued ("gres/gpu:a100=1", 1, 1200);
     struct dn_link_job none = queued ("gres/gpu:a100=1", 1, 0);
     struct dn_link_job node = queued ("gres/gpu:a100=4", 1, 5000);
     struct dn_link_job nodes = queued ("gres/gpu:a100=8", 2, 8000);
 
-    begin (&scene, 1); /* idle, but others wait for it */
-    add_job (&scene, &one);
-    add_job (&scene, &two);
-    add_job (&scene, &none);
-    add_job (&scene, &none);
-    add_job (&scene, &node);
-    add_job (&scene, &nodes);
-    assert_waits (&scene, "a100", 2400, 5000, 8000);
-    assert_waits (&scene, "v100", 0, 0, 0);
-    end (&scene);
+    begin (1); /* idle, but others wait for it */
+    add_job (&one);
+    add_job (&two);
+    add_job (&none);
+    add_job (&none);
+    add_job (&node);
+    add_job (&nodes);
+    assert_waits ("a100", 2400, 5000, 8000);
+    assert_waits ("v100", 0, 0, 0);
 }
 
 TEST ("recent waits of jobs that waited are their median")
 {
-    struct scene scene;
     static const int64_t waits[] = {10, 4000, 0, 20, 30, 9000, 0};
 
-    begin (&scene, 0);
+    begin (0);
     for (size_t i = 0; i < DN_N_ELEMENTS (waits); i++) {
         struct dn_link_job job = started ("a2", waits[i]);
 
-        add_job (&scene, &job);
+        add_job (&job);
     }
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 4000);
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_NODE), 50000);
-    end (&scene);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 4000);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_NODE), 50000);
 }
 
 TEST ("few recent waits count last")
 {
-    struct scene scene;
     struct dn_link_job run = running ("gres/gpu:a100=4", "a1", 5000);
     struct dn_link_job job = started ("a2", 400);
 
-    begin (&scene, 0);
-    add_job (&scene, &job);
-    add_job (&scene, &run);
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 5000);
-    end (&scene);
-    begin (&scene, 0);
+    begin (0);
+    add_job (&job);
+    add_job (&run);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 5000);
+    begin (0);
     job.phase = DN_PHASE_ENDED;
-    add_job (&scene, &job);
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 400);
-    end (&scene);
+    add_job (&job);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 400);
 }
 
 TEST ("plans and recent waits are averaged")
 {
-    struct scene scene;
     struct dn_link_job plan = queued ("gres/gpu:a100=1", 1, 2000);
 
-    begin (&scene, 0);
-    add_job (&scene, &plan);
+    begin (0);
+    add_job (&plan);
     for (int i = 0; i < 2; i++) {
         struct dn_link_job job = started ("a2", 100);
 
-        add_job (&scene, &job);
+        add_job (&job);
     }
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 2000);
-    end (&scene);
-    begin (&scene, 0);
-    add_job (&scene, &plan);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 2000);
+    begin (0);
+    add_job (&plan);
     for (int i = 0; i < 3; i++) {
         struct dn_link_job job = started ("a2", 100);
 
-        add_job (&scene, &job);
+        add_job (&job);
     }
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 1050);
-    end (&scene);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 1050);
 }
 
 TEST ("jobs that name no type wait for those of their partitions")
 {
-    struct scene scene;
     struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
     struct dn_link_job old = queued ("gres/gpu=1", 1, 900);
 
     old.partition = "old,other";
-    begin (&scene, 0);
-    add_job (&scene, &any);
-    add_job (&scene, &old);
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 700);
-    assert_int_equal (wait_of (&scene, "v100", DN_SHAPE_GPU), 900);
-    end (&scene);
+    begin (0);
+    add_job (&any);
+    add_job (&old);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 700);
+    assert_int_equal (wait_of ("v100", DN_SHAPE_GPU), 900);
 }
 
 TEST ("a request names the type where TRES do not")
 {
-    struct scene scene;
     struct dn_link_job job = queued ("cpu=1,gres/gpu=1", 1, 700);
 
     job.gres = "gres:gpu:a100:1";
-    begin (&scene, 0);
-    add_job (&scene, &job);
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 700);
-    assert_int_equal (wait_of (&scene, "v100", DN_SHAPE_GPU), 0);
-    end (&scene);
+    begin (0);
+    add_job (&job);
+    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 700);
+    assert_int_equal (wait_of ("v100", DN_SHAPE_GPU), 0);
 }
 
 TEST ("other jobs do not count")
 {
-    struct scene scene;
     struct dn_link_job held = queued ("gres/gpu:a100=1", 1, 0);
     struct dn_link_job cpus = queued ("cpu=4", 1, 9000);
     struct dn_link_job gone = queued ("gres/gpu:k80=1", 1, 9000);
@@ -287,78 +271,63 @@ TEST ("other jobs do not count")
     held.queued = false;
     ended.start = NOW - DN_WAIT_RECENT_S - 1;
     ended.phase = DN_PHASE_ENDED;
-    begin (&scene, 1);
-    add_job (&scene, &held);
-    add_job (&scene, &cpus);
-    add_job (&scene, &gone);
-    add_job (&scene, &ended);
-    add_job (&scene, &elsewhere);
-    assert_waits (&scene, "a100", 0, DN_UNSET, DN_UNSET);
-    end (&scene);
+    begin (1);
+    add_job (&held);
+    add_job (&cpus);
+    add_job (&gone);
+    add_job (&ended);
+    add_job (&elsewhere);
+    assert_waits ("a100", 0, DN_UNSET, DN_UNSET);
 }
 
 TEST ("a type that is up nowhere has no wait")
 {
-    struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:k80=1", 1, 100);
 
-    begin (&scene, 0);
-    add_node (&scene,
-              (struct dn_link_node){.name = "k1", .gres = "gpu:k80:2", .up = false});
-    add_job (&scene, &job);
-    assert_waits (&scene, "k80", DN_UNSET, DN_UNSET, DN_UNSET);
-    end (&scene);
+    begin (0);
+    add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2", .up = false});
+    add_job (&job);
+    assert_waits ("k80", DN_UNSET, DN_UNSET, DN_UNSET);
 }
 
 TEST ("nodes with one GPU have one wait")
 {
-    struct scene scene;
     struct dn_link_job job = queued ("gres/gpu:t4=1", 1, 100);
 
-    begin (&scene, 0);
-    add_node (
-        &scene,
-        (struct dn_link_node){
-            .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
-    add_job (&scene, &job);
-    assert_waits (&scene, "t4", 100, 100, DN_UNSET);
-    end (&scene);
+    begin (0);
+    add_node ((struct dn_link_node){
+        .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
+    add_job (&job);
+    assert_waits ("t4", 100, 100, DN_UNSET);
 }
 
 TEST ("a busy node without jobs frees nothing")
 {
-    struct scene scene;
-
-    begin (&scene, 0);
-    add_node (&scene,
-              (struct dn_link_node){
-                  .name = "t1", .gres = "gpu:t4:2", .up = true, .busy = true});
-    assert_waits (&scene, "t4", DN_UNSET, DN_UNSET, DN_UNSET);
-    end (&scene);
+    begin (0);
+    add_node ((struct dn_link_node){
+        .name = "t1", .gres = "gpu:t4:2", .up = true, .busy = true});
+    assert_waits ("t4", DN_UNSET, DN_UNSET, DN_UNSET);
 }
 
 /* More types, partitions and jobs than are kept; nothing is written beyond. */
 TEST ("any number is bounded")
 {
-    struct scene scene;
     char name[64];
     char gres[64];
 
-    begin (&scene, 0);
+    begin (0);
     for (int i = 0; i < 300; i++) {
         struct dn_link_job job = queued (NULL, 1, 100 + i);
 
         snprintf (name, sizeof (name), "n%d", i);
         snprintf (gres, sizeof (gres), "gpu:t%d:4", i);
-        add_node (&scene,
-                  (struct dn_link_node){.name = name, .gres = gres, .up = true});
+        add_node ((struct dn_link_node){.name = name, .gres = gres, .up = true});
         job.tres = gres;
         job.partition = name;
-        add_job (&scene, &job);
+        add_job (&job);
         job.tres = "gres/gpu=1";
-        add_job (&scene, &job);
+        add_job (&job);
     }
-    wait_of (&scene, "t0", DN_SHAPE_GPU);
+    wait_of ("t0", DN_SHAPE_GPU);
     assert_int_equal (scene.cluster.n_waits, DN_WAIT_TYPES_MAX);
-    end (&scene);
 }
