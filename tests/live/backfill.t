@@ -7,8 +7,6 @@
 # all of them, and any later job must end before that one starts. A job of a day cannot, its
 # twin with a lowered limit can. Only the order of starts is checked, never a duration.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin backfill job_submit_dnnest
@@ -67,7 +65,6 @@ earlier() {
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-chmod -R go-w "$dir/etc"
 write_conf TimeLimit=limit
 
 version=$(_cluster_version)

@@ -6,8 +6,6 @@
 # There is no GPU: a stand-in replaces 'dnnest-dev bench gpu' and returns recorded kernels
 # (learn/data). All other parts are real.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 unset DNNEST_DEV
@@ -17,7 +15,6 @@ command -v python3 >/dev/null || skip_all 'python3 is not installed'
 readonly LIMIT_S=240 # for all jobs, which take seconds on an idle machine
 
 # Jobs run as an ordinary user, who may not read a checkout of root.
-umask 022
 chmod 755 "$dir"
 mkdir "$dir/bin" "$dir/lib" "$dir/recorded" "$dir/conf"
 cp -R "$share/hardware" "$share/bundle" "$share/datasets.conf" "$dir/conf"

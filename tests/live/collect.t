@@ -7,8 +7,6 @@
 # Some thousand more jobs are put into the database, and a collection of them is killed at
 # fifty instants. slurmdbd ends and comes back.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin collect job_submit_dnnest
@@ -48,7 +46,6 @@ all_ended() {
 
 mkdir -p "$dir"/{bin,run} "$state"
 live_hardware
-chmod -R go-w "$dir/etc"
 live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10
 live_start --plugin-dir "$plugin_dir" \
     --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1

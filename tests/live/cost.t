@@ -5,8 +5,6 @@
 #
 # The cost itself is not tested: tests/bench/cost measures it.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin cost job_submit_dnnest

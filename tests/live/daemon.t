@@ -6,8 +6,6 @@
 # One dnnestd runs all the time, so that its memory can be compared after many rounds. The
 # other parts have a dnnestd of their own, with a socket in place of that of systemd.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}
@@ -84,7 +82,6 @@ live_hardware
 conf long
 conf ours
 cp -p "$dir/etc/ours.conf" "$dir/etc/dnnest.conf"
-chmod -R go-w "$dir/etc"
 live_start --plugin-dir "$plugin_dir" --no-accounting
 
 start long long

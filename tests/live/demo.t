@@ -5,8 +5,6 @@
 #
 # The demonstration compares what slurmctld has with what should be, and fails where it differs.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin demo job_submit_dnnest

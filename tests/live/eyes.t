@@ -6,8 +6,6 @@
 # Each case is seen twice: with the snapshot that 'dnnestd watch' takes at that moment, and
 # without one, where the job is moved to nodes that cannot be had, or exceeds a limit.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin eyes job_submit_dnnest
@@ -89,15 +87,10 @@ is_idle() {
 runs_now() {
     [[ $(cluster_job_field "$1" JobState) = RUNNING ]]
 }
-admin() {
-    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
-}
-
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
 use "$NODES"
-chmod -R go-w "$dir/etc"
 mkdir -m 755 "$dir/eyes"
 live_start --plugin-dir "$plugin_dir" \
     --conf 'AccountingStorageEnforce=associations,limits,qos'

@@ -6,8 +6,6 @@
 # The rows of slurmrestd must be those of slurmdbd. The exporter is a stand-in that serves
 # the names of NVIDIA's DCGM exporter; servers that fail are stand-ins, too.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin fetch

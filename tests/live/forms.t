@@ -8,8 +8,6 @@
 # submission then runs, and so does srun in it: srun fails if the fields of a job contradict
 # each other or its environment. The forms are those of the table in job_submit_dnnest(8).
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin forms job_submit_dnnest
@@ -37,7 +35,6 @@ END
 }
 
 live_hardware
-chmod -R go-w "$dir/etc"
 write_conf
 partitions=(
     'gpu Nodes=v[1-2],a[1-2] Default=YES'

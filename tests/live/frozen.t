@@ -8,8 +8,6 @@
 # exporter wrote, the middle one counted 30 times, with 2 bytes per frozen weight. It has
 # 12.6 GiB of frozen weights and 16 MiB of adapters. A V100 of 16 GiB is four times cheaper. Without the frozen weights the same job fits it, and moves there.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin frozen job_submit_dnnest spank_dnnest

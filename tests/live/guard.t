@@ -6,8 +6,6 @@
 # Real jobs, with accounting, whose limit the plugin has lowered to a minute. Most run at the
 # same time. slurmctld ends a job up to 30 seconds after its limit.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}
@@ -29,9 +27,6 @@ submit() {
 }
 field() {
     cluster_job_field "$1" "$2"
-}
-admin() {
-    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
 }
 set_limit() {
     scontrol update "jobid=$1" "timelimit=$2"

@@ -8,8 +8,6 @@
 # change; every other job differs from it by one thing that must keep a field, and the log
 # says which line and which word kept it.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin harm job_submit_dnnest
@@ -76,7 +74,6 @@ DecisionTime=1000
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 END
-chmod -R go-w "$dir/etc"
 live_start --plugin-dir "$plugin_dir" --no-accounting
 
 # --- what may change -----------------------------------------------------------------

@@ -7,8 +7,6 @@
 # Jobs are submitted held, with the shipped bundle. The V100 has a low price here, so that
 # a job leaves the A100 wherever the V100 holds it: memory alone keeps it.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin hub job_submit_dnnest spank_dnnest
@@ -83,7 +81,6 @@ live_hardware
 echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 live_conf Mode=enforce
 sed -i '/^Gpu Type=v100/s/$/ Cost=0.2/' "$dir/etc/dnnest.conf"
-chmod -R go-w "$dir/etc"
 live_start --plugin-dir "$plugin_dir" --no-nodes
 
 printf '#!/bin/sh\nsrun python train.py\n' | give "$dir/home/job.sh"

@@ -8,8 +8,6 @@
 # stand-in reads as jobstats and reportseff do: text that begins with JS1 must be decodable
 # behind the colon. Accounting is a real slurmdbd on MariaDB.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin jobstats job_submit_dnnest
@@ -105,7 +103,6 @@ logs() {
 
 mkdir -p "$dir"/{bin,run,trace}
 live_hardware
-chmod -R go-w "$dir/etc"
 live_conf Mode=enforce "DecisionLog=$dir/trace/decisions.jsonl"
 write_epilog
 plugins=dnnest

@@ -7,8 +7,6 @@
 # Slurm checks them on the rewritten job, with a real slurmdbd on MariaDB. Each case is seen
 # without the line first: the job that was within its limits waits or is refused.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin limits job_submit_dnnest
@@ -41,12 +39,7 @@ use() {
     live_conf Mode=enforce "$@"
     cluster_restart_ctld || fail 'slurmctld starts again'
 }
-admin() {
-    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
-}
-
 live_hardware
-chmod -R go-w "$dir/etc"
 live_conf Mode=enforce
 live_start --plugin-dir "$plugin_dir" \
     --conf 'AccountingStorageEnforce=associations,limits,qos'

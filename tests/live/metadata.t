@@ -5,8 +5,6 @@
 #
 # Jobs are submitted held to a real controller with the shipped bundle; nothing runs.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin metadata job_submit_dnnest

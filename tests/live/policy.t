@@ -6,8 +6,6 @@
 # The expected job without dnnest is not written here: the same request without a
 # description shows it.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin policy job_submit_dnnest
@@ -51,7 +49,6 @@ judged() {
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-chmod -R go-w "$dir/etc"
 write_conf
 
 live_start --plugin-dir "$plugin_dir"

@@ -7,8 +7,6 @@
 # this machine, so that tasks disturb one another. The test checks that each of them
 # measures and keeps its record, not the values.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 readonly PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
@@ -16,7 +14,6 @@ live_begin probe job_submit_dnnest
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
 
 # Files that the user may read, and only root may write.
-umask 022
 hook=$dir/share/dnnest/probe
 mkdir -p "$dir/bin" "$dir/lib" "$hook"
 live_hardware

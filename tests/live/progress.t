@@ -6,8 +6,6 @@
 #
 # Real jobs, whose limit the plugin has lowered. All run at the same time.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}

@@ -6,8 +6,6 @@
 # The blocks of kind 'sh cluster' (tests/lint/guides.py), one after the other, as an ordinary
 # user of a private Slurm with accounting, the SPANK plugin and dnnestd.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin readme job_submit_dnnest spank_dnnest
@@ -21,7 +19,6 @@ mkdir -p "$dir/dnnestd" "$dir/bin"
 live_hardware
 live_conf Mode=enforce "StateDir=$dir/dnnestd" WatchInterval=2 GuardInterval=2
 echo "required $dir/plugins/spank_dnnest.so" >"$dir/etc/plugstack.conf"
-chmod -R go-w "$dir/etc"
 live_start --plugin-dir "$plugin_dir"
 export SLURM_CONF
 _cluster_spawn dnnestd "$build/dnnestd" -D --conf="$conf"

@@ -7,8 +7,6 @@
 # without metadata, failed, cancelled, at their limit, arrays. dnnestd collects them. Then
 # a program of its own, check_report, computes the sums from sacct and the admin comments.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin report job_submit_dnnest
@@ -26,7 +24,6 @@ all_ended() {
 
 mkdir -p "$state"
 live_hardware
-chmod -R go-w "$dir/etc"
 live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 ControlGroup=40
 live_start --plugin-dir "$plugin_dir"
 export SLURM_CONF

@@ -6,8 +6,6 @@
 #
 # Real jobs that fail on a v100 as PyTorch does, and succeed on an a100.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}

@@ -6,8 +6,6 @@
 # The file of histories is written here, as 'dnnest learn' would; dnnestd finds it in
 # StateDir.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}

@@ -6,8 +6,6 @@
 # Three hundred submissions, one restart, one kill, munge stopped once. tests/live/soak
 # describes the checks. Here it must find nothing, and must have done its work.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin soak job_submit_dnnest spank_dnnest

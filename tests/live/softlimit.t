@@ -6,8 +6,6 @@
 # Four nodes that a job holds for two more hours, a job that wants all of them next, and
 # jobs of a day that only start before it if the scheduler plans them shorter.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin softlimit job_submit_dnnest
@@ -86,7 +84,6 @@ configure() {
 
 readonly PARAMETERS=batch_sched_delay=0,bf_interval=1,sched_interval=2
 live_hardware
-chmod -R go-w "$dir/etc"
 live_conf Mode=enforce GpuType=keep Cpus=keep TimeMin=00:01:00
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf "SchedulerParameters=$PARAMETERS,$SOFT" --conf MinJobAge=3600 \

@@ -11,8 +11,6 @@
 # With TABLE=FILE in the environment the outcome is also written to FILE, in Markdown:
 # 'make submissions' does so.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin submissions job_submit_dnnest
@@ -59,7 +57,6 @@ DecisionTime=1000
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $NODE
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $NODE
 END
-chmod -R go-w "$dir/etc"
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf 'PartitionName=gpu Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP Default=YES' \
     --conf 'PartitionName=long Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP'

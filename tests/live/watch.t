@@ -6,8 +6,6 @@
 # With slurmdbd, since QOS and associations have limits. The cluster has no plugin of
 # dnnest.
 
-set -euo pipefail
-
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 dnnestd=${DNNESTD:-$build/dnnestd}
@@ -15,13 +13,11 @@ live_begin watch
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (without libslurm)'; fi
 
 live_hardware
-chmod -R go-w "$dir/etc"
 printf '%s\n' "HardwareDir=$dir/etc/hardware" "Datasets=$dir/etc/datasets.conf" Bundle=none \
     "StateDir=$dir/lib" 'Gpu Type=a100 Device=a100_sxm4_40gb' >"$dir/etc/dnnest.conf"
 mkdir "$dir/lib"
 live_start --conf 'AccountingStorageEnforce=associations,limits,qos'
 
-admin() { sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1; }
 # Sets 'snapshot'.
 look() {
     snapshot=$("$dnnestd" watch --once --out=- --conf="$dir/etc/dnnest.conf" 2>"$dir/said") \

@@ -15,6 +15,7 @@
 #   live_need OPTION...           the same; ends the test if the job is refused
 #   request_of JOB                what right-sizing may change, one Key=Value a line
 #   shown JOB                     a job without the fields that differ between any two jobs
+#   admin ARGUMENT...             sacctmgr
 #   minutes TIME                  of a time that scontrol shows
 #   live_looked                   waits until the plugin has looked at the files of dnnestd
 #   mark; logged                  what dnnest wrote since then into the controller's log
@@ -25,6 +26,9 @@
 # those of the build.
 # Sets top, build, plugin_dir, dnnest, share and dir; tap.sh and cluster.sh are sourced, too.
 # shellcheck disable=SC2034  # used by those that source it
+
+set -euo pipefail
+umask 022 # the plugin reads no file that others may write
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
@@ -152,6 +156,10 @@ shown() {
         -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
         -e 's/(SubmitTime|EligibleTime|AccrueTime|StartTime|EndTime|LastSchedEval)=[^ ]+/\1=T/g' \
         -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
+}
+
+admin() {
+    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
 }
 
 minutes() {
