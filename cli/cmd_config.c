@@ -46,16 +46,16 @@ static int take_group (struct dn_options *given, void *to)
     struct call *call = to;
     const struct dn_people *system = &dn_people_of_system;
     const char *name = given->argument;
-    struct dn_group group = {0};
+    struct dn_person group = {0};
     struct dn_err err = {0};
 
-    if (dn_int_read (dn_span_of (name), "group", 0, UINT32_MAX, &group.gid, NULL) < 0
+    if (dn_int_read (dn_span_of (name), "group", 0, UINT32_MAX, &group.id, NULL) < 0
         && system->find_group (system->self, name, &group, &err) < 0) {
         dn_complain ("--group: %s", err.text);
         return DN_EXIT_USAGE;
     }
-    call->submitter.group_id = group.gid;
-    dn_group_free (&group);
+    call->submitter.group_id = group.id;
+    dn_person_free (&group);
     return DN_EXIT_DONE;
 }
 

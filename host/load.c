@@ -580,10 +580,10 @@ static int fill_site (const struct dn_load_paths *paths,
                              "ZooDir",
                              err)
                    < 0)
-        || dn_site_read_paths_with (site, conf, file, context->problems, err) < 0
+        || dn_site_read_paths (site, conf, file, context->problems, err) < 0
         || set_bundle_dir (site, paths->model, err) < 0
         || load_tables (context, site, &reading.gpus, err) < 0
-        || dn_site_read_with (site, conf, file, &reading, err) < 0
+        || dn_site_read (site, conf, file, &reading, err) < 0
         || follow_slurm (context, site, err) < 0)
         return -1;
     load_site_bundle (paths, site);

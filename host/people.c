@@ -94,17 +94,17 @@ static int compare_ids (const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static int fail_members (struct dn_group *group,
+static int fail_members (struct dn_person *group,
                          const struct dn_err *problem,
                          struct dn_err *err)
 {
-    dn_group_free (group);
+    dn_person_free (group);
     if (err)
         *err = *problem;
     return -1;
 }
 
-static int add_members (char *const *names, struct dn_group *group, struct dn_err *err)
+static int add_members (char *const *names, struct dn_person *group, struct dn_err *err)
 {
     size_t n = 0;
 
@@ -136,7 +136,7 @@ static int add_members (char *const *names, struct dn_group *group, struct dn_er
 
 static int find_group (const void *self,
                        const char *name,
-                       struct dn_group *group,
+                       struct dn_person *group,
                        struct dn_err *err)
 {
     dn_cleanup (free_room) struct room room = {NULL, 0};
@@ -149,7 +149,7 @@ static int find_group (const void *self,
         code = getgrnam_r (name, &entry, room.text, room.size, &found);
     if (!found)
         return fail ("Group", name, code, err);
-    group->gid = (int64_t) found->gr_gid;
+    group->id = (int64_t) found->gr_gid;
     return add_members (found->gr_mem, group, err);
 }
 

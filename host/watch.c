@@ -114,7 +114,7 @@ static void add_named_paths (struct dn_watch *watch,
 
     if (site && dn_site_init (site, defaults->hardware, defaults->datasets, NULL) == 0
         && dn_load_file (conf, &text, &len, NULL) == 0) {
-        dn_site_read_paths (site, (struct dn_span){text, len}, conf, NULL);
+        dn_site_read_paths (site, (struct dn_span){text, len}, conf, NULL, NULL);
         add_path (watch, site->hardware_dir);
         add_path (watch, site->datasets_file);
         add_path (watch, site->zoo_dir);

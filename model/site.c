@@ -14,193 +14,14 @@
 #include "base/keyline.h"
 #include "base/messages.h"
 
-/* Many times what a decision takes with a handful of GPU types, and twice what the
- * largest network of the zoo takes with 32 (2.5 ms). No ordinary job exceeds it.
- */
-#define DECISION_MS 5
+/* clang-format off */
+#define TEXT_ROW(type, member, key, value, help)                                       \
+    {key, offsetof (struct dn_site, member), help, DN_SITE_##type, 0, 0, value},
+#define REAL_ROW(member, key, min, max, value, help)                                   \
+    {key, offsetof (struct dn_site, member), help, DN_SITE_REAL, min, max, value},
+/* clang-format on */
 
-/* Of dnnestd, seconds. A snapshot is believed until five were missed. */
-#define INTERVAL_S       60
-#define LEARN_INTERVAL_S 3600
-#define SNAPSHOT_AGE_S   300
-
-/* Finished jobs, seconds and days: they teach, and nothing waits for them. A year shows
- * every season of a site.
- */
-#define COLLECT_INTERVAL_S 300
-#define KEEP_JOBS_DAYS     400
-
-static const struct dn_site_key site_keys[] = {
-    {"HardwareDir",
-     offsetof (struct dn_site, hardware_dir),
-     "directory of the hardware catalogue, one file per device",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"Datasets",
-     offsetof (struct dn_site, datasets_file),
-     "table of data sets",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"ZooDir",
-     offsetof (struct dn_site, zoo_dir),
-     "directory of the networks that are files",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"Bundle",
-     offsetof (struct dn_site, bundle_dir),
-     "directory of the model bundle, or none",
-     DN_SITE_PATH_OR_NONE,
-     0,
-     0},
-    {"SidecarDir",
-     offsetof (struct dn_site, sidecar_dir),
-     "directory of the sidecars that comments name (dnnest:@FILE)",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"ProbeDir",
-     offsetof (struct dn_site, probe_dir),
-     "directory of the hook for jobs with probe=, on the nodes, or none",
-     DN_SITE_PATH_OR_NONE,
-     0,
-     0},
-    {"ProgressDir",
-     offsetof (struct dn_site, progress_dir),
-     "directory in which jobs report their progress",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"OutputDir",
-     offsetof (struct dn_site, output_dir),
-     "directory below which dnnestd reads the output of failed jobs",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"DecisionLog",
-     offsetof (struct dn_site, decision_log),
-     "file to which a line of JSON is appended per decision",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"Counters",
-     offsetof (struct dn_site, counters),
-     "file of counters for Prometheus, rewritten every five seconds",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"StateDir",
-     offsetof (struct dn_site, state_dir),
-     "directory of the files of dnnestd",
-     DN_SITE_PATH,
-     0,
-     0},
-    {"DecisionTime",
-     offsetof (struct dn_site, decision_ms),
-     "CPU time in milliseconds after which a decision is given up; 0: no limit",
-     DN_SITE_REAL,
-     0,
-     1000},
-    {"SnapshotAge",
-     offsetof (struct dn_site, snapshot_age_s),
-     "age in seconds up to which decisions use the snapshot of the cluster",
-     DN_SITE_REAL,
-     1,
-     86400},
-    {"WatchInterval",
-     offsetof (struct dn_site, watch_interval_s),
-     "seconds between two snapshots of the cluster by dnnestd",
-     DN_SITE_REAL,
-     1,
-     3600},
-    {"GuardInterval",
-     offsetof (struct dn_site, guard_interval_s),
-     "seconds between two passes of dnnestd over the running jobs",
-     DN_SITE_REAL,
-     1,
-     3600},
-    {"CollectInterval",
-     offsetof (struct dn_site, collect_interval_s),
-     "seconds between two collections of finished jobs by dnnestd",
-     DN_SITE_REAL,
-     10,
-     86400},
-    {"KeepJobs",
-     offsetof (struct dn_site, keep_jobs_days),
-     "days that finished jobs are kept",
-     DN_SITE_REAL,
-     1,
-     3660},
-    {"Accounting",
-     offsetof (struct dn_site, accounting),
-     "where dnnestd reads finished jobs: slurmdbd, none, or the URL of slurmrestd",
-     DN_SITE_ACCOUNTING,
-     0,
-     0},
-    {"LearnInterval",
-     offsetof (struct dn_site, learn_interval_s),
-     "seconds between two runs in which dnnestd learns from finished jobs",
-     DN_SITE_REAL,
-     1,
-     2592000},
-    {"AccountingToken",
-     offsetof (struct dn_site, accounting_token),
-     "file with a token (JWT) for slurmrestd, or none",
-     DN_SITE_PATH_OR_NONE,
-     0,
-     0},
-    {"Prometheus",
-     offsetof (struct dn_site, prometheus),
-     "URL of the Prometheus that has the metrics of GPUs, or none",
-     DN_SITE_URL,
-     0,
-     0},
-    {"PrometheusQueries",
-     offsetof (struct dn_site, prometheus_queries),
-     "file of the expressions that Prometheus is asked for, or none: built-in ones",
-     DN_SITE_PATH_OR_NONE,
-     0,
-     0},
-    {"Carbon",
-     offsetof (struct dn_site, carbon_g_per_kwh),
-     "grams of CO2 per kWh of the grid",
-     DN_SITE_REAL,
-     0,
-     2000},
-    {"PUE",
-     offsetof (struct dn_site, pue),
-     "energy of the data centre divided by that of its computers",
-     DN_SITE_REAL,
-     1,
-     10},
-    {"CoreJpeg",
-     offsetof (struct dn_site, core_jpeg),
-     "images per second that one core decodes and resizes",
-     DN_SITE_REAL,
-     20,
-     10000},
-    {"CoreTokens",
-     offsetof (struct dn_site, core_tokens),
-     "tokens of text per second that one core delivers",
-     DN_SITE_REAL,
-     1000,
-     1e8},
-    {"CoreBytes",
-     offsetof (struct dn_site, core_bytes),
-     "bytes of undecoded arrays per second that one core delivers",
-     DN_SITE_REAL,
-     1e6,
-     1e11},
-    {"ControlSalt",
-     offsetof (struct dn_site, control_salt),
-     "text that the draw of the control group depends on",
-     DN_SITE_SECRET,
-     0,
-     0},
-    /* End of site_keys */
-};
+static const struct dn_site_key site_keys[] = {DN_SITE_KEYS (TEXT_ROW, REAL_ROW)};
 
 const struct dn_site_key *dn_site_keys (int *n_keys)
 {
@@ -208,80 +29,9 @@ const struct dn_site_key *dn_site_keys (int *n_keys)
     return site_keys;
 }
 
-/* All keys but the paths that the caller of dn_site_init () gives. */
-static void set_defaults (struct dn_site *site)
+static void *member_of (struct dn_site *site, const struct dn_site_key *key)
 {
-    memset (site, 0, sizeof (*site));
-    site->rules = dn_rules_default ();
-    site->constants = dn_constants_default;
-    site->decision_ms = DECISION_MS;
-    site->snapshot_age_s = SNAPSHOT_AGE_S;
-    site->watch_interval_s = site->guard_interval_s = INTERVAL_S;
-    site->collect_interval_s = COLLECT_INTERVAL_S;
-    site->keep_jobs_days = KEEP_JOBS_DAYS;
-    site->learn_interval_s = LEARN_INTERVAL_S;
-    site->carbon_g_per_kwh = -1;
-    site->pue = 1;
-    site->core_jpeg = site->core_tokens = site->core_bytes = -1;
-    memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
-    memcpy (site->zoo_dir, DNNEST_ZOO_DIR, sizeof (DNNEST_ZOO_DIR));
-    memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
-    memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
-    memcpy (site->accounting_token, DN_SITE_NONE, sizeof (DN_SITE_NONE));
-    memcpy (site->prometheus, DN_SITE_NONE, sizeof (DN_SITE_NONE));
-    memcpy (site->prometheus_queries, DN_SITE_NONE, sizeof (DN_SITE_NONE));
-    memcpy (site->accounting, DN_SITE_SLURMDBD, sizeof (DN_SITE_SLURMDBD));
-}
-
-int dn_site_init (struct dn_site *site,
-                  const char *hardware_dir,
-                  const char *datasets_file,
-                  struct dn_err *err)
-{
-    set_defaults (site);
-    if (dn_span_copy (dn_span_of (hardware_dir),
-                      site->hardware_dir,
-                      sizeof (site->hardware_dir),
-                      "HardwareDir",
-                      err)
-            < 0
-        || dn_span_copy (dn_span_of (datasets_file),
-                         site->datasets_file,
-                         sizeof (site->datasets_file),
-                         "Datasets",
-                         err)
-               < 0)
-        return -1;
-    return 0;
-}
-
-static const struct dn_site_key *find_key (struct dn_span key)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++)
-        if (dn_span_is (key, site_keys[i].name))
-            return &site_keys[i];
-    return NULL;
-}
-
-static int set_path (struct dn_site *site,
-                     const struct dn_site_key *key,
-                     struct dn_span value,
-                     struct dn_err *err)
-{
-    bool none = key->type == DN_SITE_PATH_OR_NONE && dn_span_is (value, DN_SITE_NONE);
-
-    if (!none && (value.len == 0 || value.text[0] != '/'))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_site_path,
-                           key->name,
-                           dn_quote (value.text, value.len).text,
-                           key->type == DN_SITE_PATH_OR_NONE ? " or " DN_SITE_NONE
-                                                             : "");
-    if (none)
-        value = dn_span_of (DN_SITE_NONE);
-    return dn_span_copy (
-        value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
+    return (char *) site + key->offset;
 }
 
 static int set_real (struct dn_site *site,
@@ -293,8 +43,57 @@ static int set_real (struct dn_site *site,
 
     if (dn_real_read (value, key->name, key->min, key->max, &real, err) < 0)
         return -1;
-    memcpy ((char *) site + key->offset, &real, sizeof (real));
+    memcpy (member_of (site, key), &real, sizeof (real));
     return 0;
+}
+
+static int set_default (struct dn_site *site,
+                        const struct dn_site_key *key,
+                        struct dn_err *err)
+{
+    const double unset = -1;
+
+    if (key->type == DN_SITE_REAL && key->value)
+        return set_real (site, key, dn_span_of (key->value), err);
+    if (key->type == DN_SITE_REAL)
+        memcpy (member_of (site, key), &unset, sizeof (unset));
+    else if (key->value)
+        return dn_span_copy (dn_span_of (key->value),
+                             member_of (site, key),
+                             DN_SITE_PATH_MAX,
+                             key->name,
+                             err);
+    return 0;
+}
+
+int dn_site_init (struct dn_site *site,
+                  const char *hardware_dir,
+                  const char *datasets_file,
+                  struct dn_err *err)
+{
+    struct dn_site_key key;
+
+    memset (site, 0, sizeof (*site));
+    site->rules = dn_rules_default ();
+    site->constants = dn_constants_default;
+    for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++) {
+        key = site_keys[i];
+        if (key.offset == offsetof (struct dn_site, hardware_dir))
+            key.value = hardware_dir;
+        if (key.offset == offsetof (struct dn_site, datasets_file))
+            key.value = datasets_file;
+        if (set_default (site, &key, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static const struct dn_site_key *find_key (struct dn_span key)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++)
+        if (dn_span_is (key, site_keys[i].name))
+            return &site_keys[i];
+    return NULL;
 }
 
 /* No error shows the value. */
@@ -310,53 +109,76 @@ static int set_secret (struct dn_site *site,
                            key->name,
                            value.len,
                            DN_NAME_MAX - 1);
-    return dn_span_copy (
-        value, (char *) site + key->offset, DN_NAME_MAX, key->name, err);
+    return dn_span_copy (value, member_of (site, key), DN_NAME_MAX, key->name, err);
 }
 
+/* The words that a key takes, and what another value begins with. */
+static const struct {
+    const char *const words[3];
+    const char *const starts[4];
+} forms[] = {
+    [DN_SITE_PATH] = {{NULL}, {"/"}},
+    [DN_SITE_PATH_OR_NONE] = {{DN_SITE_NONE}, {"/"}},
+    [DN_SITE_ACCOUNTING] = {{DN_SITE_NONE, DN_SITE_SLURMDBD},
+                            {"http://", "https://", "unix:/"}},
+    [DN_SITE_URL] = {{DN_SITE_NONE}, {"http://", "https://"}},
+};
+
+static int fail_text (const struct dn_site_key *key,
+                      struct dn_span value,
+                      struct dn_err *err)
+{
+    const struct dn_quoted quoted = dn_quote (value.text, value.len);
+
+    if (key->type == DN_SITE_ACCOUNTING)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_site_source, key->name, quoted.text);
+    if (key->type == DN_SITE_URL)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_site_url, key->name, quoted.text);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       dn_say_err_site_path,
+                       key->name,
+                       quoted.text,
+                       key->type == DN_SITE_PATH_OR_NONE ? " or " DN_SITE_NONE : "");
+}
+
+/* A URL is more than its beginning; "/" is a path. */
 static bool begins_with (struct dn_span text, const char *start)
 {
     size_t len = strlen (start);
 
-    return text.len > len && strncmp (text.text, start, len) == 0;
+    return (text.len > len || (text.len == len && len == 1))
+           && strncmp (text.text, start, len) == 0;
 }
 
-static int set_accounting (struct dn_site *site,
-                           const struct dn_site_key *key,
-                           struct dn_span value,
-                           struct dn_err *err)
+static bool is_path (const struct dn_site_key *key)
 {
-    char *out = (char *) site + key->offset;
-
-    if (dn_span_is (value, DN_SITE_NONE))
-        value = dn_span_of (DN_SITE_NONE);
-    else if (dn_span_is (value, DN_SITE_SLURMDBD))
-        value = dn_span_of (DN_SITE_SLURMDBD);
-    else if (!begins_with (value, "http://") && !begins_with (value, "https://")
-             && !begins_with (value, "unix:/"))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_site_source,
-                           key->name,
-                           dn_quote (value.text, value.len).text);
-    return dn_name_copy (value, out, DN_SITE_PATH_MAX, key->name, err);
+    return key->type == DN_SITE_PATH || key->type == DN_SITE_PATH_OR_NONE;
 }
 
-static int set_url (struct dn_site *site,
-                    const struct dn_site_key *key,
-                    struct dn_span value,
-                    struct dn_err *err)
+static int set_text (struct dn_site *site,
+                     const struct dn_site_key *key,
+                     struct dn_span value,
+                     struct dn_err *err)
 {
-    if (dn_span_is (value, DN_SITE_NONE))
-        value = dn_span_of (DN_SITE_NONE);
-    else if (!begins_with (value, "http://") && !begins_with (value, "https://"))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_site_url,
-                           key->name,
-                           dn_quote (value.text, value.len).text);
-    return dn_name_copy (
-        value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
+    const char *const *word = forms[key->type].words;
+    const char *const *start = forms[key->type].starts;
+
+    while (*word && !dn_span_is (value, *word))
+        word++;
+    if (*word)
+        value = dn_span_of (*word);
+    while (!*word && *start && !begins_with (value, *start))
+        start++;
+    if (!*start)
+        return fail_text (key, value, err);
+    return is_path (key)
+               ? dn_span_copy (
+                   value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err)
+               : dn_name_copy (
+                   value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err);
 }
 
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
@@ -367,18 +189,12 @@ static int set_key (struct dn_site *site,
                     bool paths,
                     struct dn_err *err)
 {
-    bool path = key->type == DN_SITE_PATH || key->type == DN_SITE_PATH_OR_NONE;
-
-    if (path != paths)
+    if (is_path (key) != paths)
         return 0;
-    if (path)
-        return set_path (site, key, value, err);
-    if (key->type == DN_SITE_ACCOUNTING)
-        return set_accounting (site, key, value, err);
-    if (key->type == DN_SITE_URL)
-        return set_url (site, key, value, err);
-    return key->type == DN_SITE_REAL ? set_real (site, key, value, err)
-                                     : set_secret (site, key, value, err);
+    if (key->type == DN_SITE_REAL)
+        return set_real (site, key, value, err);
+    return key->type == DN_SITE_SECRET ? set_secret (site, key, value, err)
+                                       : set_text (site, key, value, err);
 }
 
 int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
@@ -538,57 +354,30 @@ static void settle (struct dn_site *site)
             site->opt_in_all = true;
 }
 
-int dn_site_read_paths_with (struct dn_site *site,
-                             struct dn_span text,
-                             const char *file,
-                             struct dn_problems *problems,
-                             struct dn_err *err)
-{
-    return read_lines (&(struct pass){site, file, NULL, problems}, text, err);
-}
-
 int dn_site_read_paths (struct dn_site *site,
                         struct dn_span text,
                         const char *file,
+                        struct dn_problems *problems,
                         struct dn_err *err)
 {
-    return dn_site_read_paths_with (site, text, file, NULL, err);
-}
-
-int dn_site_read_with (struct dn_site *site,
-                       struct dn_span text,
-                       const char *file,
-                       const struct dn_site_reading *reading,
-                       struct dn_err *err)
-{
-    const struct pass pass = {site, file, reading, reading->problems};
-
-    if (read_lines (&pass, text, err) < 0)
-        return -1;
-    settle (site);
-    return 0;
+    return read_lines (&(struct pass){site, file, NULL, problems}, text, err);
 }
 
 int dn_site_read (struct dn_site *site,
                   struct dn_span text,
                   const char *file,
+                  const struct dn_site_reading *reading,
                   struct dn_err *err)
 {
-    return dn_site_read_with (
-        site, text, file, &(struct dn_site_reading){.gpus = true}, err);
-}
+    static const struct dn_site_reading plain = {.gpus = true};
 
-/* Set a number of the site from slurm.conf or the command line. Return 1 when the key
- * is not one.
- */
-static int set_number (struct dn_site *site,
-                       struct dn_span name,
-                       struct dn_span value,
-                       struct dn_err *err)
-{
-    const struct dn_site_key *key = find_key (name);
-
-    return key && key->type == DN_SITE_REAL ? set_real (site, key, value, err) : 1;
+    if (!reading)
+        reading = &plain;
+    if (read_lines (&(struct pass){site, file, reading, reading->problems}, text, err)
+        < 0)
+        return -1;
+    settle (site);
+    return 0;
 }
 
 /* Apply 'pair' to all jobs. */
@@ -597,10 +386,10 @@ static int override_pair (struct dn_site *site,
                           int origin,
                           struct dn_err *err)
 {
-    int rc = set_number (site, pair->key, pair->value, err);
+    const struct dn_site_key *key = find_key (pair->key);
 
-    if (rc <= 0)
-        return rc;
+    if (key && key->type == DN_SITE_REAL)
+        return set_real (site, key, pair->value, err);
     if (read_rule (site, pair, origin, err) < 0)
         return -1;
     if (origin == DN_ORIGIN_SLURM)

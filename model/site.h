@@ -19,6 +19,86 @@
 #define DN_ORIGIN_SLURM   (-1) /* slurm.conf */
 #define DN_ORIGIN_SETTING (-2) /* --set of the command line */
 
+/* The value of an optional path that is unset. */
+#define DN_SITE_NONE "none"
+
+/* The accounting that Slurm itself keeps. */
+#define DN_SITE_SLURMDBD "slurmdbd"
+
+/* Keys of dnnest.conf that are neither rules nor Gpu lines: TEXT (its type, its member
+ * of struct dn_site, its name in the file, default, help) and REAL (member, name, min,
+ * max, default, help).
+ *
+ * DecisionTime is many times what a decision takes with a handful of GPU types, and
+ * twice what the largest network of the zoo takes with 32 (2.5 ms): no ordinary job
+ * exceeds it. A snapshot is believed until five were missed. Finished jobs teach, and
+ * nothing waits for them; a year of them shows every season of a site.
+ */
+/* clang-format off */
+#define DN_SITE_KEYS(TEXT, REAL)                                                       \
+    TEXT (PATH, hardware_dir, "HardwareDir", NULL,                                     \
+          "directory of the hardware catalogue, one file per device")                  \
+    TEXT (PATH, datasets_file, "Datasets", NULL, "table of data sets")                 \
+    TEXT (PATH, zoo_dir, "ZooDir", DNNEST_ZOO_DIR,                                     \
+          "directory of the networks that are files")                                  \
+    TEXT (PATH_OR_NONE, bundle_dir, "Bundle", DN_SITE_NONE,                            \
+          "directory of the model bundle, or none")                                    \
+    TEXT (PATH, sidecar_dir, "SidecarDir", NULL,                                       \
+          "directory of the sidecars that comments name (dnnest:@FILE)")               \
+    TEXT (PATH_OR_NONE, probe_dir, "ProbeDir", DNNEST_PROBE_DIR,                       \
+          "directory of the hook for jobs with probe=, on the nodes, or none")         \
+    TEXT (PATH, progress_dir, "ProgressDir", NULL,                                     \
+          "directory in which jobs report their progress")                             \
+    TEXT (PATH, output_dir, "OutputDir", NULL,                                         \
+          "directory below which dnnestd reads the output of failed jobs")             \
+    TEXT (PATH, decision_log, "DecisionLog", NULL,                                     \
+          "file to which a line of JSON is appended per decision")                     \
+    TEXT (PATH, counters, "Counters", NULL,                                            \
+          "file of counters for Prometheus, rewritten every five seconds")             \
+    TEXT (PATH, state_dir, "StateDir", DNNEST_STATE_DIR,                               \
+          "directory of the files of dnnestd")                                         \
+    REAL (decision_ms, "DecisionTime", 0, 1000, "5",                                   \
+          "CPU time in milliseconds after which a decision is given up; 0: no limit")  \
+    REAL (snapshot_age_s, "SnapshotAge", 1, 86400, "300",                              \
+          "age in seconds up to which decisions use the snapshot of the cluster")      \
+    REAL (watch_interval_s, "WatchInterval", 1, 3600, "60",                            \
+          "seconds between two snapshots of the cluster by dnnestd")                   \
+    REAL (guard_interval_s, "GuardInterval", 1, 3600, "60",                            \
+          "seconds between two passes of dnnestd over the running jobs")               \
+    REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
+          "seconds between two collections of finished jobs by dnnestd")               \
+    REAL (keep_jobs_days, "KeepJobs", 1, 3660, "400",                                  \
+          "days that finished jobs are kept")                                          \
+    TEXT (ACCOUNTING, accounting, "Accounting", DN_SITE_SLURMDBD,                      \
+          "where dnnestd reads finished jobs: slurmdbd, none, or the URL of "          \
+          "slurmrestd")                                                                \
+    REAL (learn_interval_s, "LearnInterval", 1, 2592000, "3600",                       \
+          "seconds between two runs in which dnnestd learns from finished jobs")       \
+    TEXT (PATH_OR_NONE, accounting_token, "AccountingToken", DN_SITE_NONE,             \
+          "file with a token (JWT) for slurmrestd, or none")                           \
+    TEXT (URL, prometheus, "Prometheus", DN_SITE_NONE,                                 \
+          "URL of the Prometheus that has the metrics of GPUs, or none")               \
+    TEXT (PATH_OR_NONE, prometheus_queries, "PrometheusQueries", DN_SITE_NONE,         \
+          "file of the expressions that Prometheus is asked for, or none: built-in "   \
+          "ones")                                                                      \
+    REAL (carbon_g_per_kwh, "Carbon", 0, 2000, NULL,                                   \
+          "grams of CO2 per kWh of the grid")                                          \
+    REAL (pue, "PUE", 1, 10, "1",                                                      \
+          "energy of the data centre divided by that of its computers")                \
+    REAL (core_jpeg, "CoreJpeg", 20, 10000, NULL,                                      \
+          "images per second that one core decodes and resizes")                       \
+    REAL (core_tokens, "CoreTokens", 1000, 1e8, NULL,                                  \
+          "tokens of text per second that one core delivers")                          \
+    REAL (core_bytes, "CoreBytes", 1e6, 1e11, NULL,                                    \
+          "bytes of undecoded arrays per second that one core delivers")               \
+    TEXT (SECRET, control_salt, "ControlSalt", NULL,                                   \
+          "text that the draw of the control group depends on")                        \
+    /* End of DN_SITE_KEYS */
+/* clang-format on */
+
+#define DN_SITE_TEXT_MEMBER(type, member, ...) char member[DN_SITE_PATH_MAX];
+#define DN_SITE_REAL_MEMBER(member, ...)       double member;
+
 struct dn_site {
     struct dn_rules rules;     /* of the whole site; slurm.conf overrides dnnest.conf */
     struct dn_origins origins; /* where each came from */
@@ -39,34 +119,8 @@ struct dn_site {
     /* Why the configured bundle is not loaded; or empty. A site with a broken bundle is
      * usable. */
     struct dn_err bundle_err;
-    double decision_ms;        /* DecisionTime=; 0: no limit */
-    double snapshot_age_s;     /* SnapshotAge= */
-    double watch_interval_s;   /* WatchInterval= */
-    double guard_interval_s;   /* GuardInterval= */
-    double learn_interval_s;   /* LearnInterval= */
-    double collect_interval_s; /* CollectInterval= */
-    double keep_jobs_days;     /* KeepJobs= */
-    double carbon_g_per_kwh;   /* Carbon=, -1 unset */
-    double pue;                /* PUE= */
-    double core_jpeg;          /* CoreJpeg=, images/s; -1 unset, as the next two */
-    double core_tokens;        /* CoreTokens=, 1/s */
-    double core_bytes;         /* CoreBytes=, byte/s */
-    char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
-    char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
-    char zoo_dir[DN_SITE_PATH_MAX];       /* ZooDir= */
-    char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
-    char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no users' files are read */
-    char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
-    char progress_dir[DN_SITE_PATH_MAX]; /* ProgressDir=; "": jobs report nothing */
-    char output_dir[DN_SITE_PATH_MAX];   /* OutputDir=; "": no outputs are read */
-    char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
-    char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
-    char state_dir[DN_SITE_PATH_MAX];    /* StateDir= */
-    char accounting[DN_SITE_PATH_MAX];   /* Accounting=; "slurmdbd", "none" or a URL */
-    char accounting_token[DN_SITE_PATH_MAX];   /* AccountingToken=; "none" */
-    char prometheus[DN_SITE_PATH_MAX];         /* Prometheus=, a URL; "none" */
-    char prometheus_queries[DN_SITE_PATH_MAX]; /* PrometheusQueries=; "none" */
-    char control_salt[DN_NAME_MAX];            /* ControlSalt=; "": none */
+    /* Reals that are not set are -1, texts "". */
+    DN_SITE_KEYS (DN_SITE_TEXT_MEMBER, DN_SITE_REAL_MEMBER)
 };
 
 enum dn_site_key_type {
@@ -78,7 +132,6 @@ enum dn_site_key_type {
     DN_SITE_SECRET /* a text that is never shown, of less than DN_NAME_MAX bytes */
 };
 
-/* Keys of dnnest.conf that are neither rules nor Gpu lines. */
 struct dn_site_key {
     const char *name;
     size_t offset; /* in struct dn_site */
@@ -86,14 +139,9 @@ struct dn_site_key {
     enum dn_site_key_type type;
     double min; /* of a real */
     double max;
+    const char *value; /* the default; NULL: unset */
 };
 const struct dn_site_key *dn_site_keys (int *n_keys);
-
-/* The value of an optional path that is unset. */
-#define DN_SITE_NONE "none"
-
-/* The accounting that Slurm itself keeps. */
-#define DN_SITE_SLURMDBD "slurmdbd"
 
 /* An empty site with all defaults. Its catalogue and data sets are read from the two
  * paths unless dnnest.conf sets others.
@@ -102,12 +150,6 @@ int dn_site_init (struct dn_site *site,
                   const char *hardware_dir,
                   const char *datasets_file,
                   struct dn_err *err);
-
-/* Read the paths in the text of dnnest.conf; dn_site_read () reads everything else. */
-int dn_site_read_paths (struct dn_site *site,
-                        struct dn_span text,
-                        const char *file,
-                        struct dn_err *err);
 
 /* Receives the errors when the first one must not end the reading. */
 struct dn_problems {
@@ -119,35 +161,30 @@ struct dn_problems {
 /* Report 'err' and return 0; return -1 when 'problems' is NULL. */
 int dn_problems_take (struct dn_problems *problems, const struct dn_err *err);
 
-int dn_site_read_paths_with (struct dn_site *site,
-                             struct dn_span text,
-                             const char *file,
-                             struct dn_problems *problems,
-                             struct dn_err *err);
+/* Read the paths in the text of dnnest.conf; dn_site_read () reads everything else.
+ * 'problems' may be NULL: then the first error ends the reading.
+ */
+int dn_site_read_paths (struct dn_site *site,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_problems *problems,
+                        struct dn_err *err);
+
+/* How to read dnnest.conf; NULL: the catalogue was read, and all else is NULL. */
+struct dn_site_reading {
+    const struct dn_people *people; /* NULL: users and groups by number only */
+    struct dn_problems *problems;   /* NULL: the first error ends the reading */
+    bool gpus; /* the catalogue was read; otherwise Gpu lines are skipped */
+};
 
 /* Read dnnest.conf. The catalogue must have been read before: "Gpu" lines name its
- * devices. Policy lines can give users and groups by number only. Errors name file and
- * line.
+ * devices. Errors name file and line.
  */
 int dn_site_read (struct dn_site *site,
                   struct dn_span text,
                   const char *file,
+                  const struct dn_site_reading *reading,
                   struct dn_err *err);
-
-/* The same, with names looked up by 'people' (NULL: no names) and with 'problems'
- * (NULL: the first error ends the reading). 'gpus' is false where the catalogue could
- * not be read: then Gpu lines are skipped.
- */
-struct dn_site_reading {
-    const struct dn_people *people;
-    struct dn_problems *problems;
-    bool gpus;
-};
-int dn_site_read_with (struct dn_site *site,
-                       struct dn_span text,
-                       const char *file,
-                       const struct dn_site_reading *reading,
-                       struct dn_err *err);
 
 /* Apply the "dnnest_<key>=<value>" entries of SlurmctldParameters and skip others.
  * 'parameters' may be NULL.

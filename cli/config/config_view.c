@@ -159,8 +159,8 @@ static void add_policies (struct json_object *json, const struct dn_config_view 
         dn_json_add_count (row, "line", policy->line);
         part = dn_json_add_object (row, "for");
         for (int scope = 0; scope < DN_N_SCOPES; scope++)
-            if (policy->names[scope])
-                dn_json_add_text (part, scopes[scope].name, policy->names[scope]);
+            if (policy->scopes[scope].text)
+                dn_json_add_text (part, scopes[scope].name, policy->scopes[scope].text);
         part = dn_json_add_object (row, "sets");
         for (int k = 0; k < n_keys; k++)
             if (policy->set & (UINT64_C (1) << k))
@@ -343,8 +343,8 @@ static void print_policies (const struct dn_config_view *view)
 
         printf ("line %d: Policy", policy->line);
         for (int scope = 0; scope < DN_N_SCOPES; scope++)
-            if (policy->names[scope])
-                printf (" %s=%s", scopes[scope].name, policy->names[scope]);
+            if (policy->scopes[scope].text)
+                printf (" %s=%s", scopes[scope].name, policy->scopes[scope].text);
         for (int k = 0; k < n_keys; k++)
             if (policy->set & (UINT64_C (1) << k))
                 printf (

@@ -46,6 +46,12 @@ struct dn_names {
                           })                                                           \
     }
 
+/* An enum and its words are made from one list of rows: ROW (X_A, "a") is the constant
+ * DN_X_A and its word.
+ */
+#define DN_ENUM_CONSTANT(constant, ...)   DN_##constant,
+#define DN_ENUM_WORD(constant, word, ...) [DN_##constant] = (word),
+
 /* Return the name of 'value', or "?" for a value outside the table. */
 const char *dn_names_get (const struct dn_names *names, int value);
 

@@ -21,7 +21,7 @@ static const char *const saved_text[] = {
     [DN_OBJECTIVE_FINISH] = dn_say_saved_wait_and_run,
 };
 
-static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
+static const char *const objective_text[] = {DN_OBJECTIVES (DN_ENUM_WORD)};
 
 enum dn_objective dn_deciding_objective (const struct dn_deciding *d)
 {

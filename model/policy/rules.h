@@ -10,138 +10,100 @@
 
 #include "spec/spec.h"
 
-/* The values of each rule whose values are words, in the order of strictness, and the
- * words. The first cannot be configured.
+/* The values of each rule whose values are words, in the order of strictness: rows of a
+ * constant and its word. The first cannot be configured.
  */
+/* clang-format off */
+#define DN_MODES(ROW)                                                                  \
+    ROW (MODE_UNKNOWN, "unknown")                                                      \
+    ROW (MODE_OBSERVE, "observe")                                                      \
+    ROW (MODE_ADVISE, "advise")                                                        \
+    ROW (MODE_ENFORCE, "enforce")
 enum dn_mode {
-    DN_MODE_UNKNOWN,
-    DN_MODE_OBSERVE,
-    DN_MODE_ADVISE,
-    DN_MODE_ENFORCE,
-    DN_N_MODES
+    DN_MODES (DN_ENUM_CONSTANT) DN_N_MODES
 };
-#define DN_MODE_WORDS                                                                  \
-    {                                                                                  \
-        [DN_MODE_UNKNOWN] = "unknown", [DN_MODE_OBSERVE] = "observe",                  \
-        [DN_MODE_ADVISE] = "advise", [DN_MODE_ENFORCE] = "enforce"                     \
-    }
 
+#define DN_OPT_INS(ROW)                                                                \
+    ROW (OPT_IN_UNKNOWN, "unknown")                                                    \
+    ROW (OPT_IN_METADATA, "metadata")                                                  \
+    ROW (OPT_IN_ALL, "all")                                                            \
+    ROW (OPT_IN_HISTORY, "history")
 enum dn_opt_in {
-    DN_OPT_IN_UNKNOWN,
-    DN_OPT_IN_METADATA,
-    DN_OPT_IN_ALL,
-    DN_OPT_IN_HISTORY,
-    DN_N_OPT_INS
+    DN_OPT_INS (DN_ENUM_CONSTANT) DN_N_OPT_INS
 };
-#define DN_OPT_IN_WORDS                                                                \
-    {                                                                                  \
-        [DN_OPT_IN_UNKNOWN] = "unknown", [DN_OPT_IN_METADATA] = "metadata",            \
-        [DN_OPT_IN_ALL] = "all", [DN_OPT_IN_HISTORY] = "history"                       \
-    }
 
 /* Whose runs a history is made of. */
+#define DN_SHARES(ROW)                                                                 \
+    ROW (SHARE_UNKNOWN, "unknown")                                                     \
+    ROW (SHARE_USER, "user")                                                           \
+    ROW (SHARE_ACCOUNT, "account")
 enum dn_share {
-    DN_SHARE_UNKNOWN,
-    DN_SHARE_USER,
-    DN_SHARE_ACCOUNT,
-    DN_N_SHARES
+    DN_SHARES (DN_ENUM_CONSTANT) DN_N_SHARES
 };
-#define DN_SHARE_WORDS                                                                 \
-    {                                                                                  \
-        [DN_SHARE_UNKNOWN] = "unknown", [DN_SHARE_USER] = "user",                      \
-        [DN_SHARE_ACCOUNT] = "account"                                                 \
-    }
 
+#define DN_TIME_MODES(ROW)                                                             \
+    ROW (TIME_UNKNOWN, "unknown")                                                      \
+    ROW (TIME_KEEP, "keep")                                                            \
+    ROW (TIME_TIME_MIN, "time_min") /* keep the limit, set --time-min */               \
+    ROW (TIME_AUTO, "auto") /* time_min where it is a soft limit, else limit */        \
+    ROW (TIME_LIMIT, "limit")
 enum dn_time_mode {
-    DN_TIME_UNKNOWN,
-    DN_TIME_KEEP,
-    DN_TIME_TIME_MIN, /* keep the limit, set --time-min */
-    DN_TIME_AUTO,     /* time_min where it is a soft limit, else limit */
-    DN_TIME_LIMIT,
-    DN_N_TIME_MODES
+    DN_TIME_MODES (DN_ENUM_CONSTANT) DN_N_TIME_MODES
 };
-#define DN_TIME_WORDS                                                                  \
-    {                                                                                  \
-        [DN_TIME_UNKNOWN] = "unknown", [DN_TIME_KEEP] = "keep",                        \
-        [DN_TIME_TIME_MIN] = "time_min", [DN_TIME_AUTO] = "auto",                      \
-        [DN_TIME_LIMIT] = "limit"                                                      \
-    }
 
+#define DN_CHOICES(ROW)                                                                \
+    ROW (CHOICE_UNKNOWN, "unknown")                                                    \
+    ROW (CHOICE_KEEP, "keep")                                                          \
+    ROW (CHOICE_CHOOSE, "choose")
 enum dn_choice {
-    DN_CHOICE_UNKNOWN,
-    DN_CHOICE_KEEP,
-    DN_CHOICE_CHOOSE,
-    DN_N_CHOICES
+    DN_CHOICES (DN_ENUM_CONSTANT) DN_N_CHOICES
 };
-#define DN_CHOICE_WORDS                                                                \
-    {                                                                                  \
-        [DN_CHOICE_UNKNOWN] = "unknown", [DN_CHOICE_KEEP] = "keep",                    \
-        [DN_CHOICE_CHOOSE] = "choose"                                                  \
-    }
 
+#define DN_MESSAGES(ROW)                                                               \
+    ROW (MESSAGE_UNKNOWN, "unknown")                                                   \
+    ROW (MESSAGE_CHANGE, "change")                                                     \
+    ROW (MESSAGE_ALWAYS, "always")                                                     \
+    ROW (MESSAGE_NEVER, "never")
 enum dn_message {
-    DN_MESSAGE_UNKNOWN,
-    DN_MESSAGE_CHANGE,
-    DN_MESSAGE_ALWAYS,
-    DN_MESSAGE_NEVER,
-    DN_N_MESSAGES
+    DN_MESSAGES (DN_ENUM_CONSTANT) DN_N_MESSAGES
 };
-#define DN_MESSAGE_WORDS                                                               \
-    {                                                                                  \
-        [DN_MESSAGE_UNKNOWN] = "unknown", [DN_MESSAGE_CHANGE] = "change",              \
-        [DN_MESSAGE_ALWAYS] = "always", [DN_MESSAGE_NEVER] = "never"                   \
-    }
 
 /* May a job move to a GPU type of higher Cost? */
+#define DN_UPGRADES(ROW)                                                               \
+    ROW (UPGRADE_UNKNOWN, "unknown")                                                   \
+    ROW (UPGRADE_NO, "no")                                                             \
+    ROW (UPGRADE_RESCUE, "rescue") /* if it cannot run on its own */                   \
+    ROW (UPGRADE_YES, "yes") /* if the objective gains by it */
 enum dn_upgrade {
-    DN_UPGRADE_UNKNOWN,
-    DN_UPGRADE_NO,
-    DN_UPGRADE_RESCUE, /* if it cannot run on its own */
-    DN_UPGRADE_YES,    /* if the objective gains by it */
-    DN_N_UPGRADES
+    DN_UPGRADES (DN_ENUM_CONSTANT) DN_N_UPGRADES
 };
-#define DN_UPGRADE_WORDS                                                               \
-    {                                                                                  \
-        [DN_UPGRADE_UNKNOWN] = "unknown", [DN_UPGRADE_NO] = "no",                      \
-        [DN_UPGRADE_RESCUE] = "rescue", [DN_UPGRADE_YES] = "yes"                       \
-    }
 
+#define DN_RECORDS(ROW)                                                                \
+    ROW (RECORD_UNKNOWN, "unknown")                                                    \
+    ROW (RECORD_ADMIN_COMMENT, "admin_comment")                                        \
+    ROW (RECORD_ANONYMOUS, "anonymous") /* without names of the metadata */            \
+    ROW (RECORD_NONE, "none")
 enum dn_record {
-    DN_RECORD_UNKNOWN,
-    DN_RECORD_ADMIN_COMMENT,
-    DN_RECORD_ANONYMOUS, /* the same without names out of the metadata */
-    DN_RECORD_NONE,
-    DN_N_RECORDS
+    DN_RECORDS (DN_ENUM_CONSTANT) DN_N_RECORDS
 };
-#define DN_RECORD_WORDS                                                                \
-    {                                                                                  \
-        [DN_RECORD_UNKNOWN] = "unknown", [DN_RECORD_ADMIN_COMMENT] = "admin_comment",  \
-        [DN_RECORD_ANONYMOUS] = "anonymous", [DN_RECORD_NONE] = "none"                 \
-    }
 
+#define DN_YES(ROW)                                                                    \
+    ROW (YES_UNKNOWN, "unknown")                                                       \
+    ROW (YES_NO, "no")                                                                 \
+    ROW (YES_YES, "yes")
 enum dn_yes {
-    DN_YES_UNKNOWN,
-    DN_YES_NO,
-    DN_YES_YES,
-    DN_N_YES
+    DN_YES (DN_ENUM_CONSTANT) DN_N_YES
 };
-#define DN_YES_WORDS                                                                   \
-    {                                                                                  \
-        [DN_YES_UNKNOWN] = "unknown", [DN_YES_NO] = "no", [DN_YES_YES] = "yes"         \
-    }
 
 /* A job that dnnest moved to another GPU type and whose memory was too small for it. */
+#define DN_RESCUES(ROW)                                                                \
+    ROW (RESCUE_UNKNOWN, "unknown")                                                    \
+    ROW (RESCUE_OFF, "off")                                                            \
+    ROW (RESCUE_REQUEUE, "requeue") /* start it again as it was requested */
 enum dn_rescue {
-    DN_RESCUE_UNKNOWN,
-    DN_RESCUE_OFF,
-    DN_RESCUE_REQUEUE, /* start it again as it was requested */
-    DN_N_RESCUES
+    DN_RESCUES (DN_ENUM_CONSTANT) DN_N_RESCUES
 };
-#define DN_RESCUE_WORDS                                                                \
-    {                                                                                  \
-        [DN_RESCUE_UNKNOWN] = "unknown", [DN_RESCUE_OFF] = "off",                      \
-        [DN_RESCUE_REQUEUE] = "requeue"                                                \
-    }
+/* clang-format on */
 
 extern const struct dn_names dn_mode_names;
 
@@ -149,7 +111,7 @@ extern const struct dn_names dn_mode_names;
  * table, which the parser, the defaults, 'dnnest config', the tests of the man page and
  * of the sample file read.
  *
- * ENUM: enum, member, key, stricter, default, help, number of constants, their words.
+ * ENUM: enum, member, key, stricter, default, help, its words.
  * NUMBER: type, member, key, minimum, maximum (of a time in seconds), stricter,
  * default, help. The stricter of two values is the LOWER, the HIGHER or NONE.
  */
@@ -158,24 +120,24 @@ extern const struct dn_names dn_mode_names;
     ENUM (dn_mode, mode, "Mode", LOWER, "advise",                                      \
           "observe: record only; advise: also inform the user; enforce: rewrite the "  \
           "job",                                                                       \
-          DN_N_MODES, DN_MODE_WORDS)                                                   \
+          DN_MODES)                                                   \
     ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
           "consider jobs with metadata only, or also record all that request GPUs, "   \
           "or also set the limits of those that have run before",                      \
-          DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
+          DN_OPT_INS)                                               \
     ENUM (dn_share, history_share, "HistoryShare", LOWER, "user",                      \
           "whose runs of an application predict the next one: the user's own, or all " \
           "of the account",                                                            \
-          DN_N_SHARES, DN_SHARE_WORDS)                                                 \
+          DN_SHARES)                                                 \
     ENUM (dn_yes, revise, "Revise", LOWER, "no",                                       \
           "lower the limits of pending jobs when their application has run",           \
-          DN_N_YES, DN_YES_WORDS)                                                      \
+          DN_YES)                                                      \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
     ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \
           "keep the limit, set --time-min to the bound, or set the limit to it; auto: "\
           "--time-min where Slurm has it as a soft limit, else the limit",             \
-          DN_N_TIME_MODES, DN_TIME_WORDS)                                              \
+          DN_TIME_MODES)                                              \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
             "share of jobs that must finish within a limit that nothing extends")      \
     NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
@@ -191,20 +153,20 @@ extern const struct dn_names dn_mode_names;
             "no limit is raised above this, or set above it where none was requested") \
     ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
           "set a limit where none was requested",                                      \
-          DN_N_YES, DN_YES_WORDS)                                                      \
+          DN_YES)                                                      \
     ENUM (dn_choice, gpu_type, "GpuType", LOWER, "choose",                             \
           "keep the GPU type, or choose the best one for the objective",               \
-          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
+          DN_CHOICES)                                               \
     ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
           "what the choice of a GPU type minimises",                                   \
-          DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS)                                         \
+          DN_OBJECTIVES)                                         \
     ENUM (dn_yes, user_objective, "UserObjective", LOWER, "no",                        \
           "yes: objective= of a job overrides Objective",                              \
-          DN_N_YES, DN_YES_WORDS)                                                      \
+          DN_YES)                                                      \
     ENUM (dn_upgrade, upgrade, "Upgrade", LOWER, "rescue",                             \
           "move a job to a GPU type of higher Cost: never, if it cannot run on its "   \
           "own, or also for the objective",                                            \
-          DN_N_UPGRADES, DN_UPGRADE_WORDS)                                             \
+          DN_UPGRADES)                                             \
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
             "maximum predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
@@ -215,7 +177,7 @@ extern const struct dn_names dn_mode_names;
             "GPU memory left free above the bound, as a share of it, on another type") \
     ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
           "keep the CPU count, or lower it to what the input pipeline needs",          \
-          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
+          DN_CHOICES)                                               \
     NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
             "minimum number of CPUs per GPU that a job keeps")                         \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
@@ -224,22 +186,22 @@ extern const struct dn_names dn_mode_names;
             "predictions with a lower confidence change nothing")                      \
     ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
           "no: also raise a time limit or CPUs that do not suffice",                   \
-          DN_N_YES, DN_YES_WORDS)                                                      \
+          DN_YES)                                                      \
     ENUM (dn_message, message, "Message", NONE, "change",                              \
           "when the user gets a message: if something changes or is wrong, always, "   \
           "or never",                                                                  \
-          DN_N_MESSAGES, DN_MESSAGE_WORDS)                                             \
+          DN_MESSAGES)                                             \
     ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
           "where the decision and the original request are recorded; anonymous: in "   \
           "the admin comment without names of the metadata",                           \
-          DN_N_RECORDS, DN_RECORD_WORDS)                                               \
+          DN_RECORDS)                                               \
     ENUM (dn_rescue, rescue, "Rescue", LOWER, "off",                                   \
           "requeue: start a moved job that ran out of GPU memory again with its "      \
           "original request",                                                          \
-          DN_N_RESCUES, DN_RESCUE_WORDS)                                               \
+          DN_RESCUES)                                               \
     ENUM (dn_yes, shorten, "Shorten", LOWER, "no",                                     \
           "yes: also lower a limit that dnnest set, by the progress of the job",       \
-          DN_N_YES, DN_YES_WORDS)                                                      \
+          DN_YES)                                                      \
     /* End of DN_RULES */
 /* clang-format on */
 

@@ -27,26 +27,25 @@ const struct dn_scope_key *dn_scope_keys (void)
     return scope_keys;
 }
 
-void dn_group_free (struct dn_group *group)
+void dn_person_free (struct dn_person *person)
 {
-    if (!group)
+    if (!person)
         return;
-    free (group->members);
-    memset (group, 0, sizeof (*group));
+    free (person->members);
+    memset (person, 0, sizeof (*person));
 }
 
 static void free_policy (struct dn_policy *policy)
 {
-    for (int i = 0; i < DN_N_SCOPES; i++)
-        free (policy->names[i]);
-    for (int i = 0; i < DN_N_NAME_SCOPES; i++) {
-        free (policy->sets[i].text);
-        free (policy->sets[i].names);
+    for (int i = 0; i < DN_N_SCOPES; i++) {
+        struct dn_scope_names *names = &policy->scopes[i];
+
+        for (int k = 0; names->persons && k < names->n; k++)
+            dn_person_free (&names->persons[k]);
+        free (names->persons);
+        free (names->spans);
+        free (names->text);
     }
-    for (int i = 0; i < policy->n_groups; i++)
-        dn_group_free (&policy->groups[i]);
-    free (policy->groups);
-    free (policy->users);
     memset (policy, 0, sizeof (*policy));
 }
 
@@ -99,80 +98,46 @@ static int check_name (const char *scope, struct dn_span name, struct dn_err *er
     return 0;
 }
 
-/* Check the names of a list; their number, or -1. */
-static int count_names (const char *scope, struct dn_span list, struct dn_err *err)
-{
-    int n = 0;
-
-    while (list.text) {
-        if (check_name (scope, dn_span_cut (&list, ","), err) < 0)
-            return -1;
-        if (++n > DN_POLICY_NAMES_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_names, scope, DN_POLICY_NAMES_MAX);
-    }
-    return n;
-}
-
-/* Read a numeric user or group. */
-static int read_id (const char *scope,
-                    struct dn_span name,
-                    int64_t *id,
-                    struct dn_err *err)
-{
-    return dn_int_read (name, scope, 0, ID_MAX, id, err);
-}
-
-static int read_user (struct dn_span span,
-                      const struct dn_people *people,
-                      int64_t *uid,
-                      struct dn_err *err)
-{
-    char name[DN_NAME_MAX];
-
-    if (is_number (span))
-        return read_id ("User", span, uid, err);
-    if (dn_span_copy (span, name, sizeof (name), "User", err) < 0)
-        return -1;
-    if (!people)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_user, dn_quote (name, span.len).text);
-    return people->find_user (people->self, name, uid, err);
-}
-
-static int read_group (struct dn_span span,
-                       const struct dn_people *people,
-                       struct dn_group *group,
-                       struct dn_err *err)
-{
-    char name[DN_NAME_MAX];
-
-    if (is_number (span))
-        return read_id ("Group", span, &group->gid, err);
-    if (dn_span_copy (span, name, sizeof (name), "Group", err) < 0)
-        return -1;
-    if (!people)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_group, dn_quote (name, span.len).text);
-    return people->find_group (people->self, name, group, err);
-}
-
-static int read_person (struct dn_policy *policy,
-                        enum dn_scope scope,
-                        struct dn_span name,
-                        const struct dn_people *people,
+/* Check and count the names of a list. */
+static int count_names (const char *scope,
+                        struct dn_span list,
+                        size_t *n,
                         struct dn_err *err)
 {
-    if (scope == DN_SCOPE_USER) {
-        if (read_user (name, people, &policy->users[policy->n_users], err) < 0)
+    for (*n = 0; list.text; ++*n) {
+        if (*n == DN_POLICY_NAMES_MAX)
+            return dn_err_set (
+                err, DN_E_LIMIT, dn_say_err_names, scope, DN_POLICY_NAMES_MAX);
+        if (check_name (scope, dn_span_cut (&list, ","), err) < 0)
             return -1;
-        policy->n_users++;
-        return 0;
     }
-    if (read_group (name, people, &policy->groups[policy->n_groups], err) < 0)
-        return -1;
-    policy->n_groups++;
     return 0;
+}
+
+static bool is_people (enum dn_scope scope)
+{
+    return scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP;
+}
+
+static int read_person (enum dn_scope scope,
+                        struct dn_span span,
+                        const struct dn_people *people,
+                        struct dn_person *person,
+                        struct dn_err *err)
+{
+    const char *key = scope_keys[scope].name;
+    char name[DN_NAME_MAX];
+
+    if (is_number (span))
+        return dn_int_read (span, key, 0, ID_MAX, &person->id, err);
+    if (dn_span_copy (span, name, sizeof (name), key, err) < 0)
+        return -1;
+    if (!people)
+        return dn_err_set (
+            err, DN_E_RANGE, dn_say_err_people_unknown, key, dn_quote (name, span.len).text);
+    return scope == DN_SCOPE_USER
+               ? people->find_user (people->self, name, &person->id, err)
+               : people->find_group (people->self, name, person, err);
 }
 
 /* Has 'people' been asked for the name, and said that there is no such person? */
@@ -202,73 +167,30 @@ static void note_unknown (struct dn_policies *policies,
 }
 
 static int read_people (struct dn_policies *policies,
-                        struct dn_policy *policy,
+                        int line,
                         enum dn_scope scope,
-                        struct dn_span list,
-                        int n,
                         const struct dn_people *people,
+                        struct dn_scope_names *names,
                         struct dn_err *err)
 {
-    if (scope == DN_SCOPE_USER)
-        policy->users = calloc ((size_t) n, sizeof (policy->users[0]));
-    else
-        policy->groups = calloc ((size_t) n, sizeof (policy->groups[0]));
-    if (scope == DN_SCOPE_USER ? !policy->users : !policy->groups)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
-    while (list.text) {
-        struct dn_span name = dn_span_cut (&list, ",");
+    struct dn_span rest = dn_span_of (names->text);
+
+    while (rest.text) {
+        struct dn_span name = dn_span_cut (&rest, ",");
         struct dn_err problem = {.code = DN_E_NONE};
 
-        if (read_person (policy, scope, name, people, &problem) == 0)
+        if (read_person (scope, name, people, &names->persons[names->n], &problem)
+            == 0) {
+            names->n++;
             continue;
+        }
         if (!is_departed (name, people, &problem)) {
             if (err)
                 *err = problem;
             return -1;
         }
-        note_unknown (policies, policy->line, scope, name);
+        note_unknown (policies, line, scope, name);
     }
-    return 0;
-}
-
-/* Lower case, independent of the locale, where the lower case of I may not be i. */
-static void fold (char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        text[i] = dn_lower (text[i]);
-}
-
-/* Any total order will do. Comparing lengths first is fastest. */
-static int compare_names (const void *a, const void *b)
-{
-    struct dn_span left;
-    struct dn_span right;
-
-    memcpy (&left, a, sizeof (left));
-    memcpy (&right, b, sizeof (right));
-    if (left.len != right.len)
-        return left.len < right.len ? -1 : 1;
-    return memcmp (left.text, right.text, left.len);
-}
-
-/* Slurm compares partitions as they are written, accounts and QOS without case. */
-static int make_set (struct dn_name_set *set,
-                     struct dn_span list,
-                     int n,
-                     bool any_case,
-                     struct dn_err *err)
-{
-    struct dn_span rest;
-
-    set->text = strndup (list.text, list.len);
-    set->names = calloc ((size_t) n, sizeof (set->names[0]));
-    if (!set->text || !set->names)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
-    if (any_case)
-        fold (set->text, list.len);
-    for (rest = dn_span_of (set->text); rest.text;)
-        set->names[set->n_names++] = dn_span_cut (&rest, ",");
-    qsort (set->names, (size_t) n, sizeof (set->names[0]), compare_names);
     return 0;
 }
 
@@ -279,20 +201,26 @@ static int read_scope (struct dn_policies *policies,
                        const struct dn_people *people,
                        struct dn_err *err)
 {
-    const char *name = scope_keys[scope].name;
-    int n;
+    struct dn_scope_names *names = &policy->scopes[scope];
+    struct dn_span rest;
+    size_t n;
 
-    if (policy->names[scope])
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, name);
-    n = count_names (name, list, err);
-    if (n < 0)
+    if (names->text)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, scope_keys[scope].name);
+    if (count_names (scope_keys[scope].name, list, &n, err) < 0)
         return -1;
-    policy->names[scope] = strndup (list.text, list.len);
-    if (!policy->names[scope])
+    names->text = strndup (list.text, list.len);
+    if (is_people (scope))
+        names->persons = calloc (n, sizeof (names->persons[0]));
+    else
+        names->spans = calloc (n, sizeof (names->spans[0]));
+    if (!names->text || (!names->persons && !names->spans))
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
-    if (scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP)
-        return read_people (policies, policy, scope, list, n, people, err);
-    return make_set (&policy->sets[scope], list, n, scope != DN_SCOPE_PARTITION, err);
+    if (is_people (scope))
+        return read_people (policies, policy->line, scope, people, names, err);
+    for (rest = dn_span_of (names->text); rest.text;)
+        names->spans[names->n++] = dn_span_cut (&rest, ",");
+    return 0;
 }
 
 static int read_rule (struct dn_policy *policy,
@@ -385,74 +313,50 @@ struct dn_submitter dn_submitter_of (const struct dn_job *job)
 /* The names of a job, split once for all lines. */
 struct seeker {
     const struct dn_submitter *submitter;
-    struct dn_span names[DN_N_NAME_SCOPES][DN_POLICY_NAMES_MAX];
-    int n_names[DN_N_NAME_SCOPES];
-    char folded[2][DN_NAME_MAX]; /* account and QOS in lower case */
+    struct {
+        struct dn_span list[DN_POLICY_NAMES_MAX];
+        int n;
+    } names[DN_SCOPE_USER];
 };
 
 /* Split the job's list of one scope; a job names one account and one QOS, but may name
  * several partitions. Names too long for a Policy line are skipped.
  */
-static void cut_names (struct seeker *seeker, enum dn_scope scope, struct dn_span list)
+static void cut_names (struct seeker *seeker, enum dn_scope scope, const char *text)
 {
-    int *n = &seeker->n_names[scope];
+    struct dn_span list = {text, text ? strnlen (text, DN_TRES_MAX) : 0};
+    int n = 0;
 
-    while (list.text && *n < DN_POLICY_NAMES_MAX) {
+    while (list.text && n < DN_POLICY_NAMES_MAX) {
         struct dn_span name = dn_span_trim (dn_span_cut (&list, ","));
 
         if (name.len > 0 && name.len < DN_NAME_MAX)
-            seeker->names[scope][(*n)++] = name;
+            seeker->names[scope].list[n++] = name;
     }
-}
-
-static void take_name (struct seeker *seeker, enum dn_scope scope, const char *name)
-{
-    size_t len = name ? strnlen (name, DN_NAME_MAX) : DN_NAME_MAX;
-    char *folded = seeker->folded[scope - DN_SCOPE_ACCOUNT];
-
-    if (len == DN_NAME_MAX)
-        return;
-    memcpy (folded, name, len);
-    fold (folded, len);
-    cut_names (seeker, scope, (struct dn_span){folded, len});
+    seeker->names[scope].n = n;
 }
 
 static void seek (struct seeker *seeker, const struct dn_submitter *submitter)
 {
-    const char *partition = submitter->partition;
-
     seeker->submitter = submitter;
-    memset (seeker->n_names, 0, sizeof (seeker->n_names));
-    cut_names (
-        seeker,
-        DN_SCOPE_PARTITION,
-        (struct dn_span){partition, partition ? strnlen (partition, DN_TRES_MAX) : 0});
-    take_name (seeker, DN_SCOPE_ACCOUNT, submitter->account);
-    take_name (seeker, DN_SCOPE_QOS, submitter->qos);
+    cut_names (seeker, DN_SCOPE_PARTITION, submitter->partition);
+    cut_names (seeker, DN_SCOPE_ACCOUNT, submitter->account);
+    cut_names (seeker, DN_SCOPE_QOS, submitter->qos);
 }
 
-static bool has_name (const struct dn_policy *policy,
-                      enum dn_scope scope,
-                      const struct seeker *seeker)
+/* Slurm compares partitions as they are written, accounts and QOS without case; in some
+ * locales the lower case of I is not i.
+ */
+static bool is_same (enum dn_scope scope, struct dn_span a, struct dn_span b)
 {
-    const struct dn_name_set *set = &policy->sets[scope];
-
-    for (int i = 0; i < seeker->n_names[scope]; i++)
-        if (bsearch (&seeker->names[scope][i],
-                     set->names,
-                     (size_t) set->n_names,
-                     sizeof (set->names[0]),
-                     compare_names))
-            return true;
-    return false;
-}
-
-static bool has_user (const struct dn_policy *policy, int64_t uid)
-{
-    for (int i = 0; i < policy->n_users; i++)
-        if (policy->users[i] == uid)
-            return true;
-    return false;
+    if (a.len != b.len)
+        return false;
+    if (scope == DN_SCOPE_PARTITION)
+        return memcmp (a.text, b.text, a.len) == 0;
+    for (size_t i = 0; i < a.len; i++)
+        if (dn_lower (a.text[i]) != dn_lower (b.text[i]))
+            return false;
+    return true;
 }
 
 static int compare_ids (const void *a, const void *b)
@@ -465,38 +369,39 @@ static int compare_ids (const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static bool has_group (const struct dn_policy *policy,
+/* Is the submitter that user, or of that group? */
+static bool is_person (enum dn_scope scope,
+                       const struct dn_person *person,
                        const struct dn_submitter *submitter)
 {
-    for (int i = 0; i < policy->n_groups; i++) {
-        const struct dn_group *group = &policy->groups[i];
+    int64_t id = scope == DN_SCOPE_USER ? submitter->user_id : submitter->group_id;
 
-        if (group->gid == submitter->group_id
-            || (group->n_members > 0
-                && bsearch (&submitter->user_id,
-                            group->members,
-                            (size_t) group->n_members,
-                            sizeof (group->members[0]),
-                            compare_ids)))
-            return true;
-    }
-    return false;
+    return person->id == id
+           || (person->n_members > 0
+               && bsearch (&submitter->user_id,
+                           person->members,
+                           (size_t) person->n_members,
+                           sizeof (person->members[0]),
+                           compare_ids));
 }
 
 static bool matches_scope (const struct dn_policy *policy,
                            enum dn_scope scope,
                            const struct seeker *seeker)
 {
-    if (!policy->names[scope])
-        return true;
-    switch (scope) {
-    case DN_SCOPE_USER:
-        return has_user (policy, seeker->submitter->user_id);
-    case DN_SCOPE_GROUP:
-        return has_group (policy, seeker->submitter);
-    default:
-        return has_name (policy, scope, seeker);
+    const struct dn_scope_names *names = &policy->scopes[scope];
+
+    for (int i = 0; i < names->n; i++) {
+        if (names->persons) {
+            if (is_person (scope, &names->persons[i], seeker->submitter))
+                return true;
+            continue;
+        }
+        for (int k = 0; k < seeker->names[scope].n; k++)
+            if (is_same (scope, names->spans[i], seeker->names[scope].list[k]))
+                return true;
     }
+    return !names->text;
 }
 
 static bool matches (const struct dn_policy *policy, const struct seeker *seeker)

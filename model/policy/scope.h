@@ -36,15 +36,16 @@ struct dn_scope_key {
 /* A row per scope, in the order of enum dn_scope. */
 const struct dn_scope_key *dn_scope_keys (void);
 
-/* A group and its members; users whose primary group it is are not listed. */
-struct dn_group {
-    int64_t gid;
+/* A user, or a group and its members; users whose primary group it is are not listed.
+ */
+struct dn_person {
+    int64_t id;
     int64_t *members; /* in ascending order; owned */
     int n_members;
 };
 
-/* NULL-safe, leaves an empty group. */
-void dn_group_free (struct dn_group *group);
+/* NULL-safe, leaves nobody. */
+void dn_person_free (struct dn_person *person);
 
 /* Looks up users and groups. The functions return 0, or -1 with 'err', which contains
  * the name. Its code is DN_E_RANGE only if there is no such user or group, and another
@@ -57,33 +58,26 @@ struct dn_people {
                       struct dn_err *err);
     int (*find_group) (const void *self,
                        const char *name,
-                       struct dn_group *group,
+                       struct dn_person *group,
                        struct dn_err *err);
     const void *self;
 };
 
-/* Names for a fast search: sorted, and in lower case where case does not count. */
-struct dn_name_set {
-    char *text;
-    struct dn_span *names; /* into the text */
-    int n_names;
+/* The names of one scope; users and groups are converted to 'persons', others cut into
+ * 'spans' of the text. All owned.
+ */
+struct dn_scope_names {
+    char *text; /* separated by commas, as configured; NULL: all jobs match */
+    int n;      /* of the next two: 0 where nobody of these names exists */
+    struct dn_person *persons;
+    struct dn_span *spans;
 };
-
-/* The scopes that Slurm also passes by name come first. */
-#define DN_N_NAME_SCOPES DN_SCOPE_USER
 
 struct dn_policy {
     int line;              /* in dnnest.conf */
     uint64_t set;          /* bit i: the rule of row i is set */
     struct dn_rules rules; /* only those of 'set' count */
-    /* The names of each scope, separated by commas, as configured; NULL: all match.
-     * Owned. */
-    char *names[DN_N_SCOPES];
-    struct dn_name_set sets[DN_N_NAME_SCOPES]; /* owned */
-    int64_t *users;                            /* a uid per user name; owned */
-    int n_users;
-    struct dn_group *groups; /* one per group name; owned */
-    int n_groups;
+    struct dn_scope_names scopes[DN_N_SCOPES];
 };
 
 /* A name that no user or group has. */

@@ -13,140 +13,42 @@
 #include "base/messages.h"
 #include "spec/synonyms.h"
 
-static const char *const optimizer_text[] = {
-    [DN_OPTIMIZER_UNKNOWN] = "unknown",
-    [DN_OPTIMIZER_NONE] = "none",
-    [DN_OPTIMIZER_SGD] = "sgd",
-    [DN_OPTIMIZER_MOMENTUM] = "momentum",
-    [DN_OPTIMIZER_ADAM] = "adam",
-    [DN_OPTIMIZER_ADAMW] = "adamw",
-    [DN_OPTIMIZER_LAMB] = "lamb",
-    [DN_OPTIMIZER_LARS] = "lars",
-    [DN_OPTIMIZER_ADAFACTOR] = "adafactor",
-    [DN_OPTIMIZER_ADAGRAD] = "adagrad",
-    [DN_OPTIMIZER_ADADELTA] = "adadelta",
-    [DN_OPTIMIZER_RMSPROP] = "rmsprop",
-    [DN_OPTIMIZER_NOVOGRAD] = "novograd",
-    [DN_OPTIMIZER_LION] = "lion",
-    [DN_OPTIMIZER_MUON] = "muon",
-    [DN_OPTIMIZER_ADAM8BIT] = "adam8bit",
-};
-static const char *const checkpointing_text[] = {
-    [DN_CHECKPOINTING_UNKNOWN] = "unknown",
-    [DN_CHECKPOINTING_NONE] = "none",
-    [DN_CHECKPOINTING_FULL] = "full",
-    [DN_CHECKPOINTING_SELECTIVE] = "selective",
-};
-static const char *const layout_text[] = {
-    [DN_LAYOUT_UNKNOWN] = "unknown",
-    [DN_LAYOUT_NCHW] = "nchw",
-    [DN_LAYOUT_NHWC] = "nhwc",
-};
-static const char *const framework_text[] = {
-    [DN_FRAMEWORK_UNKNOWN] = "unknown",
-    [DN_FRAMEWORK_PYTORCH] = "pytorch",
-    [DN_FRAMEWORK_TENSORFLOW] = "tensorflow",
-    [DN_FRAMEWORK_MXNET] = "mxnet",
-    [DN_FRAMEWORK_PADDLE] = "paddle",
-    [DN_FRAMEWORK_JAX] = "jax",
-    [DN_FRAMEWORK_ONEFLOW] = "oneflow",
-    [DN_FRAMEWORK_MEGATRON] = "megatron",
-    [DN_FRAMEWORK_HUGECTR] = "hugectr",
-    [DN_FRAMEWORK_MINDSPORE] = "mindspore",
-};
-static const char *const stack_text[] = {
-    [DN_STACK_UNKNOWN] = "unknown",
-    [DN_STACK_NGC] = "ngc",
-    [DN_STACK_PLAIN] = "plain",
-};
-static const char *const parallel_text[] = {
-    [DN_PARALLEL_UNKNOWN] = "unknown",
-    [DN_PARALLEL_DP] = "dp",
-    [DN_PARALLEL_DATAPARALLEL] = "dataparallel",
-    [DN_PARALLEL_ZERO1] = "zero1",
-    [DN_PARALLEL_ZERO2] = "zero2",
-    [DN_PARALLEL_ZERO3] = "zero3",
-    [DN_PARALLEL_FSDP] = "fsdp",
-    [DN_PARALLEL_HSDP] = "hsdp",
-};
-static const char *const offload_text[] = {
-    [DN_OFFLOAD_UNKNOWN] = "unknown",
-    [DN_OFFLOAD_NONE] = "none",
-    [DN_OFFLOAD_OPTIMIZER] = "optimizer",
-    [DN_OFFLOAD_PARAMS] = "params",
-    [DN_OFFLOAD_ACTIVATIONS] = "activations",
-};
-static const char *const quant_text[] = {
-    [DN_QUANT_UNKNOWN] = "unknown",
-    [DN_QUANT_NONE] = "none",
-    [DN_QUANT_INT8] = "int8",
-    [DN_QUANT_NF4] = "nf4",
-};
-static const char *const attention_text[] = {
-    [DN_ATTENTION_UNKNOWN] = "unknown",
-    [DN_ATTENTION_AUTO] = "auto",
-    [DN_ATTENTION_FLASH] = "flash",
-    [DN_ATTENTION_FUSED] = "fused",
-    [DN_ATTENTION_PLAIN] = "plain",
-};
-static const char *const link_text[] = {
-    [DN_LINK_UNKNOWN] = "unknown",
-    [DN_LINK_NVLINK] = "nvlink",
-    [DN_LINK_PCIE] = "pcie",
-    [DN_LINK_IB] = "ib",
-};
-static const char *const decode_text[] = {
-    [DN_DECODE_UNKNOWN] = "unknown",
-    [DN_DECODE_NONE] = "none",
-    [DN_DECODE_JPEG] = "jpeg",
-    [DN_DECODE_TEXT] = "text",
-    [DN_DECODE_AUDIO] = "audio",
-    [DN_DECODE_VIDEO] = "video",
-};
-static const char *const input_text[] = {
-    [DN_INPUT_UNKNOWN] = "unknown",
-    [DN_INPUT_REAL] = "real",
-    [DN_INPUT_SYNTHETIC] = "synthetic",
-    [DN_INPUT_GPU] = "gpu",
-};
-static const char *const stem_text[] = {
-    [DN_STEM_UNKNOWN] = "unknown",
-    [DN_STEM_IMAGENET] = "imagenet",
-    [DN_STEM_CIFAR] = "cifar",
-};
-static const char *const head_text[] = {
-    [DN_HEAD_UNKNOWN] = "unknown",
-    [DN_HEAD_CLASSIFIER] = "classifier",
-    [DN_HEAD_LM] = "lm",
-    [DN_HEAD_PRETRAIN] = "pretrain",
-    [DN_HEAD_ADAPTIVE] = "adaptive",
-    [DN_HEAD_NONE] = "none",
-};
-static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
+static const char *const optimizer_text[] = {DN_OPTIMIZERS (DN_ENUM_WORD)};
+static const char *const checkpointing_text[] = {DN_CHECKPOINTINGS (DN_ENUM_WORD)};
+static const char *const layout_text[] = {DN_LAYOUTS (DN_ENUM_WORD)};
+static const char *const framework_text[] = {DN_FRAMEWORKS (DN_ENUM_WORD)};
+static const char *const stack_text[] = {DN_STACKS (DN_ENUM_WORD)};
+static const char *const parallel_text[] = {DN_PARALLELS (DN_ENUM_WORD)};
+static const char *const offload_text[] = {DN_OFFLOADS (DN_ENUM_WORD)};
+static const char *const quant_text[] = {DN_QUANTS (DN_ENUM_WORD)};
+static const char *const attention_text[] = {DN_ATTENTIONS (DN_ENUM_WORD)};
+static const char *const link_text[] = {DN_LINKS (DN_ENUM_WORD)};
+static const char *const decode_text[] = {DN_DECODES (DN_ENUM_WORD)};
+static const char *const input_text[] = {DN_INPUTS (DN_ENUM_WORD)};
+static const char *const stem_text[] = {DN_STEMS (DN_ENUM_WORD)};
+static const char *const head_text[] = {DN_HEADS (DN_ENUM_WORD)};
+static const char *const objective_text[] = {DN_OBJECTIVES (DN_ENUM_WORD)};
 
 const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
 const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
+#define NO_NAMES                                                                       \
+    {                                                                                  \
+        NULL, 0                                                                        \
+    }
+/* The last argument is a group. */
+#define KEY(name, member, type, min, max, names, help, ...)                            \
+    {                                                                                  \
+        name, __VA_ARGS__, DN_KEY_##type, offsetof (struct dn_spec, member), min, max, \
+            names, help                                                                \
+    }
 #define INT(group, key, min, max, help)                                                \
-    {                                                                                  \
-#key, group, DN_KEY_INT, offsetof(struct dn_spec, key), min, max,              \
-            {NULL, 0 }, help                                                           \
-    }
+    KEY (#key, key, INT, min, max, NO_NAMES, help, group)
 #define REAL(group, key, min, max, help)                                               \
-    {                                                                                  \
-#key, group, DN_KEY_REAL, offsetof(struct dn_spec, key), min, max,             \
-            {NULL, 0 }, help                                                           \
-    }
+    KEY (#key, key, REAL, min, max, NO_NAMES, help, group)
 #define ENUM(group, key, count, help)                                                  \
-    {                                                                                  \
-#key, group, DN_KEY_ENUM, offsetof(struct dn_spec, key), 0, 0,                 \
-            DN_NAMES(key##_text, count), help                                          \
-    }
-#define NAME(group, key, help)                                                         \
-    {                                                                                  \
-#key, group, DN_KEY_NAME, offsetof(struct dn_spec, key), 0, 0,                 \
-            {NULL, 0 }, help                                                           \
-    }
+    KEY (#key, key, ENUM, 0, 0, DN_NAMES (key##_text, count), help, group)
+#define NAME(group, key, help) KEY (#key, key, NAME, 0, 0, NO_NAMES, help, group)
 
 /* The group of a key, and whether it says how much a run does, on what or for what
  * purpose, and not which application it is.
@@ -190,14 +92,14 @@ static const struct dn_key keys[] = {
     INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
     INT (ARCH, mem_len, 0, 1e8, "tokens of the memory (Transformer-XL)"),
     INT (ARCH, window, 1, 1e8, "tokens that a token attends to"),
-    {"image",
-     ARCH,
-     DN_KEY_IMAGE,
-     offsetof (struct dn_spec, image),
-     1,
-     65536,
-     {NULL, 0},
-     "input size: N, HxW or DxHxW"},
+    KEY ("image",
+         image,
+         IMAGE,
+         1,
+         65536,
+         NO_NAMES,
+         "input size: N, HxW or DxHxW",
+         ARCH),
     INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
     INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
     REAL (ARCH, width, 0.01, 128, "width multiplier"),
@@ -215,14 +117,14 @@ static const struct dn_key keys[] = {
     INT (TRAIN, batch, 1, 1e8, "samples per GPU and step"),
     INT (TRAIN, global_batch, 1, 1e9, "samples per optimizer step of the whole job"),
     INT (TRAIN, grad_accum, 1, 1e5, "forward and backward passes per optimizer step"),
-    {"precision",
-     TRAIN,
-     DN_KEY_ENUM,
-     offsetof (struct dn_spec, precision),
-     0,
-     0,
-     DN_NAMES (dn_precision_text, DN_N_PRECISIONS),
-     "fp16 and bf16 mean mixed precision, half pure fp16"},
+    KEY ("precision",
+         precision,
+         ENUM,
+         0,
+         0,
+         DN_NAMES (dn_precision_text, DN_N_PRECISIONS),
+         "fp16 and bf16 mean mixed precision, half pure fp16",
+         TRAIN),
     ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
     ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
@@ -270,26 +172,26 @@ static const struct dn_key keys[] = {
     ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
     INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
     INT (DEV, power_limit, 10, 5000, "W, when set below the board's default"),
-    {"deadline",
-     WISH,
-     DN_KEY_TIME,
-     offsetof (struct dn_spec, deadline),
-     60,
-     3.2e8,
-     {NULL, 0},
-     "Slurm time within which the run must finish"},
+    KEY ("deadline",
+         deadline,
+         TIME,
+         60,
+         3.2e8,
+         NO_NAMES,
+         "Slurm time within which the run must finish",
+         WISH),
     ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
     REAL (WISH, budget, 0, 1e12, "most that the run may cost, in the site's currency"),
     NAME (WISH, app, "name under which history is kept"),
     NAME (WISH, name, "what messages call the network"),
-    {"auto",
-     WISH,
-     DN_KEY_INT,
-     offsetof (struct dn_spec, automatic),
-     0,
-     1,
-     {NULL, 0},
-     "1, or auto alone: limits from the times of earlier runs"},
+    KEY ("auto",
+         automatic,
+         INT,
+         0,
+         1,
+         NO_NAMES,
+         "1, or auto alone: limits from the times of earlier runs",
+         WISH),
     INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
     /* End of keys */
 };

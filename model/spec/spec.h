@@ -19,161 +19,172 @@
 #include "spec/keyset.h"
 #include "spec/precision.h"
 
+/* The words of metadata: rows of a constant and its word. */
+/* clang-format off */
+#define DN_OPTIMIZERS(ROW)                                                             \
+    ROW (OPTIMIZER_UNKNOWN, "unknown")                                                 \
+    ROW (OPTIMIZER_NONE, "none") /* forward and backward only */                       \
+    ROW (OPTIMIZER_SGD, "sgd")                                                         \
+    ROW (OPTIMIZER_MOMENTUM, "momentum")                                               \
+    ROW (OPTIMIZER_ADAM, "adam")                                                       \
+    ROW (OPTIMIZER_ADAMW, "adamw")                                                     \
+    ROW (OPTIMIZER_LAMB, "lamb")                                                       \
+    ROW (OPTIMIZER_LARS, "lars")                                                       \
+    ROW (OPTIMIZER_ADAFACTOR, "adafactor")                                             \
+    ROW (OPTIMIZER_ADAGRAD, "adagrad")                                                 \
+    ROW (OPTIMIZER_ADADELTA, "adadelta")                                               \
+    ROW (OPTIMIZER_RMSPROP, "rmsprop")                                                 \
+    ROW (OPTIMIZER_NOVOGRAD, "novograd")                                               \
+    ROW (OPTIMIZER_LION, "lion")                                                       \
+    ROW (OPTIMIZER_MUON, "muon")                                                       \
+    ROW (OPTIMIZER_ADAM8BIT, "adam8bit")
 enum dn_optimizer {
-    DN_OPTIMIZER_UNKNOWN,
-    DN_OPTIMIZER_NONE, /* forward and backward only */
-    DN_OPTIMIZER_SGD,
-    DN_OPTIMIZER_MOMENTUM,
-    DN_OPTIMIZER_ADAM,
-    DN_OPTIMIZER_ADAMW,
-    DN_OPTIMIZER_LAMB,
-    DN_OPTIMIZER_LARS,
-    DN_OPTIMIZER_ADAFACTOR,
-    DN_OPTIMIZER_ADAGRAD,
-    DN_OPTIMIZER_ADADELTA,
-    DN_OPTIMIZER_RMSPROP,
-    DN_OPTIMIZER_NOVOGRAD,
-    DN_OPTIMIZER_LION,
-    DN_OPTIMIZER_MUON,
-    DN_OPTIMIZER_ADAM8BIT,
-    DN_N_OPTIMIZERS
+    DN_OPTIMIZERS (DN_ENUM_CONSTANT) DN_N_OPTIMIZERS
 };
 
+#define DN_CHECKPOINTINGS(ROW)                                                         \
+    ROW (CHECKPOINTING_UNKNOWN, "unknown")                                             \
+    ROW (CHECKPOINTING_NONE, "none")                                                   \
+    ROW (CHECKPOINTING_FULL, "full")                                                   \
+    ROW (CHECKPOINTING_SELECTIVE, "selective")
 enum dn_checkpointing {
-    DN_CHECKPOINTING_UNKNOWN,
-    DN_CHECKPOINTING_NONE,
-    DN_CHECKPOINTING_FULL,
-    DN_CHECKPOINTING_SELECTIVE,
-    DN_N_CHECKPOINTINGS
+    DN_CHECKPOINTINGS (DN_ENUM_CONSTANT) DN_N_CHECKPOINTINGS
 };
 
+#define DN_LAYOUTS(ROW)                                                                \
+    ROW (LAYOUT_UNKNOWN, "unknown")                                                    \
+    ROW (LAYOUT_NCHW, "nchw")                                                          \
+    ROW (LAYOUT_NHWC, "nhwc")
 enum dn_layout {
-    DN_LAYOUT_UNKNOWN,
-    DN_LAYOUT_NCHW,
-    DN_LAYOUT_NHWC,
-    DN_N_LAYOUTS
+    DN_LAYOUTS (DN_ENUM_CONSTANT) DN_N_LAYOUTS
 };
 
+#define DN_FRAMEWORKS(ROW)                                                             \
+    ROW (FRAMEWORK_UNKNOWN, "unknown")                                                 \
+    ROW (FRAMEWORK_PYTORCH, "pytorch")                                                 \
+    ROW (FRAMEWORK_TENSORFLOW, "tensorflow")                                           \
+    ROW (FRAMEWORK_MXNET, "mxnet")                                                     \
+    ROW (FRAMEWORK_PADDLE, "paddle")                                                   \
+    ROW (FRAMEWORK_JAX, "jax")                                                         \
+    ROW (FRAMEWORK_ONEFLOW, "oneflow")                                                 \
+    ROW (FRAMEWORK_MEGATRON, "megatron")                                               \
+    ROW (FRAMEWORK_HUGECTR, "hugectr")                                                 \
+    ROW (FRAMEWORK_MINDSPORE, "mindspore")
 enum dn_framework {
-    DN_FRAMEWORK_UNKNOWN,
-    DN_FRAMEWORK_PYTORCH,
-    DN_FRAMEWORK_TENSORFLOW,
-    DN_FRAMEWORK_MXNET,
-    DN_FRAMEWORK_PADDLE,
-    DN_FRAMEWORK_JAX,
-    DN_FRAMEWORK_ONEFLOW,
-    DN_FRAMEWORK_MEGATRON,
-    DN_FRAMEWORK_HUGECTR,
-    DN_FRAMEWORK_MINDSPORE,
-    DN_N_FRAMEWORKS
+    DN_FRAMEWORKS (DN_ENUM_CONSTANT) DN_N_FRAMEWORKS
 };
 
+#define DN_STACKS(ROW)                                                                 \
+    ROW (STACK_UNKNOWN, "unknown")                                                     \
+    ROW (STACK_NGC, "ngc")                                                             \
+    ROW (STACK_PLAIN, "plain")
 enum dn_stack {
-    DN_STACK_UNKNOWN,
-    DN_STACK_NGC,
-    DN_STACK_PLAIN,
-    DN_N_STACKS
+    DN_STACKS (DN_ENUM_CONSTANT) DN_N_STACKS
 };
 
+#define DN_PARALLELS(ROW)                                                              \
+    ROW (PARALLEL_UNKNOWN, "unknown")                                                  \
+    ROW (PARALLEL_DP, "dp")                                                            \
+    ROW (PARALLEL_DATAPARALLEL, "dataparallel") /* torch.nn.DataParallel */            \
+    ROW (PARALLEL_ZERO1, "zero1")                                                      \
+    ROW (PARALLEL_ZERO2, "zero2")                                                      \
+    ROW (PARALLEL_ZERO3, "zero3")                                                      \
+    ROW (PARALLEL_FSDP, "fsdp")                                                        \
+    ROW (PARALLEL_HSDP, "hsdp") /* FSDP within a node, replicas between nodes */
 enum dn_parallel {
-    DN_PARALLEL_UNKNOWN,
-    DN_PARALLEL_DP,
-    DN_PARALLEL_DATAPARALLEL, /* one process, torch.nn.DataParallel */
-    DN_PARALLEL_ZERO1,
-    DN_PARALLEL_ZERO2,
-    DN_PARALLEL_ZERO3,
-    DN_PARALLEL_FSDP,
-    DN_PARALLEL_HSDP, /* FSDP within a node, replicas between nodes */
-    DN_N_PARALLELS
+    DN_PARALLELS (DN_ENUM_CONSTANT) DN_N_PARALLELS
 };
 
+#define DN_OFFLOADS(ROW)                                                               \
+    ROW (OFFLOAD_UNKNOWN, "unknown")                                                   \
+    ROW (OFFLOAD_NONE, "none")                                                         \
+    ROW (OFFLOAD_OPTIMIZER, "optimizer") /* optimizer state and update on the host */  \
+    ROW (OFFLOAD_PARAMS, "params")       /* these and the weights */                   \
+    ROW (OFFLOAD_ACTIVATIONS, "activations")
 enum dn_offload {
-    DN_OFFLOAD_UNKNOWN,
-    DN_OFFLOAD_NONE,
-    DN_OFFLOAD_OPTIMIZER, /* optimizer state and update on the host */
-    DN_OFFLOAD_PARAMS,    /* these and the weights */
-    DN_OFFLOAD_ACTIVATIONS,
-    DN_N_OFFLOADS
+    DN_OFFLOADS (DN_ENUM_CONSTANT) DN_N_OFFLOADS
 };
 
+#define DN_QUANTS(ROW)                                                                 \
+    ROW (QUANT_UNKNOWN, "unknown")                                                     \
+    ROW (QUANT_NONE, "none")                                                           \
+    ROW (QUANT_INT8, "int8")                                                           \
+    ROW (QUANT_NF4, "nf4")
 enum dn_quant {
-    DN_QUANT_UNKNOWN,
-    DN_QUANT_NONE,
-    DN_QUANT_INT8,
-    DN_QUANT_NF4,
-    DN_N_QUANTS
+    DN_QUANTS (DN_ENUM_CONSTANT) DN_N_QUANTS
 };
 
+#define DN_ATTENTIONS(ROW)                                                             \
+    ROW (ATTENTION_UNKNOWN, "unknown")                                                 \
+    ROW (ATTENTION_AUTO, "auto")                                                       \
+    ROW (ATTENTION_FLASH, "flash")                                                     \
+    ROW (ATTENTION_FUSED, "fused")                                                     \
+    ROW (ATTENTION_PLAIN, "plain")
 enum dn_attention_kind {
-    DN_ATTENTION_UNKNOWN,
-    DN_ATTENTION_AUTO,
-    DN_ATTENTION_FLASH,
-    DN_ATTENTION_FUSED,
-    DN_ATTENTION_PLAIN,
-    DN_N_ATTENTIONS
+    DN_ATTENTIONS (DN_ENUM_CONSTANT) DN_N_ATTENTIONS
 };
 
+#define DN_LINKS(ROW)                                                                  \
+    ROW (LINK_UNKNOWN, "unknown")                                                      \
+    ROW (LINK_NVLINK, "nvlink")                                                        \
+    ROW (LINK_PCIE, "pcie")                                                            \
+    ROW (LINK_IB, "ib")
 enum dn_link_kind {
-    DN_LINK_UNKNOWN,
-    DN_LINK_NVLINK,
-    DN_LINK_PCIE,
-    DN_LINK_IB,
-    DN_N_LINKS
+    DN_LINKS (DN_ENUM_CONSTANT) DN_N_LINKS
 };
 
+#define DN_DECODES(ROW)                                                                \
+    ROW (DECODE_UNKNOWN, "unknown")                                                    \
+    ROW (DECODE_NONE, "none")                                                          \
+    ROW (DECODE_JPEG, "jpeg")                                                          \
+    ROW (DECODE_TEXT, "text")                                                          \
+    ROW (DECODE_AUDIO, "audio")                                                        \
+    ROW (DECODE_VIDEO, "video")
 enum dn_decode {
-    DN_DECODE_UNKNOWN,
-    DN_DECODE_NONE,
-    DN_DECODE_JPEG,
-    DN_DECODE_TEXT,
-    DN_DECODE_AUDIO,
-    DN_DECODE_VIDEO,
-    DN_N_DECODES
+    DN_DECODES (DN_ENUM_CONSTANT) DN_N_DECODES
 };
+
+#define DN_INPUTS(ROW)                                                                 \
+    ROW (INPUT_UNKNOWN, "unknown")                                                     \
+    ROW (INPUT_REAL, "real")                                                           \
+    ROW (INPUT_SYNTHETIC, "synthetic")                                                 \
+    ROW (INPUT_GPU, "gpu") /* decoded on the GPU */
+enum dn_input {
+    DN_INPUTS (DN_ENUM_CONSTANT) DN_N_INPUTS
+};
+
+#define DN_STEMS(ROW)                                                                  \
+    ROW (STEM_UNKNOWN, "unknown")                                                      \
+    ROW (STEM_IMAGENET, "imagenet")                                                    \
+    ROW (STEM_CIFAR, "cifar")
+enum dn_stem {
+    DN_STEMS (DN_ENUM_CONSTANT) DN_N_STEMS
+};
+
+#define DN_HEADS(ROW)                                                                  \
+    ROW (HEAD_UNKNOWN, "unknown")                                                      \
+    ROW (HEAD_CLASSIFIER, "classifier")                                                \
+    ROW (HEAD_LM, "lm")                                                                \
+    ROW (HEAD_PRETRAIN, "pretrain")                                                    \
+    ROW (HEAD_ADAPTIVE, "adaptive")                                                    \
+    ROW (HEAD_NONE, "none")
+enum dn_head {
+    DN_HEADS (DN_ENUM_CONSTANT) DN_N_HEADS
+};
+
+#define DN_OBJECTIVES(ROW)                                                             \
+    ROW (OBJECTIVE_UNKNOWN, "unknown")                                                 \
+    ROW (OBJECTIVE_COST, "cost")                                                       \
+    ROW (OBJECTIVE_TIME, "time")                                                       \
+    ROW (OBJECTIVE_ENERGY, "energy")                                                   \
+    ROW (OBJECTIVE_FINISH, "finish") /* the wait for the GPUs, and the run */
+enum dn_objective {
+    DN_OBJECTIVES (DN_ENUM_CONSTANT) DN_N_OBJECTIVES
+};
+/* clang-format on */
 
 extern const struct dn_names dn_link_names;
 extern const struct dn_names dn_decode_names;
-
-enum dn_input {
-    DN_INPUT_UNKNOWN,
-    DN_INPUT_REAL,
-    DN_INPUT_SYNTHETIC,
-    DN_INPUT_GPU, /* decoded on the GPU */
-    DN_N_INPUTS
-};
-
-enum dn_stem {
-    DN_STEM_UNKNOWN,
-    DN_STEM_IMAGENET,
-    DN_STEM_CIFAR,
-    DN_N_STEMS
-};
-
-enum dn_head {
-    DN_HEAD_UNKNOWN,
-    DN_HEAD_CLASSIFIER,
-    DN_HEAD_LM,
-    DN_HEAD_PRETRAIN,
-    DN_HEAD_ADAPTIVE,
-    DN_HEAD_NONE,
-    DN_N_HEADS
-};
-
-enum dn_objective {
-    DN_OBJECTIVE_UNKNOWN,
-    DN_OBJECTIVE_COST,
-    DN_OBJECTIVE_TIME,
-    DN_OBJECTIVE_ENERGY,
-    DN_OBJECTIVE_FINISH, /* the wait for the GPUs, and the run */
-    DN_N_OBJECTIVES
-};
-/* Words of objective= and of the rule Objective. */
-#define DN_OBJECTIVE_WORDS                                                             \
-    {                                                                                  \
-        [DN_OBJECTIVE_UNKNOWN] = "unknown", [DN_OBJECTIVE_COST] = "cost",              \
-        [DN_OBJECTIVE_TIME] = "time", [DN_OBJECTIVE_ENERGY] = "energy",                \
-        [DN_OBJECTIVE_FINISH] = "finish"                                               \
-    }
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
 struct dn_image {

@@ -82,8 +82,8 @@ static void read_conf (char *parts[N_PARTS], struct dn_problems *problems)
     if (!site || dn_site_init (site, "/hardware", "/datasets", &err) < 0)
         abort ();
     site->catalogue = shared ()->catalogue; /* borrowed */
-    if (dn_site_read_paths_with (site, conf, "conf", problems, &err) < 0
-        || dn_site_read_with (site, conf, "conf", &reading, &err) < 0
+    if (dn_site_read_paths (site, conf, "conf", problems, &err) < 0
+        || dn_site_read (site, conf, "conf", &reading, &err) < 0
         || dn_site_override (site, parts[PART_PARAMETERS], &err) < 0
         || dn_site_set (site, parts[PART_SETTINGS], &err) < 0)
         expect_message (&err);

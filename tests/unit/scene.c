@@ -71,8 +71,8 @@ static struct dn_site *site_of (const char *lines, const char *conf)
         || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", &err) < 0
         || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
                < 0
-        || dn_site_read (site, dn_span_of (lines), "gpus", &err) < 0
-        || dn_site_read (site, dn_span_of (conf), "conf", &err) < 0)
+        || dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
+        || dn_site_read (site, dn_span_of (conf), "conf", NULL, &err) < 0)
         fail_msg ("%s", err.text);
     scene_generations (&site->catalogue);
     return site;

@@ -23,7 +23,7 @@ static int find_user (const void *self,
 
 static int find_group (const void *self,
                        const char *name,
-                       struct dn_group *group,
+                       struct dn_person *group,
                        struct dn_err *err)
 {
     (void) self;
@@ -31,8 +31,8 @@ static int find_group (const void *self,
         return dn_err_set (err, DN_E_IO, "Group: '%s' cannot be looked up", name);
     if (strcmp (name, "staff") != 0 && strcmp (name, "void") != 0)
         return dn_err_set (err, DN_E_RANGE, "Group: '%s' is not known", name);
-    group->gid = name[0] == 's' ? 50 : 51;
-    if (group->gid == 51)
+    group->id = name[0] == 's' ? 50 : 51;
+    if (group->id == 51)
         return 0;
     group->members = calloc (1, sizeof (group->members[0]));
     assert_non_null (group->members);
@@ -45,12 +45,11 @@ static const struct dn_people people = {find_user, find_group, NULL};
 
 static int read_conf (struct dn_site *site, const char *conf, struct dn_err *err)
 {
-    return dn_site_read_with (
-        site,
-        dn_span_of (conf),
-        "conf",
-        &(struct dn_site_reading){.people = &people, .gpus = true},
-        err);
+    return dn_site_read (site,
+                         dn_span_of (conf),
+                         "conf",
+                         &(struct dn_site_reading){.people = &people, .gpus = true},
+                         err);
 }
 
 static struct dn_site *site_of (const char *conf)

@@ -26,8 +26,8 @@ static void bad_configuration_is_named_by_file_and_line (void **state)
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
-        assert_int_equal (dn_site_read (site, dn_span_of (cases[i].text), "conf", &err),
-                          -1);
+        assert_int_equal (
+            dn_site_read (site, dn_span_of (cases[i].text), "conf", NULL, &err), -1);
         assert_contains (err.text, cases[i].says);
     }
     scene_free (site);
@@ -43,6 +43,7 @@ static void paths_must_be_absolute (void **state)
                             dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\"\n"
                                         "DecisionLog=/l Counters=/p"),
                             "conf",
+                            NULL,
                             &err),
         0);
     assert_string_equal (site->hardware_dir, "/a/b");
@@ -50,7 +51,8 @@ static void paths_must_be_absolute (void **state)
     assert_string_equal (site->decision_log, "/l");
     assert_string_equal (site->counters, "/p");
     assert_int_equal (
-        dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", &err), -1);
+        dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", NULL, &err),
+        -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
     scene_free (site);
 }
@@ -144,11 +146,11 @@ static void all_problems_are_reported_where_requested (void **state)
     struct dn_err err;
 
     assert_int_equal (
-        dn_site_read_paths_with (site, dn_span_of (conf), "conf", &problems, &err), 0);
+        dn_site_read_paths (site, dn_span_of (conf), "conf", &problems, &err), 0);
     assert_string_equal (told,
                          "conf: line 2: HardwareDir: 'a' is not an absolute path\n");
-    assert_int_equal (
-        dn_site_read_with (site, dn_span_of (conf), "conf", &reading, &err), 0);
+    assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", &reading, &err),
+                      0);
     assert_int_equal (problems.n, 10);
     assert_contains (told, "conf: line 1: Mode: 'wild' is unknown");
     assert_contains (told, "conf: line 1: TimeMin: 'x' is not a time");
