@@ -74,6 +74,12 @@ struct dn_arg dn_arg_duration (double seconds); /* rounded up to a minute */
 /* 'inner' as the last place of 'outer', which has values for its other places. */
 struct dn_reason dn_reason_in (struct dn_reason outer, struct dn_reason inner);
 
+/* Is it a reason, and not none? */
+static inline bool dn_given (struct dn_reason reason)
+{
+    return reason.code != DN_REASON_NONE;
+}
+
 /* Set a reason unless there is an earlier one. */
 void dn_reason_keep (struct dn_reason *first, struct dn_reason reason);
 

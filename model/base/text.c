@@ -129,23 +129,6 @@ struct dn_buf dn_buf_on (char *text, size_t size)
     return (struct dn_buf){text, size, 0, false};
 }
 
-void dn_buf_add (struct dn_buf *buf, const char *format, ...)
-{
-    va_list args;
-    size_t room = buf->size - buf->len;
-    int n;
-
-    va_start (args, format);
-    n = vsnprintf (buf->text + buf->len, room, format, args);
-    va_end (args);
-    if (n < 0 || (size_t) n >= room) {
-        buf->text[buf->len] = '\0';
-        buf->cut = true;
-    } else {
-        buf->len += (size_t) n;
-    }
-}
-
 void dn_buf_put (struct dn_buf *buf, const char *text, size_t len)
 {
     if (len >= buf->size - buf->len) {
@@ -162,7 +145,8 @@ void dn_buf_text (struct dn_buf *buf, const char *text)
     dn_buf_put (buf, text, strlen (text));
 }
 
-void dn_buf_number (struct dn_buf *buf, int64_t number)
+/* A number with zeros before it up to 'width' digits. */
+static void put_number (struct dn_buf *buf, int64_t number, size_t width)
 {
     char digits[24];
     size_t at = sizeof (digits);
@@ -171,10 +155,101 @@ void dn_buf_number (struct dn_buf *buf, int64_t number)
     do {
         digits[--at] = (char) ('0' + rest % 10);
         rest /= 10;
-    } while (rest > 0);
+    } while (rest > 0 || sizeof (digits) - at < width);
     if (number < 0)
         digits[--at] = '-';
     dn_buf_put (buf, digits + at, sizeof (digits) - at);
+}
+
+void dn_buf_number (struct dn_buf *buf, int64_t number)
+{
+    put_number (buf, number, 0);
+}
+
+/* The conversions of which nearly all texts are made: %s, %.*s, %c, %%, and %d, %0Nd,
+ * %u of int, long and size_t. False for another one.
+ */
+static bool add_plain (struct dn_buf *buf, const char *format, va_list args)
+{
+    for (;;) {
+        size_t len = 0;
+        int precision = -1;
+        size_t width = 0;
+        bool wide = false;
+        char c;
+
+        while (format[len] != '\0' && format[len] != '%')
+            len++;
+        dn_buf_put (buf, format, len);
+        if (format[len] == '\0')
+            return true;
+        format += len + 1;
+        if (format[0] == '0' && format[1] >= '1' && format[1] <= '9') {
+            width = (size_t) (format[1] - '0');
+            format += 2;
+        } else if (format[0] == '.' && format[1] == '*') {
+            precision = va_arg (args, int);
+            format += 2;
+        }
+        for (; *format == 'l' || *format == 'z'; format++)
+            wide = true;
+        switch (*format++) {
+        case 's': {
+            const char *text = va_arg (args, const char *);
+
+            if (!text)
+                return false;
+            dn_buf_put (buf,
+                        text,
+                        precision < 0 ? strlen (text)
+                                      : strnlen (text, (size_t) precision));
+            break;
+        }
+        case 'd':
+        case 'u':
+            put_number (buf, wide ? va_arg (args, int64_t) : va_arg (args, int), width);
+            break;
+        case 'c':
+            c = (char) va_arg (args, int);
+            dn_buf_put (buf, &c, 1);
+            break;
+        case '%':
+            dn_buf_put (buf, "%", 1);
+            break;
+        default:
+            return false;
+        }
+    }
+}
+
+/* A decision writes some twenty texts, so vsnprintf (), which takes ten times as long,
+ * is for the rare ones.
+ */
+void dn_buf_add (struct dn_buf *buf, const char *format, ...)
+{
+    const size_t before = buf->len;
+    bool was_cut = buf->cut;
+    size_t room = buf->size - before;
+    bool plain;
+    va_list args;
+    int n;
+
+    buf->cut = false;
+    va_start (args, format);
+    plain = add_plain (buf, format, args);
+    va_end (args);
+    if (!plain) {
+        va_start (args, format);
+        n = vsnprintf (buf->text + before, room, format, args);
+        va_end (args);
+        buf->cut = n < 0 || (size_t) n >= room;
+        buf->len = before + (size_t) (buf->cut ? 0 : n);
+    }
+    if (buf->cut) {
+        buf->len = before;
+        buf->text[before] = '\0';
+    }
+    buf->cut = buf->cut || was_cut;
 }
 
 /* The power of 1000 that a suffix letter means, 0 for any other letter. */
