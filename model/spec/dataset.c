@@ -9,41 +9,30 @@
 #include "base/keyline.h"
 #include "base/messages.h"
 
-static int read_decode (struct dn_span value,
-                        enum dn_decode *decode,
-                        struct dn_err *err)
-{
-    int constant = 0;
-
-    if (dn_enum_read (value, "Decode", &dn_decode_names, &constant, err) < 0)
-        return -1;
-    *decode = (enum dn_decode) constant;
-    return 0;
-}
-
 static int read_pair (const struct dn_pair *pair,
                       struct dn_dataset *row,
                       struct dn_err *err)
 {
+    struct dn_span value = pair->value;
+    int decode = 0;
+
     if (dn_span_is (pair->key, "Dataset"))
-        return dn_name_copy (
-            pair->value, row->name, sizeof (row->name), "Dataset", err);
+        return dn_name_copy (value, row->name, sizeof (row->name), "Dataset", err);
     if (dn_span_is (pair->key, "Samples"))
         return dn_int_read (
-            pair->value, "Samples", 1, INT64_C (10000000000000), &row->samples, err);
+            value, "Samples", 1, INT64_C (10000000000000), &row->samples, err);
     if (dn_span_is (pair->key, "SampleBytes"))
-        return dn_int_read (pair->value,
-                            "SampleBytes",
-                            1,
-                            INT64_C (1000000000000),
-                            &row->sample_bytes,
-                            err);
-    if (dn_span_is (pair->key, "Decode"))
-        return read_decode (pair->value, &row->decode, err);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_dataset_key,
-                       dn_quote (pair->key.text, pair->key.len).text);
+        return dn_int_read (
+            value, "SampleBytes", 1, INT64_C (1000000000000), &row->sample_bytes, err);
+    if (!dn_span_is (pair->key, "Decode"))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_dataset_key,
+                           dn_quote (pair->key.text, pair->key.len).text);
+    if (dn_enum_read (value, "Decode", &dn_decode_names, &decode, err) < 0)
+        return -1;
+    row->decode = (enum dn_decode) decode;
+    return 0;
 }
 
 static int read_row (const struct dn_keyline *keyline,

@@ -204,12 +204,30 @@ const struct dn_key *dn_spec_keys (int *n_keys)
     return keys;
 }
 
+/* The member of each type when it is not set, or its beginning that tells. Members are
+ * copied, since the compiler does not know the type at an offset.
+ */
+static const int64_t unset = DN_UNSET;
+static const double unset_real = -1;
+static const int unset_int = 0;
+
+static const struct {
+    size_t size;
+    const void *unset;
+} types[DN_N_KEY_TYPES] = {
+    [DN_KEY_INT] = {sizeof (unset), &unset},
+    [DN_KEY_TIME] = {sizeof (unset), &unset},
+    [DN_KEY_REAL] = {sizeof (unset_real), &unset_real},
+    [DN_KEY_ENUM] = {sizeof (unset_int), &unset_int},
+    [DN_KEY_NAME] = {sizeof (char), ""},
+    [DN_KEY_IMAGE] = {sizeof (unset_int), &unset_int}, /* n_dims */
+};
+
 static void *member (struct dn_spec *spec, const struct dn_key *key)
 {
     return (char *) spec + key->offset;
 }
 
-/* Members are copied, since the compiler does not know the type at an offset. */
 static int64_t int_of (const struct dn_spec *spec, const struct dn_key *key)
 {
     int64_t value;
@@ -236,30 +254,7 @@ static int enum_of (const struct dn_spec *spec, const struct dn_key *key)
 
 static void clear (struct dn_spec *spec, const struct dn_key *key)
 {
-    const int64_t unset = DN_UNSET;
-    const double unset_real = -1;
-    const int unset_enum = 0;
-
-    switch (key->type) {
-    case DN_KEY_INT:
-    case DN_KEY_TIME:
-        memcpy (member (spec, key), &unset, sizeof (unset));
-        break;
-    case DN_KEY_REAL:
-        memcpy (member (spec, key), &unset_real, sizeof (unset_real));
-        break;
-    case DN_KEY_ENUM:
-        memcpy (member (spec, key), &unset_enum, sizeof (unset_enum));
-        break;
-    case DN_KEY_NAME:
-        *(char *) member (spec, key) = '\0';
-        break;
-    case DN_KEY_IMAGE:
-        spec->image.n_dims = 0;
-        break;
-    case DN_N_KEY_TYPES:
-        break;
-    }
+    memcpy (member (spec, key), types[key->type].unset, types[key->type].size);
 }
 
 struct dn_spec dn_spec_empty (void)
@@ -284,22 +279,10 @@ struct dn_spec dn_spec_of_application (const struct dn_spec *spec)
 
 bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
 {
-    switch (key->type) {
-    case DN_KEY_INT:
-    case DN_KEY_TIME:
-        return int_of (spec, key) != DN_UNSET;
-    case DN_KEY_REAL:
-        return real_of (spec, key) >= 0;
-    case DN_KEY_ENUM:
-        return enum_of (spec, key) != 0;
-    case DN_KEY_NAME:
-        return *((const char *) spec + key->offset) != '\0';
-    case DN_KEY_IMAGE:
-        return spec->image.n_dims > 0;
-    case DN_N_KEY_TYPES:
-        break;
-    }
-    return false;
+    return memcmp ((const char *) spec + key->offset,
+                   types[key->type].unset,
+                   types[key->type].size)
+           != 0;
 }
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
@@ -393,37 +376,43 @@ static void write_real (struct dn_buf *buf, double value)
                     (int64_t) ((value - floor (value)) * 1e6));
 }
 
+static void add_value (struct dn_buf *buf,
+                       const struct dn_spec *spec,
+                       const struct dn_key *key)
+{
+    switch (key->type) {
+    case DN_KEY_INT:
+        dn_buf_number (buf, int_of (spec, key));
+        break;
+    case DN_KEY_TIME:
+        dn_buf_text (buf, dn_time_write (int_of (spec, key)).text);
+        break;
+    case DN_KEY_REAL:
+        write_real (buf, real_of (spec, key));
+        break;
+    case DN_KEY_ENUM:
+        dn_buf_text (buf, dn_names_get (&key->names, enum_of (spec, key)));
+        break;
+    case DN_KEY_NAME:
+        dn_buf_text (buf, (const char *) spec + key->offset);
+        break;
+    case DN_KEY_IMAGE:
+        for (int i = 0; i < spec->image.n_dims; i++)
+            dn_buf_add (buf, "%s%" PRId64, i > 0 ? "x" : "", spec->image.dim[i]);
+        break;
+    case DN_N_KEY_TYPES:
+        break;
+    }
+}
+
 void dn_spec_write_value (const struct dn_spec *spec,
                           const struct dn_key *key,
                           char text[DN_VALUE_MAX])
 {
     struct dn_buf buf = dn_buf_on (text, DN_VALUE_MAX);
 
-    if (!dn_spec_has (spec, key))
-        return;
-    switch (key->type) {
-    case DN_KEY_INT:
-        dn_buf_number (&buf, int_of (spec, key));
-        break;
-    case DN_KEY_TIME:
-        dn_buf_text (&buf, dn_time_write (int_of (spec, key)).text);
-        break;
-    case DN_KEY_REAL:
-        write_real (&buf, real_of (spec, key));
-        break;
-    case DN_KEY_ENUM:
-        dn_buf_text (&buf, dn_names_get (&key->names, enum_of (spec, key)));
-        break;
-    case DN_KEY_NAME:
-        dn_buf_text (&buf, (const char *) spec + key->offset);
-        break;
-    case DN_KEY_IMAGE:
-        for (int i = 0; i < spec->image.n_dims; i++)
-            dn_buf_add (&buf, "%s%" PRId64, i > 0 ? "x" : "", spec->image.dim[i]);
-        break;
-    case DN_N_KEY_TYPES:
-        break;
-    }
+    if (dn_spec_has (spec, key))
+        add_value (&buf, spec, key);
 }
 
 /* The size of a sample that the table of data sets states. Once written it would count
@@ -440,15 +429,12 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
     struct dn_buf buf = dn_buf_on (text, size);
 
     for (int i = 0; i < N_KEYS; i++) {
-        char value[DN_VALUE_MAX];
-
         if (!dn_spec_has (spec, &keys[i]) || is_of_table (spec, i))
             continue;
-        dn_spec_write_value (spec, &keys[i], value);
         dn_buf_text (&buf, buf.len > 0 ? "," : "");
         dn_buf_text (&buf, keys[i].name);
         dn_buf_text (&buf, "=");
-        dn_buf_text (&buf, value);
+        add_value (&buf, spec, &keys[i]);
     }
     if (buf.cut)
         text[0] = '\0';
@@ -502,7 +488,7 @@ static int read_image (const struct dn_key *key,
                        struct dn_image *out,
                        struct dn_err *err)
 {
-    struct dn_image image = {{0}, 0};
+    struct dn_image image = {.n_dims = 0};
     struct dn_span rest = value;
 
     while (rest.text) {
@@ -527,53 +513,59 @@ static int read_image (const struct dn_key *key,
     return 0;
 }
 
+static int read_time (const struct dn_key *key,
+                      struct dn_span value,
+                      int64_t *out,
+                      struct dn_err *err)
+{
+    if (dn_time_read (value, key->name, out, err) < 0)
+        return -1;
+    if (*out < (int64_t) key->min || *out > (int64_t) key->max)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_spec_time,
+                           key->name,
+                           dn_quote (value.text, value.len).text);
+    return 0;
+}
+
 static int read_value (const struct dn_key *key,
                        struct dn_span value,
                        struct dn_spec *spec,
                        struct dn_err *err)
 {
-    void *at = member (spec, key);
-    int64_t number = 0;
-    double real = 0;
-    int constant = 0;
+    const int64_t min = (int64_t) key->min;
+    const int64_t max = (int64_t) key->max;
+    int rc = -1;
+    union {
+        int64_t number;
+        double real;
+        int constant;
+    } out = {0};
 
     switch (key->type) {
     case DN_KEY_INT:
-        if (dn_int_read (
-                value, key->name, (int64_t) key->min, (int64_t) key->max, &number, err)
-            < 0)
-            return -1;
-        memcpy (at, &number, sizeof (number));
-        return 0;
+        rc = dn_int_read (value, key->name, min, max, &out.number, err);
+        break;
     case DN_KEY_REAL:
-        if (dn_real_read (value, key->name, key->min, key->max, &real, err) < 0)
-            return -1;
-        memcpy (at, &real, sizeof (real));
-        return 0;
+        rc = dn_real_read (value, key->name, key->min, key->max, &out.real, err);
+        break;
     case DN_KEY_ENUM:
-        if (dn_enum_read (value, key->name, &key->names, &constant, err) < 0)
-            return -1;
-        memcpy (at, &constant, sizeof (constant));
-        return 0;
+        rc = dn_enum_read (value, key->name, &key->names, &out.constant, err);
+        break;
+    case DN_KEY_TIME:
+        rc = read_time (key, value, &out.number, err);
+        break;
     case DN_KEY_NAME:
-        return read_name (key, value, at, err);
+        return read_name (key, value, member (spec, key), err);
     case DN_KEY_IMAGE:
         return read_image (key, value, &spec->image, err);
-    case DN_KEY_TIME:
-        if (dn_time_read (value, key->name, &number, err) < 0)
-            return -1;
-        if (number < (int64_t) key->min || number > (int64_t) key->max)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_spec_time,
-                               key->name,
-                               dn_quote (value.text, value.len).text);
-        memcpy (at, &number, sizeof (number));
-        return 0;
     case DN_N_KEY_TYPES:
-        break;
+        return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
     }
-    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
+    if (rc == 0)
+        memcpy (member (spec, key), &out, types[key->type].size);
+    return rc;
 }
 
 static const char *key_at (const void *names, int i)

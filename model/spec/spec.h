@@ -188,8 +188,8 @@ extern const struct dn_names dn_decode_names;
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
 struct dn_image {
-    int64_t dim[3];
     int n_dims;
+    int64_t dim[3];
 };
 
 /* A training run. Numbers that were not given are DN_UNSET (reals: -1), enums their
