@@ -10,51 +10,34 @@
 
 #include <string.h>
 
-/* Append 'size' bytes. If they do not fit, the key becomes invalid ('len' 0). */
-static void add_bytes (struct dn_cache_key *key, const void *bytes, size_t size)
-{
-    if (key->len == 0 || size > sizeof (key->bytes) - key->len) {
-        key->len = 0;
-        return;
-    }
-    memcpy (key->bytes + key->len, bytes, size);
-    key->len += size;
-}
-
-/* The value of one metadata key, without padding bytes. */
-static void add_value (struct dn_cache_key *key,
-                       const struct dn_spec *spec,
-                       const struct dn_key *row)
-{
-    const char *value = (const char *) spec + row->offset;
-
-    switch (row->type) {
-    case DN_KEY_NAME:
-        add_bytes (key, value, strlen (value) + 1);
-        break;
-    case DN_KEY_ENUM:
-        add_bytes (key, value, sizeof (int));
-        break;
-    case DN_KEY_IMAGE:
-        add_bytes (key, spec->image.dim, sizeof (spec->image.dim));
-        add_bytes (key, &spec->image.n_dims, sizeof (spec->image.n_dims));
-        break;
-    case DN_KEY_REAL:
-        add_bytes (key, value, sizeof (double));
-        break;
-    default:
-        add_bytes (key, value, sizeof (int64_t));
-    }
-}
-
-/* FNV-1a. */
-static uint64_t hash_of (const unsigned char *bytes, size_t len)
+/* FNV-1a, of words. */
+static uint64_t hash_of (const struct dn_cache_input *input)
 {
     uint64_t hash = UINT64_C (0xcbf29ce484222325);
+    uint64_t word;
 
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C (0x100000001b3);
+    for (size_t at = 0; at + sizeof (word) <= sizeof (*input); at += sizeof (word)) {
+        memcpy (&word, (const char *) input + at, sizeof (word));
+        hash = (hash ^ word) * UINT64_C (0x100000001b3);
+        hash ^= hash >> 32;
+    }
     return hash;
+}
+
+/* Names may have remains of longer ones behind their end. */
+static void copy_spec (const struct dn_spec *spec, struct dn_spec *copy)
+{
+    int n_rows;
+    const struct dn_key *rows = dn_spec_keys (&n_rows);
+
+    memcpy (copy, spec, sizeof (*spec));
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].type == DN_KEY_NAME) {
+            char *name = (char *) copy + rows[i].offset;
+            size_t len = strlen (name);
+
+            memset (name + len, 0, DN_NAME_MAX - len);
+        }
 }
 
 bool dn_cache_key_of (const struct dn_spec *spec,
@@ -65,35 +48,27 @@ bool dn_cache_key_of (const struct dn_spec *spec,
                       int64_t user,
                       struct dn_cache_key *key)
 {
-    int n_rows;
-    const struct dn_key *rows = dn_spec_keys (&n_rows);
     const size_t max = DN_SIDECAR_HANDOVER_MAX;
+    struct dn_cache_input *input = &key->input;
 
-    key->len = 0;
-    key->n_devices = n_devices;
+    memset (key, 0, sizeof (*key));
     key->sidecar = (struct dn_span){sidecar, sidecar ? strnlen (sidecar, max + 1) : 0};
     if (key->sidecar.len > max || n_devices > DN_CANDIDATES_MAX)
         return false;
-    memcpy (key->bytes, &cpus_per_gpu, sizeof (cpus_per_gpu));
-    key->len = sizeof (cpus_per_gpu);
-    add_bytes (key, &user, sizeof (user));
-    for (int i = 0; i < n_rows; i++)
-        add_value (key, spec, &rows[i]);
-    add_bytes (key, &spec->derived, sizeof (spec->derived));
-    for (int i = 0; i < n_devices; i++) {
-        uintptr_t address = (uintptr_t) devices[i];
-
-        add_bytes (key, &address, sizeof (address));
-    }
-    key->hash = hash_of (key->bytes, key->len) + key->sidecar.len;
-    return key->len > 0;
+    copy_spec (spec, &input->spec);
+    input->cpus_per_gpu = cpus_per_gpu;
+    input->user = user;
+    input->n_devices = (size_t) n_devices;
+    for (int i = 0; i < n_devices; i++)
+        input->devices[i] = devices[i];
+    key->hash = (hash_of (input) + key->sidecar.len) | 1;
+    return true;
 }
 
 static bool is_of (const struct dn_cache_entry *entry, const struct dn_cache_key *key)
 {
-    return entry->len == key->len && entry->n_devices == key->n_devices
-           && entry->sidecar_len == key->sidecar.len
-           && memcmp (entry->bytes, key->bytes, key->len) == 0
+    return entry->sidecar_len == key->sidecar.len
+           && memcmp (&entry->input, &key->input, sizeof (key->input)) == 0
            && (key->sidecar.len == 0
                || memcmp (entry->sidecar, key->sidecar.text, key->sidecar.len) == 0);
 }
@@ -101,9 +76,8 @@ static bool is_of (const struct dn_cache_entry *entry, const struct dn_cache_key
 /* The entry of a key, or -1. */
 static int find_entry (const struct dn_cache *cache, const struct dn_cache_key *key)
 {
-    for (int i = 0; key->len > 0 && i < DN_CACHE_ENTRIES_MAX; i++)
-        if (cache->used[i] > 0 && cache->hashes[i] == key->hash
-            && is_of (&cache->entries[i], key))
+    for (int i = 0; key->hash != 0 && i < DN_CACHE_ENTRIES_MAX; i++)
+        if (cache->hashes[i] == key->hash && is_of (&cache->entries[i], key))
             return i;
     return -1;
 }
@@ -130,7 +104,7 @@ bool dn_cache_find (struct dn_cache *cache,
     cache->used[i] = ++cache->n_calls;
     memcpy (estimates,
             cache->entries[i].estimates,
-            (size_t) key->n_devices * sizeof (*estimates));
+            key->input.n_devices * sizeof (*estimates));
     return true;
 }
 
@@ -141,7 +115,7 @@ void dn_cache_put (struct dn_cache *cache,
     struct dn_cache_entry *entry;
     int i = find_entry (cache, key);
 
-    if (key->len == 0)
+    if (key->hash == 0)
         return;
     /* Another thread may have added the same key since the search. */
     if (i < 0)
@@ -149,11 +123,9 @@ void dn_cache_put (struct dn_cache *cache,
     cache->used[i] = ++cache->n_calls;
     cache->hashes[i] = key->hash;
     entry = &cache->entries[i];
-    entry->len = key->len;
-    entry->n_devices = key->n_devices;
+    memcpy (&entry->input, &key->input, sizeof (key->input));
     entry->sidecar_len = key->sidecar.len;
-    memcpy (entry->bytes, key->bytes, key->len);
     if (key->sidecar.len > 0)
         memcpy (entry->sidecar, key->sidecar.text, key->sidecar.len);
-    memcpy (entry->estimates, estimates, (size_t) key->n_devices * sizeof (*estimates));
+    memcpy (entry->estimates, estimates, key->input.n_devices * sizeof (*estimates));
 }

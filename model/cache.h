@@ -22,22 +22,27 @@
  */
 #define DN_CACHE_ENTRIES_MAX 64
 
-/* The values of all keys of a specification, and the addresses of the devices. */
-#define DN_CACHE_KEY_MAX 1280
-
-/* The input of a job's estimates, apart from the site. */
-struct dn_cache_key {
-    uint64_t hash; /* equal for equal keys */
-    size_t len;    /* 0: the job is not cached */
-    unsigned char bytes[DN_CACHE_KEY_MAX];
-    struct dn_span sidecar; /* describes the network; borrowed; empty: none */
-    int n_devices;          /* also the number of estimates */
+/* The input of a job's estimates, apart from the site. It is compared byte by byte,
+ * with its padding, which is 0: a key that differs only there would cost a prediction.
+ */
+struct dn_cache_input {
+    struct dn_spec spec;
+    double cpus_per_gpu;
+    int64_t user;
+    size_t n_devices; /* also the number of estimates */
+    const struct dn_device *devices[DN_CANDIDATES_MAX];
 };
 
-/* Write the key of a run: the resolved specification, the text of the sidecar if that
+struct dn_cache_key {
+    uint64_t hash; /* equal for equal keys; 0: the job is not cached */
+    struct dn_cache_input input;
+    struct dn_span sidecar; /* describes the network; borrowed; empty: none */
+};
+
+/* Make the key of a run: the resolved specification, the text of the sidecar if that
  * describes the network (NULL: 'spec' names it), the devices in their order, the CPUs
- * per GPU of the request, and whose history counts. False, and a key with 'len' 0,
- * where the sidecar is longer than a job may carry.
+ * per GPU of the request, and whose history counts. False, and a key that is not
+ * cached, where the sidecar is longer than a job may carry.
  */
 bool dn_cache_key_of (const struct dn_spec *spec,
                       const char *sidecar,
@@ -48,10 +53,8 @@ bool dn_cache_key_of (const struct dn_spec *spec,
                       struct dn_cache_key *key);
 
 struct dn_cache_entry {
-    size_t len;
+    struct dn_cache_input input;
     size_t sidecar_len;
-    int n_devices;
-    unsigned char bytes[DN_CACHE_KEY_MAX];
     char sidecar[DN_SIDECAR_HANDOVER_MAX];
     struct dn_estimate estimates[DN_CANDIDATES_MAX];
 };
