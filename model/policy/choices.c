@@ -6,16 +6,7 @@
 
 #include <string.h>
 
-static const char *const warning_text[] = {
-    [DN_WARNING_NONE] = "none",
-    [DN_WARNING_MEMORY] = "memory",
-    [DN_WARNING_PRECISION] = "precision",
-    [DN_WARNING_NODES] = "nodes",
-    [DN_WARNING_LIMIT] = "limit",
-    [DN_WARNING_DEADLINE] = "deadline",
-    [DN_WARNING_METADATA] = "metadata",
-    [DN_WARNING_OPEN] = "open",
-};
+static const char *const warning_text[] = {DN_WARNINGS (DN_ENUM_WORD)};
 
 const struct dn_names dn_warning_names = DN_NAMES (warning_text, DN_N_WARNINGS);
 

@@ -68,10 +68,10 @@ bool dn_deciding_lacks (const struct dn_deciding *d, int i);
 /* Would the run fail on candidate 'i' from the start? */
 enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i);
 
-/* Can candidate 'i' hold the run: precision, unit, memory with the headroom of a move,
- * confidence? If not, 'why' gets the reason.
+/* Why candidate 'i' cannot hold the run: precision, unit, memory with the headroom of a
+ * move, confidence; none if it can.
  */
-bool dn_deciding_holds (const struct dn_deciding *d, int i, struct dn_reason *why);
+struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i);
 
 /* The objective of the rules, or the job's own where UserObjective=yes. */
 enum dn_objective dn_deciding_objective (const struct dn_deciding *d);
@@ -88,30 +88,25 @@ bool dn_deciding_starts_now (const struct dn_deciding *d, int i);
 /* Fill the waits of what the snapshot says. */
 void dn_deciding_look_at_waits (struct dn_deciding *d);
 
-/* Must the job run on candidate 'than' rather than on 'i', because it waits too long
- * for 'i'? With W the wait for a candidate and R the likely time of the run on it:
+/* Why the job must run on candidate 'than' rather than on 'i', because it waits too
+ * long for 'i'; none if it need not. With W the wait for a candidate and R the likely
+ * time of the run on it:
  *
  * - 'than' starts now, 'i' does not: yes if W(i) is unknown or the amount of work is,
  *   if W(i) > R(than), or if W(i) + R(i) > MaxSlowdown * R(than);
  * - both wait, and all is known: yes if
  *   W(i) + R(i) > MaxSlowdown * (W(than) + R(than));
  * - in all other cases no: 'i' starts now, or the waits count as equal.
- *
- * 'why' (or NULL) gets the reason.
  */
-bool dn_deciding_waits_too_long (const struct dn_deciding *d,
-                                 int i,
-                                 int than,
-                                 struct dn_reason *why);
+struct dn_reason dn_deciding_waits_too_long (const struct dn_deciding *d,
+                                             int i,
+                                             int than);
 
-/* Would the job, moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
- * requested), keep each limit of its QOS, association and partition that it keeps as
- * submitted? If not, 'why' gets the limit. True without a snapshot.
+/* The limit of its QOS, association and partition that the job keeps as submitted, and
+ * would exceed if moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
+ * requested); none: it keeps all, or there is no snapshot.
  */
-bool dn_keeps_limits (const struct dn_deciding *d,
-                      int i,
-                      int64_t cpus,
-                      struct dn_reason *why);
+struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus);
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.

@@ -121,7 +121,7 @@ int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *wh
     *why = DN_NO_REASON;
     if (rules->cpus != DN_CHOICE_CHOOSE)
         *why = DN_REASON (policy_keeps_cpus);
-    else if (request->keep_cpus.code != DN_REASON_NONE)
+    else if (dn_given (request->keep_cpus))
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
         *why = DN_REASON (gpus_unknown);
@@ -132,7 +132,7 @@ int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *wh
         *why = DN_REASON (cpus_over_max);
     else if (!keeps_memory (d, i))
         *why = DN_REASON (cpus_memory);
-    if (why->code != DN_REASON_NONE)
+    if (dn_given (*why))
         return requested;
     /* Every task has at least one CPU. */
     needed = cpus_per_gpu (d, i) * request->n_gpus;
@@ -143,7 +143,7 @@ int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *wh
         return requested;
     if (needed < requested)
         *why = keeps_more (d, needed, times);
-    return why->code != DN_REASON_NONE ? requested : needed;
+    return dn_given (*why) ? requested : needed;
 }
 
 void dn_choose_cpus (const struct dn_deciding *d)
@@ -158,7 +158,7 @@ void dn_choose_cpus (const struct dn_deciding *d)
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
 
-    if (why.code != DN_REASON_NONE) {
+    if (dn_given (why)) {
         dn_deciding_say (d, dn_reason_in (DN_REASON (cpus_kept), why));
         return;
     }

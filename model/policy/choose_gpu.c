@@ -65,19 +65,6 @@ double dn_deciding_price (const struct dn_deciding *d, int i)
     }
 }
 
-/* Is an hour on candidate 'i' more expensive than on the requested type? */
-static bool is_more_expensive (const struct dn_deciding *d, int i)
-{
-    return d->candidates->list[i].cost > d->candidates->list[d->base].cost;
-}
-
-static void say_more_expensive (const struct dn_deciding *d, struct dn_reason *why)
-{
-    *why =
-        DN_REASON (other_more_expensive,
-                   dn_arg_text (d->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
-}
-
 bool dn_deciding_lacks (const struct dn_deciding *d, int i)
 {
     const struct dn_device *device = d->estimates[i].device;
@@ -103,106 +90,121 @@ enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i)
     return estimate->fits ? DN_FAILURE_NONE : DN_FAILURE_MEMORY;
 }
 
-bool dn_deciding_holds (const struct dn_deciding *d, int i, struct dn_reason *why)
+struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
 {
-    const struct dn_request *request = d->request;
     const struct dn_estimate *estimate = &d->estimates[i];
+    const struct dn_device *device = estimate->device;
     double memory = dn_policy_memory (d->rules, estimate);
 
     if (!estimate->supported)
-        *why = DN_REASON (other_precision);
-    else if (!dn_device_has_kernels (estimate->device, d->spec))
-        *why = DN_REASON (other_kernels);
-    else if (dn_deciding_lacks (d, i))
-        *why = request->need_why;
-    else if (d->spec->precision == DN_PRECISION_UNKNOWN
-             && d->estimates[d->base].device->bf16 > 0 && estimate->device->bf16 <= 0)
-        *why = DN_REASON (other_no_bf16);
-    else if (memory > estimate->device->memory)
-        *why = DN_REASON (
-            other_memory,
-            dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
-            dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
-    else if (estimate->confidence < d->rules->min_confidence)
-        *why = DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
-    else
-        return true;
-    return false;
+        return DN_REASON (other_precision);
+    if (!dn_device_has_kernels (device, d->spec))
+        return DN_REASON (other_kernels);
+    if (dn_deciding_lacks (d, i))
+        return d->request->need_why;
+    if (d->spec->precision == DN_PRECISION_UNKNOWN && device->bf16 <= 0
+        && d->estimates[d->base].device->bf16 > 0)
+        return DN_REASON (other_no_bf16);
+    if (memory > device->memory)
+        return DN_REASON (other_memory,
+                          dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
+                          dn_arg_count ((int64_t) floor (device->memory / DN_GIB)));
+    if (estimate->confidence < d->rules->min_confidence)
+        return DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
+    return DN_NO_REASON;
 }
 
-/* Do the nodes of candidate 'i' have room for the request? */
-static bool has_room (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* Why the nodes of candidate 'i' have no room for the request. */
+static struct dn_reason lacks_room (const struct dn_deciding *d, int i)
 {
     const struct dn_candidate *candidate = &d->candidates->list[i];
     struct dn_reason keep_cpus;
     int64_t each = dn_needed_cpus (d, i, &keep_cpus);
     int64_t cpus = dn_cpus_on_node (d->request, each);
 
-    if (candidate->blocked.code != DN_REASON_NONE)
-        *why = candidate->blocked;
-    else if (cpus != DN_UNSET && cpus > candidate->node_cpus)
-        *why = DN_REASON (
+    if (dn_given (candidate->blocked))
+        return candidate->blocked;
+    if (cpus != DN_UNSET && cpus > candidate->node_cpus)
+        return DN_REASON (
             other_cpus, dn_arg_count (cpus), dn_arg_count (candidate->node_cpus));
-    else
-        return dn_keeps_limits (d, i, dn_all_cpus (d->request, each), why);
-    return false;
+    return dn_broken_limit (d, i, dn_all_cpus (d->request, each));
 }
 
-/* Would the run on candidate 'i' end within the requested limit and the deadline? */
-static bool within_time (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* Why the run on candidate 'i' would not end within the requested limit and the
+ * deadline.
+ */
+static struct dn_reason exceeds_time (const struct dn_deciding *d, int i)
 {
     bool slower = slowdown_on (d, i) > 1;
     int64_t needed = dn_needed_time (d, i);
     int64_t limit = d->request->time_limit_s;
 
-    if (slower && needed == DN_UNSET)
-        *why = DN_REASON (other_no_work);
-    else if (needed == DN_UNSET)
-        return true;
-    else if (slower && limit == DN_UNSET)
-        *why = DN_REASON (other_no_limit);
-    else if (limit > 0 && needed > limit)
-        *why = DN_REASON (other_over_limit, dn_arg_time (needed));
-    else if (!dn_keeps_deadline (d, needed))
-        *why = DN_REASON (other_over_deadline, dn_arg_time (needed));
-    else
-        return true;
-    return false;
+    if (needed == DN_UNSET)
+        return slower ? DN_REASON (other_no_work) : DN_NO_REASON;
+    if (slower && limit == DN_UNSET)
+        return DN_REASON (other_no_limit);
+    if (limit > 0 && needed > limit)
+        return DN_REASON (other_over_limit, dn_arg_time (needed));
+    if (!dn_keeps_deadline (d, needed))
+        return DN_REASON (other_over_deadline, dn_arg_time (needed));
+    return DN_NO_REASON;
 }
 
-/* Is the likely cost of the run on candidate 'i' within the job's budget? */
-static bool within_budget (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* The likely cost of the run on candidate 'i' is above the job's budget. */
+static struct dn_reason exceeds_budget (const struct dn_deciding *d, int i)
 {
     double cost =
         dn_estimate_cost (&d->estimates[i], d->spec->gpus, d->candidates->list[i].cost);
 
     if (d->spec->budget < 0 || cost <= d->spec->budget)
-        return true;
-    *why = DN_REASON (
+        return DN_NO_REASON;
+    return DN_REASON (
         other_over_budget, dn_arg_cents (cost), dn_arg_cents (d->spec->budget));
-    return false;
 }
 
-/* May the job move to candidate 'i' for a gain? If not, 'why' gets the reason. */
-static bool may_move (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* An hour on candidate 'i' is more expensive than on the requested type; the rules
+ * allow that with Upgrade=yes, and with 'enough'.
+ */
+static struct dn_reason exceeds_cost (const struct dn_deciding *d,
+                                      int i,
+                                      enum dn_upgrade enough)
 {
-    const struct dn_estimate *estimates = d->estimates;
-    double slowdown = estimates[i].step_s.p50 / estimates[d->base].step_s.p50;
+    enum dn_upgrade upgrade = d->rules->upgrade;
 
-    if (d->candidates->list[i].blocked.code != DN_REASON_NONE)
-        return has_room (d, i, why);
-    if (!dn_deciding_holds (d, i, why))
-        return false;
-    if (is_more_expensive (d, i) && d->rules->upgrade != DN_UPGRADE_YES) {
-        say_more_expensive (d, why);
-        return false;
-    }
-    if (slowdown > d->rules->max_slowdown) {
-        *why = DN_REASON (other_slow, dn_arg_share (slowdown));
-        return false;
-    }
-    return has_room (d, i, why) && within_time (d, i, why) && within_budget (d, i, why)
-           && !dn_deciding_waits_too_long (d, i, d->base, why);
+    if (upgrade >= enough
+        || d->candidates->list[i].cost <= d->candidates->list[d->base].cost)
+        return DN_NO_REASON;
+    return DN_REASON (other_more_expensive,
+                      dn_arg_text (upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
+}
+
+static struct dn_reason is_too_slow (const struct dn_deciding *d, int i)
+{
+    double slowdown = d->estimates[i].step_s.p50 / d->estimates[d->base].step_s.p50;
+
+    return slowdown > d->rules->max_slowdown
+               ? DN_REASON (other_slow, dn_arg_share (slowdown))
+               : DN_NO_REASON;
+}
+
+/* Why the job may not move to candidate 'i' for a gain. */
+static struct dn_reason may_not_move (const struct dn_deciding *d, int i)
+{
+    struct dn_reason why = d->candidates->list[i].blocked;
+
+    if (!dn_given (why))
+        why = dn_deciding_unfit (d, i);
+    if (!dn_given (why))
+        why = exceeds_cost (d, i, DN_UPGRADE_YES);
+    if (!dn_given (why))
+        why = is_too_slow (d, i);
+    if (!dn_given (why))
+        why = lacks_room (d, i);
+    if (!dn_given (why))
+        why = exceeds_time (d, i);
+    if (!dn_given (why))
+        why = exceeds_budget (d, i);
+    return dn_given (why) ? why : dn_deciding_waits_too_long (d, i, d->base);
 }
 
 /* Why the job stays on its type whatever the others offer; none if it need not. */
@@ -210,8 +212,7 @@ static struct dn_reason keeps_gpu (const struct dn_deciding *d)
 {
     if (d->rules->gpu_type != DN_CHOICE_CHOOSE)
         return DN_REASON (policy_keeps_gpu);
-    return d->request->keep_gpu.code != DN_REASON_NONE ? d->request->keep_gpu
-                                                       : d->candidates->keep;
+    return dn_given (d->request->keep_gpu) ? d->request->keep_gpu : d->candidates->keep;
 }
 
 static void say_not (const struct dn_deciding *d, int i, struct dn_reason why)
@@ -251,32 +252,30 @@ static void say_objective (const struct dn_deciding *d)
 /* Is candidate 'i' better than 'best', another one to which the job may move? */
 static bool is_better (const struct dn_deciding *d, int i, int best)
 {
-    if (dn_deciding_waits_too_long (d, i, best, NULL))
-        return false;
-    return dn_deciding_price (d, i) < dn_deciding_price (d, best)
-           || dn_deciding_waits_too_long (d, best, i, NULL);
+    return !dn_given (dn_deciding_waits_too_long (d, i, best))
+           && (dn_deciding_price (d, i) < dn_deciding_price (d, best)
+               || dn_given (dn_deciding_waits_too_long (d, best, i)));
 }
 
 int dn_choose_gpu (const struct dn_deciding *d)
 {
-    struct dn_reason keep = keeps_gpu (d);
+    struct dn_reason why = keeps_gpu (d);
     double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
     int best = d->base;
 
-    if (keep.code != DN_REASON_NONE) {
-        dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), keep));
+    if (dn_given (why)) {
+        dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), why));
         return best;
     }
     say_objective (d);
-    if (d->candidates->prices.code != DN_REASON_NONE)
+    if (dn_given (d->candidates->prices))
         dn_deciding_say (d,
                          dn_reason_in (DN_REASON (gpu_prices), d->candidates->prices));
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        struct dn_reason why;
-
         if (i == d->base)
             continue;
-        if (!may_move (d, i, &why))
+        why = may_not_move (d, i);
+        if (dn_given (why))
             say_not (d, i, why);
         else if (dn_deciding_price (d, i) > limit)
             dn_deciding_say (
@@ -288,12 +287,10 @@ int dn_choose_gpu (const struct dn_deciding *d)
     return best;
 }
 
-/* Is the likely time on candidate 'i' within the limit and the deadline? The requested
- * type fails for certain, so the bound need not be.
+/* The likely time on candidate 'i' is above the limit or the deadline. The requested
+ * type fails for certain, so the bound may be.
  */
-static bool likely_within_time (const struct dn_deciding *d,
-                                int i,
-                                struct dn_reason *why)
+static struct dn_reason likely_exceeds_time (const struct dn_deciding *d, int i)
 {
     double likely = d->estimates[i].train_s.p50;
     int64_t limit = d->request->time_limit_s;
@@ -301,48 +298,43 @@ static bool likely_within_time (const struct dn_deciding *d,
     if (likely < 0
         || ((limit < 0 || likely <= (double) dn_time_before_signal (d->request, limit))
             && dn_keeps_deadline (d, (int64_t) likely)))
-        return true;
-    *why = DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
-    return false;
+        return DN_NO_REASON;
+    return DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
 }
 
-/* May a job that cannot run on its type move to candidate 'i', which holds it? */
-static bool may_rescue (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* Why a job that cannot run on its type may not move to candidate 'i', which holds it.
+ */
+static struct dn_reason may_not_rescue (const struct dn_deciding *d, int i)
 {
-    struct dn_reason keep = keeps_gpu (d);
+    struct dn_reason why = keeps_gpu (d);
 
-    if (keep.code != DN_REASON_NONE)
-        *why = keep;
-    else if (is_more_expensive (d, i) && d->rules->upgrade == DN_UPGRADE_NO)
-        say_more_expensive (d, why);
-    else if (has_room (d, i, why) && likely_within_time (d, i, why)) {
-        *why = DN_NO_REASON;
-        return true;
-    }
-    return false;
+    if (!dn_given (why))
+        why = exceeds_cost (d, i, DN_UPGRADE_RESCUE);
+    if (!dn_given (why))
+        why = lacks_room (d, i);
+    return dn_given (why) ? why : likely_exceeds_time (d, i);
 }
 
 void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other)
 {
-    other->index = -1;
-    other->why = DN_NO_REASON;
+    *other = (struct dn_other){.index = -1};
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        struct dn_other next = {.index = i};
+        struct dn_other next = {.index = i, .why = dn_deciding_unfit (d, i)};
+        bool holds = !dn_given (next.why);
         bool allowed;
-        bool was_allowed = other->index >= 0 && other->why.code == DN_REASON_NONE;
+        bool was_allowed = other->index >= 0 && !dn_given (other->why);
 
         if (i == d->base)
             continue;
-        if (!dn_deciding_holds (d, i, &next.why)) {
-            say_not (d, i, next.why);
-            continue;
-        }
-        allowed = may_rescue (d, i, &next.why);
+        if (holds)
+            next.why = may_not_rescue (d, i);
+        allowed = !dn_given (next.why);
         if (!allowed)
             say_not (d, i, next.why);
-        if (other->index < 0 || (allowed && !was_allowed)
-            || (allowed == was_allowed
-                && dn_deciding_price (d, i) < dn_deciding_price (d, other->index)))
+        if (holds
+            && (other->index < 0 || (allowed && !was_allowed)
+                || (allowed == was_allowed
+                    && dn_deciding_price (d, i) < dn_deciding_price (d, other->index))))
             *other = next;
     }
 }

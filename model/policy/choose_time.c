@@ -80,7 +80,7 @@ static struct dn_reason keeps_time (const struct dn_deciding *d)
 
     if (d->rules->time_limit == DN_TIME_KEEP)
         return DN_REASON (policy_keeps_time);
-    if (request->keep_time.code != DN_REASON_NONE)
+    if (dn_given (request->keep_time))
         return request->keep_time;
     if (d->rules->time_limit != DN_TIME_TIME_MIN)
         return DN_NO_REASON;
@@ -116,7 +116,7 @@ static bool may_raise_time (const struct dn_deciding *d,
         *why = DN_REASON (over_deadline);
     else if (needed > dn_longest_limit (d, d->decision->chosen))
         *why = DN_REASON (over_max_time);
-    return why->code == DN_REASON_NONE;
+    return !dn_given (*why);
 }
 
 /* The limit on the chosen candidate. */
@@ -137,7 +137,7 @@ static struct bound guarded_bound (const struct dn_deciding *d,
     int64_t least = dn_deciding_least_guarded (d) + signal_time (request);
 
     bound.why = dn_deciding_unguarded (d);
-    if (bound.why.code != DN_REASON_NONE || bound.limit_s == DN_UNSET)
+    if (dn_given (bound.why) || bound.limit_s == DN_UNSET)
         return bound;
     bound.extended = true;
     if (!dn_guarded_trusts (
@@ -181,7 +181,7 @@ static void say_bound (const struct dn_deciding *d,
     struct dn_reason bound = {
         alone, DN_REASON_NONE, {dn_arg_time (limit_s), dn_arg_time ((int64_t) likely)}};
 
-    if (why.code != DN_REASON_NONE) {
+    if (dn_given (why)) {
         bound.code = with;
         bound = dn_reason_in (bound, why);
     }
@@ -218,9 +218,9 @@ void dn_choose_time (const struct dn_deciding *d)
     struct dn_reason why = keeps_time (d);
 
     d->decision->time_quantile = bound.quantile;
-    if (why.code == DN_REASON_NONE && bound.limit_s == DN_UNSET)
+    if (!dn_given (why) && bound.limit_s == DN_UNSET)
         why = dn_spec_lacks_work (d->spec);
-    if (why.code != DN_REASON_NONE) {
+    if (dn_given (why)) {
         dn_deciding_say (d, dn_reason_in (DN_REASON (time_kept), why));
         return;
     }

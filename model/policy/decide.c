@@ -16,26 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const verdict_text[] = {
-    [DN_VERDICT_NONE] = "none",
-    [DN_VERDICT_ABSTAIN] = "abstain",
-    [DN_VERDICT_KEEP] = "keep",
-    [DN_VERDICT_CHANGE] = "change",
-    [DN_VERDICT_CONTROL] = "control",
-};
-static const char *const abstain_text[] = {
-    [DN_ABSTAIN_NONE] = "none",
-    [DN_ABSTAIN_NO_METADATA] = "no_metadata",
-    [DN_ABSTAIN_COMPONENT] = "heterogeneous",
-    [DN_ABSTAIN_NO_GPU] = "no_gpu",
-    [DN_ABSTAIN_UNMAPPED] = "unmapped_type",
-    [DN_ABSTAIN_GPUS] = "gpus_mismatch",
-    [DN_ABSTAIN_UNSUPPORTED] = "unsupported_precision",
-    [DN_ABSTAIN_MEMORY] = "memory",
-    [DN_ABSTAIN_CONFIDENCE] = "confidence",
-    [DN_ABSTAIN_UNREAD_KEY] = "unread_key",
-    [DN_ABSTAIN_HISTORY] = "history",
-};
+static const char *const verdict_text[] = {DN_VERDICTS (DN_ENUM_WORD)};
+static const char *const abstain_text[] = {DN_ABSTAIN (DN_ENUM_WORD)};
 
 const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
 const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
@@ -147,7 +129,7 @@ static bool can_run (const struct dn_deciding *d)
     say_failure (d, failure);
     dn_find_rescue (d, &other);
     dn_warn_of_failure (d, failure, &other);
-    if (other.index < 0 || other.why.code != DN_REASON_NONE)
+    if (other.index < 0 || dn_given (other.why))
         return abstain (d,
                         failure == DN_FAILURE_PRECISION ? DN_ABSTAIN_UNSUPPORTED
                                                         : DN_ABSTAIN_MEMORY);
@@ -173,27 +155,11 @@ static bool is_sure (const struct dn_deciding *d)
 
 void dn_policy_begin (struct dn_decision *decision)
 {
-    decision->verdict = DN_VERDICT_NONE;
-    decision->abstain = DN_ABSTAIN_NONE;
-    decision->time_limit_s = DN_UNSET;
-    decision->time_min_s = DN_UNSET;
-    decision->time_quantile = 0;
-    decision->extended = false;
-    decision->gpu = NULL;
-    decision->from = NULL;
+    memset (decision, 0, offsetof (struct dn_decision, reasons));
+    decision->time_limit_s = decision->time_min_s = DN_UNSET;
+    decision->cpus_per_task = decision->cpus_each_gpu = DN_UNSET;
     decision->cost = decision->from_cost = DN_UNSET;
-    decision->starts_now = false;
-    decision->rescued = false;
-    decision->cpus_per_task = DN_UNSET;
-    decision->cpus_each_gpu = DN_UNSET;
-    decision->base = -1;
-    decision->chosen = -1;
-    decision->n_reasons = 0;
-    decision->n_warnings = 0;
-    decision->note = DN_NO_REASON;
-    decision->app[0] = '\0';
-    decision->hook_dir = NULL;
-    decision->progress_dir = NULL;
+    decision->base = decision->chosen = -1;
 }
 
 void dn_policy_abstain (struct dn_decision *decision,

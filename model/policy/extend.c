@@ -26,16 +26,9 @@ bool dn_deciding_has_guard (const struct dn_deciding *d)
  */
 static bool exceeds_partition (const struct dn_deciding *d, int64_t seconds)
 {
-    struct dn_span rest = dn_span_of (d->request->job->partition);
+    for (int i = 0; i < d->snapshot->n_standings; i++) {
+        const struct dn_partition *partition = d->snapshot->standings[i].partition;
 
-    while (d->view->cluster && rest.text) {
-        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
-        const struct dn_partition *partition;
-        char text[DN_NAME_MAX];
-
-        if (dn_span_copy (name, text, sizeof (text), "partition", NULL) < 0)
-            return true;
-        partition = dn_cluster_partition (d->view->cluster, text);
         if (partition && partition->max_time_s >= 0 && partition->max_time_s < seconds)
             return true;
     }

@@ -132,9 +132,39 @@ static const char *const scope_text[] = {
 };
 _Static_assert(DN_N_ELEMENTS (scope_text) == DN_N_LIMIT_SCOPES, "a text per scope");
 
+/* Whose limits they are: of the partition's QOS, the job's QOS, or an association. */
+struct source {
+    const struct dn_limited *limited;
+    const char *kind;
+};
+
+struct sources {
+    struct source list[2 + CHAIN_MAX];
+    int n;
+};
+
+static struct sources sources_of (const struct dn_cluster *cluster,
+                                  const struct dn_standing *standing)
+{
+    const struct dn_limited *assoc = standing->assoc;
+    struct sources sources = {.n = 0};
+
+    if (!cluster->enforces)
+        return sources;
+    if (standing->partition_qos)
+        sources.list[sources.n++] =
+            (struct source){standing->partition_qos, dn_say_limit_of_partition};
+    if (standing->job_qos)
+        sources.list[sources.n++] = (struct source){standing->job_qos, "QOS"};
+    for (int i = 0; assoc && i < CHAIN_MAX; i++) {
+        sources.list[sources.n++] = (struct source){assoc, "account"};
+        assoc = dn_standing_parent (cluster, assoc);
+    }
+    return sources;
+}
+
 static struct dn_reason broken (const struct dn_tres_limit *limit,
-                                const char *kind,
-                                const char *name)
+                                const struct source *source)
 {
     return (struct dn_reason){limit->scope == DN_LIMIT_MIN_JOB ? DN_REASON_limit_below
                                                                : DN_REASON_limit_above,
@@ -142,43 +172,14 @@ static struct dn_reason broken (const struct dn_tres_limit *limit,
                               {dn_arg_text (scope_text[limit->scope]),
                                dn_arg_word (limit->tres),
                                dn_arg_count (limit->count),
-                               dn_arg_text (kind),
-                               dn_arg_word (name)}};
+                               dn_arg_text (source->kind),
+                               dn_arg_word (source->limited->name)}};
 }
 
 /* Receives the limits that bind a job, until it returns false. */
 typedef bool (*limit_f) (void *to,
                          const struct dn_tres_limit *limit,
-                         const char *kind,
-                         const char *name);
-
-/* One pass over limits. */
-struct walk {
-    const struct dn_cluster *cluster;
-    limit_f look;
-    void *to;
-    int n_left;
-};
-
-static bool walk_limited (struct walk *walk,
-                          const struct dn_limited *limited,
-                          const char *kind)
-{
-    const struct dn_cluster *cluster = walk->cluster;
-
-    if (!limited || limited->first_limit < 0)
-        return true;
-    for (int64_t i = 0; i < limited->n_limits; i++) {
-        int64_t at = limited->first_limit + i;
-
-        if (at >= cluster->n_limits)
-            break;
-        if (walk->n_left-- <= 0
-            || !walk->look (walk->to, &cluster->limits[at], kind, limited->name))
-            return false;
-    }
-    return true;
-}
+                         const struct source *source);
 
 /* Show 'look' all limits of a standing. False where it returned false, or there are too
  * many.
@@ -188,18 +189,18 @@ static bool each_limit (const struct dn_cluster *cluster,
                         limit_f look,
                         void *to)
 {
-    struct walk walk = {cluster, look, to, LIMITS_MAX};
-    const struct dn_limited *assoc = standing->assoc;
+    const struct sources sources = sources_of (cluster, standing);
+    int n_left = LIMITS_MAX;
 
-    if (!cluster->enforces)
-        return true;
-    if (!walk_limited (&walk, standing->partition_qos, dn_say_limit_of_partition)
-        || !walk_limited (&walk, standing->job_qos, "QOS"))
-        return false;
-    for (int i = 0; assoc && i < CHAIN_MAX; i++) {
-        if (!walk_limited (&walk, assoc, "account"))
-            return false;
-        assoc = dn_standing_parent (cluster, assoc);
+    for (int i = 0; i < sources.n; i++) {
+        const struct dn_limited *limited = sources.list[i].limited;
+        int64_t first = limited->first_limit;
+
+        for (int64_t at = first;
+             first >= 0 && at < first + limited->n_limits && at < cluster->n_limits;
+             at++)
+            if (n_left-- <= 0 || !look (to, &cluster->limits[at], &sources.list[i]))
+                return false;
     }
     return true;
 }
@@ -230,31 +231,27 @@ static const char *weights_of (const struct dn_standing *standing)
     return standing->partition ? standing->partition->weights : "";
 }
 
-/* The two states of the job that are compared. */
+/* The two states of the job that are compared, and the limit that is broken. */
 struct change {
     struct use before;
     struct use after;
-    struct dn_reason *why;
+    struct dn_reason why;
 };
 
 static bool keeps_one (void *to,
                        const struct dn_tres_limit *limit,
-                       const char *kind,
-                       const char *name)
+                       const struct source *source)
 {
     struct change *change = to;
 
     if (!breaks (limit, &change->before, &change->after, false)
         && !breaks (limit, &change->before, &change->after, true))
         return true;
-    *change->why = broken (limit, kind, name);
+    change->why = broken (limit, source);
     return false;
 }
 
-bool dn_keeps_limits (const struct dn_deciding *d,
-                      int i,
-                      int64_t cpus,
-                      struct dn_reason *why)
+struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus)
 {
     const struct dn_cluster *cluster = d->view->cluster;
     int64_t requested = d->request->n_cpus;
@@ -264,21 +261,19 @@ bool dn_keeps_limits (const struct dn_deciding *d,
         cluster ? standings_on (d, i, &own, &n) : NULL;
 
     for (int k = 0; k < n; k++) {
-        const struct dn_standing *old = &d->snapshot->standings[0];
+        const char *weights = weights_of (&standings[k]);
+        const struct dn_standing *old =
+            standings == &own ? &d->snapshot->standings[0] : &standings[k];
         struct change change = {
             use_of (d, d->base, requested, weights_of (old)),
-            use_of (
-                d, i, cpus == DN_UNSET ? requested : cpus, weights_of (&standings[k])),
-            why,
+            use_of (d, i, cpus == DN_UNSET ? requested : cpus, weights),
+            DN_REASON (other_many_limits),
         };
 
-        *why = DN_REASON (other_many_limits);
-        if (standings != &own)
-            change.before.weights = change.after.weights;
         if (!each_limit (cluster, &standings[k], keeps_one, &change))
-            return false;
+            return change.why;
     }
-    return true;
+    return DN_NO_REASON;
 }
 
 /* --- limits on CPUs and time ------------------------------------------------------ */
@@ -286,8 +281,7 @@ bool dn_keeps_limits (const struct dn_deciding *d,
 /* Raise the least number of CPUs to that of a limit that the job keeps. */
 static bool raise_least (void *to,
                          const struct dn_tres_limit *limit,
-                         const char *kind,
-                         const char *name)
+                         const struct source *source)
 {
     const struct dn_deciding *d = to;
     struct dn_snapshot_of_job *snapshot = d->snapshot;
@@ -299,7 +293,7 @@ static bool raise_least (void *to,
         || least > requested || least <= snapshot->least_cpus)
         return true;
     snapshot->least_cpus = least;
-    snapshot->least_why = broken (limit, kind, name);
+    snapshot->least_why = broken (limit, source);
     return true;
 }
 
@@ -362,20 +356,12 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i)
         cluster ? standings_on (d, i, &own, &n) : NULL;
 
     for (int k = 0; k < n; k++) {
-        const struct dn_limited *assoc = standings[k].assoc;
+        const struct sources sources = sources_of (cluster, &standings[k]);
 
         if (standings[k].partition)
             lower (&longest, standings[k].partition->max_time_s);
-        if (!cluster->enforces)
-            continue;
-        if (standings[k].partition_qos)
-            lower (&longest, standings[k].partition_qos->max_wall_s);
-        if (standings[k].job_qos)
-            lower (&longest, standings[k].job_qos->max_wall_s);
-        for (int c = 0; assoc && c < CHAIN_MAX; c++) {
-            lower (&longest, assoc->max_wall_s);
-            assoc = dn_standing_parent (cluster, assoc);
-        }
+        for (int s = 0; s < sources.n; s++)
+            lower (&longest, sources.list[s].limited->max_wall_s);
     }
     return longest;
 }

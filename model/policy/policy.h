@@ -15,46 +15,55 @@
 #include "predict/whitebox.h"
 #include "request/request.h"
 
+/* clang-format off */
+#define DN_VERDICTS(ROW)                                                               \
+    ROW (VERDICT_NONE, "none")                                                         \
+    ROW (VERDICT_ABSTAIN, "abstain") /* a decision is not possible, enum dn_abstain */ \
+    ROW (VERDICT_KEEP, "keep") /* the request needs no change */                       \
+    ROW (VERDICT_CHANGE, "change")                                                     \
+    ROW (VERDICT_CONTROL, "control") /* in the control group: unchanged */
+/* clang-format on */
 enum dn_verdict {
-    DN_VERDICT_NONE,
-    DN_VERDICT_ABSTAIN, /* a decision is not possible, enum dn_abstain */
-    DN_VERDICT_KEEP,    /* the request needs no change */
-    DN_VERDICT_CHANGE,
-    DN_VERDICT_CONTROL, /* keep or change, but unchanged: in the control group */
-    DN_N_VERDICTS
+    DN_VERDICTS (DN_ENUM_CONSTANT) DN_N_VERDICTS
 };
 
 extern const struct dn_names dn_verdict_names;
 
 /* Why a decision is not possible. */
+/* clang-format off */
+#define DN_ABSTAIN(ROW)                                                                \
+    ROW (ABSTAIN_NONE, "none")                                                         \
+    ROW (ABSTAIN_NO_METADATA, "no_metadata") /* OptIn=all */                           \
+    ROW (ABSTAIN_COMPONENT, "heterogeneous") /* of a heterogeneous job */              \
+    ROW (ABSTAIN_NO_GPU, "no_gpu") /* none was requested */                            \
+    ROW (ABSTAIN_UNMAPPED, "unmapped_type") /* no Gpu line for the type */             \
+    ROW (ABSTAIN_GPUS, "gpus_mismatch") /* the metadata state more than requested */   \
+    ROW (ABSTAIN_UNSUPPORTED, "unsupported_precision") /* precision, by the device */  \
+    ROW (ABSTAIN_MEMORY, "memory") /* does not fit */                                  \
+    ROW (ABSTAIN_CONFIDENCE, "confidence") /* below MinConfidence */                   \
+    ROW (ABSTAIN_UNREAD_KEY, "unread_key") /* of the network, by its builder */        \
+    ROW (ABSTAIN_HISTORY, "history") /* neither a model nor runs to learn from */
+/* clang-format on */
 enum dn_abstain {
-    DN_ABSTAIN_NONE,
-    DN_ABSTAIN_NO_METADATA, /* OptIn=all */
-    DN_ABSTAIN_COMPONENT,   /* of a heterogeneous job */
-    DN_ABSTAIN_NO_GPU,      /* none was requested */
-    DN_ABSTAIN_UNMAPPED,    /* no Gpu line for the type */
-    DN_ABSTAIN_GPUS,        /* the metadata state more than requested */
-    DN_ABSTAIN_UNSUPPORTED, /* precision, by the device */
-    DN_ABSTAIN_MEMORY,      /* does not fit */
-    DN_ABSTAIN_CONFIDENCE,  /* below MinConfidence */
-    DN_ABSTAIN_UNREAD_KEY,  /* a key of the network that its builder does not read */
-    DN_ABSTAIN_HISTORY,     /* neither a model nor runs to learn from */
-    DN_N_ABSTAIN
+    DN_ABSTAIN (DN_ENUM_CONSTANT) DN_N_ABSTAIN
 };
 
 extern const struct dn_names dn_abstain_names;
 
 /* What the user is warned of, the most serious first. */
+/* clang-format off */
+#define DN_WARNINGS(ROW)                                                               \
+    ROW (WARNING_NONE, "none")                                                         \
+    ROW (WARNING_MEMORY, "memory") /* the training does not fit the GPU type */        \
+    ROW (WARNING_PRECISION, "precision") /* the GPU type lacks something */            \
+    ROW (WARNING_NODES, "nodes") /* no node with the GPU type is available */          \
+    ROW (WARNING_LIMIT, "limit") /* the time limit is below the likely time */         \
+    ROW (WARNING_DEADLINE, "deadline") /* a deadline is */                             \
+    ROW (WARNING_METADATA, "metadata") /* contradictory, or not read */                \
+    ROW (WARNING_OPEN, "open") /* the number of GPUs is open */
+/* clang-format on */
 enum dn_warning_kind {
-    DN_WARNING_NONE,
-    DN_WARNING_MEMORY,    /* the training does not fit the GPU type */
-    DN_WARNING_PRECISION, /* the GPU type lacks what the training needs */
-    DN_WARNING_NODES,     /* no node with the GPU type is available */
-    DN_WARNING_LIMIT,     /* the time limit is below the likely time */
-    DN_WARNING_DEADLINE,  /* a deadline is */
-    DN_WARNING_METADATA,  /* they contradict the request, or were not read */
-    DN_WARNING_OPEN,      /* the number of GPUs is open */
-    DN_N_WARNINGS
+    DN_WARNINGS (DN_ENUM_CONSTANT) DN_N_WARNINGS
 };
 
 extern const struct dn_names dn_warning_names;
@@ -87,14 +96,14 @@ struct dn_decision {
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */
     int base;   /* index of the candidate that it runs on as submitted, -1 unknown */
     int chosen; /* that it will run on */
-    struct dn_reason reasons[DN_REASONS_MAX];
     int n_reasons;
-    struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
     int n_warnings;
     struct dn_reason note;    /* for the user, with any verdict */
     char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
+    struct dn_reason reasons[DN_REASONS_MAX];
+    struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
 };
 
 /* Start with no decision. Reasons and warnings are not cleared: there are none. */

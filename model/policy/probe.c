@@ -40,7 +40,7 @@ void dn_policy_probe (const struct dn_rules *rules,
     if (spec->probe <= 0)
         return;
     why = refuses_probe (rules, job, hook_dir);
-    if (why.code != DN_REASON_NONE)
+    if (dn_given (why))
         decision->note = why;
     else
         decision->hook_dir = hook_dir;

@@ -56,44 +56,51 @@ static int read_time (const struct dn_rule_key *key,
     return 0;
 }
 
+/* A value of any type. */
+union value {
+    int constant;
+    double real;
+    int64_t count;
+};
+
+static const size_t sizes[DN_N_RULE_TYPES] = {
+    [DN_RULE_ENUM] = sizeof (int),
+    [DN_RULE_RATIO] = sizeof (double),
+    [DN_RULE_PERCENT] = sizeof (double),
+    [DN_RULE_COUNT] = sizeof (int64_t),
+    [DN_RULE_TIME] = sizeof (int64_t),
+};
+
 int dn_rules_read (const struct dn_rule_key *key,
                    struct dn_span value,
                    struct dn_rules *rules,
                    struct dn_err *err)
 {
-    void *at = (char *) rules + key->offset;
-    double ratio = 0;
-    int64_t count = 0;
-    int constant = 0;
+    const int64_t min = (int64_t) key->min;
+    const int64_t max = (int64_t) key->max;
+    union value out = {0};
+    int rc = -1;
 
     switch (key->type) {
     case DN_RULE_ENUM:
-        if (dn_enum_read (value, key->name, &key->names, &constant, err) < 0)
-            return -1;
-        memcpy (at, &constant, sizeof (constant));
-        return 0;
+        rc = dn_enum_read (value, key->name, &key->names, &out.constant, err);
+        break;
     case DN_RULE_RATIO:
     case DN_RULE_PERCENT:
-        if (dn_real_read (value, key->name, key->min, key->max, &ratio, err) < 0)
-            return -1;
-        memcpy (at, &ratio, sizeof (ratio));
-        return 0;
-    case DN_RULE_COUNT:
-        if (dn_int_read (
-                value, key->name, (int64_t) key->min, (int64_t) key->max, &count, err)
-            < 0)
-            return -1;
-        memcpy (at, &count, sizeof (count));
-        return 0;
-    case DN_RULE_TIME:
-        if (read_time (key, value, &count, err) < 0)
-            return -1;
-        memcpy (at, &count, sizeof (count));
-        return 0;
-    case DN_N_RULE_TYPES:
+        rc = dn_real_read (value, key->name, key->min, key->max, &out.real, err);
         break;
+    case DN_RULE_COUNT:
+        rc = dn_int_read (value, key->name, min, max, &out.count, err);
+        break;
+    case DN_RULE_TIME:
+        rc = read_time (key, value, &out.count, err);
+        break;
+    case DN_N_RULE_TYPES:
+        return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
     }
-    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
+    if (rc == 0)
+        memcpy ((char *) rules + key->offset, &out, sizes[key->type]);
+    return rc;
 }
 
 struct dn_rules dn_rules_default (void)
@@ -114,47 +121,25 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key)
     return NULL;
 }
 
-static size_t value_size (const struct dn_rule_key *key)
-{
-    switch (key->type) {
-    case DN_RULE_ENUM:
-        return sizeof (int);
-    case DN_RULE_RATIO:
-    case DN_RULE_PERCENT:
-        return sizeof (double);
-    default:
-        return sizeof (int64_t);
-    }
-}
-
 void dn_rules_copy (const struct dn_rule_key *key,
                     const struct dn_rules *from,
                     struct dn_rules *to)
 {
     memcpy (
-        (char *) to + key->offset, (const char *) from + key->offset, value_size (key));
+        (char *) to + key->offset, (const char *) from + key->offset, sizes[key->type]);
 }
 
 /* A rule as a number that can be compared. Counts and times are far below 2^53. */
 static double value_number (const struct dn_rule_key *key, const struct dn_rules *rules)
 {
-    const char *at = (const char *) rules + key->offset;
-    int64_t count;
-    double real;
-    int constant;
+    union value value;
 
-    switch (key->type) {
-    case DN_RULE_ENUM:
-        memcpy (&constant, at, sizeof (constant));
-        return constant;
-    case DN_RULE_RATIO:
-    case DN_RULE_PERCENT:
-        memcpy (&real, at, sizeof (real));
-        return real;
-    default:
-        memcpy (&count, at, sizeof (count));
-        return (double) count;
-    }
+    memcpy (&value, (const char *) rules + key->offset, sizes[key->type]);
+    if (key->type == DN_RULE_ENUM)
+        return value.constant;
+    return key->type == DN_RULE_COUNT || key->type == DN_RULE_TIME
+               ? (double) value.count
+               : value.real;
 }
 
 bool dn_rules_is_stricter (const struct dn_rule_key *key,

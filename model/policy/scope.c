@@ -133,8 +133,11 @@ static int read_person (enum dn_scope scope,
     if (dn_span_copy (span, name, sizeof (name), key, err) < 0)
         return -1;
     if (!people)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_people_unknown, key, dn_quote (name, span.len).text);
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_people_unknown,
+                           key,
+                           dn_quote (name, span.len).text);
     return scope == DN_SCOPE_USER
                ? people->find_user (people->self, name, &person->id, err)
                : people->find_group (people->self, name, person, err);

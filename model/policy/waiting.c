@@ -46,45 +46,32 @@ void dn_deciding_look_at_waits (struct dn_deciding *d)
     for (int i = 0; i < d->candidates->n_candidates; i++) {
         snapshot->wait_s[i] = d->view->cluster ? wait_for (d, i) : DN_UNSET;
         if (snapshot->wait_s[i] == DN_UNSET
-            && (i == d->base || d->candidates->list[i].blocked.code == DN_REASON_NONE))
+            && (i == d->base || !dn_given (d->candidates->list[i].blocked)))
             snapshot->waits_known = false;
     }
 }
 
-static bool say (struct dn_reason *why, struct dn_reason reason)
-{
-    if (why)
-        *why = reason;
-    return true;
-}
-
 /* 'than' starts now. */
-static bool leaves_idle (const struct dn_deciding *d,
-                         int i,
-                         int than,
-                         int64_t wait_s,
-                         struct dn_reason *why)
+static struct dn_reason leaves_idle (const struct dn_deciding *d,
+                                     int i,
+                                     int than,
+                                     int64_t wait_s)
 {
+    struct dn_arg type = dn_arg_text (dn_deciding_type (d, than));
     double run_s = d->estimates[i].train_s.p50;
     double now_s = d->estimates[than].train_s.p50;
 
-    if (wait_s == DN_UNSET || run_s < 0 || now_s < 0) {
-        return say (why,
-                    DN_REASON (other_busy, dn_arg_text (dn_deciding_type (d, than))));
-    }
+    if (wait_s == DN_UNSET || run_s < 0 || now_s < 0)
+        return DN_REASON (other_busy, type);
     if ((double) wait_s <= now_s
         && (double) wait_s + run_s <= d->rules->max_slowdown * now_s)
-        return false;
-    return say (why,
-                DN_REASON (other_wait,
-                           dn_arg_time (wait_s),
-                           dn_arg_text (dn_deciding_type (d, than))));
+        return DN_NO_REASON;
+    return DN_REASON (other_wait, dn_arg_time (wait_s), type);
 }
 
-bool dn_deciding_waits_too_long (const struct dn_deciding *d,
-                                 int i,
-                                 int than,
-                                 struct dn_reason *why)
+struct dn_reason dn_deciding_waits_too_long (const struct dn_deciding *d,
+                                             int i,
+                                             int than)
 {
     int64_t wait_s = d->snapshot->wait_s[i];
     int64_t than_s = d->snapshot->wait_s[than];
@@ -92,16 +79,15 @@ bool dn_deciding_waits_too_long (const struct dn_deciding *d,
     double than_run_s = d->estimates[than].train_s.p50;
 
     if (!d->view->cluster || wait_s == 0)
-        return false;
+        return DN_NO_REASON;
     if (than_s == 0)
-        return leaves_idle (d, i, than, wait_s, why);
+        return leaves_idle (d, i, than, wait_s);
     if (wait_s == DN_UNSET || than_s == DN_UNSET || run_s < 0 || than_run_s < 0
         || (double) wait_s + run_s
                <= d->rules->max_slowdown * ((double) than_s + than_run_s))
-        return false;
-    return say (why,
-                DN_REASON (other_longer_wait,
-                           dn_arg_time (wait_s),
-                           dn_arg_text (dn_deciding_type (d, than)),
-                           dn_arg_time (than_s)));
+        return DN_NO_REASON;
+    return DN_REASON (other_longer_wait,
+                      dn_arg_time (wait_s),
+                      dn_arg_text (dn_deciding_type (d, than)),
+                      dn_arg_time (than_s));
 }

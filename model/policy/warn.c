@@ -23,7 +23,7 @@ void dn_warn_of_request (const struct dn_deciding *d)
         dn_decision_warn (d->decision, DN_WARNING_METADATA, differ);
         dn_deciding_say (d, differ);
     }
-    if (request->open_why.code != DN_REASON_NONE)
+    if (dn_given (request->open_why))
         dn_decision_warn (d->decision, DN_WARNING_OPEN, request->open_why);
 }
 
@@ -53,7 +53,7 @@ static struct dn_reason name_other (const struct dn_deciding *d,
                           dn_arg_text (may));
     if (other->index < 0)
         return DN_REASON (warn_no_other, dn_arg_text (would));
-    if (other->why.code != DN_REASON_NONE)
+    if (dn_given (other->why))
         return dn_reason_in (DN_REASON (warn_not_moved, type, dn_arg_text (would)),
                              other->why);
     if (d->rules->mode == DN_MODE_ENFORCE)
@@ -131,8 +131,8 @@ void dn_warn_of_nodes (const struct dn_deciding *d)
     if (!base->unavailable)
         return;
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        if (i == d->base || d->candidates->list[i].blocked.code != DN_REASON_NONE
-            || !dn_deciding_holds (d, i, &why))
+        if (i == d->base || dn_given (d->candidates->list[i].blocked)
+            || dn_given (dn_deciding_unfit (d, i)))
             continue;
         why = base->gpu->no_moves
                   ? DN_REASON (warn_nodes, type)
@@ -183,11 +183,10 @@ static int meeting_deadline (const struct dn_deciding *d, int i)
     int best = -1;
 
     for (int k = 0; k < d->candidates->n_candidates; k++) {
-        struct dn_reason why;
         double likely = d->estimates[k].train_s.p50;
 
-        if (k != i && d->candidates->list[k].blocked.code == DN_REASON_NONE
-            && dn_deciding_holds (d, k, &why) && likely >= 0
+        if (k != i && !dn_given (d->candidates->list[k].blocked)
+            && !dn_given (dn_deciding_unfit (d, k)) && likely >= 0
             && dn_keeps_deadline (d, (int64_t) likely)
             && (best < 0 || dn_deciding_price (d, k) < dn_deciding_price (d, best)))
             best = k;
