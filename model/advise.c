@@ -5,6 +5,7 @@
 #include "advise.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +14,14 @@
 #include "predict/tuning.h"
 #include "request/script.h"
 
-/* Start with an empty advice. The reasons of the decision and the estimates are most of
+/* Start with an empty advice. The candidates, estimates, reasons and texts are most of
  * it and are not cleared: other members state how many of them are valid.
  */
 static void begin (struct dn_advice *advice)
 {
-    memset (advice, 0, offsetof (struct dn_advice, decision));
+    memset (advice, 0, offsetof (struct dn_advice, candidates.list));
     dn_policy_begin (&advice->decision);
+    dn_patch_begin (&advice->patch);
 }
 
 struct dn_advice *dn_advice_new (void)
@@ -39,14 +41,26 @@ void dn_advice_free (struct dn_advice *advice)
     free (advice);
 }
 
+static struct dn_story story_of (const struct dn_advice *advice)
+{
+    const struct dn_decision *decision = &advice->decision;
+    const struct dn_estimate *estimates = advice->estimates;
+
+    return (struct dn_story){
+        .rules = &advice->rules,
+        .request = &advice->request,
+        .spec = &advice->spec,
+        .base = decision->base < 0 ? NULL : &estimates[decision->base],
+        .chosen = decision->chosen < 0 ? NULL : &estimates[decision->chosen],
+        .decision = decision,
+        .patch = &advice->patch};
+}
+
 void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX])
 {
-    dn_rewrite_log (&advice->rules,
-                    &advice->request,
-                    &advice->spec,
-                    &advice->decision,
-                    &advice->patch,
-                    text);
+    const struct dn_story story = story_of (advice);
+
+    dn_rewrite_log (&story, text);
 }
 
 /* A fast search for the first "#DNNEST", "#dnnest" or "# DNNEST"; the script is read
@@ -97,16 +111,17 @@ struct making {
     const struct dn_job *job;
     const struct dn_deadline *deadline;
     struct dn_cache_access *cache; /* NULL: none */
-    struct dn_cache_key key;
-    struct dn_reading reading; /* of the script */
-    struct dn_layers layers;   /* the job's own network, if it describes one */
+    struct dn_advice *advice;
+    struct dn_err *err;
+    struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
-    const struct dn_device *devices[DN_CANDIDATES_MAX];
     bool control;       /* in the control group */
     bool cached;        /* the estimates are those of an earlier job */
     bool keeps_several; /* the limit is kept as there may be several trainings */
-    struct dn_advice *advice;
-    struct dn_err *err;
+    /* Set by the stages that come first. */
+    struct dn_reading reading; /* of the script */
+    const struct dn_device *devices[DN_CANDIDATES_MAX];
+    struct dn_cache_key key;
 };
 
 static void free_making (struct making **m)
@@ -280,63 +295,52 @@ static void keep_for_several (struct making *m)
     dn_reason_keep (&request->keep_gpu, request->several_why);
 }
 
-/* A job that says nothing of itself keeps all but its time limit. */
-static void keep_all_but_time (struct dn_request *request)
-{
-    request->keep_gpu = request->keep_cpus = DN_REASON (opted_by_history);
-}
-
 /* Slurm reports the errors in the request of a job without metadata, so all but a
- * passed deadline are ignored here.
+ * passed deadline are ignored there.
  */
-static int read_silent_request (struct making *m)
+static int fail_request (struct making *m, const struct dn_err *err)
 {
-    struct dn_advice *advice = m->advice;
-    struct dn_err err = {.code = DN_E_NONE};
-
-    if (m->job->n_env > DN_ENV_MAX)
-        return DONE;
-    advice->job = *m->job;
-    if (m->view.cluster && advice->by_history)
-        add_defaults (m->view.cluster, &advice->job);
-    if (dn_request_read (&advice->job, m->deadline, &advice->request, &err) == 0) {
-        dn_request_keep_by_script (&advice->request, &m->reading.script);
-        keep_all_but_time (&advice->request);
-        return advice->request.n_gpus == 0 ? DONE : NEXT;
-    }
-    if (err.code != DN_E_TIME)
+    if (m->advice->metadata == DN_METADATA_NONE && err->code != DN_E_TIME)
         return DONE;
     if (m->err)
-        *m->err = err;
+        *m->err = *err;
     return -1;
 }
 
 static int read_request (struct making *m)
 {
     struct dn_advice *advice = m->advice;
+    struct dn_request *request = &advice->request;
+    bool silent = advice->metadata == DN_METADATA_NONE;
+    struct dn_err err = {.code = DN_E_NONE};
 
-    if (advice->metadata == DN_METADATA_NONE)
-        return read_silent_request (m);
-    if (m->job->n_env > DN_ENV_MAX)
-        return dn_err_set (m->err,
-                           DN_E_LIMIT,
-                           dn_say_err_env_large,
-                           (long long) m->job->n_env,
-                           DN_ENV_MAX);
+    if (m->job->n_env > DN_ENV_MAX) {
+        dn_err_set (&err,
+                    DN_E_LIMIT,
+                    dn_say_err_env_large,
+                    (long long) m->job->n_env,
+                    DN_ENV_MAX);
+        return fail_request (m, &err);
+    }
     advice->job = *m->job;
-    if (m->view.cluster)
+    if (m->view.cluster && (!silent || advice->by_history))
         add_defaults (m->view.cluster, &advice->job);
-    if (dn_request_read (&advice->job, m->deadline, &advice->request, m->err) < 0)
-        return -1;
-    dn_request_keep_by_script (&advice->request, &m->reading.script);
-    fill_from_request (&advice->spec, &advice->request);
+    if (dn_request_read (&advice->job, m->deadline, request, &err) < 0)
+        return fail_request (m, &err);
+    dn_request_keep_by_script (request, &m->reading.script);
+    if (silent) {
+        /* A job that says nothing of itself keeps all but its time limit. */
+        request->keep_gpu = request->keep_cpus = DN_REASON (opted_by_history);
+        return request->n_gpus == 0 ? DONE : NEXT;
+    }
+    fill_from_request (&advice->spec, request);
     /* Of a job that follows its history nothing is known on other types; its runs are
      * whole jobs, of however many trainings. */
     if (advice->by_history)
-        dn_reason_keep (&advice->request.keep_gpu, DN_REASON (undescribed));
+        dn_reason_keep (&request->keep_gpu, DN_REASON (undescribed));
     else
         keep_for_several (m);
-    dn_policy_keep_for_probe (&advice->spec, &advice->request);
+    dn_policy_keep_for_probe (&advice->spec, request);
     return NEXT;
 }
 
@@ -369,26 +373,25 @@ static bool find_cached (struct making *m)
            && m->cache->find (m->cache, &m->key, m->advice->estimates);
 }
 
-/* The metadata that say which application it is, and not how much a run does, on what,
- * or for what purpose; with a network that a sidecar describes, as its digest.
+/* What tells the application of a job that does not name it: its script, and the
+ * metadata that say which application it is, and not how much a run does, on what, or
+ * for what purpose; with a network that a sidecar describes, as its digest.
  */
-static void describe_application (const struct making *m,
-                                  char text[DN_METADATA_MAX + DN_DIGEST_LEN])
+static struct dn_fingerprint fingerprint_of (const struct making *m)
 {
     const struct dn_spec spec = dn_spec_of_application (&m->advice->spec);
-    struct dn_buf buf;
+    char text[DN_METADATA_MAX + DN_DIGEST_LEN];
+    size_t len;
 
     dn_spec_write (&spec, text, DN_METADATA_MAX);
-    buf = (struct dn_buf){
-        text, DN_METADATA_MAX + DN_DIGEST_LEN, strlen (text), .cut = false};
+    len = strlen (text);
     if (m->layers.n > 0 && m->job->sidecar)
-        dn_buf_add (&buf, "%s", dn_digest_of (dn_span_of (m->job->sidecar)).hex);
-}
-
-static dn_app_key key_of (const struct making *m, bool by_account, const char *app)
-{
-    return by_account ? dn_app_key_of_account (m->advice->job.account, app)
-                      : dn_app_key_of_user (m->job->user_id, app);
+        snprintf (text + len,
+                  sizeof (text) - len,
+                  "%s",
+                  dn_digest_of (dn_span_of (m->job->sidecar)).hex);
+    return dn_fingerprint_of (
+        &m->reading.print, m->job, text, dn_learned_counted (&m->advice->spec));
 }
 
 /* Find out which application the job runs, and whose history of it counts. */
@@ -397,9 +400,7 @@ static int name_application (struct making *m)
     struct dn_advice *advice = m->advice;
     struct dn_learner *learner = &advice->learner;
     const char *account = advice->job.account;
-    char metadata[DN_METADATA_MAX + DN_DIGEST_LEN];
     char *app = advice->decision.app;
-    struct dn_fingerprint print;
 
     *learner =
         (struct dn_learner){.named = advice->spec.app[0] != '\0',
@@ -411,14 +412,10 @@ static int name_application (struct making *m)
     if (learner->named && advice->rules.record != DN_RECORD_ANONYMOUS) {
         memcpy (app, advice->spec.app, DN_NAME_MAX);
     } else {
-        if (learner->named) {
-            print = dn_fingerprint_of_name (advice->spec.app);
-        } else {
-            bool counted = dn_learned_counted (&advice->spec);
+        struct dn_fingerprint print = learner->named
+                                          ? dn_fingerprint_of_name (advice->spec.app)
+                                          : fingerprint_of (m);
 
-            describe_application (m, metadata);
-            print = dn_fingerprint_of (&m->reading.print, m->job, metadata, counted);
-        }
         memcpy (app, print.text, sizeof (print.text));
     }
     if (app[0] == '\0')
@@ -426,7 +423,8 @@ static int name_application (struct making *m)
     learner->apps = m->view.apps;
     learner->by_account = learner->apps && learner->apps->by_account && account
                           && advice->rules.history_share == DN_SHARE_ACCOUNT;
-    learner->key = key_of (m, learner->by_account, app);
+    learner->key = learner->by_account ? dn_app_key_of_account (account, app)
+                                       : dn_app_key_of_user (m->job->user_id, app);
     return NEXT;
 }
 
@@ -440,6 +438,12 @@ static void find_candidates (struct making *m)
         m->devices[i] = candidates->list[i].gpu->device;
 }
 
+static int build_graph (struct making *m, struct dn_err *err)
+{
+    return dn_sidecar_graph_by (
+        &m->site->networks, &m->layers, &m->advice->spec, m->deadline, &m->graph, err);
+}
+
 static int build_network (struct making *m)
 {
     struct dn_advice *advice = m->advice;
@@ -450,17 +454,7 @@ static int build_network (struct making *m)
         return -1;
     find_candidates (m);
     m->cached = find_cached (m);
-    if (m->cached)
-        return NEXT;
-    return dn_sidecar_graph_by (&m->site->networks,
-                                &m->layers,
-                                &advice->spec,
-                                m->deadline,
-                                &m->graph,
-                                m->err)
-                   < 0
-               ? -1
-               : NEXT;
+    return m->cached || build_graph (m, m->err) == 0 ? NEXT : -1;
 }
 
 /* Estimate the run on each candidate. */
@@ -542,14 +536,7 @@ static void suggest_batch (struct making *m)
     if (advice->by_history || decision->rescued
         || !dn_decision_warning (decision, DN_WARNING_MEMORY)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
-        || (m->cached
-            && dn_sidecar_graph_by (&m->site->networks,
-                                    &m->layers,
-                                    &advice->spec,
-                                    m->deadline,
-                                    &m->graph,
-                                    NULL)
-                   < 0))
+        || (m->cached && build_graph (m, NULL) < 0))
         return;
     c.device = m->devices[decision->base];
     dn_policy_suggest_batch (
@@ -620,15 +607,9 @@ static int decide (struct making *m)
 
 static int plan (struct making *m)
 {
-    struct dn_advice *advice = m->advice;
+    const struct dn_story story = story_of (m->advice);
 
-    return dn_rewrite_plan (&advice->rules,
-                            &advice->request,
-                            &advice->spec,
-                            advice->estimates,
-                            &advice->decision,
-                            &advice->patch,
-                            m->err);
+    return dn_rewrite_plan (&story, &m->advice->patch, m->err);
 }
 
 /* The stages of a submission, in order. A message about the deadline names the stage.
@@ -661,6 +642,14 @@ static bool concerns (const struct stage *stage, const struct making *m)
     return stage->jobs == ALL
            || (!m->job->het
                && (described || (advice->by_history && stage->jobs == CHANGED)));
+}
+
+/* There is no verdict, but there may be warnings. */
+static void warn_only (struct dn_advice *advice)
+{
+    const struct dn_story story = story_of (advice);
+
+    dn_rewrite_warn (&story, &advice->patch);
 }
 
 /* What of a view the stages may use. */
@@ -707,9 +696,10 @@ int dn_advise (const struct dn_site *site,
     dn_patch_free (&advice->patch);
     begin (advice);
     advice->rules = dn_site_rules_in_force (site, &submitter);
-    m = calloc (1, sizeof (*m));
+    m = malloc (sizeof (*m));
     if (!m)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    memset (m, 0, offsetof (struct making, reading));
     m->site = site;
     m->view = current (site, view);
     m->job = job;
@@ -726,7 +716,7 @@ int dn_advise (const struct dn_site *site,
             return -1;
         rc = stages[i].run (m);
         if (rc == DONE && advice->decision.verdict == DN_VERDICT_NONE)
-            dn_rewrite_warn (&advice->rules, &advice->decision, &advice->patch);
+            warn_only (advice);
         if (rc < 0)
             name_ignored (m);
         if (rc != NEXT)

@@ -29,8 +29,8 @@ struct dn_advice {
     char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */
     struct dn_request request;   /* of this job */
     struct dn_candidates candidates;
-    struct dn_patch patch;
     struct dn_decision decision;
+    struct dn_patch patch;
     struct dn_estimate estimates[DN_CANDIDATES_MAX]; /* one per candidate */
 };
 

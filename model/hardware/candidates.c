@@ -376,7 +376,7 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     struct dn_features features;
     bool plain = dn_features_read (request->job->features, &features);
 
-    memset (candidates, 0, sizeof (*candidates));
+    memset (candidates, 0, offsetof (struct dn_candidates, list[types->n_types]));
     candidates->n_candidates = types->n_types;
     find_named (types, request, &features, candidates);
     keep_several (types, request, candidates);

@@ -278,11 +278,11 @@ struct dn_candidate {
 };
 
 struct dn_candidates {
-    struct dn_candidate list[DN_CANDIDATES_MAX];
     int n_candidates;
     const struct dn_gpu_type *named; /* the first that the request names, or NULL */
     struct dn_reason keep;           /* why the type must stay; none when it need not */
     struct dn_reason prices;         /* why TRESBillingWeights are not used; or none */
+    struct dn_candidate list[DN_CANDIDATES_MAX];
 };
 
 /* Is the job in the partition that selects this type? */

@@ -17,24 +17,7 @@
 #include "base/messages.h"
 #include "rewrite/words.h"
 
-static const char *const field_text[] = {
-    [DN_FIELD_NONE] = "none",
-    [DN_FIELD_TIME_LIMIT] = "time_limit",
-    [DN_FIELD_TIME_MIN] = "time_min",
-    [DN_FIELD_CPUS_PER_TASK] = "cpus_per_task",
-    [DN_FIELD_MIN_CPUS] = "min_cpus",
-    [DN_FIELD_PN_MIN_CPUS] = "pn_min_cpus",
-    [DN_FIELD_MEM_PER_NODE] = "mem_per_node",
-    [DN_FIELD_TRES_PER_JOB] = "tres_per_job",
-    [DN_FIELD_TRES_PER_NODE] = "tres_per_node",
-    [DN_FIELD_TRES_PER_SOCKET] = "tres_per_socket",
-    [DN_FIELD_TRES_PER_TASK] = "tres_per_task",
-    [DN_FIELD_CPUS_PER_TRES] = "cpus_per_tres",
-    [DN_FIELD_PARTITION] = "partition",
-    [DN_FIELD_FEATURES] = "features",
-    [DN_FIELD_ENV] = "environment",
-    [DN_FIELD_ADMIN_COMMENT] = "admin_comment",
-};
+static const char *const field_text[] = {DN_FIELDS (DN_ENUM_WORD)};
 
 const struct dn_names dn_field_names = DN_NAMES (field_text, DN_N_FIELDS);
 
@@ -97,6 +80,11 @@ static void edit_number (struct draft *draft,
     }
 }
 
+static void fail_memory (struct draft *draft)
+{
+    draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+}
+
 static void edit_text (struct draft *draft,
                        enum dn_field field,
                        const char *old_text,
@@ -109,7 +97,53 @@ static void edit_text (struct draft *draft,
     edit->old_text = old_text ? strdup (old_text) : NULL;
     edit->new_text = strdup (new_text);
     if (!edit->new_text || (old_text && !edit->old_text))
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+        fail_memory (draft);
+}
+
+/* "NAME=value"; NULL without memory. */
+static char *entry_of (const char *name, const char *value)
+{
+    size_t size = strlen (name) + strlen (value) + 2;
+    char *entry = malloc (size);
+
+    if (entry)
+        snprintf (entry, size, "%s=%s", name, value);
+    return entry;
+}
+
+/* Set the variable 'new_name' of the job in place of 'name', which may be unset. */
+static void edit_variable (struct draft *draft,
+                           const char *name,
+                           const char *new_name,
+                           const char *value)
+{
+    const char *old_value = dn_job_getenv (draft->request->job, name);
+    struct dn_edit *edit = new_edit (draft, DN_FIELD_ENV);
+
+    if (!edit)
+        return;
+    edit->old_text = old_value ? entry_of (name, old_value) : NULL;
+    edit->new_text = entry_of (new_name, value);
+    if (!edit->new_text || (old_value && !edit->old_text))
+        fail_memory (draft);
+}
+
+static void set_variable (struct draft *draft, const char *name, const char *value)
+{
+    edit_variable (draft, name, name, value);
+}
+
+/* A number in the environment that repeats a field. */
+static void edit_number_variable (struct draft *draft,
+                                  const char *name,
+                                  const char *new_name,
+                                  int64_t number)
+{
+    char value[32];
+
+    snprintf (value, sizeof (value), "%" PRId64, number);
+    if (dn_job_getenv (draft->request->job, name))
+        edit_variable (draft, name, new_name, value);
 }
 
 /* "cpu:80" or "cpu=80" with the new count and the same separator. */
@@ -203,47 +237,17 @@ static void edit_tres_fields (struct draft *draft)
     }
 }
 
-/* Replace the entry 'name=value' of the environment by 'new_entry'. */
-static void edit_variable (struct draft *draft,
-                           const char *name,
-                           const char *value,
-                           const char *new_entry)
-{
-    char old_entry[DN_TRES_MAX + 2 * DN_NAME_MAX];
-    struct dn_buf buf = dn_buf_on (old_entry, sizeof (old_entry));
-
-    dn_buf_add (&buf, "%s=%s", name, value);
-    if (!buf.cut)
-        edit_text (draft, DN_FIELD_ENV, old_entry, new_entry);
-}
-
 static void edit_tres_variables (struct draft *draft)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (tres_variables); i++) {
         const char *name = tres_variables[i].name;
         const char *value = dn_job_getenv (draft->request->job, name);
-        char entry[DN_TRES_MAX + 2 * DN_NAME_MAX];
-        struct dn_buf buf = dn_buf_on (entry, sizeof (entry));
+        char text[DN_TRES_MAX + DN_NAME_MAX];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-        dn_buf_add (&buf, "%s=", name);
         if (change_tres (draft, value, tres_variables[i].bare, &buf))
-            edit_variable (draft, name, value, entry);
+            set_variable (draft, name, text);
     }
-}
-
-/* A number in the environment that repeats a field. */
-static void edit_number_variable (struct draft *draft,
-                                  const char *name,
-                                  const char *new_name,
-                                  int64_t new_number)
-{
-    const char *value = dn_job_getenv (draft->request->job, name);
-    char entry[DN_NAME_MAX * 2];
-
-    if (!value)
-        return;
-    snprintf (entry, sizeof (entry), "%s=%" PRId64, new_name, new_number);
-    edit_variable (draft, name, value, entry);
 }
 
 /* Memory was requested per CPU: keep its total. The two variables exclude each other.
@@ -360,20 +364,16 @@ static void find_place (const struct dn_request *request,
 
 static void edit_place (struct draft *draft)
 {
-    static const char name[] = "SLURM_CONSTRAINT";
     const struct dn_job *job = draft->request->job;
     const struct dn_patch *patch = draft->patch;
-    const char *value = dn_job_getenv (job, name);
-    char entry[DN_FEATURES_TEXT_MAX + 2 * DN_NAME_MAX];
 
     if (patch->partition[0] != '\0')
         edit_text (draft, DN_FIELD_PARTITION, job->partition, patch->partition);
     if (patch->features[0] == '\0')
         return;
     edit_text (draft, DN_FIELD_FEATURES, job->features, patch->features);
-    snprintf (entry, sizeof (entry), "%s=%s", name, patch->features);
-    if (value)
-        edit_variable (draft, name, value, entry);
+    if (dn_job_getenv (job, "SLURM_CONSTRAINT"))
+        set_variable (draft, "SLURM_CONSTRAINT", patch->features);
 }
 
 static void edit_time (struct draft *draft)
@@ -390,44 +390,32 @@ static void edit_time (struct draft *draft)
                      draft->decision->time_min_s / 60);
 }
 
-/* Set a variable of the job, which may be set already. */
-static void set_variable (struct draft *draft,
-                          const char *name,
-                          const char *value,
-                          const char *separator)
+/* Two texts with a separator between them if neither is empty; NULL without memory. */
+static char *join (const char *first, const char *separator, const char *second)
 {
-    const char *old_value = dn_job_getenv (draft->request->job, name);
-    dn_cleanup (dn_free_ptr) char *old_entry = NULL;
-    dn_cleanup (dn_free_ptr) char *new_entry = NULL;
-    size_t size = strlen (name) + strlen (value) + 2;
+    size_t size = strlen (first) + strlen (separator) + strlen (second) + 1;
+    char *text = malloc (size);
 
-    /* Python ignores an empty PYTHONPATH, but an empty part means the current
-     * directory. */
-    if (separator && old_value && old_value[0] != '\0')
-        size += strlen (separator) + strlen (old_value);
+    if (first[0] == '\0' || second[0] == '\0')
+        separator = "";
+    if (text)
+        snprintf (text, size, "%s%s%s", first, separator, second);
+    return text;
+}
+
+/* Python finds the hook first. An empty part of PYTHONPATH would mean the current
+ * directory.
+ */
+static void edit_python_path (struct draft *draft)
+{
+    const char *old = dn_job_getenv (draft->request->job, "PYTHONPATH");
+    dn_cleanup (dn_free_ptr) char *path =
+        join (draft->decision->hook_dir, ":", old ? old : "");
+
+    if (path)
+        set_variable (draft, "PYTHONPATH", path);
     else
-        separator = NULL;
-    new_entry = malloc (size);
-    if (old_value)
-        old_entry = malloc (strlen (name) + strlen (old_value) + 2);
-    if (!new_entry || (old_value && !old_entry)) {
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
-        return;
-    }
-    snprintf (new_entry,
-              size,
-              "%s=%s%s%s",
-              name,
-              value,
-              separator ? separator : "",
-              separator ? old_value : "");
-    if (old_value)
-        snprintf (old_entry,
-                  strlen (name) + strlen (old_value) + 2,
-                  "%s=%s",
-                  name,
-                  old_value);
-    edit_text (draft, DN_FIELD_ENV, old_entry, new_entry);
+        fail_memory (draft);
 }
 
 /* The job becomes a probe: Python loads the hook, which the other variables configure
@@ -437,7 +425,7 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
 {
     struct dn_spec spec = *given;
     char text[DN_METADATA_MAX];
-    char steps[DN_VALUE_MAX];
+    char steps[32];
 
     if (!draft->decision->hook_dir || draft->status < 0)
         return;
@@ -448,18 +436,11 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
             dn_err_set (draft->err, DN_E_LIMIT, dn_say_err_probe_long, sizeof (text));
         return;
     }
-    set_variable (draft, "PYTHONPATH", draft->decision->hook_dir, ":");
-    set_variable (draft, DN_PROBE_SPEC, text, NULL);
-    set_variable (draft, DN_PROBE_STEPS, steps, NULL);
+    edit_python_path (draft);
+    set_variable (draft, DN_PROBE_SPEC, text);
+    set_variable (draft, DN_PROBE_STEPS, steps);
     if (draft->request->job->sidecar)
-        set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar, NULL);
-}
-
-/* The job is told where to report how far it is (host/progress_file.h). */
-static void edit_progress (struct draft *draft)
-{
-    if (draft->decision->progress_dir)
-        set_variable (draft, DN_PROGRESS_DIR, draft->decision->progress_dir, NULL);
+        set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar);
 }
 
 /* The record is appended to the content of the admin comment, which may be from other
@@ -467,82 +448,61 @@ static void edit_progress (struct draft *draft)
 static void edit_record (struct draft *draft, const struct dn_story *story)
 {
     const char *old_text = story->request->job->admin_comment;
-    size_t old_len = old_text ? strlen (old_text) : 0;
+    enum dn_record kind = story->rules->record;
     const char *record = draft->patch->record;
     char nameless[DN_RECORD_MAX + 1];
     dn_cleanup (dn_free_ptr) char *text = NULL;
 
     if (draft->status < 0)
         return;
-    if (dn_record_write (story, true, draft->patch->record, draft->err) < 0) {
-        draft->status = -1;
-        return;
-    }
-    if (story->rules->record == DN_RECORD_NONE)
-        return;
-    if (story->rules->record == DN_RECORD_ANONYMOUS) {
-        if (dn_record_write (story, false, nameless, draft->err) < 0) {
-            draft->status = -1;
-            return;
-        }
+    draft->status = dn_record_write (story, true, draft->patch->record, draft->err);
+    if (kind == DN_RECORD_ANONYMOUS && draft->status == 0) {
+        draft->status = dn_record_write (story, false, nameless, draft->err);
         record = nameless;
     }
-    text = malloc (old_len + DN_RECORD_MAX + 2);
-    if (!text) {
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_record_memory);
+    if (kind == DN_RECORD_NONE || draft->status < 0)
         return;
-    }
-    snprintf (text,
-              old_len + DN_RECORD_MAX + 2,
-              "%s%s%s",
-              old_len > 0 ? old_text : "",
-              old_len > 0 ? " " : "",
-              record);
-    edit_text (draft, DN_FIELD_ADMIN_COMMENT, old_text, text);
+    text = join (old_text ? old_text : "", " ", record);
+    if (text)
+        edit_text (draft, DN_FIELD_ADMIN_COMMENT, old_text, text);
+    else
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_record_memory);
 }
 
-int dn_rewrite_plan (const struct dn_rules *rules,
-                     const struct dn_request *request,
-                     const struct dn_spec *spec,
-                     const struct dn_estimate *estimates,
-                     const struct dn_decision *decision,
+void dn_patch_begin (struct dn_patch *patch)
+{
+    patch->n_edits = patch->n_warnings = 0;
+    patch->partition[0] = patch->features[0] = '\0';
+    patch->user_text[0] = patch->record[0] = '\0';
+}
+
+int dn_rewrite_plan (const struct dn_story *story,
                      struct dn_patch *patch,
                      struct dn_err *err)
 {
-    struct draft draft = {request, decision, patch, err, 0};
-    struct dn_story story = {rules, request, spec, NULL, NULL, decision, patch};
+    const struct dn_decision *decision = story->decision;
+    struct draft draft = {story->request, decision, patch, err, 0};
 
-    memset (patch, 0, sizeof (*patch));
-    find_place (request, decision, patch);
-    if (decision->base >= 0)
-        story.base = &estimates[decision->base];
-    if (decision->chosen >= 0)
-        story.chosen = &estimates[decision->chosen];
-    dn_words_user (&story, patch->user_text);
-    dn_words_warn (rules, decision, patch);
-    if (rules->mode == DN_MODE_ENFORCE && decision->verdict == DN_VERDICT_CHANGE) {
+    dn_patch_begin (patch);
+    find_place (story->request, decision, patch);
+    dn_words_user (story, patch->user_text);
+    dn_rewrite_warn (story, patch);
+    if (story->rules->mode == DN_MODE_ENFORCE
+        && decision->verdict == DN_VERDICT_CHANGE) {
         edit_time (&draft);
         edit_tres_fields (&draft);
         edit_place (&draft);
         edit_cpus (&draft);
         edit_tres_variables (&draft);
-        edit_progress (&draft);
+        /* Where to report how far the job is (host/progress_file.h). */
+        if (decision->progress_dir)
+            set_variable (&draft, DN_PROGRESS_DIR, decision->progress_dir);
     }
-    edit_probe (&draft, spec);
-    edit_record (&draft, &story);
-    if (draft.status < 0) {
+    edit_probe (&draft, story->spec);
+    edit_record (&draft, story);
+    if (draft.status < 0)
         dn_patch_free (patch);
-        return -1;
-    }
-    return 0;
-}
-
-void dn_rewrite_warn (const struct dn_rules *rules,
-                      const struct dn_decision *decision,
-                      struct dn_patch *patch)
-{
-    memset (patch, 0, sizeof (*patch));
-    dn_words_warn (rules, decision, patch);
+    return draft.status;
 }
 
 void dn_patch_free (struct dn_patch *patch)
@@ -553,5 +513,5 @@ void dn_patch_free (struct dn_patch *patch)
         free (patch->edits[i].old_text);
         free (patch->edits[i].new_text);
     }
-    memset (patch, 0, sizeof (*patch));
+    dn_patch_begin (patch);
 }

@@ -14,24 +14,27 @@
 #include "request/request.h"
 
 /* Fields of a submission that may be edited. Numbers first, then strings. */
+/* clang-format off */
+#define DN_FIELDS(ROW)                                                                 \
+    ROW (FIELD_NONE, "none")                                                           \
+    ROW (FIELD_TIME_LIMIT, "time_limit") /* minutes */                                 \
+    ROW (FIELD_TIME_MIN, "time_min") /* minutes */                                     \
+    ROW (FIELD_CPUS_PER_TASK, "cpus_per_task")                                         \
+    ROW (FIELD_MIN_CPUS, "min_cpus")                                                   \
+    ROW (FIELD_PN_MIN_CPUS, "pn_min_cpus")                                             \
+    ROW (FIELD_MEM_PER_NODE, "mem_per_node") /* MB; also replaces a request per CPU */ \
+    ROW (FIELD_TRES_PER_JOB, "tres_per_job")                                           \
+    ROW (FIELD_TRES_PER_NODE, "tres_per_node")                                         \
+    ROW (FIELD_TRES_PER_SOCKET, "tres_per_socket")                                     \
+    ROW (FIELD_TRES_PER_TASK, "tres_per_task")                                         \
+    ROW (FIELD_CPUS_PER_TRES, "cpus_per_tres")                                         \
+    ROW (FIELD_PARTITION, "partition")                                                 \
+    ROW (FIELD_FEATURES, "features") /* the constraint */                              \
+    ROW (FIELD_ENV, "environment") /* a whole entry "NAME=value", replaced or added */ \
+    ROW (FIELD_ADMIN_COMMENT, "admin_comment")
+/* clang-format on */
 enum dn_field {
-    DN_FIELD_NONE,
-    DN_FIELD_TIME_LIMIT, /* minutes */
-    DN_FIELD_TIME_MIN,   /* minutes */
-    DN_FIELD_CPUS_PER_TASK,
-    DN_FIELD_MIN_CPUS,
-    DN_FIELD_PN_MIN_CPUS,
-    DN_FIELD_MEM_PER_NODE, /* MB; also replaces a request per CPU */
-    DN_FIELD_TRES_PER_JOB,
-    DN_FIELD_TRES_PER_NODE,
-    DN_FIELD_TRES_PER_SOCKET,
-    DN_FIELD_TRES_PER_TASK,
-    DN_FIELD_CPUS_PER_TRES,
-    DN_FIELD_PARTITION,
-    DN_FIELD_FEATURES, /* the constraint */
-    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced or added */
-    DN_FIELD_ADMIN_COMMENT,
-    DN_N_FIELDS
+    DN_FIELDS (DN_ENUM_CONSTANT) DN_N_FIELDS
 };
 
 extern const struct dn_names dn_field_names;
@@ -63,8 +66,8 @@ struct dn_edit {
 #define DN_LOG_TEXT_MAX  1024
 
 struct dn_patch {
-    struct dn_edit edits[DN_EDITS_MAX];
     int n_edits;
+    struct dn_edit edits[DN_EDITS_MAX];
     /* The decided partition and constraint, in every mode; empty: unchanged. */
     char partition[DN_NAME_MAX];
     char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
@@ -74,32 +77,34 @@ struct dn_patch {
     char record[DN_RECORD_MAX + 1]; /* the decision record, also with Record=none */
 };
 
-/* Write the patch for 'decision'. In modes observe and advise it holds the texts and
- * the record, but no other edit. 'spec' and 'estimates' (one per candidate) are for the
- * texts. Return 0, or -1 with 'err' and an empty patch.
+/* An empty patch. The edits and warnings are not cleared: there are none. */
+void dn_patch_begin (struct dn_patch *patch);
+
+/* What a patch is made of. */
+struct dn_story {
+    const struct dn_rules *rules;
+    const struct dn_request *request;
+    const struct dn_spec *spec;
+    const struct dn_estimate *base;   /* on the requested type; NULL: unknown */
+    const struct dn_estimate *chosen; /* NULL when no candidate was chosen */
+    const struct dn_decision *decision;
+    const struct dn_patch *patch; /* for its partition and constraint */
+};
+
+/* Write the patch of the story. In modes observe and advise it holds the texts and the
+ * record, but no other edit. Return 0, or -1 with 'err' and an empty patch.
  */
-int dn_rewrite_plan (const struct dn_rules *rules,
-                     const struct dn_request *request,
-                     const struct dn_spec *spec,
-                     const struct dn_estimate *estimates,
-                     const struct dn_decision *decision,
+int dn_rewrite_plan (const struct dn_story *story,
                      struct dn_patch *patch,
                      struct dn_err *err);
 
-/* Write the lines of the warnings alone, for a job without a verdict. */
-void dn_rewrite_warn (const struct dn_rules *rules,
-                      const struct dn_decision *decision,
-                      struct dn_patch *patch);
-
-/* Write the one line about the decision for slurmctld's log, of which 'patch' is the
- * patch.
+/* Write the lines about what is likely to go wrong with the job; none for jobs of the
+ * control group. They are part of what Message switches, and are not in mode observe.
  */
-void dn_rewrite_log (const struct dn_rules *rules,
-                     const struct dn_request *request,
-                     const struct dn_spec *spec,
-                     const struct dn_decision *decision,
-                     const struct dn_patch *patch,
-                     char text[DN_LOG_TEXT_MAX]);
+void dn_rewrite_warn (const struct dn_story *story, struct dn_patch *patch);
+
+/* Write the one line about the decision for slurmctld's log; the patch is written. */
+void dn_rewrite_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX]);
 
 /* NULL-safe, leaves an empty patch. */
 void dn_patch_free (struct dn_patch *patch);

@@ -223,12 +223,9 @@ static void add_changes (struct dn_buf *buf, const struct dn_story *story, bool 
 }
 
 /* May the user get messages at all? */
-static bool user_reads (const struct dn_rules *rules,
-                        const struct dn_decision *decision)
+static bool user_reads (const struct dn_rules *rules)
 {
-    /* A message is a treatment too, so the control group gets none. */
-    return rules->mode != DN_MODE_OBSERVE && rules->message != DN_MESSAGE_NEVER
-           && decision->verdict != DN_VERDICT_CONTROL;
+    return rules->mode != DN_MODE_OBSERVE && rules->message != DN_MESSAGE_NEVER;
 }
 
 /* Does the user get the line about the decision? A warning is a message, too. */
@@ -236,22 +233,21 @@ static bool user_wants (const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
 
-    /* A probe ends early, in the control group too. */
-    if (decision->hook_dir)
-        return story->rules->mode != DN_MODE_OBSERVE
-               && story->rules->message != DN_MESSAGE_NEVER;
-    return user_reads (story->rules, decision)
-           && (decision->verdict == DN_VERDICT_CHANGE
-               || decision->note.code != DN_REASON_NONE
-               || (story->rules->message == DN_MESSAGE_ALWAYS
-                   && decision->n_warnings == 0));
+    if (!user_reads (story->rules))
+        return false;
+    /* A probe ends early, in the control group too, for which a message is a treatment.
+     */
+    if (decision->hook_dir || decision->verdict == DN_VERDICT_CONTROL)
+        return decision->hook_dir != NULL;
+    return decision->verdict == DN_VERDICT_CHANGE || dn_given (decision->note)
+           || (story->rules->message == DN_MESSAGE_ALWAYS && decision->n_warnings == 0);
 }
 
-void dn_words_warn (const struct dn_rules *rules,
-                    const struct dn_decision *decision,
-                    struct dn_patch *patch)
+void dn_rewrite_warn (const struct dn_story *story, struct dn_patch *patch)
 {
-    if (!user_reads (rules, decision))
+    const struct dn_decision *decision = story->decision;
+
+    if (!user_reads (story->rules) || decision->verdict == DN_VERDICT_CONTROL)
         return;
     patch->n_warnings = decision->n_warnings;
     for (int i = 0; i < decision->n_warnings; i++) {
@@ -268,7 +264,7 @@ static void say_unchanged (const struct dn_story *story, struct dn_buf *buf)
     const struct dn_decision *decision = story->decision;
     struct dn_reason why = decision->note;
 
-    if (why.code == DN_REASON_NONE)
+    if (!dn_given (why))
         why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
                                       : DN_REASON (no_change);
     dn_buf_add (buf, dn_say_user_unchanged, dn_reason_text (&why).text);
@@ -298,28 +294,24 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         add_likely (&buf, story->chosen->train_s.p50);
         add_runs (&buf, story->chosen);
     }
-    if (decision->note.code != DN_REASON_NONE)
+    if (dn_given (decision->note))
         dn_buf_add (&buf, dn_say_user_note, dn_reason_text (&decision->note).text);
     dn_buf_add (&buf, advises ? dn_say_user_end_advise : dn_say_user_end);
 }
 
-void dn_rewrite_log (const struct dn_rules *rules,
-                     const struct dn_request *request,
-                     const struct dn_spec *spec,
-                     const struct dn_decision *decision,
-                     const struct dn_patch *patch,
-                     char text[DN_LOG_TEXT_MAX])
+void dn_rewrite_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
 {
-    const struct dn_story story = {rules, request, spec, NULL, NULL, decision, patch};
+    const struct dn_decision *decision = story->decision;
+    const char *name = dn_spec_shown (story->spec);
     struct dn_buf buf = dn_buf_on (text, DN_LOG_TEXT_MAX);
 
     dn_buf_add (&buf,
                 dn_say_log_decision,
-                request->job->user_id,
-                dn_names_get (&dn_mode_names, (int) rules->mode),
+                story->request->job->user_id,
+                dn_names_get (&dn_mode_names, (int) story->rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
-                dn_spec_shown (spec)[0] != '\0' ? dn_spec_shown (spec) : "-");
-    add_changes (&buf, &story, false);
+                name[0] != '\0' ? name : "-");
+    add_changes (&buf, story, false);
     for (int i = 0; i < decision->n_warnings; i++)
         dn_buf_add (&buf,
                     "%s%s",

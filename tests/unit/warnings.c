@@ -448,6 +448,8 @@ static void warnings_are_messages (void **state)
     struct dn_patch patch;
     struct dn_rules rules = dn_rules_default ();
     struct dn_decision decision;
+    const struct dn_story story = {
+        .rules = &rules, .decision = &decision, .patch = &patch};
 
     (void) state;
     expect_lines ("Mode=observe", &job, NULL, NULL);
@@ -460,13 +462,15 @@ static void warnings_are_messages (void **state)
     /* Without a verdict, as for metadata that were not read. */
     dn_policy_begin (&decision);
     dn_decision_warn (&decision, DN_WARNING_METADATA, DN_REASON (ignored_quote));
-    dn_rewrite_warn (&rules, &decision, &patch);
+    dn_patch_begin (&patch);
+    dn_rewrite_warn (&story, &patch);
     assert_int_equal (patch.n_warnings, 1);
     assert_string_equal (
         patch.warnings[0],
         "dnnest: warning: the comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes");
     rules.message = DN_MESSAGE_NEVER;
-    dn_rewrite_warn (&rules, &decision, &patch);
+    dn_patch_begin (&patch);
+    dn_rewrite_warn (&story, &patch);
     assert_int_equal (patch.n_warnings, 0);
 }
 
