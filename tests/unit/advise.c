@@ -56,7 +56,7 @@ static int assert_stages (const struct dn_site *site,
 {
     static const char said[] =
         "took longer than DecisionTime=5 ms, given up before the ";
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     int seen = 0;
 
     for (int i = 1;; i++) {
@@ -67,7 +67,6 @@ static int assert_stages (const struct dn_site *site,
         if (dn_advise (site, NULL, job, &clock.deadline, NULL, advice, &err) == 0) {
             if (stages[seen])
                 fail_msg ("no look before the stage '%s'", stages[seen]);
-            dn_advice_free (advice);
             return i - 1;
         }
         assert_int_equal (err.code, DN_E_TIME);
@@ -148,8 +147,8 @@ static void in_time_a_decision_is_the_same (void **state)
 {
     struct dn_site *site = learned_site ();
     struct dn_job job = scene_job ();
-    struct dn_advice *without = dn_advice_new ();
-    struct dn_advice *with = dn_advice_new ();
+    struct dn_advice *without = scene_new ();
+    struct dn_advice *with = scene_new ();
     struct clock clock = clock_that_jumps_at (0);
 
     (void) state;
@@ -167,8 +166,6 @@ static void in_time_a_decision_is_the_same (void **state)
     assert_int_equal (dn_advise (site, NULL, &job, &clock.deadline, NULL, with, NULL),
                       0);
     assert_int_equal (clock.looks, 0);
-    dn_advice_free (without);
-    dn_advice_free (with);
     scene_free (site);
 }
 
@@ -190,7 +187,7 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
     static const char *variables[DN_ENV_MAX + 1];
     struct dn_site *site = scene_site ("OptIn=all\n");
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
     (void) state;
@@ -207,7 +204,6 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
     job.comment = NULL;
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
-    dn_advice_free (advice);
     scene_free (site);
 }
 
@@ -234,7 +230,7 @@ static void an_error_names_the_text_that_was_ignored (void **state)
         {"dnnest:model=resnet50", NULL, "batch: missing, expected batch=N per GPU"},
     };
     struct dn_site *site = scene_site ("Mode=enforce\n");
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -248,7 +244,6 @@ static void an_error_names_the_text_that_was_ignored (void **state)
         assert_string_equal (err.text, cases[i].error);
         assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), -1);
     }
-    dn_advice_free (advice);
     scene_free (site);
 }
 
@@ -267,8 +262,6 @@ static void the_name_of_a_network_is_for_people_only (void **state)
     assert_string_equal (named->decision.app, plain->decision.app);
     assert_int_equal (named->decision.time_limit_s, plain->decision.time_limit_s);
     assert_true (named->estimates[0].confidence == plain->estimates[0].confidence);
-    dn_advice_free (plain);
-    dn_advice_free (named);
 }
 
 /* A cache without a lock that counts its calls. */
@@ -357,8 +350,8 @@ static void with_a_cache_every_advice_is_the_same (void **state)
 {
     struct dn_site *site = learned_site ();
     struct counted_cache counted = new_cache ();
-    struct dn_advice *without = dn_advice_new ();
-    struct dn_advice *with = dn_advice_new ();
+    struct dn_advice *without = scene_new ();
+    struct dn_advice *with = scene_new ();
     struct dn_err err = {0};
 
     (void) state;
@@ -375,8 +368,6 @@ static void with_a_cache_every_advice_is_the_same (void **state)
     /* Runs 0 and 1 are the same run of two users. */
     assert_int_equal (counted.n_put, N_RUNS - 1);
     assert_int_equal (counted.n_found, 4 * N_RUNS - (N_RUNS - 1));
-    dn_advice_free (without);
-    dn_advice_free (with);
     free (counted.cache);
     scene_free (site);
 }
@@ -388,7 +379,7 @@ static void estimates_by_a_users_history_are_that_users_own (void **state)
     struct dn_site *site = learned_site ();
     struct dn_tuning *tuning = dn_tuning_new ();
     struct counted_cache counted = new_cache ();
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_history *history = dn_history_new (1);
     double steps[3];
     struct dn_err err = {0};
@@ -421,7 +412,6 @@ static void estimates_by_a_users_history_are_that_users_own (void **state)
     assert_int_equal (counted.n_found, 1);
     assert_true (steps[1] > 1.5 * steps[0]);
     assert_true (steps[2] == steps[0]);
-    dn_advice_free (advice);
     free (counted.cache);
     scene_free (site);
 }
@@ -431,7 +421,7 @@ static void what_failed_is_not_cached (void **state)
     struct dn_site *site = learned_site ();
     struct counted_cache counted = new_cache ();
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct clock clock = clock_that_jumps_at (9);
 
     (void) state;
@@ -445,7 +435,6 @@ static void what_failed_is_not_cached (void **state)
     assert_int_equal (dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL),
                       0);
     assert_int_equal (counted.n_put, 0);
-    dn_advice_free (advice);
     free (counted.cache);
     scene_free (site);
 }
@@ -486,7 +475,7 @@ static void what_is_computed_counts_and_what_is_waited_does_not (void **state)
 static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
 {
     struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_job job = scene_job ();
     const struct dn_edit *edit;
 
@@ -501,7 +490,6 @@ static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
     assert_int_equal (edit->field, DN_FIELD_ADMIN_COMMENT);
     assert_contains (edit->new_text, "\"abstain\"");
     assert_contains (edit->new_text, "\"why\":[\"component\"]");
-    dn_advice_free (advice);
     scene_free (site);
 }
 
@@ -512,7 +500,7 @@ static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
         int64_t num_tasks, min_nodes, max_nodes, n_nodes;
     } rows[] = {{4, -1, -1, 4}, {4, 1, 1, 1}, {4, 1, 2, 2}, {1, -1, -1, 1}};
     struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     double spread = 0;
 
     (void) state;
@@ -532,7 +520,6 @@ static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
         else
             assert_true (advice->estimates[1].train_s.p50 <= spread);
     }
-    dn_advice_free (advice);
     scene_free (site);
 }
 

@@ -622,7 +622,7 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     struct small_bundle small = small_bundle_make ();
     struct dn_site *site = scene_site ("");
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
     double white;
 
@@ -633,7 +633,6 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     site->bundle = small_bundle_read (&small, &err);
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
-    dn_advice_free (advice);
     scene_free (site);
     small_bundle_free (&small);
 }

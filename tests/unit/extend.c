@@ -13,13 +13,12 @@ static const struct dn_guarded guard = {.time_s = 999940, .interval_s = 60};
 static const struct dn_view with_guard = {.guarded = &guard, .now_s = 1000000};
 static const struct dn_view without_guard = {.now_s = 1000000};
 
-/* The caller frees the result with dn_advice_free (). */
 static struct dn_advice *advise (const char *conf,
                                  const struct dn_view *view,
                                  const struct dn_job *job)
 {
     struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
     if (dn_advise (site, view, job, NULL, NULL, advice, &err) < 0)
@@ -36,7 +35,6 @@ static int64_t limit_of (const char *conf,
     struct dn_advice *advice = advise (conf, view, job);
     int64_t limit = advice->decision.time_limit_s;
 
-    dn_advice_free (advice);
     return limit;
 }
 
@@ -77,8 +75,6 @@ static void a_living_guard_makes_limits_lower (void **state)
     assert_contains (record_of (guarded), "\"bound_bp\":8000");
     assert_contains (record_of (safe), "\"bound_bp\":9900");
     assert_int_equal (guarded->decision.time_limit_s % 300, 0);
-    dn_advice_free (safe);
-    dn_advice_free (guarded);
 }
 
 static void a_guard_that_is_dead_or_new_changes_nothing (void **state)
@@ -128,7 +124,6 @@ static void jobs_that_the_guard_cannot_extend_get_safe_limits (void **state)
         assert_near (advice->decision.time_quantile, 0.99);
         if (!has_reason (advice, cases[i].reason))
             fail_msg ("case %zu lacks '%s'", i, cases[i].reason);
-        dn_advice_free (advice);
     }
 }
 
@@ -140,7 +135,6 @@ static void a_deadline_after_the_requested_limit_is_no_obstacle (void **state)
     job.deadline_s = 86400;
     advice = advise (ENFORCE, &with_guard, &job);
     assert_true (advice->decision.extended);
-    dn_advice_free (advice);
 }
 
 static void the_partition_bounds_what_the_guard_can_give (void **state)
@@ -175,7 +169,6 @@ static void the_partition_bounds_what_the_guard_can_give (void **state)
         advice = advise (ENFORCE, &view, &job);
         if (advice->decision.extended != cases[i].extended)
             fail_msg ("case %zu", i);
-        dn_advice_free (advice);
     }
 }
 
@@ -195,7 +188,6 @@ static void users_whose_jobs_needed_more_get_safe_limits (void **state)
     assert_true (has_reason (advice, "GuardTrust"));
     /* The guard extends what dnnest has set, for any user. */
     assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
-    dn_advice_free (advice);
     assert_int_equal (limit_of (ENFORCE "GuardTrust=0.5", &view, &job),
                       limit_of (ENFORCE, &with_guard, &job));
     tally.needed = 3;
@@ -233,7 +225,6 @@ static void what_is_raised_or_filled_in_is_safe (void **state)
         assert_true (advice->decision.time_limit_s > 0);
         assert_false (advice->decision.extended);
         assert_near (advice->decision.time_quantile, 0.99);
-        dn_advice_free (advice);
     }
 }
 
@@ -257,16 +248,13 @@ static void a_move_must_end_within_the_limit_without_the_guard (void **state)
     int64_t moved = advice->decision.time_limit_s;
 
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     job.time_limit_min = moved / 60;
     advice = advise ("Mode=enforce", &with_guard, &job);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     job.time_limit_min -= 5;
     advice = advise ("Mode=enforce", &with_guard, &job);
     assert_null (advice->decision.gpu);
     assert_true (has_reason (advice, "above the requested limit"));
-    dn_advice_free (advice);
 }
 
 static void what_is_only_advised_is_safe (void **state)
@@ -277,10 +265,8 @@ static void what_is_only_advised_is_safe (void **state)
     assert_near (advice->decision.time_quantile, 0.99);
     assert_contains (advice->patch.user_text, "would suffice: time 1-00:00:00 -> ");
     assert_null (strstr (advice->patch.user_text, "extended"));
-    dn_advice_free (advice);
     advice = advise ("Mode=observe GpuType=keep", &with_guard, &job);
     assert_near (advice->decision.time_quantile, 0.8);
-    dn_advice_free (advice);
 }
 
 static void the_guarded_bound_is_never_above_the_safe_one (void **state)
@@ -291,7 +277,6 @@ static void the_guarded_bound_is_never_above_the_safe_one (void **state)
 
     assert_near (advice->decision.time_quantile, 0.7);
     assert_true (advice->decision.extended);
-    dn_advice_free (advice);
 }
 
 static void the_guard_has_time_to_see_a_short_job (void **state)
@@ -346,10 +331,8 @@ static void a_soft_limit_follows_the_guarded_quantile (void **state)
     assert_false (advice->decision.extended);
     assert_contains (advice->patch.user_text, "dnnest: planned as ");
     assert_contains (record_of (advice), "\"bound_bp\":8000");
-    dn_advice_free (advice);
     advice = advise ("GpuType=keep TimeLimit=time_min", &with_guard, &job);
     assert_contains (advice->patch.user_text, "would suffice: --time-min ");
-    dn_advice_free (advice);
 }
 
 static void auto_is_what_the_controller_has (void **state)

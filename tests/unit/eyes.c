@@ -16,7 +16,6 @@
         if ((seen->decision.gpu != NULL) != (moved))                                   \
             scene_need_reason (seen, "MOVED OR NOT");                                  \
         scene_need_reason (seen, reason);                                              \
-        dn_advice_free (seen);                                                         \
     } while (0)
 
 #define MOVED "of the time of a100"
@@ -33,11 +32,9 @@ TEST ("a line with Type and Device suffices with a fresh snapshot")
         if (age_s > 300)
             scene_need_reason (advice,
                                "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
-        dn_advice_free (advice);
     }
     advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, -1, &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
 }
 
 TEST ("no job moves to a type without an available node")
@@ -81,14 +78,11 @@ TEST ("a stale snapshot is not believed")
               line);
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 0, &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     strcat (conf, "SnapshotAge=3600\n");
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
 }
 
 /* The job's limit is a day. */
@@ -201,24 +195,20 @@ TEST ("CPUs are those of the groups that fit")
     assert_int_equal (advice->candidates.list[0].node_cpus, 96);
     assert_int_equal (advice->candidates.list[0].idle_cpus, 16);
     scene_need_reason (advice, "not v100: its GPUs are busy, a100 starts now");
-    dn_advice_free (advice);
     advice =
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "0", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 16);
     scene_need_reason (advice, "CPUs per node, it has 16");
-    dn_advice_free (advice);
     job.whole_cores = true;
     advice =
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "1", "1") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 48);
-    dn_advice_free (advice);
     job.whole_cores = false;
     job.min_nodes = job.max_nodes = 5;
     job.num_tasks = 5;
     advice =
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "2") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 16);
-    dn_advice_free (advice);
 #undef V
 }
 
@@ -238,12 +228,10 @@ TEST ("many kinds of nodes lose CPUs, but no node")
     job.num_tasks = 40;
     advice = scene_see ("", rows, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 20);
-    dn_advice_free (advice);
     job.min_nodes = job.max_nodes = 1;
     job.num_tasks = 1;
     advice = scene_see ("", rows, 0, &job);
     assert_in_range (advice->candidates.list[0].node_cpus, 50, 59);
-    dn_advice_free (advice);
 }
 
 /* --- prices ------------------------------------------------------------------------
@@ -265,16 +253,13 @@ TEST ("prices are billing weights where no line states one")
     assert_near (advice->candidates.list[0].cost, 0.5);
     assert_near (advice->candidates.list[1].cost, 4);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     advice = scene_see (
         lines, A100_IDLE V100_IDLE P ("GRES/gpu=2,GRES/gpu:a100=3"), 0, &job);
     assert_near (advice->candidates.list[0].cost, 2);
     assert_near (advice->candidates.list[1].cost, 5);
-    dn_advice_free (advice);
     advice = scene_see (lines, A100_IDLE V100_IDLE P ("GRES/gpu:v100=2"), 0, &job);
     assert_near (advice->candidates.list[0].cost, 1);
     scene_need_reason (advice, "TRESBillingWeights has a price for 1 of 2 GPU types");
-    dn_advice_free (advice);
     advice = scene_see (
         "Gpu Type=v100 Device=v100_16gb Cost=3\nGpu Type=a100 Device=a100_40gb\n",
         A100_IDLE V100_IDLE P ("GRES/gpu:v100=2,GRES/gpu:a100=2"),
@@ -282,16 +267,13 @@ TEST ("prices are billing weights where no line states one")
         &job);
     assert_near (advice->candidates.list[0].cost, 3);
     assert_near (advice->candidates.list[1].cost, 1);
-    dn_advice_free (advice);
     for (int i = 0; i < 3; i++) {
         static const char *const bad[] = {
             P ("GRES/gpu:v100=x,GRES/gpu:a100=2"), P ("=,=,="), P ("GRES/gpu:v100")};
 
         advice = scene_see (lines, A100_IDLE V100_IDLE, 0, &job);
-        dn_advice_free (advice);
         advice = scene_see (lines, bad[i], 0, &job);
         assert_near (advice->candidates.list[0].cost, 1);
-        dn_advice_free (advice);
     }
 #undef P
 }
@@ -339,7 +321,6 @@ TEST ("the longest wait follows MaxSlowdown")
     double other_s = advice->estimates[0].train_s.p50;
     double own_s = advice->estimates[1].train_s.p50;
 
-    dn_advice_free (advice);
     for (int i = 0; i < 3; i++) {
         double slowdown = 2 + 2 * i;
         double most_s = fmin (own_s, slowdown * own_s - other_s);
@@ -355,7 +336,6 @@ TEST ("the longest wait follows MaxSlowdown")
                       (int) fmax (most_s + k, 0));
             advice = scene_see (conf, rows, 0, &job);
             assert_int_equal (advice->decision.gpu != NULL, k < 0 && most_s > 60);
-            dn_advice_free (advice);
         }
     }
 }
@@ -405,13 +385,10 @@ TEST ("a type without nodes is warned of")
         "no node with a100 is available (its 2 nodes are down, drained "
         "or reserved); v100 has idle ones");
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
     advice = scene_see ("GpuType=keep", A100_DOWN V100_DOWN QUEUE, 0, &job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
-    dn_advice_free (advice);
     advice = scene_see ("GpuType=keep", A100_DOWN V100_IDLE QUEUE, 301, &job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
-    dn_advice_free (advice);
 }
 
 TEST ("a move to idle GPUs says so")
@@ -421,8 +398,6 @@ TEST ("a move to idle GPUs says so")
         scene_see ("Mode=enforce", A100_BUSY V100_IDLE QUEUE, 0, &job);
 
     assert_contains (advice->patch.user_text, "(starts now, ");
-    dn_advice_free (advice);
     advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE QUEUE, 0, &job);
     assert_null (strstr (advice->patch.user_text, "starts now"));
-    dn_advice_free (advice);
 }

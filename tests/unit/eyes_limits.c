@@ -45,7 +45,6 @@ static void decide (const struct row *row, const char *conf, int64_t age_s)
         scene_need_reason (advice, row->rows);
     if (row->reason)
         scene_need_reason (advice, row->reason);
-    dn_advice_free (advice);
 }
 
 static const struct row limits[] = {
@@ -197,7 +196,6 @@ TEST ("limits of associations are kept")
         advice = scene_see ("", rows, 0, &job);
         if ((advice->decision.gpu != NULL) != cases[i].moved)
             scene_need_reason (advice, cases[i].rows);
-        dn_advice_free (advice);
     }
 #undef V0
 #undef G0
@@ -217,12 +215,11 @@ TEST ("names of a job may be anything")
 
         job.account = job.partition = text;
         job.memory_default = true;
-        dn_advice_free (
-            scene_see ("",
-                       IDLE QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
-                           ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0")),
-                       0,
-                       &job));
+        scene_see ("",
+                   IDLE QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
+                       ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0")),
+                   0,
+                   &job);
     }
     free (name);
 }
@@ -264,7 +261,6 @@ TEST ("the billing of a partition is kept")
 
         if ((advice->decision.gpu != NULL) != cases[i].moved)
             scene_need_reason (advice, cases[i].rows);
-        dn_advice_free (advice);
     }
 #undef BILLED
 }
@@ -320,7 +316,6 @@ TEST ("memory follows the CPUs as the partition says")
         if (new_memory (advice) != cases[i].memory)
             scene_need_reason (advice, cases[i].rows);
         scene_need_reason (advice, cases[i].reason);
-        dn_advice_free (advice);
     }
 #undef WITH
 }
@@ -361,7 +356,6 @@ TEST ("no limit is set above that of the partition or QOS")
         assert_int_equal (advice->decision.time_limit_s != DN_UNSET, cases[i].set);
         if (!cases[i].set)
             scene_need_reason (advice, "above the MaxTime of the partition, or");
-        dn_advice_free (advice);
     }
 }
 
@@ -409,7 +403,6 @@ TEST ("a move to another partition asks its snapshot")
             scene_need_reason (advice, cases[i].reason);
         if ((advice->decision.gpu != NULL) != !cases[i].reason)
             scene_need_reason (advice, cases[i].rows);
-        dn_advice_free (advice);
     }
 #undef TWO
 }

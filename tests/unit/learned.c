@@ -55,7 +55,7 @@ static struct dn_advice *advise (const char *conf,
 {
     const struct dn_view view = {.apps = apps, .now_s = SCENE_NOW};
     struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
@@ -79,7 +79,6 @@ static struct dn_job plain_job (dn_app_key *key)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
     *key = dn_app_key_of_user (job.user_id, advice->decision.app);
-    dn_advice_free (advice);
     return job;
 }
 
@@ -101,14 +100,11 @@ static void a_job_without_metadata_follows_its_runs (void **state)
     assert_contains (advice->patch.user_text, "likely 1h00m by 7 of your runs");
     assert_contains (advice->patch.record, "\"hist\":7");
     assert_contains (advice->patch.record, "\"unit\":\"run\",\"work\":1");
-    dn_advice_free (advice);
     /* Without the rule, or with that for records, nothing is changed. */
     advice = advise ("Mode=enforce\n", &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
-    dn_advice_free (advice);
     advice = advise ("Mode=enforce\nOptIn=all\n", &past.apps, &job);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NO_METADATA);
-    dn_advice_free (advice);
 }
 
 static void what_is_not_known_is_left_alone (void **state)
@@ -132,7 +128,6 @@ static void what_is_not_known_is_left_alone (void **state)
         if (advice->decision.verdict != DN_VERDICT_ABSTAIN)
             fail_msg ("case %d is decided", i);
         assert_int_equal (advice->patch.n_edits, 1);
-        dn_advice_free (advice);
     }
 }
 
@@ -150,7 +145,6 @@ static void the_control_group_is_not_changed (void **state)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
     assert_string_equal (advice->patch.user_text, "");
     assert_int_equal (advice->patch.n_edits, 1);
-    dn_advice_free (advice);
 }
 
 /* The estimate on a100 of the demonstration's job, by this history of "rn". */
@@ -166,7 +160,6 @@ static struct dn_estimate estimate_by (const struct past *past, const char *more
     advice = advise ("Mode=enforce\n", past ? &past->apps : NULL, &job);
     estimate = advice->estimates[a100_at];
     assert_non_null (estimate.device);
-    dn_advice_free (advice);
     return estimate;
 }
 
@@ -300,14 +293,11 @@ static void an_account_shares_only_by_the_rule (void **state)
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.time_limit_s, 4800);
     assert_contains (advice->patch.user_text, "by 7 of your account's runs");
-    dn_advice_free (advice);
     advice = advise ("Mode=enforce\nTimeLimit=limit\n", &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-    dn_advice_free (advice);
     job.account = "other";
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-    dn_advice_free (advice);
 }
 
 static void auto_alone_opts_in (void **state)
@@ -323,12 +313,10 @@ static void auto_alone_opts_in (void **state)
         job.comment = comments[i];
         advice = advise ("Mode=enforce\n", NULL, &job);
         assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
-        dn_advice_free (advice);
         job.comment = NULL;
         job.option = comments[i] + strlen ("dnnest:");
         advice = advise ("Mode=enforce\n", NULL, &job);
         assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
-        dn_advice_free (advice);
     }
 }
 
@@ -342,7 +330,7 @@ static void a_decision_is_made_in_less_than_a_millisecond (void **state)
     struct dn_site *site = scene_site ("Mode=enforce\nOptIn=history\n");
     struct dn_app_row *rows = calloc (DN_APPS_MAX, sizeof (*rows));
     const struct dn_view view = {.apps = &past.apps, .now_s = SCENE_NOW};
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct timespec begin;
     struct timespec end;
     double us;
@@ -363,7 +351,6 @@ static void a_decision_is_made_in_less_than_a_millisecond (void **state)
          / n;
     print_message ("a decision by history alone takes %.1f us\n", us);
     assert_true (us < 1000);
-    dn_advice_free (advice);
     scene_free (site);
     free (rows);
 }

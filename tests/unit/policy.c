@@ -16,15 +16,6 @@ static bool has_reason (const struct dn_advice *advice, const char *part)
     return false;
 }
 
-static void assert_reason (const struct dn_advice *advice, const char *part)
-{
-    if (has_reason (advice, part))
-        return;
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
-    fail_msg ("no reason contains '%s'", part);
-}
-
 static int set_rule (struct dn_rules *rules,
                      const char *key,
                      const char *value,
@@ -92,7 +83,6 @@ static void an_oversized_job_is_moved_trimmed_and_shortened (void **state)
                  > 1.5 * advice->estimates[0].train_s.p50);
     assert_true (advice->decision.cpus_per_task < 80);
     assert_true (advice->decision.cpus_per_task >= 8);
-    dn_advice_free (advice);
 }
 
 /* 'more': of the description, with "dnnest:model=resnet50,...,dataset=imagenet". */
@@ -124,8 +114,7 @@ static void a_device_that_cannot_run_the_job_is_no_target (void **state)
         job.comment = comment;
         advice = scene_advise ("", &job);
         assert_null (advice->decision.gpu);
-        assert_reason (advice, cases[i].says);
-        dn_advice_free (advice);
+        scene_need_reason (advice, cases[i].says);
     }
 }
 
@@ -144,11 +133,10 @@ static void nothing_is_ever_raised (void **state)
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     assert_null (advice->decision.gpu);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    assert_reason (advice, "above the requested limit");
-    assert_reason (advice, "time: kept, the bound is");
-    assert_reason (advice,
-                   "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above the requested limit");
+    scene_need_reason (advice, "time: kept, the bound is");
+    scene_need_reason (advice,
+                       "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
 }
 
 static void doubts_make_it_abstain (void **state)
@@ -192,8 +180,7 @@ static void doubts_make_it_abstain (void **state)
             job.comment = cases[i].comment;
         advice = scene_advise (cases[i].conf, &job);
         assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-        assert_reason (advice, cases[i].reason);
-        dn_advice_free (advice);
+        scene_need_reason (advice, cases[i].reason);
     }
 }
 
@@ -205,10 +192,9 @@ static void the_policy_can_keep_every_field (void **state)
 
     (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    assert_reason (advice, "time: kept, the policy");
-    assert_reason (advice, "gpu: kept, the policy");
-    assert_reason (advice, "cpus: kept, the policy");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "time: kept, the policy");
+    scene_need_reason (advice, "gpu: kept, the policy");
+    scene_need_reason (advice, "cpus: kept, the policy");
 }
 
 static void a_move_must_be_worth_it_and_quick_enough (void **state)
@@ -217,19 +203,15 @@ static void a_move_must_be_worth_it_and_quick_enough (void **state)
     struct dn_advice *advice = scene_advise ("MinGain=0.99", &job);
 
     (void) state;
-    assert_reason (advice, "too little gain");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "too little gain");
     advice = scene_advise ("MaxSlowdown=1.01", &job);
-    assert_reason (advice, "% of the time");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "% of the time");
     advice = scene_advise ("Objective=time", &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,deadline=2:00:00";
     advice = scene_advise ("", &job);
-    assert_reason (advice, "above the deadline");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above the deadline");
 }
 
 /* With Cost=3 of the v100 and Cost=4 of the a100. */
@@ -238,7 +220,7 @@ static struct dn_advice *advise_prices (const char *from,
                                         const char *steps)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_site *site;
     char conf[100];
     char comment[100];
@@ -274,8 +256,7 @@ static void advice_of_a_short_move (void)
                  > 1.2 * advice->estimates[1].step_s.p50);
     assert_non_null (
         strstr (advice->patch.user_text, "(1.0x the time, 0.8x the cost)"));
-    assert_reason (advice, "% of the time of a100 at 7");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "% of the time of a100 at 7");
 }
 
 /* A step on the a100 is so much faster that it is cheaper there. A short run is mostly
@@ -290,11 +271,9 @@ static void the_start_of_a_run_counts (void **state)
         struct dn_advice *advice =
             advise_prices ("gres:gpu:v100:4", objectives[i], "100000");
         assert_non_null (advice->decision.gpu);
-        dn_advice_free (advice);
         advice = advise_prices ("gres:gpu:v100:4", objectives[i], "10");
         assert_null (advice->decision.gpu);
-        assert_reason (advice, "gpu: not a100: too little gain");
-        dn_advice_free (advice);
+        scene_need_reason (advice, "gpu: not a100: too little gain");
     }
     advice_of_a_short_move ();
 }
@@ -309,13 +288,11 @@ static void a_move_keeps_the_budget_of_the_job (void **state)
                   "dataset=imagenet,budget=0.5";
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "above the budget of 0.50");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above the budget of 0.50");
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,budget=1M";
     advice = scene_advise ("", &job);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
 }
 
 static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
@@ -328,10 +305,9 @@ static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "the amount of work is unknown");
+    scene_need_reason (advice, "the amount of work is unknown");
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_true (advice->decision.cpus_per_task < 80);
-    dn_advice_free (advice);
 }
 
 static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
@@ -343,11 +319,9 @@ static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "no limit was requested");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "no limit was requested");
     advice = scene_advise ("FillUnset=yes", &job);
     assert_true (advice->decision.time_limit_s > 0);
-    dn_advice_free (advice);
 }
 
 static void without_a_limit_no_slower_gpu_is_chosen (void **state)
@@ -359,8 +333,7 @@ static void without_a_limit_no_slower_gpu_is_chosen (void **state)
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "slower, and the partition's limit is unknown");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "slower, and the partition's limit is unknown");
 }
 
 static void unstated_precision_stays_where_bf16_runs (void **state)
@@ -372,8 +345,7 @@ static void unstated_precision_stays_where_bf16_runs (void **state)
     job.comment = "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet";
     advice = scene_advise ("MinConfidence=0.1", &job);
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "precision= is not stated, and it has no bf16");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "precision= is not stated, and it has no bf16");
 }
 
 static void a_warning_before_the_limit_lengthens_it (void **state)
@@ -387,8 +359,6 @@ static void a_warning_before_the_limit_lengthens_it (void **state)
     warned = scene_advise ("GpuType=keep", &job);
     assert_in_range (
         warned->decision.time_limit_s - plain->decision.time_limit_s, 3600, 3900);
-    dn_advice_free (plain);
-    dn_advice_free (warned);
 }
 
 static void few_cpus_make_the_bound_longer_not_shorter (void **state)
@@ -404,8 +374,6 @@ static void few_cpus_make_the_bound_longer_not_shorter (void **state)
     with_few = scene_advise ("GpuType=keep", &few);
     assert_true (with_few->estimates[1].train_s.p50
                  > 2 * with_many->estimates[1].train_s.p50);
-    dn_advice_free (with_many);
-    dn_advice_free (with_few);
 }
 
 /* A job with half an hour for work of hours, and one CPU per GPU. */
@@ -428,27 +396,22 @@ static void limits_are_raised_only_if_the_admin_says_so (void **state)
 
     (void) state;
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "NeverRaise=yes");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "NeverRaise=yes");
     advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
     bound = advice->decision.time_limit_s;
     assert_true (bound > 30 * 60);
     assert_null (advice->decision.gpu);
     assert_contains (advice->patch.user_text, "time 00:30:00 -> ");
-    dn_advice_free (advice);
     advice = scene_advise ("NeverRaise=no TimeMax=00:40:00", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "above TimeMax");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above TimeMax");
     job.deadline_s = bound - 1;
     advice = scene_advise ("NeverRaise=no", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "beyond the deadline");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "beyond the deadline");
     job.deadline_s = bound;
     advice = scene_advise ("NeverRaise=no", &job);
     assert_int_equal (advice->decision.time_limit_s, bound);
-    dn_advice_free (advice);
 }
 
 static const struct dn_edit *find_edit (const struct dn_advice *advice,
@@ -472,23 +435,18 @@ static void cpus_are_raised_within_their_bounds (void **state)
     assert_int_equal (find_edit (advice, DN_FIELD_CPUS_PER_TASK)->new_number, cpus);
     assert_int_equal (find_edit (advice, DN_FIELD_MIN_CPUS)->new_number, cpus);
     assert_int_equal (find_edit (advice, DN_FIELD_PN_MIN_CPUS)->new_number, cpus);
-    dn_advice_free (advice);
     snprintf (
         conf, sizeof (conf), "NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1);
     advice = scene_advise (conf, &job);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    assert_reason (advice, "CpusPerGpuMax");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "CpusPerGpuMax");
     /* A node of the scene has 96. */
     advice = scene_advise ("NeverRaise=no CpusPerGpuMin=25", &job);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    dn_advice_free (advice);
     advice = scene_advise ("NeverRaise=no CpusPerGpuMin=24", &job);
     assert_int_equal (advice->decision.cpus_per_task, 96);
-    dn_advice_free (advice);
     advice = scene_advise ("NeverRaise=no Cpus=keep", &job);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    dn_advice_free (advice);
 }
 
 static void no_limit_is_filled_in_above_its_maximum (void **state)
@@ -500,13 +458,11 @@ static void no_limit_is_filled_in_above_its_maximum (void **state)
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("FillUnset=yes TimeMax=00:31:00", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "above TimeMax");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above TimeMax");
     /* Lowering is not bound by it. */
     job.time_limit_min = 1440;
     advice = scene_advise ("TimeMax=00:31:00", &job);
     assert_true (advice->decision.time_limit_s > 31 * 60);
-    dn_advice_free (advice);
 }
 
 static void the_least_time_is_set_and_the_limit_left (void **state)
@@ -529,8 +485,6 @@ static void the_least_time_is_set_and_the_limit_left (void **state)
     assert_contains (scene_log, " time_min=unset>");
     assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
                      "\"time_min_s\":");
-    dn_advice_free (limit);
-    dn_advice_free (least);
 }
 
 static void the_least_time_is_left_where_it_would_hurt (void **state)
@@ -557,10 +511,9 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
         job.time_min_min = cases[i].time_min_min;
         job.deadline_s = cases[i].deadline_s;
         advice = scene_advise ("TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
-        assert_reason (advice, cases[i].reason);
+        scene_need_reason (advice, cases[i].reason);
         assert_int_equal (advice->decision.time_min_s, DN_UNSET);
         assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-        dn_advice_free (advice);
     }
 }
 
@@ -572,16 +525,13 @@ static void a_move_keeps_the_deadline_of_the_job (void **state)
 
     (void) state;
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     job.deadline_s = bound;
     advice = scene_advise ("", &job);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     job.deadline_s = bound - 1;
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
-    assert_reason (advice, "above the deadline");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "above the deadline");
 }
 
 /* The objective's value of a step on candidate 'i'; the scene's costs are 1 and 4. */
@@ -626,7 +576,6 @@ static void the_choice_minimises_the_objective (void **state)
         assert_int_equal (advice->candidates.n_candidates, 2);
         assert_true (price (advice, objective, advice->decision.chosen)
                      <= price (advice, objective, 1 - advice->decision.chosen));
-        dn_advice_free (advice);
     }
 }
 
@@ -639,15 +588,12 @@ static void the_slowdown_is_bounded_where_it_is_stated (void **state)
 
     (void) state;
     assert_true (slowdown > 1.05);
-    dn_advice_free (advice);
     snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 1.01);
     advice = scene_advise (conf, &job);
     assert_non_null (advice->decision.gpu);
-    dn_advice_free (advice);
     snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 0.99);
     advice = scene_advise (conf, &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
 }
 
 static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
@@ -675,7 +621,7 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_site *site = scene_site (cases[i].conf);
-        struct dn_advice *advice = dn_advice_new ();
+        struct dn_advice *advice = scene_new ();
         const struct dn_edit *edit;
         bool all = strstr (cases[i].conf, "OptIn=all") != NULL;
 
@@ -694,7 +640,6 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
             dn_advice_log (advice, scene_log);
             assert_contains (scene_log, "the job has no metadata");
         }
-        dn_advice_free (advice);
         scene_free (site);
     }
 }
@@ -710,7 +655,6 @@ static void the_user_of_an_undescribed_job_gets_a_message_if_the_admin_says_so (
     advice = scene_advise ("OptIn=all Message=always", &job);
     assert_string_equal (advice->patch.user_text,
                          "dnnest: job unchanged (the job has no metadata)");
-    dn_advice_free (advice);
 }
 
 /* For how many of 'n' users is the job in the control group? */
@@ -803,14 +747,11 @@ static void a_job_of_the_control_group_is_not_changed (void **state)
     assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text, "\"set\":{");
     assert_string_equal (advice->patch.user_text, "");
     assert_contains (scene_log, "verdict=control");
-    assert_reason (advice, "the job is in the control group");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "the job is in the control group");
     advice = scene_advise ("Mode=observe ControlGroup=100", &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
-    dn_advice_free (advice);
     advice = scene_advise ("Mode=enforce ControlGroup=100 MinConfidence=1", &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-    dn_advice_free (advice);
 }
 
 int main (void)

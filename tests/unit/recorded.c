@@ -200,7 +200,6 @@ static void what_the_plugin_writes_is_read (void **state)
     assert_in_range (r.p95_s, r.likely_s, r.p99_s);
     assert_string_equal (r.asked_gpu, "a100");
     assert_string_equal (r.set_gpu, "v100");
-    dn_advice_free (advice);
 }
 
 int main (void)

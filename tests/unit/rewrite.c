@@ -83,7 +83,6 @@ static void all_five_places_of_the_cpu_count_are_edited (void **state)
     assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
     snprintf (variable, sizeof (variable), "SLURM_CPUS_PER_TASK=%d", (int) cpus);
     assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
-    dn_advice_free (advice);
 }
 
 static void a_larger_minimum_per_node_is_the_users_own (void **state)
@@ -98,7 +97,6 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
     advice = scene_advise ("Mode=enforce", &job);
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
     assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
-    dn_advice_free (advice);
 }
 
 /* A user's own client may send any value together with --tres-per-task. */
@@ -115,7 +113,6 @@ static void a_count_of_no_cpus_is_not_raised (void **state)
     assert_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
     assert_non_null (find_edit (advice, DN_FIELD_TRES_PER_TASK, NULL));
-    dn_advice_free (advice);
 }
 
 /* slurmrestd sends no sum of CPUs unless the user does. */
@@ -132,7 +129,6 @@ static void an_unset_sum_of_cpus_stays_unset (void **state)
     assert_in_range (advice->decision.cpus_per_task, 2, 96);
     assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
     assert_null (find_edit (advice, DN_FIELD_MIN_CPUS, NULL));
-    dn_advice_free (advice);
 }
 
 static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
@@ -185,7 +181,6 @@ static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
         if (cases[i].old_variable)
             assert_text (
                 advice, DN_FIELD_ENV, cases[i].old_variable, cases[i].new_variable);
-        dn_advice_free (advice);
     }
 }
 
@@ -215,7 +210,6 @@ static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
     assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=20,gres/gpu:a100=1", text);
     assert_text (advice, DN_FIELD_ENV, env[0], variable);
     assert_number (advice, DN_FIELD_MIN_CPUS, 80, 4 * advice->decision.cpus_per_task);
-    dn_advice_free (advice);
 }
 
 static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
@@ -233,7 +227,6 @@ static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
     assert_number (advice, DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
     assert_text (
         advice, DN_FIELD_ENV, "SLURM_MEM_PER_CPU=1000", "SLURM_MEM_PER_NODE=80000");
-    dn_advice_free (advice);
 }
 
 /* The value that the patch sets for 'name' in the environment, or NULL. */
@@ -277,14 +270,12 @@ static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
     assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
     assert_contains (advice->patch.record, "\"probe\":50,");
     assert_contains (advice->patch.user_text, "dnnest: the job is a probe");
-    dn_advice_free (advice);
     job.env = empty; /* an empty part would be the current directory */
     job.n_env = 1;
     job.sidecar = "{\"dnnest\":1,\"spec\":{\"app\":\"x\"}}";
     advice = scene_advise ("Mode=enforce ControlGroup=100", &job);
     assert_string_equal (find_new_variable (advice, "PYTHONPATH"), DNNEST_PROBE_DIR);
     assert_string_equal (find_new_variable (advice, DN_PROBE_SIDECAR), job.sidecar);
-    dn_advice_free (advice);
 }
 
 static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
@@ -317,7 +308,7 @@ static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
     job.n_env = 1;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_site *site = scene_site (cases[i].conf);
-        struct dn_advice *advice = dn_advice_new ();
+        struct dn_advice *advice = scene_new ();
         struct dn_err err = {0};
 
         snprintf (site->probe_dir, sizeof (site->probe_dir), "%s", cases[i].dir);
@@ -327,7 +318,6 @@ static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
         assert_null (find_new_variable (advice, DN_PROBE_SPEC));
         assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
         assert_null (strstr (advice->patch.record, "\"probe\":"));
-        dn_advice_free (advice);
         scene_free (site);
     }
 }
@@ -348,7 +338,6 @@ static void only_enforce_edits_more_than_the_record (void **state)
             assert_string_equal (advice->patch.user_text, "");
         else
             assert_contains (advice->patch.user_text, "job unchanged");
-        dn_advice_free (advice);
     }
 }
 
@@ -366,21 +355,17 @@ static void the_user_gets_one_line (void **state)
     assert_contains (text, "(resnet50, 20 epochs: likely ");
     assert_contains (text, "; opt out: --comment=dnnest:off)");
     assert_null (strchr (text, '\n'));
-    dn_advice_free (advice);
     advice = scene_advise ("Mode=enforce\nMessage=never", &job);
     assert_string_equal (advice->patch.user_text, "");
-    dn_advice_free (advice);
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,name=mine";
     advice = scene_advise ("Mode=enforce", &job);
     assert_contains (advice->patch.user_text, "(mine, 20 epochs: likely ");
     assert_contains (scene_log, " model=mine ");
-    dn_advice_free (advice);
     job = scene_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;
     advice = scene_advise ("Mode=enforce\nMessage=always", &job);
     assert_contains (advice->patch.user_text, "job unchanged (no GPU was requested)");
-    dn_advice_free (advice);
 }
 
 static int64_t number_at (struct json_object *object, const char *part, const char *key)
@@ -421,7 +406,6 @@ static void the_record_holds_the_original_request (void **state)
                      number_at (record, "pred", "p99_s"));
     assert_string_equal (edit->new_text, advice->patch.record);
     json_object_put (record);
-    dn_advice_free (advice);
 }
 
 static void the_record_is_appended_and_can_be_switched_off (void **state)
@@ -436,11 +420,9 @@ static void the_record_is_appended_and_can_be_switched_off (void **state)
     edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     assert_string_equal (edit->old_text, "older plugin's note");
     assert_int_equal (strncmp (edit->new_text, "older plugin's note {", 21), 0);
-    dn_advice_free (advice);
     advice = scene_advise ("Record=none", &job);
     assert_int_equal (advice->patch.n_edits, 0);
     assert_int_equal (strncmp (advice->patch.record, "{\"dnnest\":1,", 12), 0);
-    dn_advice_free (advice);
 }
 
 static void the_longest_record_stays_within_its_limit (void **state)
@@ -471,7 +453,6 @@ static void the_longest_record_stays_within_its_limit (void **state)
         strlen (find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL)->new_text),
         100,
         DN_RECORD_MAX);
-    dn_advice_free (advice);
 }
 
 static void srun_and_salloc_change_time_only (void **state)
@@ -487,7 +468,6 @@ static void srun_and_salloc_change_time_only (void **state)
         assert_true (advice->patch.edits[i].field == DN_FIELD_TIME_LIMIT
                      || advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT);
     assert_non_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
-    dn_advice_free (advice);
 }
 
 static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
@@ -503,7 +483,6 @@ static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
         advice = scene_advise ("Mode=enforce", &job);
         assert_int_equal (advice->patch.n_edits, 0);
         assert_string_equal (advice->patch.user_text, "");
-        dn_advice_free (advice);
     }
 }
 
@@ -519,7 +498,7 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         {"dnnest:model=mlp,layers=4000,hidden=1000000,batch=100000000", ""},
     };
     struct dn_site *site = scene_site ("Mode=enforce");
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -534,7 +513,6 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         assert_contains (err.text, cases[i].says);
         assert_int_equal (advice->patch.n_edits, 0);
     }
-    dn_advice_free (advice);
     scene_free (site);
 }
 

@@ -83,35 +83,48 @@ struct dn_site *scene_site (const char *conf)
     return site_of (gpus, conf);
 }
 
-/* Reasons borrow names from the site and the cluster: the last ones of these are kept
- * for the tests that read them.
+/* Reasons borrow names from the site and the cluster: the last ones of these and of the
+ * advices are kept for the tests that read them.
  */
-#define KEPT_MAX 16
+#define KEPT_MAX 64
 static struct kept {
     struct dn_site *site;
     struct dn_cluster *cluster;
+    struct dn_advice *advice;
 } kept[KEPT_MAX];
 static int n_kept;
 
-static void keep (struct dn_site *site, struct dn_cluster *cluster)
+static void keep (struct dn_site *site,
+                  struct dn_cluster *cluster,
+                  struct dn_advice *advice)
 {
     struct kept *oldest = &kept[n_kept++ % KEPT_MAX];
 
     dn_site_free (oldest->site);
     free (oldest->site);
     dn_cluster_free (oldest->cluster);
-    *oldest = (struct kept){site, cluster};
+    dn_advice_free (oldest->advice);
+    *oldest = (struct kept){site, cluster, advice};
 }
 
 static void __attribute__ ((destructor)) free_kept (void)
 {
     for (int i = 0; i < KEPT_MAX; i++)
-        keep (NULL, NULL);
+        keep (NULL, NULL, NULL);
 }
 
 void scene_free (struct dn_site *site)
 {
-    keep (site, NULL);
+    keep (site, NULL, NULL);
+}
+
+struct dn_advice *scene_new (void)
+{
+    struct dn_advice *advice = dn_advice_new ();
+
+    assert_non_null (advice);
+    keep (NULL, NULL, advice);
+    return advice;
 }
 
 struct dn_job scene_job (void)
@@ -138,7 +151,7 @@ char scene_log[DN_LOG_TEXT_MAX];
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
 {
     struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
     if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
@@ -203,14 +216,14 @@ struct dn_advice *scene_see (const char *conf,
 {
     bool own = strstr (conf, "Gpu Type=") != NULL;
     struct dn_site *site = site_of (own ? "" : plain_gpus, conf);
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
     struct dn_cluster *cluster = read_rows (rows);
     struct dn_view view = {.cluster = cluster, .now_s = SCENE_NOW + age_s};
 
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
-    keep (site, cluster);
+    keep (site, cluster, NULL);
     return advice;
 }
 

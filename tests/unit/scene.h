@@ -26,9 +26,10 @@ const struct dn_generation *scene_generation (const char *name);
  */
 struct dn_job scene_job (void);
 
-/* Advise on 'job' under 'conf'; fails the test on an error. What points into the site
- * must not be looked at. The caller frees it with dn_advice_free ().
- */
+/* An empty advice. The last ones are kept, as all that the scene hands out. */
+struct dn_advice *scene_new (void);
+
+/* Advise on 'job' under 'conf'; fails the test on an error. */
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
 
 /* The line for slurmctld's log of the last of them. */

@@ -489,13 +489,11 @@ static void the_rules_of_a_job_are_those_of_its_lines (void **state)
     assert_int_equal (advice->rules.mode, DN_MODE_OBSERVE);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     assert_string_equal (advice->patch.user_text, "");
-    dn_advice_free (advice);
     job.account = "other";
     advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
                            &job);
     assert_int_equal (advice->rules.mode, DN_MODE_ENFORCE);
     assert_true (advice->decision.cpus_per_task < 80);
-    dn_advice_free (advice);
 }
 
 int main (void)

@@ -119,7 +119,6 @@ static struct dn_event *make_event (const char *name)
     event->time_ms = INT64_C (1795277226123);
     event->taken_us = 412;
     event->applied = true;
-    dn_advice_free (advice);
     return event;
 }
 
@@ -232,7 +231,6 @@ TEST ("an error and an abstention are lines")
     assert_null (strchr (event->record, '|'));
     assert_contains (event->record, "a\\u007cb");
     json_object_put (line);
-    dn_advice_free (advice);
     free (event);
 }
 

@@ -392,7 +392,6 @@ static void a_network_of_other_keys_is_not_judged (void **state)
     assert_string_equal (advice->patch.user_text,
                          "dnnest: job unchanged (key heads= is not read by resnet50: "
                          "the prediction would be of another network)");
-    dn_advice_free (advice);
 }
 
 static void an_unused_key_widens_the_bound (void **state)
@@ -416,8 +415,6 @@ static void an_unused_key_widens_the_bound (void **state)
     assert_true (with->estimates[0].step_s.sigma > without->estimates[0].step_s.sigma);
     assert_near (with->estimates[0].step_s.p50, without->estimates[0].step_s.p50);
     assert_true (with->decision.time_limit_s > without->decision.time_limit_s);
-    dn_advice_free (without);
-    dn_advice_free (with);
 }
 
 static const struct dn_assumption *find_assumed (const struct dn_assumption *list,
@@ -479,7 +476,6 @@ static void five_runs_take_five_times_as_long (void **state)
         job.comment = comments[i];
         advice = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
         found[i] = advice->estimates[0];
-        dn_advice_free (advice);
     }
     assert_near (found[1].train_s.p50, 5 * found[0].train_s.p50);
     assert_near (found[1].energy_j, 5 * found[0].energy_j);

@@ -12,16 +12,6 @@
     "dnnest:model=resnet50,batch=256,precision=fp32,optimizer=momentum,epochs=1,"      \
     "dataset=imagenet"
 
-static void assert_reason (const struct dn_advice *advice, const char *part)
-{
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (SAID (advice->decision.reasons[i]), part))
-            return;
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
-    fail_msg ("no reason contains '%s'", part);
-}
-
 /* The job of the scene on four of the small GPUs. */
 static struct dn_job small_job (const char *comment)
 {
@@ -51,7 +41,6 @@ static void expect_lines (const char *conf,
         assert_contains (advice->patch.warnings[i], want[i]);
         assert_null (strchr (advice->patch.warnings[i], '\n'));
     }
-    dn_advice_free (advice);
 }
 
 static void the_most_serious_warnings_are_kept_in_order (void **state)
@@ -91,7 +80,6 @@ static void a_job_that_does_not_fit_moves_to_a_type_that_holds_it (void **state)
     assert_null (strstr (advice->patch.user_text, "x the time"));
     assert_contains (advice->patch.record, "\"warn\":\"memory\"");
     assert_contains (scene_log, " warned=memory because=");
-    dn_advice_free (advice);
     expect_lines (
         "Mode=enforce", &job, " GiB of GPU memory, v100 has 16; moved to a100", NULL);
     expect_lines ("Mode=advise", &job, "v100 has 16; a100 would hold it", NULL);
@@ -119,7 +107,6 @@ static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_MEMORY);
     assert_in_range (batch, 8, 255);
-    dn_advice_free (advice);
     for (int times = 1; times <= 2; times++) {
         const struct dn_estimate *estimate;
 
@@ -133,7 +120,6 @@ static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
         assert_int_equal (dn_policy_memory (&rules, estimate)
                               <= 16.0 * 1024 * 1024 * 1024,
                           times == 1);
-        dn_advice_free (advice);
     }
     job = small_job ("dnnest:model=gpt2_xl,batch=64,precision=fp16");
     expect_lines ("", &job, "; no other type would hold it; not even batch=1", NULL);
@@ -162,7 +148,6 @@ static void only_a_likely_failure_is_a_warning (void **state)
             && dn_policy_memory (&advice->rules, &advice->estimates[0])
                    > 16.0 * 1024 * 1024 * 1024)
             n_doubtful++;
-        dn_advice_free (advice);
     }
     assert_true (n_doubtful > 0);
 }
@@ -197,7 +182,6 @@ static void a_rescue_needs_what_a_move_needs (void **state)
         advice = scene_advise (conf, &job);
         assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
         assert_null (advice->decision.gpu);
-        dn_advice_free (advice);
     }
 }
 
@@ -218,12 +202,10 @@ static void a_rescue_stays_within_the_partition_and_the_limit (void **state)
     job.time_limit_min = 1440;
     advice = scene_advise ("Mode=enforce TimeLimit=keep", &job);
     job.time_limit_min = (int64_t) (advice->estimates[1].train_s.p50 / 60) + 2;
-    dn_advice_free (advice);
     advice = scene_advise ("Mode=enforce", &job);
     assert_true (advice->decision.rescued);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_reason (advice, "NeverRaise=yes");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "NeverRaise=yes");
 }
 
 static void a_rescue_takes_the_best_type_by_the_objective (void **state)
@@ -249,7 +231,6 @@ static void a_precision_without_a_unit_is_said_and_rescued (void **state)
 
     (void) state;
     assert_true (advice->decision.rescued);
-    dn_advice_free (advice);
     expect_lines (
         "Mode=enforce", &job, "v100 cannot run precision=bf16; moved to a100", NULL);
     expect_lines (
@@ -267,7 +248,7 @@ static struct dn_advice *decide_with (const char *conf,
                                       struct dn_reason open)
 {
     struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
+    struct dn_advice *advice = scene_new ();
     struct dn_decision *decision = &advice->decision;
     struct dn_request *request = &advice->request;
     struct dn_err err = {0};
@@ -324,10 +305,9 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
             assert_string_equal (dn_warning_text (&advice->decision.warnings[0]).text,
                                  cases[i].warns);
         else if (!cases[i].moves)
-            assert_reason (
+            scene_need_reason (
                 advice,
                 "gpu: not v100: the script, line 7: '--word' needs a GPU with fp8");
-        dn_advice_free (advice);
     }
 }
 
@@ -339,12 +319,10 @@ static void a_rescue_heeds_what_the_script_needs (void **state)
 
     (void) state;
     assert_null (advice->decision.gpu);
-    assert_reason (advice,
-                   "gpu: not a100: the script, line 7: '--word' needs a GPU with fp8");
-    dn_advice_free (advice);
+    scene_need_reason (
+        advice, "gpu: not a100: the script, line 7: '--word' needs a GPU with fp8");
     advice = decide_with ("Mode=enforce", &job, DN_NEED_BF16, DN_NO_REASON);
     assert_true (advice->decision.rescued);
-    dn_advice_free (advice);
 }
 
 static void an_open_number_of_gpus_is_said_last (void **state)
@@ -358,7 +336,6 @@ static void an_open_number_of_gpus_is_said_last (void **state)
     assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_MEMORY);
     assert_string_equal (dn_warning_text (&advice->decision.warnings[1]).text,
                          "the GPUs may spread over nodes: add -N, such as -N 1");
-    dn_advice_free (advice);
 }
 
 static void time_that_does_not_suffice_is_said (void **state)
@@ -369,7 +346,6 @@ static void time_that_does_not_suffice_is_said (void **state)
 
     (void) state;
     assert_int_equal (advice->patch.n_warnings, 0);
-    dn_advice_free (advice);
     job.time_limit_min = likely_min + 30;
     expect_lines ("GpuType=keep", &job, NULL, NULL);
     job.signal_s = 3600;
@@ -400,7 +376,6 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     int64_t fast = (int64_t) advice->estimates[1].train_s.p50;
 
     (void) state;
-    dn_advice_free (advice);
     assert_true (fast + 240 < slow);
     job = small_job (job.comment);
     job.deadline_s = fast + 120;
@@ -414,7 +389,6 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     expect_lines ("", &job, meets, NULL);
     advice = scene_advise ("", &job);
     assert_null (strstr (advice->patch.warnings[0], "would meet"));
-    dn_advice_free (advice);
     /* A wish of the metadata, which buys no more expensive type. */
     snprintf (comment, sizeof (comment), "%s,deadline=01:00:00", job.comment);
     job.comment = comment;
@@ -422,7 +396,6 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     expect_lines ("Mode=enforce", &job, "v100 would miss deadline=01:00:00", NULL);
     advice = scene_advise ("Mode=enforce", &job);
     assert_null (advice->decision.gpu);
-    dn_advice_free (advice);
 }
 
 static void metadata_that_contradict_the_request_are_said (void **state)
@@ -438,7 +411,6 @@ static void metadata_that_contradict_the_request_are_said (void **state)
     advice = scene_advise ("", &job);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_GPUS);
     assert_string_equal (advice->patch.user_text, "");
-    dn_advice_free (advice);
 }
 
 static void warnings_are_messages (void **state)
@@ -458,7 +430,6 @@ static void warnings_are_messages (void **state)
     advice = scene_advise ("Message=always Upgrade=no", &job);
     assert_int_equal (advice->patch.n_warnings, 1);
     assert_string_equal (advice->patch.user_text, "");
-    dn_advice_free (advice);
     /* Without a verdict, as for metadata that were not read. */
     dn_policy_begin (&decision);
     dn_decision_warn (&decision, DN_WARNING_METADATA, DN_REASON (ignored_quote));
@@ -505,8 +476,7 @@ static void an_objective_buys_a_more_expensive_type_only_if_allowed (void **stat
         job = small_job (comment);
         advice = scene_advise (cases[i].conf, &job);
         assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);
-        assert_reason (advice, cases[i].reason);
-        dn_advice_free (advice);
+        scene_need_reason (advice, cases[i].reason);
     }
 }
 
@@ -534,10 +504,9 @@ static void without_a_word_about_the_input_cpus_are_kept (void **state)
         advice = scene_advise ("", &job);
         assert_int_equal (advice->decision.cpus_per_task != DN_UNSET, cases[i].lowers);
         if (!cases[i].lowers)
-            assert_reason (advice,
-                           "cpus: kept, what the input pipeline needs is unknown "
-                           "(dataset=, decode= or workers=)");
-        dn_advice_free (advice);
+            scene_need_reason (advice,
+                               "cpus: kept, what the input pipeline needs is unknown "
+                               "(dataset=, decode= or workers=)");
     }
 }
 
@@ -548,12 +517,11 @@ static void the_missing_key_of_the_amount_of_work_is_named (void **state)
     struct dn_advice *advice = scene_advise ("", &job);
 
     (void) state;
-    assert_reason (advice, "(epochs= needs dataset= or samples=)");
-    dn_advice_free (advice);
+    scene_need_reason (advice, "(epochs= needs dataset= or samples=)");
     job.comment = "dnnest:model=resnet50,batch=8,precision=fp16";
     advice = scene_advise ("", &job);
-    assert_reason (advice, "(epochs= with dataset= or samples=, steps=, or tokens=");
-    dn_advice_free (advice);
+    scene_need_reason (advice,
+                       "(epochs= with dataset= or samples=, steps=, or tokens=");
 }
 
 /* The text that the patch puts into the admin comment. */
@@ -582,10 +550,8 @@ static void an_anonymous_record_has_no_name_of_the_metadata (void **state)
     assert_contains (admin_comment (advice), "\"req\":{\"time_s\":86400,");
     /* The decision log, which users cannot read, has all. */
     assert_contains (advice->patch.record, "app=secretplan");
-    dn_advice_free (advice);
     advice = scene_advise ("", &job);
     assert_contains (admin_comment (advice), "app=secretplan");
-    dn_advice_free (advice);
 }
 
 static void a_salt_is_another_draw_of_the_control_group (void **state)
