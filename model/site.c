@@ -474,11 +474,6 @@ void dn_site_refuse_time_min (struct dn_site *site)
         refuse_time_min (site, &site->policies.list[i].rules);
 }
 
-enum dn_time_mode dn_site_auto_time (const struct dn_site *site)
-{
-    return site->time_min_is_soft ? DN_TIME_TIME_MIN : DN_TIME_LIMIT;
-}
-
 struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,
                                struct dn_origins *origins)
@@ -507,7 +502,7 @@ struct dn_rules dn_site_rules_in_force (const struct dn_site *site,
     struct dn_rules rules = dn_site_rules (site, submitter, NULL);
 
     if (rules.time_limit == DN_TIME_AUTO)
-        rules.time_limit = dn_site_auto_time (site);
+        rules.time_limit = site->time_min_is_soft ? DN_TIME_TIME_MIN : DN_TIME_LIMIT;
     return rules;
 }
 

@@ -218,9 +218,6 @@ bool dn_site_time_min_is_soft (int version, const char *parameters);
 /* Turn TimeLimit=time_min into keep wherever it is set. */
 void dn_site_refuse_time_min (struct dn_site *site);
 
-/* What TimeLimit=auto is on this controller. */
-enum dn_time_mode dn_site_auto_time (const struct dn_site *site);
-
 /* The rules for a job, as configured. 'origins' may be NULL. */
 struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,

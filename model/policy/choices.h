@@ -73,9 +73,6 @@ enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i);
  */
 struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i);
 
-/* The objective of the rules, or the job's own where UserObjective=yes. */
-enum dn_objective dn_deciding_objective (const struct dn_deciding *d);
-
 /* The objective's value of the run on candidate 'i', per GPU: with its start, and where
  * the objective is finish with its wait. Of one step where the amount of work is
  * unknown.

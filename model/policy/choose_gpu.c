@@ -23,7 +23,8 @@ static const char *const saved_text[] = {
 
 static const char *const objective_text[] = {DN_OBJECTIVES (DN_ENUM_WORD)};
 
-enum dn_objective dn_deciding_objective (const struct dn_deciding *d)
+/* The objective of the rules, or the job's own where UserObjective=yes. */
+static enum dn_objective objective_of (const struct dn_deciding *d)
 {
     return d->spec->objective != DN_OBJECTIVE_UNKNOWN
                    && d->rules->user_objective == DN_YES_YES
@@ -53,7 +54,7 @@ double dn_deciding_price (const struct dn_deciding *d, int i)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
 
-    switch (dn_deciding_objective (d)) {
+    switch (objective_of (d)) {
     case DN_OBJECTIVE_TIME:
         return time_on (d, i);
     case DN_OBJECTIVE_ENERGY:
@@ -228,15 +229,14 @@ static void say_choice (const struct dn_deciding *d, int best)
         dn_deciding_say (
             d, DN_REASON (gpu_right, dn_arg_text (dn_deciding_type (d, best))));
     else
-        dn_deciding_say (
-            d,
-            DN_REASON (gpu_better,
-                       dn_arg_text (dn_deciding_type (d, best)),
-                       dn_arg_share (slowdown_on (d, best)),
-                       dn_arg_text (dn_deciding_type (d, d->base)),
-                       dn_arg_share (dn_deciding_price (d, best)
-                                     / dn_deciding_price (d, d->base)),
-                       dn_arg_text (saved_text[dn_deciding_objective (d)])));
+        dn_deciding_say (d,
+                         DN_REASON (gpu_better,
+                                    dn_arg_text (dn_deciding_type (d, best)),
+                                    dn_arg_share (slowdown_on (d, best)),
+                                    dn_arg_text (dn_deciding_type (d, d->base)),
+                                    dn_arg_share (dn_deciding_price (d, best)
+                                                  / dn_deciding_price (d, d->base)),
+                                    dn_arg_text (saved_text[objective_of (d)])));
 }
 
 /* An objective of the job that the rules do not heed. */
@@ -244,7 +244,7 @@ static void say_objective (const struct dn_deciding *d)
 {
     enum dn_objective objective = d->spec->objective;
 
-    if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_deciding_objective (d))
+    if (objective != DN_OBJECTIVE_UNKNOWN && objective != objective_of (d))
         dn_deciding_say (
             d, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
 }
