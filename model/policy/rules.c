@@ -19,7 +19,8 @@ const struct dn_names dn_mode_names = DN_NAMES (mode_text, DN_N_MODES);
 /* clang-format off */
 #define ENUM_ROW(type, member, key, strict, value, help, words)                        \
     {key, DN_RULE_ENUM, offsetof (struct dn_rules, member), 0, 0,                      \
-     {member##_text, (int) DN_N_ELEMENTS (member##_text)}, DN_STRICT_##strict, value, help},
+     {member##_text, (int) DN_N_ELEMENTS (member##_text)}, DN_STRICT_##strict,         \
+     value, help},
 #define NUMBER_ROW(type, member, key, min, max, strict, value, help)                   \
     {key, DN_RULE_##type, offsetof (struct dn_rules, member), min, max,                \
      {NULL, 0}, DN_STRICT_##strict, value, help},

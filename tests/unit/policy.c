@@ -8,14 +8,6 @@
 
 #include "scene.h"
 
-static bool has_reason (const struct dn_advice *advice, const char *part)
-{
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (SAID (advice->decision.reasons[i]), part))
-            return true;
-    return false;
-}
-
 static int set_rule (struct dn_rules *rules,
                      const char *key,
                      const char *value,
