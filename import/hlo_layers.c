@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/compact.h"
 #include "import/hlo_attend.h"
 #include "import/hlo_kernels.h"
 

@@ -99,6 +99,79 @@ static void simplify (struct dn_layer *layer)
         layer->tensors = -1;
 }
 
+static bool extents_equal (const struct dn_extent *a, const struct dn_extent *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i])
+            return false;
+    return true;
+}
+
+/* Equal but for name and count. */
+static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
+{
+    if (a->kind != b->kind || a->n_in != b->n_in || !extents_equal (&a->out, &b->out))
+        return false;
+    for (int i = 0; i < a->n_in; i++)
+        if (!extents_equal (&a->in[i], &b->in[i]))
+            return false;
+    return a->more_in == b->more_in && a->more_out == b->more_out
+           && a->kernel == b->kernel && a->groups == b->groups && a->hidden == b->hidden
+           && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
+           && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
+           && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
+           && a->masks == b->masks && a->amp_saved == b->amp_saved
+           && a->first == b->first && a->fused == b->fused && a->causal == b->causal
+           && a->moved == b->moved && a->window == b->window;
+}
+
+/* FNV-1a over the numbers that layers_equal () compares most cheaply. */
+static uint32_t hash_layer (const struct dn_layer *layer)
+{
+    const double numbers[] = {layer->kind,
+                              dn_extent_elements (&layer->out),
+                              dn_extent_elements (&layer->in[0]),
+                              layer->params,
+                              layer->frozen,
+                              layer->saved,
+                              layer->flops};
+    unsigned char bytes[sizeof (numbers)];
+    uint32_t hash = UINT32_C (2166136261);
+
+    memcpy (bytes, numbers, sizeof (numbers));
+    for (size_t i = 0; i < sizeof (bytes); i++)
+        hash = (hash ^ bytes[i]) * UINT32_C (16777619);
+    return hash;
+}
+
+#define N_SLOTS 65536 /* a power of two, above three times DN_GRAPH_OPS_MAX */
+
+void dn_layers_merge (struct dn_layers *layers)
+{
+    dn_cleanup (dn_free_ptr) int *slots = calloc (N_SLOTS, sizeof (*slots));
+    int n = 0;
+
+    dn_layers_settle (layers);
+    if (!slots) /* unmerged layers are correct too */
+        return;
+    for (int i = 0; i < layers->n; i++) {
+        uint32_t at = hash_layer (&layers->list[i]) % N_SLOTS;
+
+        while (slots[at] > 0
+               && !layers_equal (&layers->list[slots[at] - 1], &layers->list[i]))
+            at = (at + 1) % N_SLOTS;
+        if (slots[at] > 0) {
+            layers->list[slots[at] - 1].repeat += layers->list[i].repeat;
+            continue;
+        }
+        layers->list[n++] = layers->list[i];
+        slots[at] = n;
+    }
+    layers->n = n;
+}
+
 void dn_layers_simplify (struct dn_layers *layers)
 {
     dn_layers_settle (layers);

@@ -14,6 +14,9 @@
 
 #include "graph/layer.h"
 
+/* Merge equal layers in the place of the first, whose 'repeat' counts them. */
+void dn_layers_merge (struct dn_layers *layers);
+
 /* Drop names and all that has no effect on predictions; merge equal layers. */
 void dn_layers_simplify (struct dn_layers *layers);
 

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/messages.h"
 #include "graph/build.h"
@@ -97,79 +96,6 @@ void dn_layers_free (struct dn_layers *layers)
         return;
     free (layers->list);
     *layers = (struct dn_layers){.n = 0};
-}
-
-static bool extents_equal (const struct dn_extent *a, const struct dn_extent *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->dim[i] != b->dim[i])
-            return false;
-    return true;
-}
-
-/* Equal but for name and count. */
-static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
-{
-    if (a->kind != b->kind || a->n_in != b->n_in || !extents_equal (&a->out, &b->out))
-        return false;
-    for (int i = 0; i < a->n_in; i++)
-        if (!extents_equal (&a->in[i], &b->in[i]))
-            return false;
-    return a->more_in == b->more_in && a->more_out == b->more_out
-           && a->kernel == b->kernel && a->groups == b->groups && a->hidden == b->hidden
-           && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
-           && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
-           && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
-           && a->masks == b->masks && a->amp_saved == b->amp_saved
-           && a->first == b->first && a->fused == b->fused && a->causal == b->causal
-           && a->moved == b->moved && a->window == b->window;
-}
-
-/* FNV-1a over the numbers that layers_equal () compares most cheaply. */
-static uint32_t hash_layer (const struct dn_layer *layer)
-{
-    const double numbers[] = {layer->kind,
-                              dn_extent_elements (&layer->out),
-                              dn_extent_elements (&layer->in[0]),
-                              layer->params,
-                              layer->frozen,
-                              layer->saved,
-                              layer->flops};
-    unsigned char bytes[sizeof (numbers)];
-    uint32_t hash = UINT32_C (2166136261);
-
-    memcpy (bytes, numbers, sizeof (numbers));
-    for (size_t i = 0; i < sizeof (bytes); i++)
-        hash = (hash ^ bytes[i]) * UINT32_C (16777619);
-    return hash;
-}
-
-#define N_SLOTS 65536 /* a power of two, above three times DN_GRAPH_OPS_MAX */
-
-void dn_layers_merge (struct dn_layers *layers)
-{
-    dn_cleanup (dn_free_ptr) int *slots = calloc (N_SLOTS, sizeof (*slots));
-    int n = 0;
-
-    dn_layers_settle (layers);
-    if (!slots) /* unmerged layers are correct too */
-        return;
-    for (int i = 0; i < layers->n; i++) {
-        uint32_t at = hash_layer (&layers->list[i]) % N_SLOTS;
-
-        while (slots[at] > 0
-               && !layers_equal (&layers->list[slots[at] - 1], &layers->list[i]))
-            at = (at + 1) % N_SLOTS;
-        if (slots[at] > 0) {
-            layers->list[slots[at] - 1].repeat += layers->list[i].repeat;
-            continue;
-        }
-        layers->list[n++] = layers->list[i];
-        slots[at] = n;
-    }
-    layers->n = n;
 }
 
 double dn_layer_in (const struct dn_layer *layer)
@@ -337,7 +263,6 @@ static int make_conv (struct making *making)
         return -1;
     if (layer->kernel < 1)
         return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_kernel);
-    op->kind = DN_OP_CONV;
     op->dims = transposed ? layer->in[0].rank - 1
                           : 1 + (int) layer->kind - (int) DN_LAYER_CONV1D;
     op->batches = layer->groups;
@@ -361,7 +286,6 @@ static int make_linear (struct making *making)
 
     if (need (making, 1, 1) < 0)
         return -1;
-    op->kind = DN_OP_LINEAR;
     op->batches = 1;
     op->n = last (&layer->out, 1);
     op->k = last (&layer->in[0], 1);
@@ -379,7 +303,6 @@ static int make_matmul (struct making *making)
 
     if (need (making, 2, 2) < 0)
         return -1;
-    op->kind = DN_OP_MATMUL;
     op->m = last (&layer->out, 2);
     op->n = last (&layer->out, 1);
     op->k = last (&layer->in[0], 1);
@@ -439,7 +362,6 @@ static int make_embedding (struct making *making)
 
     if (need (making, 1, 1) < 0)
         return -1;
-    op->kind = DN_OP_EMBEDDING;
     op->weights = op->out;
     op->first = true;
     if (making->layer->masks < 0)
@@ -456,7 +378,6 @@ static int make_rnn (struct making *making)
         return -1;
     if (layer->hidden < 1 || layer->gates < 1)
         return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_rnn);
-    op->kind = DN_OP_RNN;
     op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
     op->n = layer->gates * layer->hidden;
     op->k = last (&layer->in[0], 1) + layer->hidden;
@@ -474,7 +395,8 @@ static int make_other (struct making *making)
 
     if (layer->flops < 0 || layer->bytes < 0)
         return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_other);
-    op->kind = layer->flops > 0 ? DN_OP_MATMUL : DN_OP_COPY;
+    if (layer->flops > 0)
+        op->kind = DN_OP_MATMUL;
     op->flops = layer->flops;
     op->m = op->n = op->k = fmax (1, cbrt (layer->flops / 2));
     op->batches = 1;
@@ -482,58 +404,37 @@ static int make_other (struct making *making)
     return 0;
 }
 
-/* Kinds that read and write their activation, and compute very little. */
-static enum dn_op_kind light_kind (enum dn_layer_kind kind)
-{
-    switch (kind) {
-    case DN_LAYER_BATCHNORM:
-    case DN_LAYER_LAYERNORM:
-    case DN_LAYER_GROUPNORM:
-        return DN_OP_NORM;
-    case DN_LAYER_ACTIVATION:
-        return DN_OP_ACTIVATION;
-    case DN_LAYER_ELEMENTWISE:
-        return DN_OP_ELEMENTWISE;
-    case DN_LAYER_SOFTMAX:
-        return DN_OP_SOFTMAX;
-    case DN_LAYER_POOL:
-    case DN_LAYER_REDUCE:
-        return DN_OP_POOL;
-    case DN_LAYER_DROPOUT:
-        return DN_OP_DROPOUT;
-    case DN_LAYER_LOSS:
-        return DN_OP_LOSS;
-    default:
-        return DN_OP_COPY;
-    }
-}
-
-/* Fill making->op. */
-static int make (struct making *making)
-{
-    switch (making->layer->kind) {
-    case DN_LAYER_CONV1D:
-    case DN_LAYER_CONV2D:
-    case DN_LAYER_CONV3D:
-    case DN_LAYER_CONV_TRANSPOSE:
-        return make_conv (making);
-    case DN_LAYER_LINEAR:
-        return make_linear (making);
-    case DN_LAYER_MATMUL:
-        return make_matmul (making);
-    case DN_LAYER_ATTENTION:
-        return make_attention (making);
-    case DN_LAYER_EMBEDDING:
-        return make_embedding (making);
-    case DN_LAYER_RNN:
-        return make_rnn (making);
-    case DN_LAYER_OTHER:
-        return make_other (making);
-    default:
-        making->op.kind = light_kind (making->layer->kind);
-        return 0;
-    }
-}
+/* The operator of each kind, and what fills it; NULL: it reads and writes its
+ * activation, and computes very little.
+ */
+static const struct {
+    enum dn_op_kind op;
+    int (*make) (struct making *making);
+} kinds[DN_N_LAYER_KINDS] = {
+    [DN_LAYER_UNKNOWN] = {DN_OP_COPY, NULL},
+    [DN_LAYER_CONV1D] = {DN_OP_CONV, make_conv},
+    [DN_LAYER_CONV2D] = {DN_OP_CONV, make_conv},
+    [DN_LAYER_CONV3D] = {DN_OP_CONV, make_conv},
+    [DN_LAYER_CONV_TRANSPOSE] = {DN_OP_CONV, make_conv},
+    [DN_LAYER_LINEAR] = {DN_OP_LINEAR, make_linear},
+    [DN_LAYER_MATMUL] = {DN_OP_MATMUL, make_matmul},
+    [DN_LAYER_ATTENTION] = {DN_OP_ATTENTION, make_attention},
+    [DN_LAYER_EMBEDDING] = {DN_OP_EMBEDDING, make_embedding},
+    [DN_LAYER_RNN] = {DN_OP_RNN, make_rnn},
+    [DN_LAYER_BATCHNORM] = {DN_OP_NORM, NULL},
+    [DN_LAYER_LAYERNORM] = {DN_OP_NORM, NULL},
+    [DN_LAYER_GROUPNORM] = {DN_OP_NORM, NULL},
+    [DN_LAYER_ACTIVATION] = {DN_OP_ACTIVATION, NULL},
+    [DN_LAYER_ELEMENTWISE] = {DN_OP_ELEMENTWISE, NULL},
+    [DN_LAYER_SOFTMAX] = {DN_OP_SOFTMAX, NULL},
+    [DN_LAYER_POOL] = {DN_OP_POOL, NULL},
+    [DN_LAYER_REDUCE] = {DN_OP_POOL, NULL},
+    [DN_LAYER_CONCAT] = {DN_OP_COPY, NULL},
+    [DN_LAYER_COPY] = {DN_OP_COPY, NULL},
+    [DN_LAYER_DROPOUT] = {DN_OP_DROPOUT, NULL},
+    [DN_LAYER_LOSS] = {DN_OP_LOSS, NULL},
+    [DN_LAYER_OTHER] = {DN_OP_COPY, make_other},
+};
 
 /* A weight and a bias, as most layers with parameters have. */
 double dn_layer_tensors (const struct dn_layer *layer)
@@ -559,7 +460,8 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
     struct making making = {
         .layer = layer,
         .build = build,
-        .op = {.in = dn_layer_in (layer),
+        .op = {.kind = kinds[layer->kind].op,
+               .in = dn_layer_in (layer),
                .out = dn_layer_out (layer),
                .weights = layer->params + layer->frozen,
                .params = layer->params,
@@ -573,7 +475,7 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
     };
     double outer = dn_build_repeat (build, layer->repeat);
     int before = build->graph.n_ops;
-    int rc = make (&making);
+    int rc = kinds[layer->kind].make ? kinds[layer->kind].make (&making) : 0;
 
     if (rc == 0)
         dn_build_op (build, &making.op);

@@ -105,9 +105,6 @@ int dn_layers_add (struct dn_layers *layers,
                    const struct dn_layer *layer,
                    struct dn_err *err);
 
-/* Merge equal layers in the place of the first, whose 'repeat' counts them. */
-void dn_layers_merge (struct dn_layers *layers);
-
 /* Set what a layer keeps if its description does not give it. This depends on the layer
  * before it, so call it before the order changes.
  */

@@ -16,52 +16,58 @@
 
 #define COUNT_MAX 1e18
 
-#define NUMBER(name, grows)                                                            \
+#define NUMBER(name, grows, beside)                                                    \
     {                                                                                  \
-#name, offsetof(struct dn_op, name), (grows)                                   \
+#name, offsetof(struct dn_op, name), (grows), (beside)                         \
     }
 
 const struct dn_network_number dn_op_numbers[] = {
-    NUMBER (repeat, false),
-    NUMBER (m, true),
-    NUMBER (n, false),
-    NUMBER (k, false),
-    NUMBER (batches, false),
-    NUMBER (flops, true),
-    NUMBER (in, true),
-    NUMBER (out, true),
-    NUMBER (weights, false),
-    NUMBER (params, false),
-    NUMBER (tensors, false),
-    NUMBER (frozen_params, false),
-    NUMBER (frozen_bytes, false),
-    NUMBER (saved, true),
-    NUMBER (input_saved, true),
-    NUMBER (wide_saved, true),
-    NUMBER (amp_saved, true),
-    NUMBER (masks, true),
-    NUMBER (steps, false),
-    NUMBER (calls, false),
-    NUMBER (each, false),
-    NUMBER (kv_heads, false),
-    NUMBER (value_dim, false),
-    NUMBER (window, false),
+    NUMBER (repeat, false, false),
+    NUMBER (m, true, false),
+    NUMBER (n, false, false),
+    NUMBER (k, false, false),
+    NUMBER (batches, false, false),
+    NUMBER (flops, true, false),
+    NUMBER (in, true, false),
+    NUMBER (out, true, false),
+    NUMBER (weights, false, false),
+    NUMBER (params, false, false),
+    NUMBER (tensors, false, false),
+    NUMBER (frozen_params, false, false),
+    NUMBER (frozen_bytes, false, false),
+    NUMBER (saved, true, false),
+    NUMBER (input_saved, true, true),
+    NUMBER (wide_saved, true, true),
+    NUMBER (amp_saved, true, false),
+    NUMBER (masks, true, false),
+    NUMBER (steps, false, true),
+    NUMBER (calls, false, true),
+    NUMBER (each, false, true),
+    NUMBER (kv_heads, false, false),
+    NUMBER (value_dim, false, false),
+    NUMBER (window, false, false),
 };
 const int dn_n_op_numbers = (int) DN_N_ELEMENTS (dn_op_numbers);
 
-/* Those that a layer of a sidecar has not. */
-static const char *const layer_numbers[] =
-    {"input_saved", "wide_saved", "steps", "calls", "each", NULL};
-
 const struct dn_network_number dn_graph_numbers[] = {
-    {"input", offsetof (struct dn_graph, input), false},
-    {"input_bytes", offsetof (struct dn_graph, input_bytes), false},
-    {"boundary", offsetof (struct dn_graph, block_boundary), false},
-    {"padding", offsetof (struct dn_graph, padding), false},
-    {"longest", offsetof (struct dn_graph, longest), false},
-    {"experts", offsetof (struct dn_graph, experts), false},
+    {"input", offsetof (struct dn_graph, input), false, false},
+    {"input_bytes", offsetof (struct dn_graph, input_bytes), false, false},
+    {"boundary", offsetof (struct dn_graph, block_boundary), false, false},
+    {"padding", offsetof (struct dn_graph, padding), false, false},
+    {"longest", offsetof (struct dn_graph, longest), false, false},
+    {"experts", offsetof (struct dn_graph, experts), false, false},
 };
 const int dn_n_graph_numbers = (int) DN_N_ELEMENTS (dn_graph_numbers);
+
+/* An operator that is read. */
+struct member {
+    struct json_object *json;
+    struct dn_op *op;
+    struct dn_keyset *growth;
+    bool bias;   /* a product's weights have a bias */
+    bool shared; /* its parameters are counted elsewhere */
+    bool keeps;  /* it keeps its input */
+};
 
 /* Words of "is" that stand for members of struct dn_op. */
 static const struct flag {
@@ -85,13 +91,6 @@ static const struct flag {
     {"composed", offsetof (struct dn_op, composed)},
     {"fused", offsetof (struct dn_op, fused)},
     {"kernel", offsetof (struct dn_op, kernel)},
-};
-
-/* Words of "is" that stand for usual values. */
-struct habits {
-    bool bias;   /* a product's weights have a bias */
-    bool shared; /* its parameters are counted elsewhere */
-    bool keeps;  /* it keeps its input */
 };
 
 static const char *const role_text[] = {"",
@@ -127,10 +126,6 @@ static const char *const graph_words[] = {"name",
                                           "operators",
                                           NULL};
 
-/* Members of a graph that the reader of sidecars knows. */
-static const char *const sidecar_words[] =
-    {"name", "source", "ops", "blocks", "step", "boundary", "input_bytes", NULL};
-
 double *dn_network_number (void *of, const struct dn_network_number *number)
 {
     return (double *) (void *) ((char *) of + number->offset);
@@ -154,78 +149,58 @@ static bool is_number (const char *word,
     return false;
 }
 
-static int fail_member (const char *key, struct dn_err *err)
+/* "direct" */
+static bool take_flag (struct member *member, struct dn_span word)
 {
-    return dn_err_set (
-        err, DN_E_SYNTAX, dn_say_err_network_member, dn_quote (key, strlen (key)).text);
+    bool known = false;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (flags); i++)
+        if (dn_span_is (word, flags[i].word))
+            *(bool *) ((char *) member->op + flags[i].offset) = known = true;
+    if (dn_span_is (word, "bias"))
+        member->bias = known = true;
+    if (dn_span_is (word, "shared"))
+        member->shared = known = true;
+    if (dn_span_is (word, "keeps"))
+        member->keeps = known = true;
+    return known;
 }
 
-/* "direct first" */
-static int read_flags (struct json_object *json,
-                       struct dn_op *op,
-                       struct habits *habits,
-                       struct dn_err *err)
+/* "image": a key with which the operator grows in proportion */
+static bool take_growth (struct member *member, struct dn_span word)
+{
+    const struct dn_key *key = dn_spec_key (word);
+
+    if (key)
+        *member->growth = dn_keyset_or (*member->growth, dn_keyset_of (key->offset));
+    return key;
+}
+
+/* The words of the member 'key', between blanks. */
+static int read_list (struct member *member,
+                      const char *key,
+                      bool (*take) (struct member *member, struct dn_span word),
+                      struct dn_err *err)
 {
     char text[DN_NAME_MAX] = "";
     struct dn_span rest = {text, 0};
 
-    if (dn_json_read_text (json, "is", text, sizeof (text), err) < 0)
+    if (dn_json_read_text (member->json, key, text, sizeof (text), err) < 0)
         return -1;
     rest.len = strlen (text);
-    for (struct dn_span word; (word = dn_span_cut (&rest, " ")).text;) {
-        bool known = word.len == 0;
-
-        for (size_t i = 0; i < DN_N_ELEMENTS (flags); i++)
-            if (dn_span_is (word, flags[i].word))
-                *(bool *) ((char *) op + flags[i].offset) = known = true;
-        if (dn_span_is (word, "bias"))
-            habits->bias = known = true;
-        if (dn_span_is (word, "shared"))
-            habits->shared = known = true;
-        if (dn_span_is (word, "keeps"))
-            habits->keeps = known = true;
-        if (!known)
+    for (struct dn_span word; (word = dn_span_cut (&rest, " ")).text;)
+        if (word.len > 0 && !take (member, word))
             return dn_err_set (err,
                                DN_E_RANGE,
                                dn_say_err_network_word,
-                               "is",
+                               key,
                                dn_quote (word.text, word.len).text);
-    }
     return 0;
 }
 
-/* "image": the keys with which the operator grows in proportion */
-static int read_growth (struct json_object *json,
-                        struct dn_keyset *growth,
-                        struct dn_err *err)
+static int read_words (struct member *member, struct dn_err *err)
 {
-    char text[DN_NAME_MAX] = "";
-    struct dn_span rest = {text, 0};
-
-    if (dn_json_read_text (json, "with", text, sizeof (text), err) < 0)
-        return -1;
-    rest.len = strlen (text);
-    for (struct dn_span word; (word = dn_span_cut (&rest, " ")).text;) {
-        const struct dn_key *key = dn_spec_key (word);
-
-        if (!key && word.len > 0)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_network_word,
-                               "with",
-                               dn_quote (word.text, word.len).text);
-        if (key)
-            *growth = dn_keyset_or (*growth, dn_keyset_of (key->offset));
-    }
-    return 0;
-}
-
-static int read_words (struct json_object *json,
-                       struct dn_op *op,
-                       struct habits *habits,
-                       struct dn_keyset *growth,
-                       struct dn_err *err)
-{
+    struct json_object *json = member->json;
     int role = 0;
     int part = 0;
     int64_t source = 0;
@@ -233,12 +208,30 @@ static int read_words (struct json_object *json,
     if (dn_json_read_enum (json, "role", &role_names, &role, err) < 0
         || dn_json_read_enum (json, "part", &part_names, &part, err) < 0
         || dn_json_read_int (json, "source", 0, 1000000, &source, err) < 0
-        || read_flags (json, op, habits, err) < 0
-        || read_growth (json, growth, err) < 0)
+        || read_list (member, "is", take_flag, err) < 0
+        || read_list (member, "with", take_growth, err) < 0)
         return -1;
-    op->role = (enum dn_role) role;
-    op->part = (enum dn_part) part;
-    op->source = (int) source;
+    member->op->role = (enum dn_role) role;
+    member->op->part = (enum dn_part) part;
+    member->op->source = (int) source;
+    return 0;
+}
+
+/* Numbers of the operator: all, or those that a layer of a sidecar has not. */
+static int read_numbers (struct json_object *json,
+                         bool all,
+                         struct dn_op *op,
+                         struct dn_err *err)
+{
+    for (int i = 0; i < dn_n_op_numbers; i++) {
+        const struct dn_network_number *number = &dn_op_numbers[i];
+
+        if ((all || number->beside)
+            && dn_json_read_real (
+                   json, number->key, 0, COUNT_MAX, dn_network_number (op, number), err)
+                   < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -249,8 +242,9 @@ static void put (double *number, double usual)
 }
 
 /* What a product has where the file does not say it. */
-static void fill_product (struct dn_op *op, const struct habits *habits)
+static void fill_product (const struct member *member)
 {
+    struct dn_op *op = member->op;
     double weights = op->n * op->k * op->batches;
 
     put (&op->flops, 2 * op->m * weights);
@@ -262,17 +256,18 @@ static void fill_product (struct dn_op *op, const struct habits *habits)
         put (&op->in, op->batches * (op->m * op->k + op->k * op->n));
     if (op->kind != DN_OP_CONV && op->kind != DN_OP_LINEAR)
         return;
-    if (habits->bias)
+    if (member->bias)
         weights += op->n * op->batches;
     put (&op->weights, weights);
-    put (&op->params, op->passed || habits->shared ? 0 : weights);
-    put (&op->frozen_params, op->passed && !habits->shared ? weights : 0);
-    put (&op->tensors, op->params == 0 ? 0 : habits->bias ? 2 : 1);
+    put (&op->params, op->passed || member->shared ? 0 : weights);
+    put (&op->frozen_params, op->passed && !member->shared ? weights : 0);
+    put (&op->tensors, op->params == 0 ? 0 : member->bias ? 2 : 1);
 }
 
 /* What any operator has where the file does not say it. */
-static void fill_usual (struct dn_op *op, const struct habits *habits)
+static void fill_usual (const struct member *member)
 {
+    struct dn_op *op = member->op;
     bool product = dn_op_has_weights (op) || op->kind == DN_OP_MATMUL;
 
     put (&op->repeat, 1);
@@ -283,7 +278,7 @@ static void fill_usual (struct dn_op *op, const struct habits *habits)
     put (&op->k, 0);
     put (&op->batches, product || op->kind == DN_OP_ATTENTION ? 1 : 0);
     if (product)
-        fill_product (op, habits);
+        fill_product (member);
     put (&op->out, 0);
     put (&op->in, op->kind == DN_OP_ELEMENTWISE ? 2 * op->out : op->out);
     put (&op->params, 0);
@@ -291,9 +286,9 @@ static void fill_usual (struct dn_op *op, const struct habits *habits)
     put (&op->weights,
          op->kind == DN_OP_EMBEDDING ? op->out : op->params + op->frozen_params);
     put (&op->tensors, op->params == 0 ? 0 : op->kind == DN_OP_NORM ? 2 : 1);
-    put (&op->saved, habits->keeps ? op->in : 0);
+    put (&op->saved, member->keeps ? op->in : 0);
     put (&op->input_saved,
-         habits->keeps && (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR) ? op->in
+         member->keeps && (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR) ? op->in
                                                                                : 0);
     put (&op->masks,
          op->kind == DN_OP_EMBEDDING ? 8 * op->in
@@ -320,128 +315,79 @@ static int read_kind (struct json_object *json, struct dn_op *op, struct dn_err 
     return 0;
 }
 
+/* All members are among those, numbers or words. */
+static int check_members (struct json_object *json,
+                          const struct dn_network_number *numbers,
+                          int n_numbers,
+                          const char *const words[],
+                          struct dn_err *err)
+{
+    if (!json)
+        return 0;
+    json_object_object_foreach (json, key, value)
+    {
+        (void) value;
+        if (!is_number (key, numbers, n_numbers) && !is_among (key, words))
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               dn_say_err_network_member,
+                               dn_quote (key, strlen (key)).text);
+    }
+    return 0;
+}
+
 /* An operator with the members of struct dn_op. */
 static int read_operator (struct json_object *json,
                           struct dn_op *op,
                           struct dn_keyset *growth,
                           struct dn_err *err)
 {
-    struct habits habits = {0};
+    struct member member = {.json = json, .op = op, .growth = growth};
 
     *op = (struct dn_op){0};
-    json_object_object_foreach (json, key, value)
-    {
-        (void) value;
-        if (!is_number (key, dn_op_numbers, dn_n_op_numbers)
-            && !is_among (key, op_words))
-            return fail_member (key, err);
-    }
-    for (int i = 0; i < dn_n_op_numbers; i++) {
-        double *number = dn_network_number (op, &dn_op_numbers[i]);
-
-        *number = -1;
-        if (dn_json_read_real (json, dn_op_numbers[i].key, 0, COUNT_MAX, number, err)
-            < 0)
-            return -1;
-    }
-    if (read_kind (json, op, err) < 0
-        || read_words (json, op, &habits, growth, err) < 0)
+    for (int i = 0; i < dn_n_op_numbers; i++)
+        *dn_network_number (op, &dn_op_numbers[i]) = -1;
+    if (check_members (json, dn_op_numbers, dn_n_op_numbers, op_words, err) < 0
+        || read_numbers (json, true, op, err) < 0 || read_kind (json, op, err) < 0
+        || read_words (&member, err) < 0)
         return -1;
-    fill_usual (op, &habits);
+    fill_usual (&member);
     for (int i = 0; i < dn_n_op_numbers; i++)
         put (dn_network_number (op, &dn_op_numbers[i]), 0);
     return 0;
 }
 
-/* What an operator of a sidecar has besides its layer. */
-static int read_besides (struct json_object *json,
-                         struct dn_op *op,
-                         struct dn_keyset *growth,
-                         struct dn_err *err)
+static int make_room (struct dn_drawn *drawn, size_t n, struct dn_err *err)
 {
-    struct habits habits = {0};
-    bool first = op->first;
-
-    for (int i = 0; i < dn_n_op_numbers; i++)
-        if (is_among (dn_op_numbers[i].key, layer_numbers)
-            && dn_json_read_real (json,
-                                  dn_op_numbers[i].key,
-                                  0,
-                                  COUNT_MAX,
-                                  dn_network_number (op, &dn_op_numbers[i]),
-                                  err)
-                   < 0)
-            return -1;
-    if (read_words (json, op, &habits, growth, err) < 0)
-        return -1;
-    op->first = op->first || first;
+    drawn->growth = calloc (n + 1, sizeof (*drawn->growth));
+    if (!drawn->growth)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     return 0;
 }
 
-/* The members of 'json' that are, or are not, among 'words'. */
-static struct json_object *select_members (struct json_object *json,
-                                           const char *const words[],
-                                           bool among)
-{
-    struct json_object *some = json_object_new_object ();
-
-    json_object_object_foreach (json, key, value)
-    {
-        if (is_among (key, words) == among)
-            json_object_object_add (some, key, json_object_get (value));
-    }
-    return some;
-}
-
-/* The object for the reader of sidecars, to be freed with json_object_put (). */
-static struct json_object *plain_layers (struct json_object *json)
-{
-    static const char *const besides[] = {"role", "part", "is", "with", "source", NULL};
-    struct json_object *plain = select_members (json, sidecar_words, true);
-    struct json_object *ops = dn_json_member (json, "ops");
-    struct json_object *layers = json_object_new_array ();
-
-    for (size_t i = 0; i < json_object_array_length (ops); i++) {
-        struct json_object *op = json_object_array_get_idx (ops, i);
-        struct json_object *layer;
-
-        if (!json_object_is_type (op, json_type_object)) {
-            json_object_array_add (layers, json_object_get (op));
-            continue;
-        }
-        layer = select_members (op, besides, false);
-        for (int k = 0; layer_numbers[k]; k++)
-            json_object_object_del (layer, layer_numbers[k]);
-        json_object_array_add (layers, layer);
-    }
-    json_object_object_add (plain, "ops", layers);
-    return plain;
-}
-
+/* Operators as layers of a sidecar, and what they have besides. */
 static int read_layers (struct json_object *json,
+                        struct json_object *ops,
                         const struct dn_deadline *deadline,
                         struct dn_drawn *drawn,
                         struct dn_err *err)
 {
-    dn_cleanup (dn_json_free) struct json_object *plain = plain_layers (json);
     dn_cleanup (dn_layers_free) struct dn_layers layers = {.input_bytes = -1};
-    struct json_object *ops = dn_json_member (json, "ops");
+    struct dn_graph *graph = &drawn->graph;
 
-    if (dn_sidecar_read_layers (plain, &layers, deadline, err) < 0
-        || dn_layers_graph_by (&layers, deadline, &drawn->graph, err) < 0)
+    if (dn_sidecar_read_layers (json, true, &layers, deadline, err) < 0
+        || dn_layers_graph_by (&layers, deadline, graph, err) < 0
+        || make_room (drawn, (size_t) graph->n_ops, err) < 0)
         return -1;
-    drawn->graph.params = drawn->graph.tensors = drawn->graph.frozen_params = 0;
-    drawn->graph.flops = 0;
-    drawn->growth = calloc ((size_t) drawn->graph.n_ops + 1, sizeof (*drawn->growth));
-    if (!drawn->growth)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    for (int i = 0; i < drawn->graph.n_ops; i++)
-        if (read_besides (json_object_array_get_idx (ops, (size_t) i),
-                          &drawn->graph.ops[i],
-                          &drawn->growth[i],
-                          err)
-            < 0)
+    graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
+    for (int i = 0; i < graph->n_ops; i++) {
+        struct json_object *json_op = json_object_array_get_idx (ops, (size_t) i);
+        struct dn_op *op = &graph->ops[i];
+        struct member member = {.json = json_op, .op = op, .growth = &drawn->growth[i]};
+
+        if (read_numbers (json_op, false, op, err) < 0 || read_words (&member, err) < 0)
             return dn_err_wrap (err, "ops[%d]", i);
+    }
     return 0;
 }
 
@@ -456,9 +402,10 @@ static int read_operators (struct json_object *ops,
     size_t n = json_object_array_length (ops);
 
     drawn->graph.ops = calloc (n + 1, sizeof (*drawn->graph.ops));
-    drawn->growth = calloc (n + 1, sizeof (*drawn->growth));
-    if (!drawn->graph.ops || !drawn->growth)
+    if (!drawn->graph.ops)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    if (make_room (drawn, n, err) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++) {
         struct json_object *op = json_object_array_get_idx (ops, i);
 
@@ -478,26 +425,20 @@ static int read_rest (struct json_object *json,
                       struct dn_graph *graph,
                       struct dn_err *err)
 {
+    const struct dn_names decodes = dn_spec_key (dn_span_of ("decode"))->names;
     int decode = DN_DECODE_UNKNOWN;
     int64_t blocks = graph->block_layers;
 
-    for (int i = 0; i < dn_n_graph_numbers; i++)
-        if (dn_json_read_real (json,
-                               dn_graph_numbers[i].key,
-                               0,
-                               COUNT_MAX,
-                               dn_network_number (graph, &dn_graph_numbers[i]),
-                               err)
-            < 0)
+    for (int i = 0; i < dn_n_graph_numbers; i++) {
+        const char *key = dn_graph_numbers[i].key;
+        double *number = dn_network_number (graph, &dn_graph_numbers[i]);
+
+        if (dn_json_read_real (json, key, 0, COUNT_MAX, number, err) < 0)
             return -1;
+    }
     if (dn_json_read_bool (json, "step", &graph->whole_step, err) < 0
         || dn_json_read_int (json, "blocks", 0, DN_LAYERS_MAX, &blocks, err) < 0
-        || dn_json_read_enum (json,
-                              "decode",
-                              &dn_spec_key (dn_span_of ("decode"))->names,
-                              &decode,
-                              err)
-               < 0)
+        || dn_json_read_enum (json, "decode", &decodes, &decode, err) < 0)
         return -1;
     graph->block_layers = blocks;
     graph->decode = (enum dn_decode) decode;
@@ -512,21 +453,15 @@ static int read_all (struct json_object *json,
     struct json_object *ops;
     struct json_object *operators;
 
-    json_object_object_foreach (json, key, value)
-    {
-        (void) value;
-        if (!is_number (key, dn_graph_numbers, dn_n_graph_numbers)
-            && !is_among (key, graph_words))
-            return fail_member (key, err);
-    }
-    if (dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0
+    if (check_members (json, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
+        || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0
         || dn_json_read_array (json, "operators", DN_GRAPH_OPS_MAX, &operators, err)
                < 0)
         return -1;
     if (!ops == !operators)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_ops);
     drawn->graph.padding = 1;
-    if (ops ? read_layers (json, deadline, drawn, err) < 0
+    if (ops ? read_layers (json, ops, deadline, drawn, err) < 0
             : read_operators (operators, deadline, drawn, err) < 0)
         return -1;
     if (drawn->graph.n_ops == 0)
@@ -546,15 +481,22 @@ int dn_network_read (struct json_object *json,
     return -1;
 }
 
-/* 'json' with the members of 'over' in their place. */
+/* 'json' with the members of 'over' in their place; only a reference if it has none. */
 static struct json_object *overlay (struct json_object *json, struct json_object *over)
 {
-    static const char *const none[] = {NULL};
-    struct json_object *both = select_members (json, none, false);
+    struct json_object *both;
 
-    json_object_object_foreach (over, key, value)
+    if (!json_object_is_type (json, json_type_object)
+        || !json_object_is_type (over, json_type_object))
+        return json_object_get (json);
+    both = json_object_new_object ();
+    json_object_object_foreach (json, key, value)
     {
         json_object_object_add (both, key, json_object_get (value));
+    }
+    json_object_object_foreach (over, other, another)
+    {
+        json_object_object_add (both, other, json_object_get (another));
     }
     return both;
 }
@@ -563,35 +505,27 @@ struct json_object *dn_network_resized (struct json_object *json,
                                         struct json_object *size,
                                         struct dn_err *err)
 {
-    static const char *const own[] = {"at", "ops", NULL};
     const char *list = dn_json_member (json, "operators") ? "operators" : "ops";
     struct json_object *base = dn_json_member (json, list);
     struct json_object *ops;
     struct json_object *resized;
-    struct json_object *members;
     struct json_object *all;
     size_t n = json_object_is_type (base, json_type_array)
                    ? json_object_array_length (base)
                    : 0;
+    size_t n_ops;
 
     if (dn_json_read_array (size, "ops", n, &ops, err) < 0)
         return NULL;
-    members = select_members (size, own, false);
-    resized = overlay (json, members);
-    json_object_put (members);
+    n_ops = ops ? json_object_array_length (ops) : 0;
+    resized = overlay (json, size);
     all = json_object_new_array ();
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *op = json_object_array_get_idx (base, i);
-        struct json_object *over = ops && i < json_object_array_length (ops)
-                                       ? json_object_array_get_idx (ops, i)
-                                       : NULL;
-
-        json_object_array_add (all,
-                               json_object_is_type (op, json_type_object)
-                                       && json_object_is_type (over, json_type_object)
-                                   ? overlay (op, over)
-                                   : json_object_get (op));
-    }
+    for (size_t i = 0; i < n; i++)
+        json_object_array_add (
+            all,
+            overlay (json_object_array_get_idx (base, i),
+                     i < n_ops ? json_object_array_get_idx (ops, i) : NULL));
+    json_object_object_del (resized, "ops");
     json_object_object_add (resized, list, all);
     return resized;
 }

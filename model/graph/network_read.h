@@ -17,7 +17,8 @@ struct dn_drawn {
     struct dn_keyset *growth; /* owned; of each operator: the keys that it grows with */
 };
 
-/* Read it by a deadline (NULL: none). -1 with 'err' and 'drawn' empty. */
+/* Read it by a deadline (NULL: none). -1 with 'err' and 'drawn' empty.
+ */
 int dn_network_read (struct json_object *json,
                      const struct dn_deadline *deadline,
                      struct dn_drawn *drawn,
@@ -34,7 +35,8 @@ struct json_object *dn_network_resized (struct json_object *json,
 struct dn_network_number {
     const char *key;
     size_t offset;
-    bool grows; /* of an operator that grows with a key */
+    bool grows;  /* of an operator that grows with a key */
+    bool beside; /* a layer of a sidecar has it not */
 };
 extern const struct dn_network_number dn_op_numbers[];
 extern const int dn_n_op_numbers;

@@ -1,11 +1,10 @@
-/* sidecar.c - a job's description in JSON, read and written
+/* sidecar.c - a job's description in JSON
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/sidecar.h"
 
 #include <json-c/json.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 
 #include "base/json_read.h"
 #include "base/messages.h"
-#include "graph/compact.h"
 
 /* {"graph": {"ops": [{"in": [[3, 224, 224]]}]}} is nested six deep. */
 #define DEPTH_MAX 8
@@ -30,13 +28,7 @@
 /* Inputs and outputs of one operator: DenseNet concatenates 65. */
 #define SHAPES_MAX 1024
 
-/* Numbers of an operator, as the sidecar and struct dn_layer have them. */
-static const struct number {
-    const char *key;
-    size_t offset;
-    double min;
-    double max;
-} numbers[] = {
+const struct dn_layer_member dn_layer_numbers[] = {
     {"groups", offsetof (struct dn_layer, groups), 1, EXTENT_MAX},
     {"hidden", offsetof (struct dn_layer, hidden), 1, EXTENT_MAX},
     {"gates", offsetof (struct dn_layer, gates), 1, 16},
@@ -51,20 +43,34 @@ static const struct number {
     {"masks", offsetof (struct dn_layer, masks), 0, COUNT_MAX},
     {"amp_saved", offsetof (struct dn_layer, amp_saved), 0, COUNT_MAX},
     {"window", offsetof (struct dn_layer, window), 0, EXTENT_MAX},
+    {NULL, 0, 0, 0},
+};
+const struct dn_layer_member dn_layer_flags[] = {
+    {"first", offsetof (struct dn_layer, first), 0, 0},
+    {"fused", offsetof (struct dn_layer, fused), 0, 0},
+    {"causal", offsetof (struct dn_layer, causal), 0, 0},
+    {"moved", offsetof (struct dn_layer, moved), 0, 0},
+    {NULL, 0, 0, 0},
 };
 
 static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
 static const char *const graph_keys[] =
     {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
-static const char *const op_keys[] = {
-    "op",     "name",  "in",     "out",     "kernel",    "stride",       "groups",
-    "hidden", "gates", "params", "tensors", "frozen",    "frozen_bytes", "repeat",
-    "flops",  "bytes", "saved",  "masks",   "amp_saved", "window",       "causal",
-    "moved",  "first", "fused",  NULL};
 
-static double *number_of (struct dn_layer *layer, const struct number *number)
+/* Members of an operator; the first ones only of a network that is a file. */
+#define N_NETWORK_KEYS 10
+static const char *const op_keys[] = {
+    "role",        "part",   "is",           "with",      "source",
+    "input_saved", "steps",  "wide_saved",   "calls",     "each",
+    "op",          "name",   "in",           "out",       "kernel",
+    "stride",      "groups", "hidden",       "gates",     "params",
+    "tensors",     "frozen", "frozen_bytes", "repeat",    "flops",
+    "bytes",       "saved",  "masks",        "amp_saved", "window",
+    "causal",      "moved",  "first",        "fused",     NULL};
+
+void *dn_layer_member (struct dn_layer *layer, const struct dn_layer_member *member)
 {
-    return (double *) (void *) ((char *) layer + number->offset);
+    return (char *) layer + member->offset;
 }
 
 /* [3, 224, 224] */
@@ -141,34 +147,37 @@ static int read_kernel (struct json_object *op, double *kernel, struct dn_err *e
     return 0;
 }
 
+static int read_members (struct json_object *op,
+                         struct dn_layer *layer,
+                         struct dn_err *err)
+{
+    for (const struct dn_layer_member *i = dn_layer_numbers; i->key; i++)
+        if (dn_json_read_real (
+                op, i->key, i->min, i->max, dn_layer_member (layer, i), err)
+            < 0)
+            return -1;
+    for (const struct dn_layer_member *i = dn_layer_flags; i->key; i++)
+        if (dn_json_read_bool (op, i->key, dn_layer_member (layer, i), err) < 0)
+            return -1;
+    return dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err);
+}
+
 static int read_layer (struct json_object *op,
+                       bool network,
                        struct dn_layer *layer,
                        struct dn_err *err)
 {
+    const char *const *keys = network ? op_keys : op_keys + N_NETWORK_KEYS;
     int kind = DN_LAYER_UNKNOWN;
     int n_out = 0;
 
-    if (dn_json_read_keys (op, op_keys, err) < 0
+    if (dn_json_read_keys (op, keys, err) < 0
         || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
         return -1;
     if (kind == DN_LAYER_UNKNOWN)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_op_missing);
     *layer = dn_layer_empty ((enum dn_layer_kind) kind);
-    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
-        if (dn_json_read_real (op,
-                               numbers[i].key,
-                               numbers[i].min,
-                               numbers[i].max,
-                               number_of (layer, &numbers[i]),
-                               err)
-            < 0)
-            return -1;
-    if (dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err) < 0
-        || dn_json_read_bool (op, "first", &layer->first, err) < 0
-        || dn_json_read_bool (op, "fused", &layer->fused, err) < 0
-        || dn_json_read_bool (op, "causal", &layer->causal, err) < 0
-        || dn_json_read_bool (op, "moved", &layer->moved, err) < 0
-        || read_kernel (op, &layer->kernel, err) < 0
+    if (read_members (op, layer, err) < 0 || read_kernel (op, &layer->kernel, err) < 0
         || read_extents (op,
                          "in",
                          DN_LAYER_INPUTS_MAX,
@@ -185,17 +194,19 @@ static int read_layer (struct json_object *op,
 #define OPS_PER_LOOK 8
 
 static int read_layers (struct json_object *ops,
+                        bool network,
                         struct dn_layers *layers,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
     for (size_t i = 0; i < json_object_array_length (ops); i++) {
+        struct json_object *op = json_object_array_get_idx (ops, i);
         struct dn_layer layer;
 
         if (i % OPS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_ops, err) < 0)
             return -1;
-        if (read_layer (json_object_array_get_idx (ops, i), &layer, err) < 0
+        if (read_layer (op, network, &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
             return dn_err_wrap (err, "ops[%zu]", i);
     }
@@ -203,6 +214,7 @@ static int read_layers (struct json_object *ops,
 }
 
 int dn_sidecar_read_layers (struct json_object *json,
+                            bool network,
                             struct dn_layers *layers,
                             const struct dn_deadline *deadline,
                             struct dn_err *err)
@@ -210,7 +222,7 @@ int dn_sidecar_read_layers (struct json_object *json,
     struct json_object *ops;
     char source[DN_NAME_MAX];
 
-    if (dn_json_read_keys (json, graph_keys, err) < 0
+    if ((!network && dn_json_read_keys (json, graph_keys, err) < 0)
         || dn_json_read_text (json, "name", layers->name, sizeof (layers->name), err)
                < 0
         || dn_json_read_text (json, "source", source, sizeof (source), err) < 0
@@ -228,7 +240,7 @@ int dn_sidecar_read_layers (struct json_object *json,
         return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
-    return read_layers (ops, layers, deadline, err);
+    return read_layers (ops, network, layers, deadline, err);
 }
 
 /* The values of 'spec' are written as in metadata, "key=value", so that the same parser
@@ -326,7 +338,8 @@ static int read_sidecar (struct json_object *json,
     if (spec && read_spec (spec, &sidecar->spec, err) < 0)
         return dn_err_wrap (err, "spec");
     sidecar->layers.input_bytes = -1;
-    if (graph && dn_sidecar_read_layers (graph, &sidecar->layers, deadline, err) < 0)
+    if (graph
+        && dn_sidecar_read_layers (graph, false, &sidecar->layers, deadline, err) < 0)
         return dn_err_wrap (err, "graph");
     if (graph && sidecar->spec.model[0] == '\0')
         name_model (sidecar);
@@ -383,227 +396,8 @@ int dn_sidecar_read_carried (struct dn_span text,
     return read_text (text, DN_SIDECAR_VALUES_MAX, deadline, sidecar, err);
 }
 
-/* Difference of sizes that is similar: at first, at most, and the factor per try. */
-#define ALIKE_FIRST 1e-4
-#define ALIKE_MAX   0.5
-#define ALIKE_STEP  1.4
-
-/* No operator is written in fewer bytes. */
-#define OP_BYTES_MIN 32
-
-/* The text, if it has at most 'max' bytes; else NULL and its length. */
-static char *write_short (const struct dn_sidecar *sidecar, size_t max, size_t *len)
-{
-    char *json;
-
-    *len = (size_t) sidecar->layers.n * OP_BYTES_MIN;
-    if (*len > max)
-        return NULL;
-    json = dn_sidecar_write (sidecar);
-    *len = json ? strlen (json) : 0;
-    if (*len <= max)
-        return json;
-    free (json);
-    return NULL;
-}
-
-/* The text with fewer operators, or NULL. */
-static char *write_fewer (const struct dn_sidecar *sidecar,
-                          double alike,
-                          int n_min,
-                          size_t max,
-                          size_t *len,
-                          int *n)
-{
-    dn_cleanup (dn_sidecar_free) struct dn_sidecar fewer = *sidecar;
-
-    fewer.layers.list = NULL;
-    if (dn_layers_fewer (&sidecar->layers, alike, n_min, &fewer.layers) < 0) {
-        *len = 0;
-        return NULL;
-    }
-    *n = fewer.layers.n;
-    return write_short (&fewer, max, len);
-}
-
-/* Merge as much as is needed for a text of at most 'max' bytes: with the smallest
- * tolerance that suffices, as few operators as possible.
- */
-static char *shorten (const struct dn_sidecar *sidecar, size_t max, size_t *len, int *n)
-{
-    char *json = write_short (sidecar, max, len);
-    double alike = ALIKE_FIRST;
-    int most = sidecar->layers.n;
-    int least;
-
-    *n = most;
-    if (json || *len == 0)
-        return json;
-    while (!(json = write_fewer (sidecar, alike, 1, max, len, n)) && *len > 0
-           && alike <= ALIKE_MAX)
-        alike *= ALIKE_STEP;
-    least = *n;
-    while (json && most - least > 1) {
-        int middle = least + (most - least) / 2;
-        char *more = write_fewer (sidecar, alike, middle, max, len, n);
-
-        if (more) {
-            free (json);
-            json = more;
-            least = middle;
-        } else {
-            most = middle;
-        }
-    }
-    return json;
-}
-
-int dn_sidecar_compact (struct dn_span text,
-                        size_t max,
-                        char **json,
-                        struct dn_err *err)
-{
-    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    size_t len = 0;
-    int n = 0;
-
-    *json = NULL;
-    if (dn_sidecar_read (text, &sidecar, err) < 0
-        || (sidecar.layers.n > 0 && dn_layers_graph (&sidecar.layers, &graph, err) < 0))
-        return -1;
-    if (sidecar.layers.n > 0)
-        dn_layers_simplify (&sidecar.layers);
-    *json = shorten (&sidecar, max, &len, &n);
-    if (*json)
-        return 0;
-    if (len <= max)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "sidecar");
-    return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_size, len, n, max);
-}
-
 void dn_sidecar_free (struct dn_sidecar *sidecar)
 {
     if (sidecar)
         dn_layers_free (&sidecar->layers);
-}
-
-/* Whole numbers are written as integers: "%.17g" depends on the locale and is long. */
-static struct json_object *number_json (double value)
-{
-    if (value == floor (value) && fabs (value) < 1e15)
-        return json_object_new_int64 ((int64_t) value);
-    return json_object_new_double (value);
-}
-
-static struct json_object *extent_json (const struct dn_extent *extent)
-{
-    struct json_object *array = json_object_new_array ();
-
-    for (int i = 0; i < extent->rank; i++)
-        json_object_array_add (array, number_json (extent->dim[i]));
-    return array;
-}
-
-/* Shapes, and one flat shape for the elements of the other inputs or outputs. */
-static void add_extents (struct json_object *op,
-                         const char *key,
-                         const struct dn_extent extents[],
-                         int n,
-                         double more)
-{
-    struct json_object *array = json_object_new_array ();
-    struct dn_extent rest = {.dim = {more}, .rank = 1};
-
-    for (int i = 0; i < n; i++)
-        json_object_array_add (array, extent_json (&extents[i]));
-    if (more > 0)
-        json_object_array_add (array, extent_json (&rest));
-    json_object_object_add (op, key, array);
-}
-
-static struct json_object *layer_json (const struct dn_layer *layer)
-{
-    struct json_object *op = json_object_new_object ();
-    struct dn_layer usual = dn_layer_empty (layer->kind);
-    struct dn_layer copy = *layer;
-    struct json_object *kernel;
-
-    json_object_object_add (op,
-                            "op",
-                            json_object_new_string (dn_names_get (&dn_layer_kind_names,
-                                                                  (int) layer->kind)));
-    if (layer->name[0] != '\0')
-        json_object_object_add (op, "name", json_object_new_string (layer->name));
-    add_extents (op, "in", layer->in, layer->n_in, layer->more_in);
-    add_extents (op, "out", &layer->out, 1, layer->more_out);
-    if (layer->kernel > 0) {
-        kernel = json_object_new_array ();
-        json_object_array_add (kernel, number_json (layer->kernel));
-        json_object_object_add (op, "kernel", kernel);
-    }
-    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
-        if (*number_of (&copy, &numbers[i]) != *number_of (&usual, &numbers[i]))
-            json_object_object_add (
-                op, numbers[i].key, number_json (*number_of (&copy, &numbers[i])));
-    if (layer->first)
-        json_object_object_add (op, "first", json_object_new_boolean (true));
-    if (layer->fused)
-        json_object_object_add (op, "fused", json_object_new_boolean (true));
-    if (layer->causal)
-        json_object_object_add (op, "causal", json_object_new_boolean (true));
-    if (layer->moved)
-        json_object_object_add (op, "moved", json_object_new_boolean (true));
-    return op;
-}
-
-static struct json_object *graph_json (const struct dn_layers *layers)
-{
-    struct json_object *json = json_object_new_object ();
-    struct json_object *ops = json_object_new_array ();
-
-    json_object_object_add (json, "name", json_object_new_string (layers->name));
-    if (layers->whole_step)
-        json_object_object_add (json, "step", json_object_new_boolean (true));
-    if (layers->blocks > 0) {
-        json_object_object_add (json, "blocks", number_json (layers->blocks));
-        json_object_object_add (json, "boundary", number_json (layers->boundary));
-    }
-    if (layers->input_bytes >= 0)
-        json_object_object_add (json, "input_bytes", number_json (layers->input_bytes));
-    for (int i = 0; i < layers->n; i++)
-        json_object_array_add (ops, layer_json (&layers->list[i]));
-    json_object_object_add (json, "ops", ops);
-    return json;
-}
-
-static struct json_object *spec_json (const struct dn_spec *spec)
-{
-    struct json_object *json = json_object_new_object ();
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys; i++) {
-        char text[DN_VALUE_MAX];
-
-        if (!dn_spec_has (spec, &keys[i]))
-            continue;
-        dn_spec_write_value (spec, &keys[i], text);
-        json_object_object_add (json, keys[i].name, json_object_new_string (text));
-    }
-    return json;
-}
-
-char *dn_sidecar_write (const struct dn_sidecar *sidecar)
-{
-    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
-    const char *text;
-
-    json_object_object_add (json, "dnnest", json_object_new_int (DN_SIDECAR_VERSION));
-    json_object_object_add (json, "spec", spec_json (&sidecar->spec));
-    if (sidecar->layers.n > 0)
-        json_object_object_add (json, "graph", graph_json (&sidecar->layers));
-    text = json_object_to_json_string_ext (
-        json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-    return text ? strdup (text) : NULL;
 }

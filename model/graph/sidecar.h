@@ -29,6 +29,19 @@
 #define DN_SIDECAR_OBJECTS_MAX 1024
 #define DN_SIDECAR_VALUES_MAX  16384
 
+/* Members of struct dn_layer that a sidecar has by the same name: numbers (double) with
+ * their range, and flags (bool). A key of NULL ends the tables.
+ */
+struct dn_layer_member {
+    const char *key;
+    size_t offset;
+    double min;
+    double max;
+};
+extern const struct dn_layer_member dn_layer_numbers[];
+extern const struct dn_layer_member dn_layer_flags[];
+void *dn_layer_member (struct dn_layer *layer, const struct dn_layer_member *member);
+
 struct dn_sidecar {
     struct dn_spec spec;     /* as given; nothing is derived from it yet */
     struct dn_layers layers; /* n 0: the zoo builds the network */
@@ -49,7 +62,8 @@ int dn_sidecar_read_carried (struct dn_span text,
                              struct dn_sidecar *sidecar,
                              struct dn_err *err);
 
-/* The same as JSON, without blanks, to be freed by the caller; NULL if out of memory.
+/* The same as JSON (sidecar_write.c), without blanks, to be freed by the caller; NULL
+ * if out of memory.
  */
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
 
@@ -63,9 +77,12 @@ int dn_sidecar_compact (struct dn_span text,
                         char **json,
                         struct dn_err *err);
 
-/* The layers of the object "graph", by a deadline (NULL: none). -1 with 'err'. */
+/* The layers of the object "graph", by a deadline (NULL: none). That of a 'network'
+ * that is a file may have members that a sidecar has not. -1 with 'err'.
+ */
 struct json_object;
 int dn_sidecar_read_layers (struct json_object *json,
+                            bool network,
                             struct dn_layers *layers,
                             const struct dn_deadline *deadline,
                             struct dn_err *err);
