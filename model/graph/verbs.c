@@ -39,6 +39,21 @@ static void renew (struct dn_build *build)
     build->at.number = ++build->n_shapes;
 }
 
+/* Append an operator that reads and writes the activation, as far as it does not say
+ * otherwise. The activation is then a new one of the same shape.
+ */
+static void pass (struct dn_build *build, struct dn_op *op)
+{
+    double elements = dn_shape_elements (&build->at);
+
+    if (op->in <= 0)
+        op->in = elements;
+    if (op->out <= 0)
+        op->out = elements;
+    dn_build_op (build, op);
+    renew (build);
+}
+
 /* Positions of a window that slides over 'size'. */
 static double slide (double size,
                      int kernel,
@@ -195,11 +210,8 @@ static double tensors_of (enum dn_norm norm)
 
 void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 {
-    double elements = dn_shape_elements (&build->at);
     double tensors = tensors_of (norm);
     struct dn_op op = {.kind = DN_OP_NORM,
-                       .in = elements,
-                       .out = elements,
                        .params = tensors * build->at.channels,
                        .tensors = tensors,
                        .wide = norm != DN_NORM_BATCH};
@@ -211,10 +223,9 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
      */
     if (norm == DN_NORM_RMS) {
         op.wide_saved = op.saved;
-        op.saved += elements;
+        op.saved += dn_shape_elements (&build->at);
     }
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
@@ -236,19 +247,17 @@ static void add_gelu_parts (struct dn_build *build, double elements)
 void dn_build_activation (struct dn_build *build, enum dn_activation activation)
 {
     double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_ACTIVATION, .in = elements, .out = elements};
+    struct dn_op op = {.kind = DN_OP_ACTIVATION};
 
     if (activation >= DN_ACTIVATION_GELU) {
         op.saved = keep_shape (&build->at);
-        dn_build_op (build, &op);
-        renew (build);
+        pass (build, &op);
         if (activation == DN_ACTIVATION_GELU_TANH)
             add_gelu_parts (build, elements);
         return;
     }
     op.saved = elements;
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
     build->at.kept = true;
 }
 
@@ -416,32 +425,25 @@ void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn)
 
 void dn_build_softmax (struct dn_build *build)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {
-        .kind = DN_OP_SOFTMAX, .in = elements, .out = elements, .saved = elements};
+    struct dn_op op = {.kind = DN_OP_SOFTMAX, .saved = dn_shape_elements (&build->at)};
 
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
     build->at.kept = true;
 }
 
 void dn_build_dropout (struct dn_build *build)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {
-        .kind = DN_OP_DROPOUT, .in = elements, .out = elements, .masks = elements};
+    struct dn_op op = {.kind = DN_OP_DROPOUT, .masks = dn_shape_elements (&build->at)};
 
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 void dn_build_add (struct dn_build *build)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_ELEMENTWISE, .in = 2 * elements, .out = elements};
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
+                       .in = 2 * dn_shape_elements (&build->at)};
 
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 void dn_build_multiply (struct dn_build *build, struct dn_shape *other)
@@ -458,63 +460,47 @@ void dn_build_multiply (struct dn_build *build, struct dn_shape *other)
 
 void dn_build_elementwise (struct dn_build *build, double n)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {
-        .kind = DN_OP_ELEMENTWISE, .repeat = n, .in = elements, .out = elements};
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE, .repeat = n};
 
-    if (n <= 0)
-        return;
-    dn_build_op (build, &op);
-    renew (build);
+    if (n > 0)
+        pass (build, &op);
+}
+
+/* The kernel reads a learned array besides. */
+static struct dn_op with_array (double elements)
+{
+    return (struct dn_op){.kind = DN_OP_ELEMENTWISE,
+                          .weights = elements,
+                          .params = elements,
+                          .tensors = 1};
 }
 
 void dn_build_scale (struct dn_build *build)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
-                       .in = elements,
-                       .out = elements,
-                       .weights = build->at.channels,
-                       .params = build->at.channels,
-                       .tensors = 1};
+    struct dn_op op = with_array (build->at.channels);
 
     op.saved = keep_shape (&build->at);
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 void dn_build_add_learned (struct dn_build *build, double elements)
 {
-    double size = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
-                       .in = size,
-                       .out = size,
-                       .weights = elements,
-                       .params = elements,
-                       .tensors = 1};
+    struct dn_op op = with_array (elements);
 
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other)
 {
-    struct dn_op op = {.kind = DN_OP_COPY};
-
     build->at.channels += other->channels;
-    op.in = dn_shape_elements (&build->at);
-    op.out = op.in;
-    dn_build_op (build, &op);
-    renew (build);
+    dn_build_copy (build);
 }
 
 void dn_build_copy (struct dn_build *build)
 {
-    double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_COPY, .in = elements, .out = elements};
+    struct dn_op op = {.kind = DN_OP_COPY};
 
-    dn_build_op (build, &op);
-    renew (build);
+    pass (build, &op);
 }
 
 void dn_build_loss (struct dn_build *build)
