@@ -60,8 +60,12 @@ static void add_names (struct dn_buf *kinds, const struct dn_names *names)
 
 static void add_words (struct dn_buf *kinds, const struct dn_tune_words *words)
 {
-    for (int i = 0; i < words->n; i++)
-        add_kind (kinds, dn_span_of (words->list[i].word));
+    for (int i = 0; i < words->n; i++) {
+        struct dn_span same = dn_span_of (words->list[i].words);
+
+        for (struct dn_span word; (word = dn_span_cut (&same, " ")).text;)
+            add_kind (kinds, word);
+    }
 }
 
 /* Is the part of a usage line a word, and not the name of something? */

@@ -24,18 +24,15 @@ enum {
 };
 
 static const struct dn_tune_word words[] = {
-    {"embedding", EMBEDDING, EMBEDDING},
-    {"embeddings", EMBEDDING, 0},
+    {"embedding embeddings", EMBEDDING, EMBEDDING},
     {"backbone", BACKBONE, BACKBONE},
     {"attention", ATTENTION, ATTENTION},
-    {"ffn", INNER, INNER},
-    {"mlp", INNER, 0},
+    {"ffn mlp", INNER, INNER},
     {"norm", NORM, NORM},
     {"bias", BIAS, BIAS},
     {"encoder", ENCODER, ENCODER},
     {"decoder", DECODER, DECODER},
-    {"head", HEAD, HEAD},
-    {"classifier", HEAD, 0},
+    {"head classifier", HEAD, HEAD},
 };
 
 const struct dn_tune_words dn_part_words = {"frozen",

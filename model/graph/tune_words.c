@@ -18,7 +18,10 @@ int dn_tune_fail (const struct dn_tune_words *known,
 
     for (int i = 0; i < known->n; i++)
         if ((known->list[i].shown & existing) != 0)
-            dn_buf_add (&buf, " %s", known->list[i].word);
+            dn_buf_add (&buf,
+                        " %.*s",
+                        (int) strcspn (known->list[i].words, " "),
+                        known->list[i].words);
     return dn_err_set (err,
                        DN_E_RANGE,
                        dn_say_err_tune_word,
@@ -48,10 +51,11 @@ static struct dn_span next_word (struct dn_span *rest)
 static unsigned sets_of_word (const struct dn_tune_words *known, struct dn_span word)
 {
     for (int i = 0; i < known->n; i++) {
-        const char *text = known->list[i].word;
+        struct dn_span words = dn_span_of (known->list[i].words);
 
-        if (dn_word_equal (text, strlen (text), word.text, word.len))
-            return known->list[i].sets;
+        for (struct dn_span one; (one = dn_span_cut (&words, " ")).text;)
+            if (dn_word_equal (one.text, one.len, word.text, word.len))
+                return known->list[i].sets;
     }
     return 0;
 }

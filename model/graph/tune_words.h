@@ -7,11 +7,11 @@
 
 #include "graph/graph.h"
 
-/* A word of a key of fine-tuning, what it means as a set of bits, and of what a network
- * must have something for errors to list the word.
+/* Words of a key of fine-tuning that mean the same, between blanks, what they mean as a
+ * set of bits, and of what a network must have something for errors to list the first.
  */
 struct dn_tune_word {
-    const char *word;
+    const char *words;
     unsigned sets;
     unsigned shown;
 };
