@@ -1,9 +1,13 @@
-/* efficientnet.c - inverted residuals with gates
+/* efficientnet.c - inverted residuals: EfficientNet and MobileNet
  *
  * EfficientNet (Tan and Le, arXiv 1905.11946), EfficientNetV2 (2104.00298) and
  * MobileNetV3 (Howard et al., 1905.02244) as torchvision implements them; 'widese' is
  * the variant of NVIDIA's DeepLearningExamples whose gates squeeze a quarter of the
  * expanded channels. width= multiplies the channels.
+ *
+ * The family mobilenet has no gates: MobileNetV2 (Sandler et al., 1801.04381) and
+ * MNASNet (Tan et al., 1807.11626). stem=cifar of MobileNetV2, as in
+ * kuangliu/pytorch-cifar: neither the first layer nor the second stage has a stride.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,6 +16,9 @@
 #include <math.h>
 
 #define N_STAGES_MAX 15
+
+/* The stage that has no stride with stem=cifar. */
+#define CIFAR_STAGE 1
 
 enum block {
     BLOCK_NONE,
@@ -27,7 +34,7 @@ struct stage {
     double channels;
     double n;
     bool gate;    /* squeeze and excitation */
-    bool rectify; /* ReLU in place of hard-swish */
+    bool rectify; /* ReLU in place of hard-swish or ReLU6 */
 };
 
 struct efficientnet {
@@ -40,6 +47,9 @@ struct efficientnet {
     double last;    /* channels of the last convolution; 0: four times its input */
     double hidden;  /* MobileNetV3: features of the linear layer in the head */
     bool wide_gate; /* squeezes a part of the expanded channels, not of the input's */
+    bool rectify;   /* ReLU around the stages */
+    bool mobile;    /* no stochastic depth */
+    bool small;     /* stem=cifar is possible, and width= widens the last one, too */
 };
 
 static const struct stage b0_stages[N_STAGES_MAX] = {
@@ -108,9 +118,34 @@ static const struct stage v3_small_stages[N_STAGES_MAX] = {
     {BLOCK_INVERTED, 576, 5, 1, 96, 2, true, false},
 };
 
+static const struct stage mobilenet_v2_stages[N_STAGES_MAX] = {
+    {BLOCK_INVERTED, 1, 3, 1, 16, 1, false, false},
+    {BLOCK_INVERTED, 6, 3, 2, 24, 2, false, false},
+    {BLOCK_INVERTED, 6, 3, 2, 32, 3, false, false},
+    {BLOCK_INVERTED, 6, 3, 2, 64, 4, false, false},
+    {BLOCK_INVERTED, 6, 3, 1, 96, 3, false, false},
+    {BLOCK_INVERTED, 6, 3, 2, 160, 3, false, false},
+    {BLOCK_INVERTED, 6, 3, 1, 320, 1, false, false},
+};
+
+static const struct stage mnasnet_stages[N_STAGES_MAX] = {
+    {BLOCK_INVERTED, 1, 3, 1, 16, 1, false, true},
+    {BLOCK_INVERTED, 3, 3, 2, 24, 3, false, true},
+    {BLOCK_INVERTED, 3, 5, 2, 40, 3, false, true},
+    {BLOCK_INVERTED, 6, 5, 2, 80, 3, false, true},
+    {BLOCK_INVERTED, 6, 3, 1, 96, 2, false, true},
+    {BLOCK_INVERTED, 6, 5, 2, 192, 4, false, true},
+    {BLOCK_INVERTED, 6, 3, 1, 320, 1, false, true},
+};
+
 #define ROW(name, ...)                                                                 \
     {                                                                                  \
-        {name, "efficientnet"}, __VA_ARGS__                                            \
+        .entry = {name, "efficientnet"}, __VA_ARGS__                                   \
+    }
+
+#define MOBILE(name, stages, width, ...)                                               \
+    {                                                                                  \
+        {name, "mobilenet"}, stages, width, 1.0, 224, 32, 1280, 0, false, __VA_ARGS__  \
     }
 
 static const struct efficientnet rows[] = {
@@ -130,6 +165,15 @@ static const struct efficientnet rows[] = {
     ROW ("mobilenet_v3_large", v3_large_stages, 1.0, 1.0, 224, 16, 0, 1280, false),
     ROW ("mobilenet_v3_small", v3_small_stages, 1.0, 1.0, 224, 16, 0, 1024, false),
     /* End of rows */
+};
+
+static const struct efficientnet mobile_rows[] = {
+    MOBILE ("mobilenet_v2", mobilenet_v2_stages, 1.0, false, true, true),
+    MOBILE ("mnasnet0_5", mnasnet_stages, 0.5, true, true, false),
+    MOBILE ("mnasnet0_75", mnasnet_stages, 0.75, true, true, false),
+    MOBILE ("mnasnet1_0", mnasnet_stages, 1.0, true, true, false),
+    MOBILE ("mnasnet1_3", mnasnet_stages, 1.3, true, true, false),
+    /* End of mobile_rows */
 };
 
 static void add_conv (struct dn_build *build,
@@ -186,7 +230,7 @@ static void add_block (struct dn_build *build,
         dn_build_conv_norm (build, out, 1, 1, 1);
     if (stride == 1 && in == out) {
         /* Stochastic depth skips the block for some of the samples. */
-        if (!v3)
+        if (!v3 && !row->mobile)
             dn_build_elementwise (build, 1);
         dn_build_add (build);
     }
@@ -195,21 +239,23 @@ static void add_block (struct dn_build *build,
 static void add_stage (struct dn_build *build,
                        const struct efficientnet *row,
                        const struct stage *stage,
+                       int stride,
                        double width)
 {
     double out = dn_build_round (stage->channels * width, 8);
     double outer;
 
-    add_block (build, row, stage, out, stage->stride, width);
+    add_block (build, row, stage, out, stride, width);
     outer = dn_build_repeat (build, ceil (stage->n * row->depth) - 1);
     add_block (build, row, stage, out, 1, width);
     dn_build_repeat_end (build, outer);
 }
 
 /* MobileNetV3 has an extra linear layer after the average. */
-static void add_head (struct dn_build *build, const struct efficientnet *row)
+static void add_head (struct dn_build *build,
+                      const struct efficientnet *row,
+                      double classes)
 {
-    double classes = DN_WANT (build, classes, 1000);
     bool none =
         dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE;
 
@@ -221,7 +267,7 @@ static void add_head (struct dn_build *build, const struct efficientnet *row)
     dn_build_linear (build, row->hidden, true);
     dn_build_activation (build, DN_ACTIVATION_GELU);
     dn_build_dropout (build);
-    dn_build_linear (build, classes, true);
+    dn_build_linear (build, DN_WANT (build, classes, classes), true);
     dn_build_loss (build);
 }
 
@@ -229,17 +275,31 @@ static void build_efficientnet (struct dn_build *build, const void *data)
 {
     const struct efficientnet *row = data;
     double width = DN_WANT_REAL (build, width, row->width);
+    bool cifar = row->small && dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
     double last = row->last;
 
-    dn_build_image (build, 3, row->image, 2, 4);
-    add_conv (build, dn_build_round (row->stem * width, 8), 3, 2, 1, false);
-    for (int i = 0; i < N_STAGES_MAX && row->stages[i].block != BLOCK_NONE; i++)
-        add_stage (build, row, &row->stages[i], width);
+    dn_build_image (build, 3, cifar ? 32 : row->image, 2, 4);
+    add_conv (build,
+              dn_build_round (row->stem * width, 8),
+              3,
+              cifar ? 1 : 2,
+              1,
+              row->rectify);
+    for (int i = 0; i < N_STAGES_MAX && row->stages[i].block != BLOCK_NONE; i++) {
+        bool flat = cifar && i == CIFAR_STAGE;
+
+        add_stage (
+            build, row, &row->stages[i], flat ? 1 : row->stages[i].stride, width);
+    }
     if (last <= 0)
         last = (row->hidden > 0 ? 6 : 4) * build->at.channels;
-    add_conv (build, last, 1, 1, 1, false);
-    add_head (build, row);
+    if (row->small)
+        last = dn_build_round (last * fmax (width, 1), 8);
+    add_conv (build, last, 1, 1, 1, row->rectify);
+    add_head (build, row, cifar ? 10 : 1000);
 }
 
 const struct dn_zoo_family dn_zoo_efficientnet =
     DN_ZOO_FAMILY (rows, build_efficientnet);
+const struct dn_zoo_family dn_zoo_mobilenet =
+    DN_ZOO_FAMILY (mobile_rows, build_efficientnet);

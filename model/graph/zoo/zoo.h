@@ -31,7 +31,8 @@ struct dn_zoo_family {
             (row)                                                                      \
     }
 
-/* The families, in the order of dn_zoo_at (): dn_zoo_NAME is defined in NAME.c. A new
+/* The families, in the order of dn_zoo_at (): dn_zoo_NAME is defined in NAME.c or in
+ * that of its kin. A new
  * one is registered by its line here.
  */
 /* clang-format off */
