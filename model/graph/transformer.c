@@ -81,7 +81,7 @@ void dn_transformer_sizes_read (struct dn_build *build,
     transformer->ffn = DN_WANT (build, ffn, scaled_ffn (sizes, hidden));
     transformer->attention.heads = heads;
     transformer->attention.head_dim =
-        read_head_dim (build, transformer->attention.head_dim, hidden, heads);
+        read_head_dim (build, sizes->head_dim, hidden, heads);
     transformer->attention.kv_heads = read_kv_heads (build, sizes, heads);
 }
 

@@ -42,12 +42,12 @@ struct dn_transformer_sizes {
     double kv_heads; /* 0: as heads */
     double ffn;      /* 0: four times hidden */
     double tokens;   /* 0: those of the image */
+    double head_dim; /* 0: hidden / heads */
 };
 
 /* Read layers=, hidden=, heads=, kv_heads=, head_dim=, ffn= and, where there are
  * tokens, seq_len=, with 'sizes' as defaults. If only hidden= is given, the size of a
- * head is kept and ffn grows with it. attention.head_dim is the default of head_dim=;
- * 0: hidden / heads. Fails when heads do not divide what they share.
+ * head is kept and ffn grows with it. Fails when heads do not divide what they share.
  */
 void dn_transformer_sizes_read (struct dn_build *build,
                                 const struct dn_transformer_sizes *sizes,

@@ -24,7 +24,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/messages.h"
-#include "graph/transformer.h"
+#include "traits.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -38,6 +38,25 @@
 #define MODERN_MASKED 0.3
 #define MODERN_PERIOD 3
 
+/* What a network has besides the traits of its blocks. */
+enum {
+    ONE_BLOCK = OWN_TRAIT,      /* one block's parameters serve all layers */
+    NO_POOLER = OWN_TRAIT << 1, /* and no dropout after attention: DistilBERT */
+    OWN_HEADS = OWN_TRAIT << 2, /* those of ELECTRA */
+    HEAD_LM = OWN_TRAIT << 3,   /* by default; otherwise 'pretrain' */
+    HEAD_NONE = OWN_TRAIT << 4
+};
+
+enum style {
+    BERT = BIAS_BLOCK | DROPOUT | SCORE_DROPOUT,
+    ROBERTA = BERT | HEAD_LM,
+    DISTILBERT = ROBERTA | NO_POOLER,
+    ELECTRA = BERT | OWN_HEADS,
+    ALBERT = BIAS_BLOCK | GELU_TANH | ONE_BLOCK,
+    MEAN = BERT | HEAD_NONE,
+    MODERN = BEFORE | SCALE | GATED | FUSED_GATE | FUSED | ROTARY | NO_POOLER | HEAD_LM
+};
+
 struct bert {
     struct dn_zoo_entry entry;
     struct dn_transformer_sizes sizes;
@@ -45,12 +64,7 @@ struct bert {
     double positions; /* rows of the position table */
     double types;     /* rows of the segment table; 0: none */
     double embed;     /* features of the embeddings; 0: hidden */
-    bool shared;      /* one block's parameters serve all layers */
-    bool no_pooler;   /* and no dropout after attention: DistilBERT */
-    bool electra;     /* separate heads */
-    bool dropout;
-    enum dn_head head; /* default */
-    enum dn_activation activation;
+    unsigned traits;
     double buckets;   /* of relative positions, one number per head; 0: none */
     double window;    /* of ModernBERT; 0: another network */
     double distances; /* rows of DeBERTa's table of relative distances; 0: none */
@@ -62,16 +76,8 @@ struct bert {
         .entry = {name, "bert"}, __VA_ARGS__                                           \
     }
 
-/* shared, no pooler, electra, dropout, default head, activation */
-#define BERT       false, false, false, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
-#define ROBERTA    false, false, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
-#define DISTILBERT false, true, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
-#define ELECTRA    false, false, true, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
-#define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
-#define SENTENCE   false, false, false, true, DN_HEAD_NONE, DN_ACTIVATION_GELU
 #define MPNET      ROBERTA, .buckets = 32
-#define PLAIN      false, true, false, false, DN_HEAD_LM, DN_ACTIVATION_GELU
-#define MODERN     PLAIN, .window = 128
+#define MODERNBERT MODERN, .window = 128
 #define DEBERTA    DISTILBERT, .distances = 512
 #define DEBERTA_V2 DEBERTA, .kernel = 3
 
@@ -99,46 +105,29 @@ static const struct bert rows[] = {
     ROW ("deberta_v3_small", {6, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_base", {12, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_large", {24, 1024, 16, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
-    ROW ("modernbert_base", {22, 768, 12, 0, 1152, 1024}, 50368, 0, 0, 0, MODERN),
-    ROW ("modernbert_large", {28, 1024, 16, 0, 2624, 1024}, 50368, 0, 0, 0, MODERN),
+    ROW ("modernbert_base", {22, 768, 12, 0, 1152, 1024}, 50368, 0, 0, 0, MODERNBERT),
+    ROW ("modernbert_large", {28, 1024, 16, 0, 2624, 1024}, 50368, 0, 0, 0, MODERNBERT),
     /* Sentence encoders: the loss compares the means of the tokens. */
-    ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("bge_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("bge_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("bge_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("bge_m3", {24, 1024, 16, 0, 0, 8192}, 250002, 8194, 1, 0, SENTENCE),
-    ROW ("bge_small_zh", {4, 512, 8, 0, 0, 512}, 21128, 512, 2, 0, SENTENCE),
-    ROW ("bge_base_zh", {12, 768, 12, 0, 0, 512}, 21128, 512, 2, 0, SENTENCE),
-    ROW ("bge_large_zh", {24, 1024, 16, 0, 0, 512}, 21128, 512, 2, 0, SENTENCE),
-    ROW ("e5_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("e5_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("e5_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("multilingual_e5_small",
-         {12, 384, 12, 0, 0, 512},
-         250037,
-         512,
-         2,
-         0,
-         SENTENCE),
-    ROW ("multilingual_e5_base", {12, 768, 12, 0, 0, 512}, 250002, 514, 1, 0, SENTENCE),
-    ROW ("multilingual_e5_large",
-         {24, 1024, 16, 0, 0, 512},
-         250002,
-         514,
-         1,
-         0,
-         SENTENCE),
-    ROW ("gte_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("gte_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
-    ROW ("gte_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, MEAN),
+    ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, MEAN),
+    ROW ("bge_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("bge_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("bge_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("bge_m3", {24, 1024, 16, 0, 0, 8192}, 250002, 8194, 1, 0, MEAN),
+    ROW ("bge_small_zh", {4, 512, 8, 0, 0, 512}, 21128, 512, 2, 0, MEAN),
+    ROW ("bge_base_zh", {12, 768, 12, 0, 0, 512}, 21128, 512, 2, 0, MEAN),
+    ROW ("bge_large_zh", {24, 1024, 16, 0, 0, 512}, 21128, 512, 2, 0, MEAN),
+    ROW ("e5_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("e5_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("e5_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("multilingual_e5_small", {12, 384, 12, 0, 0, 512}, 250037, 512, 2, 0, MEAN),
+    ROW ("multilingual_e5_base", {12, 768, 12, 0, 0, 512}, 250002, 514, 1, 0, MEAN),
+    ROW ("multilingual_e5_large", {24, 1024, 16, 0, 0, 512}, 250002, 514, 1, 0, MEAN),
+    ROW ("gte_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("gte_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
+    ROW ("gte_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, MEAN),
     /* End of rows */
 };
-
-static enum dn_norm norm_of (const struct bert *row)
-{
-    return row->window > 0 ? DN_NORM_SCALE : DN_NORM_LAYER;
-}
 
 static void add_embeddings (struct dn_build *build,
                             const struct bert *row,
@@ -159,8 +148,8 @@ static void add_embeddings (struct dn_build *build,
         dn_build_embedding (build, row->types, features);
         dn_build_add (build);
     }
-    dn_build_norm (build, norm_of (row));
-    if (row->dropout)
+    dn_build_norm (build, dn_norm_of (row->traits));
+    if (row->traits & DROPOUT)
         dn_build_dropout (build);
 }
 
@@ -264,8 +253,8 @@ static void add_masked_lm (struct dn_build *build,
         dn_build_copy (build);
     }
     dn_build_linear (build, features, row->window <= 0);
-    dn_build_activation (build, row->activation);
-    dn_build_norm (build, norm_of (row));
+    dn_build_activation (build, dn_transformer_of (row->traits).activation);
+    dn_build_norm (build, dn_norm_of (row->traits));
     dn_build_linear_tied (build, vocab, true);
     dn_build_loss (build);
 }
@@ -311,20 +300,28 @@ static void add_modern_classifier (struct dn_build *build)
     dn_build_loss (build);
 }
 
+static enum dn_head usual_head (const struct bert *row)
+{
+    if (row->traits & HEAD_LM)
+        return DN_HEAD_LM;
+    return row->traits & HEAD_NONE ? DN_HEAD_NONE : DN_HEAD_PRETRAIN;
+}
+
 static void add_head (struct dn_build *build,
                       const struct bert *row,
                       double features,
                       double vocab)
 {
-    unsigned pretrain = row->no_pooler ? 0 : DN_HEAD_BIT (PRETRAIN);
-    enum dn_head head = dn_build_head (
-        build,
-        row->head,
-        pretrain | DN_HEAD_BIT (LM) | DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
+    bool pooler = !(row->traits & NO_POOLER);
+    enum dn_head head =
+        dn_build_head (build,
+                       usual_head (row),
+                       (pooler ? DN_HEAD_BIT (PRETRAIN) : 0) | DN_HEAD_BIT (LM)
+                           | DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
     struct dn_shape end = build->at;
     double hidden = end.channels;
 
-    if ((row->electra && head != DN_HEAD_LM)
+    if ((row->traits & OWN_HEADS && head != DN_HEAD_LM)
         || (row->distances > 0 && head == DN_HEAD_CLASSIFIER)) {
         if (head != DN_HEAD_NONE)
             add_electra (build, head);
@@ -334,9 +331,9 @@ static void add_head (struct dn_build *build,
         add_masked_lm (build, row, features, vocab);
     if (head == DN_HEAD_CLASSIFIER && row->window > 0)
         add_modern_classifier (build);
-    else if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
+    else if (head == DN_HEAD_CLASSIFIER && !pooler)
         add_plain_classifier (build, hidden);
-    if (head == DN_HEAD_LM || row->no_pooler)
+    if (head == DN_HEAD_LM || !pooler)
         return;
     build->at = end;
     add_pooler (build, hidden);
@@ -432,7 +429,7 @@ static void add_blocks (struct dn_build *build,
         add_distance_blocks (build, row, body);
         return;
     }
-    if (!row->shared) {
+    if (!(row->traits & ONE_BLOCK)) {
         dn_transformer_add_blocks (build, body);
         return;
     }
@@ -449,25 +446,13 @@ static void build_bert (struct dn_build *build, const void *data)
 {
     const struct bert *row = data;
     bool modern = row->window > 0;
-    struct dn_transformer body = {.norm = norm_of (row),
-                                  .activation = row->activation,
-                                  .gated = modern,
-                                  .fused_gate = modern,
-                                  .norm_first = modern,
-                                  .bias = !modern,
-                                  .dropout = row->dropout,
-                                  .ffn_dropout_only =
-                                      row->no_pooler && row->distances <= 0};
+    struct dn_transformer body = dn_transformer_of (row->traits);
     double vocab = DN_WANT (build, vocab, row->vocab);
     double features;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = !modern;
-    body.attention.out_bias = !modern;
-    body.attention.fused = modern;
-    body.attention.rotary = modern;
+    body.ffn_dropout_only = row->traits & NO_POOLER && row->distances <= 0;
     body.attention.unmasked = modern;
-    body.attention.dropout = row->dropout;
     body.attention.composed = row->distances > 0;
     features = body.hidden;
     if (row->distances <= 0 && !modern)

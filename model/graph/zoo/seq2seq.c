@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/experts.h"
+#include "traits.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -19,88 +20,42 @@
 /* Buckets of T5's relative positions, one number per head. */
 #define BUCKETS 32
 
-struct style {
-    enum dn_norm norm;
-    enum dn_activation activation;
-    bool norm_first; /* and once more after each side */
-    bool bias;
-    bool gated;
-    bool untied;            /* the output has weights of its own */
-    bool inner_dropout;     /* within the feed-forward layers */
-    bool attention_dropout; /* of probabilities */
-    bool embedding_norm;
-    bool no_end_dropout; /* after the last norm of a side */
-    bool relative;       /* positions as a table per side, added to the scores */
+/* What a network has besides the traits of its blocks. */
+enum {
+    INNER_DROPOUT = OWN_TRAIT, /* within the feed-forward layers */
+    EMBED_NORM = OWN_TRAIT << 1,
+    UNTIED = OWN_TRAIT << 2,         /* the output has weights of its own */
+    NO_END_DROPOUT = OWN_TRAIT << 3, /* after the last norm of a side */
+    RELATIVE = OWN_TRAIT << 4 /* positions as a table per side, added to the scores */
 };
 
-static const struct style vaswani = {.norm = DN_NORM_LAYER,
-                                     .activation = DN_ACTIVATION_RELU,
-                                     .bias = true,
-                                     .attention_dropout = true};
-
-static const struct style bart = {.norm = DN_NORM_LAYER,
-                                  .activation = DN_ACTIVATION_GELU,
-                                  .bias = true,
-                                  .embedding_norm = true};
-
-static const struct style t5 = {.norm = DN_NORM_RMS,
-                                .activation = DN_ACTIVATION_RELU,
-                                .norm_first = true,
-                                .inner_dropout = true,
-                                .attention_dropout = true,
-                                .relative = true};
-
-/* T5 1.1, mT5 (Xue et al., 2010.11934), Flan-T5 (Chung et al., 2210.11416) */
-static const struct style t5_gated = {.norm = DN_NORM_RMS,
-                                      .activation = DN_ACTIVATION_GELU_TANH,
-                                      .norm_first = true,
-                                      .gated = true,
-                                      .untied = true,
-                                      .inner_dropout = true,
-                                      .attention_dropout = true,
-                                      .relative = true};
-
-/* UL2 (Tay et al., 2205.05131), with SiLU */
-static const struct style ul2 = {.norm = DN_NORM_RMS,
-                                 .activation = DN_ACTIVATION_GELU,
-                                 .norm_first = true,
-                                 .gated = true,
-                                 .untied = true,
-                                 .inner_dropout = true,
-                                 .attention_dropout = true,
-                                 .relative = true};
-
-/* Liu et al., 2001.08210 */
-static const struct style mbart = {.norm = DN_NORM_LAYER,
-                                   .activation = DN_ACTIVATION_GELU,
-                                   .norm_first = true,
-                                   .bias = true,
-                                   .embedding_norm = true,
-                                   .no_end_dropout = true};
-
-/* Zhang et al., 1912.08777: sinusoidal positions */
-static const struct style pegasus = {.norm = DN_NORM_LAYER,
-                                     .activation = DN_ACTIVATION_RELU,
-                                     .norm_first = true,
-                                     .bias = true,
-                                     .attention_dropout = true,
-                                     .no_end_dropout = true};
-
-/* Tiedemann and Thottingal 2020, with SiLU */
-static const struct style marian = {.norm = DN_NORM_LAYER,
-                                    .activation = DN_ACTIVATION_GELU,
-                                    .bias = true};
+/* With BEFORE, there is a norm at the end of each side, too. */
+enum style {
+    VASWANI = RELU | BIAS_BLOCK | DROPOUT | SCORE_DROPOUT,
+    BART = BIAS_BLOCK | DROPOUT | EMBED_NORM,
+    /* UL2 (Tay et al., 2205.05131), with SiLU */
+    UL2 = BEFORE | RMS | GATED | DROPOUT | INNER_DROPOUT | SCORE_DROPOUT | UNTIED
+          | RELATIVE,
+    /* T5 1.1, mT5 (Xue et al., 2010.11934), Flan-T5 (Chung et al., 2210.11416) */
+    T5_GATED = UL2 | GELU_TANH,
+    T5 = BEFORE | RMS | RELU | DROPOUT | INNER_DROPOUT | SCORE_DROPOUT | RELATIVE,
+    /* Liu et al., 2001.08210 */
+    MBART = BART | BEFORE | NO_END_DROPOUT,
+    /* Zhang et al., 1912.08777: sinusoidal positions */
+    PEGASUS = VASWANI | BEFORE | NO_END_DROPOUT,
+    /* Tiedemann and Thottingal 2020, with SiLU */
+    MARIAN = BIAS_BLOCK | DROPOUT
+};
 
 struct seq2seq {
     struct dn_zoo_entry entry;
-    const struct style *style;
+    unsigned traits;
     struct dn_transformer_sizes sizes;
     double target; /* tokens of it */
     double vocab;
     double
-        positions;   /* of a learned table per side, which has two more rows; 0: none */
-    double head_dim; /* 0: hidden / heads */
-    double experts;  /* 0: none */
+        positions;  /* of a learned table per side, which has two more rows; 0: none */
+    double experts; /* 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -108,121 +63,48 @@ struct seq2seq {
         .entry = {name, "seq2seq"}, __VA_ARGS__                                        \
     }
 
-#define HEAD_DIM(n) .head_dim = n
-
-/* style, {layers, hidden, heads, heads of keys, ffn, tokens}, target, vocabulary,
- * positions
+/* style, {layers, hidden, heads, heads of keys, ffn, tokens, size of a head}, target,
+ * vocabulary, positions
  */
 static const struct seq2seq rows[] = {
-    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000),
-    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000),
-    ROW ("bart_base", &bart, {6, 768, 12, 0, 0, 1024}, 1024, 50265, 1024),
-    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1024),
-    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128),
-    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128),
-    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128),
-    ROW ("t5_3b", &t5, {24, 1024, 32, 0, 16384, 512}, 512, 32128, HEAD_DIM (128)),
-    ROW ("t5_11b", &t5, {24, 1024, 128, 0, 65536, 512}, 512, 32128, HEAD_DIM (128)),
-    ROW ("mbart_large", &mbart, {12, 1024, 16, 0, 0, 1024}, 1024, 250027, 1024),
-    ROW ("mbart_large_50", &mbart, {12, 1024, 16, 0, 0, 1024}, 1024, 250054, 1024),
-    ROW ("pegasus_large", &pegasus, {16, 1024, 16, 0, 0, 512}, 128, 96103),
-    ROW ("nllb_200_distilled_600m", &pegasus, {12, 1024, 16, 0, 0, 512}, 512, 256206),
-    ROW ("nllb_200_1.3b", &pegasus, {24, 1024, 16, 0, 8192, 512}, 512, 256206),
-    ROW ("nllb_200_3.3b", &pegasus, {24, 2048, 16, 0, 8192, 512}, 512, 256206),
-    ROW ("opus_mt", &marian, {6, 512, 8, 0, 0, 128}, 128, 58101),
-    ROW ("t5_v1_1_small",
-         &t5_gated,
-         {8, 512, 6, 0, 1024, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("t5_v1_1_base",
-         &t5_gated,
-         {12, 768, 12, 0, 2048, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("t5_v1_1_large",
-         &t5_gated,
-         {24, 1024, 16, 0, 2816, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("t5_v1_1_xl",
-         &t5_gated,
-         {24, 2048, 32, 0, 5120, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("t5_v1_1_xxl",
-         &t5_gated,
-         {24, 4096, 64, 0, 10240, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("flan_t5_small",
-         &t5_gated,
-         {8, 512, 6, 0, 1024, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("flan_t5_base",
-         &t5_gated,
-         {12, 768, 12, 0, 2048, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("flan_t5_large",
-         &t5_gated,
-         {24, 1024, 16, 0, 2816, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("flan_t5_xl",
-         &t5_gated,
-         {24, 2048, 32, 0, 5120, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("flan_t5_xxl",
-         &t5_gated,
-         {24, 4096, 64, 0, 10240, 512},
-         512,
-         32128,
-         HEAD_DIM (64)),
-    ROW ("mt5_small", &t5_gated, {8, 512, 6, 0, 1024, 512}, 512, 250112, HEAD_DIM (64)),
-    ROW ("mt5_base",
-         &t5_gated,
-         {12, 768, 12, 0, 2048, 512},
-         512,
-         250112,
-         HEAD_DIM (64)),
-    ROW ("mt5_large",
-         &t5_gated,
-         {24, 1024, 16, 0, 2816, 512},
-         512,
-         250112,
-         HEAD_DIM (64)),
-    ROW ("mt5_xl", &t5_gated, {24, 2048, 32, 0, 5120, 512}, 512, 250112, HEAD_DIM (64)),
-    ROW ("mt5_xxl",
-         &t5_gated,
-         {24, 4096, 64, 0, 10240, 512},
-         512,
-         250112,
-         HEAD_DIM (64)),
-    ROW ("ul2", &ul2, {32, 4096, 16, 0, 16384, 512}, 512, 32128, HEAD_DIM (256)),
-    ROW ("flan_ul2",
-         &t5_gated,
-         {32, 4096, 16, 0, 16384, 512},
-         512,
-         32128,
-         HEAD_DIM (256)),
+    ROW ("transformer_base", VASWANI, {6, 512, 8, 0, 0, 32}, 32, 37000),
+    ROW ("transformer_big", VASWANI, {6, 1024, 16, 0, 0, 32}, 32, 37000),
+    ROW ("bart_base", BART, {6, 768, 12, 0, 0, 1024}, 1024, 50265, 1024),
+    ROW ("bart_large", BART, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1024),
+    ROW ("t5_small", T5, {6, 512, 8, 0, 0, 512}, 512, 32128),
+    ROW ("t5_base", T5, {12, 768, 12, 0, 0, 512}, 512, 32128),
+    ROW ("t5_large", T5, {24, 1024, 16, 0, 0, 512}, 512, 32128),
+    ROW ("t5_3b", T5, {24, 1024, 32, 0, 16384, 512, 128}, 512, 32128),
+    ROW ("t5_11b", T5, {24, 1024, 128, 0, 65536, 512, 128}, 512, 32128),
+    ROW ("mbart_large", MBART, {12, 1024, 16, 0, 0, 1024}, 1024, 250027, 1024),
+    ROW ("mbart_large_50", MBART, {12, 1024, 16, 0, 0, 1024}, 1024, 250054, 1024),
+    ROW ("pegasus_large", PEGASUS, {16, 1024, 16, 0, 0, 512}, 128, 96103),
+    ROW ("nllb_200_distilled_600m", PEGASUS, {12, 1024, 16, 0, 0, 512}, 512, 256206),
+    ROW ("nllb_200_1.3b", PEGASUS, {24, 1024, 16, 0, 8192, 512}, 512, 256206),
+    ROW ("nllb_200_3.3b", PEGASUS, {24, 2048, 16, 0, 8192, 512}, 512, 256206),
+    ROW ("opus_mt", MARIAN, {6, 512, 8, 0, 0, 128}, 128, 58101),
+    ROW ("t5_v1_1_small", T5_GATED, {8, 512, 6, 0, 1024, 512, 64}, 512, 32128),
+    ROW ("t5_v1_1_base", T5_GATED, {12, 768, 12, 0, 2048, 512, 64}, 512, 32128),
+    ROW ("t5_v1_1_large", T5_GATED, {24, 1024, 16, 0, 2816, 512, 64}, 512, 32128),
+    ROW ("t5_v1_1_xl", T5_GATED, {24, 2048, 32, 0, 5120, 512, 64}, 512, 32128),
+    ROW ("t5_v1_1_xxl", T5_GATED, {24, 4096, 64, 0, 10240, 512, 64}, 512, 32128),
+    ROW ("flan_t5_small", T5_GATED, {8, 512, 6, 0, 1024, 512, 64}, 512, 32128),
+    ROW ("flan_t5_base", T5_GATED, {12, 768, 12, 0, 2048, 512, 64}, 512, 32128),
+    ROW ("flan_t5_large", T5_GATED, {24, 1024, 16, 0, 2816, 512, 64}, 512, 32128),
+    ROW ("flan_t5_xl", T5_GATED, {24, 2048, 32, 0, 5120, 512, 64}, 512, 32128),
+    ROW ("flan_t5_xxl", T5_GATED, {24, 4096, 64, 0, 10240, 512, 64}, 512, 32128),
+    ROW ("mt5_small", T5_GATED, {8, 512, 6, 0, 1024, 512, 64}, 512, 250112),
+    ROW ("mt5_base", T5_GATED, {12, 768, 12, 0, 2048, 512, 64}, 512, 250112),
+    ROW ("mt5_large", T5_GATED, {24, 1024, 16, 0, 2816, 512, 64}, 512, 250112),
+    ROW ("mt5_xl", T5_GATED, {24, 2048, 32, 0, 5120, 512, 64}, 512, 250112),
+    ROW ("mt5_xxl", T5_GATED, {24, 4096, 64, 0, 10240, 512, 64}, 512, 250112),
+    ROW ("ul2", UL2, {32, 4096, 16, 0, 16384, 512, 256}, 512, 32128),
+    ROW ("flan_ul2", T5_GATED, {32, 4096, 16, 0, 16384, 512, 256}, 512, 32128),
     ROW ("switch_xl4",
-         &t5,
-         {24, 1024, 32, 0, 16384, 512},
+         T5,
+         {24, 1024, 32, 0, 16384, 512, 128},
          512,
          32128,
-         HEAD_DIM (128),
          .experts = 4),
     /* End of rows */
 };
@@ -245,10 +127,10 @@ static void add_embeddings (struct dn_build *build,
         dn_build_embedding (
             build, dn_transformer_read_positions (build, row->positions) + 2, hidden);
     }
-    if (!row->style->relative)
+    if (!(row->traits & RELATIVE))
         dn_build_add (build);
-    if (row->style->embedding_norm)
-        dn_build_norm (build, row->style->norm);
+    if (row->traits & EMBED_NORM)
+        dn_build_norm (build, dn_norm_of (row->traits));
     dn_build_dropout (build);
 }
 
@@ -269,12 +151,12 @@ static void add_relative (struct dn_build *build, double heads)
     build->at = at;
 }
 
-static void add_side_end (struct dn_build *build, const struct style *style)
+static void add_side_end (struct dn_build *build, unsigned traits)
 {
-    if (!style->norm_first)
+    if (!(traits & BEFORE))
         return;
-    dn_build_norm (build, style->norm);
-    if (!style->no_end_dropout)
+    dn_build_norm (build, dn_norm_of (traits));
+    if (!(traits & NO_END_DROPOUT))
         dn_build_dropout (build);
 }
 
@@ -326,21 +208,11 @@ static struct dn_experts read_experts (struct dn_build *build,
 static struct dn_transformer read_body (struct dn_build *build,
                                         const struct seq2seq *row)
 {
-    const struct style *style = row->style;
-    struct dn_transformer body = {.norm = style->norm,
-                                  .activation = style->activation,
-                                  .norm_first = style->norm_first,
-                                  .bias = style->bias,
-                                  .gated = style->gated,
-                                  .inner_dropout = style->inner_dropout,
-                                  .dropout = true};
+    struct dn_transformer body = dn_transformer_of (row->traits);
 
-    body.attention.head_dim = row->head_dim;
+    body.inner_dropout = (row->traits & INNER_DROPOUT) != 0;
+    body.attention.composed = (row->traits & RELATIVE) != 0;
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = style->bias;
-    body.attention.out_bias = style->bias;
-    body.attention.dropout = style->attention_dropout;
-    body.attention.composed = style->relative;
     return body;
 }
 
@@ -356,23 +228,23 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     add_embeddings (build, row, vocab, body.hidden, false);
     build->part = DN_PART_ENCODER;
     dn_build_blocks (build, 2 * body.layers);
-    if (row->style->relative)
+    if (row->traits & RELATIVE)
         add_relative (build, body.attention.heads);
     add_layers (build, &body, NULL, &experts);
-    add_side_end (build, row->style);
+    add_side_end (build, row->traits);
     dn_build_keep (build);
     memory = build->at;
     build->part = DN_PART_DECODER;
     dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
     add_embeddings (build, row, vocab, body.hidden, true);
-    if (row->style->relative)
+    if (row->traits & RELATIVE)
         add_relative (build, body.attention.heads);
     add_layers (build, &body, &memory, &experts);
-    add_side_end (build, row->style);
+    add_side_end (build, row->traits);
     build->part = DN_PART_HEAD;
     if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
-    if (DN_WANT (build, tied, !row->style->untied) > 0)
+    if (DN_WANT (build, tied, row->traits & UNTIED ? 0 : 1) > 0)
         dn_build_linear_tied (build, vocab, false);
     else
         dn_build_linear (build, vocab, false);

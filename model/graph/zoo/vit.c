@@ -14,195 +14,135 @@
 #include "graph/transformer.h"
 #include "zoo.h"
 
-/* Which of the layers of queries, keys and values have a bias. */
-enum biases {
-    BIASES_ALL,
-    BIASES_APART,  /* those of queries and values: three layers */
-    BIASES_JOINED, /* the same two, joined for the one layer of all */
-    BIASES_NONE
-};
-
-struct style {
-    double tokens;        /* learned ones before the patches */
-    double registers;     /* further ones */
-    bool patch_positions; /* only patches have positions */
-    bool no_positions;    /* no learned ones in the input */
-    bool scaled;          /* a learned scale per feature before each sum */
-    bool gated;           /* feed-forward layers with gates */
-    bool relative;        /* positions are a table of distances per block */
-    bool distilled;       /* a classifier for each of two tokens */
-    bool mean;            /* the classifier reads the mean of the patches */
-    bool features;        /* no classifier */
-    bool rotary;          /* positions are rotated into queries and keys, and the gates
-                             are a layer of their own */
-    bool inner_norm;      /* EVA-02: a normalisation within the feed-forward layers; the
+enum {
+    TWO_TOKENS = 1 << 0,      /* learned ones before the patches, and a classifier for
+                                 each; otherwise one */
+    REGISTERS = 1 << 1,       /* four further ones */
+    PATCH_POSITIONS = 1 << 2, /* only patches have positions */
+    NO_POSITIONS = 1 << 3,    /* no learned ones in the input */
+    SCALED = 1 << 4,          /* a learned scale per feature before each sum */
+    GATED = 1 << 5,           /* feed-forward layers with gates */
+    RELATIVE = 1 << 6,        /* positions are a table of distances per block */
+    MEAN = 1 << 7,            /* the classifier reads the mean of the patches */
+    FEATURES = 1 << 8,        /* no classifier */
+    ROTARY = 1 << 9, /* positions are rotated into queries and keys, and the gates are a
+                        layer of their own */
+    INNER_NORM = 1 << 10, /* EVA-02: a normalisation within the feed-forward layers; the
                              features are a normalised mean */
-    enum biases biases;
+    /* Biases of the layers of queries, keys and values; without any of these all three
+     * have one: those of queries and values in three layers, the same two joined for
+     * the one layer of all, or none.
+     */
+    BIASES_APART = 1 << 11,
+    BIASES_JOINED = 1 << 12,
+    BIASES_NONE = 1 << 13
 };
 
-static const struct style plain = {.tokens = 1};
-static const struct style distilled = {.tokens = 2, .distilled = true};
-static const struct style deit3 = {.tokens = 1,
-                                   .patch_positions = true,
-                                   .scaled = true};
-static const struct style beit = {.tokens = 1,
-                                  .scaled = true,
-                                  .no_positions = true,
-                                  .relative = true,
-                                  .mean = true,
-                                  .biases = BIASES_JOINED};
-static const struct style dino = {.tokens = 1, .scaled = true, .features = true};
-static const struct style dino_giant = {.tokens = 1,
-                                        .scaled = true,
-                                        .gated = true,
-                                        .features = true};
-static const struct style dino_reg = {.tokens = 1,
-                                      .registers = 4,
-                                      .patch_positions = true,
-                                      .scaled = true,
-                                      .features = true};
-static const struct style dino_reg_giant = {.tokens = 1,
-                                            .registers = 4,
-                                            .patch_positions = true,
-                                            .scaled = true,
-                                            .gated = true,
-                                            .features = true};
-
-/* DINOv3; its networks called plus, and that of 7 billion parameters, have gates. */
-#define DINO3(with_gates, which)                                                       \
-    {                                                                                  \
-        .tokens = 1, .registers = 4, .no_positions = true, .scaled = true,             \
-        .gated = (with_gates), .features = true, .rotary = true, .biases = (which)     \
-    }
-static const struct style dino3 = DINO3 (false, BIASES_NONE);
-static const struct style dino3_biased = DINO3 (false, BIASES_JOINED);
-static const struct style dino3_gated = DINO3 (true, BIASES_NONE);
-static const struct style dino3_gated_biased = DINO3 (true, BIASES_JOINED);
-
-static const struct style eva = {.tokens = 1,
-                                 .gated = true,
-                                 .mean = true,
-                                 .features = true,
-                                 .rotary = true,
-                                 .inner_norm = true,
-                                 .biases = BIASES_APART};
-static const struct style eva_classifier = {.tokens = 1,
-                                            .gated = true,
-                                            .mean = true,
-                                            .rotary = true,
-                                            .inner_norm = true,
-                                            .biases = BIASES_APART};
+enum style {
+    PLAIN = 0,
+    DISTILLED = TWO_TOKENS,
+    DEIT3 = PATCH_POSITIONS | SCALED,
+    BEIT = SCALED | NO_POSITIONS | RELATIVE | MEAN | BIASES_JOINED,
+    DINO = SCALED | FEATURES,
+    DINO_GIANT = DINO | GATED,
+    DINO_REG = DINO | REGISTERS | PATCH_POSITIONS,
+    DINO_REG_GIANT = DINO_REG | GATED,
+    /* Its networks called plus, and that of 7 billion parameters, have gates. */
+    DINO3 = DINO | REGISTERS | NO_POSITIONS | ROTARY | BIASES_NONE,
+    DINO3_GATED = DINO3 | GATED,
+    DINO3_BIASED = DINO | REGISTERS | NO_POSITIONS | ROTARY | BIASES_JOINED,
+    DINO3_GATED_BIASED = DINO3_BIASED | GATED,
+    EVA_CLASSES = GATED | MEAN | ROTARY | INNER_NORM | BIASES_APART,
+    EVA = EVA_CLASSES | FEATURES
+};
 
 struct vit {
     struct dn_zoo_entry entry;
-    const struct style *style;
+    unsigned traits;
     int patch;
     double image;
     struct dn_transformer_sizes sizes;
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        {name, "vit"}, __VA_ARGS__                                                     \
-    }
+/* clang-format off */
+#define ROW(name, ...) {{name, "vit"}, __VA_ARGS__}
 
 /* Layers, features and heads of the usual sizes. */
-#define TINY                                                                           \
-    {                                                                                  \
-        12, 192, 3, 0, 768, 0                                                          \
-    }
-#define SMALL                                                                          \
-    {                                                                                  \
-        12, 384, 6, 0, 1536, 0                                                         \
-    }
-#define BASE                                                                           \
-    {                                                                                  \
-        12, 768, 12, 0, 3072, 0                                                        \
-    }
-#define LARGE                                                                          \
-    {                                                                                  \
-        24, 1024, 16, 0, 4096, 0                                                       \
-    }
-#define HUGE_                                                                          \
-    {                                                                                  \
-        32, 1280, 16, 0, 5120, 0                                                       \
-    }
-#define HUGE_PLUS                                                                      \
-    {                                                                                  \
-        32, 1280, 20, 0, 5120, 0                                                       \
-    }
-#define GIANT                                                                          \
-    {                                                                                  \
-        40, 1536, 24, 0, 4096, 0                                                       \
-    }
+#define TINY      {12, 192, 3, 0, 768, 0, 0}
+#define SMALL     {12, 384, 6, 0, 1536, 0, 0}
+#define BASE      {12, 768, 12, 0, 3072, 0, 0}
+#define LARGE     {24, 1024, 16, 0, 4096, 0, 0}
+#define HUGE_     {32, 1280, 16, 0, 5120, 0, 0}
+#define HUGE_PLUS {32, 1280, 20, 0, 5120, 0, 0}
+#define GIANT     {40, 1536, 24, 0, 4096, 0, 0}
 
 static const struct vit rows[] = {
-    ROW ("vit_b_16", &plain, 16, 224, BASE),
-    ROW ("vit_b_32", &plain, 32, 224, BASE),
-    ROW ("vit_l_16", &plain, 16, 224, LARGE),
-    ROW ("vit_l_32", &plain, 32, 224, LARGE),
-    ROW ("vit_h_14", &plain, 14, 224, HUGE_),
-    ROW ("vit_tiny_patch16_224", &plain, 16, 224, TINY),
-    ROW ("vit_small_patch16_224", &plain, 16, 224, SMALL),
-    ROW ("vit_small_patch32_224", &plain, 32, 224, SMALL),
-    ROW ("vit_base_patch8_224", &plain, 8, 224, BASE),
-    ROW ("vit_base_patch16_224", &plain, 16, 224, BASE),
-    ROW ("vit_base_patch32_224", &plain, 32, 224, BASE),
-    ROW ("vit_base_patch16_384", &plain, 16, 384, BASE),
-    ROW ("vit_large_patch14_224", &plain, 14, 224, LARGE),
-    ROW ("vit_large_patch16_224", &plain, 16, 224, LARGE),
-    ROW ("vit_large_patch16_384", &plain, 16, 384, LARGE),
-    ROW ("vit_huge_patch14_224", &plain, 14, 224, HUGE_),
-    ROW ("vit_giant_patch14_224", &plain, 14, 224, {40, 1408, 16, 0, 6144, 0}),
-    ROW ("vit_gigantic_patch14_224", &plain, 14, 224, {48, 1664, 16, 0, 8192, 0}),
-    ROW ("deit_tiny_patch16_224", &plain, 16, 224, TINY),
-    ROW ("deit_small_patch16_224", &plain, 16, 224, SMALL),
-    ROW ("deit_base_patch16_224", &plain, 16, 224, BASE),
-    ROW ("deit_tiny_distilled_patch16_224", &distilled, 16, 224, TINY),
-    ROW ("deit_small_distilled_patch16_224", &distilled, 16, 224, SMALL),
-    ROW ("deit_base_distilled_patch16_224", &distilled, 16, 224, BASE),
-    ROW ("deit3_small_patch16_224", &deit3, 16, 224, SMALL),
-    ROW ("deit3_base_patch16_224", &deit3, 16, 224, BASE),
-    ROW ("deit3_large_patch16_224", &deit3, 16, 224, LARGE),
-    ROW ("deit3_huge_patch14_224", &deit3, 14, 224, HUGE_),
-    ROW ("beit_base_patch16_224", &beit, 16, 224, BASE),
-    ROW ("beit_large_patch16_224", &beit, 16, 224, LARGE),
-    ROW ("beitv2_base_patch16_224", &beit, 16, 224, BASE),
-    ROW ("beitv2_large_patch16_224", &beit, 16, 224, LARGE),
-    ROW ("vit_small_patch14_dinov2", &dino, 14, 518, SMALL),
-    ROW ("vit_base_patch14_dinov2", &dino, 14, 518, BASE),
-    ROW ("vit_large_patch14_dinov2", &dino, 14, 518, LARGE),
-    ROW ("vit_giant_patch14_dinov2", &dino_giant, 14, 518, GIANT),
-    ROW ("vit_small_patch14_reg4_dinov2", &dino_reg, 14, 518, SMALL),
-    ROW ("vit_base_patch14_reg4_dinov2", &dino_reg, 14, 518, BASE),
-    ROW ("vit_large_patch14_reg4_dinov2", &dino_reg, 14, 518, LARGE),
-    ROW ("vit_giant_patch14_reg4_dinov2", &dino_reg_giant, 14, 518, GIANT),
-    ROW ("vit_small_patch16_dinov3", &dino3, 16, 256, SMALL),
-    ROW ("vit_small_plus_patch16_dinov3", &dino3_gated, 16, 256, SMALL),
-    ROW ("vit_base_patch16_dinov3", &dino3, 16, 256, BASE),
-    ROW ("vit_large_patch16_dinov3", &dino3, 16, 256, LARGE),
-    ROW ("vit_huge_plus_patch16_dinov3", &dino3_gated, 16, 256, HUGE_PLUS),
-    ROW ("vit_7b_patch16_dinov3", &dino3_gated, 16, 256, {40, 4096, 32, 0, 8192, 0}),
-    ROW ("vit_small_patch16_dinov3_qkvb", &dino3_biased, 16, 256, SMALL),
-    ROW ("vit_small_plus_patch16_dinov3_qkvb", &dino3_gated_biased, 16, 256, SMALL),
-    ROW ("vit_base_patch16_dinov3_qkvb", &dino3_biased, 16, 256, BASE),
-    ROW ("vit_large_patch16_dinov3_qkvb", &dino3_biased, 16, 256, LARGE),
-    ROW ("vit_huge_plus_patch16_dinov3_qkvb", &dino3_gated_biased, 16, 256, HUGE_PLUS),
-    ROW ("eva02_base_patch14_224", &eva, 14, 224, {12, 768, 12, 0, 2048, 0}),
-    ROW ("eva02_large_patch14_224", &eva, 14, 224, {24, 1024, 16, 0, 2730, 0}),
-    ROW ("eva02_base_patch14_448", &eva_classifier, 14, 448, {12, 768, 12, 0, 2048, 0}),
-    ROW ("eva02_large_patch14_448",
-         &eva_classifier,
-         14,
-         448,
-         {24, 1024, 16, 0, 2730, 0}),
+    ROW ("vit_b_16", PLAIN, 16, 224, BASE),
+    ROW ("vit_b_32", PLAIN, 32, 224, BASE),
+    ROW ("vit_l_16", PLAIN, 16, 224, LARGE),
+    ROW ("vit_l_32", PLAIN, 32, 224, LARGE),
+    ROW ("vit_h_14", PLAIN, 14, 224, HUGE_),
+    ROW ("vit_tiny_patch16_224", PLAIN, 16, 224, TINY),
+    ROW ("vit_small_patch16_224", PLAIN, 16, 224, SMALL),
+    ROW ("vit_small_patch32_224", PLAIN, 32, 224, SMALL),
+    ROW ("vit_base_patch8_224", PLAIN, 8, 224, BASE),
+    ROW ("vit_base_patch16_224", PLAIN, 16, 224, BASE),
+    ROW ("vit_base_patch32_224", PLAIN, 32, 224, BASE),
+    ROW ("vit_base_patch16_384", PLAIN, 16, 384, BASE),
+    ROW ("vit_large_patch14_224", PLAIN, 14, 224, LARGE),
+    ROW ("vit_large_patch16_224", PLAIN, 16, 224, LARGE),
+    ROW ("vit_large_patch16_384", PLAIN, 16, 384, LARGE),
+    ROW ("vit_huge_patch14_224", PLAIN, 14, 224, HUGE_),
+    ROW ("vit_giant_patch14_224", PLAIN, 14, 224, {40, 1408, 16, 0, 6144, 0, 0}),
+    ROW ("vit_gigantic_patch14_224", PLAIN, 14, 224, {48, 1664, 16, 0, 8192, 0, 0}),
+    ROW ("deit_tiny_patch16_224", PLAIN, 16, 224, TINY),
+    ROW ("deit_small_patch16_224", PLAIN, 16, 224, SMALL),
+    ROW ("deit_base_patch16_224", PLAIN, 16, 224, BASE),
+    ROW ("deit_tiny_distilled_patch16_224", DISTILLED, 16, 224, TINY),
+    ROW ("deit_small_distilled_patch16_224", DISTILLED, 16, 224, SMALL),
+    ROW ("deit_base_distilled_patch16_224", DISTILLED, 16, 224, BASE),
+    ROW ("deit3_small_patch16_224", DEIT3, 16, 224, SMALL),
+    ROW ("deit3_base_patch16_224", DEIT3, 16, 224, BASE),
+    ROW ("deit3_large_patch16_224", DEIT3, 16, 224, LARGE),
+    ROW ("deit3_huge_patch14_224", DEIT3, 14, 224, HUGE_),
+    ROW ("beit_base_patch16_224", BEIT, 16, 224, BASE),
+    ROW ("beit_large_patch16_224", BEIT, 16, 224, LARGE),
+    ROW ("beitv2_base_patch16_224", BEIT, 16, 224, BASE),
+    ROW ("beitv2_large_patch16_224", BEIT, 16, 224, LARGE),
+    ROW ("vit_small_patch14_dinov2", DINO, 14, 518, SMALL),
+    ROW ("vit_base_patch14_dinov2", DINO, 14, 518, BASE),
+    ROW ("vit_large_patch14_dinov2", DINO, 14, 518, LARGE),
+    ROW ("vit_giant_patch14_dinov2", DINO_GIANT, 14, 518, GIANT),
+    ROW ("vit_small_patch14_reg4_dinov2", DINO_REG, 14, 518, SMALL),
+    ROW ("vit_base_patch14_reg4_dinov2", DINO_REG, 14, 518, BASE),
+    ROW ("vit_large_patch14_reg4_dinov2", DINO_REG, 14, 518, LARGE),
+    ROW ("vit_giant_patch14_reg4_dinov2", DINO_REG_GIANT, 14, 518, GIANT),
+    ROW ("vit_small_patch16_dinov3", DINO3, 16, 256, SMALL),
+    ROW ("vit_small_plus_patch16_dinov3", DINO3_GATED, 16, 256, SMALL),
+    ROW ("vit_base_patch16_dinov3", DINO3, 16, 256, BASE),
+    ROW ("vit_large_patch16_dinov3", DINO3, 16, 256, LARGE),
+    ROW ("vit_huge_plus_patch16_dinov3", DINO3_GATED, 16, 256, HUGE_PLUS),
+    ROW ("vit_7b_patch16_dinov3", DINO3_GATED, 16, 256, {40, 4096, 32, 0, 8192, 0, 0}),
+    ROW ("vit_small_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, SMALL),
+    ROW ("vit_small_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, SMALL),
+    ROW ("vit_base_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, BASE),
+    ROW ("vit_large_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, LARGE),
+    ROW ("vit_huge_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, HUGE_PLUS),
+    ROW ("eva02_base_patch14_224", EVA, 14, 224, {12, 768, 12, 0, 2048, 0, 0}),
+    ROW ("eva02_large_patch14_224", EVA, 14, 224, {24, 1024, 16, 0, 2730, 0, 0}),
+    ROW ("eva02_base_patch14_448", EVA_CLASSES, 14, 448, {12, 768, 12, 0, 2048, 0, 0}),
+    ROW ("eva02_large_patch14_448", EVA_CLASSES, 14, 448,
+         {24, 1024, 16, 0, 2730, 0, 0}),
     /* End of rows */
 };
+/* clang-format on */
 
 /* Patches, learned tokens and positions. Return the distances between two patches. */
 static double add_patches (struct dn_build *build, const struct vit *row, double hidden)
 {
-    const struct style *style = row->style;
+    unsigned traits = row->traits;
+    int tokens = traits & TWO_TOKENS ? 2 : 1;
+    int registers = traits & REGISTERS ? 4 : 0;
     double patches;
     double distances;
 
@@ -212,15 +152,15 @@ static double add_patches (struct dn_build *build, const struct vit *row, double
     patches = build->at.dim[0] * build->at.dim[1];
     build->at.dim[0] = patches;
     build->at.n_dims = 1;
-    if (style->patch_positions)
+    if (traits & PATCH_POSITIONS)
         dn_build_add_learned (build, patches * hidden);
     dn_build_copy (build);
-    build->at.dim[0] += style->tokens + style->registers;
-    for (int i = 0; i < style->tokens; i++)
+    build->at.dim[0] += tokens + registers;
+    for (int i = 0; i < tokens; i++)
         dn_build_add_learned (build, hidden);
-    if (style->registers > 0)
-        dn_build_add_learned (build, style->registers * hidden);
-    if (!style->no_positions && !style->patch_positions)
+    if (registers > 0)
+        dn_build_add_learned (build, registers * hidden);
+    if (!(traits & (NO_POSITIONS | PATCH_POSITIONS)))
         dn_build_add_learned (build, dn_shape_elements (&build->at));
     return distances;
 }
@@ -271,18 +211,18 @@ static void add_inner_norm_block (struct dn_build *build,
 
 static void add_blocks (struct dn_build *build,
                         const struct dn_transformer *body,
-                        const struct style *style,
+                        unsigned traits,
                         double distances)
 {
     double outer;
 
     dn_build_blocks (build, body->layers);
     outer = dn_build_repeat (build, body->layers);
-    if (style->biases == BIASES_JOINED)
+    if (traits & BIASES_JOINED)
         add_joined_biases (build, body->hidden);
-    if (style->relative)
+    if (traits & RELATIVE)
         add_relative (build, body, distances);
-    if (style->inner_norm)
+    if (traits & INNER_NORM)
         add_inner_norm_block (build, body);
     else
         dn_transformer_add_block (build, body);
@@ -295,19 +235,17 @@ static void add_mean (struct dn_build *build)
     dn_build_norm (build, DN_NORM_LAYER);
 }
 
-static void add_classifier (struct dn_build *build,
-                            const struct style *style,
-                            double classes)
+static void add_classifier (struct dn_build *build, unsigned traits, double classes)
 {
     struct dn_shape token;
 
-    if (style->mean)
+    if (traits & MEAN)
         add_mean (build);
     build->at.dim[0] = 1;
     build->at.n_dims = 0;
     token = build->at;
     dn_build_linear (build, classes, true);
-    if (style->distilled) {
+    if (traits & TWO_TOKENS) {
         build->at = token;
         dn_build_linear (build, classes, true);
         dn_build_add (build);
@@ -318,32 +256,32 @@ static void add_classifier (struct dn_build *build,
 static void build_vit (struct dn_build *build, const void *data)
 {
     const struct vit *row = data;
-    const struct style *style = row->style;
-    enum dn_head otherwise = style->features ? DN_HEAD_NONE : DN_HEAD_CLASSIFIER;
+    unsigned traits = row->traits;
+    enum dn_head otherwise = traits & FEATURES ? DN_HEAD_NONE : DN_HEAD_CLASSIFIER;
     struct dn_transformer body = {.norm = DN_NORM_LAYER,
                                   .activation = DN_ACTIVATION_GELU,
                                   .norm_first = true,
                                   .bias = true,
-                                  .gated = style->gated,
-                                  .fused_gate = style->gated && !style->rotary,
-                                  .scaled = style->scaled};
+                                  .gated = (traits & GATED) != 0,
+                                  .fused_gate = traits & GATED && !(traits & ROTARY),
+                                  .scaled = (traits & SCALED) != 0};
     double distances;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = style->biases == BIASES_ALL || style->biases == BIASES_APART;
+    body.attention.bias = !(traits & (BIASES_JOINED | BIASES_NONE));
     body.attention.out_bias = true;
-    body.attention.fused = style->biases != BIASES_APART;
-    body.attention.no_key_bias = style->biases == BIASES_APART;
-    body.attention.rotary = style->rotary;
-    body.attention.unmasked = !style->relative;
+    body.attention.fused = !(traits & BIASES_APART);
+    body.attention.no_key_bias = (traits & BIASES_APART) != 0;
+    body.attention.rotary = (traits & ROTARY) != 0;
+    body.attention.unmasked = !(traits & RELATIVE);
     distances = add_patches (build, row, body.hidden);
-    add_blocks (build, &body, style, distances);
-    if (!style->mean)
+    add_blocks (build, &body, traits, distances);
+    if (!(traits & MEAN))
         dn_build_norm (build, DN_NORM_LAYER);
     if (dn_build_head (build, otherwise, DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE))
         == DN_HEAD_CLASSIFIER)
-        add_classifier (build, style, DN_WANT (build, classes, 1000));
-    else if (style->inner_norm)
+        add_classifier (build, traits, DN_WANT (build, classes, 1000));
+    else if (traits & INNER_NORM)
         add_mean (build);
 }
 
