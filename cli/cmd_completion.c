@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graph/tune_words.h"
+#include "graph/tune.h"
 #include "graph/zoo/names.h"
 #include "jobs/worth/sums.h"
 #include "process/sbatch.h"

@@ -11,7 +11,6 @@
  */
 #include "graph/tune.h"
 #include "base/messages.h"
-#include "graph/tune_words.h"
 
 #include <stdlib.h>
 #include <string.h>
