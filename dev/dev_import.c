@@ -1,19 +1,33 @@
 /* dev_import.c - a sidecar from an ONNX model or an HLO module
  *
+ * A program in Python reads the file (import/). What it writes is read as any sidecar
+ * is.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "dev_commands.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
-#include "import/hlo_layers.h"
-#include "import/onnx_layers.h"
+#include "base/json_read.h"
+#include "host/files.h"
 #include "output/grid.h"
 #include "output/json.h"
 #include "output/show.h"
+#include "process/child.h"
 #include "sidecar_put.h"
+
+#define SYMBOLS_MAX 16
+
+/* Limit of what a reader writes: more operators than a sidecar may have. */
+#define ANSWER_MAX    (64 * 1024 * 1024)
+#define COMPLAINT_MAX (64 * 1024)
 
 /* The options of a call. */
 struct call {
@@ -23,29 +37,24 @@ struct call {
     int64_t batch; /* 0: to be found */
     bool step;
     bool forward;
-    struct dn_onnx_sizes sizes;
+    const char *symbols[SYMBOLS_MAX]; /* "time=7" */
+    int n_symbols;
 };
 
 /* "seq=128" */
-static int read_symbol (const char *argument,
-                        struct dn_onnx_sizes *sizes,
-                        struct dn_err *err)
+static int read_symbol (const char *argument, struct call *call, struct dn_err *err)
 {
     struct dn_span rest = dn_span_of (argument);
     struct dn_span name = dn_span_cut (&rest, "=");
-    struct dn_onnx_symbol *symbol = &sizes->symbols[sizes->n_symbols];
     int64_t size;
 
-    if (sizes->n_symbols == DN_ONNX_SYMBOLS_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "--dim: more than %d of them", DN_ONNX_SYMBOLS_MAX);
+    if (call->n_symbols == SYMBOLS_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "--dim: more than %d of them", SYMBOLS_MAX);
     if (!rest.text || name.len == 0)
         return dn_err_set (err, DN_E_SYNTAX, "--dim: expected NAME=N");
-    if (dn_span_copy (name, symbol->name, sizeof (symbol->name), "--dim", err) < 0
-        || dn_int_read (rest, "--dim", 1, 1000000000, &size, err) < 0)
+    if (dn_int_read (rest, "--dim", 1, 1000000000, &size, err) < 0)
         return -1;
-    symbol->size = (double) size;
-    sizes->n_symbols++;
+    call->symbols[call->n_symbols++] = argument;
     return 0;
 }
 
@@ -54,7 +63,7 @@ static int take_symbol (struct dn_options *given, void *to)
     struct call *call = to;
     struct dn_err err = {0};
 
-    return read_symbol (given->argument, &call->sizes, &err) < 0
+    return read_symbol (given->argument, call, &err) < 0
                ? dn_options_misuse (given->command, "%s", err.text)
                : DN_EXIT_DONE;
 }
@@ -93,7 +102,7 @@ static int take_options (const struct dn_command *self,
                           : "--hlo=FILE or --onnx=FILE is missing";
     else if (call->onnx && (call->step || call->forward))
         wrong = "--step, --forward: an ONNX model is a forward pass";
-    else if (call->hlo && call->sizes.n_symbols > 0)
+    else if (call->hlo && call->n_symbols > 0)
         wrong = "--dim: HLO has no symbols";
     if (!wrong)
         return 0;
@@ -101,167 +110,228 @@ static int take_options (const struct dn_command *self,
     return -1;
 }
 
-static int read_hlo (const struct call *call,
-                     struct dn_sidecar *sidecar,
-                     struct dn_hlo_summary *summary,
-                     struct dn_err *err)
+/* Read an anonymous file that a child has written. */
+static int read_back (int fd, size_t max, char **text, size_t *len, struct dn_err *err)
 {
-    enum dn_hlo_pass pass = call->step      ? DN_HLO_PASS_STEP
-                            : call->forward ? DN_HLO_PASS_FORWARD
-                                            : DN_HLO_PASS_GUESS;
+    char path[32];
+
+    snprintf (path, sizeof (path), "/dev/fd/%d", fd);
+    return dn_read_bytes (path, max, text, len, err);
+}
+
+/* The first line of what a failed reader complained of. */
+static int complain (int fd, int status, struct dn_err *err)
+{
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    struct dn_hlo module;
+    size_t len;
+
+    if (WIFSIGNALED (status))
+        return dn_err_set (
+            err, DN_E_LIMIT, "its reader was stopped by signal %d", WTERMSIG (status));
+    if (read_back (fd, COMPLAINT_MAX, &text, &len, err) < 0)
+        return -1;
+    text[strcspn (text, "\n")] = '\0';
+    return dn_err_set (
+        err, DN_E_SYNTAX, "%s", text[0] ? text : "its reader failed without a reason");
+}
+
+/* Run a reader: 'words' follow the interpreter. */
+static int ask (char *const words[], char **text, size_t *len, struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int out = dn_child_file ("", 0);
+    dn_cleanup (dn_fd_cleanup) int complaints = dn_child_file ("", 0);
+    const int files[] = {-1, out, complaints};
+    pid_t pid;
+    int status;
     int rc;
 
-    if (dn_read_large_input (call->hlo, DN_HLO_TEXT_MAX, &text, err) < 0)
-        return -1;
-    if (dn_hlo_parse (dn_span_of (text), &module, err) < 0)
-        return dn_err_wrap (err, "%s", call->hlo);
-    rc = dn_hlo_layers (&module, pass, (double) call->batch, sidecar, summary, err);
-    dn_hlo_free (&module);
-    return rc < 0 ? dn_err_wrap (err, "%s", call->hlo) : 0;
+    if (out < 0 || complaints < 0)
+        return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+    rc = dn_child_start (words, files, &pid);
+    if (rc != 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", words[0], strerror (rc));
+    if (dn_child_wait (pid, &status) < 0)
+        return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+    return status == 0 ? read_back (out, ANSWER_MAX, text, len, err)
+                       : complain (complaints, status, err);
 }
 
-static void warn_hlo (const struct dn_hlo_summary *summary)
+/* The names of the keys that are given, with a comma after each. */
+static void list_keys (const struct dn_spec *spec, struct dn_buf *buf)
 {
-    if (summary->unknown_trips > 0)
-        dn_complain ("warning: %d loops have no known trip count, counted once",
-                     summary->unknown_trips);
-    if (summary->unknown_calls > 0)
-        dn_complain (
-            "warning: %d custom calls are unknown, only their bytes are counted",
-            summary->unknown_calls);
-    if (summary->products <= 0)
-        dn_complain ("warning: the module has no matrix product and no convolution");
+    int n;
+    const struct dn_key *keys = dn_spec_keys (&n);
+
+    for (int i = 0; i < n; i++)
+        if (dn_spec_has (spec, &keys[i]))
+            dn_buf_add (buf, "%s,", keys[i].name);
 }
 
-static void print_hlo_json (const struct dn_sidecar *sidecar,
-                            const struct dn_hlo_summary *summary)
+static int ask_reader (const struct call *call,
+                       const struct dn_spec *spec,
+                       char **text,
+                       size_t *len,
+                       struct dn_err *err)
+{
+    const char *dir = getenv ("DNNEST_IMPORT_DIR");
+    char script[PATH_MAX];
+    char batch[32];
+    char size[32];
+    char keys[DN_METADATA_MAX];
+    struct dn_buf buf = dn_buf_on (keys, sizeof (keys));
+    char *words[8 + SYMBOLS_MAX] = {(char *) DNNEST_PYTHON, script};
+    int n = 2;
+
+    snprintf (script,
+              sizeof (script),
+              "%s/import_%s.py",
+              dir ? dir : DNNEST_IMPORT_DIR,
+              call->hlo ? "hlo" : "onnx");
+    snprintf (batch, sizeof (batch), "%" PRId64, call->batch);
+    words[n++] = (char *) (call->hlo ? call->hlo : call->onnx);
+    if (call->hlo) {
+        words[n++] = call->step ? (char *) "step"
+                                : (char *) (call->forward ? "forward" : "guess");
+        words[n++] = batch;
+        snprintf (size,
+                  sizeof (size),
+                  "%.0f",
+                  spec->precision == DN_PRECISION_UNKNOWN
+                      ? 0.0
+                      : dn_precision_traits[spec->precision].activation);
+        words[n++] = size;
+        list_keys (spec, &buf);
+        words[n++] = keys;
+    } else {
+        words[n++] = batch;
+        snprintf (size,
+                  sizeof (size),
+                  "%" PRId64,
+                  spec->seq_len > 0 ? (int64_t) spec->seq_len : (int64_t) 0);
+        words[n++] = size;
+        for (int i = 0; i < call->n_symbols; i++)
+            words[n++] = (char *) call->symbols[i];
+    }
+    words[n] = NULL;
+    return ask (words, text, len, err);
+}
+
+/* A line of JSON with what was counted, and a line with the sidecar. */
+static int import_file (const struct call *call,
+                        struct dn_sidecar *sidecar,
+                        struct json_object **summary,
+                        struct dn_err *err)
+{
+    bool named = sidecar->spec.model[0] != '\0';
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_span rest = {NULL, 0};
+    int rc = ask_reader (call, &sidecar->spec, &text, &rest.len, err);
+
+    rest.text = text;
+    if (rc == 0) {
+        *summary = dn_json_read (dn_span_cut (&rest, "\n"), 2, 64, err);
+        rc = *summary ? dn_sidecar_read (dn_span_trim (rest), sidecar, err) : -1;
+    }
+    if (rc == 0 && !named) /* reading has named it as its graph */
+        sidecar->spec.model[0] = '\0';
+    return rc < 0 ? dn_err_wrap (err, "%s", call->hlo ? call->hlo : call->onnx) : 0;
+}
+
+static double number_of (struct json_object *summary, const char *key)
+{
+    return json_object_get_double (json_object_object_get (summary, key));
+}
+
+static bool is_true (struct json_object *summary, const char *key)
+{
+    return json_object_get_boolean (json_object_object_get (summary, key));
+}
+
+static void warn (struct json_object *summary)
+{
+    double loops = number_of (summary, "unknown_loops");
+    double calls = number_of (summary, "unknown_calls");
+    double unknown = number_of (summary, "unknown");
+
+    if (loops > 0)
+        dn_complain ("warning: %.0f loops have no known trip count, counted once",
+                     loops);
+    if (calls > 0)
+        dn_complain (
+            "warning: %.0f custom calls are unknown, only their bytes are counted",
+            calls);
+    if (json_object_object_get (summary, "product_flops")
+        && number_of (summary, "product_flops") <= 0)
+        dn_complain ("warning: the module has no matrix product and no convolution");
+    if (unknown > 0)
+        dn_complain (
+            "warning: %.0f operators are unknown, such as %s, only their bytes are "
+            "counted",
+            unknown,
+            json_object_get_string (json_object_object_get (summary, "such_as")));
+}
+
+/* Members of --json, in their order; those of HLO alone are in its summary. */
+static const char *const reals[] =
+    {"batch", "replicas", "params", "flops", "product_flops", "bytes", "kernels"};
+static const char *const counts[] = {"instructions",
+                                     "computations",
+                                     "unknown_loops",
+                                     "unknown_calls"};
+
+static void print_json (const struct dn_sidecar *sidecar, struct json_object *summary)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
     json_object_object_add (json, "spec", dn_show_spec_json (&sidecar->spec));
-    dn_json_add_bool (json, "step", summary->step);
-    dn_json_add_bool (json, "optimised", summary->optimised);
-    dn_json_add_real (json, "batch", summary->batch);
-    dn_json_add_real (json, "replicas", summary->replicas);
-    dn_json_add_real (json, "params", summary->params);
-    dn_json_add_real (json, "flops", summary->flops);
-    dn_json_add_real (json, "product_flops", summary->products);
-    dn_json_add_real (json, "bytes", summary->bytes);
-    dn_json_add_real (json, "kernels", summary->kernels);
+    dn_json_add_bool (json, "step", is_true (summary, "step"));
+    if (json_object_object_get (summary, "optimised"))
+        dn_json_add_bool (json, "optimised", is_true (summary, "optimised"));
+    for (size_t i = 0; i < DN_N_ELEMENTS (reals); i++)
+        if (json_object_object_get (summary, reals[i]))
+            dn_json_add_real (json, reals[i], number_of (summary, reals[i]));
     dn_json_add_count (json, "operators", sidecar->layers.n);
-    dn_json_add_count (json, "instructions", summary->instructions);
-    dn_json_add_count (json, "computations", summary->computations);
-    dn_json_add_count (json, "unknown_loops", summary->unknown_trips);
-    dn_json_add_count (json, "unknown_calls", summary->unknown_calls);
+    for (size_t i = 0; i < DN_N_ELEMENTS (counts); i++)
+        if (json_object_object_get (summary, counts[i]))
+            dn_json_add_count (
+                json, counts[i], (int64_t) number_of (summary, counts[i]));
     dn_json_print (json);
 }
 
-static void print_hlo (const struct dn_sidecar *sidecar,
-                       const struct dn_hlo_summary *summary)
+static void print_onnx (const struct dn_sidecar *sidecar, struct json_object *summary)
+{
+    printf ("%s: a forward pass of %d operators (%.0f nodes), %s parameters\n",
+            sidecar->layers.name,
+            sidecar->layers.n,
+            number_of (summary, "instructions"),
+            dn_show_count (number_of (summary, "params")).text);
+}
+
+static void print_hlo (const struct dn_sidecar *sidecar, struct json_object *summary)
 {
     printf ("%s: %s of %s samples, %s parameters\n",
             sidecar->layers.name,
-            summary->step ? "a training step" : "a forward pass",
-            dn_show_real (summary->batch, 0).text,
-            dn_show_count (summary->params).text);
+            is_true (summary, "step") ? "a training step" : "a forward pass",
+            dn_show_real (number_of (summary, "batch"), 0).text,
+            dn_show_count (number_of (summary, "params")).text);
     printf ("%s GFLOP, %s of them in products; %s moved by %s kernels (%s)\n",
-            dn_show_real (summary->flops / 1e9, 3).text,
-            dn_show_real (summary->products / 1e9, 3).text,
-            dn_show_bytes (summary->bytes).text,
-            dn_show_real (summary->kernels, 0).text,
-            summary->optimised ? "as XLA fused them" : "fusions estimated");
-    if (summary->replicas > 1)
+            dn_show_real (number_of (summary, "flops") / 1e9, 3).text,
+            dn_show_real (number_of (summary, "product_flops") / 1e9, 3).text,
+            dn_show_bytes (number_of (summary, "bytes")).text,
+            dn_show_real (number_of (summary, "kernels"), 0).text,
+            is_true (summary, "optimised") ? "as XLA fused them" : "fusions estimated");
+    if (number_of (summary, "replicas") > 1)
         printf ("on %s devices, this is the part of one\n",
-                dn_show_real (summary->replicas, 0).text);
-}
-
-static int read_onnx (struct call *call,
-                      struct dn_sidecar *sidecar,
-                      struct dn_onnx_summary *summary,
-                      struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *bytes = NULL;
-    struct dn_onnx file;
-    size_t len;
-    int rc;
-
-    if (dn_read_bytes (call->onnx, DN_ONNX_FILE_MAX, &bytes, &len, err) < 0)
-        return -1;
-    call->sizes.samples = call->batch > 0 ? (double) call->batch : 0;
-    if (sidecar->spec.seq_len > 0)
-        call->sizes.seq_len = (double) sidecar->spec.seq_len;
-    if (dn_onnx_read (bytes, len, &file, err) < 0)
-        return dn_err_wrap (err, "%s", call->onnx);
-    rc = dn_onnx_layers (&file, &call->sizes, sidecar, summary, err);
-    dn_onnx_free (&file);
-    return rc < 0 ? dn_err_wrap (err, "%s", call->onnx) : 0;
-}
-
-static void print_onnx (const struct dn_sidecar *sidecar,
-                        const struct dn_onnx_summary *summary,
-                        bool json)
-{
-    dn_cleanup (dn_json_free) struct json_object *document = NULL;
-
-    if (!json) {
-        printf ("%s: a forward pass of %d operators (%d nodes), %s parameters\n",
-                sidecar->layers.name,
-                sidecar->layers.n,
-                summary->n_nodes,
-                dn_show_count (summary->params).text);
-        return;
-    }
-    document = json_object_new_object ();
-    json_object_object_add (document, "spec", dn_show_spec_json (&sidecar->spec));
-    dn_json_add_bool (document, "step", false);
-    dn_json_add_real (document, "params", summary->params);
-    dn_json_add_count (document, "operators", sidecar->layers.n);
-    dn_json_add_count (document, "instructions", summary->n_nodes);
-    dn_json_print (document);
-}
-
-static int import_hlo (const struct call *call, struct dn_sidecar *sidecar, bool json)
-{
-    struct dn_hlo_summary summary;
-    struct dn_err err = {0};
-
-    if (read_hlo (call, sidecar, &summary, &err) < 0
-        || dn_sidecar_put (sidecar, call->out, &err) < 0)
-        return dn_fail (DN_EXIT_DATA, &err);
-    warn_hlo (&summary);
-    if (call->out && json)
-        print_hlo_json (sidecar, &summary);
-    else if (call->out)
-        print_hlo (sidecar, &summary);
-    return DN_EXIT_DONE;
-}
-
-static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json)
-{
-    struct dn_onnx_summary summary;
-    struct dn_err err = {0};
-
-    if (read_onnx (call, sidecar, &summary, &err) < 0
-        || dn_sidecar_put (sidecar, call->out, &err) < 0)
-        return dn_fail (DN_EXIT_DATA, &err);
-    if (summary.n_unknown > 0)
-        dn_complain ("warning: %d operators are unknown, such as %s, only their bytes "
-                     "are counted",
-                     summary.n_unknown,
-                     summary.unknown);
-    if (call->out)
-        print_onnx (sidecar, &summary, json);
-    return DN_EXIT_DONE;
+                dn_show_real (number_of (summary, "replicas"), 0).text);
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
-    struct dn_options given;
-    struct call call = {.hlo = NULL};
-    struct dn_err err = {0};
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    dn_cleanup (dn_json_free) struct json_object *summary = NULL;
+    struct dn_options given;
+    struct call call = {.batch = 0};
+    struct dn_err err = {0};
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
@@ -269,8 +339,17 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (given.n_args > 0
         && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    return call.hlo ? import_hlo (&call, &sidecar, given.json)
-                    : import_onnx (&call, &sidecar, given.json);
+    if (import_file (&call, &sidecar, &summary, &err) < 0
+        || dn_sidecar_put (&sidecar, call.out, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    warn (summary);
+    if (call.out && given.json)
+        print_json (&sidecar, summary);
+    else if (call.out && call.hlo)
+        print_hlo (&sidecar, summary);
+    else if (call.out)
+        print_onnx (&sidecar, summary);
+    return DN_EXIT_DONE;
 }
 
 const struct dn_command dn_cmd_import = {

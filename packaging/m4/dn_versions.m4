@@ -19,7 +19,6 @@ AC_DEFUN([DN_HEADER_VERSION],
 AC_DEFUN([DN_VERSIONS],
   [DN_PKG_VERSION([dn_json_c], [json-c])
    DN_PKG_VERSION([dn_sqlite], [sqlite3])
-   DN_PKG_VERSION([dn_protobuf_c], [libprotobuf-c])
    DN_HEADER_VERSION([dn_xgboost], [xgboost/version_config.h],
      [XGBOOST_VER_MAJOR . XGBOOST_VER_MINOR . XGBOOST_VER_PATCH])
    DN_HEADER_VERSION([dn_glibc], [features.h], [__GLIBC__ . __GLIBC_MINOR__])

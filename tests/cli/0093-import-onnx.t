@@ -10,6 +10,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
+need_onnx
 plan_later
 
 data=$top/tests/data/onnx
@@ -125,9 +126,9 @@ wrong negative 'dimension 0: -8 out of range'
 wrong huge 'dimension 1: 2e.09 out of range'
 wrong product 'elements, expected at most'
 wrong rank '9 dimensions, expected at most 8'
-wrong misfit 'factors have incompatible shapes'
+wrong misfit 'Incompatible dimensions'
 wrong window 'dimension 2: -89 out of range'
-wrong axis 'axis out of range'
+wrong axis 'axis must be in'
 wrong index 'an index out of range'
 wrong range 'out of range'
 wrong constant 'no operator that depends on a sample'
@@ -137,7 +138,11 @@ wrong text 'not a complete ONNX model'
 wrong claim 'not a complete ONNX model'
 wrong truncated 'not a complete ONNX model'
 wrong many '300000 nodes, expected at most 200000'
-wrong nested 'the operator is not known'
+wrong nested 'not a complete ONNX model'
+
+is 'cut and changed models are refused in words' \
+    "$("$PYTHON3" "$top/tests/import/hostile" onnx 300 \
+        "$work"/{small,grouped,groups,reshape,spelled}.onnx "$data/lstm.onnx" 2>&1)" ''
 
 refuses 'a file is needed' 2 'CONFIG.json .SPEC. is missing' import
 refuses 'one file is needed' 2 'expected one of them' import --onnx x --hlo y

@@ -50,6 +50,10 @@ CONF
 # shellcheck disable=SC2034  # used by files that source this
 short='model=resnet50,batch=8,precision=fp16,optimizer=sgd,steps=100,input=synthetic'
 
+# What 'dnnest-dev import' runs, of the tree, and with what
+export DNNEST_IMPORT_DIR=$top/import
+export PYTHON3=${PYTHON3:-/usr/bin/python3}
+
 # A table has a line per row, except in the tests of narrow ones.
 export COLUMNS=250
 
@@ -161,4 +165,11 @@ documented() {
 
 need_python() {
     command -v python3 >/dev/null || skip_all 'python3 is not installed'
+}
+
+# need_onnx: skip all, if 'dnnest-dev import' has no package onnx
+need_onnx() {
+    "$DNNEST-dev" import --onnx "$top/tests/data/onnx/small.onnx" 2>&1 >"$work/needed" \
+        | grep 'package onnx is needed' >/dev/null && skip_all 'python3-onnx is not installed'
+    rm -f "$work/needed"
 }

@@ -14,7 +14,6 @@ if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
 
 # Arrows that may still close a circle, "FROM TO" a line. The list may only get shorter.
 readonly KNOWN='
-import/onnx_shape.c import/onnx_rules.c
 '
 
 # The global symbols of every object whose source is in the tree: "SOURCE TYPE SYMBOL".

@@ -75,7 +75,7 @@ is 'jobs/ knows model/, host/ and learn/' "$(knows jobs "$model|(host|learn)/.*"
 is 'cli/ knows model/, host/, learn/, jobs/ and import/' \
     "$(knows cli "$model|(host|learn|jobs|import|generated)/.*")" ''
 is 'dev/ knows model/, host/, learn/, jobs/, import/ and what every command has' \
-    "$(knows dev "$model|(host|learn|jobs|import|generated)/.*|[a-z_]+\\.h|output/.*")" ''
+    "$(knows dev "$model|(host|learn|jobs|import|generated|output|process)/.*|[a-z_]+\\.h")" ''
 is 'daemon/ knows model/, host/, learn/ and jobs/' \
     "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
@@ -99,11 +99,10 @@ who_includes() {
 is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
 is 'only the store of records knows SQLite' \
     "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
-is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
 is 'only daemon/collect knows libcurl' \
     "$(who_includes '^curl/' | grep -v '^daemon/collect/')" ''
 is 'model/ includes no header of Slurm, of files or of the system' \
-    "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
+    "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h)' \
         | grep '^model/')" 'model/base/err.c'
 is 'model/base/err.c includes errno.h and no other of these headers' \
     "$(tr ' ' '\n' <<<"${system[model/base/err.c]}" | grep -E '^(errno|sys/|unistd)')" 'errno.h'

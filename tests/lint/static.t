@@ -108,7 +108,7 @@ look_cppcheck() { # FILE..., beside those of the tree
         --suppress=getpwuidCalled \
         --suppress=shadowFunction --suppress=unusedStructMember --suppress=variableScope \
         --suppress='*:generated/*' --library=posix --library=gnu \
-        -D__GNUC__=12 '-DSPANK_PLUGIN(a,b)=' -DPROTOBUF_C_VERSION_NUMBER=1004001 \
+        -D__GNUC__=12 '-DSPANK_PLUGIN(a,b)=' \
         --template='{file}:{line}: {message} [{id}]' \
         "${known[@]}" "${OURS[@]/#/$top/}" "$@" 2>&1
 }
