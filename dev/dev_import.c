@@ -179,8 +179,8 @@ static int ask_reader (const struct call *call,
     char size[32];
     char keys[DN_METADATA_MAX];
     struct dn_buf buf = dn_buf_on (keys, sizeof (keys));
-    char *words[8 + SYMBOLS_MAX] = {(char *) DNNEST_PYTHON, script};
-    int n = 2;
+    char *words[9 + SYMBOLS_MAX] = {(char *) DNNEST_PYTHON, (char *) "-B", script};
+    int n = 3;
 
     snprintf (script,
               sizeof (script),

@@ -17,6 +17,12 @@ done < <(DNNEST=$DNNEST python3 "$top/tests/import/check-hlo" "$top/tests/import
 is 'every dump has its row' "$(tail -n +2 "$top/tests/import/dumps/hlo.csv" | cut -d, -f1 | sort)" \
     "$(cd "$top/tests/import/dumps" && printf '%s\n' *.hlo.xz | sed 's/.hlo.xz//' | sort)"
 
+# --- small modules
+
+while read -r verdict line; do
+    if [[ $verdict = good ]]; then pass "$line"; else fail "$line"; fi
+done < <("$PYTHON3" "$top/tests/import/hlo-cases" 2>&1)
+
 # --- options
 
 dump() {
