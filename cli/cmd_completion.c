@@ -265,7 +265,7 @@ static void print_hub_name (const struct dn_networks *networks,
               network + before,
               at + 1);
     if (dn_model_find (networks, name, &model)
-        && strcmp (model.entry->name, network) == 0)
+        && strcmp (model.entry.name, network) == 0)
         print_name (name);
 }
 
@@ -273,7 +273,7 @@ static void print_hub_name (const struct dn_networks *networks,
 static void print_networks (const struct dn_site *site)
 {
     const struct dn_networks *networks = &site->networks;
-    const struct dn_zoo_entry *entry;
+    const char *network;
     const char *name;
 
     for (int i = 0; (name = dn_model_at (networks, i)); i++)
@@ -285,8 +285,8 @@ static void print_networks (const struct dn_site *site)
             continue;
         if (!strchr (row->text, '*') && dn_model_find (networks, row->text, &model))
             print_name (row->text);
-        for (int i = 0; (entry = dn_zoo_at (networks, i)); i++)
-            print_hub_name (networks, row, entry->name);
+        for (int i = 0; (network = dn_zoo_at (networks, i).name); i++)
+            print_hub_name (networks, row, network);
     }
 }
 

@@ -58,7 +58,7 @@ static bool is_wanted (const char *name,
     if (!wanted->pattern)
         return true;
     if (wanted->one)
-        return strcmp (name, wanted->model.entry->name) == 0;
+        return strcmp (name, wanted->model.entry.name) == 0;
     return is_like (name, wanted->pattern) || is_like (entry->family, wanted->pattern);
 }
 
@@ -132,12 +132,12 @@ static int list (const struct dn_networks *networks,
         struct dn_graph graph;
 
         if (!dn_model_find (networks, name, &model)
-            || !is_wanted (name, model.entry, &wanted))
+            || !is_wanted (name, &model.entry, &wanted))
             continue;
         if (build (networks, name, &graph, err) < 0)
             return -1;
-        add_json (array, name, model.entry, &graph);
-        add_row (grid, name, model.entry, &graph);
+        add_json (array, name, &model.entry, &graph);
+        add_row (grid, name, &model.entry, &graph);
         dn_graph_free (&graph);
         n++;
     }

@@ -32,6 +32,13 @@ bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len)
     return true;
 }
 
+bool dn_texts_equal (const char *a, const char *b)
+{
+    for (; *a != '\0' && fold (*a) == fold (*b); a++)
+        b++;
+    return *a == *b;
+}
+
 const char *dn_names_get (const struct dn_names *names, int value)
 {
     return value >= 0 && value < names->n_names ? names->names[value] : "?";

@@ -67,6 +67,9 @@ char dn_lower (char c);
 /* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
 
+/* The same of two whole texts, fast where they differ at the beginning. */
+bool dn_texts_equal (const char *a, const char *b);
+
 /* Return true when 'size' bytes can be allocated now. Call it before a library function
  * that does not handle a failed allocation: json-c's parser crashes (0.16, when a key
  * cannot be copied).

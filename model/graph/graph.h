@@ -200,7 +200,7 @@ struct dn_zoo_entry {
 
 /* What a name stands for. */
 struct dn_model {
-    const struct dn_zoo_entry *entry;
+    struct dn_zoo_entry entry;
     int64_t image; /* size of images that the name states; DN_UNSET: none */
 };
 
@@ -214,8 +214,9 @@ bool dn_model_find (const struct dn_networks *networks,
 /* Is it the very name of a network that is built from a row of sizes? */
 bool dn_zoo_has (const char *name);
 
-/* The i-th network, in order of families, then files, or NULL after the last. */
-const struct dn_zoo_entry *dn_zoo_at (const struct dn_networks *networks, int i);
+/* The i-th network, in order of families, then files; its name is NULL after the last.
+ */
+struct dn_zoo_entry dn_zoo_at (const struct dn_networks *networks, int i);
 
 /* The i-th value that model= knows, or NULL after the last: the families that are
  * described by their sizes, and the names of all networks.

@@ -36,11 +36,6 @@
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
 
-static bool is_word (const char *word, const char *name)
-{
-    return dn_word_equal (word, strlen (word), name, strlen (name));
-}
-
 const struct dn_network *dn_networks_at (const struct dn_networks *networks, int i)
 {
     return networks && i >= 0 && i < networks->n ? networks->list[i] : NULL;
@@ -50,7 +45,7 @@ const struct dn_network *dn_networks_find (const struct dn_networks *networks,
                                            const char *name)
 {
     for (int i = 0; networks && i < networks->n; i++)
-        if (is_word (networks->list[i]->name, name))
+        if (dn_texts_equal (networks->list[i]->name, name))
             return networks->list[i];
     return NULL;
 }
@@ -105,7 +100,6 @@ static struct dn_network *make_network (const char *file, char *text, size_t len
             network->name, sizeof (network->name), "%.*s", (int) (n - suffix), file);
     network->text = text;
     network->len = len;
-    network->entry = (struct dn_zoo_entry){network->name, network->family};
     find_family (network);
     return network;
 }

@@ -20,7 +20,6 @@
 #define DN_NETWORKS_MAX     1024
 
 struct dn_network {
-    struct dn_zoo_entry entry; /* points to the two arrays */
     char name[DN_NAME_MAX];
     char family[DN_NAME_MAX];
     char *text; /* owned */

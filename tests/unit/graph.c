@@ -103,8 +103,8 @@ TEST ("bad arguments are refused and freeing twice is harmless")
     dn_graph_free (&graph);
     dn_graph_free (&graph);
     assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), -1);
-    assert_null (dn_zoo_at (shipped_networks (), -1));
-    assert_null (dn_zoo_at (shipped_networks (), 100000));
+    assert_null (dn_zoo_at (shipped_networks (), -1).name);
+    assert_null (dn_zoo_at (shipped_networks (), 100000).name);
 }
 
 TEST ("an unknown model is named with the nearest known one")
@@ -184,11 +184,11 @@ TEST ("keys that the model does not read are reported, not refused")
  */
 TEST ("every name takes the extremes of every key")
 {
-    const struct dn_zoo_entry *entry;
+    const char *name;
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    for (int i = 0; (entry = dn_zoo_at (shipped_networks (), i)); i++) {
+    for (int i = 0; (name = dn_zoo_at (shipped_networks (), i).name); i++) {
         for (int k = 0; k < n_keys; k++) {
             for (int end = 0; end < 2; end++) {
                 struct dn_spec spec = dn_spec_empty ();
@@ -198,7 +198,7 @@ TEST ("every name takes the extremes of every key")
 
                 if (keys[k].type != DN_KEY_INT)
                     continue;
-                snprintf (spec.model, sizeof (spec.model), "%s", entry->name);
+                snprintf (spec.model, sizeof (spec.model), "%s", name);
                 memcpy ((char *) &spec + keys[k].offset, &value, sizeof (value));
                 if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
                     assert_true (err.text[0] != '\0');
@@ -335,25 +335,25 @@ TEST ("every name of the zoo has a reference")
 {
     char path[LINE_MAX_BYTES];
     const char *dir = getenv ("srcdir");
-    const struct dn_zoo_entry *entry;
+    const char *name;
     FILE *file;
 
     snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
     file = fopen (path, "r");
     if (!file)
         fail_msg ("%s cannot be opened", path);
-    for (int i = 0; (entry = dn_zoo_at (shipped_networks (), i)); i++) {
+    for (int i = 0; (name = dn_zoo_at (shipped_networks (), i).name); i++) {
         char plain[DN_NAME_MAX];
 
         /* NAME.HEAD is NAME with another head. */
-        snprintf (plain, sizeof (plain), "%s", entry->name);
+        snprintf (plain, sizeof (plain), "%s", name);
         if (strrchr (plain, '.'))
             *strrchr (plain, '.') = '\0';
-        if (!has_reference (file, entry->name)
-            && !(dn_networks_find (shipped_networks (), entry->name)
+        if (!has_reference (file, name)
+            && !(dn_networks_find (shipped_networks (), name)
                  && dn_networks_find (shipped_networks (), plain)
                  && has_reference (file, plain)))
-            fail_msg ("%s has no reference", entry->name);
+            fail_msg ("%s has no reference", name);
     }
     fclose (file);
 }

@@ -26,12 +26,12 @@ static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
     if (!dn_model_find (shipped_networks (), text, &model))
         return;
     if (model.image == DN_UNSET)
-        snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry->name);
+        snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry.name);
     else
         snprintf (meaning,
                   LINE_MAX_BYTES,
                   "%s image=%lld",
-                  model.entry->name,
+                  model.entry.name,
                   (long long) model.image);
 }
 

@@ -100,7 +100,7 @@ static bool is_first_of_family (int n)
     for (int i = 0; i < n; i++)
         if (is_of_file (dn_model_at (networks, i)) == is_of_file (name)
             && dn_model_find (networks, dn_model_at (networks, i), &before)
-            && strcmp (before.entry->family, now.entry->family) == 0)
+            && strcmp (before.entry.family, now.entry.family) == 0)
             return false;
     return true;
 }

@@ -58,7 +58,7 @@ enum style {
 };
 
 struct bert {
-    struct dn_zoo_entry entry;
+    const char *name;
     struct dn_transformer_sizes sizes;
     double vocab;
     double positions; /* rows of the position table */
@@ -70,11 +70,6 @@ struct bert {
     double distances; /* rows of DeBERTa's table of relative distances; 0: none */
     int kernel;       /* of the convolution of DeBERTa v2 over the tokens; 0: none */
 };
-
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        .entry = {name, "bert"}, __VA_ARGS__                                           \
-    }
 
 #define MPNET      ROBERTA, .buckets = 32
 #define MODERNBERT MODERN, .window = 128
@@ -468,4 +463,4 @@ static void build_bert (struct dn_build *build, const void *data)
     add_head (build, row, features, vocab);
 }
 
-const struct dn_zoo_family dn_zoo_bert = DN_ZOO_FAMILY (rows, build_bert);
+const struct dn_zoo_family dn_zoo_bert = DN_ZOO_FAMILY ("bert", rows, build_bert);

@@ -12,31 +12,26 @@
 #define N_STAGES 4
 
 struct convnext {
-    struct dn_zoo_entry entry;
+    const char *name;
     double channels[N_STAGES];
     double blocks[N_STAGES];
     bool second; /* V2 */
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        {name, "convnext"}, __VA_ARGS__                                                \
-    }
-
 static const struct convnext rows[] = {
-    ROW ("convnext_tiny", {96, 192, 384, 768}, {3, 3, 9, 3}, false),
-    ROW ("convnext_small", {96, 192, 384, 768}, {3, 3, 27, 3}, false),
-    ROW ("convnext_base", {128, 256, 512, 1024}, {3, 3, 27, 3}, false),
-    ROW ("convnext_large", {192, 384, 768, 1536}, {3, 3, 27, 3}, false),
-    ROW ("convnext_xlarge", {256, 512, 1024, 2048}, {3, 3, 27, 3}, false),
-    ROW ("convnextv2_atto", {40, 80, 160, 320}, {2, 2, 6, 2}, true),
-    ROW ("convnextv2_femto", {48, 96, 192, 384}, {2, 2, 6, 2}, true),
-    ROW ("convnextv2_pico", {64, 128, 256, 512}, {2, 2, 6, 2}, true),
-    ROW ("convnextv2_nano", {80, 160, 320, 640}, {2, 2, 8, 2}, true),
-    ROW ("convnextv2_tiny", {96, 192, 384, 768}, {3, 3, 9, 3}, true),
-    ROW ("convnextv2_base", {128, 256, 512, 1024}, {3, 3, 27, 3}, true),
-    ROW ("convnextv2_large", {192, 384, 768, 1536}, {3, 3, 27, 3}, true),
-    ROW ("convnextv2_huge", {352, 704, 1408, 2816}, {3, 3, 27, 3}, true),
+    {"convnext_tiny", {96, 192, 384, 768}, {3, 3, 9, 3}, false},
+    {"convnext_small", {96, 192, 384, 768}, {3, 3, 27, 3}, false},
+    {"convnext_base", {128, 256, 512, 1024}, {3, 3, 27, 3}, false},
+    {"convnext_large", {192, 384, 768, 1536}, {3, 3, 27, 3}, false},
+    {"convnext_xlarge", {256, 512, 1024, 2048}, {3, 3, 27, 3}, false},
+    {"convnextv2_atto", {40, 80, 160, 320}, {2, 2, 6, 2}, true},
+    {"convnextv2_femto", {48, 96, 192, 384}, {2, 2, 6, 2}, true},
+    {"convnextv2_pico", {64, 128, 256, 512}, {2, 2, 6, 2}, true},
+    {"convnextv2_nano", {80, 160, 320, 640}, {2, 2, 8, 2}, true},
+    {"convnextv2_tiny", {96, 192, 384, 768}, {3, 3, 9, 3}, true},
+    {"convnextv2_base", {128, 256, 512, 1024}, {3, 3, 27, 3}, true},
+    {"convnextv2_large", {192, 384, 768, 1536}, {3, 3, 27, 3}, true},
+    {"convnextv2_huge", {352, 704, 1408, 2816}, {3, 3, 27, 3}, true},
     /* End of rows */
 };
 
@@ -94,4 +89,5 @@ static void build_convnext (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_convnext = DN_ZOO_FAMILY (rows, build_convnext);
+const struct dn_zoo_family dn_zoo_convnext =
+    DN_ZOO_FAMILY ("convnext", rows, build_convnext);

@@ -11,17 +11,17 @@
 #define N_BLOCKS 4
 
 struct densenet {
-    struct dn_zoo_entry entry;
+    const char *name;
     double growth;
     double stem;
     int layers[N_BLOCKS];
 };
 
 static const struct densenet rows[] = {
-    {{"densenet121", "densenet"}, 32, 64, {6, 12, 24, 16}},
-    {{"densenet161", "densenet"}, 48, 96, {6, 12, 36, 24}},
-    {{"densenet169", "densenet"}, 32, 64, {6, 12, 32, 32}},
-    {{"densenet201", "densenet"}, 32, 64, {6, 12, 48, 32}},
+    {"densenet121", 32, 64, {6, 12, 24, 16}},
+    {"densenet161", 48, 96, {6, 12, 36, 24}},
+    {"densenet169", 32, 64, {6, 12, 32, 32}},
+    {"densenet201", 32, 64, {6, 12, 48, 32}},
     /* End of rows */
 };
 
@@ -70,4 +70,5 @@ static void build_densenet (struct dn_build *build, const void *data)
     dn_build_classifier (build, 1000, false);
 }
 
-const struct dn_zoo_family dn_zoo_densenet = DN_ZOO_FAMILY (rows, build_densenet);
+const struct dn_zoo_family dn_zoo_densenet =
+    DN_ZOO_FAMILY ("densenet", rows, build_densenet);

@@ -16,7 +16,7 @@
 #include "zoo.h"
 
 struct dlrm {
-    struct dn_zoo_entry entry;
+    const char *name;
     double numbers; /* dense features */
     double tables;
     double vocab;
@@ -29,9 +29,9 @@ struct dlrm {
 #define CROSS_RANK 512
 
 static const struct dlrm rows[] = {
-    {{"dlrm", "dlrm"}, 13, 26, 187767399, 128, 0, 1},
-    {{"dcn_v2", "dlrm"}, 13, 26, 187767399, 128, 3, 1},
-    {{"dlrm_dcnv2", "dlrm"}, 13, 26, 204184588, 128, 3, 214.0 / 26},
+    {"dlrm", 13, 26, 187767399, 128, 0, 1},
+    {"dcn_v2", 13, 26, 187767399, 128, 3, 1},
+    {"dlrm_dcnv2", 13, 26, 204184588, 128, 3, 214.0 / 26},
     /* End of rows */
 };
 
@@ -133,4 +133,4 @@ static void build_dlrm (struct dn_build *build, const void *data)
 }
 
 const struct dn_zoo_family dn_zoo_dlrm =
-    DN_ZOO_FAMILY_OF (rows, build_dlrm, "recsys", "dlrm");
+    DN_ZOO_FAMILY_OF ("dlrm", rows, build_dlrm, "recsys", "dlrm");

@@ -38,7 +38,7 @@ struct stage {
 };
 
 struct efficientnet {
-    struct dn_zoo_entry entry;
+    const char *name;
     const struct stage *stages;
     double width;
     double depth;
@@ -138,14 +138,9 @@ static const struct stage mnasnet_stages[N_STAGES_MAX] = {
     {BLOCK_INVERTED, 6, 3, 1, 320, 1, false, true},
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        .entry = {name, "efficientnet"}, __VA_ARGS__                                   \
-    }
-
 #define MOBILE(name, stages, width, ...)                                               \
     {                                                                                  \
-        {name, "mobilenet"}, stages, width, 1.0, 224, 32, 1280, 0, false, __VA_ARGS__  \
+        name, stages, width, 1.0, 224, 32, 1280, 0, false, __VA_ARGS__                 \
     }
 
 static const struct efficientnet rows[] = {
@@ -300,6 +295,6 @@ static void build_efficientnet (struct dn_build *build, const void *data)
 }
 
 const struct dn_zoo_family dn_zoo_efficientnet =
-    DN_ZOO_FAMILY (rows, build_efficientnet);
+    DN_ZOO_FAMILY ("efficientnet", rows, build_efficientnet);
 const struct dn_zoo_family dn_zoo_mobilenet =
-    DN_ZOO_FAMILY (mobile_rows, build_efficientnet);
+    DN_ZOO_FAMILY ("mobilenet", mobile_rows, build_efficientnet);

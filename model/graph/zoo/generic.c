@@ -16,8 +16,8 @@
 /* Operators that the totals are spread over when layers= is unset. */
 #define LAYERS_UNKNOWN 50
 
-static const struct dn_zoo_entry rows[] = {
-    {"cnn", "cnn"},
+static const char *const rows[] = {
+    "cnn",
     /* End of rows */
 };
 
@@ -44,7 +44,7 @@ static void build_cnn (struct dn_build *build, const void *row)
     dn_build_classifier (build, 1000, false);
 }
 
-const struct dn_zoo_family dn_zoo_generic = DN_ZOO_FAMILY (rows, build_cnn);
+const struct dn_zoo_family dn_zoo_generic = DN_ZOO_FAMILY ("cnn", rows, build_cnn);
 
 void dn_zoo_unknown (struct dn_build *build)
 {

@@ -24,7 +24,7 @@
 #define LONGEST 50
 
 struct gnmt {
-    struct dn_zoo_entry entry;
+    const char *name;
     double layers;
     double hidden;
     double vocab;
@@ -33,7 +33,7 @@ struct gnmt {
 };
 
 static const struct gnmt rows[] = {
-    {{"gnmt", "gnmt"}, 4, 1024, 31794, 32, 32},
+    {"gnmt", 4, 1024, 31794, 32, 32},
     /* End of rows */
 };
 
@@ -131,4 +131,4 @@ static void build_gnmt (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_gnmt = DN_ZOO_FAMILY (rows, build_gnmt);
+const struct dn_zoo_family dn_zoo_gnmt = DN_ZOO_FAMILY ("gnmt", rows, build_gnmt);

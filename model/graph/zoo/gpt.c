@@ -115,7 +115,7 @@ static const struct latent latent_lite = {512, 0, 64, 128};
 static const struct latent latent_full = {512, 1536, 64, 128};
 
 struct gpt {
-    struct dn_zoo_entry entry;
+    const char *name;
     unsigned traits;
     struct dn_transformer_sizes sizes;
     double vocab;
@@ -129,7 +129,6 @@ struct gpt {
 };
 
 /* clang-format off */
-#define ROW(name, ...)              {.entry = {name, "gpt"}, __VA_ARGS__}
 #define LITE                        .latent = &latent_lite
 #define FULL                        .latent = &latent_full
 /* tokens of a window, blocks for each one without it */
@@ -507,4 +506,4 @@ static void build_gpt (struct dn_build *build, const void *data)
 }
 
 const struct dn_zoo_family dn_zoo_gpt =
-    DN_ZOO_FAMILY_OF (rows, build_gpt, "transformer", "gpt2");
+    DN_ZOO_FAMILY_OF ("gpt", rows, build_gpt, "transformer", "gpt2");

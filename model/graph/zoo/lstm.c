@@ -9,7 +9,7 @@
 #include "zoo.h"
 
 struct lstm {
-    struct dn_zoo_entry entry;
+    const char *name;
     double layers;
     double hidden;
     double vocab;
@@ -17,7 +17,7 @@ struct lstm {
 };
 
 static const struct lstm rows[] = {
-    {{"lstm_lm", "lstm"}, 2, 200, 33278, 35},
+    {"lstm_lm", 2, 200, 33278, 35},
     /* End of rows */
 };
 
@@ -84,4 +84,4 @@ static void build_lstm (struct dn_build *build, const void *data)
 }
 
 const struct dn_zoo_family dn_zoo_lstm =
-    DN_ZOO_FAMILY_OF (rows, build_lstm, "rnn", "lstm_lm");
+    DN_ZOO_FAMILY_OF ("lstm", rows, build_lstm, "rnn", "lstm_lm");

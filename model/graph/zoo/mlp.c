@@ -11,11 +11,11 @@
 #include <math.h>
 
 struct mlp {
-    struct dn_zoo_entry entry;
+    const char *name;
 };
 
 static const struct mlp rows[] = {
-    {{"mlp", "mlp"}},
+    {"mlp"},
     /* End of rows */
 };
 
@@ -57,4 +57,4 @@ static void build_mlp (struct dn_build *build, const void *row)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_mlp = DN_ZOO_FAMILY (rows, build_mlp);
+const struct dn_zoo_family dn_zoo_mlp = DN_ZOO_FAMILY ("mlp", rows, build_mlp);

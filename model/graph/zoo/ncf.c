@@ -18,7 +18,7 @@
 #define LAYERS_MAX 16
 
 struct ncf {
-    struct dn_zoo_entry entry;
+    const char *name;
     double rows;
     double factors;
     double features; /* of one embedding of the MLP */
@@ -26,7 +26,7 @@ struct ncf {
 };
 
 static const struct ncf rows[] = {
-    {{"ncf", "ncf"}, 138493 + 26744, 64, 128, {256, 128, 64}},
+    {"ncf", 138493 + 26744, 64, 128, {256, 128, 64}},
     /* End of rows */
 };
 
@@ -92,4 +92,4 @@ static void build_ncf (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_ncf = DN_ZOO_FAMILY (rows, build_ncf);
+const struct dn_zoo_family dn_zoo_ncf = DN_ZOO_FAMILY ("ncf", rows, build_ncf);

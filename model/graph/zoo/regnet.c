@@ -14,7 +14,7 @@
 #define DEPTH_MAX 32
 
 struct regnet {
-    struct dn_zoo_entry entry;
+    const char *name;
     int depth;
     double first;
     double slope;
@@ -23,28 +23,23 @@ struct regnet {
     bool gate;
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        {name, "regnet"}, __VA_ARGS__                                                  \
-    }
-
 /* Table of the paper's appendix, with torchvision's names. */
 static const struct regnet rows[] = {
-    ROW ("regnet_y_400mf", 16, 48, 27.89, 2.09, 8, true),
-    ROW ("regnet_y_800mf", 14, 56, 38.84, 2.4, 16, true),
-    ROW ("regnet_y_1_6gf", 27, 48, 20.71, 2.65, 24, true),
-    ROW ("regnet_y_3_2gf", 21, 80, 42.63, 2.66, 24, true),
-    ROW ("regnet_y_8gf", 17, 192, 76.82, 2.19, 56, true),
-    ROW ("regnet_y_16gf", 18, 200, 106.23, 2.48, 112, true),
-    ROW ("regnet_y_32gf", 20, 232, 115.89, 2.53, 232, true),
-    ROW ("regnet_y_128gf", 27, 456, 160.83, 2.52, 264, true),
-    ROW ("regnet_x_400mf", 22, 24, 24.48, 2.54, 16, false),
-    ROW ("regnet_x_800mf", 16, 56, 35.73, 2.28, 16, false),
-    ROW ("regnet_x_1_6gf", 18, 80, 34.01, 2.25, 24, false),
-    ROW ("regnet_x_3_2gf", 25, 88, 26.31, 2.25, 48, false),
-    ROW ("regnet_x_8gf", 23, 80, 49.56, 2.88, 120, false),
-    ROW ("regnet_x_16gf", 22, 216, 55.59, 2.1, 128, false),
-    ROW ("regnet_x_32gf", 23, 320, 69.86, 2.0, 168, false),
+    {"regnet_y_400mf", 16, 48, 27.89, 2.09, 8, true},
+    {"regnet_y_800mf", 14, 56, 38.84, 2.4, 16, true},
+    {"regnet_y_1_6gf", 27, 48, 20.71, 2.65, 24, true},
+    {"regnet_y_3_2gf", 21, 80, 42.63, 2.66, 24, true},
+    {"regnet_y_8gf", 17, 192, 76.82, 2.19, 56, true},
+    {"regnet_y_16gf", 18, 200, 106.23, 2.48, 112, true},
+    {"regnet_y_32gf", 20, 232, 115.89, 2.53, 232, true},
+    {"regnet_y_128gf", 27, 456, 160.83, 2.52, 264, true},
+    {"regnet_x_400mf", 22, 24, 24.48, 2.54, 16, false},
+    {"regnet_x_800mf", 16, 56, 35.73, 2.28, 16, false},
+    {"regnet_x_1_6gf", 18, 80, 34.01, 2.25, 24, false},
+    {"regnet_x_3_2gf", 25, 88, 26.31, 2.25, 48, false},
+    {"regnet_x_8gf", 23, 80, 49.56, 2.88, 120, false},
+    {"regnet_x_16gf", 22, 216, 55.59, 2.1, 128, false},
+    {"regnet_x_32gf", 23, 320, 69.86, 2.0, 168, false},
     /* End of rows */
 };
 
@@ -111,4 +106,4 @@ static void build_regnet (struct dn_build *build, const void *data)
     dn_build_classifier (build, 1000, false);
 }
 
-const struct dn_zoo_family dn_zoo_regnet = DN_ZOO_FAMILY (rows, build_regnet);
+const struct dn_zoo_family dn_zoo_regnet = DN_ZOO_FAMILY ("regnet", rows, build_regnet);

@@ -18,7 +18,7 @@
 #define GATE_PART 16
 
 struct resnet {
-    struct dn_zoo_entry entry;
+    const char *name;
     int blocks[N_STAGES];
     bool bottleneck;
     double groups;
@@ -26,25 +26,20 @@ struct resnet {
     bool gate;          /* squeeze and excitation after each block */
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        {name, "resnet"}, __VA_ARGS__                                                  \
-    }
-
 static const struct resnet rows[] = {
-    ROW ("resnet18", {2, 2, 2, 2}, false, 1, 64, false),
-    ROW ("resnet34", {3, 4, 6, 3}, false, 1, 64, false),
-    ROW ("resnet50", {3, 4, 6, 3}, true, 1, 64, false),
-    ROW ("resnet101", {3, 4, 23, 3}, true, 1, 64, false),
-    ROW ("resnet152", {3, 8, 36, 3}, true, 1, 64, false),
-    ROW ("resnext50_32x4d", {3, 4, 6, 3}, true, 32, 4, false),
-    ROW ("resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, false),
-    ROW ("resnext101_32x8d", {3, 4, 23, 3}, true, 32, 8, false),
-    ROW ("resnext101_64x4d", {3, 4, 23, 3}, true, 64, 4, false),
-    ROW ("se_resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, true),
-    ROW ("wide_resnet50_2", {3, 4, 6, 3}, true, 1, 128, false),
-    ROW ("wide_resnet101_2", {3, 4, 23, 3}, true, 1, 128, false),
-    ROW ("resnext152_32x8d", {3, 8, 36, 3}, true, 32, 8, false),
+    {"resnet18", {2, 2, 2, 2}, false, 1, 64, false},
+    {"resnet34", {3, 4, 6, 3}, false, 1, 64, false},
+    {"resnet50", {3, 4, 6, 3}, true, 1, 64, false},
+    {"resnet101", {3, 4, 23, 3}, true, 1, 64, false},
+    {"resnet152", {3, 8, 36, 3}, true, 1, 64, false},
+    {"resnext50_32x4d", {3, 4, 6, 3}, true, 32, 4, false},
+    {"resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, false},
+    {"resnext101_32x8d", {3, 4, 23, 3}, true, 32, 8, false},
+    {"resnext101_64x4d", {3, 4, 23, 3}, true, 64, 4, false},
+    {"se_resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, true},
+    {"wide_resnet50_2", {3, 4, 6, 3}, true, 1, 128, false},
+    {"wide_resnet101_2", {3, 4, 23, 3}, true, 1, 128, false},
+    {"resnext152_32x8d", {3, 8, 36, 3}, true, 32, 8, false},
     /* End of rows */
 };
 
@@ -105,4 +100,4 @@ static void build_resnet (struct dn_build *build, const void *data)
     dn_build_classifier (build, cifar ? 10 : 1000, false);
 }
 
-const struct dn_zoo_family dn_zoo_resnet = DN_ZOO_FAMILY (rows, build_resnet);
+const struct dn_zoo_family dn_zoo_resnet = DN_ZOO_FAMILY ("resnet", rows, build_resnet);

@@ -48,7 +48,7 @@ enum style {
 };
 
 struct seq2seq {
-    struct dn_zoo_entry entry;
+    const char *name;
     unsigned traits;
     struct dn_transformer_sizes sizes;
     double target; /* tokens of it */
@@ -57,11 +57,6 @@ struct seq2seq {
         positions;  /* of a learned table per side, which has two more rows; 0: none */
     double experts; /* 0: none */
 };
-
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        .entry = {name, "seq2seq"}, __VA_ARGS__                                        \
-    }
 
 /* style, {layers, hidden, heads, heads of keys, ffn, tokens, size of a head}, target,
  * vocabulary, positions
@@ -251,4 +246,5 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_seq2seq = DN_ZOO_FAMILY (rows, build_seq2seq);
+const struct dn_zoo_family dn_zoo_seq2seq =
+    DN_ZOO_FAMILY ("seq2seq", rows, build_seq2seq);

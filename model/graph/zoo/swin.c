@@ -23,7 +23,7 @@
 #define POSITION_DIM 512
 
 struct swin {
-    struct dn_zoo_entry entry;
+    const char *name;
     double channels;
     double blocks[N_STAGES];
     double window; /* patches in each dimension */
@@ -31,13 +31,13 @@ struct swin {
 };
 
 static const struct swin rows[] = {
-    {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
-    {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
-    {{"swin_b", "swin"}, 128, {2, 2, 18, 2}, 7, false},
-    {{"swin_large_patch4_window7_224", "swin"}, 192, {2, 2, 18, 2}, 7, false},
-    {{"swin_v2_t", "swin"}, 96, {2, 2, 6, 2}, 8, true},
-    {{"swin_v2_s", "swin"}, 96, {2, 2, 18, 2}, 8, true},
-    {{"swin_v2_b", "swin"}, 128, {2, 2, 18, 2}, 8, true},
+    {"swin_t", 96, {2, 2, 6, 2}, 7, false},
+    {"swin_s", 96, {2, 2, 18, 2}, 7, false},
+    {"swin_b", 128, {2, 2, 18, 2}, 7, false},
+    {"swin_large_patch4_window7_224", 192, {2, 2, 18, 2}, 7, false},
+    {"swin_v2_t", 96, {2, 2, 6, 2}, 8, true},
+    {"swin_v2_s", 96, {2, 2, 18, 2}, 8, true},
+    {"swin_v2_b", 128, {2, 2, 18, 2}, 8, true},
     /* End of rows */
 };
 
@@ -188,4 +188,4 @@ static void build_swin (struct dn_build *build, const void *data)
     dn_build_classifier (build, 1000, false);
 }
 
-const struct dn_zoo_family dn_zoo_swin = DN_ZOO_FAMILY (rows, build_swin);
+const struct dn_zoo_family dn_zoo_swin = DN_ZOO_FAMILY ("swin", rows, build_swin);

@@ -19,7 +19,7 @@
 #define DEPTH_MAX 16
 
 struct unet {
-    struct dn_zoo_entry entry;
+    const char *name;
     dn_zoo_build_f build;
 };
 
@@ -130,8 +130,8 @@ static void build_industrial (struct dn_build *build, const void *row)
 }
 
 static const struct unet rows[] = {
-    {{"unet", "unet"}, build_unet},
-    {{"unet_industrial", "unet"}, build_industrial},
+    {"unet", build_unet},
+    {"unet_industrial", build_industrial},
     /* End of rows */
 };
 
@@ -142,4 +142,4 @@ static void build_family (struct dn_build *build, const void *data)
     row->build (build, row);
 }
 
-const struct dn_zoo_family dn_zoo_unet = DN_ZOO_FAMILY (rows, build_family);
+const struct dn_zoo_family dn_zoo_unet = DN_ZOO_FAMILY ("unet", rows, build_family);

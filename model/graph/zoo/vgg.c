@@ -14,26 +14,21 @@
 #define HIDDEN 4096
 
 struct vgg {
-    struct dn_zoo_entry entry;
+    const char *name;
     int layers[N_STAGES]; /* convolutions of each stage; all 0: AlexNet */
     bool norm;
 };
 
-#define ROW(name, ...)                                                                 \
-    {                                                                                  \
-        {name, "vgg"}, __VA_ARGS__                                                     \
-    }
-
 static const struct vgg rows[] = {
-    ROW ("vgg11", {1, 1, 2, 2, 2}, false),
-    ROW ("vgg13", {2, 2, 2, 2, 2}, false),
-    ROW ("vgg16", {2, 2, 3, 3, 3}, false),
-    ROW ("vgg19", {2, 2, 4, 4, 4}, false),
-    ROW ("vgg11_bn", {1, 1, 2, 2, 2}, true),
-    ROW ("vgg13_bn", {2, 2, 2, 2, 2}, true),
-    ROW ("vgg16_bn", {2, 2, 3, 3, 3}, true),
-    ROW ("vgg19_bn", {2, 2, 4, 4, 4}, true),
-    ROW ("alexnet", {0}, false),
+    {"vgg11", {1, 1, 2, 2, 2}, false},
+    {"vgg13", {2, 2, 2, 2, 2}, false},
+    {"vgg16", {2, 2, 3, 3, 3}, false},
+    {"vgg19", {2, 2, 4, 4, 4}, false},
+    {"vgg11_bn", {1, 1, 2, 2, 2}, true},
+    {"vgg13_bn", {2, 2, 2, 2, 2}, true},
+    {"vgg16_bn", {2, 2, 3, 3, 3}, true},
+    {"vgg19_bn", {2, 2, 4, 4, 4}, true},
+    {"alexnet", {0}, false},
     /* End of rows */
 };
 
@@ -118,4 +113,4 @@ static void build_vgg (struct dn_build *build, const void *data)
     add_head (build, alexnet);
 }
 
-const struct dn_zoo_family dn_zoo_vgg = DN_ZOO_FAMILY (rows, build_vgg);
+const struct dn_zoo_family dn_zoo_vgg = DN_ZOO_FAMILY ("vgg", rows, build_vgg);

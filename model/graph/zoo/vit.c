@@ -57,7 +57,7 @@ enum style {
 };
 
 struct vit {
-    struct dn_zoo_entry entry;
+    const char *name;
     unsigned traits;
     int patch;
     double image;
@@ -65,7 +65,6 @@ struct vit {
 };
 
 /* clang-format off */
-#define ROW(name, ...) {{name, "vit"}, __VA_ARGS__}
 
 /* Layers, features and heads of the usual sizes. */
 #define TINY      {12, 192, 3, 0, 768, 0, 0}
@@ -77,62 +76,62 @@ struct vit {
 #define GIANT     {40, 1536, 24, 0, 4096, 0, 0}
 
 static const struct vit rows[] = {
-    ROW ("vit_b_16", PLAIN, 16, 224, BASE),
-    ROW ("vit_b_32", PLAIN, 32, 224, BASE),
-    ROW ("vit_l_16", PLAIN, 16, 224, LARGE),
-    ROW ("vit_l_32", PLAIN, 32, 224, LARGE),
-    ROW ("vit_h_14", PLAIN, 14, 224, HUGE_),
-    ROW ("vit_tiny_patch16_224", PLAIN, 16, 224, TINY),
-    ROW ("vit_small_patch16_224", PLAIN, 16, 224, SMALL),
-    ROW ("vit_small_patch32_224", PLAIN, 32, 224, SMALL),
-    ROW ("vit_base_patch8_224", PLAIN, 8, 224, BASE),
-    ROW ("vit_base_patch16_224", PLAIN, 16, 224, BASE),
-    ROW ("vit_base_patch32_224", PLAIN, 32, 224, BASE),
-    ROW ("vit_base_patch16_384", PLAIN, 16, 384, BASE),
-    ROW ("vit_large_patch14_224", PLAIN, 14, 224, LARGE),
-    ROW ("vit_large_patch16_224", PLAIN, 16, 224, LARGE),
-    ROW ("vit_large_patch16_384", PLAIN, 16, 384, LARGE),
-    ROW ("vit_huge_patch14_224", PLAIN, 14, 224, HUGE_),
-    ROW ("vit_giant_patch14_224", PLAIN, 14, 224, {40, 1408, 16, 0, 6144, 0, 0}),
-    ROW ("vit_gigantic_patch14_224", PLAIN, 14, 224, {48, 1664, 16, 0, 8192, 0, 0}),
-    ROW ("deit_tiny_patch16_224", PLAIN, 16, 224, TINY),
-    ROW ("deit_small_patch16_224", PLAIN, 16, 224, SMALL),
-    ROW ("deit_base_patch16_224", PLAIN, 16, 224, BASE),
-    ROW ("deit_tiny_distilled_patch16_224", DISTILLED, 16, 224, TINY),
-    ROW ("deit_small_distilled_patch16_224", DISTILLED, 16, 224, SMALL),
-    ROW ("deit_base_distilled_patch16_224", DISTILLED, 16, 224, BASE),
-    ROW ("deit3_small_patch16_224", DEIT3, 16, 224, SMALL),
-    ROW ("deit3_base_patch16_224", DEIT3, 16, 224, BASE),
-    ROW ("deit3_large_patch16_224", DEIT3, 16, 224, LARGE),
-    ROW ("deit3_huge_patch14_224", DEIT3, 14, 224, HUGE_),
-    ROW ("beit_base_patch16_224", BEIT, 16, 224, BASE),
-    ROW ("beit_large_patch16_224", BEIT, 16, 224, LARGE),
-    ROW ("beitv2_base_patch16_224", BEIT, 16, 224, BASE),
-    ROW ("beitv2_large_patch16_224", BEIT, 16, 224, LARGE),
-    ROW ("vit_small_patch14_dinov2", DINO, 14, 518, SMALL),
-    ROW ("vit_base_patch14_dinov2", DINO, 14, 518, BASE),
-    ROW ("vit_large_patch14_dinov2", DINO, 14, 518, LARGE),
-    ROW ("vit_giant_patch14_dinov2", DINO_GIANT, 14, 518, GIANT),
-    ROW ("vit_small_patch14_reg4_dinov2", DINO_REG, 14, 518, SMALL),
-    ROW ("vit_base_patch14_reg4_dinov2", DINO_REG, 14, 518, BASE),
-    ROW ("vit_large_patch14_reg4_dinov2", DINO_REG, 14, 518, LARGE),
-    ROW ("vit_giant_patch14_reg4_dinov2", DINO_REG_GIANT, 14, 518, GIANT),
-    ROW ("vit_small_patch16_dinov3", DINO3, 16, 256, SMALL),
-    ROW ("vit_small_plus_patch16_dinov3", DINO3_GATED, 16, 256, SMALL),
-    ROW ("vit_base_patch16_dinov3", DINO3, 16, 256, BASE),
-    ROW ("vit_large_patch16_dinov3", DINO3, 16, 256, LARGE),
-    ROW ("vit_huge_plus_patch16_dinov3", DINO3_GATED, 16, 256, HUGE_PLUS),
-    ROW ("vit_7b_patch16_dinov3", DINO3_GATED, 16, 256, {40, 4096, 32, 0, 8192, 0, 0}),
-    ROW ("vit_small_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, SMALL),
-    ROW ("vit_small_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, SMALL),
-    ROW ("vit_base_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, BASE),
-    ROW ("vit_large_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, LARGE),
-    ROW ("vit_huge_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, HUGE_PLUS),
-    ROW ("eva02_base_patch14_224", EVA, 14, 224, {12, 768, 12, 0, 2048, 0, 0}),
-    ROW ("eva02_large_patch14_224", EVA, 14, 224, {24, 1024, 16, 0, 2730, 0, 0}),
-    ROW ("eva02_base_patch14_448", EVA_CLASSES, 14, 448, {12, 768, 12, 0, 2048, 0, 0}),
-    ROW ("eva02_large_patch14_448", EVA_CLASSES, 14, 448,
-         {24, 1024, 16, 0, 2730, 0, 0}),
+    {"vit_b_16", PLAIN, 16, 224, BASE},
+    {"vit_b_32", PLAIN, 32, 224, BASE},
+    {"vit_l_16", PLAIN, 16, 224, LARGE},
+    {"vit_l_32", PLAIN, 32, 224, LARGE},
+    {"vit_h_14", PLAIN, 14, 224, HUGE_},
+    {"vit_tiny_patch16_224", PLAIN, 16, 224, TINY},
+    {"vit_small_patch16_224", PLAIN, 16, 224, SMALL},
+    {"vit_small_patch32_224", PLAIN, 32, 224, SMALL},
+    {"vit_base_patch8_224", PLAIN, 8, 224, BASE},
+    {"vit_base_patch16_224", PLAIN, 16, 224, BASE},
+    {"vit_base_patch32_224", PLAIN, 32, 224, BASE},
+    {"vit_base_patch16_384", PLAIN, 16, 384, BASE},
+    {"vit_large_patch14_224", PLAIN, 14, 224, LARGE},
+    {"vit_large_patch16_224", PLAIN, 16, 224, LARGE},
+    {"vit_large_patch16_384", PLAIN, 16, 384, LARGE},
+    {"vit_huge_patch14_224", PLAIN, 14, 224, HUGE_},
+    {"vit_giant_patch14_224", PLAIN, 14, 224, {40, 1408, 16, 0, 6144, 0, 0}},
+    {"vit_gigantic_patch14_224", PLAIN, 14, 224, {48, 1664, 16, 0, 8192, 0, 0}},
+    {"deit_tiny_patch16_224", PLAIN, 16, 224, TINY},
+    {"deit_small_patch16_224", PLAIN, 16, 224, SMALL},
+    {"deit_base_patch16_224", PLAIN, 16, 224, BASE},
+    {"deit_tiny_distilled_patch16_224", DISTILLED, 16, 224, TINY},
+    {"deit_small_distilled_patch16_224", DISTILLED, 16, 224, SMALL},
+    {"deit_base_distilled_patch16_224", DISTILLED, 16, 224, BASE},
+    {"deit3_small_patch16_224", DEIT3, 16, 224, SMALL},
+    {"deit3_base_patch16_224", DEIT3, 16, 224, BASE},
+    {"deit3_large_patch16_224", DEIT3, 16, 224, LARGE},
+    {"deit3_huge_patch14_224", DEIT3, 14, 224, HUGE_},
+    {"beit_base_patch16_224", BEIT, 16, 224, BASE},
+    {"beit_large_patch16_224", BEIT, 16, 224, LARGE},
+    {"beitv2_base_patch16_224", BEIT, 16, 224, BASE},
+    {"beitv2_large_patch16_224", BEIT, 16, 224, LARGE},
+    {"vit_small_patch14_dinov2", DINO, 14, 518, SMALL},
+    {"vit_base_patch14_dinov2", DINO, 14, 518, BASE},
+    {"vit_large_patch14_dinov2", DINO, 14, 518, LARGE},
+    {"vit_giant_patch14_dinov2", DINO_GIANT, 14, 518, GIANT},
+    {"vit_small_patch14_reg4_dinov2", DINO_REG, 14, 518, SMALL},
+    {"vit_base_patch14_reg4_dinov2", DINO_REG, 14, 518, BASE},
+    {"vit_large_patch14_reg4_dinov2", DINO_REG, 14, 518, LARGE},
+    {"vit_giant_patch14_reg4_dinov2", DINO_REG_GIANT, 14, 518, GIANT},
+    {"vit_small_patch16_dinov3", DINO3, 16, 256, SMALL},
+    {"vit_small_plus_patch16_dinov3", DINO3_GATED, 16, 256, SMALL},
+    {"vit_base_patch16_dinov3", DINO3, 16, 256, BASE},
+    {"vit_large_patch16_dinov3", DINO3, 16, 256, LARGE},
+    {"vit_huge_plus_patch16_dinov3", DINO3_GATED, 16, 256, HUGE_PLUS},
+    {"vit_7b_patch16_dinov3", DINO3_GATED, 16, 256, {40, 4096, 32, 0, 8192, 0, 0}},
+    {"vit_small_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, SMALL},
+    {"vit_small_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, SMALL},
+    {"vit_base_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, BASE},
+    {"vit_large_patch16_dinov3_qkvb", DINO3_BIASED, 16, 256, LARGE},
+    {"vit_huge_plus_patch16_dinov3_qkvb", DINO3_GATED_BIASED, 16, 256, HUGE_PLUS},
+    {"eva02_base_patch14_224", EVA, 14, 224, {12, 768, 12, 0, 2048, 0, 0}},
+    {"eva02_large_patch14_224", EVA, 14, 224, {24, 1024, 16, 0, 2730, 0, 0}},
+    {"eva02_base_patch14_448", EVA_CLASSES, 14, 448, {12, 768, 12, 0, 2048, 0, 0}},
+    {"eva02_large_patch14_448", EVA_CLASSES, 14, 448,
+         {24, 1024, 16, 0, 2730, 0, 0}},
     /* End of rows */
 };
 /* clang-format on */
@@ -285,4 +284,4 @@ static void build_vit (struct dn_build *build, const void *data)
         add_mean (build);
 }
 
-const struct dn_zoo_family dn_zoo_vit = DN_ZOO_FAMILY (rows, build_vit);
+const struct dn_zoo_family dn_zoo_vit = DN_ZOO_FAMILY ("vit", rows, build_vit);

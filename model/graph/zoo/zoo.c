@@ -22,21 +22,15 @@ static const struct dn_zoo_family *const families[] = {DN_ZOO_FAMILIES (FAMILY)}
 
 #define N_FAMILIES ((int) DN_N_ELEMENTS (families))
 
-static const struct dn_zoo_entry *entry_of (const struct dn_zoo_family *family, int i)
+/* The i-th row of a family, which begins with its name. */
+static const void *row_of (const struct dn_zoo_family *family, int i)
 {
-    return (const void *) ((const char *) family->rows + (size_t) i * family->row_size);
+    return (const char *) family->rows + (size_t) i * family->row_size;
 }
 
-static const struct dn_zoo_entry *entry_at (int i)
+static const char *name_of (const struct dn_zoo_family *family, int i)
 {
-    if (i < 0)
-        return NULL;
-    for (int f = 0; f < N_FAMILIES; f++) {
-        if (i < families[f]->n_rows)
-            return entry_of (families[f], i);
-        i -= families[f]->n_rows;
-    }
-    return NULL;
+    return *(const char *const *) row_of (family, i);
 }
 
 static int count_rows (void)
@@ -48,69 +42,68 @@ static int count_rows (void)
     return n;
 }
 
-const struct dn_zoo_entry *dn_zoo_at (const struct dn_networks *networks, int i)
+struct dn_zoo_entry dn_zoo_at (const struct dn_networks *networks, int i)
 {
-    const struct dn_zoo_entry *entry = entry_at (i);
-    const struct dn_network *network =
-        entry ? NULL : dn_networks_at (networks, i - count_rows ());
+    const struct dn_network *network = dn_networks_at (networks, i - count_rows ());
 
-    return network ? &network->entry : entry;
-}
-
-static bool is_word (const char *word, const char *name)
-{
-    return dn_word_equal (word, strlen (word), name, strlen (name));
-}
-
-/* The row of 'family' that is called 'name', or NULL. */
-static const struct dn_zoo_entry *find_row (const struct dn_zoo_family *family,
-                                            const char *name)
-{
-    if (family->alias && is_word (family->alias, name))
-        name = family->alias_of;
-    for (int i = 0; i < family->n_rows; i++) {
-        const struct dn_zoo_entry *entry = entry_of (family, i);
-
-        if (is_word (entry->name, name))
-            return entry;
-    }
-    return NULL;
+    for (int f = 0; i >= 0 && f < N_FAMILIES; i -= families[f++]->n_rows)
+        if (i < families[f]->n_rows)
+            return (struct dn_zoo_entry){name_of (families[f], i), families[f]->name};
+    return network ? (struct dn_zoo_entry){network->name, network->family}
+                   : (struct dn_zoo_entry){NULL, NULL};
 }
 
 /* What a name stands for: a row of a family, or a file. */
 struct found {
+    struct dn_zoo_entry entry; /* its name is NULL: neither */
     const struct dn_zoo_family *family;
+    const void *row;
     const struct dn_network *network;
-    const struct dn_zoo_entry *entry; /* NULL: neither */
-    int64_t image;                    /* size of images that the name states */
+    int64_t image; /* size of images that the name states */
 };
+
+/* The row of 'family' that is called 'name'; false if none is. */
+static bool find_row (const struct dn_zoo_family *family,
+                      const char *name,
+                      struct found *found)
+{
+    if (family->alias && dn_texts_equal (family->alias, name))
+        name = family->alias_of;
+    for (int i = 0; i < family->n_rows; i++)
+        if (dn_texts_equal (name_of (family, i), name)) {
+            found->entry = (struct dn_zoo_entry){name_of (family, i), family->name};
+            found->family = family;
+            found->row = row_of (family, i);
+            return true;
+        }
+    return false;
+}
 
 static struct found find_row_exactly (const char *name)
 {
-    for (int f = 0; f < N_FAMILIES; f++) {
-        const struct dn_zoo_entry *entry = find_row (families[f], name);
+    struct found found = {.row = NULL};
 
-        if (entry)
-            return (struct found){.family = families[f], .entry = entry};
-    }
-    return (struct found){.family = &dn_zoo_generic,
-                          .entry = find_row (&dn_zoo_generic, name)};
+    for (int f = 0; f < N_FAMILIES; f++)
+        if (find_row (families[f], name, &found))
+            return found;
+    find_row (&dn_zoo_generic, name, &found);
+    return found;
 }
 
 bool dn_zoo_has (const char *name)
 {
-    return find_row_exactly (name).entry;
+    return find_row_exactly (name).row;
 }
 
 static struct found find_exactly (const struct dn_networks *networks, const char *name)
 {
     struct found found = find_row_exactly (name);
 
-    if (found.entry)
+    if (found.row)
         return found;
     found.network = dn_networks_find (networks, name);
     if (found.network)
-        found.entry = &found.network->entry;
+        found.entry = (struct dn_zoo_entry){found.network->name, found.network->family};
     return found;
 }
 
@@ -124,7 +117,7 @@ static struct found find_network (const struct dn_networks *networks, const char
         struct found found = find_exactly (networks, spellings[i].name);
 
         found.image = spellings[i].image;
-        if (found.entry)
+        if (found.entry.name)
             return found;
     }
     return (struct found){.image = DN_UNSET};
@@ -142,7 +135,7 @@ static void turn_head (const struct dn_networks *networks,
     if (!found->network || spec->head == DN_HEAD_UNKNOWN)
         return;
     dn_spec_write_value (spec, dn_spec_key (dn_span_of ("head")), head);
-    snprintf (name, sizeof (name), "%s.%s", found->entry->name, head);
+    snprintf (name, sizeof (name), "%s.%s", found->entry.name, head);
     other = dn_networks_find (networks, name);
     if (other)
         found->network = other;
@@ -154,7 +147,7 @@ bool dn_model_find (const struct dn_networks *networks,
 {
     struct found found = find_network (networks, text);
 
-    if (!found.entry)
+    if (!found.entry.name)
         return false;
     *model = (struct dn_model){.entry = found.entry, .image = found.image};
     return true;
@@ -171,17 +164,15 @@ static const char *alias_at (int i)
 
 const char *dn_model_at (const struct dn_networks *networks, int i)
 {
-    const struct dn_zoo_entry *entry;
+    const char *name;
 
     if (i < 0)
         return NULL;
     if (i < dn_zoo_generic.n_rows)
-        return entry_of (&dn_zoo_generic, i)->name;
+        return name_of (&dn_zoo_generic, i);
     i -= dn_zoo_generic.n_rows;
-    entry = dn_zoo_at (networks, i);
-    if (entry)
-        return entry->name;
-    return alias_at (i - count_rows () - (networks ? networks->n : 0));
+    name = dn_zoo_at (networks, i).name;
+    return name ? name : alias_at (i - count_rows () - (networks ? networks->n : 0));
 }
 
 /* The most similar name of each family. */
@@ -203,7 +194,7 @@ static const char *row_at (const void *names, int i)
     const struct dn_zoo_family *family = names;
 
     if (i < family->n_rows)
-        return entry_of (family, i)->name;
+        return name_of (family, i);
     return i == family->n_rows ? family->alias : NULL;
 }
 
@@ -340,19 +331,22 @@ int dn_graph_build_by (const struct dn_networks *networks,
 
     *graph = (struct dn_graph){0};
     turn_head (networks, spec, &found);
-    if (!found.entry && !has_totals (spec))
+    if (!found.entry.name && !has_totals (spec))
         return fail_unknown (networks, spec->model, deadline, err);
     if (found.image != DN_UNSET && spec->image.n_dims == 0)
         sized.image = (struct dn_image){.dim = {found.image}, .n_dims = 1};
-    dn_build_start (
-        &build, &sized, deadline, found.entry ? found.entry->name : spec->model, err);
+    dn_build_start (&build,
+                    &sized,
+                    deadline,
+                    found.entry.name ? found.entry.name : spec->model,
+                    err);
     params = DN_WANT_REAL (&build, params, 0);
     flops = DN_WANT_REAL (&build, flops, 0);
     activations = DN_WANT_REAL (&build, activations, 0);
     if (found.network && !build.failed)
         dn_network_build (&build, found.network);
-    else if (found.entry && !build.failed)
-        found.family->build (&build, found.entry);
+    else if (found.row && !build.failed)
+        found.family->build (&build, found.row);
     else if (!build.failed)
         dn_zoo_unknown (&build);
     if (dn_build_finish (&build, graph) < 0)

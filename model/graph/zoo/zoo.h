@@ -14,7 +14,8 @@
 typedef void (*dn_zoo_build_f) (struct dn_build *build, const void *row);
 
 struct dn_zoo_family {
-    const void *rows; /* each begins with a struct dn_zoo_entry */
+    const char *name;
+    const void *rows; /* each begins with its name */
     size_t row_size;
     int n_rows;
     dn_zoo_build_f build;
@@ -22,18 +23,24 @@ struct dn_zoo_family {
     const char *alias_of;
 };
 
-#define DN_ZOO_FAMILY(table, function) DN_ZOO_FAMILY_OF (table, function, NULL, NULL)
+/* A row whose last members may be left out. */
+#define ROW(...)                                                                       \
+    {                                                                                  \
+        .name = __VA_ARGS__                                                            \
+    }
+
+#define DN_ZOO_FAMILY(family, table, function)                                         \
+    DN_ZOO_FAMILY_OF (family, table, function, NULL, NULL)
 
 /* The same with an alias: model=transformer means the row gpt2, sizes override it. */
-#define DN_ZOO_FAMILY_OF(table, function, name, row)                                   \
+#define DN_ZOO_FAMILY_OF(family, table, function, alias, row)                          \
     {                                                                                  \
-        (table), sizeof ((table)[0]), (int) DN_N_ELEMENTS (table), (function), (name), \
-            (row)                                                                      \
+        (family), (table), sizeof ((table)[0]), (int) DN_N_ELEMENTS (table),           \
+            (function), (alias), (row)                                                 \
     }
 
 /* The families, in the order of dn_zoo_at (): dn_zoo_NAME is defined in NAME.c or in
- * that of its kin. A new
- * one is registered by its line here.
+ * that of its kin. A new one is registered by its line here.
  */
 /* clang-format off */
 #define DN_ZOO_FAMILIES(X)                                                             \
