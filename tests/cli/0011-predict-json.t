@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=resnet50,batch=256,precision=fp16,epochs=90,dataset=imagenet
 v100="--gpu v100_sxm2_32gb"

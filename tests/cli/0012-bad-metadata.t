@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 bad() { refuses "$1" 2 "$2" predict "$3"; }
 

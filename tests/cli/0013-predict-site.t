@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
 gpu=--gpu=a100_sxm4_40gb

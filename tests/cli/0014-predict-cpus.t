@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=alexnet,batch=256,precision=fp16,decode=jpeg
 gpu=--gpu=v100_sxm2_16gb

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
 near=model=resnet50,batch=64,precision=fp16,optimizer=sgd,steps=1000,input=synthetic

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=resnet50,precision=fp16,optimizer=sgd,epochs=2,dataset=imagenet
 two=(--gpu v100_sxm2_16gb --gpu t4_16gb)

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=resnet50,batch=64,precision=fp16,optimizer=momentum
 gpu=--gpu=v100_sxm2_32gb

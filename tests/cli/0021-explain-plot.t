@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 explain=(explain --gpu=v100_sxm2_32gb 'model=resnet50,batch=64,precision=fp16')
 

@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 # fields VERSION OPTIONS "FIELD OLD -> NEW; ..." TITLE
 fields() {

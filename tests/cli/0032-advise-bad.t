@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 bad() {
     local title=$1 regex=$2

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0

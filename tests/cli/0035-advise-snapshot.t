@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 sed -e '/^Gpu /d' "$work/site.conf" >"$work/eyes.conf"
 cat >>"$work/eyes.conf" <<END

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 cd "$work" || exit 1
 a100=(-c 16 -n 4 -N 1 --gpus=a100:4 -t 1-0)

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 # As published with the weights of the networks.
 cat > "$work/config.json" <<'END'

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 is 'every device of the catalogue is a row' "$(dn hardware | tail -n +2 | wc -l)" $((n_devices + 1))
 gives 'a device is shown with its rates' 0 \

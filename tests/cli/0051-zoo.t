@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 gives 'a network is shown with its family, parameters, FLOPs and keys' 0 \
     'resnet50 +resnet +25\.56 M +8\.178 G .*image.*classes' zoo resnet50

@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 own=$work/dnnest.zoo.d
 mkdir "$own"

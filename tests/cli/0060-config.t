@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 gives 'rules are shown with value, default and range' 0 \
     'Mode +enforce +site.conf:1 +advise +observe advise enforce ' config

@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 spec=model=resnet50,batch=64,precision=fp16
 

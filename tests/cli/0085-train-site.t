@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
 bundle=$work/small
 

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 # Trees are trained here, but not used for predictions.
 export OMP_NUM_THREADS=1
 

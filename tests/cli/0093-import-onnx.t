@@ -11,7 +11,6 @@
 . "$(dirname "$0")/lib.sh"
 need_python
 need_onnx
-plan_later
 
 data=$top/tests/data/onnx
 python3 "$data/write.py" "$work"

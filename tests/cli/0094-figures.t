@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 table=$top/tests/data/printed_figures.csv
 figures() { python3 "$top/tests/bench/figures" --dnnest "$DNNEST" "$@"; }

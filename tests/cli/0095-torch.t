@@ -14,7 +14,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 data=$top/tests/data/torch

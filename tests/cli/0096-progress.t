@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 PYTHON=${DNNEST_PYTHON:-python3}
 mkdir -m 1777 "$work/progress"

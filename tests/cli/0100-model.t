@@ -8,7 +8,6 @@
 need_python
 # shellcheck source=tests/cli/bundle.sh
 . "$(dirname "$0")/bundle.sh"
-plan_later
 
 new_bundle a
 

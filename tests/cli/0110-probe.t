@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 export XDG_DATA_HOME=$work/data
 export TMPDIR=$work/tmp # other tests probe at the same time

@@ -8,7 +8,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi

@@ -8,7 +8,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 spec=model=resnet18,image=32,batch=8,steps=300
 sweep=(probe --record "$work/rows.db" --sweep batch=32,64 --sweep "lr=0.1,it's")

@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 
 mkdir -p "$work/bin" "$work/share/dnnest/probe" "$work/lib/torch/optim" "$work/lib/torch/utils/data"
 cp "$top/cli/probe/hook/sitecustomize.py" "$work/share/dnnest/probe/"

@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 dnnestd=${DNNEST%/*}/dnnestd
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (no libslurm)'; fi
-plan_later
 
 # Neither a cluster of this machine nor a service manager may change the tests.
 export SLURM_CONF=$work/absent/slurm.conf

@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 command -v scdoc >/dev/null || skip_all 'scdoc is not installed'
 
 # Blocks that are not run here: those that need a cluster or a server, each of which names

@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-plan_later
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'the scripts are run in the other build'; fi
 
 scripts=$work/scripts

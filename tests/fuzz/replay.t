@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/../lint/lib.sh"
-plan_later
 
 readonly corpora=$top/tests/fuzz/corpus
 

@@ -8,7 +8,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # name: why
 banned='getenv secure_getenv setenv: the environment

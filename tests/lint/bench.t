@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
-plan_later
 
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'built in the build without sanitizers'; fi
 read -ra cc <<< "${CC:-cc}"

@@ -9,7 +9,6 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 build=${abs_top_builddir:-$top}
-plan_later
 if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
 
 # Arrows that may still close a circle, "FROM TO" a line. The list may only get shorter.

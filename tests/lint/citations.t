@@ -14,7 +14,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # File: project
 readonly FOREIGN='slurm.h: Slurm

@@ -6,7 +6,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
-plan_later
 
 is 'every class of rows in doubt has rows, a verdict and a reason' \
     "$("$top/tests/bench/accuracy" --check 2>&1)" ''

@@ -9,7 +9,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
-plan_later
 
 # facts CHECK: prints what is wrong, nothing if there is no error
 facts() {

@@ -87,7 +87,6 @@ XGBoosterLoadModelFromBuffer XGBoosterPredict XGBoosterPredictFromDense XGBooste
 XGDMatrixCreateFromFile XGDMatrixCreateFromMat XGBRegisterLogCallback
 slurm_xmalloc slurm_xstrdup slurm_load_jobs slurm_load_node slurm_update_job slurm_fatal'
 
-plan_later
 for tool in nm readelf ldd; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done

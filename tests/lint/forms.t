@@ -8,7 +8,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 page=$top/plugin/submit/job_submit_dnnest.8.scd
 golden=$top/tests/plugin/forms.txt

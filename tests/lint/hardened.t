@@ -7,7 +7,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 build=${abs_top_builddir:-$top}
 command -v readelf >/dev/null || skip_all 'readelf is not installed'

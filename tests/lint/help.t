@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # The options that a script takes: the labels of its case.
 taken() {

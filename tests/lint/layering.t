@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # In the order of the data. The files above the rooms come last.
 rooms=(base request spec graph hardware predict policy rewrite)

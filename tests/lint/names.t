@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 mapfile -t headers < <(c_files "${OURS[@]}" | grep '[.]h$')
 is 'tests/unit/names.c has every public table of names' \

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
-plan_later
 
 build=${abs_top_builddir:-$top}
 work=$(mktemp -d)

@@ -6,7 +6,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,7 +5,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 readonly FILES_MAX=5
 contributing=$(<"$top/CONTRIBUTING.md")

@@ -12,7 +12,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
-plan_later
 
 here=$(cd "$(dirname "$0")" && pwd)
 

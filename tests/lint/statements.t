@@ -10,7 +10,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 
 # check DIR: prints the errors of the tree in DIR

@@ -16,7 +16,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 build=${abs_top_builddir:-$top}
 flags_file=$build/tests/lint/compile_flags.txt

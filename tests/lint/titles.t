@@ -7,7 +7,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # How a sentence begins that continues another one. These are whole words: "with" and "as"
 # may begin an independent sentence.

@@ -12,7 +12,6 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/lib/versions.sh
 . "$top/tests/live/lib/versions.sh"
-plan_later
 
 readonly HEADER=plugin/submit/versions.h
 # A job_submit plugin contains the number of the headers that it was built with.

@@ -9,7 +9,6 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-plan_later
 
 # An extended regex of whole words, in any case: what to write instead
 readonly AVOID='nobody|whoever|whosoever: no user, no other user, anyone who

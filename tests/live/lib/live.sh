@@ -46,7 +46,6 @@ for variable in "${!DNNEST@}"; do export -n "$variable"; done
 live_begin() {
     local name=$1 reason plugin
     shift
-    plan_later
     if reason=$(cluster_missing); then skip_all "$reason"; fi
     for plugin in "$@"; do
         if [[ ! -e $plugin_dir/$plugin.so ]]; then

@@ -3,7 +3,6 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-#   plan_later                  begin; the plan comes last, from done_testing
 #   ok TITLE COMMAND...         passes when the command succeeds
 #   not_ok TITLE COMMAND...     passes when the command fails
 #   is TITLE GOT WANT           passes when the two strings are equal
@@ -19,11 +18,6 @@
 
 tap_count=0
 tap_failed=0
-
-plan_later() {
-    tap_count=0
-    tap_failed=0
-}
 
 diag() {
     local text="$*"
