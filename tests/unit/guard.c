@@ -289,9 +289,22 @@ static void wait_s (struct scene *scene, int64_t seconds)
     scene->d.now_s += seconds;
 }
 
+static struct scene *scene; /* of the test */
+
+int before_test (void **state)
+{
+    scene = begin ();
+    return 0;
+}
+
+int after_test (void **state)
+{
+    end (scene);
+    return 0;
+}
+
 TEST ("a job is extended and its record says so")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
     struct dn_recorded r;
 
@@ -317,13 +330,10 @@ TEST ("a job is extended and its record says so")
     assert_int_equal (job->limit_s, 36000);
     assert_int_equal (ticks[DN_TICK_AT_OWN_LIMIT], 2);
     assert_int_equal (ticks[DN_TICK_GUARDED], 2);
-    end (scene);
 }
 
 TEST ("the most urgent job comes first")
 {
-    struct scene *scene = begin ();
-
     add_job (1, 500);
     add_job (2, 100);
     add_job (3, -20);
@@ -334,24 +344,19 @@ TEST ("the most urgent job comes first")
     assert_string_equal (slurm.changed[1], "2");
     assert_string_equal (slurm.changed[2], "4");
     assert_string_equal (slurm.changed[3], "1");
-    end (scene);
 }
 
 TEST ("tasks and components are changed by their names")
 {
-    struct scene *scene = begin ();
-
     strcpy (add_job (26, 500)->name, "21_2");
     strcpy (add_job (31, 400)->name, "30+1");
     assert_int_equal (pass (scene), 0);
     assert_string_equal (slurm.changed[0], "30+1");
     assert_string_equal (slurm.changed[1], "21_2");
-    end (scene);
 }
 
 TEST ("a human is obeyed for good")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
     set_limit (job, 3660);
@@ -361,7 +366,6 @@ TEST ("a human is obeyed for good")
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
-    end (scene);
 }
 
 static void human_in_between (struct dn_link *link)
@@ -380,20 +384,18 @@ TEST ("a job that changed since the table is left alone")
                                                          end_in_between};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (between); i++) {
-        struct scene *scene = begin ();
-
         add_job (12, 800);
         slurm.between = between[i];
         assert_int_equal (pass (scene), 0);
         assert_int_equal (pass (scene), 0);
         assert_int_equal (slurm.n_changes, 0);
-        end (scene);
+        after_test (state);
+        before_test (state);
     }
 }
 
 TEST ("a job that Slurm shortened is left alone")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
     job->time_min_s = 1800;
@@ -404,7 +406,6 @@ TEST ("a job that Slurm shortened is left alone")
     assert_contains (said,
                      "its limit is 00:50:00, and dnnest had set 01:00:00 (Slurm "
                      "shortened it, --time-min)");
-    end (scene);
 }
 
 TEST ("jobs that are not lowered are left alone")
@@ -423,7 +424,6 @@ TEST ("jobs that are not lowered are left alone")
         "\"req\":{\"time_s\":1800},\"set\":{\"time_s\":3600}}",
         "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",",
     };
-    struct scene *scene = begin ();
 
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++)
         set_comment (add_job ((int64_t) i + 1, 100), comments[i]);
@@ -434,12 +434,10 @@ TEST ("jobs that are not lowered are left alone")
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (ticks[DN_TICK_GUARDED], 0);
-    end (scene);
 }
 
 TEST ("a suspended job keeps its room")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, -5000);
 
     job->phase = DN_PHASE_SUSPENDED;
@@ -449,12 +447,10 @@ TEST ("a suspended job keeps its room")
     job->ran_s = 3590;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
-    end (scene);
 }
 
 TEST ("a job that was requeued begins anew")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
     assert_int_equal (pass (scene), 0);
@@ -469,12 +465,10 @@ TEST ("a job that was requeued begins anew")
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
-    end (scene);
 }
 
 TEST ("what is around the job holds it")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
     slurm.max_time_s = 5400;
@@ -494,12 +488,10 @@ TEST ("what is around the job holds it")
     wait_s (scene, 700);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 6000);
-    end (scene);
 }
 
 TEST ("a reservation ends the job and its user is told")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *job = add_job (12, 800);
 
     slurm.reservation =
@@ -517,13 +509,10 @@ TEST ("a reservation ends the job and its user is told")
     job->reservation = "service";
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
-    end (scene);
 }
 
 TEST ("a refusal concerns one job")
 {
-    struct scene *scene = begin ();
-
     add_job (1, 100);
     add_job (2, 200);
     slurm.refuse = 1;
@@ -533,14 +522,11 @@ TEST ("a refusal concerns one job")
     assert_string_equal (slurm.changed[0], "2");
     assert_int_equal (ticks[DN_TICK_REFUSED], 1);
     assert_contains (said, "guard: job 1: refused: its limit stays as it is");
-    end (scene);
 }
 
 /* The change was made, although its answer was lost: it is not made again. */
 TEST ("a lost connection ends the pass")
 {
-    struct scene *scene = begin ();
-
     add_job (1, 100);
     add_job (2, 200);
     slurm.lost = true;
@@ -552,13 +538,10 @@ TEST ("a lost connection ends the pass")
     assert_int_equal (slurm.n_changes, 2);
     assert_string_equal (slurm.changed[1], "2");
     assert_int_equal (access (heartbeat_path (), F_OK), 0);
-    end (scene);
 }
 
 TEST ("a dry run changes nothing")
 {
-    struct scene *scene = begin ();
-
     add_job (1, 100);
     slurm.reservation =
         (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
@@ -567,12 +550,10 @@ TEST ("a dry run changes nothing")
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (slurm.n_notices, 0);
     assert_int_equal (access (heartbeat_path (), F_OK), -1);
-    end (scene);
 }
 
 TEST ("two guards do what one does")
 {
-    struct scene *scene = begin ();
     void *other = calloc (1, dn_task_guard.memory);
     void *own = scene->memory;
     struct dn_link_job *job = add_job (12, 800);
@@ -588,7 +569,6 @@ TEST ("two guards do what one does")
     scene->memory = own;
     dn_task_guard.end (other);
     free (other);
-    end (scene);
 }
 
 static struct dn_guarded *read_heartbeat (void)
@@ -608,7 +588,6 @@ static struct dn_guarded *read_heartbeat (void)
 
 TEST ("jobs are tallied and the heart beats")
 {
-    struct scene *scene = begin ();
     struct dn_link_job *done = add_job (7, 100);
     struct dn_link_job *longer = add_job (14, 100);
     struct dn_link_job *failed = add_job (21, 100);
@@ -639,7 +618,6 @@ TEST ("jobs are tallied and the heart beats")
     assert_int_equal (tally->needed, 1);
     assert_true (dn_guarded_is_alive (guarded, NOW + 300));
     dn_guarded_free (guarded);
-    end (scene);
 }
 
 static double cpu_ms (void)
@@ -662,7 +640,6 @@ static long peak_kb (void)
 
 TEST ("twenty thousand jobs cost little")
 {
-    struct scene *scene = begin ();
     const char *sanitizers = getenv ("DNNEST_SANITIZERS");
     double first;
     double next;
@@ -688,7 +665,6 @@ TEST ("twenty thousand jobs cost little")
     assert_true (next < 2000);
     if (!sanitizers || sanitizers[0] == '\0')
         assert_true (peak_kb () - before < 10000);
-    end (scene);
 }
 
 int before_tests (void **state)

@@ -150,6 +150,8 @@ struct scene {
     struct dn_err err;
 };
 
+static struct scene scene; /* of the test */
+
 static void put (const char *name, const char *text)
 {
     char path[128];
@@ -163,15 +165,26 @@ static void put (const char *name, const char *text)
     assert_int_equal (chmod (path, 0644), 0);
 }
 
-/* A job that was moved, and whose output says that memory was short. */
-static void begin (struct scene *scene)
+static void end (void)
 {
-    memset (scene, 0, sizeof (*scene));
+    if (!scene.memory)
+        return;
+    dn_task_rescue.end (scene.memory);
+    free (scene.memory);
+    dn_site_free (&scene.site);
+    scene.memory = NULL;
+}
+
+/* A job that was moved, and whose output says that memory was short. */
+static void begin (void)
+{
+    end ();
+    memset (&scene, 0, sizeof (scene));
     memset (ticks, 0, sizeof (ticks));
     said[0] = '\0';
-    assert_int_equal (dn_site_init (&scene->site, "/x", "/y", NULL), 0);
-    scene->site.rules.rescue = DN_RESCUE_REQUEUE;
-    strcpy (scene->site.output_dir, dir);
+    assert_int_equal (dn_site_init (&scene.site, "/x", "/y", NULL), 0);
+    scene.site.rules.rescue = DN_RESCUE_REQUEUE;
+    strcpy (scene.site.output_dir, dir);
     slurm = (struct dn_link){.slurm = 2411};
     strcpy (slurm.comment, record);
     put ("out", "epoch 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n");
@@ -189,46 +202,47 @@ static void begin (struct scene *scene)
                                      .gres = "gres/gpu:v100:4,gres/tmp:1",
                                      .admin_comment = slurm.comment,
                                      .std_out = "/tmp/x"};
-    scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
-    scene->memory = calloc (1, dn_task_rescue.memory);
-    assert_non_null (scene->memory);
+    scene.d = (struct dn_daemon){.site = &scene.site, .link = &slurm, .now_s = NOW};
+    scene.memory = calloc (1, dn_task_rescue.memory);
+    assert_non_null (scene.memory);
 }
 
 static char output[128];
 
-static int pass (struct scene *scene)
+static int pass (void)
 {
     int rc;
 
     snprintf (output, sizeof (output), "%s/out", dir);
     slurm.job.std_out = output;
-    rc = dn_task_rescue.run (scene->memory, &scene->d, &scene->err);
-    dn_jobs_drop (&scene->d);
+    rc = dn_task_rescue.run (scene.memory, &scene.d, &scene.err);
+    dn_jobs_drop (&scene.d);
     return rc;
 }
 
-static void end (struct scene *scene)
+/* Skip the test on a kernel without openat2 (). */
+static void needs_openat2 (void)
 {
-    dn_task_rescue.end (scene->memory);
-    free (scene->memory);
-    dn_site_free (&scene->site);
+    if (slurm.calls[0] == '\0' && ticks[DN_TICK_FALSE_FITS] == 0)
+        skip ();
 }
 
-static void needs_openat2 (struct scene *scene)
+int before_test (void **state)
 {
-    if (slurm.calls[0] == '\0' && ticks[DN_TICK_FALSE_FITS] == 0) {
-        end (scene);
-        skip ();
-    }
+    begin ();
+    return 0;
+}
+
+int after_test (void **state)
+{
+    end ();
+    return 0;
 }
 
 TEST ("a moved job out of memory gets its request back")
 {
-    struct scene scene;
-
-    begin (&scene);
-    assert_int_equal (pass (&scene), 0);
-    needs_openat2 (&scene);
+    assert_int_equal (pass (), 0);
+    needs_openat2 ();
     assert_string_equal (slurm.calls, "QUR");
     assert_string_equal (slurm.gres, "gres/gpu:a100:4,gres/tmp:1");
     assert_string_equal (slurm.partition, "big");
@@ -237,75 +251,58 @@ TEST ("a moved job out of memory gets its request back")
     assert_int_equal (ticks[DN_TICK_RESCUED], 1);
     assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
     assert_contains (said, "chosen by dnnest: started again");
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
     /* The second run fails, too: it was rescued once. */
     slurm.job.phase = DN_PHASE_ENDED;
     slurm.job.state = "FAILED";
     slurm.job.start = NOW;
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
     assert_contains (said, "started again before");
-    end (&scene);
 }
 
 TEST ("an answer that is lost is made good")
 {
-    struct scene scene;
-
-    begin (&scene);
     slurm.lose = true;
-    assert_int_equal (pass (&scene), -1);
+    assert_int_equal (pass (), -1);
     assert_string_equal (slurm.calls, "Q");
     slurm.lose = true;
-    assert_int_equal (pass (&scene), -1);
+    assert_int_equal (pass (), -1);
     assert_string_equal (slurm.calls, "QU");
     slurm.lose = true;
-    assert_int_equal (pass (&scene), -1);
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), -1);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUUUR");
     assert_int_equal (ticks[DN_TICK_RESCUED], 1);
-    end (&scene);
 }
 
 TEST ("a refusal ends the rescue")
 {
-    struct scene scene;
-
-    begin (&scene);
     slurm.refuse = true;
-    assert_int_equal (pass (&scene), 0);
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), 0);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "Q");
     assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
     assert_contains (said, "rescue: job 12: refused: not started again");
-    end (&scene);
 }
 
 TEST ("a refused request leaves the job held")
 {
-    struct scene scene;
-
-    begin (&scene);
     slurm.refuse_update = true;
-    assert_int_equal (pass (&scene), 0);
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), 0);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QU");
     assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
     assert_contains (said, "rescue: job 12: refused: it stays held");
-    end (&scene);
 }
 
 TEST ("a dry run changes nothing")
 {
-    struct scene scene;
-
-    begin (&scene);
     scene.d.dry_run = true;
-    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "");
     assert_contains (said, "would be started again");
-    end (&scene);
 }
 
 static void expect_refusal (const char *says)
@@ -316,50 +313,39 @@ static void expect_refusal (const char *says)
 
 TEST ("others are told why not")
 {
-    struct scene scene;
-
-    begin (&scene);
     slurm.slurm = 2205;
-    pass (&scene);
+    pass ();
     expect_refusal ("cannot change the GPU type");
     assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
-    end (&scene);
-    begin (&scene);
+    begin ();
     slurm.job.requeue = false;
-    pass (&scene);
+    pass ();
     expect_refusal ("may not be requeued");
-    end (&scene);
-    begin (&scene);
+    begin ();
     scene.site.rules.rescue = DN_RESCUE_OFF;
-    pass (&scene);
+    pass ();
     expect_refusal ("Rescue=off");
     assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 0);
     assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
-    end (&scene);
-    begin (&scene);
+    begin ();
     slurm.job.gres = "gres/gpu:a100:4";
-    pass (&scene);
+    pass ();
     expect_refusal ("changed since");
-    end (&scene);
-    begin (&scene);
+    begin ();
     slurm.job.het_offset = 1;
-    pass (&scene);
+    pass ();
     expect_refusal ("heterogeneous");
-    end (&scene);
-    begin (&scene);
+    begin ();
     memcpy (strstr (slurm.comment, "\"by_gres\":1"), "\"no_gres\":1", 11);
-    pass (&scene);
+    pass ();
     expect_refusal ("--gres alone");
-    end (&scene);
 }
 
 /* Each of these is no failure for lack of GPU memory on a type that dnnest chose. */
 TEST ("other jobs are left alone")
 {
     for (int i = 0; i < 8; i++) {
-        struct scene scene;
-
-        begin (&scene);
+        begin ();
         if (i == 0)
             slurm.job.state = "OUT_OF_MEMORY";
         else if (i == 1)
@@ -376,17 +362,15 @@ TEST ("other jobs are left alone")
             slurm.job.admin_comment = "a note";
         else
             memcpy (strstr (slurm.comment, "enforce"), "advise\"", 7);
-        pass (&scene);
+        pass ();
         assert_string_equal (slurm.calls, "");
         assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
-        end (&scene);
     }
 }
 
 /* The end of a long output counts; the beginning does not. */
 TEST ("the end of a long output is read")
 {
-    struct scene scene;
     char *text = malloc (200001);
 
     assert_non_null (text);
@@ -395,39 +379,32 @@ TEST ("the end of a long output is read")
     for (int i = 0; i < 200000; i += 100)
         text[i] = '\n';
     memcpy (text + 101, "CUDA out of memory", 18);
-    begin (&scene);
+    begin ();
     put ("out", text);
-    pass (&scene);
+    pass ();
     assert_string_equal (slurm.calls, "");
-    end (&scene);
     memcpy (text + 199901, "CUDA out of memory", 18);
-    begin (&scene);
+    begin ();
     put ("out", text);
-    pass (&scene);
+    pass ();
     assert_string_equal (slurm.calls, "QUR");
-    end (&scene);
     free (text);
 }
 
 TEST ("a job can report it itself")
 {
-    struct scene scene;
-
-    begin (&scene);
     scene.site.output_dir[0] = '\0';
     strcpy (scene.site.progress_dir, dir);
     put ("12", "dnnest-progress 1\nout_of_memory 1699999900\n");
-    pass (&scene);
+    pass ();
     assert_string_equal (slurm.calls, "QUR");
-    end (&scene);
     /* Not what an earlier run has reported. */
-    begin (&scene);
+    begin ();
     scene.site.output_dir[0] = '\0';
     strcpy (scene.site.progress_dir, dir);
     put ("12", "dnnest-progress 1\nout_of_memory 1699990000\n");
-    pass (&scene);
+    pass ();
     assert_string_equal (slurm.calls, "");
-    end (&scene);
 }
 
 int before_tests (void **state)
