@@ -115,7 +115,7 @@ ids() { sed -nE 's/^DN_(MESSAGE|LISTED) \([A-Z]+, ([a-z0-9_]+),.*/\2/p' "$top/$C
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
 # used: the ids in the code; a reason is also made by DN_REASON (id, ...)
 used() {
-    (cd "$top" && find host jobs model plugin daemon -name '*.c' -exec cat {} + \
+    (cd "$top" && find host jobs learn model plugin daemon -name '*.c' -exec cat {} + \
         | tr -s ' \n' ' ' | grep -oE '(dn_say_|DN_REASON_|DN_REASON \( ?)[a-z0-9_]+' \
         | sed -E 's/^(dn_say_|DN_REASON_|DN_REASON \( ?)//' | sort -u)
 }
