@@ -61,67 +61,57 @@ static const struct dn_names error_names = DN_NAMES (error_text, DN_N_ERRORS);
 struct family {
     const char *name;
     size_t offset; /* in struct dn_counters */
-    const char *label;
-    const struct dn_names *values; /* NULL: a single counter */
     const char *help;
+    const char *label; /* NULL: a single counter */
+    const struct dn_names *values;
 };
 
-#define MEMBER(member) offsetof (struct dn_counters, member)
+#define MANY(name, member, help, label, values)                                        \
+    {                                                                                  \
+        name, offsetof (struct dn_counters, member), help, label, values               \
+    }
+#define ONE(name, member, help) MANY (name, member, help, NULL, NULL)
 
 static const struct family families[] = {
-    {"submissions",
-     MEMBER (submissions),
-     NULL,
-     NULL,
-     "Jobs that slurmctld passed to the plugin."},
-    {"modifications",
-     MEMBER (modifications),
-     NULL,
-     NULL,
-     "Updates of jobs, which the plugin never changes."},
-    {"described",
-     MEMBER (described),
-     NULL,
-     NULL,
-     "Jobs that described their network, understood or not."},
-    {"opted_out", MEMBER (opted_out), NULL, NULL, "Jobs that opted out."},
-    {"estimates_reused",
-     MEMBER (estimates_reused),
-     NULL,
-     NULL,
-     "Decisions with the estimates of an earlier, equal job."},
-    {"verdicts", MEMBER (verdicts), "verdict", &dn_verdict_names, "Decisions."},
-    {"abstained",
-     MEMBER (abstained),
-     "reason",
-     &dn_abstain_names,
-     "Decisions without advice."},
-    {"changed", MEMBER (changed), "field", &change_names, "Fields rewritten."},
-    {"advised",
-     MEMBER (advised),
-     "field",
-     &change_names,
-     "Fields that would have been rewritten in mode enforce."},
-    {"errors",
-     MEMBER (errors),
-     "kind",
-     &error_names,
-     "Jobs unchanged because of an error."},
-    {"decision_log_lines",
-     MEMBER (lines),
-     NULL,
-     NULL,
-     "Lines written to the decision log."},
-    {"decision_log_dropped",
-     MEMBER (dropped),
-     "reason",
-     &drop_names,
-     "Lines missing from the decision log."},
-    {"config_loads",
-     MEMBER (loads),
-     "result",
-     &result_names,
-     "Loads of the configuration, with catalogue, data sets and bundle."},
+    ONE ("submissions", submissions, "Jobs that slurmctld passed to the plugin."),
+    ONE ("modifications",
+         modifications,
+         "Updates of jobs, which the plugin never changes."),
+    ONE ("described",
+         described,
+         "Jobs that described their network, understood or not."),
+    ONE ("opted_out", opted_out, "Jobs that opted out."),
+    ONE ("estimates_reused",
+         estimates_reused,
+         "Decisions with the estimates of an earlier, equal job."),
+    MANY ("verdicts", verdicts, "Decisions.", "verdict", &dn_verdict_names),
+    MANY ("abstained",
+          abstained,
+          "Decisions without advice.",
+          "reason",
+          &dn_abstain_names),
+    MANY ("changed", changed, "Fields rewritten.", "field", &change_names),
+    MANY ("advised",
+          advised,
+          "Fields that would have been rewritten in mode enforce.",
+          "field",
+          &change_names),
+    MANY ("errors",
+          errors,
+          "Jobs unchanged because of an error.",
+          "kind",
+          &error_names),
+    ONE ("decision_log_lines", lines, "Lines written to the decision log."),
+    MANY ("decision_log_dropped",
+          dropped,
+          "Lines missing from the decision log.",
+          "reason",
+          &drop_names),
+    MANY ("config_loads",
+          loads,
+          "Loads of the configuration, with catalogue, data sets and bundle.",
+          "result",
+          &result_names),
 };
 
 static const int latency_us[DN_LATENCY_BUCKETS] =

@@ -185,3 +185,38 @@ char *dn_event_line (const struct dn_event *event)
     memcpy (text + len, "\n", 2);
     return text;
 }
+
+bool dn_events_put (struct dn_events *events, struct dn_event *event)
+{
+    if (atomic_fetch_add (&events->n, 1) >= DN_EVENTS_MAX) {
+        atomic_fetch_sub (&events->n, 1);
+        return false;
+    }
+    event->next = atomic_load (&events->last);
+    while (!atomic_compare_exchange_weak (&events->last, &event->next, event))
+        ;
+    return true;
+}
+
+struct dn_event *dn_events_get (struct dn_events *events)
+{
+    struct dn_event *event;
+
+    if (!events->first) {
+        /* The reader takes all at once, so that none is put back in between. */
+        struct dn_event *last = atomic_exchange (&events->last, NULL);
+
+        while (last) {
+            event = last;
+            last = event->next;
+            event->next = events->first;
+            events->first = event;
+        }
+    }
+    event = events->first;
+    if (event) {
+        events->first = event->next;
+        atomic_fetch_sub (&events->n, 1);
+    }
+    return event;
+}

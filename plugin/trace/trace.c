@@ -8,11 +8,10 @@
 
 #include "base/messages.h"
 #include "trace/journal.h"
-#include "trace/ring.h"
 
 struct dn_counters dn_counters;
 
-static struct dn_ring ring;
+static struct dn_events events;
 
 /* The state of one of the writer's two files. An error is logged once. */
 struct trouble {
@@ -29,18 +28,17 @@ struct dn_writer {
 
 void dn_trace_start (void)
 {
-    void *event;
+    struct dn_event *event;
 
-    while ((event = dn_ring_get (&ring)))
+    while ((event = dn_events_get (&events)))
         free (event);
-    dn_ring_init (&ring);
 }
 
 void dn_trace_hand_over (struct dn_event *event)
 {
     if (!event) {
         dn_count (&dn_counters.dropped[DN_DROP_MEMORY]);
-    } else if (!dn_ring_put (&ring, event)) {
+    } else if (!dn_events_put (&events, event)) {
         dn_count (&dn_counters.dropped[DN_DROP_FULL]);
         free (event);
     }
@@ -107,7 +105,7 @@ static bool hold_next (struct dn_writer *writer)
 {
     struct dn_event *event;
 
-    while (!writer->held && (event = dn_ring_get (&ring))) {
+    while (!writer->held && (event = dn_events_get (&events))) {
         writer->held = dn_event_line (event);
         free (event);
         if (!writer->held)
@@ -125,11 +123,11 @@ static void let_go (struct dn_writer *writer)
 /* The log was switched off. Discard the lines that wait. */
 static void switch_off (struct dn_writer *writer)
 {
-    void *event;
+    struct dn_event *event;
 
     dn_journal_close (&writer->journal);
     let_go (writer);
-    for (int i = 0; i < DN_RING_SIZE && (event = dn_ring_get (&ring)); i++)
+    for (int i = 0; i < DN_EVENTS_MAX && (event = dn_events_get (&events)); i++)
         free (event);
     writer->log.failing = false;
 }
@@ -146,9 +144,9 @@ void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *s
         say_trouble (&writer->log, &err, say);
         return;
     }
-    /* At most DN_RING_SIZE lines per call, so that a flood does not block the thread.
+    /* At most DN_EVENTS_MAX lines per call, so that a flood does not block the thread.
      */
-    for (int i = 0; i < DN_RING_SIZE && hold_next (writer); i++) {
+    for (int i = 0; i < DN_EVENTS_MAX && hold_next (writer); i++) {
         if (dn_journal_append (&writer->journal, writer->held, &err) < 0) {
             say_trouble (&writer->log, &err, say);
             return;

@@ -14,7 +14,6 @@
 
 #include "scene.h"
 #include "trace/journal.h"
-#include "trace/ring.h"
 #include "trace/trace.h"
 
 static char dir[] = "/tmp/dnnest-trace.XXXXXX";
@@ -45,19 +44,39 @@ static const char *content_of (const char *name)
 
 /* --- the queue ------------------------------------------------------------------- */
 
-static struct dn_ring ring;
+static struct dn_events events;
+
+static bool put (int64_t number)
+{
+    struct dn_event *event = calloc (1, sizeof (*event));
+
+    event->user_id = number;
+    if (dn_events_put (&events, event))
+        return true;
+    free (event);
+    return false;
+}
+
+/* The number of the oldest event, or -1. */
+static int64_t get (void)
+{
+    struct dn_event *event = dn_events_get (&events);
+    int64_t number = event ? event->user_id : -1;
+
+    free (event);
+    return number;
+}
 
 TEST ("a full queue refuses, and order is kept")
 {
-    dn_ring_init (&ring);
-    assert_null (dn_ring_get (&ring));
-    for (intptr_t round = 0; round < 3; round++) {
-        for (intptr_t i = 1; i <= DN_RING_SIZE; i++)
-            assert_true (dn_ring_put (&ring, (void *) (round * 10000 + i)));
-        assert_false (dn_ring_put (&ring, (void *) 1));
-        for (intptr_t i = 1; i <= DN_RING_SIZE; i++)
-            assert_int_equal ((intptr_t) dn_ring_get (&ring), round * 10000 + i);
-        assert_null (dn_ring_get (&ring));
+    assert_int_equal (get (), -1);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < DN_EVENTS_MAX; i++)
+            assert_true (put (round * 10000 + i));
+        assert_false (put (0));
+        for (int i = 0; i < DN_EVENTS_MAX; i++)
+            assert_int_equal (get (), round * 10000 + i);
+        assert_int_equal (get (), -1);
     }
 }
 
@@ -68,39 +87,38 @@ enum {
 
 static void *put_many (void *of)
 {
-    intptr_t base = *(int *) of * (intptr_t) N_ITEMS;
+    int64_t base = *(int *) of * (int64_t) N_ITEMS;
 
-    for (intptr_t i = 1; i <= N_ITEMS; i++)
-        while (!dn_ring_put (&ring, (void *) (base + i)))
+    for (int i = 0; i < N_ITEMS; i++)
+        while (!put (base + i))
             usleep (50);
     return NULL;
 }
 
 TEST ("nothing is lost or doubled between threads")
 {
-    static int last[N_THREADS];
+    static int next[N_THREADS];
     pthread_t threads[N_THREADS];
     int numbers[N_THREADS];
 
-    dn_ring_init (&ring);
     for (int i = 0; i < N_THREADS; i++) {
         numbers[i] = i;
         assert_int_equal (pthread_create (&threads[i], NULL, put_many, &numbers[i]), 0);
     }
     for (int n = 0; n < N_THREADS * N_ITEMS;) {
-        intptr_t item = (intptr_t) dn_ring_get (&ring);
+        int64_t number = get ();
 
-        if (item == 0) {
+        if (number < 0) {
             usleep (50);
             continue;
         }
         /* Each thread's own come one after the other. */
-        assert_int_equal ((item - 1) % N_ITEMS, last[(item - 1) / N_ITEMS]++);
+        assert_int_equal (number % N_ITEMS, next[number / N_ITEMS]++);
         n++;
     }
     for (int i = 0; i < N_THREADS; i++)
         pthread_join (threads[i], NULL);
-    assert_null (dn_ring_get (&ring));
+    assert_int_equal (get (), -1);
 }
 
 /* --- a line ---------------------------------------------------------------------- */
@@ -399,7 +417,7 @@ TEST ("a log that cannot be written is told once, and catches up")
 
     n_errors = n_infos = 0;
     dn_trace_start ();
-    for (int i = 0; i < DN_RING_SIZE + 5; i++) {
+    for (int i = 0; i < DN_EVENTS_MAX + 5; i++) {
         struct dn_event *event = calloc (1, sizeof (*event));
 
         event->kind = DN_JOB_BATCH;
@@ -415,13 +433,13 @@ TEST ("a log that cannot be written is told once, and catches up")
     dn_writer_log (writer, path, listen);
     assert_int_equal (n_infos, 1);
     assert_contains (said, "written again, 5 lines are missing");
-    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_RING_SIZE);
+    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_EVENTS_MAX);
     dn_writer_log (writer, path, listen);
     assert_int_equal (n_errors + n_infos, 2);
     dn_trace_hand_over (calloc (1, sizeof (struct dn_event)));
     dn_writer_log (writer, "", listen); /* switched off */
     dn_writer_log (writer, path, listen);
-    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_RING_SIZE);
+    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_EVENTS_MAX);
     dn_writer_free (writer);
     unlink (path);
     rmdir (path_of ("logs"));
