@@ -526,7 +526,7 @@ static int advise_and_time (const struct dn_site *site,
 
 static int advise (struct call *call, const struct dn_site *site)
 {
-    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_err err = {0};

@@ -328,7 +328,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_anatomy_free) struct dn_anatomy anatomy = {.tops = NULL};
-    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
     struct dn_site_gpu gpu;
 
     dn_options_begin (&given, self, argc, argv);

@@ -422,7 +422,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
     struct dn_site_gpus gpus;
     int exit_code;
 

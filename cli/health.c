@@ -302,7 +302,7 @@ static void judge_limits (struct dn_health *health, const struct dn_site *site)
 {
     const struct dn_submitter anyone = {.user_id = DN_UNSET, .group_id = DN_UNSET};
     const struct dn_rules rules = dn_site_rules_in_force (site, &anyone);
-    const struct dn_guarded *guarded = health->seen.owned_guarded;
+    const struct dn_guarded *guarded = health->seen.content.guarded;
 
     for (int64_t i = 0; guarded && i < guarded->n_tallies; i++) {
         health->n_users++;

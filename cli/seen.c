@@ -42,7 +42,7 @@ static void read_cluster (struct dn_seen *seen,
                           const char *snapshot)
 {
     struct dn_seen_file *file = &seen->cluster;
-    struct dn_cluster **cluster = &seen->owned_cluster;
+    struct dn_cluster *cluster;
     char absolute[PATH_MAX];
     int rc;
 
@@ -52,41 +52,47 @@ static void read_cluster (struct dn_seen *seen,
                   sizeof (file->path.text),
                   "%s",
                   dn_options_absolute (absolute, snapshot));
-    rc = dn_view_cluster (file->path.text, DN_VIEW_THEIRS, cluster, &file->err);
-    if (*cluster)
-        file->age_s = seen->view.now_s - (*cluster)->time_s;
-    if (*cluster && snapshot)
-        (*cluster)->time_s = seen->view.now_s;
-    seen->view.cluster = *cluster;
-    judge (file, rc, *cluster, dn_site_believes (site, *cluster, seen->view.now_s));
+    rc = dn_view_read (
+        DN_VIEW_CLUSTER, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    cluster = seen->content.cluster;
+    if (cluster)
+        file->age_s = seen->view.now_s - cluster->time_s;
+    if (cluster && snapshot)
+        cluster->time_s = seen->view.now_s;
+    seen->view.cluster = cluster;
+    judge (file, rc, cluster, dn_site_believes (site, cluster, seen->view.now_s));
 }
 
 static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
 {
     struct dn_seen_file *file = &seen->guarded;
-    struct dn_guarded **guarded = &seen->owned_guarded;
+    struct dn_guarded *guarded;
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_GUARDED_FILE);
-    rc = dn_view_guarded (file->path.text, DN_VIEW_THEIRS, guarded, &file->err);
-    if (*guarded)
-        file->age_s = seen->view.now_s - (*guarded)->time_s;
-    seen->view.guarded = *guarded;
-    judge (file, rc, *guarded, dn_guarded_is_alive (*guarded, seen->view.now_s));
+    rc = dn_view_read (
+        DN_VIEW_GUARDED, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    guarded = seen->content.guarded;
+    if (guarded)
+        file->age_s = seen->view.now_s - guarded->time_s;
+    seen->view.guarded = guarded;
+    judge (file, rc, guarded, dn_guarded_is_alive (guarded, seen->view.now_s));
 }
 
 static void read_apps (struct dn_seen *seen, const struct dn_site *site)
 {
     struct dn_seen_file *file = &seen->apps;
-    struct dn_apps **apps = &seen->owned_apps;
+    struct dn_apps *apps;
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_APPS_FILE);
-    rc = dn_view_apps (file->path.text, DN_VIEW_THEIRS, apps, &file->err);
-    if (*apps)
-        file->age_s = seen->view.now_s - (*apps)->time_s;
-    seen->view.apps = *apps;
-    judge (file, rc, *apps, true);
+    rc = dn_view_read (
+        DN_VIEW_APPS, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    apps = seen->content.apps;
+    if (apps)
+        file->age_s = seen->view.now_s - apps->time_s;
+    seen->view.apps = apps;
+    judge (file, rc, apps, true);
 }
 
 void dn_seen_read (struct dn_seen *seen,
@@ -130,12 +136,10 @@ int dn_seen_look (struct dn_seen *seen,
 
 const struct dn_cluster *dn_seen_cluster (const struct dn_seen *seen)
 {
-    return seen->cluster.state == DN_SEEN_USED ? seen->owned_cluster : NULL;
+    return seen->cluster.state == DN_SEEN_USED ? seen->content.cluster : NULL;
 }
 
 void dn_seen_free (struct dn_seen *seen)
 {
-    dn_cluster_free (seen->owned_cluster);
-    dn_guarded_free (seen->owned_guarded);
-    dn_apps_free (seen->owned_apps);
+    dn_view_free (&seen->content);
 }

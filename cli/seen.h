@@ -33,9 +33,7 @@ struct dn_seen {
     struct dn_seen_file guarded;
     struct dn_seen_file apps;
     struct dn_view view; /* with all that was read, even if it is old */
-    struct dn_cluster *owned_cluster;
-    struct dn_guarded *owned_guarded;
-    struct dn_apps *owned_apps;
+    struct dn_view_content content;
 };
 
 /* Read the files of the site; of the snapshot 'snapshot' (NULL: that of the site),

@@ -17,6 +17,12 @@
 #include "host/load.h"
 #include "host/trust.h"
 
+const char *const dn_view_names[DN_N_VIEW_FILES] = {
+    [DN_VIEW_CLUSTER] = DN_CLUSTER_FILE,
+    [DN_VIEW_GUARDED] = DN_GUARDED_FILE,
+    [DN_VIEW_APPS] = DN_APPS_FILE,
+};
+
 struct dn_view_path dn_view_path (const char *state_dir, const char *name)
 {
     struct dn_view_path path;
@@ -76,53 +82,37 @@ int dn_view_text (const char *path,
                          err);
 }
 
-int dn_view_cluster (const char *path,
-                     enum dn_view_trust trust,
-                     struct dn_cluster **out,
-                     struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-    size_t len;
-
-    *out = NULL;
-    if (dn_view_text (path, trust, DN_STATE_FILE_MAX, &text, &len, err) < 0)
-        return -1;
-    if (!text)
-        return 0;
-    *out = dn_cluster_read ((struct dn_span){text, len}, path, err);
-    return *out ? 0 : -1;
-}
-
-int dn_view_guarded (const char *path,
-                     enum dn_view_trust trust,
-                     struct dn_guarded **out,
-                     struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-    size_t len;
-
-    *out = NULL;
-    if (dn_view_text (path, trust, DN_STATE_FILE_MAX, &text, &len, err) < 0)
-        return -1;
-    if (!text)
-        return 0;
-    *out = dn_guarded_read ((struct dn_span){text, len}, path, err);
-    return *out ? 0 : -1;
-}
-
-int dn_view_apps (const char *path,
+int dn_view_read (enum dn_view_file file,
+                  const char *path,
                   enum dn_view_trust trust,
-                  struct dn_apps **out,
+                  struct dn_view_content *content,
                   struct dn_err *err)
 {
+    size_t max = file == DN_VIEW_APPS ? DN_APPS_FILE_MAX : DN_STATE_FILE_MAX;
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    size_t len;
+    struct dn_span span;
 
-    *out = NULL;
-    if (dn_view_text (path, trust, DN_APPS_FILE_MAX, &text, &len, err) < 0)
+    if (dn_view_text (path, trust, max, &text, &span.len, err) < 0)
         return -1;
     if (!text)
         return 0;
-    *out = dn_apps_read ((struct dn_span){text, len}, path, err);
-    return *out ? 0 : -1;
+    span.text = text;
+    switch (file) {
+    case DN_VIEW_CLUSTER:
+        content->cluster = dn_cluster_read (span, path, err);
+        return content->cluster ? 0 : -1;
+    case DN_VIEW_GUARDED:
+        content->guarded = dn_guarded_read (span, path, err);
+        return content->guarded ? 0 : -1;
+    default:
+        content->apps = dn_apps_read (span, path, err);
+        return content->apps ? 0 : -1;
+    }
+}
+
+void dn_view_free (const struct dn_view_content *content)
+{
+    dn_cluster_free (content->cluster);
+    dn_guarded_free (content->guarded);
+    dn_apps_free (content->apps);
 }

@@ -34,20 +34,32 @@ int dn_view_text (const char *path,
                   size_t *len,
                   struct dn_err *err);
 
-/* Read a file. '*out' is NULL if it does not exist. Return -1 with 'err', which names
- * the path. Freed with dn_cluster_free (), dn_guarded_free () or dn_apps_free ().
+enum dn_view_file {
+    DN_VIEW_CLUSTER,
+    DN_VIEW_GUARDED,
+    DN_VIEW_APPS,
+    DN_N_VIEW_FILES
+};
+
+/* Their names in the directory. */
+extern const char *const dn_view_names[DN_N_VIEW_FILES];
+
+/* What the files say; a member is NULL if its file does not exist. Owned. */
+struct dn_view_content {
+    struct dn_cluster *cluster;
+    struct dn_guarded *guarded;
+    struct dn_apps *apps;
+};
+
+/* Read 'file', which is at 'path', into its member of 'content', which is NULL before.
+ * Return -1 with 'err', which names the path.
  */
-int dn_view_cluster (const char *path,
-                     enum dn_view_trust trust,
-                     struct dn_cluster **out,
-                     struct dn_err *err);
-int dn_view_guarded (const char *path,
-                     enum dn_view_trust trust,
-                     struct dn_guarded **out,
-                     struct dn_err *err);
-int dn_view_apps (const char *path,
+int dn_view_read (enum dn_view_file file,
+                  const char *path,
                   enum dn_view_trust trust,
-                  struct dn_apps **out,
+                  struct dn_view_content *content,
                   struct dn_err *err);
+
+void dn_view_free (const struct dn_view_content *content);
 
 #endif

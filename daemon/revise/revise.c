@@ -31,16 +31,14 @@ struct revise {
 
 struct pass {
     struct dn_daemon *d;
-    struct dn_apps *apps;       /* owned */
-    struct dn_guarded *guarded; /* NULL: no guard; owned */
+    struct dn_view_content said; /* owned */
     int64_t n_changes;
     struct dn_err *err;
 };
 
 static void free_pass (struct pass *pass)
 {
-    dn_apps_free (pass->apps);
-    dn_guarded_free (pass->guarded);
+    dn_view_free (&pass->said);
 }
 
 /* --- one job -----------------------------------------------------------------------
@@ -50,14 +48,14 @@ static const struct dn_app_row *row_of (const struct pass *pass,
                                         const struct dn_link_job *job,
                                         const struct dn_recorded *recorded)
 {
-    bool by_account = pass->apps->by_account;
+    bool by_account = pass->said.apps->by_account;
     dn_app_key key;
 
     if (recorded->app[0] == '\0' || (by_account && !job->account))
         return NULL;
     key = by_account ? dn_app_key_of_account (job->account, recorded->app)
                      : dn_app_key_of_user (job->user_id, recorded->app);
-    return dn_apps_find (pass->apps,
+    return dn_apps_find (pass->said.apps,
                          key,
                          recorded->gpus != 0 ? dn_recorded_gpu (recorded) : "",
                          recorded->gpus == DN_UNSET ? 0 : recorded->gpus);
@@ -142,8 +140,8 @@ static bool is_guarded (const struct pass *pass,
                         const struct dn_link_job *job,
                         const struct dn_rules *rules)
 {
-    return dn_guarded_is_alive (pass->guarded, pass->d->now_s)
-           && dn_guarded_trusts (pass->guarded, job->user_id, rules->guard_trust);
+    return dn_guarded_is_alive (pass->said.guarded, pass->d->now_s)
+           && dn_guarded_trusts (pass->said.guarded, job->user_id, rules->guard_trust);
 }
 
 static int take_job (void *to, const struct dn_link_job *job)
@@ -183,9 +181,11 @@ static int read_files (struct pass *pass)
     struct dn_view_path apps = dn_view_path (dir, DN_APPS_FILE);
     struct dn_view_path guarded = dn_view_path (dir, DN_GUARDED_FILE);
 
-    if (dn_view_apps (apps.text, DN_VIEW_OURS, &pass->apps, pass->err) < 0)
+    if (dn_view_read (DN_VIEW_APPS, apps.text, DN_VIEW_OURS, &pass->said, pass->err)
+        < 0)
         return -1;
-    return dn_view_guarded (guarded.text, DN_VIEW_OURS, &pass->guarded, pass->err);
+    return dn_view_read (
+        DN_VIEW_GUARDED, guarded.text, DN_VIEW_OURS, &pass->said, pass->err);
 }
 
 /* Is Revise= set in any rule? If not, the file of histories is not read. */
@@ -208,12 +208,12 @@ static int run_revise (void *memory, struct dn_daemon *d, struct dn_err *err)
         return 0;
     if (read_files (&pass) < 0)
         return -1;
-    if (!pass.apps || pass.apps->time_s == revise->seen_s)
+    if (!pass.said.apps || pass.said.apps->time_s == revise->seen_s)
         return 0;
     if (dn_jobs_each (d, take_job, &pass, err) != 0)
         return -1;
     if (pass.n_changes < CHANGES_MAX && !d->dry_run)
-        revise->seen_s = pass.apps->time_s;
+        revise->seen_s = pass.said.apps->time_s;
     return 0;
 }
 

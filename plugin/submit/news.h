@@ -9,13 +9,11 @@
 #ifndef DN_SUBMIT_NEWS_H
 #define DN_SUBMIT_NEWS_H
 
-#include "policy/view.h"
+#include "host/view_files.h"
 
 /* What was read last. It does not change until it is given back. */
 struct dn_news {
-    struct dn_piece *cluster; /* NULL: no such file, or a broken one */
-    struct dn_piece *guarded;
-    struct dn_piece *apps;
+    struct dn_piece *pieces[DN_N_VIEW_FILES]; /* NULL: no such file, or a broken one */
 };
 
 /* From any thread. 'view' has the time of the call. */

@@ -233,7 +233,7 @@ void dn_state_give (struct dn_snapshot *snapshot)
 struct dn_news dn_news_take (struct dn_view *view)
 {
     *view = (struct dn_view){.now_s = 0};
-    return (struct dn_news){NULL, NULL, NULL};
+    return (struct dn_news){{NULL}};
 }
 
 void dn_news_give (struct dn_news *news)
