@@ -8,6 +8,7 @@
  */
 #include "submit/adapter.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -249,63 +250,78 @@ void dn_adapter_forget_probe (job_desc_msg_t *desc)
     drop_entries (desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
 }
 
-/* The value of a numeric field now, in the model's terms. */
-static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
+/* Where a field is in the description of a job, and the width of its number. */
+#define MEMBER(member)                                                                 \
+    {                                                                                  \
+        offsetof (job_desc_msg_t, member), sizeof (((job_desc_msg_t *) NULL)->member)  \
+    }
+
+static const struct member {
+    size_t offset;
+    size_t size; /* 0: no member of its own */
+} members[DN_N_FIELDS] = {
+    [DN_FIELD_TIME_LIMIT] = MEMBER (time_limit),
+    [DN_FIELD_TIME_MIN] = MEMBER (time_min),
+    [DN_FIELD_CPUS_PER_TASK] = MEMBER (cpus_per_task),
+    [DN_FIELD_MIN_CPUS] = MEMBER (min_cpus),
+    [DN_FIELD_PN_MIN_CPUS] = MEMBER (pn_min_cpus),
+    [DN_FIELD_MEM_PER_NODE] = MEMBER (pn_min_memory),
+    [DN_FIELD_TRES_PER_JOB] = MEMBER (tres_per_job),
+    [DN_FIELD_TRES_PER_NODE] = MEMBER (tres_per_node),
+    [DN_FIELD_TRES_PER_SOCKET] = MEMBER (tres_per_socket),
+    [DN_FIELD_TRES_PER_TASK] = MEMBER (tres_per_task),
+    [DN_FIELD_CPUS_PER_TRES] = MEMBER (cpus_per_tres),
+    [DN_FIELD_PARTITION] = MEMBER (partition),
+    [DN_FIELD_FEATURES] = MEMBER (features),
+    [DN_FIELD_ADMIN_COMMENT] = MEMBER (admin_comment),
+};
+
+static void *at_field (job_desc_msg_t *desc, enum dn_field field)
 {
-    switch (field) {
-    case DN_FIELD_TIME_LIMIT:
-        return from_32 (desc->time_limit);
-    case DN_FIELD_TIME_MIN:
-        return from_32 (desc->time_min);
-    case DN_FIELD_CPUS_PER_TASK:
-        return from_16 (desc->cpus_per_task);
-    case DN_FIELD_MIN_CPUS:
-        return from_32 (desc->min_cpus);
-    case DN_FIELD_PN_MIN_CPUS:
-        return from_16 (desc->pn_min_cpus);
-    case DN_FIELD_MEM_PER_NODE:
-        return memory_per_node (desc->pn_min_memory);
+    return (char *) desc + members[field].offset;
+}
+
+/* The value of a numeric field now, in the model's terms. */
+static int64_t get_number (job_desc_msg_t *desc, enum dn_field field)
+{
+    const void *at = at_field (desc, field);
+
+    switch (members[field].size) {
+    case sizeof (uint16_t):
+        return from_16 (*(const uint16_t *) at);
+    case sizeof (uint32_t):
+        return from_32 (*(const uint32_t *) at);
     default:
-        return DN_UNSET;
+        return memory_per_node (*(const uint64_t *) at);
     }
 }
 
 /* The largest value of a numeric field. Larger ones are sentinels and flags. */
 static int64_t max_number (enum dn_field field)
 {
-    switch (field) {
-    case DN_FIELD_CPUS_PER_TASK:
-    case DN_FIELD_PN_MIN_CPUS:
+    switch (members[field].size) {
+    case sizeof (uint16_t):
         return NO_VAL16 - 1;
-    case DN_FIELD_MEM_PER_NODE:
-        return INT64_MAX;
-    default:
+    case sizeof (uint32_t):
         return NO_VAL - 1;
+    default:
+        return INT64_MAX;
     }
 }
 
 static void set_number (job_desc_msg_t *desc, enum dn_field field, int64_t value)
 {
-    switch (field) {
-    case DN_FIELD_TIME_LIMIT:
-        desc->time_limit = (uint32_t) value;
+    void *at = at_field (desc, field);
+
+    switch (members[field].size) {
+    case sizeof (uint16_t):
+        *(uint16_t *) at = (uint16_t) value;
         break;
-    case DN_FIELD_TIME_MIN:
-        desc->time_min = (uint32_t) value;
-        break;
-    case DN_FIELD_CPUS_PER_TASK:
-        desc->cpus_per_task = (uint16_t) value;
-        break;
-    case DN_FIELD_MIN_CPUS:
-        desc->min_cpus = (uint32_t) value;
-        break;
-    case DN_FIELD_PN_MIN_CPUS:
-        desc->pn_min_cpus = (uint16_t) value;
-        break;
-    case DN_FIELD_MEM_PER_NODE:
-        desc->pn_min_memory = (uint64_t) value;
+    case sizeof (uint32_t):
+        *(uint32_t *) at = (uint32_t) value;
         break;
     default:
+        *(uint64_t *) at = (uint64_t) value;
         break;
     }
 }
@@ -324,28 +340,9 @@ static char **find_env (job_desc_msg_t *desc, const char *text)
 /* Where the text of an edit belongs; NULL if there is no such place. */
 static char **find_text (job_desc_msg_t *desc, const struct dn_edit *edit)
 {
-    switch (edit->field) {
-    case DN_FIELD_TRES_PER_JOB:
-        return &desc->tres_per_job;
-    case DN_FIELD_TRES_PER_NODE:
-        return &desc->tres_per_node;
-    case DN_FIELD_TRES_PER_SOCKET:
-        return &desc->tres_per_socket;
-    case DN_FIELD_TRES_PER_TASK:
-        return &desc->tres_per_task;
-    case DN_FIELD_CPUS_PER_TRES:
-        return &desc->cpus_per_tres;
-    case DN_FIELD_PARTITION:
-        return &desc->partition;
-    case DN_FIELD_FEATURES:
-        return &desc->features;
-    case DN_FIELD_ENV:
+    if (edit->field == DN_FIELD_ENV)
         return find_env (desc, edit->old_text);
-    case DN_FIELD_ADMIN_COMMENT:
-        return &desc->admin_comment;
-    default:
-        return NULL;
-    }
+    return members[edit->field].size > 0 ? at_field (desc, edit->field) : NULL;
 }
 
 static bool is_same_text (const char *a, const char *b)
@@ -353,7 +350,7 @@ static bool is_same_text (const char *a, const char *b)
     return a && b ? strcmp (a, b) == 0 : !a && !b;
 }
 
-static int check_number (const job_desc_msg_t *desc,
+static int check_number (job_desc_msg_t *desc,
                          const struct dn_edit *edit,
                          struct dn_err *err)
 {
