@@ -394,25 +394,40 @@ struct json_object *dn_json_member (const struct json_object *json, const char *
     return member;
 }
 
-/* "found an array, expected a number". */
-static int fail_type (const char *key,
-                      struct json_object *found,
-                      const char *expected,
-                      struct dn_err *err)
+/* What a member must be, for errors. An integer is a number, too. */
+static const char *const type_text[] = {
+    [json_type_boolean] = dn_say_json_flag,
+    [json_type_double] = dn_say_json_number,
+    [json_type_int] = dn_say_json_int,
+    [json_type_object] = dn_say_json_map,
+    [json_type_array] = dn_say_json_array,
+    [json_type_string] = dn_say_json_text,
+};
+
+/* Find a member of that type. Return 1, 0 if it is missing, or -1 with 'err': "found an
+ * array, expected a number".
+ */
+static int find (const struct json_object *json,
+                 const char *key,
+                 json_type type,
+                 struct json_object **member,
+                 struct dn_err *err)
 {
+    json_type found;
+
+    *member = NULL;
+    if (!json_object_object_get_ex (json, key, member))
+        return 0;
+    found = json_object_get_type (*member);
+    if (found == type || (type == json_type_double && found == json_type_int))
+        return 1;
+    *member = NULL;
     return dn_err_set (err,
                        DN_E_SYNTAX,
                        dn_say_err_json_type,
                        key,
-                       json_type_to_name (json_object_get_type (found)),
-                       expected);
-}
-
-static bool is_there (const struct json_object *json,
-                      const char *key,
-                      struct json_object **member)
-{
-    return json_object_object_get_ex (json, key, member);
+                       json_type_to_name (found),
+                       type_text[type]);
 }
 
 bool dn_json_number (const struct json_object *value, double *out)
@@ -432,13 +447,11 @@ int dn_json_read_real (const struct json_object *json,
                        struct dn_err *err)
 {
     struct json_object *member;
+    int there = find (json, key, json_type_double, &member, err);
     double real = 0;
 
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_double)
-        && !json_object_is_type (member, json_type_int))
-        return fail_type (key, member, dn_say_json_number, err);
+    if (there <= 0)
+        return there;
     if (!dn_json_number (member, &real) || real < min || real > max)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_real_range, key, real, min, max);
     *out = real;
@@ -453,12 +466,11 @@ int dn_json_read_int (const struct json_object *json,
                       struct dn_err *err)
 {
     struct json_object *member;
+    int there = find (json, key, json_type_int, &member, err);
     int64_t number;
 
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_int))
-        return fail_type (key, member, dn_say_json_int, err);
+    if (there <= 0)
+        return there;
     number = json_object_get_int64 (member);
     if (number < min || number > max)
         return dn_err_set (
@@ -473,13 +485,11 @@ int dn_json_read_bool (const struct json_object *json,
                        struct dn_err *err)
 {
     struct json_object *member;
+    int there = find (json, key, json_type_boolean, &member, err);
 
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_boolean))
-        return fail_type (key, member, dn_say_json_flag, err);
-    *out = json_object_get_boolean (member);
-    return 0;
+    if (there > 0)
+        *out = json_object_get_boolean (member);
+    return there < 0 ? -1 : 0;
 }
 
 int dn_json_read_text (const struct json_object *json,
@@ -489,12 +499,11 @@ int dn_json_read_text (const struct json_object *json,
                        struct dn_err *err)
 {
     struct json_object *member;
+    int there = find (json, key, json_type_string, &member, err);
     struct dn_span span;
 
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_string))
-        return fail_type (key, member, dn_say_json_text, err);
+    if (there <= 0)
+        return there;
     span.text = json_object_get_string (member);
     span.len = (size_t) json_object_get_string_len (member);
     for (size_t i = 0; i < span.len; i++)
@@ -514,11 +523,10 @@ int dn_json_read_enum (const struct json_object *json,
                        struct dn_err *err)
 {
     struct json_object *member;
+    int there = find (json, key, json_type_string, &member, err);
 
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_string))
-        return fail_type (key, member, dn_say_json_text, err);
+    if (there <= 0)
+        return there;
     return dn_enum_read (
         dn_span_of (json_object_get_string (member)), key, names, out, err);
 }
@@ -545,17 +553,13 @@ int dn_json_read_array (const struct json_object *json,
                         struct json_object **out,
                         struct dn_err *err)
 {
-    struct json_object *member;
+    int there = find (json, key, json_type_array, out, err);
 
+    if (there <= 0
+        || check_length (json_object_array_length (*out), key, 0, max_n, err) == 0)
+        return there < 0 ? -1 : 0;
     *out = NULL;
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_array))
-        return fail_type (key, member, dn_say_json_array, err);
-    if (check_length (json_object_array_length (member), key, 0, max_n, err) < 0)
-        return -1;
-    *out = member;
-    return 0;
+    return -1;
 }
 
 int dn_json_read_reals (const struct json_object *json,
@@ -592,29 +596,21 @@ int dn_json_read_object (const struct json_object *json,
                          struct json_object **out,
                          struct dn_err *err)
 {
-    struct json_object *member;
-
-    *out = NULL;
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_object))
-        return fail_type (key, member, dn_say_json_map, err);
-    *out = member;
-    return 0;
+    return find (json, key, json_type_object, out, err) < 0 ? -1 : 0;
 }
 
 /* --- required members ------------------------------------------------------------ */
 
 static int need (const struct json_object *json,
                  const char *key,
-                 const char *expected,
+                 json_type type,
                  struct dn_err *err)
 {
     struct json_object *member;
 
-    if (is_there (json, key, &member))
+    if (json_object_object_get_ex (json, key, &member))
         return 0;
-    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_missing, key, expected);
+    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_missing, key, type_text[type]);
 }
 
 struct json_object *dn_json_need_object (const struct json_object *json,
@@ -623,7 +619,7 @@ struct json_object *dn_json_need_object (const struct json_object *json,
 {
     struct json_object *member = NULL;
 
-    if (need (json, key, dn_say_json_map, err) == 0)
+    if (need (json, key, json_type_object, err) == 0)
         dn_json_read_object (json, key, &member, err);
     return member;
 }
@@ -636,7 +632,7 @@ struct json_object *dn_json_need_array (const struct json_object *json,
 {
     struct json_object *member;
 
-    if (need (json, key, dn_say_json_array, err) < 0
+    if (need (json, key, json_type_array, err) < 0
         || dn_json_read_array (json, key, SIZE_MAX, &member, err) < 0
         || check_length (json_object_array_length (member), key, min_n, max_n, err) < 0)
         return NULL;
@@ -650,7 +646,7 @@ int dn_json_need_real (const struct json_object *json,
                        double *out,
                        struct dn_err *err)
 {
-    return need (json, key, dn_say_json_number, err) < 0
+    return need (json, key, json_type_double, err) < 0
                ? -1
                : dn_json_read_real (json, key, min, max, out, err);
 }
@@ -662,7 +658,7 @@ int dn_json_need_int (const struct json_object *json,
                       int64_t *out,
                       struct dn_err *err)
 {
-    return need (json, key, dn_say_json_int, err) < 0
+    return need (json, key, json_type_int, err) < 0
                ? -1
                : dn_json_read_int (json, key, min, max, out, err);
 }
@@ -673,7 +669,7 @@ int dn_json_need_text (const struct json_object *json,
                        size_t size,
                        struct dn_err *err)
 {
-    return need (json, key, dn_say_json_text, err) < 0
+    return need (json, key, json_type_string, err) < 0
                ? -1
                : dn_json_read_text (json, key, out, size, err);
 }
