@@ -83,10 +83,10 @@ static int write_snapshot (const struct dn_daemon *d,
     if (text.len > DN_STATE_FILE_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           dn_say_err_state_size,
+                           dn_say_err_member_size,
                            "snapshot",
                            text.len,
-                           DN_STATE_FILE_MAX);
+                           (size_t) DN_STATE_FILE_MAX);
     rc = dn_output_write (&text, d, DN_CLUSTER_FILE, err);
     if (rc > 0)
         dn_tick (DN_TICK_SNAPSHOTS);

@@ -233,14 +233,28 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
 /* --- files of lines ----------------------------------------------------------------
  */
 
-/* Read a line after one of the kind 'last' (-1: none yet). Return its kind, or -1. */
+/* May a line of that kind follow one of the kind 'last' (-1: none yet)? */
+static bool follows (const struct dn_lines *lines, int kind, int last)
+{
+    int end = lines->n_kinds - 1;
+
+    if (last < 0)
+        return kind == 0;
+    if (kind > end)
+        return last >= lines->parts_from && last < end;
+    return kind > 0 && kind >= last && last < end;
+}
+
+/* Read a line after one of the kind 'last'. Return its kind, that of the line that it
+ * is a part of, or -1.
+ */
 static int read_line (const struct dn_lines *lines,
                       const struct dn_keyline *line,
                       int last,
                       void *to,
                       struct dn_err *err)
 {
-    int kind = lines->n_kinds;
+    int kind = lines->n_kinds + lines->n_parts;
 
     while (--kind >= 0)
         if (line->word.len > 0 && dn_span_is (line->word, lines->kinds[kind].word))
@@ -251,10 +265,12 @@ static int read_line (const struct dn_lines *lines,
                            dn_say_err_member_line,
                            dn_quote (line->word.text, line->word.len).text,
                            lines->expected);
-    if (last < 0 ? kind != 0 : kind == 0 || kind < last || last == lines->n_kinds - 1)
+    if (!follows (lines, kind, last))
         return dn_err_set (
             err, DN_E_SYNTAX, dn_say_err_member_order, lines->kinds[kind].word);
-    return lines->readers[kind](to, line, err) < 0 ? -1 : kind;
+    if (lines->readers[kind](to, line, err) < 0)
+        return -1;
+    return kind < lines->n_kinds ? kind : last;
 }
 
 int dn_lines_read (const struct dn_lines *lines,

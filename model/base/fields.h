@@ -98,6 +98,8 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err);
 struct dn_lines {
     const struct dn_line_kind *kinds;
     int n_kinds;
+    int n_parts; /* further kinds, each of whose lines belongs to the one before it, */
+    int parts_from; /* which is of this kind or of a later one, but not the last */
     const char *expected; /* their words, for errors */
     /* Each reads a line of its kind into 'to'. */
     int (*const *readers) (void *to, const struct dn_keyline *line, struct dn_err *err);

@@ -164,27 +164,18 @@ static const struct table {
 
 struct reading {
     struct dn_cluster *cluster;
-    struct dn_keyline line;
-    enum dn_cluster_line
-        last;     /* kind of the line before, but of limits their owner's */
-    int64_t rows; /* so far, between the first line and the last */
+    enum dn_cluster_line owner; /* of the limits that follow */
+    int64_t rows;               /* so far, between the first line and the last */
     struct dn_err *err;
 };
 
-static int find_kind (struct dn_span word)
+static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
-    for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
-        if (word.len > 0 && dn_span_is (word, kinds[i].word))
-            return i;
-    return -1;
-}
-
-static int read_head (struct reading *r)
-{
+    const struct reading *r = to;
     struct dn_cluster_head head = {.version = 0};
 
-    if (dn_fields_version (&r->line, DN_CLUSTER_VERSION, r->err) < 0
-        || dn_fields_read (&kinds[DN_LINE_CLUSTER], &r->line, &head, r->err) < 0)
+    if (dn_fields_version (line, DN_CLUSTER_VERSION, err) < 0
+        || dn_fields_read (&kinds[DN_LINE_CLUSTER], line, &head, err) < 0)
         return -1;
     *r->cluster = head.cluster;
     return 0;
@@ -239,15 +230,17 @@ static struct dn_limited *limited (const struct reading *r)
 {
     struct dn_cluster *cluster = r->cluster;
 
-    return r->last == DN_LINE_QOS ? &cluster->qos[cluster->n_qos - 1]
-                                  : &cluster->assocs[cluster->n_assocs - 1];
+    return r->owner == DN_LINE_QOS ? &cluster->qos[cluster->n_qos - 1]
+                                   : &cluster->assocs[cluster->n_assocs - 1];
 }
 
 /* Complete a row that has been read to its struct. */
-static int take_row (const struct reading *r, enum dn_cluster_line kind, void *row)
+static int take_row (struct reading *r, enum dn_cluster_line kind, void *row)
 {
     struct dn_limited *owner = row;
 
+    if (kind != DN_LINE_LIMIT)
+        r->owner = kind;
     switch (kind) {
     case DN_LINE_GROUP:
         return check_group (r, row);
@@ -267,8 +260,20 @@ static int take_row (const struct reading *r, enum dn_cluster_line kind, void *r
     }
 }
 
-static int read_row (struct reading *r, enum dn_cluster_line kind)
+/* The kind of a line that dn_lines_read () knows. */
+static enum dn_cluster_line kind_of (const struct dn_keyline *line)
 {
+    int kind = 0;
+
+    while (!dn_span_is (line->word, kinds[kind].word))
+        kind++;
+    return (enum dn_cluster_line) kind;
+}
+
+static int read_row (void *to, const struct dn_keyline *line, struct dn_err *err)
+{
+    struct reading *r = to;
+    enum dn_cluster_line kind = kind_of (line);
     const struct table *table = &tables[kind];
     void *rows = (char *) r->cluster + table->rows;
     char *first;
@@ -278,13 +283,13 @@ static int read_row (struct reading *r, enum dn_cluster_line kind)
     memcpy (&n, (const char *) r->cluster + table->n, sizeof (n));
     if (n == table->max)
         return dn_err_set (
-            r->err, DN_E_LIMIT, dn_say_err_lines, table->max, kinds[kind].word);
-    if (dn_rows_grow (rows, n, table->size, r->err) < 0)
+            err, DN_E_LIMIT, dn_say_err_lines, table->max, kinds[kind].word);
+    if (dn_rows_grow (rows, n, table->size, err) < 0)
         return -1;
     memcpy (&first, rows, sizeof (first));
     row = first + (size_t) n * table->size;
     memset (row, 0, table->size);
-    if (dn_fields_read (&kinds[kind], &r->line, row, r->err) < 0
+    if (dn_fields_read (&kinds[kind], line, row, err) < 0
         || take_row (r, kind, row) < 0)
         return -1;
     n++;
@@ -313,82 +318,35 @@ static int check_parents (const struct reading *r)
     return 0;
 }
 
-static int read_tail (const struct reading *r)
+static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
+    const struct reading *r = to;
     struct dn_cluster_tail tail;
 
-    if (dn_fields_read (&kinds[DN_LINE_END], &r->line, &tail, r->err) < 0)
+    if (dn_fields_read (&kinds[DN_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != r->rows)
-        return dn_err_set (r->err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, r->rows);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, r->rows);
     return check_parents (r);
 }
 
-/* May a line of that kind follow the last one? */
-static int check_order (const struct reading *r, int kind)
-{
-    struct dn_quoted word = dn_quote (r->line.word.text, r->line.word.len);
-    bool follows;
-
-    if (kind < 0)
-        return dn_err_set (r->err,
-                           DN_E_SYNTAX,
-                           dn_say_err_line_word,
-                           word.text,
-                           dn_say_snapshot_lines);
-    if (r->rows == 0 && r->last == DN_N_CLUSTER_LINES)
-        follows = kind == DN_LINE_CLUSTER;
-    else if (kind == DN_LINE_LIMIT)
-        follows = r->last == DN_LINE_QOS || r->last == DN_LINE_ASSOC;
-    else
-        follows =
-            kind >= (int) r->last && kind != DN_LINE_CLUSTER && r->last != DN_LINE_END;
-    if (!follows)
-        return dn_err_set (
-            r->err, DN_E_SYNTAX, dn_say_err_line_order, kinds[kind].word);
-    return 0;
-}
-
-static int read_line (struct reading *r)
-{
-    int kind = find_kind (r->line.word);
-    int rc;
-
-    if (check_order (r, kind) < 0)
-        return -1;
-    if (kind == DN_LINE_CLUSTER)
-        rc = read_head (r);
-    else if (kind == DN_LINE_END)
-        rc = read_tail (r);
-    else
-        rc = read_row (r, (enum dn_cluster_line) kind);
-    if (kind != DN_LINE_LIMIT)
-        r->last = (enum dn_cluster_line) kind;
-    return rc;
-}
-
-/* -1 with 'err'. */
-static int read_lines (struct reading *r, struct dn_span text, const char *file)
-{
-    int more;
-
-    if (text.len > DN_STATE_FILE_MAX)
-        return dn_err_set (r->err,
-                           DN_E_LIMIT,
-                           dn_say_err_state_size,
-                           file,
-                           text.len,
-                           DN_STATE_FILE_MAX);
-    while ((more = dn_keyline_next (&text, &r->line, r->err)) != 0) {
-        if (more < 0)
-            return dn_err_wrap (r->err, "%s", file);
-        if (read_line (r) < 0)
-            return dn_keyline_wrap (&r->line, file, r->err);
-    }
-    if (r->last == DN_LINE_END)
-        return 0;
-    return dn_err_set (r->err, DN_E_SYNTAX, dn_say_err_no_end, file);
-}
+static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err *) = {
+    [DN_LINE_CLUSTER] = read_head,
+    [DN_LINE_GROUP] = read_row,
+    [DN_LINE_WAIT] = read_row,
+    [DN_LINE_PARTITION] = read_row,
+    [DN_LINE_QOS] = read_row,
+    [DN_LINE_ASSOC] = read_row,
+    [DN_LINE_END] = read_tail,
+    [DN_LINE_LIMIT] = read_row,
+};
+static const struct dn_lines lines = {.kinds = kinds,
+                                      .n_kinds = DN_LINE_END + 1,
+                                      .n_parts = 1,
+                                      .parts_from = DN_LINE_QOS,
+                                      .expected = dn_say_snapshot_lines,
+                                      .readers = readers,
+                                      .max = DN_STATE_FILE_MAX};
 
 struct dn_cluster *dn_cluster_read (struct dn_span text,
                                     const char *file,
@@ -396,15 +354,13 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
 {
     struct dn_err local = {.code = DN_E_NONE};
     struct reading r = {.cluster = calloc (1, sizeof (*r.cluster)),
-                        .line = {.words = true},
-                        .last = DN_N_CLUSTER_LINES,
                         .err = err ? err : &local};
 
     if (!r.cluster) {
         dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
         return NULL;
     }
-    if (read_lines (&r, text, file) == 0)
+    if (dn_lines_read (&lines, text, file, &r, r.err) == 0)
         return r.cluster;
     dn_cluster_free (r.cluster);
     return NULL;
