@@ -95,9 +95,13 @@ static int check_file (int fd,
     return 0;
 }
 
+/* Read an open file as text: whole, or with 'tail' the end of a file of any size, which
+ * need not be text.
+ */
 static int read_open (int fd,
                       const uid_t *owner,
                       size_t max,
+                      bool tail,
                       char **text,
                       struct dn_err *err)
 {
@@ -108,46 +112,24 @@ static int read_open (int fd,
     *text = NULL;
     if (fd < 0)
         return fail_errno (err);
-    if (check_file (fd, owner, max, &size, err) < 0)
+    if (check_file (fd, owner, tail ? SIZE_MAX : max, &size, err) < 0)
         return -1;
+    if (size > max && lseek (fd, (off_t) (size - max), SEEK_SET) < 0)
+        return fail_errno (err);
+    if (size > max)
+        size = max;
     buf = malloc (size + 1);
     if (!buf)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (dn_file_fill (fd, buf, size, &len) < 0)
         return fail_errno (err);
-    if (memchr (buf, '\0', len))
+    if (!tail && memchr (buf, '\0', len))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_file_nul);
+    for (size_t i = 0; i < len; i++)
+        if (buf[i] == '\0')
+            buf[i] = ' ';
     *text = buf;
     buf = NULL;
-    return 0;
-}
-
-/* The same for the end of a file of any size, which need not be text. */
-static int tail_open (int fd,
-                      const uid_t *owner,
-                      size_t max,
-                      char **text,
-                      struct dn_err *err)
-{
-    size_t size = 0;
-    ssize_t len;
-    char *buf;
-
-    if (check_file (fd, owner, SIZE_MAX, &size, err) < 0)
-        return -1;
-    buf = malloc (max + 1);
-    if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    len = pread (fd, buf, max, size > max ? (off_t) (size - max) : 0);
-    if (len < 0) {
-        free (buf);
-        return fail_errno (err);
-    }
-    buf[len] = '\0';
-    for (char *at = buf; at < buf + len; at++)
-        if (*at == '\0')
-            *at = ' ';
-    *text = buf;
     return 0;
 }
 
@@ -156,7 +138,7 @@ int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
     dn_cleanup (dn_fd_cleanup) int fd =
         open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-    if (read_open (fd, NULL, max, text, err) == 0)
+    if (read_open (fd, NULL, max, false, text, err) == 0)
         return 0;
     return dn_err_wrap (err, "%s", dn_quote (path, strlen (path)).text);
 }
@@ -218,11 +200,7 @@ static int read_below (const char *dir,
         return dn_err_wrap (err, dn_say_err_folder, dir);
     }
     fd = open_below (dir_fd, name);
-    if (fd < 0)
-        rc = fail_open (err);
-    else
-        rc = tail ? tail_open (fd, &owner, max, text, err)
-                  : read_open (fd, &owner, max, text, err);
+    rc = fd < 0 ? fail_open (err) : read_open (fd, &owner, max, tail, text, err);
     return rc < 0 ? dn_err_wrap (err, "%s", dn_quote (name, strlen (name)).text) : 0;
 }
 
