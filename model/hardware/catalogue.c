@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/messages.h"
 
 enum value_type {
@@ -236,18 +237,15 @@ static int add_file (struct dn_catalogue *catalogue,
                      const char *file,
                      struct dn_err *err)
 {
-    size_t size = (size_t) (catalogue->n_files + 1) * sizeof (*catalogue->files);
-    char **grown = realloc (catalogue->files, size);
-    char *copy = strdup (file);
+    char **files;
 
-    if (grown)
-        catalogue->files = grown;
-    if (!grown || !copy) {
-        free (copy);
+    if (dn_rows_grow (&catalogue->files, catalogue->n_files, sizeof (*files), err) < 0)
+        return -1;
+    files = catalogue->files;
+    files[catalogue->n_files] = strdup (file);
+    if (!files[catalogue->n_files])
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    }
-    /* -Wanalyzer-malloc-leak is wrong here: the catalogue keeps it */
-    catalogue->files[catalogue->n_files++] = copy;
+    catalogue->n_files++;
     return 0;
 }
 
@@ -256,17 +254,11 @@ static int add_device (struct dn_catalogue *catalogue,
                        const char *file,
                        struct dn_err *err)
 {
-    struct dn_device *grown;
-
     if (catalogue->n_devices == DN_DEVICES_MAX)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
-    grown =
-        realloc (catalogue->devices,
-                 (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    catalogue->devices = grown;
-    if (add_file (catalogue, file, err) < 0)
+    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (*device), err)
+            < 0
+        || add_file (catalogue, file, err) < 0)
         return -1;
     catalogue->devices[catalogue->n_devices++] = *device;
     return 0;
@@ -314,7 +306,6 @@ static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
 {
     struct dn_generation *found = find_generation (catalogue, name);
     struct dn_generation new = default_generation;
-    struct dn_generation *grown;
 
     if (found || dn_name_copy (name, new.name, DN_NAME_MAX, generation_key, err) < 0)
         return found;
@@ -322,14 +313,11 @@ static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
         dn_err_set (err, DN_E_LIMIT, dn_say_err_generations, DN_GENERATIONS_MAX);
         return NULL;
     }
-    grown = realloc (catalogue->generations,
-                     (size_t) (catalogue->n_generations + 1) * sizeof (*grown));
-    if (!grown) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    if (dn_rows_grow (
+            &catalogue->generations, catalogue->n_generations, sizeof (new), err)
+        < 0)
         return NULL;
-    }
-    catalogue->generations = grown;
-    found = &grown[catalogue->n_generations++];
+    found = &catalogue->generations[catalogue->n_generations++];
     *found = new;
     return found;
 }
