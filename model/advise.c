@@ -161,10 +161,11 @@ static int read_script (struct making *m)
     bool wanted = m->job->option || m->job->sidecar || comment.pairs.text
                   || comment.file.text || m->advice->rules.opt_in != DN_OPT_IN_METADATA;
 
-    dn_reading_begin (&m->reading);
+    dn_reading_begin (&m->reading, &m->site->words);
     if (comment.off || dn_note_of_option (m->job->option).off)
         return 0;
-    return dn_reading_of (m->job, wanted, m->deadline, &m->reading, m->err);
+    return dn_reading_of (
+        &m->site->words, m->job, wanted, m->deadline, &m->reading, m->err);
 }
 
 /* Read the job's description. A job without one goes on only where OptIn=all or

@@ -76,6 +76,7 @@ int dn_site_init (struct dn_site *site,
     memset (site, 0, sizeof (*site));
     site->rules = dn_rules_default ();
     site->constants = dn_constants_default;
+    dn_words_index (&site->words);
     for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++) {
         key = site_keys[i];
         if (key.offset == offsetof (struct dn_site, hardware_dir))

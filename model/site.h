@@ -10,6 +10,7 @@
 #include "policy/policy.h"
 #include "policy/scope.h"
 #include "predict/predict.h"
+#include "request/vocabulary.h"
 #include "spec/spec.h"
 
 #define DN_SITE_PATH_MAX 512
@@ -109,6 +110,7 @@ struct dn_site {
     bool time_min_is_soft;       /* so TimeLimit=auto is time_min, else limit */
     struct dn_constants constants;
     struct dn_catalogue catalogue; /* owned */
+    struct dn_words words;         /* the index of those of scripts */
     struct dn_gpu_types gpu_types; /* points into the catalogue */
     struct dn_datasets datasets;
     struct dn_networks networks; /* that are files; owned */

@@ -14,46 +14,6 @@
 /* Arguments of a command that count. */
 #define ARGUMENTS_MAX 256
 
-/* Between blanks. Names of options are in lower case, with '_' in place of '-': of the
- * run, of where it writes, of where it runs, and on how much of the cluster.
- */
-static const char uncounted_commands[] =
-    "cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id"
-    " touch tee nvidia-smi free df du lscpu ulimit wait scontrol squeue sacct sstat"
-    " which";
-static const char printing_commands[] = "echo printf";
-static const char opening_words[] = "do then else elif if while { ! time exec nohup";
-
-static const char volatile_names[] =
-    "seed seeds port run_name run_id runid exp_name exp_id expname experiment_name"
-    " job_name jobname job_id jobid project project_name tag tags note notes"
-    " comment entity timestamp date now uuid log_name o out output outputs"
-    " output_dir output_path output_file outdir out_dir out_path save save_dir"
-    " savedir save_path save_to save_folder log logs log_dir logdir log_path"
-    " log_file logfile log_root log_folder log_level logging_dir verbosity result"
-    " results result_dir results_dir work_dir workdir run_dir rundir exp_dir expdir"
-    " ckpt_dir ckpt_path checkpoint_dir checkpoint_path checkpoint_folder"
-    " checkpoints default_root_dir tensorboard_dir tensorboard_logdir tb_dir"
-    " profile_dir resume resume_from resume_from_checkpoint resume_path cache_dir"
-    " cachedir tmp_dir tmpdir tmp temp_dir scratch pythonpath ld_library_path"
-    " hf_home torch_home xdg_cache_home hf_datasets_cache transformers_cache"
-    " triton_cache_dir hf_token api_token api_key bind mount mounts"
-    " container_mounts volume nproc_per_node nnodes node_rank machine_rank"
-    " num_machines num_processes master_addr master_port main_process_ip"
-    " main_process_port rdzv_id rdzv_endpoint rdzv_backend ntasks nodes"
-    " ntasks_per_node gpus ngpus n_gpus num_gpus gpus_per_node gpus_per_task"
-    " devices num_nodes world_size nproc";
-/* The same, but not behind a dot: model.name and data.path are not of the run. */
-static const char volatile_bare[] = "name path home user group";
-static const char volatile_parts[] = "seed seeds port wandb timestamp";
-static const char volatile_prefixes[] =
-    "hydra wandb logger loggers mlflow comet neptune tensorboard";
-static const char counts[] =
-    "epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs"
-    " train_epochs total_epochs steps max_steps num_steps n_steps train_steps"
-    " num_train_steps total_steps max_train_steps train_iters iters max_iters"
-    " num_iters total_iters iterations num_iterations";
-
 static bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
@@ -62,15 +22,22 @@ static bool is_digit (char c)
 /* --- names of options and variables ------------------------------------------------
  */
 
-/* One of the names between dots, or between underlines, is in 'list'. */
-static bool has_part (const char *list, struct dn_span name, const char *separators)
+static enum dn_word find (const struct dn_print_words *r,
+                          enum dn_word_set set,
+                          struct dn_span name)
 {
-    while (name.text) {
-        struct dn_span part = dn_span_cut (&name, separators);
+    return dn_words_find (r->known, set, name, dn_words_hash (name));
+}
 
-        if (dn_words_list_has (list, part))
+/* Does one of the parts between 'separators' say so? */
+static bool has_part (const struct dn_print_words *r,
+                      enum dn_word kind,
+                      struct dn_span name,
+                      const char *separators)
+{
+    while (name.text)
+        if (find (r, DN_SET_NAME_PARTS, dn_span_cut (&name, separators)) == kind)
             return true;
-    }
     return false;
 }
 
@@ -100,6 +67,7 @@ static bool is_volatile (struct dn_print_words *r, struct dn_span given)
     char text[DN_NAME_MAX];
     struct dn_span name = {text, 0};
     struct dn_span last;
+    enum dn_word kind;
     const char *dot;
 
     if (!simplify (given, text, &name.len))
@@ -109,13 +77,13 @@ static bool is_volatile (struct dn_print_words *r, struct dn_span given)
     if (dot) {
         last.text = dot + 1;
         last.len = name.len - (size_t) (last.text - text);
-    } else if (dn_words_list_has (volatile_bare, name)) {
-        return true;
     }
-    if (dn_words_list_has (volatile_names, last) || has_part (volatile_parts, last, "_")
-        || has_part (volatile_prefixes, name, "./"))
+    kind = find (r, DN_SET_NAMES, last);
+    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && !dot)
+        || has_part (r, DN_W_VOLATILE_PART, last, "_")
+        || has_part (r, DN_W_VOLATILE_PREFIX, name, "./"))
         return true;
-    if (!dn_words_list_has (counts, last))
+    if (kind != DN_W_WORK)
         return false;
     r->asked = true;
     return r->counted;
@@ -271,14 +239,13 @@ static bool prints_into (const struct dn_print_words *r)
 /* The first word of a command. Return true where it says what follows. */
 static bool begin_command (struct dn_print_words *r, struct dn_span word)
 {
-    bool uncounted =
-        dn_words_list_has (uncounted_commands, word)
-        || (dn_words_list_has (printing_commands, word) && !prints_into (r));
+    enum dn_word kind = find (r, DN_SET_PRINTED, word);
 
-    r->begins = dn_words_list_has (opening_words, word);
+    r->begins = kind == DN_W_OPENING;
     r->loop = dn_span_is (word, "for") ? 1 : 0;
-    r->uncounted = uncounted;
-    return uncounted;
+    r->uncounted =
+        kind == DN_W_UNCOUNTED || (kind == DN_W_PRINTING && !prints_into (r));
+    return r->uncounted;
 }
 
 /* A word in "for NAME in VALUE VALUE". Return true where it is one of values that do
@@ -380,10 +347,11 @@ static void read_mark (struct dn_print_words *r, char mark)
     }
 }
 
-struct dn_print dn_print_begin (void)
+void dn_print_begin (struct dn_print *print, const struct dn_words *known)
 {
-    return (struct dn_print){
-        .n = 1, .words = {{.digester = dn_digest_begin (), .begins = true}}};
+    print->n = 1;
+    print->words[0] = (struct dn_print_words){
+        .digester = dn_digest_begin (), .known = known, .begins = true};
 }
 
 static void read_token (struct dn_print_words *r, const struct dn_token *token)
@@ -397,15 +365,18 @@ static void read_token (struct dn_print_words *r, const struct dn_token *token)
 
 void dn_print_take (struct dn_print *print, const struct dn_token *token)
 {
-    struct dn_print_words before = print->words[0];
+    struct dn_print_words *words = print->words;
 
-    for (int i = 0; i < print->n; i++)
-        read_token (&print->words[i], token);
-    if (print->n == 2 || !print->words[0].asked)
+    if (print->n == 2)
+        read_token (&words[1], token);
+    else if (!words[0].asked)
+        words[1] = words[0];
+    read_token (&words[0], token);
+    if (print->n == 2 || !words[0].asked)
         return;
-    before.counted = true;
-    print->words[print->n++] = before;
-    read_token (&print->words[1], token);
+    print->n = 2;
+    words[1].counted = true;
+    read_token (&words[1], token);
 }
 
 /* The first argument of a batch job is its script. */

@@ -31,6 +31,7 @@
 #include "base/digest.h"
 #include "request/request.h"
 #include "request/tokens.h"
+#include "request/vocabulary.h"
 
 #define DN_FINGERPRINT_MARK "fp:"
 #define DN_FINGERPRINT_MAX  24
@@ -42,6 +43,7 @@ struct dn_fingerprint {
 /* The words of a script so far. */
 struct dn_print_words {
     struct dn_digester digester;
+    const struct dn_words *known; /* borrowed */
     bool counted; /* the metadata state epochs and steps, so that they do not count */
     bool asked;   /* whether they do */
     int64_t n_words;
@@ -62,7 +64,7 @@ struct dn_print {
     struct dn_print_words words[2];
 };
 
-struct dn_print dn_print_begin (void);
+void dn_print_begin (struct dn_print *print, const struct dn_words *known);
 
 /* Add a token of the script. */
 void dn_print_take (struct dn_print *print, const struct dn_token *token);

@@ -75,7 +75,7 @@ struct rule {
     const struct dn_script_job *job;
     struct dn_script *found;
     const struct dn_tokens *tokens;
-    struct dn_words words;
+    const struct dn_words *words;
     struct command stack[DEEP_MAX];
     int depth;
     struct branch branches[BRANCHES_MAX];
@@ -135,14 +135,23 @@ static const int keeps[DN_N_SCRIPT_WORDS] = {
     [DN_SCRIPT_FP8] = NEED,
 };
 
+static void quote_fact (struct dn_script_fact *fact,
+                        enum dn_script_word code,
+                        const struct dn_script_fact *what)
+{
+    struct dn_quoted quoted = dn_quote (what->word, strlen (what->word));
+
+    *fact = (struct dn_script_fact){.code = code, .line = what->line};
+    memcpy (fact->word, quoted.text, sizeof (quoted.text));
+}
+
 static void set (struct dn_script_fact *fact,
                  enum dn_script_word code,
                  const struct dn_script_fact *what)
 {
     if (fact->code != DN_SCRIPT_NOTHING)
         return;
-    *fact = *what;
-    fact->code = code;
+    quote_fact (fact, code, what);
 }
 
 static void keep (struct rule *r,
@@ -162,22 +171,25 @@ static void keep (struct rule *r,
         set (&found->memory, code, what);
     if (fields & SEVERAL)
         set (&found->several, code, what);
-    if ((fields & NEED) && code > found->need.code) {
-        found->need = *what;
-        found->need.code = code;
-    }
+    if ((fields & NEED) && code > found->need.code)
+        quote_fact (&found->need, code, what);
 }
 
-/* A word as a reason shows it. */
-static struct dn_script_fact fact_of (const struct dn_token *token)
+/* A part of the token, as it is; facts that are kept have it as a reason shows it. */
+static struct dn_script_fact fact_with (const struct dn_token *token,
+                                        struct dn_span part)
 {
     struct dn_script_fact fact = {.line = token->line};
 
-    snprintf (fact.word,
-              sizeof (fact.word),
-              "%s",
-              dn_quote (token->text.text, token->text.len).text);
+    memcpy (fact.word,
+            part.text,
+            part.len < sizeof (fact.word) ? part.len : sizeof (fact.word) - 1);
     return fact;
+}
+
+static struct dn_script_fact fact_of (const struct dn_token *token)
+{
+    return fact_with (token, token->text);
 }
 
 static void keep_word (struct rule *r,
@@ -353,6 +365,8 @@ struct parts {
     struct dn_span part;
     struct dn_span pair;   /* with the part before it, "max_time" */
     struct dn_span before; /* that part */
+    uint32_t hash;         /* of the part */
+    uint32_t pair_hash;
 };
 
 static void parts_begin (struct parts *p, const struct dn_token *token)
@@ -360,6 +374,7 @@ static void parts_begin (struct parts *p, const struct dn_token *token)
     p->token = token;
     p->len = token->text.len;
     p->at = 0;
+    p->hash = p->pair_hash = 0;
     p->part = p->pair = p->before = (struct dn_span){NULL, 0};
     for (size_t i = 0; i < p->len; i++)
         p->text[i] = lower (token->text.text[i]);
@@ -370,14 +385,18 @@ static void cut_part (struct parts *p)
 {
     struct dn_span last = p->part;
 
+    p->pair_hash = p->at > 0 ? dn_words_add (p->hash, p->text[p->at - 1]) : 0;
+    p->hash = DN_WORDS_SEED;
     p->part = (struct dn_span){p->text + p->at, 0};
-    while (p->at < p->len && is_alnum (p->text[p->at]))
-        p->at++;
+    for (; p->at < p->len && is_alnum (p->text[p->at]); p->at++) {
+        p->hash = dn_words_add (p->hash, p->text[p->at]);
+        p->pair_hash = dn_words_add (p->pair_hash, p->text[p->at]);
+    }
     p->part.len = (size_t) (p->text + p->at - p->part.text);
     p->before = last;
     p->pair = (struct dn_span){NULL, 0};
     if (last.text && last.text + last.len + 1 == p->part.text
-        && strchr ("_./", p->part.text[-1]))
+        && p->part.text[-1] == '_')
         p->pair = (struct dn_span){last.text, last.len + 1 + p->part.len};
 }
 
@@ -385,18 +404,22 @@ static enum dn_word kind_of (const struct rule *r, const struct parts *p)
 {
     enum dn_word kind = DN_W_NONE;
 
-    if (p->pair.text && p->part.text[-1] == '_')
-        kind = dn_words_part (&r->words, p->pair);
-    return kind != DN_W_NONE ? kind : dn_words_part (&r->words, p->part);
+    if (p->pair.text)
+        kind = dn_words_find (r->words, DN_SET_PARTS, p->pair, p->pair_hash);
+    return kind != DN_W_NONE ? kind
+                             : dn_words_find (r->words, DN_SET_PARTS, p->part, p->hash);
 }
 
 /* The number that the part is, or that follows 'prefix' in it; -1 for none. */
 static int64_t number_of (struct dn_span part, const char *prefix)
 {
     int64_t number = 0;
-    size_t at = strlen (prefix);
+    size_t at = 0;
 
-    if (part.len == at || part.len > at + 9 || !begins (part, prefix))
+    for (; prefix[at] != '\0'; at++)
+        if (at == part.len || part.text[at] != prefix[at])
+            return -1;
+    if (part.len == at || part.len > at + 9)
         return -1;
     for (; at < part.len; at++) {
         if (part.text[at] < '0' || part.text[at] > '9')
@@ -423,8 +446,7 @@ static void count_cpus (struct rule *r, int64_t n)
 {
     if (n > r->found->n_counted) {
         r->found->n_counted = n;
-        r->found->counted = r->pending_what;
-        r->found->counted.code = DN_SCRIPT_CPUS;
+        quote_fact (&r->found->counted, DN_SCRIPT_CPUS, &r->pending_what);
     }
     r->pending = DN_W_NONE;
 }
@@ -511,19 +533,15 @@ static void use_allotted (struct rule *r, const struct dn_token *token)
         keep_word (r, DN_SCRIPT_CPUS, token);
 }
 
-/* Is it the name of what makes trainings differ? */
-static bool is_differing (struct dn_span part)
-{
-    return part.text
-           && dn_words_list_has ("seed lr fold config cfg trial index split exp", part);
-}
-
 /* A variable at 'at': "$NAME", "${NAME:-8}". */
 static void scan_variable (struct rule *r, struct parts *p)
 {
     enum dn_word kind = DN_W_NONE;
     bool of_task = false;
-    bool differs = r->differs || is_differing (p->part);
+    bool differs = r->differs
+                   || (p->part.text
+                       && dn_words_find (r->words, DN_SET_PARTS, p->part, p->hash)
+                              == DN_W_DIFFERS);
     bool named = false;
 
     p->at++;
@@ -597,6 +615,8 @@ static void judge_part (struct rule *r, const struct parts *p, enum dn_word kind
     const struct dn_token *token = p->token;
     bool in_sum = top (r)->bracket == SUM;
 
+    if (kind == DN_W_NONE)
+        return;
     /* "--cv 5" and "PE=16", but not any other word that has them. */
     if ((dn_span_is (p->part, "cv") && token->text.text[0] != '-')
         || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
@@ -617,20 +637,9 @@ static void judge_part (struct rule *r, const struct parts *p, enum dn_word kind
     }
 }
 
-static uint32_t name_hash (struct dn_span part)
+static void add_name (struct dn_script *found, uint32_t hash)
 {
-    uint32_t h = 5381;
-
-    for (size_t i = 0; i < part.len; i++)
-        h = h * 33 + (unsigned char) part.text[i];
-    return h;
-}
-
-static void add_name (struct dn_script *found, struct dn_span part)
-{
-    uint32_t h = name_hash (part);
-
-    found->names[(h >> 6) % 64] |= UINT64_C (1) << (h % 64);
+    found->names[(hash >> 6) % 64] |= UINT64_C (1) << (hash % 64);
 }
 
 bool dn_script_has (const struct dn_script *script, const char *word)
@@ -641,15 +650,12 @@ bool dn_script_has (const struct dn_script *script, const char *word)
     if (token.text.len > DN_TOKEN_MAX)
         return true;
     for (parts_begin (&p, &token); p.at < p.len;) {
-        uint32_t h;
-
         if (!is_alnum (p.text[p.at])) {
             p.at++;
             continue;
         }
         cut_part (&p);
-        h = name_hash (p.part);
-        if (!(script->names[(h >> 6) % 64] & UINT64_C (1) << (h % 64)))
+        if (!(script->names[(p.hash >> 6) % 64] & UINT64_C (1) << (p.hash % 64)))
             return false;
     }
     return true;
@@ -665,7 +671,7 @@ static void read_version (struct rule *r,
 {
     int64_t n = number_of (p->part, "");
     int64_t cuda = number_of (p->part, "cuda");
-    int64_t cu = number_of (p->part, "cu");
+    int64_t cu = cuda < 0 ? number_of (p->part, "cu") : -1;
 
     if (*what != DN_W_NONE && n >= 0 && version[0] < 0) {
         version[0] = n;
@@ -678,7 +684,7 @@ static void read_version (struct rule *r,
         version[1] = cu >= 100 ? cu % 10 : -1;
         if (cu >= 100)
             judge_version (r, p, *what, version);
-    } else if (dn_span_is (p->part, "visible")) {
+    } else if (*what != DN_W_NONE && dn_span_is (p->part, "visible")) {
         *what = DN_W_NONE;
     }
 }
@@ -687,9 +693,10 @@ static void name_type (struct rule *r, const struct parts *p)
 {
     const char *type = r->job->gpu_type;
     size_t len = type ? strlen (type) : 0;
+    char first = len > 0 ? lower (type[0]) : '\0';
 
     for (size_t i = 0; len > 2 && i + len <= p->len; i++)
-        if (lower (type[0]) == p->text[i] && dn_word_equal (p->text + i, len, type, len)
+        if (first == p->text[i] && dn_word_equal (p->text + i, len, type, len)
             && (i + len == p->len || p->text[i + len] < '0' || p->text[i + len] > '9'))
             keep_word (r, DN_SCRIPT_TYPE, p->token);
 }
@@ -699,6 +706,7 @@ static void scan_word (struct rule *r, const struct dn_token *token)
 {
     struct parts p;
     enum dn_word what = DN_W_NONE;
+    enum dn_word last = DN_W_NONE;
     int64_t version[2] = {-1, -1};
 
     parts_begin (&p, token);
@@ -721,16 +729,17 @@ static void scan_word (struct rule *r, const struct dn_token *token)
             continue;
         }
         cut_part (&p);
-        add_name (r->found, p.part);
+        add_name (r->found, p.hash);
         kind = kind_of (r, &p);
         if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
             take_value (r, &p);
         read_version (r, &p, kind, &what, version);
         judge_part (r, &p, kind);
+        last = kind;
     }
     if (version[0] >= 0 && version[1] < 0)
         judge_version (r, &p, what, version);
-    r->differs = is_differing (p.part);
+    r->differs = p.part.text && last == DN_W_DIFFERS;
     if (p.part.text && token->text.text[0] != '-' && !ends (token->text, ":"))
         if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
             settle (r);
@@ -758,7 +767,7 @@ static enum dn_word command_kind (const struct rule *r, struct dn_span path)
 
     if (folder > 0 && (folder < 4 || memcmp (base.text - 4, "bin/", 4) != 0))
         return DN_W_NONE;
-    return dn_words_command (&r->words, base);
+    return dn_words_find (r->words, DN_SET_COMMANDS, base, dn_words_hash (base));
 }
 
 static bool is_assignment (struct dn_span word)
@@ -829,13 +838,11 @@ static void begin_known (struct rule *r,
     c->tests = word == DN_W_TEST && dn_span_is (name, "[[");
     if (word >= DN_W_PINS && word <= DN_W_MANY)
         launch (c, word, name);
-    if (dn_span_is (name, "ssh"))
+    if (word == DN_W_EVAL && dn_span_is (name, "ssh"))
         c->n_operands = 1;
-    if (word != DN_W_HARMLESS)
-        return;
-    c->prints = dn_words_list_has ("echo printf nproc :", name);
-    c->settings = dn_words_list_has ("modulecmd module ml dircolors", name);
-    if (dn_span_is (name, "nproc"))
+    c->prints = word == DN_W_PRINTS;
+    c->settings = word == DN_W_SETTINGS;
+    if (c->prints && dn_span_is (name, "nproc"))
         use_allotted (r, token);
 }
 
@@ -892,12 +899,7 @@ static void begin_command (struct rule *r, const struct dn_token *token)
     c->where = IN_ARGUMENTS;
     c->word = word;
     c->program = false;
-    c->what = fact_of (token);
-    if (name.len > 0 && name.len < token->text.len)
-        snprintf (c->what.word,
-                  sizeof (c->what.word),
-                  "%s",
-                  dn_quote (name.text, name.len).text);
+    c->what = fact_with (token, name.len > 0 ? name : token->text);
     if (word == DN_W_OPENS || (word >= DN_W_LOOP && word <= DN_W_END))
         begin_block (r, c, word);
     else if (word == DN_W_NONE)
@@ -1044,7 +1046,7 @@ static void read_python (struct rule *r,
         enum dn_word kind;
 
         c->module = false;
-        kind = dn_words_command (&r->words, dn_span_cut (&rest, "."));
+        kind = command_kind (r, dn_span_cut (&rest, "."));
         if (command_says[kind] != DN_SCRIPT_NOTHING)
             keep_word (r, command_says[kind], token);
         if (kind == DN_W_MANAGER || kind == DN_W_HARMLESS || kind == DN_W_SERVER) {
@@ -1102,12 +1104,7 @@ static void read_argument (struct rule *r,
         struct dn_span base = base_of (word);
 
         c->named = true;
-        c->what = fact_of (token);
-        if (base.len > 0)
-            snprintf (c->what.word,
-                      sizeof (c->what.word),
-                      "%s",
-                      dn_quote (base.text, base.len).text);
+        c->what = fact_with (token, base);
         if (!is_preparing_name (base))
             return;
         keep (r, DN_SCRIPT_STAGING, &c->what);
@@ -1161,12 +1158,30 @@ static bool is_long (struct dn_span word)
            || ends (word, "d");
 }
 
+/* The argument of a command that is harmless without it. */
+static void judge_argument (struct rule *r,
+                            const struct command *c,
+                            struct dn_span word)
+{
+    struct dn_span program = dn_span_of (c->what.word);
+
+    if (dn_span_is (program, "sleep") && is_long (word))
+        keep (r, DN_SCRIPT_SERVER, &c->what);
+    else if (dn_span_is (program, "squeue") && has (word, "%L"))
+        keep (r, DN_SCRIPT_STOP, &c->what);
+    else if (dn_span_is (program, "nvidia-smi")
+             && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word))
+        keep (r, DN_SCRIPT_CLOCK, &c->what);
+    else if (dn_span_is (program, "cp") && word.text[0] == '-'
+             && (has (word, "r") || has (word, "a") || has (word, "R")))
+        keep (r, DN_SCRIPT_STAGING, &c->what);
+}
+
 static void read_arguments (struct rule *r,
                             struct command *c,
                             const struct dn_token *token)
 {
     struct dn_span word = token->text;
-    struct dn_span program = dn_span_of (c->what.word);
 
     if (c->word == DN_W_MANAGER)
         read_verb (r, c, token);
@@ -1181,16 +1196,8 @@ static void read_arguments (struct rule *r,
         c->where = AT_COMMAND;
     } else if (c->word == DN_W_CASE && dn_span_is (word, "in")) {
         r->pattern = true;
-    } else if (dn_span_is (program, "sleep") && is_long (word)) {
-        keep (r, DN_SCRIPT_SERVER, &c->what);
-    } else if (dn_span_is (program, "squeue") && has (word, "%L")) {
-        keep (r, DN_SCRIPT_STOP, &c->what);
-    } else if (dn_span_is (program, "nvidia-smi")
-               && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word)) {
-        keep (r, DN_SCRIPT_CLOCK, &c->what);
-    } else if (dn_span_is (program, "cp") && word.text[0] == '-'
-               && (has (word, "r") || has (word, "a") || has (word, "R"))) {
-        keep (r, DN_SCRIPT_STAGING, &c->what);
+    } else if (c->word == DN_W_JUDGED) {
+        judge_argument (r, c, word);
     }
     if (c->tests && dn_span_is (word, "]]"))
         c->tests = false;
@@ -1453,15 +1460,16 @@ static int read_tokens (struct pass *p,
     return 0;
 }
 
-void dn_reading_begin (struct dn_reading *reading)
+void dn_reading_begin (struct dn_reading *reading, const struct dn_words *words)
 {
     memset (reading, 0, offsetof (struct dn_reading, marks.list));
     memset (&reading->script, 0, sizeof (reading->script));
-    reading->print = dn_print_begin ();
+    dn_print_begin (&reading->print, words);
 }
 
 /* On the heap, as a thread of slurmctld has a small stack. NULL: no memory. */
-static struct pass *make_pass (const struct dn_script_job *job,
+static struct pass *make_pass (const struct dn_words *words,
+                               const struct dn_script_job *job,
                                bool wanted,
                                struct dn_reading *reading)
 {
@@ -1475,11 +1483,12 @@ static struct pass *make_pass (const struct dn_script_job *job,
     p->rule.found = &reading->script;
     p->rule.tokens = &p->tokens;
     p->rule.defining = -1;
-    dn_words_index (&p->rule.words);
+    p->rule.words = words;
     return p;
 }
 
-int dn_script_read (const char *script,
+int dn_script_read (const struct dn_words *words,
+                    const char *script,
                     const struct dn_script_job *job,
                     bool wanted,
                     const struct dn_deadline *deadline,
@@ -1490,10 +1499,10 @@ int dn_script_read (const char *script,
     struct dn_script_fact all = {.line = 1, .word = "#!"};
     dn_cleanup (dn_free_ptr) struct pass *p = NULL;
 
-    dn_reading_begin (reading);
+    dn_reading_begin (reading, words);
     if (text.len == 0)
         return 0;
-    p = make_pass (job, wanted, reading);
+    p = make_pass (words, job, wanted, reading);
     if (!p)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     p->ruled = text.len <= DN_SCRIPT_MAX && is_shell (text);

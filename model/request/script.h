@@ -24,14 +24,15 @@ struct dn_reading {
     struct dn_print print;
 };
 
-/* The reading of a job without a script. */
-void dn_reading_begin (struct dn_reading *reading);
+/* The reading of a job without a script. 'words' must outlive it, as below. */
+void dn_reading_begin (struct dn_reading *reading, const struct dn_words *words);
 
 /* Read the script of 'job'. What precedes the first command, and the marks, are read
  * always; the rest where it is 'wanted' or one of these marks is exact. Linear in the
  * length of the script. Return -1 with DN_E_TIME when 'deadline' (NULL: none) passes.
  */
-int dn_reading_of (const struct dn_job *job,
+int dn_reading_of (const struct dn_words *words,
+                   const struct dn_job *job,
                    bool wanted,
                    const struct dn_deadline *deadline,
                    struct dn_reading *reading,
@@ -46,7 +47,8 @@ struct dn_script_job {
 };
 
 /* The same for the text 'script', which may be NULL. */
-int dn_script_read (const char *script,
+int dn_script_read (const struct dn_words *words,
+                    const char *script,
                     const struct dn_script_job *job,
                     bool wanted,
                     const struct dn_deadline *deadline,

@@ -58,7 +58,8 @@ void dn_request_keep_by_script (struct dn_request *request,
     request->need_why = dn_script_reason (&own->need);
 }
 
-int dn_reading_of (const struct dn_job *job,
+int dn_reading_of (const struct dn_words *words,
+                   const struct dn_job *job,
                    bool wanted,
                    const struct dn_deadline *deadline,
                    struct dn_reading *reading,
@@ -78,5 +79,5 @@ int dn_reading_of (const struct dn_job *job,
                                    .n_nodes = request.n_nodes,
                                    .n_gpus = request.n_gpus,
                                    .gpu_type = request.gpu_type};
-    return dn_script_read (job->script, &shape, wanted, deadline, reading, err);
+    return dn_script_read (words, job->script, &shape, wanted, deadline, reading, err);
 }

@@ -128,6 +128,21 @@ static const unsigned char char_kinds[256] = {
     ['\\'] = DROPPED,
 };
 
+/* The quick way over characters that mean nothing but themselves. */
+static void take_plain (struct dn_tokens *t)
+{
+    const char *at = t->script.text + t->at;
+    const char *end = t->script.text + t->script.len;
+    size_t len = t->len;
+
+    while (at < end && char_kinds[(unsigned char) *at] == OF_WORD && *at != '#'
+           && len + 1 < DN_TOKEN_MAX)
+        t->word[len++] = *at++;
+    t->at = (size_t) (at - t->script.text);
+    t->len = len;
+    t->before = at[-1];
+}
+
 static enum char_kind kind_of (char c)
 {
     return (enum char_kind) char_kinds[(unsigned char) c];
@@ -217,6 +232,8 @@ bool dn_tokens_next (struct dn_tokens *t, struct dn_token *token)
         t->before = c;
         if (c == '\n')
             begin_line (t, t->at);
+        if (kind_of (c) == OF_WORD && !complete)
+            take_plain (t);
         if (!complete)
             continue;
         finish_word (t, token);

@@ -13,28 +13,24 @@ static const struct {
     const char *list;
 } tables[] = {
     {DN_W_HARMLESS,
-     ". : activate alias amd-smi arch awk base64 basename bc bg break cal cat cd chgrp"
-     " chmod chown cksum clang clear cmp column comm continue cp csplit cut date dc"
-     " dcgmi deactivate declare df diff dig dirname disown dnnest dstat du echo egrep"
-     " enable envsubst exit expand export expr false fg fgrep file fold free gawk gcc"
-     " g++ getconf getent getopts gpustat grep groups hash head hexdump hostname htop"
-     " iconv id ifconfig import from iostat ip jobs join jq kill killall"
-     " let less lfs ln"
-     " local logger logout ls lsblk lscpu lsof lspci mail mailx mapfile mawk md5sum"
-     " memcached mkdir mkfifo mktemp ml module modulecmd more mount mpstat"
-     " mv nc netstat"
-     " nl nproc nslookup nvidia-smi nvcc nvtop od ompi_info paste patch"
-     " pgrep pidof ping"
-     " pkill popd print printenv printf ps pushd pwd read readarray readlink readonly"
-     " realpath redis-cli redis-server return rev rm rmdir rocm-smi sacct salloc sbatch"
-     " scancel scontrol sed seff select seq set shift shopt shuf sinfo"
-     " sleep sort source"
-     " split sprio squeue ss sstat stat strings stty sync tac tail tee"
-     " tensorboard time times"
-     " top touch tput tr trap true tty type typeset ulimit umask unalias"
-     " uname uniq unset"
-     " uptime usleep virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq"
-     " zcat zgrep"},
+     ". activate alias amd-smi arch awk base64 basename bc bg break cal cat cd chgrp"
+     " chmod chown cksum clang clear cmp column comm continue csplit cut date dc dcgmi"
+     " deactivate declare df diff dig dirname disown dnnest dstat du egrep enable"
+     " envsubst exit expand export expr false fg fgrep file fold free gawk gcc g++"
+     " getconf getent getopts gpustat grep groups hash head hexdump hostname htop"
+     " iconv id ifconfig import from iostat ip jobs join jq kill killall let less lfs"
+     " ln local logger logout ls lsblk lscpu lsof lspci mail mailx mapfile mawk md5sum"
+     " memcached mkdir mkfifo mktemp more mount mpstat mv nc netstat nl nslookup nvcc"
+     " nvtop od ompi_info paste patch pgrep pidof ping pkill popd print printenv ps"
+     " pushd pwd read readarray readlink readonly realpath redis-cli redis-server"
+     " return rev rm rmdir rocm-smi sacct salloc sbatch scancel scontrol sed seff"
+     " select seq set shift shopt shuf sinfo sort source split sprio ss sstat stat"
+     " strings stty sync tac tail tee tensorboard time times top touch tput tr trap"
+     " true tty type typeset ulimit umask unalias uname uniq unset uptime usleep"
+     " virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq zcat zgrep"},
+    {DN_W_PRINTS, "echo printf nproc :"},
+    {DN_W_SETTINGS, "modulecmd module ml dircolors"},
+    {DN_W_JUDGED, "sleep squeue nvidia-smi cp"},
     {DN_W_STAGING,
      "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown"
      " globus gunzip gzip"
@@ -134,70 +130,108 @@ static const struct {
     {DN_W_ARCH_LIST, "arch_list cuda_architectures"},
     {DN_W_CUDA, "cuda cu cudatoolkit"},
     {DN_W_TORCH, "torch pytorch nemo tensorflow jax"},
+    {DN_W_DIFFERS, "seed lr fold config cfg trial index split exp"},
+
+    {DN_W_UNCOUNTED,
+     "cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id"
+     " touch tee nvidia-smi free df du lscpu ulimit wait scontrol squeue sacct sstat"
+     " which"},
+    {DN_W_PRINTING, "echo printf"},
+    {DN_W_OPENING, "do then else elif if while { ! time exec nohup"},
+
+    {DN_W_VOLATILE,
+     "seed seeds port run_name run_id runid exp_name exp_id expname experiment_name"
+     " job_name jobname job_id jobid project project_name tag tags note notes"
+     " comment entity timestamp date now uuid log_name o out output outputs"
+     " output_dir output_path output_file outdir out_dir out_path save save_dir"
+     " savedir save_path save_to save_folder log logs log_dir logdir log_path"
+     " log_file logfile log_root log_folder log_level logging_dir verbosity result"
+     " results result_dir results_dir work_dir workdir run_dir rundir exp_dir expdir"
+     " ckpt_dir ckpt_path checkpoint_dir checkpoint_path checkpoint_folder"
+     " checkpoints default_root_dir tensorboard_dir tensorboard_logdir tb_dir"
+     " profile_dir resume resume_from resume_from_checkpoint resume_path cache_dir"
+     " cachedir tmp_dir tmpdir tmp temp_dir scratch pythonpath ld_library_path"
+     " hf_home torch_home xdg_cache_home hf_datasets_cache transformers_cache"
+     " triton_cache_dir hf_token api_token api_key bind mount mounts"
+     " container_mounts volume nproc_per_node nnodes node_rank machine_rank"
+     " num_machines num_processes master_addr master_port main_process_ip"
+     " main_process_port rdzv_id rdzv_endpoint rdzv_backend ntasks nodes"
+     " ntasks_per_node gpus ngpus n_gpus num_gpus gpus_per_node gpus_per_task"
+     " devices num_nodes world_size nproc"},
+    {DN_W_VOLATILE_BARE, "name path home user group"},
+    {DN_W_WORK,
+     "epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs"
+     " train_epochs total_epochs steps max_steps num_steps n_steps train_steps"
+     " num_train_steps total_steps max_train_steps train_iters iters max_iters"
+     " num_iters total_iters iterations num_iterations"},
+
+    {DN_W_VOLATILE_PART, "seed seeds port wandb timestamp"},
+    {DN_W_VOLATILE_PREFIX,
+     "hydra wandb logger loggers mlflow comet neptune tensorboard"},
 };
 
 #define N_SLOTS DN_N_ELEMENTS (((struct dn_words *) 0)->slots)
 
-static size_t hash (struct dn_span word, bool is_part)
-{
-    uint32_t h = is_part ? 77 : 5381;
+/* The last kind of each set. */
+static const enum dn_word ends[] = {[DN_SET_COMMANDS] = DN_W_END,
+                                    [DN_SET_PARTS] = DN_W_DIFFERS,
+                                    [DN_SET_PRINTED] = DN_W_OPENING,
+                                    [DN_SET_NAMES] = DN_W_WORK,
+                                    [DN_SET_NAME_PARTS] = DN_W_VOLATILE_PREFIX};
 
-    for (size_t i = 0; i < word.len; i++)
-        h = h * 33 + (unsigned char) word.text[i];
-    return (h ^ (h >> 10)) % N_SLOTS;
+static size_t slot_of (enum dn_word_set set, uint32_t hash)
+{
+    return (hash ^ hash >> 10 ^ (uint32_t) set * 77) % N_SLOTS;
 }
 
-/* A slot has the table and the place in its list, 0 for an empty one. */
-static struct dn_span word_at (uint32_t slot)
+/* A slot has the set, the table and the place in its list, 0 for an empty one. */
+static uint32_t slot_with (enum dn_word_set set, size_t table, size_t at)
 {
-    const char *begin = tables[slot >> 16].list + (slot & 0xffff) - 1;
-
-    return (struct dn_span){begin, (size_t) (strchrnul (begin, ' ') - begin)};
+    return (uint32_t) set << 24 | (uint32_t) table << 16 | (uint32_t) (at + 1);
 }
 
-static bool is_part (size_t table)
+static void add_list (struct dn_words *words, enum dn_word_set set, size_t table)
 {
-    return tables[table].word >= DN_W_SWEEP;
+    const char *list = tables[table].list;
+
+    for (const char *begin = list; *begin;) {
+        struct dn_span word = {begin, strcspn (begin, " ")};
+        size_t at = slot_of (set, dn_words_hash (word));
+
+        while (words->slots[at] != 0)
+            at = (at + 1) % N_SLOTS;
+        words->slots[at] = slot_with (set, table, (size_t) (begin - list));
+        begin += word.len + (begin[word.len] == ' ');
+    }
 }
 
 void dn_words_index (struct dn_words *words)
 {
-    for (uint32_t t = 0; t < DN_N_ELEMENTS (tables); t++) {
-        const char *begin = tables[t].list;
+    size_t set = 0;
 
-        while (*begin) {
-            struct dn_span word = {begin, (size_t) (strchrnul (begin, ' ') - begin)};
-            size_t at = hash (word, is_part (t));
-
-            while (words->slots[at] != 0)
-                at = (at + 1) % N_SLOTS;
-            words->slots[at] = t << 16 | (uint32_t) (begin - tables[t].list + 1);
-            begin += word.len + (begin[word.len] == ' ');
-        }
+    memset (words, 0, sizeof (*words));
+    for (size_t t = 0; t < DN_N_ELEMENTS (tables); t++) {
+        while (tables[t].word > ends[set])
+            set++;
+        add_list (words, (enum dn_word_set) set, t);
     }
 }
 
-static enum dn_word find (const struct dn_words *words, struct dn_span word, bool part)
+enum dn_word dn_words_find (const struct dn_words *words,
+                            enum dn_word_set set,
+                            struct dn_span word,
+                            uint32_t hash)
 {
-    for (size_t at = hash (word, part); words->slots[at] != 0;
+    for (size_t at = slot_of (set, hash); words->slots[at] != 0;
          at = (at + 1) % N_SLOTS) {
-        struct dn_span known = word_at (words->slots[at]);
+        uint32_t slot = words->slots[at];
+        const char *known = tables[slot >> 16 & 0xff].list + (slot & 0xffff) - 1;
 
-        if (is_part (words->slots[at] >> 16) == part && known.len == word.len
-            && memcmp (known.text, word.text, word.len) == 0)
-            return tables[words->slots[at] >> 16].word;
+        if (slot >> 24 == set && strncmp (known, word.text, word.len) == 0
+            && (known[word.len] == ' ' || known[word.len] == '\0'))
+            return tables[slot >> 16 & 0xff].word;
     }
     return DN_W_NONE;
-}
-
-enum dn_word dn_words_command (const struct dn_words *words, struct dn_span name)
-{
-    return find (words, name, false);
-}
-
-enum dn_word dn_words_part (const struct dn_words *words, struct dn_span part)
-{
-    return find (words, part, true);
 }
 
 bool dn_words_list_has (const char *list, struct dn_span word)

@@ -1,4 +1,4 @@
-/* vocabulary.h - what single words of a script say, private to request/
+/* vocabulary.h - what single words of a script say
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,6 +12,9 @@ enum dn_word {
 
     /* Commands. */
     DN_W_HARMLESS, /* short, or nothing on the GPU */
+    DN_W_PRINTS,   /* the same, and only a text */
+    DN_W_SETTINGS, /* the same, settings for the shell */
+    DN_W_JUDGED,   /* the same, but for some arguments */
     DN_W_STAGING,
     DN_W_MANAGER, /* installs, downloads or runs, by its verb */
     DN_W_SERVER,
@@ -54,19 +57,65 @@ enum dn_word {
     DN_W_ARCH_LIST,
     DN_W_CUDA,
     DN_W_TORCH,
+    DN_W_DIFFERS, /* from training to training */
+
+    /* Commands for the fingerprint. */
+    DN_W_UNCOUNTED,
+    DN_W_PRINTING, /* the same, unless into a file */
+    DN_W_OPENING,  /* a command follows */
+
+    /* Names of options and variables in lower case, with '_' in place of '-', whose
+     * values do not count: of the run, of where it writes and runs, and on how much of
+     * the cluster.
+     */
+    DN_W_VOLATILE,
+    DN_W_VOLATILE_BARE, /* not behind a dot: model.name is not of the run */
+    DN_W_WORK,          /* only if the metadata state it */
+
+    /* Parts of such names. */
+    DN_W_VOLATILE_PART,
+    DN_W_VOLATILE_PREFIX,
     DN_N_WORDS
 };
 
-/* An index of all words, built in some microseconds in zeros. */
+/* Sets of words, in the order of their kinds. */
+enum dn_word_set {
+    DN_SET_COMMANDS,
+    DN_SET_PARTS, /* of words, which may be a pair "max_time" */
+    DN_SET_PRINTED,
+    DN_SET_NAMES,
+    DN_SET_NAME_PARTS
+};
+
+/* An index of all words, built once for a site. */
 struct dn_words {
-    uint32_t slots[2048];
+    uint32_t slots[4096];
 };
 
 void dn_words_index (struct dn_words *words);
 
-/* The command of that name, or the part of a word, which may be a pair "max_time". */
-enum dn_word dn_words_command (const struct dn_words *words, struct dn_span name);
-enum dn_word dn_words_part (const struct dn_words *words, struct dn_span part);
+/* The hash of a word, which may be made character by character. */
+#define DN_WORDS_SEED 5381U
+
+static inline uint32_t dn_words_add (uint32_t hash, char c)
+{
+    return hash * 33 + (unsigned char) c;
+}
+
+static inline uint32_t dn_words_hash (struct dn_span word)
+{
+    uint32_t hash = DN_WORDS_SEED;
+
+    for (size_t i = 0; i < word.len; i++)
+        hash = dn_words_add (hash, word.text[i]);
+    return hash;
+}
+
+/* What a word of a set says, DN_W_NONE if it is not in it. */
+enum dn_word dn_words_find (const struct dn_words *words,
+                            enum dn_word_set set,
+                            struct dn_span word,
+                            uint32_t hash);
 
 /* Is 'word' in a list between blanks? */
 bool dn_words_list_has (const char *list, struct dn_span word);

@@ -15,6 +15,7 @@
 
 #include "graph/describe.h"
 #include "request/script.h"
+#include "tests/unit/all_words.h"
 #include "tests/unit/networks.h"
 
 #define N_CARRIERS 4
@@ -53,7 +54,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
     cut_parts (text, parts, N_CARRIERS);
     job.script = parts[1];
-    expect (dn_reading_of (&job, false, NULL, &reading, NULL) == 0, "read", NULL);
+    expect (dn_reading_of (all_words (), &job, false, NULL, &reading, NULL) == 0,
+            "read",
+            NULL);
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,
                                     .marks = &reading.marks,
                                     .comment = parts[2],

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "request/script.h"
+#include "tests/unit/all_words.h"
 
 enum part {
     PART_JOB,
@@ -141,7 +142,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     job.exc_nodes = parts[PART_NODES];
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
-    expect (dn_reading_of (&job, true, NULL, &reading, NULL) == 0, "read", NULL);
+    expect (dn_reading_of (all_words (), &job, true, NULL, &reading, NULL) == 0,
+            "read",
+            NULL);
     if (dn_request_read (&job, NULL, &request, &err) < 0) {
         expect_message (&err);
     } else {

@@ -15,6 +15,7 @@
 
 #include "request/fingerprint.h"
 #include "request/script.h"
+#include "tests/unit/all_words.h"
 
 static int count_lines (const char *text)
 {
@@ -64,7 +65,9 @@ static void check_fingerprint (const char *text)
     memcpy (longer + len, "\n# comment\n", sizeof ("\n# comment\n"));
     for (int i = 0; i < 2; i++) {
         job.script = i == 0 ? text : longer;
-        expect (dn_reading_of (&job, true, NULL, &reading, NULL) == 0, "read", NULL);
+        expect (dn_reading_of (all_words (), &job, true, NULL, &reading, NULL) == 0,
+                "read",
+                NULL);
         prints[i] = dn_fingerprint_of (&reading.print, &job, "", false);
     }
     expect (prints[0].text[0] == '\0' || strlen (prints[0].text) == 19,
@@ -85,7 +88,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (text, &job, true, NULL, &reading, &err) < 0)
+    if (dn_script_read (all_words (), text, &job, true, NULL, &reading, &err) < 0)
         expect_message (&err);
     else
         check_found (text, &reading.script);

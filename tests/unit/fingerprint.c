@@ -249,7 +249,8 @@ static void hostile_scripts_are_read (void **state)
         print_of (script, "", false);
     }
     job.script = script;
-    assert_int_equal (dn_reading_of (&job, true, &deadline, &reading, &err), -1);
+    assert_int_equal (
+        dn_reading_of (all_words (), &job, true, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
     free (script);
 }

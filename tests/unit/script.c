@@ -7,13 +7,12 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "unit.h"
+#include "reading.h"
 
 #include <limits.h>
 #include <time.h>
 
 #include "base/limits.h"
-#include "request/script.h"
 
 /* The new number of CPUs for each GPU with which numbers in scripts are compared. */
 #define CPUS_LEFT 4
@@ -40,7 +39,7 @@ static struct dn_script read_script (const char *text, const struct dn_script_jo
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (text, job, true, NULL, &reading, &err) < 0)
+    if (dn_script_read (all_words (), text, job, true, NULL, &reading, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     return reading.script;
 }
@@ -255,6 +254,38 @@ static void names_are_found_by_their_parts (void **state)
     assert_false (dn_script_has (&found, "h100"));
 }
 
+static void words_are_found (void **state)
+{
+    static const struct {
+        enum dn_word_set set;
+        const char *word;
+        enum dn_word says;
+    } cases[] = {
+        {DN_SET_COMMANDS, "python", DN_W_PYTHON},
+        {DN_SET_COMMANDS, "7z", DN_W_STAGING},
+        {DN_SET_COMMANDS, "}", DN_W_END},
+        {DN_SET_COMMANDS, "sweeps", DN_W_NONE},
+        {DN_SET_COMMANDS, "pytho", DN_W_NONE},
+        {DN_SET_COMMANDS, "", DN_W_NONE},
+        {DN_SET_PARTS, "sweeps", DN_W_SWEEP},
+        {DN_SET_PARTS, "max_time", DN_W_STOP},
+        {DN_SET_PRINTED, "echo", DN_W_PRINTING},
+        {DN_SET_NAMES, "seed", DN_W_VOLATILE},
+        {DN_SET_NAMES, "num_iterations", DN_W_WORK},
+        {DN_SET_NAME_PARTS, "seed", DN_W_VOLATILE_PART},
+        {DN_SET_NAME_PARTS, "tensorboard", DN_W_VOLATILE_PREFIX},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_span word = dn_span_of (cases[i].word);
+
+        assert_int_equal (
+            dn_words_find (all_words (), cases[i].set, word, dn_words_hash (word)),
+            cases[i].says);
+    }
+}
+
 static double passed (const struct dn_deadline *self)
 {
     (void) self;
@@ -269,7 +300,9 @@ static void the_deadline_ends_the_reading (void **state)
 
     (void) state;
     assert_int_equal (
-        dn_script_read ("x\n", &two_gpus, true, &deadline, &reading, &err), -1);
+        dn_script_read (
+            all_words (), "x\n", &two_gpus, true, &deadline, &reading, &err),
+        -1);
     assert_int_equal (err.code, DN_E_TIME);
 }
 
@@ -333,6 +366,7 @@ int main (void)
         TEST ("facts are sentences", facts_are_sentences),
         TEST ("no script has nothing", no_script_has_nothing),
         TEST ("names are found by their parts", names_are_found_by_their_parts),
+        TEST ("words are found", words_are_found),
         TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
         TEST ("long scripts cost linear time", long_scripts_cost_linear_time),
     };
