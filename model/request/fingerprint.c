@@ -33,11 +33,24 @@ static enum dn_word find (const struct dn_print_words *r,
 static bool has_part (const struct dn_print_words *r,
                       enum dn_word kind,
                       struct dn_span name,
-                      const char *separators)
+                      const char separators[2])
 {
-    while (name.text)
-        if (find (r, DN_SET_NAME_PARTS, dn_span_cut (&name, separators)) == kind)
+    uint32_t hash = DN_WORDS_SEED;
+    size_t begin = 0;
+
+    for (size_t i = 0; i <= name.len; i++) {
+        struct dn_span part = {name.text + begin, i - begin};
+
+        if (i < name.len && name.text[i] != separators[0]
+            && name.text[i] != separators[1]) {
+            hash = dn_words_add (hash, name.text[i]);
+            continue;
+        }
+        if (dn_words_find (r->known, DN_SET_NAME_PARTS, part, hash) == kind)
             return true;
+        hash = DN_WORDS_SEED;
+        begin = i + 1;
+    }
     return false;
 }
 
@@ -80,7 +93,7 @@ static bool is_volatile (struct dn_print_words *r, struct dn_span given)
     }
     kind = find (r, DN_SET_NAMES, last);
     if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && !dot)
-        || has_part (r, DN_W_VOLATILE_PART, last, "_")
+        || has_part (r, DN_W_VOLATILE_PART, last, "__")
         || has_part (r, DN_W_VOLATILE_PREFIX, name, "./"))
         return true;
     if (kind != DN_W_WORK)
@@ -110,7 +123,8 @@ static bool is_settings_file (struct dn_span path)
 /* The part of a path that counts: all of a relative one. */
 static struct dn_span significant (struct dn_span path)
 {
-    int left = is_settings_file (path) ? 2 : 1;
+    struct dn_span given = path;
+    int left;
     size_t at;
 
     while (path.len > 1 && path.text[path.len - 1] == '/')
@@ -120,6 +134,7 @@ static struct dn_span significant (struct dn_span path)
     if (path.len == 0 || !strchr ("/~$", path.text[0])
         || !memchr (path.text, '/', path.len))
         return path;
+    left = is_settings_file (given) ? 2 : 1;
     for (at = path.len; at > 0; at--)
         if (path.text[at - 1] == '/' && --left == 0)
             break;

@@ -13,10 +13,8 @@
 #include "request/tokens.h"
 #include "request/vocabulary.h"
 
-/* Brackets within brackets, branches within branches, and functions that run programs.
- */
+/* Brackets within brackets, and functions. */
 #define DEEP_MAX      16
-#define BRANCHES_MAX  16
 #define FUNCTIONS_MAX 16
 
 enum where {
@@ -47,7 +45,6 @@ struct command {
     bool texts;      /* its quoted text has commands */
     bool many;       /* runs several times */
     bool prints;     /* only a text */
-    bool tests;      /* within [[ ]] */
     bool program;    /* may train */
     bool named;      /* by the name of its script */
     bool module;     /* the next word is a module of Python */
@@ -59,18 +56,6 @@ struct command {
     struct dn_script_fact what;
 };
 
-struct function {
-    char name[32];
-    bool runs; /* a program */
-    bool called;
-};
-
-struct branch {
-    int n_before;
-    int n_most;
-    bool is_case;
-};
-
 struct rule {
     const struct dn_script_job *job;
     struct dn_script *found;
@@ -78,19 +63,15 @@ struct rule {
     const struct dn_words *words;
     struct command stack[DEEP_MAX];
     int depth;
-    struct branch branches[BRANCHES_MAX];
-    int n_branches;
-    struct function functions[FUNCTIONS_MAX];
+    struct dn_span functions[FUNCTIONS_MAX]; /* their names, within the script */
     int n_functions;
-    int defining; /* a function, -1 for none */
-    bool defined; /* it runs a program */
+    bool defining; /* a function */
     int braces;
     int loops;
-    bool pattern; /* of a case */
-    int n;        /* programs up to here */
-    int n_all;
-    bool beside; /* a program runs in the background */
-    struct dn_script_fact first;
+    int cases;            /* that are open */
+    bool pattern;         /* of one */
+    int n;                /* programs up to here */
+    bool beside;          /* a program runs in the background */
     enum dn_word pending; /* a word whose value comes next */
     bool differs;         /* the last word names what makes trainings differ */
     bool counts;          /* the word is an option whose value counts CPUs */
@@ -226,12 +207,6 @@ static bool has (struct dn_span text, const char *part)
 /* --- programs ----------------------------------------------------------------------
  */
 
-static bool is_training_name (struct dn_span name)
-{
-    return has (name, "train") || has (name, "main") || has (name, "run")
-           || has (name, "tune") || has (name, "fit");
-}
-
 static bool is_preparing_name (struct dn_span name)
 {
     static const char *const parts[] = {
@@ -243,102 +218,47 @@ static bool is_preparing_name (struct dn_span name)
     return false;
 }
 
-/* A program that may train ends here. Branches of an 'if' count as one if they run the
- * same program.
+/* A program that may train ends here. A function may be called several times, or beside
+ * another.
  */
 static void count_program (struct rule *r, const struct command *c, bool background)
 {
-    bool captured = false;
-
-    for (int i = 0; i <= r->depth; i++)
-        captured |= r->stack[i].bracket == CAPTURE;
-    if (captured && !is_training_name (dn_span_of (c->what.word)))
-        return;
-    r->defined |= r->defining >= 0;
-    if (r->loops > 0 || c->many || c->repeats)
+    if (r->loops > 0 || c->many || c->repeats || r->defining)
         keep (r, DN_SCRIPT_LOOP, &c->what);
-    else if (r->n > 0 || (r->n_all > 0 && strcmp (r->first.word, c->what.word) != 0))
+    else if (r->n > 0)
         keep (r, DN_SCRIPT_PROGRAMS, &c->what);
-    if (r->n_all++ == 0)
-        r->first = c->what;
     r->n++;
     r->beside |= background;
-    if (background && (r->loops > 0 || c->many))
-        keep (r, DN_SCRIPT_BESIDE, &c->what);
-    if (r->beside && r->n > 1)
+    if (r->defining || (background && (r->loops > 0 || c->many))
+        || (r->beside && r->n > 1))
         keep (r, DN_SCRIPT_BESIDE, &c->what);
 }
 
 /* A call of a function, whose program was counted where it was defined. */
-static bool call_function (struct rule *r, struct dn_span name, struct command *c)
+static bool is_function (const struct rule *r, struct dn_span name)
 {
-    for (int i = 0; i < r->n_functions; i++) {
-        struct function *function = &r->functions[i];
-
-        if (!dn_span_is (name, function->name))
-            continue;
-        if (!function->runs)
+    for (int i = 0; i < r->n_functions; i++)
+        if (name.len == r->functions[i].len
+            && memcmp (name.text, r->functions[i].text, name.len) == 0)
             return true;
-        if (r->loops > 0 || function->called)
-            keep (r, DN_SCRIPT_LOOP, &c->what);
-        if (r->beside)
-            keep (r, DN_SCRIPT_BESIDE, &c->what);
-        r->defined |= r->defining >= 0;
-        function->called = c->group = true;
-        return true;
-    }
     return false;
 }
 
-static void define_function (struct rule *r, struct dn_span name)
+/* A function whose name of that length ends at 'end'. */
+static void define_function (struct rule *r, size_t len, const char *end)
 {
-    r->defining = r->n_functions;
-    r->defined = false;
+    while (end[-1] == ' ')
+        end--;
+    r->defining = true;
     r->braces = 0;
-    if (r->n_functions < FUNCTIONS_MAX) {
-        size_t most = sizeof (r->functions[0].name) - 1;
-
-        if (name.len > most)
-            name.len = most;
-        r->functions[r->n_functions].called = false;
-        memcpy (r->functions[r->n_functions].name, name.text, name.len);
-        r->functions[r->n_functions].name[name.len] = '\0';
-    }
+    if (r->n_functions < FUNCTIONS_MAX)
+        r->functions[r->n_functions++] = (struct dn_span){end - len, len};
 }
 
 static void end_brace (struct rule *r)
 {
-    if (r->braces > 0 && --r->braces == 0 && r->defining >= 0) {
-        if (r->n_functions < FUNCTIONS_MAX)
-            r->functions[r->n_functions++].runs = r->defined;
-        r->defining = -1;
-    }
-}
-
-static void begin_branches (struct rule *r, bool is_case)
-{
-    if (r->n_branches < BRANCHES_MAX)
-        r->branches[r->n_branches++] =
-            (struct branch){.n_before = r->n, .n_most = r->n, .is_case = is_case};
-}
-
-static void next_branch (struct rule *r)
-{
-    struct branch *branch = r->n_branches > 0 ? &r->branches[r->n_branches - 1] : NULL;
-
-    if (!branch)
-        return;
-    if (r->n > branch->n_most)
-        branch->n_most = r->n;
-    r->n = branch->n_before;
-}
-
-static void end_branches (struct rule *r)
-{
-    if (r->n_branches == 0)
-        return;
-    next_branch (r);
-    r->n = r->branches[--r->n_branches].n_most;
+    if (r->braces > 0 && --r->braces == 0)
+        r->defining = false;
 }
 
 /* --- parts of words ----------------------------------------------------------------
@@ -363,9 +283,8 @@ struct parts {
     size_t len;
     size_t at;
     struct dn_span part;
-    struct dn_span pair;   /* with the part before it, "max_time" */
-    struct dn_span before; /* that part */
-    uint32_t hash;         /* of the part */
+    struct dn_span pair; /* with the part before it, "max_time" */
+    uint32_t hash;       /* of the part */
     uint32_t pair_hash;
 };
 
@@ -375,7 +294,7 @@ static void parts_begin (struct parts *p, const struct dn_token *token)
     p->len = token->text.len;
     p->at = 0;
     p->hash = p->pair_hash = 0;
-    p->part = p->pair = p->before = (struct dn_span){NULL, 0};
+    p->part = p->pair = (struct dn_span){NULL, 0};
     for (size_t i = 0; i < p->len; i++)
         p->text[i] = lower (token->text.text[i]);
 }
@@ -393,7 +312,6 @@ static void cut_part (struct parts *p)
         p->pair_hash = dn_words_add (p->pair_hash, p->text[p->at]);
     }
     p->part.len = (size_t) (p->text + p->at - p->part.text);
-    p->before = last;
     p->pair = (struct dn_span){NULL, 0};
     if (last.text && last.text + last.len + 1 == p->part.text
         && p->part.text[-1] == '_')
@@ -593,13 +511,6 @@ static void judge_version (struct rule *r,
         keep_word (r, DN_SCRIPT_NEWER, p->token);
 }
 
-/* Is there a "no-" or "disable_" in front of the part? */
-static bool is_negated (const struct parts *p)
-{
-    return p->before.text
-           && dn_words_list_has ("no not disable without skip", p->before);
-}
-
 /* What a part of a word says, whatever is behind it. */
 static const enum dn_script_word part_says[DN_N_WORDS] = {
     [DN_W_SWEEP] = DN_SCRIPT_SWEEP,
@@ -631,7 +542,7 @@ static void judge_part (struct rule *r, const struct parts *p, enum dn_word kind
     if (kind == DN_W_ALLOTTED)
         await (r, DN_W_CPUS, token);
     else if (kind == DN_W_CPUS || kind == DN_W_GPUS || kind == DN_W_ARCH_LIST
-             || ((kind == DN_W_BF16 || kind == DN_W_FP8) && !is_negated (p))) {
+             || kind == DN_W_BF16 || kind == DN_W_FP8) {
         settle (r);
         await (r, kind, token);
     }
@@ -790,25 +701,37 @@ static void launch (struct command *c, enum dn_word word, struct dn_span name)
     c->step = dn_span_is (name, "srun");
 }
 
+/* What is behind the last dot of a word, or of the name of its file. */
+static struct dn_span ending_of (struct dn_span word)
+{
+    const char *dot = memrchr (word.text, '.', word.len);
+
+    if (!dot)
+        return (struct dn_span){NULL, 0};
+    return (struct dn_span){dot + 1, word.len - (size_t) (dot + 1 - word.text)};
+}
+
+static void keep_script (struct rule *r,
+                         const struct dn_script_fact *what,
+                         struct dn_span path)
+{
+    keep (r,
+          is_preparing_name (base_of (path)) ? DN_SCRIPT_STAGING : DN_SCRIPT_SCRIPT,
+          what);
+}
+
 /* A program, a script or a function of the user. */
 static void run_unknown (struct rule *r,
                          struct command *c,
                          const struct dn_token *token)
 {
-    static const char *const scripts[] = {".sh", ".bash", ".slurm", ".sbatch", ".job"};
     struct dn_span word = token->text;
 
-    if (call_function (r, word, c))
+    if (is_function (r, word))
         return;
-    c->program = true;
-    for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++)
-        if (ends (word, scripts[i])) {
-            keep (r,
-                  is_preparing_name (base_of (word)) ? DN_SCRIPT_STAGING
-                                                     : DN_SCRIPT_SCRIPT,
-                  &c->what);
-            c->program = false;
-        }
+    c->program = !dn_words_list_has ("sh bash slurm sbatch job", ending_of (word));
+    if (!c->program)
+        keep_script (r, &c->what, word);
 }
 
 /* What a command says, whatever is behind it. */
@@ -835,7 +758,6 @@ static void begin_known (struct rule *r,
     c->many |= word == DN_W_MANY;
     c->texts |= word == DN_W_EVAL;
     c->program = word == DN_W_PYTHON;
-    c->tests = word == DN_W_TEST && dn_span_is (name, "[[");
     if (word >= DN_W_PINS && word <= DN_W_MANY)
         launch (c, word, name);
     if (word == DN_W_EVAL && dn_span_is (name, "ssh"))
@@ -859,19 +781,15 @@ static void begin_block (struct rule *r, struct command *c, enum dn_word word)
         r->loops -= r->loops > 0;
         c->where = IN_ARGUMENTS;
         break;
-    case DN_W_IF:
-        begin_branches (r, false);
-        break;
-    case DN_W_ELSE:
-        next_branch (r);
-        break;
-    case DN_W_FI:
     case DN_W_ESAC:
-        end_branches (r);
+        r->cases -= r->cases > 0;
         c->where = IN_ARGUMENTS;
         break;
     case DN_W_CASE:
-        begin_branches (r, true);
+        r->cases++;
+        c->where = IN_ARGUMENTS;
+        break;
+    case DN_W_FI:
         c->where = IN_ARGUMENTS;
         break;
     case DN_W_BEGIN:
@@ -884,7 +802,7 @@ static void begin_block (struct rule *r, struct command *c, enum dn_word word)
     case DN_W_FUNCTION:
         c->where = IN_ARGUMENTS;
         break;
-    default: /* DN_W_OPENS */
+    default: /* DN_W_OPENS, DN_W_IF, DN_W_ELSE */
         break;
     }
 }
@@ -994,9 +912,7 @@ static void read_options (struct rule *r,
     } else if (c->launcher == DN_W_SHELL && !c->texts) {
         c->where = IN_ARGUMENTS;
         c->what = fact_of (token);
-        keep (r,
-              is_preparing_name (base_of (word)) ? DN_SCRIPT_STAGING : DN_SCRIPT_SCRIPT,
-              &c->what);
+        keep_script (r, &c->what, word);
     } else {
         begin_command (r, token);
     }
@@ -1057,8 +973,6 @@ static void read_python (struct rule *r,
         }
         c->what = fact_of (token);
         c->named = !begins (word, "torch.distributed");
-    } else if (dn_words_list_has ("--version -V -h --help", word) && !c->named) {
-        c->program = false;
     } else if (dn_span_is (word, "-m")) {
         c->module = true;
     } else if (dn_words_list_has ("-c -", word)) {
@@ -1068,50 +982,24 @@ static void read_python (struct rule *r,
 }
 
 /* A program is named by its script, whose name may say that it only prepares. Hydra's
- * -m runs it for each of several values.
+ * -m may run it for each of several values.
  */
-/* Is it a file of another language than Python and the shells? */
-static bool is_foreign (struct dn_span word)
-{
-    static const char *const ends_of[] = {".jl",
-                                          ".R",
-                                          ".m",
-                                          ".lua",
-                                          ".rb",
-                                          ".pl",
-                                          ".jar",
-                                          ".scala",
-                                          ".lisp",
-                                          ".js",
-                                          ".go"};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (ends_of); i++)
-        if (ends (word, ends_of[i]))
-            return true;
-    return false;
-}
-
 static void read_argument (struct rule *r,
                            struct command *c,
                            const struct dn_token *token)
 {
     struct dn_span word = token->text;
-    bool values = has (word, ",") || has (word, "range") || has (word, "choice");
 
-    if (is_foreign (word))
+    if (dn_words_list_has ("jl R m lua rb pl jar scala lisp js go", ending_of (word)))
         keep (r, DN_SCRIPT_LANGUAGE, &c->what);
     if (!c->named && ends (word, ".py") && !is_assignment (word)) {
         struct dn_span base = base_of (word);
 
         c->named = true;
         c->what = fact_with (token, base);
-        if (!is_preparing_name (base))
-            return;
-        keep (r, DN_SCRIPT_STAGING, &c->what);
-        c->program = false;
+        if (is_preparing_name (base))
+            keep (r, DN_SCRIPT_STAGING, &c->what);
     } else if (c->named && dn_span_is (word, "-m")) {
-        c->module = true;
-    } else if (c->named && c->module && has (word, "=") && values) {
         keep (r, DN_SCRIPT_SWEEP, &c->what);
     }
 }
@@ -1122,11 +1010,10 @@ static void read_code (struct command *c, const struct dn_token *token)
     static const char calls[] = "fit main run system Popen check_call check_output call"
                                 " exec launch run_path run_module spawn sweep";
     struct dn_span word = token->text;
-    const char *dot = memrchr (word.text, '.', word.len);
-    struct dn_span last = word;
+    struct dn_span last = ending_of (word);
 
-    if (dot)
-        last = (struct dn_span){dot + 1, word.len - (size_t) (dot + 1 - word.text)};
+    if (!last.text)
+        last = word;
     if (has (word, "subprocess")
         || (token->ahead.len > 0 && token->ahead.text[0] == '('
             && (dn_words_list_has (calls, last)
@@ -1190,7 +1077,7 @@ static void read_arguments (struct rule *r,
     else if (c->word == DN_W_FUNCTION && dn_span_is (word, "{"))
         begin_block (r, c, DN_W_BEGIN);
     else if (c->word == DN_W_FUNCTION)
-        define_function (r, word);
+        define_function (r, word.len, token->ahead.text);
     else if (c->word == DN_W_FIND && begins (word, "-exec")) {
         c->many = true;
         c->where = AT_COMMAND;
@@ -1199,8 +1086,6 @@ static void read_arguments (struct rule *r,
     } else if (c->word == DN_W_JUDGED) {
         judge_argument (r, c, word);
     }
-    if (c->tests && dn_span_is (word, "]]"))
-        c->tests = false;
     if (c->program && !c->code)
         read_argument (r, c, token);
     if ((c->program && c->word != DN_W_MANAGER) || c->word == DN_W_STAGING
@@ -1220,14 +1105,11 @@ static void read_word (struct rule *r, const struct dn_token *token)
     if (r->pattern) {
         if (dn_span_is (token->text, "esac")) {
             r->pattern = false;
-            end_branches (r);
+            r->cases -= r->cases > 0;
             c->where = IN_ARGUMENTS;
         }
         return;
     }
-    if (c->where == AT_COMMAND && number_of (token->text, "") >= 0
-        && token->ahead.len > 0 && strchr ("<>", token->ahead.text[0]))
-        return; /* Of "2>&1". */
     if (c->code)
         read_code (c, token);
     if (c->bracket == SUM || c->bracket == LIST || (token->here && !c->texts) || hidden)
@@ -1288,7 +1170,7 @@ static void pop (struct rule *r)
         return;
     end_command (r, false, false);
     settings = top (r)->settings;
-    group = top (r)->bracket == SUBSHELL && r->n_all > 0;
+    group = top (r)->bracket == SUBSHELL && r->n > 0;
     r->depth--;
     c = top (r);
     c->group |= group;
@@ -1313,7 +1195,7 @@ static void open_bracket (struct rule *r, const struct dn_token *token)
     } else if (c->bracket == SUM || before == '=') {
         push (r, c->bracket == SUM ? SUM : LIST, c->texts);
     } else if (token->ahead.len > 1 && text[1] == ')' && c->program) {
-        define_function (r, dn_span_of (c->what.word));
+        define_function (r, strlen (c->what.word), text);
         c->program = false;
         c->where = AT_COMMAND;
         push (r, LIST, c->texts);
@@ -1369,14 +1251,14 @@ static void read_mark (struct rule *r, const struct dn_token *token)
         return;
     if (token->quoted && !c->texts && !(token->mark == '(' && before == '$'))
         return;
-    if (token->mark == '(' && !r->pattern && !(c->tests && before != '$'))
+    if (token->mark == '(' && !r->pattern)
         open_bracket (r, token);
     else if (token->mark == ')' && r->pattern) {
         r->pattern = false;
         c->where = AT_COMMAND;
-    } else if (token->mark == ')' && !c->tests)
+    } else if (token->mark == ')')
         pop (r);
-    else if (c->bracket == SUM || c->bracket == LIST || r->pattern || c->tests)
+    else if (c->bracket == SUM || c->bracket == LIST || r->pattern)
         return;
     else if (token->mark == '<' || token->mark == '>')
         c->file = true;
@@ -1384,11 +1266,8 @@ static void read_mark (struct rule *r, const struct dn_token *token)
         read_ampersand (r, token, within);
     else if (token->mark != '|' || before != '>')
         end_command (r, false, within);
-    if (token->mark == ';' && before == ';' && r->n_branches > 0
-        && r->branches[r->n_branches - 1].is_case) {
-        next_branch (r);
-        r->pattern = true;
-    }
+    if (token->mark == ';' && before == ';')
+        r->pattern = r->cases > 0;
 }
 
 /* --- the script --------------------------------------------------------------------
@@ -1482,7 +1361,6 @@ static struct pass *make_pass (const struct dn_words *words,
     p->rule.job = job;
     p->rule.found = &reading->script;
     p->rule.tokens = &p->tokens;
-    p->rule.defining = -1;
     p->rule.words = words;
     return p;
 }
