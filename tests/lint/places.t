@@ -105,10 +105,85 @@ is 'every rule of the tree is run' \
     "$(unlisted 'tests/lint/*.t' tests/tests-cli.am plugin/plugin.am)" ''
 is 'every test on a private Slurm is distributed' \
     "$(unlisted 'tests/live/*.t' plugin/plugin.am tests/tests.am)" ''
-is 'unit.am runs every test of a room' \
-    "$(cd "$top/tests/unit" && grep -l '^TEST (\|CMUnitTest tests' ./*.c | grep -vw unit_main |
-        sed 's|^\./\(.*\)\.c$|tests/unit/\1|' | while read -r name; do
-        grep -q "^    $name " unit.am || echo "$name"
-    done)" ''
+is 'unit.am compiles every test of a room' \
+    "$(unlisted 'tests/unit/*.c' tests/unit/unit.am)" ''
 like 'an unlisted file is detected' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '0001-usage.t'
+
+# --- changes as they are made ------------------------------------------------------------
+#
+# Each file of tests/lint/places makes a change in a copy of the tree. The copy with all of
+# them is built once, without the plugins.
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/b"
+tar -C "$top" --exclude=./.git --exclude='*.o' --exclude='*.lo' --exclude='*.a' --exclude=.libs \
+    --exclude='*.log' -cf - . | tar -C "$work" -xf - --exclude=./b
+chmod -R u+rwX,go-w "$work"
+cd "$work" || exit 1
+
+sums() { find . -type f -not -path './b/*' -exec md5sum {} + | sort; }
+before=$(sums)
+
+# makes FILES CHANGE: the change touches that number of files
+makes() {
+    local after
+    bash -eu "tests/lint/places/$2.sh"
+    after=$(sums)
+    is "$2: touches $1 files" \
+        "$(comm -13 <(echo "$before") <(echo "$after") | wc -l)" "$1"
+    before=$after
+}
+
+makes 1 network
+makes 3 family
+makes 1 gpu
+makes 1 generation
+makes 3 metadata_key
+makes 3 policy_key
+makes 1 message
+makes 4 subcommand
+makes 2 slurm_version
+
+cd b || exit 1
+build() {
+    (cd .. && automake --foreign) && ../configure -q --without-slurm CFLAGS=-O0 &&
+        printf '%s\n' 'include Makefile' 'built: $(BUILT_SOURCES)' >built.mk &&
+        make -s -f built.mk built && make -s -j2 dnnest
+}
+ok 'the copy with all changes is built' build
+options=(--hardware="$work/etc/hardware" --datasets="$work/etc/datasets.conf"
+    --zoo="$work/etc/zoo" --model=none)
+spec=model=squeezenet1_9,batch=8,precision=fp16,steps=10
+
+like 'network: zoo lists it' "$(./dnnest zoo "${options[@]}" squeezenet1_9)" 'squeezenet1_9 +squeezenet '
+like 'family: zoo lists it' "$(./dnnest zoo "${options[@]}" zenithnet)" 'zenithnet +zenith '
+like 'gpu: a run is predicted on it' \
+    "$(./dnnest predict "${options[@]}" --gpu=z100_80gb "$spec")" 'z100_80gb +yes'
+sed -i 's/^Arch=.*/Arch=zenith/' "$work/etc/hardware/z100_80gb.conf"
+like 'generation: a run is predicted on a device of it' \
+    "$(./dnnest predict "${options[@]}" --gpu=z100_80gb "$spec")" 'z100_80gb +yes'
+run_s() {
+    ./dnnest predict "${options[@]}" --json --gpu=z100_80gb "$1" |
+        tr -d '\n ' | sed -n 's/.*"train_s":{"p50":\([0-9]*\).*/\1/p'
+}
+is 'metadata key: it changes the prediction' \
+    "$((10#0$(run_s "$spec,zenith=3000") - 10#0$(run_s "$spec") > 2900))" 1
+echo 'Zenith=yes' >"$work/site.conf"
+like 'policy key: it is configured' \
+    "$(./dnnest config "${options[@]}" --conf="$work/site.conf" 2>&1)" 'Zenith +yes|Zenith=yes'
+echo 'Gpu Type=x Device=x' >"$work/site.conf"
+like 'message: it is printed' \
+    "$(./dnnest predict "${options[@]}" --conf="$work/site.conf" "$spec" 2>&1)" \
+    "'x' is not a device of the catalogue"
+like 'subcommand: it runs' "$(./dnnest zenith "${options[@]}")" '^[0-9]+ devices$'
+if grep -q '^SCDOC = .*scdoc' Makefile; then
+    pages=(cli/pages/dnnest.spec.5 cli/pages/dnnest.conf.5 cli/pages/dnnest.1)
+    make -s "${pages[@]}"
+    for page in "${pages[@]}"; do like "$page has it" "$(<"$page")" '[Zz]enith'; done
+else
+    skip 'the pages have the keys and the subcommand' 'no scdoc'
+fi
+is 'slurm version: it is among those that are compiled and tested' \
+    "$(abs_top_srcdir=$work abs_top_builddir=$work/b bash "$work/tests/lint/versions.t" | grep '^not ok')" ''
 done_testing
