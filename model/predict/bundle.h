@@ -70,7 +70,7 @@ struct dn_bounds {
     int n_groups;
 };
 
-/* A kind of network in a stack (kind.h) of which there were training runs. */
+/* A kind of network in a stack (features.h) of which there were training runs. */
 struct dn_validated {
     char kind[DN_NAME_MAX];
     char stack[DN_NAME_MAX];
@@ -102,9 +102,6 @@ struct dn_knot {
     double sigma;
 };
 
-/* Coordinates of a sketch, which suffice to exclude most points. */
-#define DN_SKETCH 16
-
 /* The runs that represent the training data, as points of the features that have a
  * weight, scaled so that the distance is the Euclidean one.
  */
@@ -114,8 +111,6 @@ struct dn_domain {
     int n_used;
     float *points; /* n_points times n_used; owned */
     int n_points;
-    int telling[DN_SKETCH]; /* coordinates in which the points differ most */
-    float *sketch; /* these coordinates of all points; NULL: no sketch; owned */
     struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */
     int n_knots;
 };
@@ -155,20 +150,12 @@ void dn_bundle_free (struct dn_bundle *bundle);
 /* Maximum bytes of a file of that name; -1 if no bundle has such a file. */
 int64_t dn_bundle_file_max (const char *name);
 
-/* Read the points of a domain that has its scale from the bytes of a file (flat.h), and
- * sketch them. -1 with 'err'.
+/* Read the points of a domain that has its scale from the bytes of a file (flat.h). -1
+ * with 'err'. Free with dn_domain_free ().
  */
 int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err *err);
 
-/* Sketch the points, so that distances are found faster. The results are the same
- * without a sketch. -1 with 'err' without memory. Free with dn_domain_free ().
- */
-int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err);
 void dn_domain_free (struct dn_domain *domain);
-
-/* Distance of a run from the training runs. */
-double dn_domain_distance (const struct dn_domain *domain,
-                           const float features[DN_N_FEATURES]);
 
 /* The distances of 'n' runs, 1 to DN_CANDIDATES_MAX, of DN_N_FEATURES each. The results
  * are the same as one by one; it is faster where the runs are similar. When the
@@ -179,6 +166,16 @@ void dn_domain_distances (const struct dn_domain *domain,
                           int n,
                           const struct dn_deadline *deadline,
                           double *distances);
+
+/* Distance of a run from the training runs. */
+static inline double dn_domain_distance (const struct dn_domain *domain,
+                                         const float features[DN_N_FEATURES])
+{
+    double distance;
+
+    dn_domain_distances (domain, features, 1, NULL, &distance);
+    return distance;
+}
 
 /* The knot at that distance, interpolated; beyond the last knot, the values of the
  * last.

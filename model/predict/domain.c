@@ -14,15 +14,11 @@
 /* Independent lanes of a sum, which compilers put into one register. */
 #define LANES 4
 
-/* Points whose bounds are below this part of the known distance are examined first. */
-#define NEAR 0.25F
-
-/* Points between two looks at the deadline: with 32 runs some 50 microseconds. */
+/* Points between two looks at the deadline: some 50 microseconds. */
 #define POINTS_PER_LOOK 64
 
-/* Squared distance, or infinity where it is more than 'least': a decision compares
- * eight runs with some hundred points. The order of the sum is always the same, so that
- * a faster search finds the same minimum.
+/* Squared distance, or infinity where it is more than 'least': the order of
+ * the sum is always the same, so that runs together find what each finds alone.
  */
 static float square_distance (const float *a, const float *b, int n, float least)
 {
@@ -39,66 +35,6 @@ static float square_distance (const float *a, const float *b, int n, float least
     for (; i < n; i++)
         sums[i % LANES] += (a[i] - b[i]) * (a[i] - b[i]);
     return sums[0] + sums[1] + sums[2] + sums[3];
-}
-
-static float square_to (const struct dn_domain *domain,
-                        const float *point,
-                        int i,
-                        float least)
-{
-    return square_distance (
-        point, domain->points + (ptrdiff_t) i * domain->n_used, domain->n_used, least);
-}
-
-/* The variance of the points in a coordinate. */
-static double variance_of (const struct dn_domain *domain, int coordinate)
-{
-    double sum = 0;
-    double squares = 0;
-
-    for (int i = 0; i < domain->n_points; i++) {
-        double value =
-            (double) domain->points[(ptrdiff_t) i * domain->n_used + coordinate];
-
-        sum += value;
-        squares += value * value;
-    }
-    return squares / domain->n_points - sum / domain->n_points * sum / domain->n_points;
-}
-
-/* Find the coordinates of the largest variance, in descending order. */
-static void find_telling (struct dn_domain *domain)
-{
-    double variances[DN_N_FEATURES];
-
-    for (int i = 0; i < domain->n_used; i++)
-        variances[i] = variance_of (domain, i);
-    for (int k = 0; k < DN_SKETCH; k++) {
-        int most = 0;
-
-        for (int i = 1; i < domain->n_used; i++)
-            if (variances[i] > variances[most])
-                most = i;
-        domain->telling[k] = most;
-        variances[most] = -INFINITY; /* others may be below 0, by rounding */
-    }
-}
-
-int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err)
-{
-    float *at;
-
-    if (domain->n_used < DN_SKETCH || domain->n_points > DN_PROTOTYPES_MAX)
-        return 0;
-    at = calloc ((size_t) domain->n_points * DN_SKETCH, sizeof (*at));
-    if (!at)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    find_telling (domain);
-    domain->sketch = at;
-    for (int i = 0; i < domain->n_points; i++)
-        for (int k = 0; k < DN_SKETCH; k++)
-            *at++ = domain->points[(ptrdiff_t) i * domain->n_used + domain->telling[k]];
-    return 0;
 }
 
 static int read_point (const unsigned char *at,
@@ -142,173 +78,124 @@ int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err
                         err)
             < 0)
             return dn_err_wrap (err, dn_say_at_point, domain->n_points);
-    return dn_domain_sketch (domain, err);
+    return 0;
 }
 
 void dn_domain_free (struct dn_domain *domain)
 {
     free (domain->points);
-    free (domain->sketch);
 }
 
 /* Runs of one decision, as points: they are of one network in one configuration, and
- * only features that depend on the device differ. In each coordinate they are no
- * farther than 'half' from the 'middle'.
+ * only features that depend on the device differ.
  */
 struct cloud {
     float points[DN_CANDIDATES_MAX][DN_N_FEATURES];
     int n;
-    float middle[DN_N_FEATURES];
-    float half[DN_N_FEATURES];
-    const struct dn_deadline *deadline; /* NULL: none */
+    int common[DN_N_FEATURES]; /* coordinates in which all are equal */
+    int n_common;
+    float least[DN_CANDIDATES_MAX]; /* square of the distance to the nearest so far */
 };
 
-static void find_range (const struct dn_domain *domain, int n, struct cloud *cloud)
+static void add_run (const struct dn_domain *domain,
+                     const float *features,
+                     struct cloud *cloud)
 {
-    const float rounding = 1.000001F; /* a larger range is harmless */
+    float *point = cloud->points[cloud->n];
 
-    for (int k = 0; k < domain->n_used; k++) {
-        float low = cloud->points[0][k];
-        float high = low;
-
-        for (int r = 1; r < n; r++) {
-            float value = cloud->points[r][k];
-
-            low = value < low ? value : low;
-            high = value > high ? value : high;
-        }
-        cloud->middle[k] = low < high ? low / 2 + high / 2 : low;
-        cloud->half[k] =
-            rounding * fmaxf (high - cloud->middle[k], cloud->middle[k] - low);
-    }
-}
-
-/* A lower bound of the squared distances that square_distance () finds from any point
- * of a cloud. Its terms are among theirs, or less, and the factor 'safe' is far more
- * than the effect of rounding.
- */
-static float square_bound (const float *middle, const float *half, const float *at)
-{
-    const float safe = 0.999F;
-    float sums[LANES] = {0};
-
-    for (int k = 0; k < DN_SKETCH; k += LANES)
-        for (int j = 0; j < LANES; j++) {
-            float beyond = fabsf (at[k + j] - middle[k + j]) - half[k + j];
-            float twice = beyond + fabsf (beyond); /* 0 within the range */
-
-            sums[j] += twice * twice;
-        }
-    return safe / 4 * (sums[0] + sums[1] + sums[2] + sums[3]);
-}
-
-static void find_bounds (const struct dn_domain *domain,
-                         const struct cloud *cloud,
-                         float bounds[DN_PROTOTYPES_MAX])
-{
-    float middle[DN_SKETCH];
-    float half[DN_SKETCH];
-
-    for (int k = 0; k < DN_SKETCH; k++) {
-        middle[k] = cloud->middle[domain->telling[k]];
-        half[k] = cloud->half[domain->telling[k]];
-    }
-    for (int i = 0; i < domain->n_points; i++) {
-        float bound =
-            square_bound (middle, half, domain->sketch + (ptrdiff_t) i * DN_SKETCH);
-
-        bounds[i] = bound < INFINITY ? bound : 0; /* an overflow gives no bound */
-    }
-}
-
-/* Update the distances of the runs with a point. */
-static void look_at (const struct dn_domain *domain,
-                     const struct cloud *cloud,
-                     int i,
-                     float bound,
-                     float least[DN_CANDIDATES_MAX])
-{
-    for (int r = 0; r < cloud->n; r++)
-        if (bound <= least[r]) {
-            float square = square_to (domain, cloud->points[r], i, least[r]);
-
-            if (square < least[r])
-                least[r] = square;
-        }
-}
-
-/* The largest of squares, which are not negative. */
-static float greatest (const float *values, int n)
-{
-    float most = 0;
-
-    for (int i = 0; i < n; i++)
-        if (values[i] > most)
-            most = values[i];
-    return most;
-}
-
-/* Examine the points whose bounds are above 'from' and up to 'to'. */
-static void look_between (const struct dn_domain *domain,
-                          const struct cloud *cloud,
-                          const float *bounds,
-                          float from,
-                          float to,
-                          float least[DN_CANDIDATES_MAX])
-{
-    int n = 0;
-
-    for (int i = 0; i < domain->n_points; i++)
-        if (bounds[i] > from && bounds[i] <= to) {
-            if (++n % POINTS_PER_LOOK == 0 && dn_deadline_passed (cloud->deadline))
-                return;
-            look_at (domain, cloud, i, bounds[i], least);
-        }
-}
-
-/* The point with the lowest bound is usually among the nearest of some run. It is
- * examined first, then points with low bounds, after which few others remain. 'least'
- * is infinite at first.
- */
-static void least_by_sketch (const struct dn_domain *domain,
-                             const struct cloud *cloud,
-                             float least[DN_CANDIDATES_MAX])
-{
-    float bounds[DN_PROTOTYPES_MAX];
-    float near;
-    int nearest = 0;
-
-    find_bounds (domain, cloud, bounds);
-    for (int i = 1; i < domain->n_points; i++)
-        if (bounds[i] < bounds[nearest])
-            nearest = i;
-    look_at (domain, cloud, nearest, 0, least);
-    near = NEAR * greatest (least, cloud->n);
-    look_between (domain, cloud, bounds, -1, near, least);
-    look_between (domain, cloud, bounds, near, greatest (least, cloud->n), least);
-}
-
-static float least_of_all (const struct dn_domain *domain, const float *point)
-{
-    float least = INFINITY;
-
-    for (int i = 0; i < domain->n_points; i++) {
-        float square = square_to (domain, point, i, least);
-
-        if (square < least)
-            least = square;
-    }
-    return least;
-}
-
-static void find_point (const struct dn_domain *domain,
-                        const float *features,
-                        float *point)
-{
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
         point[i] = isfinite (value) ? value * domain->scale[i] : 0;
+    }
+    cloud->least[cloud->n++] = INFINITY;
+}
+
+static void find_common (const struct dn_domain *domain, struct cloud *cloud)
+{
+    for (int k = 0; k < domain->n_used; k++) {
+        bool common = true;
+
+        for (int r = 1; r < cloud->n; r++)
+            common = common && cloud->points[r][k] == cloud->points[0][k];
+        if (common)
+            cloud->common[cloud->n_common++] = k;
+    }
+}
+
+/* A lower bound of the squares that square_distance () finds from any run to the point,
+ * by the coordinates that the runs share: these suffice to exclude all but some twenty
+ * points. Infinity where it is more than 'most'. The factor 'safe' is far more than the
+ * effect of rounding.
+ */
+static float square_bound (const struct dn_domain *domain,
+                           const struct cloud *cloud,
+                           int i,
+                           float most)
+{
+    const float safe = 0.999F;
+    const int step = 8;
+    const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
+    float sum = 0;
+
+    for (int c = 0; c < cloud->n_common;) {
+        int end = c + step < cloud->n_common ? c + step : cloud->n_common;
+
+        for (; c < end; c++) {
+            int k = cloud->common[c];
+
+            sum += (at[k] - cloud->points[0][k]) * (at[k] - cloud->points[0][k]);
+        }
+        if (safe * sum > most)
+            return INFINITY;
+    }
+    return safe * sum;
+}
+
+/* Update the distances of the runs with a point. Return the largest of them. */
+static float look_at (const struct dn_domain *domain, struct cloud *cloud, int i)
+{
+    float most = 0;
+
+    for (int r = 0; r < cloud->n; r++) {
+        float square = square_distance (cloud->points[r],
+                                        domain->points + (ptrdiff_t) i * domain->n_used,
+                                        domain->n_used,
+                                        cloud->least[r]);
+
+        if (square < cloud->least[r])
+            cloud->least[r] = square;
+        if (cloud->least[r] > most)
+            most = cloud->least[r];
+    }
+    return most;
+}
+
+/* The point with the lowest bound is usually among the nearest of some run. It is
+ * examined first, after which few others remain.
+ */
+static void find_least (const struct dn_domain *domain,
+                        const struct dn_deadline *deadline,
+                        struct cloud *cloud)
+{
+    float lowest = INFINITY;
+    float most;
+    int nearest = 0;
+
+    for (int i = 0; i < domain->n_points; i++) {
+        float bound = square_bound (domain, cloud, i, lowest);
+
+        if (bound < lowest) {
+            lowest = bound;
+            nearest = i;
+        }
+    }
+    most = look_at (domain, cloud, nearest);
+    for (int i = 0; i < domain->n_points; i++) {
+        if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
+            return;
+        if (square_bound (domain, cloud, i, most) <= most)
+            most = look_at (domain, cloud, i);
     }
 }
 
@@ -319,33 +206,14 @@ void dn_domain_distances (const struct dn_domain *domain,
                           double *distances)
 {
     struct cloud cloud;
-    float least[DN_CANDIDATES_MAX];
 
-    for (int r = 0; r < n; r++) {
-        /* cppcheck-suppress uninitvar ; here they are filled */
-        find_point (domain, features + (ptrdiff_t) r * DN_N_FEATURES, cloud.points[r]);
-        least[r] = INFINITY;
-    }
-    cloud.deadline = deadline;
-    if (domain->sketch) {
-        find_range (domain, n, &cloud);
-        cloud.n = n;
-        least_by_sketch (domain, &cloud, least);
-    } else {
-        for (int r = 0; r < n; r++)
-            least[r] = least_of_all (domain, cloud.points[r]);
-    }
+    cloud.n = cloud.n_common = 0;
     for (int r = 0; r < n; r++)
-        distances[r] = sqrt ((double) least[r]);
-}
-
-double dn_domain_distance (const struct dn_domain *domain,
-                           const float features[DN_N_FEATURES])
-{
-    double distance;
-
-    dn_domain_distances (domain, features, 1, NULL, &distance);
-    return distance;
+        add_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &cloud);
+    find_common (domain, &cloud);
+    find_least (domain, deadline, &cloud);
+    for (int r = 0; r < n; r++)
+        distances[r] = sqrt ((double) cloud.least[r]);
 }
 
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)
