@@ -44,7 +44,6 @@ struct keeping {
     bool again;   /* scores are computed again: the same bytes */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
-    bool images;   /* convolutions over more than one dimension */
     bool composed; /* of single kernels, each of which keeps its operands */
     bool amp;      /* torch.amp decides on the precision of each operator */
 };
@@ -115,8 +114,6 @@ static struct keeping find_keeping (const struct dn_setup *c)
     struct keeping keeping = {.outputs = false};
 
     keeping.convolutions = dn_graph_has (c->graph, DN_OP_CONV);
-    for (int i = 0; i < c->graph->n_ops; i++)
-        keeping.images = keeping.images || c->graph->ops[i].dims > 1;
     keeping.again = c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE;
     keeping.outputs =
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
@@ -207,25 +204,6 @@ static double part_bytes (const struct dn_setup *c,
            / (whole ? c->norm_split : (double) c->spec->tp);
 }
 
-/* The same of the i-th operator, or of the kernels that run in its place. */
-static double saved_bytes (const struct dn_setup *c,
-                           const struct keeping *keeping,
-                           int i)
-{
-    const struct dn_op *op = &c->graph->ops[i];
-    enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
-    struct dn_op room[DN_PARTS_MAX];
-    int n;
-    const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
-    double bytes = 0;
-
-    for (int j = 0; j < n; j++) {
-        bytes += parts[j].repeat * part_bytes (c, keeping, &parts[j], last);
-        last = parts[j].kind;
-    }
-    return bytes;
-}
-
 /* Micro-batches whose activations the first stage of a pipeline holds: as many as there
  * are stages, since forward and backward passes alternate; with several chunks per
  * stage (p - 1) / v more (Korthikanti et al. 2022, section 4.2.3).
@@ -244,39 +222,101 @@ static double largest_batch (const struct dn_setup *c)
     return c->padded * fmax (c->graph->longest / c->graph->padding, 1);
 }
 
-/* Bytes that one micro-batch keeps for the backward pass, of all stages. */
-struct saved {
-    double blocks;
-    double inside; /* more while one block is computed again */
-    double rest;
+/* Experts whose tokens are in one tensor: those of a grouped kernel; otherwise one,
+ * with the tokens of all devices that share it.
+ */
+static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
+{
+    if (!op->expert)
+        return 1;
+    return dn_has_habit (c, DN_HABIT_GROUPED) ? fmax (c->graph->experts, 1)
+                                              : c->experts;
+}
+
+/* What the operators keep and use, bytes of one micro-batch in all stages. */
+struct content {
+    double blocks;   /* kept for the backward pass */
+    double inside;   /* more while one block is computed again */
+    double rest;     /* kept outside of blocks */
+    double largest;  /* input, output and gradient of one operator */
+    double loss;     /* two copies of the logits in the precision of losses */
+    double unpacked; /* a weight that is unpacked from fewer bits */
+    double window;   /* input and output of the largest convolution that transforms */
+    bool images;     /* convolutions over more than one dimension */
+    bool loops;      /* sample by sample */
 };
+
+/* Convolutions over more than one position transform their input and output (Winograd,
+ * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
+ * of one position need none.
+ */
+static bool is_transformed (const struct dn_op *op)
+{
+    double channels = op->in / fmax (op->m, 1);
+
+    return op->kind == DN_OP_CONV && op->n > 1
+           && op->k * op->batches / fmax (channels, 1) > 1.01;
+}
+
+/* Add the i-th operator, or the kernels that run in its place. */
+static void add_operator (const struct dn_setup *c,
+                          const struct keeping *keeping,
+                          int i,
+                          struct content *content)
+{
+    const struct dn_op *op = &c->graph->ops[i];
+    double element = c->traits->activation;
+    enum dn_op_kind last = i > 0 ? op[-1].kind : DN_OP_UNKNOWN;
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
+
+    for (int j = 0; j < n; j++) {
+        double elements = (parts[j].in + parts[j].out) * experts_at_once (c, op);
+
+        *(op->block ? &content->blocks : &content->rest) +=
+            parts[j].repeat * part_bytes (c, keeping, &parts[j], last);
+        if (op->kind != DN_OP_LOSS)
+            content->largest = fmax (content->largest, elements * element);
+        last = parts[j].kind;
+    }
+    if (op->kind == DN_OP_LOSS)
+        content->loss = fmax (content->loss, op->in * loss_bytes (c) * 2);
+    if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
+        content->unpacked = fmax (content->unpacked, op->weights * element);
+    if (is_transformed (op))
+        content->window = fmax (content->window, (op->in + op->out) * element);
+    content->images = content->images || op->dims > 1;
+    content->loops = content->loops || op->each > 0;
+}
 
 /* Full checkpointing keeps the block boundaries, which sequence parallelism splits, and
  * the inside of one block; nothing where no block has a backward pass.
  */
-static struct saved find_saved (const struct dn_setup *c, const struct keeping *keeping)
+static struct content find_content (const struct dn_setup *c,
+                                    const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
     double layers = (double) graph->block_layers;
     double batch = largest_batch (c);
-    struct saved saved = {0};
+    struct content content = {0};
     bool backward = false;
 
     for (int i = 0; i < graph->n_ops && !dn_time_is_up (c, i); i++) {
-        double bytes = saved_bytes (c, keeping, i) * batch;
-
+        add_operator (c, keeping, i, &content);
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
-        if (graph->ops[i].block)
-            saved.blocks += bytes;
-        else
-            saved.rest += bytes;
     }
+    content.blocks *= batch;
+    content.rest *= batch;
+    content.largest *= batch;
+    content.loss *= batch;
+    content.window *= batch;
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
-        saved.inside = saved.blocks / layers;
-        saved.blocks = graph->block_boundary * c->traits->activation * layers * batch
-                       / c->norm_split;
+        content.inside = content.blocks / layers;
+        content.blocks = graph->block_boundary * c->traits->activation * layers * batch
+                         / c->norm_split;
     }
-    return saved;
+    return content;
 }
 
 static bool stores_activations (const struct dn_setup *c)
@@ -291,83 +331,21 @@ double dn_stored_activations (const struct dn_setup *c)
     if (!stores_activations (c))
         return 0;
     keeping = find_keeping (c);
-    return find_saved (c, &keeping).blocks / (double) c->spec->pp;
+    return find_content (c, &keeping).blocks / (double) c->spec->pp;
 }
 
 /* Bytes of a device saved for the backward pass. Of activations that the host holds two
  * blocks are on the device: one is used while the other is copied. One block of one
  * micro-batch is computed again at a time.
  */
-static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
+static double kept_bytes (const struct dn_setup *c, const struct content *content)
 {
-    struct saved saved = find_saved (c, keeping);
     double stages = (double) c->spec->pp;
     double held = in_flight (c);
 
     if (stores_activations (c))
         held = fmin (2 * stages / (double) c->graph->block_layers, held);
-    return (saved.blocks * held + saved.rest) / stages + saved.inside;
-}
-
-/* Experts whose tokens are in one tensor: those of a grouped kernel; otherwise one,
- * with the tokens of all devices that share it.
- */
-static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
-{
-    if (!op->expert)
-        return 1;
-    return dn_has_habit (c, DN_HABIT_GROUPED) ? fmax (c->graph->experts, 1)
-                                              : c->experts;
-}
-
-/* The largest other tensors: input, output and gradient of one operator, two copies of
- * the logits in the precision of losses, and a weight that is unpacked from fewer bits.
- */
-static double transient_bytes (const struct dn_setup *c)
-{
-    double element = c->traits->activation;
-    double largest = 0;
-    double loss = 0;
-    double unpacked = 0;
-
-    for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-
-        struct dn_op room[DN_PARTS_MAX];
-        int n;
-        const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
-
-        if (op->kind == DN_OP_LOSS)
-            loss = fmax (loss, op->in * loss_bytes (c) * 2);
-        else
-            for (int j = 0; j < n; j++)
-                largest = fmax (largest,
-                                (parts[j].in + parts[j].out) * element
-                                    * experts_at_once (c, op));
-        if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
-            unpacked = fmax (unpacked, op->weights * element);
-    }
-    return ((largest + loss) * largest_batch (c) + unpacked) / (double) c->spec->tp;
-}
-
-/* Convolutions over more than one position transform their input and output (Winograd,
- * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
- * of one position need none.
- */
-static double workspace_bytes (const struct dn_setup *c)
-{
-    double largest = 0;
-
-    for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-        double channels = op->in / fmax (op->m, 1);
-        double window = op->k * op->batches / fmax (channels, 1);
-
-        if (op->kind == DN_OP_CONV && op->n > 1 && window > 1.01)
-            largest = fmax (largest, op->in + op->out);
-    }
-    return c->constants->workspace * largest * c->traits->activation * largest_batch (c)
-           / (double) c->spec->tp;
+    return (content->blocks * held + content->rest) / stages + content->inside;
 }
 
 /* Bytes of the parameters that do not learn, on one device: weights without gradient
@@ -543,21 +521,22 @@ static bool keeps_gradients (const struct dn_setup *c)
  * optional: where memory is short, the library uses an algorithm that needs less.
  */
 static void join_peaks (const struct dn_setup *c,
-                        const struct keeping *keeping,
+                        const struct content *content,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
-    double activations = activation_bytes (c, keeping);
+    double tensors = content->largest + content->loss + content->unpacked;
+    double activations = kept_bytes (c, content) + tensors / (double) c->spec->tp;
     double room =
         (c->device->memory - memory[DN_MEMORY_CONTEXT]) / (1 + c->constants->slack)
         - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER];
     double workspace;
     double late = 0;
 
-    activations += transient_bytes (c);
     if (keeps_gradients (c))
         activations += memory[DN_MEMORY_GRADIENTS];
-    workspace = fmax (fmin (workspace_bytes (c), room - activations), 0);
+    workspace = c->constants->workspace * content->window / (double) c->spec->tp;
+    workspace = fmax (fmin (workspace, room - activations), 0);
     /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
      * are allocated together with the activations.
      */
@@ -601,17 +580,6 @@ static double host_bytes (const struct dn_setup *c)
            + checkpoint;
 }
 
-/* Does the network process sample by sample? Then its shapes change from batch to
- * batch, and the allocator keeps blocks of all sizes.
- */
-static bool has_loops (const struct dn_graph *graph)
-{
-    for (int i = 0; i < graph->n_ops; i++)
-        if (graph->ops[i].each > 0)
-            return true;
-    return false;
-}
-
 static bool is_split (const struct dn_setup *c)
 {
     return c->model_parallel > 1 || c->context > 1 || c->experts > 1
@@ -627,7 +595,8 @@ static bool is_dense (const struct dn_graph *graph)
 }
 
 static enum dn_memory_kind memory_kind (const struct dn_setup *c,
-                                        const struct keeping *keeping)
+                                        const struct keeping *keeping,
+                                        const struct content *content)
 {
     const struct dn_graph *graph = c->graph;
     bool attention =
@@ -635,13 +604,15 @@ static enum dn_memory_kind memory_kind (const struct dn_setup *c,
 
     if (is_split (c))
         return DN_MEMORY_KIND_SPLIT;
-    if (has_loops (graph))
+    /* Shapes change from batch to batch, and the allocator keeps blocks of all sizes.
+     */
+    if (content->loops)
         return DN_MEMORY_KIND_DETECTORS;
     if (keeping->outputs)
         return DN_MEMORY_KIND_TUNED;
     if (attention)
         return DN_MEMORY_KIND_ATTENTION;
-    if (keeping->images)
+    if (content->images)
         return DN_MEMORY_KIND_IMAGES;
     return is_dense (graph) ? DN_MEMORY_KIND_DENSE : DN_MEMORY_KIND_OTHER;
 }
@@ -652,18 +623,19 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
     double *memory = estimate->memory;
     double allocated = 0;
     struct keeping keeping = find_keeping (c);
+    struct content content = find_content (c, &keeping);
 
     memory[DN_MEMORY_CONTEXT] =
         k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
     if (dn_deadline_passed (c->deadline))
         return;
-    join_peaks (c, &keeping, parameter_bytes (c, memory), memory);
+    join_peaks (c, &content, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->memory_kind = memory_kind (c, &keeping);
+    estimate->memory_kind = memory_kind (c, &keeping, &content);
     estimate->gpu_mem.sigma = k->sigma_memory[estimate->memory_kind];
     estimate->host_mem = host_bytes (c);
 }
