@@ -8,7 +8,7 @@
 
 #include "learn/boost.h"
 #include "learn/parts.h"
-#include "predict/kind.h"
+#include "predict/features.h"
 
 /* Larger targets are cut off. Trees cannot learn them: they are errors of a table, or
  * sites limited by their input. */

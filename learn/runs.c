@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "learn/run_spec.h"
-#include "predict/kind.h"
+#include "predict/features.h"
 
 /* Further labels are merged into one, so that a table with a name per row does not fill
  * the memory.

@@ -25,7 +25,7 @@ enum dn_label {
     DN_LABEL_GPU,
     DN_LABEL_CODE,   /* the family of the source: sources that run the same code */
     DN_LABEL_FAMILY, /* the family of the model */
-    DN_LABEL_KIND,   /* of network, and its stack (predict/kind.h) */
+    DN_LABEL_KIND,   /* of network, and its stack (predict/features.h) */
     DN_LABEL_STACK,
     DN_N_LABELS
 };

@@ -1,7 +1,7 @@
 /* assumed.c - what a prediction takes for keys that were not given
  *
  * The values are those of the predictor: precision.h and dn_device_precision (),
- * habits.c, attend.c, stack.c, input.c, setup.c.
+ * habits.c, attend.c, input.c, setup.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

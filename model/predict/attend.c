@@ -13,8 +13,6 @@
 
 #include <math.h>
 
-#include "predict/habits.h"
-
 /* Releases that changed how attention runs. scaled_dot_product_attention came with
  * PyTorch 2.0 in March 2023, FlashAttention-2 in it with 2.2 in January 2024.
  * Megatron-LM has FlashAttention since 2023.

@@ -14,8 +14,7 @@
 #ifndef DN_ATTEND_H
 #define DN_ATTEND_H
 
-#include "hardware/hardware.h"
-#include "predict/whitebox.h"
+#include "predict/habits.h"
 
 /* Most operators that run in the place of one. */
 #define DN_PARTS_MAX 8

@@ -18,7 +18,6 @@
 #include "base/limits.h"
 #include "base/messages.h"
 #include "predict/flat.h"
-#include "predict/kind.h"
 #include "predict/tuning.h"
 
 /* Wide limits on numbers, which keep sums finite. Other checks test whether they make

@@ -1,4 +1,4 @@
-/* estimate.c - names of an estimate's parts, and cost and carbon from it
+/* estimate.c - quantiles of a quantity that is known up to a factor, time and cost
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,60 +6,70 @@
 
 #include <math.h>
 
-static const char *const stage_text[] = {
-    [DN_STAGE_FORWARD] = "forward",
-    [DN_STAGE_BACKWARD_DATA] = "backward_data",
-    [DN_STAGE_BACKWARD_WEIGHT] = "backward_weight",
-    [DN_STAGE_RECOMPUTE] = "recompute",
-    [DN_STAGE_OPTIMIZER] = "optimizer",
-    [DN_STAGE_COMMUNICATION] = "communication",
-    [DN_STAGE_EXPOSED] = "exposed_communication",
-    [DN_STAGE_INPUT] = "input",
-    [DN_STAGE_HOST] = "host",
-};
-static const char *const memory_text[] = {
-    [DN_MEMORY_WEIGHTS] = "weights",
-    [DN_MEMORY_GRADIENTS] = "gradients",
-    [DN_MEMORY_OPTIMIZER] = "optimizer",
-    [DN_MEMORY_ACTIVATIONS] = "activations",
-    [DN_MEMORY_WORKSPACE] = "workspace",
-    [DN_MEMORY_BUCKETS] = "buckets",
-    [DN_MEMORY_CONTEXT] = "context",
-    [DN_MEMORY_SLACK] = "slack",
-};
-
-static const char *const memory_kind_text[] = {
-    [DN_MEMORY_KIND_IMAGES] = "images",
-    [DN_MEMORY_KIND_DENSE] = "dense",
-    [DN_MEMORY_KIND_DETECTORS] = "detectors",
-    [DN_MEMORY_KIND_ATTENTION] = "attention",
-    [DN_MEMORY_KIND_TUNED] = "tuned",
-    [DN_MEMORY_KIND_SPLIT] = "split",
-    [DN_MEMORY_KIND_OTHER] = "other",
-};
-
-const struct dn_names dn_memory_kind_names =
-    DN_NAMES (memory_kind_text, DN_N_MEMORY_KINDS);
-const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
-const struct dn_names dn_memory_class_names =
-    DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);
-
-struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
-                                    enum dn_memory_count count)
+/* Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23: the error is
+ * below 4.5e-4, less than the uncertainty of any spread.
+ */
+double dn_normal_score (double quantile)
 {
-    struct dn_range memory = estimate->gpu_mem;
+    double tail = quantile > 0.5 ? 1 - quantile : quantile;
+    double t = sqrt (-2 * log (tail));
+    double z = t
+               - (2.515517 + 0.802853 * t + 0.010328 * t * t)
+                     / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
 
-    if (count >= DN_MEMORY_RESERVED)
-        memory.p50 -= estimate->memory[DN_MEMORY_CONTEXT];
-    if (count >= DN_MEMORY_ALLOCATED)
-        memory.p50 -= estimate->memory[DN_MEMORY_SLACK];
-    return memory;
+    return quantile > 0.5 ? z : -z;
 }
 
-bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
+/* Linear between two points. Beyond the ends it rises like the normal law, and above
+ * the last point at least as fast as before it, because no data exist there.
+ */
+static double interpolate (const struct dn_quantiles *q, double score)
 {
-    return estimate->fits
-           && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
+    int last = q->n - 1;
+    double slope = 1;
+    int at = 1;
+
+    if (score <= q->scores[0])
+        return q->values[0] + (score - q->scores[0]);
+    while (at <= last && score > q->scores[at])
+        at++;
+    if (last > 0) {
+        int upper = at > last ? last : at;
+
+        slope = (q->values[upper] - q->values[upper - 1])
+                / (q->scores[upper] - q->scores[upper - 1]);
+    }
+    if (at > last)
+        return q->values[last] + (score - q->scores[last]) * fmax (slope, 1);
+    return q->values[at - 1] + (score - q->scores[at - 1]) * slope;
+}
+
+/* The factor on a median at the standard normal score. */
+static double factor_at (double sigma,
+                         const struct dn_quantiles *quantiles,
+                         double score)
+{
+    if (sigma <= 0)
+        return 1;
+    if (quantiles && quantiles->n > 0)
+        score = interpolate (quantiles, score);
+    return exp (sigma * score);
+}
+
+double dn_range_at (struct dn_range range, double quantile)
+{
+    const struct dn_range_floor *floor = &range.floor;
+    double factor;
+    double score;
+
+    if (range.p50 <= 0 || quantile == 0.5)
+        return range.p50;
+    score = dn_normal_score (fmin (fmax (quantile, 1e-6), 1 - 1e-6));
+    factor = factor_at (range.sigma, range.quantiles, score);
+    if (floor->ratio > 0 && quantile > 0.5)
+        factor = fmax (
+            factor, floor->ratio * factor_at (floor->sigma, floor->quantiles, score));
+    return range.p50 * factor;
 }
 
 double dn_estimate_time (const struct dn_estimate *estimate)
@@ -74,22 +84,4 @@ double dn_estimate_cost (const struct dn_estimate *estimate,
     if (estimate->train_s.p50 < 0)
         return -1;
     return estimate->train_s.p50 / 3600 * (double) n_gpus * cost_per_hour;
-}
-
-double dn_estimate_price_performance (const struct dn_estimate *estimate,
-                                      int64_t n_gpus,
-                                      double cost_per_hour)
-{
-    if (cost_per_hour <= 0 || n_gpus < 1)
-        return -1;
-    return estimate->samples_per_s / ((double) n_gpus * cost_per_hour);
-}
-
-double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh)
-{
-    const double joules_per_kwh = 3.6e6;
-
-    if (energy_j < 0 || g_per_kwh < 0)
-        return -1;
-    return energy_j / joules_per_kwh * fmax (pue, 1) * g_per_kwh;
 }

@@ -143,4 +143,20 @@ void dn_features_of (const struct dn_mix *mix,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES]);
 
+/* The sort of a run, under which a bundle keeps where its correction counts and how
+ * wide its bounds are; names of models are not looked at. The kind of network, by what
+ * most of the FLOPs are spent on: "recurrent"; of convolutions "signal" (one
+ * dimension), "volume" (three), "depthwise" or "conv"; "attention"; "tables" where
+ * embeddings hold most parameters; or "other".
+ */
+const char *dn_network_kind (const struct dn_graph *graph);
+
+/* The stack of a run that states none. */
+#define DN_STACK_UNSTATED "unknown"
+
+/* Write the stack as it was stated: "pytorch", "tensorflow+ngc+compile"; a framework
+ * that was not stated is "unknown". A plain stack is one that was not stated.
+ */
+void dn_stack_name (const struct dn_spec *spec, char name[DN_NAME_MAX]);
+
 #endif

@@ -8,15 +8,14 @@
 #ifndef DN_HABITS_H
 #define DN_HABITS_H
 
-#include "predict/constants.h"
-#include "spec/spec.h"
+#include "predict/whitebox.h"
 
 /* A run has the habits of its framework and of its stack. */
 enum dn_habit {
     /* The framework as the learned residual sees it */
     DN_HABIT_TORCH = 1 << 0,          /* PyTorch */
     DN_HABIT_GRAPH = 1 << 1,          /* a framework that compiles graphs */
-    DN_HABIT_TUNED = 1 << 2,          /* code tuned for the device (stack.h) */
+    DN_HABIT_TUNED = 1 << 2,          /* code tuned for the device (below) */
     DN_HABIT_PLAIN_LAUNCH = 1 << 3,   /* whose host launches kernels as others do */
     DN_HABIT_FUSED = 1 << 4,          /* element-wise operators share kernels */
     DN_HABIT_COMPILES_STEP = 1 << 5,  /* compile=1 includes the optimizer */
@@ -49,7 +48,7 @@ enum dn_habit_number {
     DN_N_HABIT_NUMBERS
 };
 
-/* 'tuned' is the share of stack.h: where nothing states how the optimizer runs, its
+/* 'tuned' is the share below: where nothing states how the optimizer runs, its
  * numbers lie between those of one kernel and of several.
  */
 double dn_habit_number (const struct dn_constants *constants,
@@ -73,5 +72,36 @@ struct dn_optimizer_traits {
 };
 
 extern const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS];
+
+/* How well the code and the host of a run are tuned. The same network on the same
+ * device differs between sites by a factor of 1.2 in the median: containers, versions,
+ * host and care. No key states it. It is a share here, from 0, code written with a
+ * framework as it is taught, to 1, the vendor's containers (stack=ngc): what the keys
+ * of a run say of it shifts the share, and the constants of the white box lie between
+ * those of both ends. What is left is the spread between sites, which a site's own runs
+ * take away (tuning.h). Factors on constants of untuned code:
+ */
+struct dn_stack_factors {
+    double tuned;   /* 0 to 1 */
+    double tensor;  /* on the efficiencies of matrix units */
+    double memory;  /* on the shares of the memory bandwidth */
+    double grouped; /* on eff_grouped */
+    double launch;  /* on launch_s */
+    double step;    /* on step_s */
+};
+
+struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c);
+
+/* Has the network convolutions over images that run on matrix units, of the device or
+ * of some device if the case has none? Only these need an order of the channels;
+ * kernels for groups exist for both orders.
+ */
+bool dn_reads_layout (const struct dn_case *c);
+
+/* Does the age of the software (since=, torch=) that was stated, or that could be,
+ * decide how well the code is tuned? On Hopper and later, code is taken as that of 2023
+ * or later: a statement of older software is not believed.
+ */
+bool dn_reads_age (const struct dn_case *c);
 
 #endif

@@ -1,10 +1,11 @@
-/* operators.c - the time of a step by operator, and its bottleneck
- *
- * The times are those of step.c; this file only compares them.
+/* operators.c - what people read of an estimate: the time of a step by operator and its
+ * bottleneck, names of the parts, price and carbon
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/stages.h"
+#include "predict/work.h"
+
+#include <math.h>
 
 static const char *const bottleneck_text[] = {
     [DN_BOTTLENECK_UNKNOWN] = "unknown",
@@ -16,6 +17,43 @@ static const char *const bottleneck_text[] = {
     [DN_BOTTLENECK_NETWORK] = "network",
 };
 
+static const char *const stage_text[] = {
+    [DN_STAGE_FORWARD] = "forward",
+    [DN_STAGE_BACKWARD_DATA] = "backward_data",
+    [DN_STAGE_BACKWARD_WEIGHT] = "backward_weight",
+    [DN_STAGE_RECOMPUTE] = "recompute",
+    [DN_STAGE_OPTIMIZER] = "optimizer",
+    [DN_STAGE_COMMUNICATION] = "communication",
+    [DN_STAGE_EXPOSED] = "exposed_communication",
+    [DN_STAGE_INPUT] = "input",
+    [DN_STAGE_HOST] = "host",
+};
+static const char *const memory_text[] = {
+    [DN_MEMORY_WEIGHTS] = "weights",
+    [DN_MEMORY_GRADIENTS] = "gradients",
+    [DN_MEMORY_OPTIMIZER] = "optimizer",
+    [DN_MEMORY_ACTIVATIONS] = "activations",
+    [DN_MEMORY_WORKSPACE] = "workspace",
+    [DN_MEMORY_BUCKETS] = "buckets",
+    [DN_MEMORY_CONTEXT] = "context",
+    [DN_MEMORY_SLACK] = "slack",
+};
+
+static const char *const memory_kind_text[] = {
+    [DN_MEMORY_KIND_IMAGES] = "images",
+    [DN_MEMORY_KIND_DENSE] = "dense",
+    [DN_MEMORY_KIND_DETECTORS] = "detectors",
+    [DN_MEMORY_KIND_ATTENTION] = "attention",
+    [DN_MEMORY_KIND_TUNED] = "tuned",
+    [DN_MEMORY_KIND_SPLIT] = "split",
+    [DN_MEMORY_KIND_OTHER] = "other",
+};
+
+const struct dn_names dn_memory_kind_names =
+    DN_NAMES (memory_kind_text, DN_N_MEMORY_KINDS);
+const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
+const struct dn_names dn_memory_class_names =
+    DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);
 const struct dn_names dn_bottleneck_names =
     DN_NAMES (bottleneck_text, DN_N_BOTTLENECKS);
 
@@ -58,14 +96,65 @@ void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time)
     sum->bottleneck = find_bottleneck (sum);
 }
 
+/* Add the time of one kernel, or of equal ones. */
+static void add_op_time (const struct dn_setup *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         struct dn_op_time *sum)
+{
+    double slowdown = r->slowdown;
+    struct dn_turn turn;
+    double turns;
+
+    dn_turn_of (c, r, op, &turn);
+    turns = turn.block ? dn_pipeline (c, 1, 0) : dn_pipeline (c, 0, 1);
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        double all = d == DN_FORWARD && turn.again ? 2 * turns : turns;
+
+        sum->compute_s += all * turn.work[d].compute_s * slowdown;
+        sum->memory_s += all * turn.work[d].memory_s * slowdown;
+        sum->fixed_s +=
+            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
+        sum->host_s += all * turn.launches[d] * r->launch_s * dn_host_copies (c, d);
+        sum->flops += all * turn.work[d].flops;
+        sum->bytes += all * turn.work[d].bytes;
+    }
+    sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
+    sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
+    sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
+    sum->recompute_s += turn.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
+}
+
+static void find_op_time (const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op,
+                          struct dn_op_time *time)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+
+    *time = (struct dn_op_time){0};
+    for (int i = 0; i < n; i++)
+        add_op_time (c, r, &parts[i], time);
+}
+
 void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[])
 {
     struct dn_setup setup;
+    struct dn_rates r;
+    struct dn_rates loss;
 
     dn_setup_init (&setup, c);
-    dn_step_operators (&setup, times);
-    for (int i = 0; i < c->graph->n_ops; i++)
+    dn_rates_init (&r, &setup);
+    dn_rates_of_loss (&loss, &setup, &r);
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        find_op_time (&setup, op->kind == DN_OP_LOSS ? &loss : &r, op, &times[i]);
         times[i].bottleneck = find_bottleneck (&times[i]);
+    }
 }
 
 enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
@@ -91,4 +180,48 @@ enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
     /* The optimizer's kernels are long and bound by memory traffic. */
     return largest (
         sum.compute_s, sum.memory_s + stage[DN_STAGE_OPTIMIZER], sum.fixed_s);
+}
+
+double dn_whitebox_throughput (const struct dn_case *c)
+{
+    struct dn_estimate estimate;
+
+    dn_whitebox (c, &estimate);
+    return estimate.samples_per_s;
+}
+
+struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
+                                    enum dn_memory_count count)
+{
+    struct dn_range memory = estimate->gpu_mem;
+
+    if (count >= DN_MEMORY_RESERVED)
+        memory.p50 -= estimate->memory[DN_MEMORY_CONTEXT];
+    if (count >= DN_MEMORY_ALLOCATED)
+        memory.p50 -= estimate->memory[DN_MEMORY_SLACK];
+    return memory;
+}
+
+bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
+{
+    return estimate->fits
+           && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
+}
+
+double dn_estimate_price_performance (const struct dn_estimate *estimate,
+                                      int64_t n_gpus,
+                                      double cost_per_hour)
+{
+    if (cost_per_hour <= 0 || n_gpus < 1)
+        return -1;
+    return estimate->samples_per_s / ((double) n_gpus * cost_per_hour);
+}
+
+double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh)
+{
+    const double joules_per_kwh = 3.6e6;
+
+    if (energy_j < 0 || g_per_kwh < 0)
+        return -1;
+    return energy_j / joules_per_kwh * fmax (pue, 1) * g_per_kwh;
 }

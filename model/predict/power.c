@@ -1,4 +1,4 @@
-/* power.c - mean power of a board
+/* power.c - mean power of a board, and the slow-down by its limit
  *
  * A board that works all the time draws what its chip needs up to its limit; one that
  * waits for the host draws a floor. The floor is high where the memory is on the board
@@ -12,9 +12,44 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/work.h"
+#include "predict/stages.h"
 
 #include <math.h>
+
+/* Watts of a device that computes all the time with the share 'intensity' of its
+ * arithmetic: the demand of the chip, regulated to the limit. The transition is smooth,
+ * since the demand varies within a step.
+ */
+static double full_power (const struct dn_constants *k,
+                          const struct dn_device *device,
+                          double intensity,
+                          double limit)
+{
+    const double sharpness = 6;
+    double demand = device->tdp_w * (k->power_traffic + k->power_work * intensity)
+                    * (device->generation->low_power ? k->power_old : 1);
+    double regulated = limit * k->power_regulated;
+
+    if (demand <= 0 || regulated <= 0)
+        return 0;
+    return demand / pow (1 + pow (demand / regulated, sharpness), 1 / sharpness);
+}
+
+double dn_power_slowdown (const struct dn_constants *constants,
+                          const struct dn_device *device,
+                          int64_t power_limit)
+{
+    const double usual = 0.6; /* share of the arithmetic that training reaches */
+    double lack;
+
+    if (power_limit <= 0 || (double) power_limit >= device->tdp_w)
+        return 1;
+    lack = full_power (constants, device, usual, device->tdp_w)
+               / full_power (constants, device, usual, (double) power_limit)
+           - 1;
+    return 1 + constants->power_slow * lack
+           + constants->power_slow_deep * lack * lack * lack;
+}
 
 /* Is the memory on the board, not in the package? The catalogue does not state it, but
  * stacked memory has more bytes per FLOP. The data-centre generations have only stacked
@@ -39,88 +74,28 @@ static double floor_power (const struct dn_constants *k, const struct dn_device 
     return fmin (fmax (watts, device->idle_w), device->tdp_w);
 }
 
-/* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
- * product has few rows, those of the batch, and the next one waits for it: the last
- * wave of tiles is never full. Those without a tile draw little.
- */
-static double filled (const struct dn_setup *c, const struct dn_op *op)
-{
-    const double tile = 64;
-    double sms = (double) c->device->sms;
-    double rows = op->m * c->computed / op->steps;
-    double tiles = ceil (rows / tile) * ceil (op->n / tile);
-
-    return sms > 0 && tiles > 0 ? tiles / (ceil (tiles / sms) * sms) : 1;
-}
-
-/* The device's seconds of one pass that the stages count as work but draw little. */
-struct hollow {
-    double waits;    /* the minimum time of kernels, and waits of one for another */
-    double unfilled; /* seconds of work times the share that stands idle meanwhile */
-};
-
-static void add_recurrence (const struct dn_setup *c,
-                            const struct dn_op *op,
-                            struct hollow *hollow)
-{
-    struct dn_rates rates;
-    struct dn_turn turn;
-
-    dn_rates_init (&rates, c);
-    dn_turn_of (c, &rates, op, &turn);
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        const struct dn_work *work = &turn.work[d];
-
-        hollow->waits += rates.slowdown * work->wait_s;
-        hollow->unfilled +=
-            rates.slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, op));
-    }
-}
-
-static void add_hollow (const struct dn_setup *c,
-                        const struct dn_op *op,
-                        struct hollow *hollow)
-{
-    const double directions = 3;
-    struct dn_op room[DN_PARTS_MAX];
-    int n;
-    const struct dn_op *parts =
-        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
-
-    for (int i = 0; i < n; i++) {
-        hollow->waits += directions * parts[i].repeat * dn_kernels_of (c, &parts[i])
-                         * c->constants->kernel_s;
-        if (parts[i].kind == DN_OP_RNN && parts[i].steps > 1)
-            add_recurrence (c, &parts[i], hollow);
-    }
-}
-
 /* Seconds of a step in which the device computes, and the share of the device that
  * does.
  */
 static double work_time (const struct dn_setup *c,
+                         const struct dn_hollow *hollow,
                          const struct dn_estimate *estimate,
                          double *share)
 {
     double passes = (double) c->spec->grad_accum / c->model_parallel;
-    struct hollow hollow = {0, 0};
     double work = 0;
 
     *share = 1;
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
-    for (int i = 0; i < c->graph->n_ops; i++) {
-        if (dn_time_is_up (c, i))
-            return 0;
-        add_hollow (c, &c->graph->ops[i], &hollow);
-    }
-    work = fmax (work - hollow.waits * passes, 0);
+    work = fmax (work - hollow->waits * passes, 0);
     if (work > 0)
-        *share = 1 - fmin (hollow.unfilled * passes / work, 1);
+        *share = 1 - fmin (hollow->unfilled * passes / work, 1);
     return fmin (work, estimate->step_s.p50);
 }
 
 static double mean_power (const struct dn_setup *c,
+                          const struct dn_hollow *hollow,
                           const struct dn_estimate *estimate,
                           double limit)
 {
@@ -129,7 +104,7 @@ static double mean_power (const struct dn_setup *c,
     bool matrix;
     double share;
     double floor = floor_power (k, c->device);
-    double work = work_time (c, estimate, &share);
+    double work = work_time (c, hollow, estimate, &share);
     double arithmetic = directions * c->graph->flops * c->batch
                         * (double) c->spec->grad_accum / c->model_parallel / c->context
                         / dn_device_peak (c->device, c->precision, &matrix);
@@ -138,18 +113,20 @@ static double mean_power (const struct dn_setup *c,
         1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));
 
     return fmin (floor
-                     + fmax (dn_full_power (k, c->device, intensity, limit) - floor, 0)
+                     + fmax (full_power (k, c->device, intensity, limit) - floor, 0)
                            * share * drawn,
                  limit);
 }
 
-void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate)
+void dn_whitebox_power (const struct dn_setup *c,
+                        const struct dn_hollow *hollow,
+                        struct dn_estimate *estimate)
 {
     double limit = c->device->tdp_w;
 
     if (c->spec->power_limit > 0)
         limit = fmin (limit, (double) c->spec->power_limit);
-    estimate->power_w = mean_power (c, estimate, limit);
+    estimate->power_w = mean_power (c, hollow, estimate, limit);
     estimate->power_w_p95 =
         fmin (dn_range_at ((struct dn_range){.p50 = estimate->power_w,
                                              .sigma = c->constants->sigma_power},

@@ -29,7 +29,6 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "predict/kind.h"
 #include "predict/stages.h"
 #include "predict/tuning.h"
 

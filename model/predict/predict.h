@@ -7,31 +7,22 @@
  *
  * The files of the room; each calls only those above it:
  *     constants.c  constants.inc as values, and which of them a site may replace
- *     range.c      quantiles of a quantity that is known up to a factor
- *     estimate.c   names of an estimate's parts, cost and carbon
- *     habits.c     differences between frameworks, stacks and optimizers
+ *     estimate.c   quantiles of a quantity known up to a factor, time and cost
+ *     habits.c     differences between frameworks, stacks and optimizers, tuned code
  *     attend.c     which kernels run attention, and their work
- *     stack.c      how well the code and the host of a run are tuned
- *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes
- *     limit.c      the power of a chip under its board's limit, the slow-down by it
- *     traffic.c    communication between the copies of one model
- *     split.c      communication between devices that work on the same samples
- *     recurrent.c  time that a recurrent layer waits for its own steps
+ *     traffic.c    communication: collectives, copies, split work, the host's memory
  *     work.c       the device's work for one operator
- *     power.c      mean power of a board
+ *     power.c      mean power of a board, the slow-down by its limit
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     assumed.c    what is taken for keys that were not given
  *     memory.c     peak memory of one device, the largest batch
  *     unused.c     keys that no estimate depends on
- *     offload.c    what the memory of the host holds instead of the device's
  *     step.c       wall time of one optimizer step
- *     run.c        duration, energy and throughput of the whole run
- *     operators.c  the time of a step by operator, and its bottleneck
- *     whitebox.c   all of these in order: an estimate by formulas alone
- *     features.c   the features of a run for the learned residual
- *     kind.c       the sort of a run, by which a bundle was validated
+ *     operators.c  what people read: time by operator, bottleneck, names, carbon
+ *     whitebox.c   all of these in order, and the run: an estimate by formulas alone
+ *     features.c   the features of a run for the learned residual, and its kind
  *     flat.c       the binary files of a bundle: rows of numbers after a header
  *     domain.c     the distance of a run from the training runs
  *     trees.c      boosted trees, read from a file, and their sums

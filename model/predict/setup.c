@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/collective.h"
+#include "predict/stages.h"
 
 #include <math.h>
 

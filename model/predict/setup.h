@@ -7,9 +7,6 @@
 #define DN_SETUP_H
 
 #include "predict/attend.h"
-#include "predict/habits.h"
-#include "predict/stack.h"
-#include "predict/whitebox.h"
 
 /* Parameters of which a device has no second copy: without those of sparse tables. */
 struct dn_held {

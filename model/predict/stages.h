@@ -17,11 +17,42 @@ static inline bool dn_time_is_up (const struct dn_setup *c, int i)
            && dn_deadline_passed (c->deadline);
 }
 
-/* Fill step_s.p50, stage_s and cpus_per_gpu. */
-void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate);
+/* The device's seconds of one pass that the stages count as work but draw little. */
+struct dn_hollow {
+    double waits;    /* the minimum time of kernels, and waits of one for another */
+    double unfilled; /* seconds of work times the share that stands idle meanwhile */
+};
 
-/* Fill an entry per operator of the graph, except its bottleneck. */
-void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[]);
+/* Fill step_s.p50, stage_s and cpus_per_gpu. */
+void dn_whitebox_step (const struct dn_setup *c,
+                       struct dn_estimate *estimate,
+                       struct dn_hollow *hollow);
+
+/* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
+ * blocks and 'rest' in the other operators: p stages process m micro-batches.
+ */
+double dn_pipeline (const struct dn_setup *c, double blocks, double rest);
+
+/* How many times the host launches the kernels of one device. */
+double dn_host_copies (const struct dn_setup *c, int direction);
+
+/* Devices that take part, and their nodes. */
+struct dn_ring {
+    double n;
+    double nodes;
+    double sharing; /* rings of the same job that share a node's network */
+};
+
+/* The ring of n devices of which every 'stride'-th of the job is one. */
+struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride);
+
+/* The devices of one node in that ring, as a ring. */
+struct dn_ring dn_ring_in_node (const struct dn_ring *ring);
+
+/* Seconds of the part of a reduce-scatter or an all-gather of 'bytes' between nodes. */
+double dn_half_between (const struct dn_setup *c,
+                        double bytes,
+                        const struct dn_ring *ring);
 
 /* Communication between the data-parallel copies of one job in an optimizer step,
  * seconds.
@@ -79,6 +110,9 @@ double dn_stored_activations (const struct dn_setup *c);
 /* Bytes of the host that hold state of one device. */
 double dn_offload_bytes (const struct dn_setup *c);
 
+/* Does the version of PyTorch (torch=) decide which kernels run a recurrent layer? */
+bool dn_recurrent_reads_torch (const struct dn_case *c);
+
 /* Do neighbouring element-wise operators share kernels? */
 bool dn_is_fused (const struct dn_setup *c);
 
@@ -111,17 +145,10 @@ double dn_whitebox_input (const struct dn_setup *c,
                           double compute_s,
                           struct dn_estimate *estimate);
 
-/* Watts of a device that computes all the time with the share 'intensity' of its
- * arithmetic: the demand of the chip, regulated to the limit. The transition is smooth,
- * since the demand varies within a step.
- */
-double dn_full_power (const struct dn_constants *k,
-                      const struct dn_device *device,
-                      double intensity,
-                      double limit);
-
 /* Fill power_w and its bound from the step and its stages. */
-void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate);
+void dn_whitebox_power (const struct dn_setup *c,
+                        const struct dn_hollow *hollow,
+                        struct dn_estimate *estimate);
 
 /* Fill n_steps, train_s, energy_j, samples_per_s from step time and power. */
 void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate);

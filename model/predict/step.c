@@ -25,6 +25,7 @@ struct pass {
     double waits;       /* more seconds that it waits, before the end */
     double seconds;
     double block_seconds; /* of it in blocks */
+    struct dn_hollow hollow;
 };
 
 /* How far the device lags the host, which launches kernels without waiting for them.
@@ -51,13 +52,13 @@ struct group {
     double again_host;
 };
 
-/* How many times the host launches the kernels of one device. nn.DataParallel drives
+/* nn.DataParallel drives
  * all devices from one process: its threads take turns in the interpreter during the
  * forward pass, and each time every module is copied for every device, which is about
  * half a forward pass of host work. The backward pass runs outside of the interpreter,
  * a thread per device.
  */
-static double host_copies (const struct dn_setup *c, int direction)
+double dn_host_copies (const struct dn_setup *c, int direction)
 {
     if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
         return 1;
@@ -111,6 +112,38 @@ static void close_group (const struct dn_setup *c,
     *group = (struct group){0};
 }
 
+/* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
+ * product has few rows, those of the batch, and the next one waits for it: the last
+ * wave of tiles is never full. Those without a tile draw little.
+ */
+static double filled (const struct dn_setup *c, const struct dn_op *op)
+{
+    const double tile = 64;
+    double sms = (double) c->device->sms;
+    double rows = op->m * c->computed / op->steps;
+    double tiles = ceil (rows / tile) * ceil (op->n / tile);
+
+    return sms > 0 && tiles > 0 ? tiles / (ceil (tiles / sms) * sms) : 1;
+}
+
+static void add_hollow (const struct dn_setup *c,
+                        const struct dn_rates *r,
+                        const struct dn_op *op,
+                        const struct dn_turn *turn,
+                        struct dn_hollow *hollow)
+{
+    hollow->waits += DN_N_DIRECTIONS * turn->kernels * c->constants->kernel_s;
+    if (op->kind != DN_OP_RNN || op->steps <= 1)
+        return;
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        const struct dn_work *work = &turn->work[d];
+
+        hollow->waits += r->slowdown * work->wait_s;
+        hollow->unfilled +=
+            r->slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, op));
+    }
+}
+
 static void add_turn (const struct dn_setup *c,
                       const struct dn_rates *r,
                       const struct dn_turn *turn,
@@ -119,7 +152,7 @@ static void add_turn (const struct dn_setup *c,
 {
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         double time = r->slowdown * turn->time[d];
-        double host = turn->launches[d] * r->launch_s * host_copies (c, d);
+        double host = turn->launches[d] * r->launch_s * dn_host_copies (c, d);
         double ring = d == DN_WEIGHT ? 0 : (d == DN_DATA ? 2 : 1) * turn->ring;
         double open = fmax (ring - time, 0);
 
@@ -165,6 +198,7 @@ static void add_operator (const struct dn_setup *c,
         group->every = every;
         group->block = turn.block;
         add_turn (c, r, &turn, group, pass);
+        add_hollow (c, r, part, &turn, &pass->hollow);
     }
 }
 
@@ -189,12 +223,10 @@ static void find_pass (const struct dn_setup *c,
     pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
 }
 
-/* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
- * blocks and 'rest' in the other operators: p stages process m micro-batches. The
- * slowest stage limits the rate, and filling the pipeline takes one pass through all
- * stages, or through a chunk of each (Narayanan et al. 2021, section 2.2).
+/* The slowest stage limits the rate, and filling the pipeline takes one pass through
+ * all stages, or through a chunk of each (Narayanan et al. 2021, section 2.2).
  */
-static double pipeline (const struct dn_setup *c, double blocks, double rest)
+double dn_pipeline (const struct dn_setup *c, double blocks, double rest)
 {
     double turns = (double) c->spec->grad_accum - 1;
     double stages = (double) c->spec->pp;
@@ -225,64 +257,6 @@ static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r
     return c->tensors / (double) c->spec->pp * optimizer_launches (c) * r->launch_s;
 }
 
-/* Add the time of one kernel, or of equal ones. */
-static void add_op_time (const struct dn_setup *c,
-                         const struct dn_rates *r,
-                         const struct dn_op *op,
-                         struct dn_op_time *sum)
-{
-    double slowdown = r->slowdown;
-    struct dn_turn turn;
-    double turns;
-
-    dn_turn_of (c, r, op, &turn);
-    turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double all = d == DN_FORWARD && turn.again ? 2 * turns : turns;
-
-        sum->compute_s += all * turn.work[d].compute_s * slowdown;
-        sum->memory_s += all * turn.work[d].memory_s * slowdown;
-        sum->fixed_s +=
-            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
-        sum->host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
-        sum->flops += all * turn.work[d].flops;
-        sum->bytes += all * turn.work[d].bytes;
-    }
-    sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
-    sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
-    sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
-    sum->recompute_s += turn.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
-}
-
-static void find_op_time (const struct dn_setup *c,
-                          const struct dn_rates *r,
-                          const struct dn_op *op,
-                          struct dn_op_time *time)
-{
-    struct dn_op room[DN_PARTS_MAX];
-    int n;
-    const struct dn_op *parts =
-        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
-
-    *time = (struct dn_op_time){0};
-    for (int i = 0; i < n; i++)
-        add_op_time (c, r, &parts[i], time);
-}
-
-void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
-{
-    struct dn_rates r;
-    struct dn_rates loss;
-
-    dn_rates_init (&r, c);
-    dn_rates_of_loss (&loss, c, &r);
-    for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-
-        find_op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, &times[i]);
-    }
-}
-
 /* The device's seconds by stage, of one optimizer step. */
 static void fill_stages (const struct dn_setup *c,
                          const struct pass *pass,
@@ -293,9 +267,9 @@ static void fill_stages (const struct dn_setup *c,
 
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         estimate->stage_s[stages[d]] =
-            pipeline (c, pass->block_device[d], pass->device[d]);
+            dn_pipeline (c, pass->block_device[d], pass->device[d]);
     estimate->stage_s[DN_STAGE_RECOMPUTE] =
-        pipeline (c, pass->block_again, pass->again);
+        dn_pipeline (c, pass->block_again, pass->again);
     estimate->stage_s[DN_STAGE_OPTIMIZER] =
         dn_optimizer_time (c)
         * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
@@ -361,10 +335,12 @@ static void add_exchange (const struct dn_setup *c,
                           struct dn_estimate *estimate)
 {
     double split_s =
-        pipeline (c, dn_split_passes (c) * dn_block_exchange (c).seconds, 0);
+        dn_pipeline (c, dn_split_passes (c) * dn_block_exchange (c).seconds, 0);
 
-    estimate->stage_s[DN_STAGE_COMMUNICATION] += split_s + pipeline (c, pass->ring, 0);
-    estimate->stage_s[DN_STAGE_EXPOSED] += split_s + pipeline (c, pass->ring_open, 0);
+    estimate->stage_s[DN_STAGE_COMMUNICATION] +=
+        split_s + dn_pipeline (c, pass->ring, 0);
+    estimate->stage_s[DN_STAGE_EXPOSED] +=
+        split_s + dn_pipeline (c, pass->ring_open, 0);
 }
 
 /* Transfers to the host and back, behind the passes: seconds that they add to a step.
@@ -389,7 +365,9 @@ static double add_offload (const struct dn_setup *c,
     return open + offload.update;
 }
 
-void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
+void dn_whitebox_step (const struct dn_setup *c,
+                       struct dn_estimate *estimate,
+                       struct dn_hollow *hollow)
 {
     const struct dn_constants *k = c->constants;
     struct dn_rates r;
@@ -403,7 +381,7 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     find_pass (c, &r, &pass);
     fill_stages (c, &pass, estimate);
     optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
-    compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
+    compute = dn_pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
               + optimizer_s;
     if (c->spec->pp > 1)
         compute += dn_handings (c) * dn_handing_time (c);
@@ -418,4 +396,5 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
                            + stage[DN_STAGE_EXPOSED];
     estimate->step_s.p50 += add_offload (c, &pass, estimate);
     add_exchange (c, &pass, estimate);
+    *hollow = pass.hollow;
 }

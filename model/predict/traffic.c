@@ -1,4 +1,11 @@
-/* traffic.c - communication between the copies of one model
+/* traffic.c - communication: links and collectives, the copies of a model, devices that
+ * share its work, and the memory of the host
+ *
+ * An all-reduce is a reduce-scatter and an all-gather, each of which sends (n-1)/n of
+ * the bytes once around a ring (Patarasuk and Yuan 2009), after a start and n-1 hops.
+ * Across nodes it is hierarchical: the devices of a node reduce and scatter, every
+ * device reduces its share with those of its rank in the other nodes, and the node
+ * gathers.
  *
  * Gradients are sent in buckets while the backward pass computes others, as in
  * DistributedDataParallel; nothing overlaps the last bucket. It has the gradients of
@@ -11,12 +18,220 @@
  * gather the weights in every forward and backward pass. HSDP does that within a node
  * and reduces the gradients' shards between nodes (Zhao et al. 2023, section 3.2.2).
  *
+ * Tensor parallelism: the output of a block's attention and of its feed-forward part is
+ * reduced, forward and backward (Shoeybi et al., arXiv 1909.08053). With sequence
+ * parallelism an all-gather before and a reduce-scatter behind each part take the place
+ * of the all-reduce: the same bytes in twice as many kernels (Korthikanti et al. 2022,
+ * arXiv 2205.05198, section 4.2.2).
+ *
+ * Expert parallelism: each token is sent to its experts and back, forward and backward
+ * (Lepikhin et al., arXiv 2006.16668).
+ *
+ * Context parallelism: keys and values are passed around a ring while attention to
+ * those at hand is computed, in the backward pass with their gradients (Liu et al.,
+ * arXiv 2310.01889).
+ *
+ * Pipelines: activations and gradients are handed to the next stage, v times as often
+ * with v chunks per stage (Narayanan et al. 2021, section 2.2).
+ *
+ * ZeRO-Offload (Ren et al., arXiv 2101.06840) sends the gradients of the device's shard
+ * to the host while the backward pass computes others, updates the weights there and
+ * brings them back: 2 + 2 bytes per parameter and step in mixed precision. Where the
+ * weights are on the host, they come in both passes, a block ahead of its use
+ * (ZeRO-Infinity, arXiv 2104.07857). Activations go out in the forward pass and come
+ * back in the backward pass.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/collective.h"
 #include "predict/stages.h"
 
 #include <math.h>
+
+/* Do the devices of a node have links of their own, faster than those to the host, and
+ * does the job use them?
+ */
+static bool has_links (const struct dn_setup *c)
+{
+    bool own =
+        c->device->link == DN_LINK_NVLINK || c->device->link_bw > c->device->pcie_bw;
+
+    return own && c->spec->link != DN_LINK_PCIE;
+}
+
+/* The share of a device's links that carry a ring of n, 0 where switches make all of
+ * them serve any ring. Up to NVLink 2 the boards of a node are wired to one another, 8
+ * of them with 6 links each: the table has the links that carry a ring of n. Only nodes
+ * of 16 have switches; since NVLink 3 all nodes do. AMD's accelerators have one link to
+ * each of the others.
+ */
+static double mesh_share (const struct dn_setup *c, double n)
+{
+    static const double links[] = {6, 6, 1, 2, 4, 2, 2, 4, 6};
+    const double last_mesh = 150e9; /* byte/s per direction, NVLink 2 */
+    double others = (double) c->device->per_node - 1;
+
+    if (c->device->generation->link_mesh && others > 0)
+        return fmin (fmax (n - 1, 1) / others, 1);
+    if (c->device->link != DN_LINK_NVLINK || c->device->link_bw > last_mesh
+        || c->device->per_node > 8 || n > 8)
+        return 0;
+    return links[(int) n] / 6;
+}
+
+/* Was an all-reduce measured, over the links that the job uses? */
+static bool is_measured (const struct dn_setup *c)
+{
+    return c->device->measured.ring > 0
+           && (c->spec->link != DN_LINK_PCIE || c->device->link == DN_LINK_PCIE);
+}
+
+static double start_time (const struct dn_setup *c)
+{
+    if (is_measured (c) && c->device->measured.ring_start_s > 0)
+        return c->device->measured.ring_start_s;
+    return has_links (c) ? c->constants->nvlink_start_s : c->constants->pcie_start_s;
+}
+
+/* Byte/s that a ring of n devices of one node carries.
+ *
+ * The measured rate is of all devices of a node; fewer devices without switches may
+ * have fewer links.
+ */
+static double link_rate (const struct dn_setup *c, double n)
+{
+    const struct dn_constants *k = c->constants;
+    double share = mesh_share (c, n);
+    double all = mesh_share (c, (double) c->device->per_node);
+
+    if (is_measured (c))
+        return c->device->measured.ring
+               * (has_links (c) && share > 0 && all > 0 ? share / all : 1);
+    if (!has_links (c))
+        return c->device->pcie_bw * k->pcie_eff;
+    if (c->device->generation->link_ring)
+        return c->device->link_bw;
+    return c->device->link_bw * (share > 0 ? share * k->mesh_eff : k->nvlink_eff);
+}
+
+/* Byte/s between a node and the others for 'devices' of it together.
+ *
+ * A device uses one adapter at a time. Where neither net= nor the catalogue knows them,
+ * nodes with links of their own have an adapter per device, others one.
+ */
+static double node_rate (const struct dn_setup *c, double devices)
+{
+    const struct dn_constants *k = c->constants;
+    double share = c->net.rdma ? k->net_rdma : k->net_sockets;
+
+    if (c->net.rate > 0)
+        return c->net.rate * share * fmin (c->net.adapters, ceil (devices));
+    return has_links (c) ? k->node_bw * devices : k->node_bw_pcie;
+}
+
+/* Devices of one node in a ring. */
+static double in_node (const struct dn_ring *ring)
+{
+    return ceil (ring->n / ring->nodes);
+}
+
+struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
+{
+    double devices = (double) c->spec->gpus / c->nodes;
+    double members = fmax (devices / stride, 1);
+
+    return (struct dn_ring){.n = n,
+                            .nodes = fmax (ceil (n / members), 1),
+                            .sharing = fmin (stride, devices)};
+}
+
+struct dn_ring dn_ring_in_node (const struct dn_ring *ring)
+{
+    return (struct dn_ring){in_node (ring), 1, ring->sharing};
+}
+
+/* Seconds of a reduce-scatter or an all-gather of 'bytes' among n devices of a node. */
+static double half_ring (const struct dn_setup *c, double bytes, double n)
+{
+    const struct dn_constants *k = c->constants;
+
+    if (n <= 1 || bytes <= 0)
+        return 0;
+    return start_time (c) / 2 + (n - 1) * k->hop_s
+           + (n - 1) / n * bytes / link_rate (c, n);
+}
+
+/* A message passes all nodes around a ring, or up and down a tree if that has fewer
+ * steps.
+ */
+double dn_half_between (const struct dn_setup *c,
+                        double bytes,
+                        const struct dn_ring *ring)
+{
+    const struct dn_constants *k = c->constants;
+    double n = ring->nodes;
+    double rate = node_rate (c, ring->n / n * ring->sharing) / ring->sharing;
+    double steps = fmin (n - 1, ceil (log2 (fmax (n, 1))));
+
+    if (n <= 1)
+        return 0;
+    return steps * k->net_hop_s + (n - 1) / n * bytes / rate;
+}
+
+/* Seconds of a reduce-scatter or an all-gather of 'bytes', half an all-reduce. */
+static double half_reduce (const struct dn_setup *c,
+                           double bytes,
+                           const struct dn_ring *ring)
+{
+    if (ring->n <= 1 || bytes <= 0)
+        return 0;
+    return half_ring (c, bytes, in_node (ring)) + dn_half_between (c, bytes, ring);
+}
+
+/* The same in messages of about 'bucket' bytes. */
+static double half_buckets (const struct dn_setup *c,
+                            double bytes,
+                            double bucket,
+                            const struct dn_ring *ring)
+{
+    double n = bytes > 0 ? ceil (bytes / bucket) : 0;
+
+    return n > 0 ? n * half_reduce (c, bytes / n, ring) : 0;
+}
+
+/* Seconds of an all-to-all in which each device has 'bytes' for all devices together,
+ * itself among them. Links of a node and the network carry their parts at the same
+ * time. */
+static double all_to_all (const struct dn_setup *c,
+                          double bytes,
+                          const struct dn_ring *ring)
+{
+    const struct dn_constants *k = c->constants;
+    double near = in_node (ring);
+    double far = ring->n - near;
+    double within;
+    double between = 0;
+
+    if (ring->n <= 1 || bytes <= 0)
+        return 0;
+    within = (near - 1) / ring->n * bytes / link_rate (c, near);
+    if (far > 0)
+        between = near * far / ring->n * bytes * ring->sharing
+                  / node_rate (c, near * ring->sharing);
+    return start_time (c) + (ring->n - 1) * k->hop_s + fmax (within, between);
+}
+
+/* Seconds in which each device sends 'bytes' to the next one. Around a ring one link of
+ * a node leads to the next one. */
+static double pass_on (const struct dn_setup *c,
+                       double bytes,
+                       const struct dn_ring *ring)
+{
+    double rate = link_rate (c, in_node (ring));
+
+    if (ring->nodes > 1)
+        rate = fmin (rate, node_rate (c, ring->sharing) / ring->sharing);
+    return start_time (c) / 2 + c->constants->hop_s + bytes / rate;
+}
 
 /* Bytes of a gradient: native mixed precision keeps weights and gradients in fp32, the
  * containers and Megatron-LM reduce the gradients of their fp16 weights. Without an
@@ -39,9 +254,8 @@ static struct dn_traffic data_parallel (const struct dn_setup *c,
                                         double bytes,
                                         double frozen)
 {
-    double rate = dn_has_links (c)
-                      ? dn_link_rate (c, c->replicas)
-                      : c->constants->dataparallel_pcie * c->device->pcie_bw;
+    double rate = has_links (c) ? link_rate (c, c->replicas)
+                                : c->constants->dataparallel_pcie * c->device->pcie_bw;
 
     return (struct dn_traffic){.open = (2 * bytes + frozen) / rate};
 }
@@ -81,16 +295,15 @@ static struct dn_traffic gathering (const struct dn_setup *c,
 {
     double layers = fmax ((double) c->graph->block_layers, 1);
     double between = 2 * dn_half_between (c, all->gradients, &all->copies);
-    double last = dn_half_reduce (c, fmin (all->gradients, bucket), ring);
+    double last = half_reduce (c, fmin (all->gradients, bucket), ring);
 
     if (ring->nodes > 1)
         between = 0;
     return (struct dn_traffic){
-        .behind =
-            (double) c->spec->grad_accum
-            * (dn_half_buckets (c, all->gradients, bucket, ring) + between
-               + 2 * dn_half_buckets (c, all->weights, all->weights / layers, ring)),
-        .last = last + dn_half_reduce (c, all->weights / layers, ring),
+        .behind = (double) c->spec->grad_accum
+                  * (half_buckets (c, all->gradients, bucket, ring) + between
+                     + 2 * half_buckets (c, all->weights, all->weights / layers, ring)),
+        .last = last + half_reduce (c, all->weights / layers, ring),
         .passes = true};
 }
 
@@ -99,9 +312,9 @@ static struct dn_traffic traffic_of (const struct dn_setup *c,
 {
     const double bucket = 25e6; /* DistributedDataParallel */
     struct dn_ring node = dn_ring_in_node (&all->copies);
-    double scatter = dn_half_buckets (c, all->gradients, bucket, &all->copies);
-    double last = dn_half_reduce (
-        c, fmin (all->gradients, fmax (bucket, all->first)), &all->copies);
+    double scatter = half_buckets (c, all->gradients, bucket, &all->copies);
+    double last =
+        half_reduce (c, fmin (all->gradients, fmax (bucket, all->first)), &all->copies);
 
     if (all->copies.n <= 1 || all->weights <= 0)
         return (struct dn_traffic){0};
@@ -113,8 +326,7 @@ static struct dn_traffic traffic_of (const struct dn_setup *c,
     case DN_PARALLEL_ZERO1:
         return (struct dn_traffic){.behind = scatter,
                                    .last = last,
-                                   .open =
-                                       dn_half_reduce (c, all->updated, &all->copies),
+                                   .open = half_reduce (c, all->updated, &all->copies),
                                    .passes = c->parallel == DN_PARALLEL_ZERO2};
     case DN_PARALLEL_ZERO3:
     case DN_PARALLEL_FSDP:
@@ -138,4 +350,126 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
                                .open = a.open + b.open,
                                .passes = a.passes || b.passes,
                                .far = dense.copies.nodes > 1};
+}
+
+/* Bytes of an activation between two blocks on one device. */
+static double boundary_bytes (const struct dn_setup *c)
+{
+    return c->graph->block_boundary * c->batch / c->context * c->traits->activation;
+}
+
+static struct dn_exchange tensor_exchange (const struct dn_setup *c)
+{
+    struct dn_ring ring = dn_ring_of (c, (double) c->spec->tp, 1);
+    double n = c->spec->tp > 1 ? 2 * (double) c->graph->block_layers : 0;
+    double seconds = n * 2 * half_reduce (c, boundary_bytes (c), &ring);
+
+    return (struct dn_exchange){.calls = n * (c->spec->sp == 1 ? 2 : 1),
+                                .seconds = seconds,
+                                .far = ring.nodes > 1 ? seconds : 0};
+}
+
+/* A device sends the tokens that it has: with sequence parallelism its share of them.
+ */
+static struct dn_exchange expert_exchange (const struct dn_setup *c)
+{
+    struct dn_ring ring = dn_ring_of (c, c->experts, (double) c->spec->tp);
+    double n = c->experts > 1 ? 2 * c->expert_layers : 0;
+    double bytes = c->dispatched * c->batch / c->context * c->traits->activation
+                   / c->norm_split / fmax (c->expert_layers, 1);
+    double seconds = n * all_to_all (c, bytes, &ring);
+
+    return (struct dn_exchange){
+        .calls = n, .seconds = seconds, .far = ring.nodes > 1 ? seconds : 0};
+}
+
+struct dn_exchange dn_block_exchange (const struct dn_setup *c)
+{
+    struct dn_exchange tensor = tensor_exchange (c);
+    struct dn_exchange expert = expert_exchange (c);
+
+    return (struct dn_exchange){tensor.calls + expert.calls,
+                                tensor.seconds + expert.seconds,
+                                tensor.far + expert.far};
+}
+
+double dn_split_passes (const struct dn_setup *c)
+{
+    return c->spec->checkpointing == DN_CHECKPOINTING_FULL ? 3 : 2;
+}
+
+/* In separate kernels keys belong to the scores, values to the product with them: each
+ * is the second operand.
+ */
+double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op)
+{
+    double turns = c->context - 1;
+    double elements;
+    struct dn_ring ring;
+
+    if (turns < 1 || (op->kind != DN_OP_MATMUL && op->kind != DN_OP_ATTENTION)
+        || !dn_is_attention_core (c, op))
+        return 0;
+    ring = dn_ring_of (c, c->context, (double) c->spec->tp);
+    elements = op->kind == DN_OP_ATTENTION
+                   ? op->kv_heads * op->n * (op->k + op->value_dim)
+                   : op->batches * op->k * op->n;
+    elements *= c->batch / c->context;
+    return op->repeat * turns
+           * pass_on (
+               c, elements * c->traits->activation / (double) c->spec->tp, &ring);
+}
+
+double dn_handing_time (const struct dn_setup *c)
+{
+    const struct dn_constants *k = c->constants;
+    double bytes = boundary_bytes (c) / c->norm_split;
+    double devices = c->net.rate > 0 ? (double) c->spec->gpus / c->nodes : 1;
+    double rate = link_rate (c, DN_PER_NODE);
+
+    if (c->nodes > 1)
+        rate = fmin (rate, node_rate (c, devices) / devices);
+    return 2 * (k->nvlink_start_s + bytes / rate);
+}
+
+double dn_handings (const struct dn_setup *c)
+{
+    return (double) c->spec->grad_accum * c->chunks + (double) c->spec->pp - 1;
+}
+
+/* The optimizer of all devices of a node, on the cores that the job has there. */
+static double update_time (const struct dn_setup *c)
+{
+    const struct dn_constants *k = c->constants;
+    double cores = c->cpus_per_gpu > 0 ? c->cpus_per_gpu : dn_usual_cores (c);
+    double devices = (double) c->spec->gpus / c->nodes;
+    double bytes = dn_shard_params (c) * devices * 4
+                   * dn_optimizer_traits[c->spec->optimizer].passes;
+
+    return bytes / k->host_optimizer
+           / fmin (cores * devices / k->host_optimizer_cores, 1);
+}
+
+struct dn_offloaded dn_offload_time (const struct dn_setup *c)
+{
+    struct dn_offloaded result = {0};
+    double rate = c->device->pcie_bw * c->constants->dataparallel_pcie;
+    double passes = (double) c->spec->grad_accum;
+    double element = c->traits->activation;
+    double learned = dn_shard_params (c);
+    double frozen = c->dense.frozen_bytes / c->shards
+                    + c->in_experts.frozen_bytes / c->expert_shards;
+
+    if (rate <= 0)
+        return result;
+    result.stored = dn_stored_activations (c) / rate;
+    if (!dn_is_offloaded (c))
+        return result;
+    result.update = update_time (c);
+    result.behind = passes * learned * element / rate;
+    if (c->spec->offload == DN_OFFLOAD_PARAMS)
+        result.behind += 2 * passes * (learned * element + frozen) / rate;
+    else
+        result.open = learned * element / rate;
+    return result;
 }

@@ -6,8 +6,6 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/recurrent.h"
-#include "predict/stack.h"
 #include "predict/stages.h"
 
 /* Does any attention run that way? */
@@ -34,26 +32,10 @@ static bool is_link_unread (const struct dn_case *c)
            || (c->device && c->device->link != c->spec->link);
 }
 
-static bool has_no_loader (const struct dn_case *c)
+/* A step that is described as a whole has its optimizer in it. */
+static bool has_no_optimizer (const struct dn_case *c)
 {
-    return c->spec->input == DN_INPUT_SYNTHETIC;
-}
-
-/* It is the work to decode a picture. */
-static bool is_sample_bytes_unread (const struct dn_case *c)
-{
-    return has_no_loader (c) || dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG;
-}
-
-static bool has_no_experts (const struct dn_case *c)
-{
-    return c->spec->ep > 1 && c->graph->experts <= 0;
-}
-
-/* Chunks of a stage are of blocks. */
-static bool is_vpp_unread (const struct dn_case *c)
-{
-    return c->spec->vpp > 1 && c->graph->block_layers <= 1;
+    return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
 }
 
 /* Activations are moved block by block. */
@@ -63,7 +45,7 @@ static bool is_offload_unread (const struct dn_case *c)
     case DN_OFFLOAD_ACTIVATIONS:
         return c->graph->block_layers <= 1;
     case DN_OFFLOAD_OPTIMIZER:
-        return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
+        return has_no_optimizer (c);
     case DN_OFFLOAD_PARAMS:
         return c->graph->whole_step;
     default:
@@ -109,106 +91,86 @@ static bool runs_torch (const struct dn_case *c)
     return (dn_habits_of (c->spec) & DN_HABIT_TORCH) != 0;
 }
 
-static bool is_torch_unread (const struct dn_case *c)
+/* Keys of what runs, by the offset of the key. */
+static bool is_run_unread (const struct dn_case *c, size_t key)
 {
-    return !runs_torch (c) || !(reads_age (c) || dn_recurrent_reads_torch (c));
+    bool synthetic = c->spec->input == DN_INPUT_SYNTHETIC;
+
+    switch (key) {
+    case offsetof (struct dn_spec, layout):
+        return !dn_reads_layout (c);
+    case offsetof (struct dn_spec, workers):
+    case offsetof (struct dn_spec, decode):
+        return synthetic;
+    case offsetof (struct dn_spec, sample_bytes): /* the work to decode a picture */
+        return synthetic || dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG;
+    case offsetof (struct dn_spec, attention):
+        return has_no_choice (c);
+    case offsetof (struct dn_spec, packing):
+        return c->spec->seq_mean == DN_UNSET || !dn_attention_has_lengths (c);
+    case offsetof (struct dn_spec, seq_mean):
+        /* Of a packed sequence only flash attention skips what is between documents. */
+        return !dn_attention_has_lengths (c)
+               || (c->spec->packing == 1 && !has_way (c, DN_ATTENTION_FLASH));
+    case offsetof (struct dn_spec, since): /* torch= overrides it */
+        return (runs_torch (c) && dn_spec_torch (c->spec) >= 0) || !reads_age (c);
+    case offsetof (struct dn_spec, torch):
+        return !runs_torch (c) || !(reads_age (c) || dn_recurrent_reads_torch (c));
+    case offsetof (struct dn_spec, link):
+        return is_link_unread (c);
+    default:
+        return false;
+    }
 }
 
-/* torch= overrides it. */
-static bool is_since_unread (const struct dn_case *c)
+/* Keys of how the work is split and how much there is. */
+static bool is_training_unread (const struct dn_case *c, size_t key)
 {
-    return (runs_torch (c) && dn_spec_torch (c->spec) >= 0) || !reads_age (c);
-}
+    const struct dn_spec *spec = c->spec;
 
-static bool is_packing_unread (const struct dn_case *c)
-{
-    return c->spec->seq_mean == DN_UNSET || !dn_attention_has_lengths (c);
+    switch (key) {
+    case offsetof (struct dn_spec, fused_optimizer):
+        return has_no_optimizer (c);
+    case offsetof (struct dn_spec, lora):
+    case offsetof (struct dn_spec, lora_targets):
+    case offsetof (struct dn_spec, quant):
+    case offsetof (struct dn_spec, frozen):
+        /* The author of a described network states what of it learns. */
+        return !c->graph->tuned;
+    case offsetof (struct dn_spec, sp):
+        return is_sp_unread (c);
+    case offsetof (struct dn_spec, vpp): /* chunks of a stage are of blocks */
+        return spec->vpp > 1 && c->graph->block_layers <= 1;
+    case offsetof (struct dn_spec, ep):
+        return spec->ep > 1 && c->graph->experts <= 0;
+    case offsetof (struct dn_spec, offload):
+        return is_offload_unread (c);
+    case offsetof (struct dn_spec, checkpointing):
+        return is_checkpointing_unread (c);
+    case offsetof (struct dn_spec, eval_every): /* their number needs both keys */
+    case offsetof (struct dn_spec, eval_samples):
+        return spec->eval_every == DN_UNSET || spec->eval_samples == DN_UNSET;
+    case offsetof (struct dn_spec, micro_batch):
+        return spec->micro_batch != spec->batch;
+    case offsetof (struct dn_spec, tokens): /* steps= and epochs= override it */
+        return spec->steps != DN_UNSET || spec->epochs >= 0
+               || spec->seq_len == DN_UNSET;
+    default:
+        return false;
+    }
 }
-
-/* Of a packed sequence only flash attention skips what is between documents. */
-static bool is_seq_mean_unread (const struct dn_case *c)
-{
-    return !dn_attention_has_lengths (c)
-           || (c->spec->packing == 1 && !has_way (c, DN_ATTENTION_FLASH));
-}
-
-/* A step that is described as a whole has its optimizer in it. */
-static bool has_no_optimizer (const struct dn_case *c)
-{
-    return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
-}
-
-/* The author of a described network states what of it learns. */
-static bool is_described (const struct dn_case *c)
-{
-    return !c->graph->tuned;
-}
-
-static bool is_layout_unread (const struct dn_case *c)
-{
-    return !dn_reads_layout (c);
-}
-
-/* The number of evaluations needs both keys. */
-static bool is_evaluation_unread (const struct dn_case *c)
-{
-    return c->spec->eval_every == DN_UNSET || c->spec->eval_samples == DN_UNSET;
-}
-
-static bool is_micro_batch_unread (const struct dn_case *c)
-{
-    return c->spec->micro_batch != c->spec->batch;
-}
-
-/* steps= and epochs= override it. */
-static bool is_tokens_unread (const struct dn_case *c)
-{
-    return c->spec->steps != DN_UNSET || c->spec->epochs >= 0
-           || c->spec->seq_len == DN_UNSET;
-}
-
-static const struct rule {
-    size_t offset; /* of the key */
-    bool (*is_unread) (const struct dn_case *c);
-} rules[] = {
-    {offsetof (struct dn_spec, layout), is_layout_unread},
-    {offsetof (struct dn_spec, sample_bytes), is_sample_bytes_unread},
-    {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
-    {offsetof (struct dn_spec, lora), is_described},
-    {offsetof (struct dn_spec, lora_targets), is_described},
-    {offsetof (struct dn_spec, quant), is_described},
-    {offsetof (struct dn_spec, frozen), is_described},
-    {offsetof (struct dn_spec, attention), has_no_choice},
-    {offsetof (struct dn_spec, packing), is_packing_unread},
-    {offsetof (struct dn_spec, seq_mean), is_seq_mean_unread},
-    {offsetof (struct dn_spec, since), is_since_unread},
-    {offsetof (struct dn_spec, torch), is_torch_unread},
-    {offsetof (struct dn_spec, sp), is_sp_unread},
-    {offsetof (struct dn_spec, vpp), is_vpp_unread},
-    {offsetof (struct dn_spec, ep), has_no_experts},
-    {offsetof (struct dn_spec, offload), is_offload_unread},
-    {offsetof (struct dn_spec, link), is_link_unread},
-    {offsetof (struct dn_spec, workers), has_no_loader},
-    {offsetof (struct dn_spec, decode), has_no_loader},
-    {offsetof (struct dn_spec, checkpointing), is_checkpointing_unread},
-    {offsetof (struct dn_spec, eval_every), is_evaluation_unread},
-    {offsetof (struct dn_spec, eval_samples), is_evaluation_unread},
-    {offsetof (struct dn_spec, micro_batch), is_micro_batch_unread},
-    {offsetof (struct dn_spec, tokens), is_tokens_unread},
-    /* End of rules */
-};
 
 struct dn_keyset dn_unread_keys (const struct dn_case *c)
 {
     struct dn_keyset given = dn_spec_given (c->spec);
     struct dn_keyset unread = c->graph->unread;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++) {
-        struct dn_keyset key = dn_keyset_and (given, dn_keyset_of (rules[i].offset));
-
-        if (!dn_keyset_is_empty (key) && rules[i].is_unread (c))
-            /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
-            unread = dn_keyset_or (unread, key);
-    }
+    for (int i = 0; i < n_keys; i++)
+        if (dn_keyset_has (&given, i)
+            && (is_run_unread (c, keys[i].offset)
+                || is_training_unread (c, keys[i].offset)))
+            dn_keyset_add (&unread, i);
     return unread;
 }

@@ -1,4 +1,5 @@
-/* whitebox.c - one run on one device: the parts in order, and their uncertainty
+/* whitebox.c - one run on one device: the parts in order, their uncertainty, and the
+ * run around the steps: duration, energy, throughput
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -47,22 +48,60 @@ double dn_whitebox_doubt (const struct dn_case *c,
 /* The power law was fitted to steps predicted from data sheets, that is, to how busy
  * the device is by them. Measured rates would count twice.
  */
-static void fill_power (const struct dn_setup *setup, struct dn_estimate *estimate)
+static void fill_power (const struct dn_setup *setup,
+                        const struct dn_hollow *hollow,
+                        struct dn_estimate *estimate)
 {
+    struct dn_hollow of_sheet;
     struct dn_device sheet;
     struct dn_setup other = *setup;
     struct dn_estimate by_sheet = *estimate;
 
     if (!dn_device_is_measured (setup->device)) {
-        dn_whitebox_power (setup, estimate);
+        dn_whitebox_power (setup, hollow, estimate);
         return;
     }
     dn_device_sheet (setup->device, &sheet);
     other.device = by_sheet.device = &sheet;
-    dn_whitebox_step (&other, &by_sheet);
-    dn_whitebox_power (&other, &by_sheet);
+    dn_whitebox_step (&other, &by_sheet, &of_sheet);
+    dn_whitebox_power (&other, &of_sheet, &by_sheet);
     estimate->power_w = by_sheet.power_w;
     estimate->power_w_p95 = by_sheet.power_w_p95;
+}
+
+double dn_run_seconds (const struct dn_constants *constants,
+                       const struct dn_spec *spec,
+                       double step_s,
+                       double start_s,
+                       double epoch_starts)
+{
+    double n_steps = dn_spec_steps (spec);
+    double evaluations = constants->eval_share;
+
+    if (n_steps < 0)
+        return -1;
+    /* Evaluation is a forward pass: about a third of a training step's time. */
+    if (spec->eval_every > 0 && spec->eval_samples > 0)
+        evaluations = (double) spec->eval_samples / (double) spec->global_batch
+                      / (double) spec->eval_every / 3;
+    return dn_spec_runs (spec)
+           * (n_steps * step_s * (1 + evaluations) + start_s
+              + epoch_starts * constants->epoch_s);
+}
+
+void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
+{
+    double gpus = (double) c->spec->gpus;
+    double epochs = c->spec->epochs > 0 ? c->spec->epochs : 1;
+
+    estimate->samples_per_s = (double) c->spec->global_batch / estimate->step_s.p50;
+    estimate->n_steps = dn_spec_steps (c->spec);
+    estimate->train_s = estimate->step_s;
+    estimate->train_s.p50 = dn_run_seconds (
+        c->constants, c->spec, estimate->step_s.p50, c->constants->start_s, epochs);
+    estimate->energy_j = -1;
+    if (estimate->n_steps >= 0)
+        estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;
 }
 
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
@@ -75,6 +114,7 @@ void dn_whitebox_by (const struct dn_case *c,
                      struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
+    struct dn_hollow hollow;
     struct dn_setup setup;
 
     memset (estimate, 0, sizeof (*estimate));
@@ -86,9 +126,7 @@ void dn_whitebox_by (const struct dn_case *c,
     setup.deadline = deadline;
     estimate->unread = dn_unread_keys (c);
     estimate->supported = dn_device_supports (c->device, c->spec->precision);
-    if (dn_deadline_passed (deadline))
-        return;
-    dn_whitebox_step (&setup, estimate);
+    dn_whitebox_step (&setup, estimate, &hollow);
     if (dn_deadline_passed (deadline))
         return;
     estimate->white_step_s = estimate->step_s.p50;
@@ -99,20 +137,10 @@ void dn_whitebox_by (const struct dn_case *c,
     estimate->step_s.sigma =
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
-    if (dn_deadline_passed (deadline))
-        return;
     dn_whitebox_memory (&setup, estimate);
     if (dn_deadline_passed (deadline))
         return;
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
-    fill_power (&setup, estimate);
+    fill_power (&setup, &hollow, estimate);
     dn_run_fill (c, estimate);
-}
-
-double dn_whitebox_throughput (const struct dn_case *c)
-{
-    struct dn_estimate estimate;
-
-    dn_whitebox (c, &estimate);
-    return estimate.samples_per_s;
 }

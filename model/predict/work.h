@@ -66,6 +66,7 @@ struct dn_turn {
     struct dn_work work[DN_N_DIRECTIONS];
     double time[DN_N_DIRECTIONS];
     double launches[DN_N_DIRECTIONS];
+    double kernels; /* of a direction with one launch */
     double ring; /* seconds of communication after it, forward; twice that backward */
     bool block;
     bool again; /* the backward pass computes it again */

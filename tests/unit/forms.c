@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "graph/build.h"
-#include "predict/recurrent.h"
+#include "predict/stages.h"
 #include "scene.h"
 #include "tests/unit/networks.h"
 

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "predict/collective.h"
+#include "predict/stages.h"
 #include "scene.h"
 #include "tests/unit/networks.h"
 
