@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/apps.h"
+#include "predict/apps_lines.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,10 +17,6 @@
 /* Seconds since 1970 up to the end of 32 bits. */
 #define TIME_MAX UINT32_MAX
 
-/* Units of the numbers in the file, which are all whole. */
-#define PER_MILLI 1e3
-#define PER_MICRO 1e6
-
 /* Three years, as ms and as us; a spread of a factor of e^10; 10^15 units of work. */
 #define MS_MAX    INT64_C (100000000000)
 #define US_MAX    INT64_C (100000000000000)
@@ -28,10 +24,6 @@
 #define CORES_MAX 4096000
 #define MIB_MAX   16777216
 #define WORK_MAX  INT64_C (1000000000000000)
-
-#define MIB_PER_GIB 1024.0
-
-#define KEY_DIGITS 16
 
 _Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row) <= 8000000, "rows of 8 MB");
 
@@ -44,69 +36,38 @@ static const char *const unit_text[] = {
 
 const struct dn_names dn_work_unit_names = DN_NAMES (unit_text, DN_N_WORK_UNITS);
 
-/* The lines, as they are written. */
-struct head {
-    int64_t version;
-    int64_t time_s;
-    bool by_account;
-    char bundle[DN_NAME_MAX];
-};
-struct type {
-    char name[DN_NAME_MAX];
-};
-struct app {
-    char key[KEY_DIGITS + 1];
-    int64_t type;
-    int64_t gpus;
-    int unit;
-    int64_t freedom;
-    int64_t runs;
-    int64_t last_s;
-    int64_t start_ms;
-    int64_t unit_us;
-    int64_t sigma_ppm;
-    int64_t longest_ms;
-    int64_t milli_cores;
-    int64_t memory_mib;
-    int64_t work_min;
-    int64_t work_max;
-};
-struct tail {
-    int64_t rows;
-};
-
 static const struct dn_member head_fields[] = {
-    DN_COUNT ("Version", struct head, version, DN_APPS_VERSION, DN_APPS_VERSION),
-    DN_COUNT ("Time", struct head, time_s, 0, TIME_MAX),
-    DN_FLAG ("ByAccount", struct head, by_account, true),
-    DN_TEXT ("Bundle", struct head, bundle, false),
+    DN_COUNT ("Version", struct dn_app_head, version, DN_APPS_VERSION, DN_APPS_VERSION),
+    DN_COUNT ("Time", struct dn_app_head, time_s, 0, TIME_MAX),
+    DN_FLAG ("ByAccount", struct dn_app_head, by_account, true),
+    DN_TEXT ("Bundle", struct dn_app_head, bundle, false),
 };
 static const struct dn_member type_fields[] = {
-    DN_TEXT ("Name", struct type, name, false),
+    DN_TEXT ("Name", struct dn_app_type, name, false),
 };
 static const struct dn_member app_fields[] = {
-    DN_TEXT ("Key", struct app, key, true),
-    DN_COUNT ("Type", struct app, type, 0, DN_APP_TYPES_MAX - 1),
-    DN_COUNT_OR ("Gpus", struct app, gpus, 0, UINT16_MAX, 0),
+    DN_TEXT ("Key", struct dn_app_line, key, true),
+    DN_COUNT ("Type", struct dn_app_line, type, 0, DN_APP_TYPES_MAX - 1),
+    DN_COUNT_OR ("Gpus", struct dn_app_line, gpus, 0, UINT16_MAX, 0),
     {.key = "Unit",
      .type = DN_MEMBER_NAME,
-     .offset = offsetof (struct app, unit),
+     .offset = offsetof (struct dn_app_line, unit),
      .required = true,
      .names = &dn_work_unit_names},
-    DN_COUNT ("Freedom", struct app, freedom, 1, UINT8_MAX),
-    DN_COUNT ("Runs", struct app, runs, 1, UINT32_MAX),
-    DN_COUNT ("Last", struct app, last_s, 0, TIME_MAX),
-    DN_COUNT_OR ("Start", struct app, start_ms, 0, MS_MAX, 0),
-    DN_COUNT ("Time", struct app, unit_us, 1, US_MAX),
-    DN_COUNT ("Sigma", struct app, sigma_ppm, 1, SIGMA_MAX),
-    DN_COUNT ("Longest", struct app, longest_ms, 0, MS_MAX),
-    DN_COUNT_OR ("Cores", struct app, milli_cores, 0, CORES_MAX, 0),
-    DN_COUNT_OR ("Memory", struct app, memory_mib, 0, MIB_MAX, 0),
-    DN_COUNT_OR ("WorkMin", struct app, work_min, 1, WORK_MAX, 1),
-    DN_COUNT_OR ("WorkMax", struct app, work_max, 1, WORK_MAX, 1),
+    DN_COUNT ("Freedom", struct dn_app_line, freedom, 1, UINT8_MAX),
+    DN_COUNT ("Runs", struct dn_app_line, runs, 1, UINT32_MAX),
+    DN_COUNT ("Last", struct dn_app_line, last_s, 0, TIME_MAX),
+    DN_COUNT_OR ("Start", struct dn_app_line, start_ms, 0, MS_MAX, 0),
+    DN_COUNT ("Time", struct dn_app_line, unit_us, 1, US_MAX),
+    DN_COUNT ("Sigma", struct dn_app_line, sigma_ppm, 1, SIGMA_MAX),
+    DN_COUNT ("Longest", struct dn_app_line, longest_ms, 0, MS_MAX),
+    DN_COUNT_OR ("Cores", struct dn_app_line, milli_cores, 0, CORES_MAX, 0),
+    DN_COUNT_OR ("Memory", struct dn_app_line, memory_mib, 0, MIB_MAX, 0),
+    DN_COUNT_OR ("WorkMin", struct dn_app_line, work_min, 1, WORK_MAX, 1),
+    DN_COUNT_OR ("WorkMax", struct dn_app_line, work_max, 1, WORK_MAX, 1),
 };
 static const struct dn_member tail_fields[] = {
-    DN_COUNT ("Rows", struct tail, rows, 0, DN_APPS_MAX),
+    DN_COUNT ("Rows", struct dn_app_tail, rows, 0, DN_APPS_MAX),
 };
 
 #define LINE(word, fields)                                                             \
@@ -129,16 +90,16 @@ const struct dn_line_kind *dn_apps_line (enum dn_apps_line line)
 static dn_app_key key_of (struct dn_span whose, const char *app)
 {
     struct dn_digester digester = dn_digest_begin ();
-    char digits[KEY_DIGITS + 1];
+    char digits[DN_APPS_KEY_DIGITS + 1];
     struct dn_digest digest;
 
     dn_digest_add (&digester, whose);
     dn_digest_add (&digester, dn_span_of (":"));
     dn_digest_add (&digester, dn_span_of (app));
     digest = dn_digest_end (&digester);
-    memcpy (digits, digest.hex, KEY_DIGITS);
-    digits[KEY_DIGITS] = '\0';
-    return strtoull (digits, NULL, KEY_DIGITS);
+    memcpy (digits, digest.hex, DN_APPS_KEY_DIGITS);
+    digits[DN_APPS_KEY_DIGITS] = '\0';
+    return strtoull (digits, NULL, DN_APPS_KEY_DIGITS);
 }
 
 dn_app_key dn_app_key_of_user (int64_t user, const char *app)
@@ -160,7 +121,7 @@ dn_app_key dn_app_key_of_account (const char *account, const char *app)
 static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct head head;
+    struct dn_app_head head;
 
     if (dn_fields_version (line, DN_APPS_VERSION, err) < 0
         || dn_fields_read (&kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
@@ -174,7 +135,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
 static int read_type (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct type type;
+    struct dn_app_type type;
 
     if (dn_fields_read (&kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
         return -1;
@@ -190,13 +151,13 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
 /* 16 digits in lower case. */
 static int read_key (const char *text, dn_app_key *key, struct dn_err *err)
 {
-    if (strspn (text, "0123456789abcdef") != KEY_DIGITS)
+    if (strspn (text, "0123456789abcdef") != DN_APPS_KEY_DIGITS)
         return dn_err_set (err,
                            DN_E_SYNTAX,
                            dn_say_err_app_key,
                            dn_quote (text, strlen (text)).text,
-                           KEY_DIGITS);
-    *key = strtoull (text, NULL, KEY_DIGITS);
+                           DN_APPS_KEY_DIGITS);
+    *key = strtoull (text, NULL, DN_APPS_KEY_DIGITS);
     return 0;
 }
 
@@ -207,7 +168,7 @@ static bool is_before (const struct dn_app_row *a, const struct dn_app_row *b)
     return a->type != b->type ? a->type < b->type : a->gpus < b->gpus;
 }
 
-static struct dn_app_row row_of (const struct app *app)
+static struct dn_app_row row_of (const struct dn_app_line *app)
 {
     return (struct dn_app_row){
         .type = (int32_t) app->type,
@@ -216,12 +177,12 @@ static struct dn_app_row row_of (const struct app *app)
         .freedom = (uint8_t) app->freedom,
         .runs = (uint32_t) app->runs,
         .last_s = (uint32_t) app->last_s,
-        .start_s = (float) ((double) app->start_ms / PER_MILLI),
-        .unit_s = (float) ((double) app->unit_us / PER_MICRO),
-        .sigma = (float) ((double) app->sigma_ppm / PER_MICRO),
-        .longest_s = (float) ((double) app->longest_ms / PER_MILLI),
-        .cores = (float) ((double) app->milli_cores / PER_MILLI),
-        .gpu_mem_gb = (float) ((double) app->memory_mib / MIB_PER_GIB),
+        .start_s = (float) ((double) app->start_ms / DN_APPS_PER_MILLI),
+        .unit_s = (float) ((double) app->unit_us / DN_APPS_PER_MICRO),
+        .sigma = (float) ((double) app->sigma_ppm / DN_APPS_PER_MICRO),
+        .longest_s = (float) ((double) app->longest_ms / DN_APPS_PER_MILLI),
+        .cores = (float) ((double) app->milli_cores / DN_APPS_PER_MILLI),
+        .gpu_mem_gb = (float) ((double) app->memory_mib / DN_APPS_MIB_PER_GIB),
         .work_min = (float) app->work_min,
         .work_max = (float) app->work_max,
     };
@@ -248,7 +209,7 @@ static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err
 {
     struct dn_apps *apps = to;
     struct dn_app_row row;
-    struct app app;
+    struct dn_app_line app;
 
     if (dn_fields_read (&kinds[DN_APPS_LINE_APP], line, &app, err) < 0)
         return -1;
@@ -263,7 +224,7 @@ static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err
 static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct tail tail;
+    struct dn_app_tail tail;
 
     if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
         return -1;
@@ -321,69 +282,6 @@ void dn_apps_free (struct dn_apps *apps)
     free (apps->types);
     free (apps->rows);
     free (apps);
-}
-
-static int write_line (enum dn_apps_line kind,
-                       const void *row,
-                       dn_apps_put_f put,
-                       void *to)
-{
-    char text[DN_FIELDS_LINE_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    dn_fields_write (&kinds[kind], row, &buf);
-    return put (to, text, buf.len);
-}
-
-/* In whole numbers of 1/'per'; what is no number, or too large, as the end of the range
- * that dn_fields_write () knows.
- */
-static int64_t whole (double value, double per)
-{
-    double scaled = value * per;
-
-    if (!(scaled > 0))
-        return 0;
-    return scaled < 1e18 ? llround (scaled) : INT64_MAX;
-}
-
-static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
-{
-    struct app app = {.type = row->type,
-                      .gpus = row->gpus,
-                      .unit = row->unit < DN_N_WORK_UNITS ? row->unit : DN_WORK_RUN,
-                      .freedom = row->freedom,
-                      .runs = row->runs,
-                      .last_s = row->last_s,
-                      .start_ms = whole (row->start_s, PER_MILLI),
-                      .unit_us = whole (row->unit_s, PER_MICRO),
-                      .sigma_ppm = whole (row->sigma, PER_MICRO),
-                      .longest_ms = whole (row->longest_s, PER_MILLI),
-                      .milli_cores = whole (row->cores, PER_MILLI),
-                      .memory_mib = whole (row->gpu_mem_gb, MIB_PER_GIB),
-                      .work_min = whole (row->work_min, 1),
-                      .work_max = whole (row->work_max, 1)};
-
-    snprintf (app.key, sizeof (app.key), "%016" PRIx64, row->key);
-    return write_line (DN_APPS_LINE_APP, &app, put, to);
-}
-
-int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to)
-{
-    const struct tail tail = {apps->n_rows};
-    struct head head = {DN_APPS_VERSION, apps->time_s, apps->by_account, ""};
-    struct type type;
-    int rc;
-
-    memcpy (head.bundle, apps->bundle, sizeof (head.bundle));
-    rc = write_line (DN_APPS_LINE_HISTORY, &head, put, to);
-    for (int i = 0; i < apps->n_types && rc == 0; i++) {
-        memcpy (type.name, apps->types[i], sizeof (type.name));
-        rc = write_line (DN_APPS_LINE_TYPE, &type, put, to);
-    }
-    for (int64_t i = 0; i < apps->n_rows && rc == 0; i++)
-        rc = write_app (&apps->rows[i], put, to);
-    return rc ? rc : write_line (DN_APPS_LINE_END, &tail, put, to);
 }
 
 const struct dn_app_row *dn_apps_all (const struct dn_apps *apps,

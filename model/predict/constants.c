@@ -49,16 +49,6 @@ int dn_constant_find (const char *name, size_t len)
     return -1;
 }
 
-double dn_constant_get (const struct dn_constants *constants, int field)
-{
-    double value;
-
-    memcpy (&value,
-            (const char *) constants + dn_constant_fields[field].offset,
-            sizeof (value));
-    return value;
-}
-
 void dn_constant_set (struct dn_constants *constants, int field, double value)
 {
     memcpy (

@@ -20,85 +20,21 @@
 #define DN_FEATURES_VERSION 1
 
 enum dn_feature {
-    /* the white box */
-    DN_FEATURE_STEP_TIME,
-    DN_FEATURE_DEVICE_SHARE,
-    DN_FEATURE_BACKWARD_SHARE,
-    DN_FEATURE_OPTIMIZER_SHARE,
-    DN_FEATURE_COMMUNICATION_SHARE,
-    DN_FEATURE_EXPOSED_SHARE,
-    DN_FEATURE_INPUT_SHARE,
-    DN_FEATURE_HOST_SHARE,
-    DN_FEATURE_BOUND_SHARE,
-    /* operators */
-    DN_FEATURE_CONV_FLOPS,
-    DN_FEATURE_POINTWISE_FLOPS,
-    DN_FEATURE_GROUPED_FLOPS,
-    DN_FEATURE_LINEAR_FLOPS,
-    DN_FEATURE_MATMUL_FLOPS,
-    DN_FEATURE_RECURRENT_FLOPS,
-    DN_FEATURE_GROUPED_TRAFFIC,
-    DN_FEATURE_NORM_TRAFFIC,
-    DN_FEATURE_POINT_TRAFFIC,
-    DN_FEATURE_SOFTMAX_TRAFFIC,
-    DN_FEATURE_COPY_TRAFFIC,
-    DN_FEATURE_EMBEDDING_PARAMS,
-    DN_FEATURE_PADDING,
-    /* size */
-    DN_FEATURE_PARAMS,
-    DN_FEATURE_SAMPLE_FLOPS,
-    DN_FEATURE_SAMPLE_TRAFFIC,
-    DN_FEATURE_INTENSITY,
-    DN_FEATURE_KERNELS,
-    DN_FEATURE_KERNEL_RATE,
-    DN_FEATURE_KERNEL_FLOPS,
-    DN_FEATURE_KERNEL_TRAFFIC,
-    DN_FEATURE_TENSORS,
-    DN_FEATURE_REUSE,
-    DN_FEATURE_SAMPLE_SIZE,
-    DN_FEATURE_SEQUENCE,
-    DN_FEATURE_RECURRENCE,
-    /* training */
-    DN_FEATURE_BATCH,
-    DN_FEATURE_ACCUMULATION,
-    DN_FEATURE_ELEMENT_BYTES,
-    DN_FEATURE_MATRIX_UNITS,
-    DN_FEATURE_TF32,
-    DN_FEATURE_OPTIMIZER_STATES,
-    DN_FEATURE_FRAMEWORK_PYTORCH,
-    DN_FEATURE_FRAMEWORK_GRAPH,
-    DN_FEATURE_TUNED,
-    DN_FEATURE_COMPILED,
-    DN_FEATURE_CHECKPOINTING,
-    DN_FEATURE_REAL_INPUT,
-    DN_FEATURE_NO_OPTIMIZER,
-    /* memory and power */
-    DN_FEATURE_MEMORY_PRESSURE,
-    DN_FEATURE_ACTIVATION_SHARE,
-    DN_FEATURE_STATE_SHARE,
-    DN_FEATURE_WORKSPACE_SHARE,
-    DN_FEATURE_POWER_SHARE,
-    DN_FEATURE_POWER_LIMIT,
-    /* parallelism */
-    DN_FEATURE_GPUS,
-    DN_FEATURE_NODES,
-    DN_FEATURE_TENSOR_PARALLEL,
-    DN_FEATURE_PIPELINE_PARALLEL,
-    DN_FEATURE_SHARDING,
-    DN_FEATURE_GRADIENT_TRAFFIC,
-    /* device */
-    DN_FEATURE_PEAK,
-    DN_FEATURE_VECTOR_PEAK,
-    DN_FEATURE_BANDWIDTH,
-    DN_FEATURE_BALANCE,
-    DN_FEATURE_MEMORY,
-    DN_FEATURE_L2,
-    DN_FEATURE_MULTIPROCESSORS,
-    DN_FEATURE_LINK,
-    DN_FEATURE_GENERATION,
-    DN_FEATURE_BOARD_POWER,
+#define DN_FEATURE(constant, ...) DN_FEATURE_##constant,
+#include "predict/features.inc"
+#undef DN_FEATURE
     DN_N_FEATURES
 };
+
+/* Does it depend on the device that runs a training? */
+static inline bool dn_feature_is_of_device (enum dn_feature feature)
+{
+    return feature <= DN_FEATURE_BOUND_SHARE || feature == DN_FEATURE_KERNEL_RATE
+           || (feature >= DN_FEATURE_ELEMENT_BYTES && feature <= DN_FEATURE_TF32)
+           || (feature >= DN_FEATURE_MEMORY_PRESSURE
+               && feature <= DN_FEATURE_POWER_LIMIT)
+           || feature >= DN_FEATURE_PEAK;
+}
 
 /* One row per feature; manifest, report and man page read this table. */
 struct dn_feature_key {
@@ -132,16 +68,24 @@ struct dn_mix {
 
 void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph);
 
-/* Fill 'out' from a case and the white box's estimate of it. */
-void dn_features (const struct dn_case *c,
-                  const struct dn_estimate *white_box,
-                  float out[DN_N_FEATURES]);
-
-/* The same with the mix of the graph, which several devices share. */
+/* Fill 'out' from a case and the white box's estimate of it, with the mix of the graph,
+ * which several devices share.
+ */
 void dn_features_of (const struct dn_mix *mix,
                      const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES]);
+
+/* The same for one device. */
+static inline void dn_features (const struct dn_case *c,
+                                const struct dn_estimate *white_box,
+                                float out[DN_N_FEATURES])
+{
+    struct dn_mix mix;
+
+    dn_mix_init (&mix, c->graph);
+    dn_features_of (&mix, c, white_box, out);
+}
 
 /* The sort of a run, under which a bundle keeps where its correction counts and how
  * wide its bounds are; names of models are not looked at. The kind of network, by what

@@ -309,16 +309,10 @@ static int predict_sums (const struct batch *batch,
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
         const struct dn_trees *trees = predictor->bundle->corrections[q].trees;
 
-        memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
-        for (int i = 0; trees && i < batch->n; i++)
-            if (dn_deadline_check (predictor->deadline, "residual", err) < 0
-                || dn_trees_predict (trees,
-                                     features + (ptrdiff_t) i * DN_N_FEATURES,
-                                     1,
-                                     &sums[q][i],
-                                     err)
-                       < 0)
-                return -1;
+        if (trees
+            && (dn_deadline_check (predictor->deadline, "residual", err) < 0
+                || dn_trees_predict (trees, features, batch->n, sums[q], err) < 0))
+            return -1;
     }
     return dn_deadline_check (predictor->deadline, dn_say_refined_estimate, err);
 }
@@ -339,7 +333,7 @@ static int predict_white (const struct batch *batch,
 
 static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct rows *rows = malloc (sizeof (*rows));
+    dn_cleanup (dn_free_ptr) struct rows *rows = calloc (1, sizeof (*rows));
 
     if (!rows)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);

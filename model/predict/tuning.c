@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/json_read.h"
 #include "base/messages.h"
 
@@ -40,50 +41,29 @@ void dn_tuning_free (struct dn_tuning *tuning)
     free (tuning);
 }
 
-/* Place of the first name that is not before this one. */
-static int place_of (const struct dn_scales *scales, const char *name)
-{
-    int low = 0;
-    int high = scales->n_rows;
-
-    while (low < high) {
-        int middle = (low + high) / 2;
-
-        if (strcmp (scales->rows[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 int dn_scales_add (struct dn_scales *scales,
                    const struct dn_scale *scale,
                    struct dn_err *err)
 {
-    int at = place_of (scales, scale->name);
-    struct dn_scale *grown;
+    int at = scales->n_rows;
 
-    if (scales->n_rows == DN_TUNING_SCALES_MAX)
+    if (at == DN_TUNING_SCALES_MAX)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_scales, DN_TUNING_SCALES_MAX);
-    grown = realloc (scales->rows, ((size_t) scales->n_rows + 1) * sizeof (*grown));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    memmove (
-        grown + at + 1, grown + at, (size_t) (scales->n_rows - at) * sizeof (*grown));
-    grown[at] = *scale;
-    scales->rows = grown;
+    if (dn_rows_grow (&scales->rows, at, sizeof (*scales->rows), err) < 0)
+        return -1;
+    for (; at > 0 && strcmp (scales->rows[at - 1].name, scale->name) > 0; at--)
+        scales->rows[at] = scales->rows[at - 1];
+    scales->rows[at] = *scale;
     scales->n_rows++;
     return 0;
 }
 
 const struct dn_scale *dn_scales_find (const struct dn_scales *scales, const char *name)
 {
-    int at = place_of (scales, name);
-
-    return at < scales->n_rows && strcmp (scales->rows[at].name, name) == 0
-               ? &scales->rows[at]
-               : NULL;
+    for (int i = 0; i < scales->n_rows; i++)
+        if (strcmp (scales->rows[i].name, name) == 0)
+            return &scales->rows[i];
+    return NULL;
 }
 
 static int read_scale (struct json_object *object,

@@ -4,10 +4,21 @@
  */
 #include <json-c/json.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "predict/tuning.h"
+
+double dn_constant_get (const struct dn_constants *constants, int field)
+{
+    double value;
+
+    memcpy (&value,
+            (const char *) constants + dn_constant_fields[field].offset,
+            sizeof (value));
+    return value;
+}
 
 /* --- the history ----------------------------------------------------------------- */
 

@@ -1,0 +1,74 @@
+/* apps_write.c - write the file 'history'
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/apps_lines.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int write_line (enum dn_apps_line kind,
+                       const void *row,
+                       dn_apps_put_f put,
+                       void *to)
+{
+    char text[DN_FIELDS_LINE_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    dn_fields_write (dn_apps_line (kind), row, &buf);
+    return put (to, text, buf.len);
+}
+
+/* In whole numbers of 1/'per'; what is no number, or too large, as the end of the range
+ * that dn_fields_write () knows.
+ */
+static int64_t whole (double value, double per)
+{
+    double scaled = value * per;
+
+    if (!(scaled > 0))
+        return 0;
+    return scaled < 1e18 ? llround (scaled) : INT64_MAX;
+}
+
+static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
+{
+    struct dn_app_line app = {
+        .type = row->type,
+        .gpus = row->gpus,
+        .unit = row->unit < DN_N_WORK_UNITS ? row->unit : DN_WORK_RUN,
+        .freedom = row->freedom,
+        .runs = row->runs,
+        .last_s = row->last_s,
+        .start_ms = whole (row->start_s, DN_APPS_PER_MILLI),
+        .unit_us = whole (row->unit_s, DN_APPS_PER_MICRO),
+        .sigma_ppm = whole (row->sigma, DN_APPS_PER_MICRO),
+        .longest_ms = whole (row->longest_s, DN_APPS_PER_MILLI),
+        .milli_cores = whole (row->cores, DN_APPS_PER_MILLI),
+        .memory_mib = whole (row->gpu_mem_gb, DN_APPS_MIB_PER_GIB),
+        .work_min = whole (row->work_min, 1),
+        .work_max = whole (row->work_max, 1)};
+
+    snprintf (app.key, sizeof (app.key), "%016" PRIx64, row->key);
+    return write_line (DN_APPS_LINE_APP, &app, put, to);
+}
+
+int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to)
+{
+    const struct dn_app_tail tail = {apps->n_rows};
+    struct dn_app_head head = {DN_APPS_VERSION, apps->time_s, apps->by_account, ""};
+    struct dn_app_type type;
+    int rc;
+
+    memcpy (head.bundle, apps->bundle, sizeof (head.bundle));
+    rc = write_line (DN_APPS_LINE_HISTORY, &head, put, to);
+    for (int i = 0; i < apps->n_types && rc == 0; i++) {
+        memcpy (type.name, apps->types[i], sizeof (type.name));
+        rc = write_line (DN_APPS_LINE_TYPE, &type, put, to);
+    }
+    for (int64_t i = 0; i < apps->n_rows && rc == 0; i++)
+        rc = write_app (&apps->rows[i], put, to);
+    return rc ? rc : write_line (DN_APPS_LINE_END, &tail, put, to);
+}
