@@ -20,11 +20,6 @@
 #include "predict/flat.h"
 #include "predict/tuning.h"
 
-/* Wide limits on numbers, which keep sums finite. Other checks test whether they make
- * sense.
- */
-#define QUANTILE_MAX 50
-
 static const char *const quantity_text[] = {"step", "memory", "power"};
 
 const struct dn_names dn_quantity_names = {quantity_text,
@@ -254,7 +249,7 @@ static int read_corrections (const struct json_object *manifest,
     return residuals ? 0 : -1;
 }
 
-/* Coordinates with a weight, and their scale. */
+/* Coordinates with a weight, and their scale; those of the device last. */
 static int read_axes (const struct json_object *json,
                       struct dn_domain *domain,
                       struct dn_err *err)
@@ -268,11 +263,17 @@ static int read_axes (const struct json_object *json,
         return -1;
     for (int i = 0; i < DN_N_FEATURES; i++)
         sum += weight[i];
-    for (int i = 0; i < DN_N_FEATURES; i++) {
-        if (weight[i] <= 0)
-            continue;
-        domain->used[domain->n_used] = i;
-        domain->scale[domain->n_used++] = (float) (sqrt (weight[i] / sum) / scale[i]);
+    for (int device = 0; device < 2; device++) {
+        for (int i = 0; i < DN_N_FEATURES; i++) {
+            if (weight[i] <= 0
+                || dn_feature_is_of_device ((enum dn_feature) i) != device)
+                continue;
+            domain->used[domain->n_used] = i;
+            domain->scale[domain->n_used++] =
+                (float) (sqrt (weight[i] / sum) / scale[i]);
+        }
+        if (!device)
+            domain->n_network = domain->n_used;
     }
     if (domain->n_used == 0)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_weights);
@@ -337,26 +338,6 @@ static int read_domain (const struct json_object *manifest,
     return 0;
 }
 
-/* Quantiles at the levels whose scores are in 'q'. */
-static int read_quantiles (const struct json_object *json,
-                           const char *key,
-                           struct dn_quantiles *q,
-                           struct dn_err *err)
-{
-    if (dn_json_need_reals (
-            json, key, -QUANTILE_MAX, QUANTILE_MAX, q->values, q->n, err)
-        < 0)
-        return -1;
-    for (int i = 1; i < q->n; i++)
-        if (q->values[i] < q->values[i - 1])
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_quantiles,
-                               dn_quote (key, strlen (key)).text,
-                               i);
-    return 0;
-}
-
 static int read_groups (const struct json_object *json,
                         struct dn_bounds *bounds,
                         struct dn_err *err)
@@ -376,30 +357,9 @@ static int read_groups (const struct json_object *json,
         if (dn_name_copy (
                 dn_span_of (name), group->name, sizeof (group->name), "groups", err)
                 < 0
-            || read_quantiles (groups, name, &group->quantiles, err) < 0)
+            || dn_quantiles_read (groups, name, &group->quantiles, err) < 0)
             return -1;
         bounds->n_groups++;
-    }
-    return 0;
-}
-
-static int read_levels (const struct json_object *json,
-                        struct dn_quantiles *q,
-                        struct dn_err *err)
-{
-    struct json_object *levels =
-        dn_json_need_array (json, "levels", 1, DN_LEVELS_MAX, err);
-    double values[DN_LEVELS_MAX];
-
-    if (!levels)
-        return -1;
-    q->n = (int) json_object_array_length (levels);
-    if (dn_json_need_reals (json, "levels", 0.5, 0.99999, values, q->n, err) < 0)
-        return -1;
-    for (int i = 0; i < q->n; i++) {
-        if (i > 0 && values[i] <= values[i - 1])
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_levels);
-        q->scores[i] = values[i] > 0.5 ? dn_normal_score (values[i]) : 0;
     }
     return 0;
 }
@@ -413,7 +373,7 @@ static int read_bounds (const struct json_object *manifest,
 
     if (!json)
         return -1;
-    if (read_levels (json, &levels, err) < 0)
+    if (dn_levels_read (json, &levels, err) < 0)
         return dn_err_wrap (err, "bounds");
     for (int i = 0; i < DN_N_QUANTITIES; i++) {
         const char *name = quantity_text[i];
@@ -424,7 +384,7 @@ static int read_bounds (const struct json_object *manifest,
             continue;
         bounds->all = levels;
         entry = dn_json_need_object (json, name, err);
-        if (!entry || read_quantiles (entry, "all", &bounds->all, err) < 0
+        if (!entry || dn_quantiles_read (entry, "all", &bounds->all, err) < 0
             || (dn_json_member (entry, "groups")
                 && read_groups (entry, bounds, err) < 0))
             return dn_err_wrap (err, "bounds: %s", name);

@@ -109,6 +109,7 @@ struct dn_domain {
     int used[DN_N_FEATURES]; /* feature of each coordinate */
     float scale[DN_N_FEATURES];
     int n_used;
+    int n_network; /* of them, the first ones, that do not depend on the device */
     float *points; /* n_points times n_used; owned */
     int n_points;
     struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */

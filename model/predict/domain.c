@@ -1,5 +1,9 @@
 /* domain.c - the distance of a run from the training runs
  *
+ * The runs of one decision are of one network in one configuration: only features that
+ * depend on the device differ. These are the last coordinates, so that the sum over the
+ * others, by which most points are too far away, is found once.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "predict/bundle.h"
@@ -86,117 +90,59 @@ void dn_domain_free (struct dn_domain *domain)
     free (domain->points);
 }
 
-/* Runs of one decision, as points: they are of one network in one configuration, and
- * only features that depend on the device differ.
- */
-struct cloud {
-    float points[DN_CANDIDATES_MAX][DN_N_FEATURES];
-    int n;
-    int common[DN_N_FEATURES]; /* coordinates in which all are equal */
-    int n_common;
-    float least[DN_CANDIDATES_MAX]; /* square of the distance to the nearest so far */
+/* A run as a point, and the square of its distance to the nearest point so far. */
+struct run {
+    float point[DN_N_FEATURES];
+    float least;
+    bool same; /* as the first run in the coordinates of the network */
 };
 
-static void add_run (const struct dn_domain *domain,
+static void set_run (const struct dn_domain *domain,
                      const float *features,
-                     struct cloud *cloud)
+                     const struct run *first,
+                     struct run *run)
 {
-    float *point = cloud->points[cloud->n];
-
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
-        point[i] = isfinite (value) ? value * domain->scale[i] : 0;
+        run->point[i] = isfinite (value) ? value * domain->scale[i] : 0;
     }
-    cloud->least[cloud->n++] = INFINITY;
+    run->least = INFINITY;
+    run->same = true;
+    for (int i = 0; i < domain->n_network; i++)
+        run->same = run->same && run->point[i] == first->point[i];
 }
 
-static void find_common (const struct dn_domain *domain, struct cloud *cloud)
-{
-    for (int k = 0; k < domain->n_used; k++) {
-        bool common = true;
-
-        for (int r = 1; r < cloud->n; r++)
-            common = common && cloud->points[r][k] == cloud->points[0][k];
-        if (common)
-            cloud->common[cloud->n_common++] = k;
-    }
-}
-
-/* A lower bound of the squares that square_distance () finds from any run to the point,
- * by the coordinates that the runs share: these suffice to exclude all but some twenty
- * points. Infinity where it is more than 'most'. The factor 'safe' is far more than the
- * effect of rounding.
+/* Update the distances of the runs with a point, whose square distance to the first one
+ * in the coordinates of the network is 'shared'. Return the largest of those that share
+ * it.
  */
-static float square_bound (const struct dn_domain *domain,
-                           const struct cloud *cloud,
-                           int i,
-                           float most)
+static float look_at (const struct dn_domain *domain,
+                      const float *at,
+                      float shared,
+                      int n,
+                      struct run runs[DN_CANDIDATES_MAX])
 {
-    const float safe = 0.999F;
-    const int step = 8;
-    const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
-    float sum = 0;
-
-    for (int c = 0; c < cloud->n_common;) {
-        int end = c + step < cloud->n_common ? c + step : cloud->n_common;
-
-        for (; c < end; c++) {
-            int k = cloud->common[c];
-
-            sum += (at[k] - cloud->points[0][k]) * (at[k] - cloud->points[0][k]);
-        }
-        if (safe * sum > most)
-            return INFINITY;
-    }
-    return safe * sum;
-}
-
-/* Update the distances of the runs with a point. Return the largest of them. */
-static float look_at (const struct dn_domain *domain, struct cloud *cloud, int i)
-{
+    int n_network = domain->n_network;
     float most = 0;
 
-    for (int r = 0; r < cloud->n; r++) {
-        float square = square_distance (cloud->points[r],
-                                        domain->points + (ptrdiff_t) i * domain->n_used,
-                                        domain->n_used,
-                                        cloud->least[r]);
+    for (int r = 0; r < n; r++) {
+        struct run *run = &runs[r];
+        float square = run->same
+                           ? shared
+                           : square_distance (run->point, at, n_network, run->least);
 
-        if (square < cloud->least[r])
-            cloud->least[r] = square;
-        if (cloud->least[r] > most)
-            most = cloud->least[r];
+        if (square < run->least)
+            square += square_distance (run->point + n_network,
+                                       at + n_network,
+                                       domain->n_used - n_network,
+                                       run->least - square);
+        if (square < run->least)
+            run->least = square;
+        if (run->same && run->least > most)
+            most = run->least;
     }
     return most;
-}
-
-/* The point with the lowest bound is usually among the nearest of some run. It is
- * examined first, after which few others remain.
- */
-static void find_least (const struct dn_domain *domain,
-                        const struct dn_deadline *deadline,
-                        struct cloud *cloud)
-{
-    float lowest = INFINITY;
-    float most;
-    int nearest = 0;
-
-    for (int i = 0; i < domain->n_points; i++) {
-        float bound = square_bound (domain, cloud, i, lowest);
-
-        if (bound < lowest) {
-            lowest = bound;
-            nearest = i;
-        }
-    }
-    most = look_at (domain, cloud, nearest);
-    for (int i = 0; i < domain->n_points; i++) {
-        if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
-            return;
-        if (square_bound (domain, cloud, i, most) <= most)
-            most = look_at (domain, cloud, i);
-    }
 }
 
 void dn_domain_distances (const struct dn_domain *domain,
@@ -205,15 +151,25 @@ void dn_domain_distances (const struct dn_domain *domain,
                           const struct dn_deadline *deadline,
                           double *distances)
 {
-    struct cloud cloud;
+    struct run runs[DN_CANDIDATES_MAX];
+    bool all_same = true;
+    float most = INFINITY;
 
-    cloud.n = cloud.n_common = 0;
+    for (int r = 0; r < n; r++) {
+        set_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs[0], &runs[r]);
+        all_same = all_same && runs[r].same;
+    }
+    for (int i = 0; i < domain->n_points; i++) {
+        const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
+        float shared = square_distance (runs[0].point, at, domain->n_network, most);
+
+        if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
+            return;
+        if (!all_same || shared < most)
+            most = look_at (domain, at, shared, n, runs);
+    }
     for (int r = 0; r < n; r++)
-        add_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &cloud);
-    find_common (domain, &cloud);
-    find_least (domain, deadline, &cloud);
-    for (int r = 0; r < n; r++)
-        distances[r] = sqrt ((double) cloud.least[r]);
+        distances[r] = sqrt ((double) runs[r].least);
 }
 
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)

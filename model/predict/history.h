@@ -138,6 +138,17 @@ struct dn_outlook dn_history_at (const struct dn_history *history,
 /* The name of the unknown user in a site.json. */
 #define DN_HISTORY_UNKNOWN "unknown"
 
+/* Read "levels", which ascend from .5, as normal scores, and then the quantiles at
+ * them, which do not descend.
+ */
+int dn_levels_read (const struct json_object *json,
+                    struct dn_quantiles *q,
+                    struct dn_err *err);
+int dn_quantiles_read (const struct json_object *json,
+                       const char *key,
+                       struct dn_quantiles *q,
+                       struct dn_err *err);
+
 /* Read the member "history" of a site.json. NULL with 'err'. */
 struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err);
 

@@ -20,7 +20,7 @@
 #define RATIO_MAX   1000.0
 #define NOISE_MIN   1e-3
 #define NOISE_MAX   20.0
-#define SCORE_MAX   50.0
+#define SCORE_MAX   50
 #define LEVEL_MIN   0.1
 #define LEVEL_MAX   10.0
 
@@ -59,23 +59,41 @@ static int read_lengths (struct json_object *json,
     return 0;
 }
 
-/* One of the laws; '*levels' are those of both. */
-static int read_values (struct json_object *json,
-                        const char *key,
-                        const double *levels,
-                        int n,
-                        struct dn_quantiles *law,
-                        struct dn_err *err)
+int dn_levels_read (const struct json_object *json,
+                    struct dn_quantiles *q,
+                    struct dn_err *err)
 {
-    if (dn_json_need_reals (json, key, -SCORE_MAX, SCORE_MAX, law->values, n, err) < 0)
+    struct json_object *levels =
+        dn_json_need_array (json, "levels", 1, DN_LEVELS_MAX, err);
+    double values[DN_LEVELS_MAX];
+
+    if (!levels)
         return -1;
-    law->n = n;
-    for (int i = 0; i < n; i++) {
-        if (i > 0
-            && (levels[i] <= levels[i - 1] || law->values[i] < law->values[i - 1]))
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_law_order, key);
-        law->scores[i] = levels[i] > 0.5 ? dn_normal_score (levels[i]) : 0;
+    q->n = (int) json_object_array_length (levels);
+    if (dn_json_need_reals (json, "levels", 0.5, 0.99999, values, q->n, err) < 0)
+        return -1;
+    for (int i = 0; i < q->n; i++) {
+        if (i > 0 && values[i] <= values[i - 1])
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_levels);
+        q->scores[i] = values[i] > 0.5 ? dn_normal_score (values[i]) : 0;
     }
+    return 0;
+}
+
+int dn_quantiles_read (const struct json_object *json,
+                       const char *key,
+                       struct dn_quantiles *q,
+                       struct dn_err *err)
+{
+    if (dn_json_need_reals (json, key, -SCORE_MAX, SCORE_MAX, q->values, q->n, err) < 0)
+        return -1;
+    for (int i = 1; i < q->n; i++)
+        if (q->values[i] < q->values[i - 1])
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               dn_say_err_quantiles,
+                               dn_quote (key, strlen (key)).text,
+                               i);
     return 0;
 }
 
@@ -85,20 +103,15 @@ static int read_law (struct json_object *json,
 {
     static const char *const known[] = {"levels", "seen", "unseen", NULL};
     struct json_object *object = dn_json_need_object (json, "law", err);
-    double levels[DN_LEVELS_MAX];
-    int n = 0;
 
     if (!object)
         return -1;
     if (dn_json_read_keys (object, known, err) < 0
-        || dn_json_read_reals (
-               object, "levels", 0.5, 0.9999, 1, DN_LEVELS_MAX, levels, &n, err)
-               < 0)
+        || dn_levels_read (object, &history->seen, err) < 0)
         return dn_err_wrap (err, "law");
-    if (n == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_law_levels);
-    if (read_values (object, "seen", levels, n, &history->seen, err) < 0
-        || read_values (object, "unseen", levels, n, &history->unseen, err) < 0)
+    history->unseen = history->seen;
+    if (dn_quantiles_read (object, "seen", &history->seen, err) < 0
+        || dn_quantiles_read (object, "unseen", &history->unseen, err) < 0)
         return dn_err_wrap (err, "law");
     return 0;
 }
