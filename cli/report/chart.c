@@ -1,4 +1,4 @@
-/* chart.c - plots of a report as SVG inside a page
+/* chart.c - plots and tables of a report inside a page
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "common.h"
 #include "output/show.h"
 #include "report/report.h"
 #include "report/when.h"
@@ -37,6 +38,28 @@ void dn_html_text (FILE *file, const char *text)
         else
             fputc (*text >= ' ' && *text <= '~' ? *text : '?', file);
     }
+}
+
+static void write_cell (FILE *file, const char *tag, bool right, const char *text)
+{
+    fprintf (file, right ? "<%s>" : "<%s class=\"words\">", tag);
+    dn_html_text (file, text);
+    fprintf (file, "</%s>", tag);
+}
+
+int dn_html_table (FILE *page, const struct dn_grid *grid)
+{
+    size_t n = (size_t) grid->n_columns;
+
+    fputs ("<div class=\"table\"><table><tr>", page);
+    for (size_t i = 0; i < n; i++)
+        write_cell (page, "th", grid->columns[i].right, grid->columns[i].heading);
+    for (size_t i = 0; i < grid->n_cells; i++) {
+        fputs (i % n == 0 ? "</tr>\n<tr>" : "", page);
+        write_cell (page, "td", grid->columns[i % n].right, grid->cells[i].text);
+    }
+    fputs ("</tr>\n</table></div>\n", page);
+    return grid->failed ? DN_EXIT_BUG : DN_EXIT_DONE;
 }
 
 static void begin (FILE *file, const char *what, double height)

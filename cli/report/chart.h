@@ -1,4 +1,4 @@
-/* chart.h - plots of a report as SVG inside a page
+/* chart.h - plots and tables of a report inside a page
  *
  * Colours and sizes of letters are classes of the page's style sheet, so that the plots
  * follow a dark or light browser. Text from outside is escaped.
@@ -11,11 +11,15 @@
 #include <stdio.h>
 
 #include "jobs/worth/sums.h"
+#include "output/grid.h"
 
 /* Write text with '&', '<', '>' and quotes as entities; control characters, and bytes
  * that are not ASCII, become '?'.
  */
 void dn_html_text (FILE *file, const char *text);
+
+/* A table as HTML. Return the exit code. */
+int dn_html_table (FILE *page, const struct dn_grid *grid);
 
 /* Predicted against measured run times, both axes logarithmic. */
 void dn_chart_points (FILE *file, const struct dn_sums *sums);

@@ -68,9 +68,6 @@ int dn_report_kept (const struct dn_report *report);
 int dn_report_wasted (const struct dn_report *report, enum dn_waste waste);
 int dn_report_groups (const struct dn_report *report);
 
-/* One of them in the page. */
-int dn_report_page_table (FILE *page, const struct dn_grid *grid);
-
 /* The forms; on stdout. Each returns an enum dn_exit, and sorts groups. */
 int dn_report_text (struct dn_report *report);
 int dn_report_json (struct dn_report *report);

@@ -150,28 +150,6 @@ static void write_plots (FILE *file, const struct dn_report *report)
 /* --- tables -------------------------------------------------------------------------
  */
 
-static void write_cell (FILE *file, const char *tag, bool right, const char *text)
-{
-    fprintf (file, right ? "<%s>" : "<%s class=\"words\">", tag);
-    dn_html_text (file, text);
-    fprintf (file, "</%s>", tag);
-}
-
-int dn_report_page_table (FILE *page, const struct dn_grid *grid)
-{
-    size_t n = (size_t) grid->n_columns;
-
-    fputs ("<div class=\"table\"><table><tr>", page);
-    for (size_t i = 0; i < n; i++)
-        write_cell (page, "th", grid->columns[i].right, grid->columns[i].heading);
-    for (size_t i = 0; i < grid->n_cells; i++) {
-        fputs (i % n == 0 ? "</tr>\n<tr>" : "", page);
-        write_cell (page, "td", grid->columns[i % n].right, grid->cells[i].text);
-    }
-    fputs ("</tr>\n</table></div>\n", page);
-    return grid->failed ? DN_EXIT_BUG : DN_EXIT_DONE;
-}
-
 /* All tables, with what is said of them. */
 static int write_tables (struct dn_report *report)
 {

@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "output/grid.h"
+#include "report/chart.h"
 #include "report/when.h"
 
 /* Names come from users: 28 printable characters. */
@@ -47,8 +48,7 @@ static void print_head (const struct dn_report *report)
 /* Print a table, or write it into the page. */
 static int show (const struct dn_report *report, const struct dn_grid *grid)
 {
-    return report->page ? dn_report_page_table (report->page, grid)
-                        : dn_grid_print (grid);
+    return report->page ? dn_html_table (report->page, grid) : dn_grid_print (grid);
 }
 
 int dn_report_amounts (const struct dn_report *report)

@@ -44,7 +44,7 @@ struct dn_person {
     int n_members;
 };
 
-/* NULL-safe, leaves nobody. */
+/* NULL-safe, leaves no user. */
 void dn_person_free (struct dn_person *person);
 
 /* Looks up users and groups. The functions return 0, or -1 with 'err', which contains
@@ -68,7 +68,7 @@ struct dn_people {
  */
 struct dn_scope_names {
     char *text; /* separated by commas, as configured; NULL: all jobs match */
-    int n;      /* of the next two: 0 where nobody of these names exists */
+    int n;      /* of the next two: 0 where no user of these names exists */
     struct dn_person *persons;
     struct dn_span *spans;
 };

@@ -13,44 +13,19 @@
 
 #include <math.h>
 
-/* Releases that changed how attention runs. scaled_dot_product_attention came with
- * PyTorch 2.0 in March 2023, FlashAttention-2 in it with 2.2 in January 2024.
- * Megatron-LM has FlashAttention since 2023.
- */
-#define FIRST_FUSED  200
+/* FlashAttention-2 came with PyTorch 2.2 in January 2024. */
 #define SECOND_FLASH 202
-#define YEAR_FUSED   2023
 #define YEAR_SECOND  2024
 
 /* Largest size of a head (Dao, arXiv 2307.08691). */
 #define FLASH_HEAD_MAX       256
 #define FIRST_FLASH_HEAD_MAX 128
 
-static bool runs_torch (const struct dn_spec *spec)
-{
-    return spec->framework == DN_FRAMEWORK_UNKNOWN
-           || spec->framework == DN_FRAMEWORK_PYTORCH;
-}
-
-bool dn_attention_is_modern (const struct dn_spec *spec)
-{
-    bool old = (dn_habits_of (spec) & DN_HABIT_SCORES) != 0;
-    int version = dn_spec_torch (spec);
-
-    if (!runs_torch (spec) && spec->framework != DN_FRAMEWORK_MEGATRON)
-        return false;
-    if (runs_torch (spec) && version >= 0)
-        return version >= FIRST_FUSED;
-    if (spec->since != DN_UNSET)
-        return spec->since >= YEAR_FUSED;
-    return !old;
-}
-
 bool dn_attention_is_first (const struct dn_spec *spec)
 {
     int version = dn_spec_torch (spec);
 
-    if (runs_torch (spec) && version >= 0)
+    if (dn_runs_torch (spec) && version >= 0)
         return version < SECOND_FLASH;
     return spec->since != DN_UNSET && spec->since < YEAR_SECOND;
 }
@@ -58,7 +33,7 @@ bool dn_attention_is_first (const struct dn_spec *spec)
 bool dn_attention_reads_age (const struct dn_case *c)
 {
     enum dn_attention_kind wanted = c->spec->attention;
-    bool any = runs_torch (c->spec) || c->spec->framework == DN_FRAMEWORK_MEGATRON
+    bool any = dn_runs_torch (c->spec) || c->spec->framework == DN_FRAMEWORK_MEGATRON
                || wanted == DN_ATTENTION_FLASH;
 
     if (wanted == DN_ATTENTION_PLAIN || wanted == DN_ATTENTION_FUSED)

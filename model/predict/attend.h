@@ -28,9 +28,6 @@ enum dn_attention_kind dn_attention_way (const struct dn_spec *spec,
 /* Does 'flash' mean FlashAttention's first version? It reaches the rates of 'fused'. */
 bool dn_attention_is_first (const struct dn_spec *spec);
 
-/* Does the software fuse attention where it can, if no key says how it runs? */
-bool dn_attention_is_modern (const struct dn_spec *spec);
-
 /* Does the age of the software (since=, torch=) decide which kernels run attention? Not
  * if there is none that a fused kernel computes, nor if attention= names a kernel of
  * which all versions are alike. Other frameworks than PyTorch and Megatron have fused

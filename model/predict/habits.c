@@ -122,6 +122,32 @@ unsigned dn_habits_of (const struct dn_spec *spec)
     return flags;
 }
 
+bool dn_runs_torch (const struct dn_spec *spec)
+{
+    return spec->framework == DN_FRAMEWORK_UNKNOWN
+           || spec->framework == DN_FRAMEWORK_PYTORCH;
+}
+
+/* scaled_dot_product_attention came with PyTorch 2.0 in March 2023. Megatron-LM has
+ * FlashAttention since 2023.
+ */
+#define FIRST_FUSED 200
+#define YEAR_FUSED  2023
+
+bool dn_attention_is_modern (const struct dn_spec *spec)
+{
+    bool old = (dn_habits_of (spec) & DN_HABIT_SCORES) != 0;
+    int version = dn_spec_torch (spec);
+
+    if (!dn_runs_torch (spec) && spec->framework != DN_FRAMEWORK_MEGATRON)
+        return false;
+    if (dn_runs_torch (spec) && version >= 0)
+        return version >= FIRST_FUSED;
+    if (spec->since != DN_UNSET)
+        return spec->since >= YEAR_FUSED;
+    return !old;
+}
+
 static double number_at (const struct dn_constants *constants, size_t offset)
 {
     double value;

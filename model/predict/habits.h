@@ -40,6 +40,12 @@ enum dn_habit {
 /* All habits of a run, or-ed. */
 unsigned dn_habits_of (const struct dn_spec *spec);
 
+/* Is it PyTorch, as far as is known? */
+bool dn_runs_torch (const struct dn_spec *spec);
+
+/* Does the software fuse attention where it can, if no key says how it runs? */
+bool dn_attention_is_modern (const struct dn_spec *spec);
+
 /* Numbers that differ between rows; each is a constant. */
 enum dn_habit_number {
     DN_HABIT_OPTIMIZER_TRAFFIC,  /* of the optimizer, over the minimum */

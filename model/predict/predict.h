@@ -12,22 +12,23 @@
  *     attend.c     which kernels run attention, and their work
  *     setup.c      values that follow from a case: precision, copies, nodes
  *     traffic.c    communication: collectives, copies, split work, the host's memory
- *     work.c       the device's work for one operator
  *     power.c      mean power of a board, the slow-down by its limit
+ *     work.c       the device's work for one operator
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     assumed.c    what is taken for keys that were not given
  *     memory.c     peak memory of one device, the largest batch
  *     unused.c     keys that no estimate depends on
  *     step.c       wall time of one optimizer step
- *     operators.c  what people read: time by operator, bottleneck, names, carbon
  *     whitebox.c   all of these in order, and the run: an estimate by formulas alone
+ *     operators.c  what people read: time by operator, bottleneck, names, carbon
  *     features.c   the features of a run for the learned residual, and its kind
  *     flat.c       the binary files of a bundle: rows of numbers after a header
  *     domain.c     the distance of a run from the training runs
  *     trees.c      boosted trees, read from a file, and their sums
  *     history.c    what a site's own runs say of another run
  *     apps.c       what the finished runs of each user's applications say
+ *     apps_write.c  and written
  *     learned.c    the estimate of an application that has run before
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read and applied

@@ -90,6 +90,21 @@ static void count_network (struct dn_setup *setup)
     setup->tensors = graph->tensors - split.tensors + split.tensors / setup->experts;
 }
 
+struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
+{
+    double devices = (double) c->spec->gpus / c->nodes;
+    double members = fmax (devices / stride, 1);
+
+    return (struct dn_ring){.n = n,
+                            .nodes = fmax (ceil (n / members), 1),
+                            .sharing = fmin (stride, devices)};
+}
+
+struct dn_ring dn_ring_in_node (const struct dn_ring *ring)
+{
+    return (struct dn_ring){ceil (ring->n / ring->nodes), 1, ring->sharing};
+}
+
 /* The devices that share the state of parameters with 'copies' copies. */
 static double shard_count (const struct dn_setup *setup, double copies, double stride)
 {

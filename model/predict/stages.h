@@ -92,18 +92,6 @@ double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op);
 double dn_handing_time (const struct dn_setup *c);
 double dn_handings (const struct dn_setup *c);
 
-/* What the host's memory holds instead of the device's (offload=): seconds per
- * optimizer step.
- */
-struct dn_offloaded {
-    double update; /* of the optimizer on the host */
-    double open;   /* to bring its result back; does not overlap */
-    double behind; /* gradients out and weights in, behind all passes */
-    double stored; /* activations out, in one forward pass; back in a backward pass */
-};
-
-struct dn_offloaded dn_offload_time (const struct dn_setup *c);
-
 /* Bytes of activations that one pass leaves on the host, of one device. */
 double dn_stored_activations (const struct dn_setup *c);
 

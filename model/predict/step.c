@@ -343,13 +343,60 @@ static void add_exchange (const struct dn_setup *c,
         split_s + dn_pipeline (c, pass->ring_open, 0);
 }
 
+/* What the host's memory holds instead of the device's (offload=): seconds per
+ * optimizer step.
+ */
+struct offloaded {
+    double update; /* of the optimizer on the host */
+    double open;   /* to bring its result back; does not overlap */
+    double behind; /* gradients out and weights in, behind all passes */
+    double stored; /* activations out, in one forward pass; back in a backward pass */
+};
+
+/* The optimizer of all devices of a node, on the cores that the job has there. */
+static double update_time (const struct dn_setup *c)
+{
+    const struct dn_constants *k = c->constants;
+    double cores = c->cpus_per_gpu > 0 ? c->cpus_per_gpu : dn_usual_cores (c);
+    double devices = (double) c->spec->gpus / c->nodes;
+    double bytes = dn_shard_params (c) * devices * 4
+                   * dn_optimizer_traits[c->spec->optimizer].passes;
+
+    return bytes / k->host_optimizer
+           / fmin (cores * devices / k->host_optimizer_cores, 1);
+}
+
+static struct offloaded offload_time (const struct dn_setup *c)
+{
+    struct offloaded result = {0};
+    double rate = c->device->pcie_bw * c->constants->dataparallel_pcie;
+    double passes = (double) c->spec->grad_accum;
+    double element = c->traits->activation;
+    double learned = dn_shard_params (c);
+    double frozen = c->dense.frozen_bytes / c->shards
+                    + c->in_experts.frozen_bytes / c->expert_shards;
+
+    if (rate <= 0)
+        return result;
+    result.stored = dn_stored_activations (c) / rate;
+    if (!dn_is_offloaded (c))
+        return result;
+    result.update = update_time (c);
+    result.behind = passes * learned * element / rate;
+    if (c->spec->offload == DN_OFFLOAD_PARAMS)
+        result.behind += 2 * passes * (learned * element + frozen) / rate;
+    else
+        result.open = learned * element / rate;
+    return result;
+}
+
 /* Transfers to the host and back, behind the passes: seconds that they add to a step.
  */
 static double add_offload (const struct dn_setup *c,
                            const struct pass *pass,
                            struct dn_estimate *estimate)
 {
-    struct dn_offloaded offload = dn_offload_time (c);
+    struct offloaded offload = offload_time (c);
     double passes = (double) c->spec->grad_accum;
     double seconds = pass->seconds / (double) c->spec->pp;
     double backward = fmin (last_backward (c, pass), seconds);

@@ -128,27 +128,6 @@ static double node_rate (const struct dn_setup *c, double devices)
     return has_links (c) ? k->node_bw * devices : k->node_bw_pcie;
 }
 
-/* Devices of one node in a ring. */
-static double in_node (const struct dn_ring *ring)
-{
-    return ceil (ring->n / ring->nodes);
-}
-
-struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
-{
-    double devices = (double) c->spec->gpus / c->nodes;
-    double members = fmax (devices / stride, 1);
-
-    return (struct dn_ring){.n = n,
-                            .nodes = fmax (ceil (n / members), 1),
-                            .sharing = fmin (stride, devices)};
-}
-
-struct dn_ring dn_ring_in_node (const struct dn_ring *ring)
-{
-    return (struct dn_ring){in_node (ring), 1, ring->sharing};
-}
-
 /* Seconds of a reduce-scatter or an all-gather of 'bytes' among n devices of a node. */
 static double half_ring (const struct dn_setup *c, double bytes, double n)
 {
@@ -184,7 +163,8 @@ static double half_reduce (const struct dn_setup *c,
 {
     if (ring->n <= 1 || bytes <= 0)
         return 0;
-    return half_ring (c, bytes, in_node (ring)) + dn_half_between (c, bytes, ring);
+    return half_ring (c, bytes, dn_ring_in_node (ring).n)
+           + dn_half_between (c, bytes, ring);
 }
 
 /* The same in messages of about 'bucket' bytes. */
@@ -206,7 +186,7 @@ static double all_to_all (const struct dn_setup *c,
                           const struct dn_ring *ring)
 {
     const struct dn_constants *k = c->constants;
-    double near = in_node (ring);
+    double near = dn_ring_in_node (ring).n;
     double far = ring->n - near;
     double within;
     double between = 0;
@@ -226,7 +206,7 @@ static double pass_on (const struct dn_setup *c,
                        double bytes,
                        const struct dn_ring *ring)
 {
-    double rate = link_rate (c, in_node (ring));
+    double rate = link_rate (c, dn_ring_in_node (ring).n);
 
     if (ring->nodes > 1)
         rate = fmin (rate, node_rate (c, ring->sharing) / ring->sharing);
@@ -435,41 +415,4 @@ double dn_handing_time (const struct dn_setup *c)
 double dn_handings (const struct dn_setup *c)
 {
     return (double) c->spec->grad_accum * c->chunks + (double) c->spec->pp - 1;
-}
-
-/* The optimizer of all devices of a node, on the cores that the job has there. */
-static double update_time (const struct dn_setup *c)
-{
-    const struct dn_constants *k = c->constants;
-    double cores = c->cpus_per_gpu > 0 ? c->cpus_per_gpu : dn_usual_cores (c);
-    double devices = (double) c->spec->gpus / c->nodes;
-    double bytes = dn_shard_params (c) * devices * 4
-                   * dn_optimizer_traits[c->spec->optimizer].passes;
-
-    return bytes / k->host_optimizer
-           / fmin (cores * devices / k->host_optimizer_cores, 1);
-}
-
-struct dn_offloaded dn_offload_time (const struct dn_setup *c)
-{
-    struct dn_offloaded result = {0};
-    double rate = c->device->pcie_bw * c->constants->dataparallel_pcie;
-    double passes = (double) c->spec->grad_accum;
-    double element = c->traits->activation;
-    double learned = dn_shard_params (c);
-    double frozen = c->dense.frozen_bytes / c->shards
-                    + c->in_experts.frozen_bytes / c->expert_shards;
-
-    if (rate <= 0)
-        return result;
-    result.stored = dn_stored_activations (c) / rate;
-    if (!dn_is_offloaded (c))
-        return result;
-    result.update = update_time (c);
-    result.behind = passes * learned * element / rate;
-    if (c->spec->offload == DN_OFFLOAD_PARAMS)
-        result.behind += 2 * passes * (learned * element + frozen) / rate;
-    else
-        result.open = learned * element / rate;
-    return result;
 }

@@ -82,7 +82,10 @@ def sidecar():
     text = page("dnnest.sidecar.5")
     for name, properties in places.items():
         array = re.search(r"%s_keys\[\] =\s+\{(.*?)NULL\}" % name, reader, re.S).group(1)
-        compare("schema: " + name, sorted(properties), sorted(re.findall(r'"(\w+)"', array)))
+        # The first of an operator are only of networks that are files.
+        own = int(re.search(r"N_NETWORK_KEYS (\d+)", reader).group(1)) if name == "op" else 0
+        compare("schema: " + name, sorted(properties),
+                sorted(re.findall(r'"(\w+)"', array)[own:]))
         for key in properties:
             if not re.search(r"^(?:\*\w+\*, )?\*%s\*" % key, text, re.M):
                 print("dnnest.sidecar.5: no", key)
@@ -124,6 +127,12 @@ def array(code, name):
     return re.findall(r'"(\w+)"', re.search(name + r"\[\] =\s+\{(.*?)\};", code, re.S).group(1))
 
 
+def words(code, name):
+    """Those of a list of rows, #define NAME(ROW)."""
+    rows = re.search(r"#define %s\(ROW\)((?:.*\\\n)+.*)" % name, code).group(1)
+    return re.findall(r'ROW \(\w+, "(\w+)"\)', rows)
+
+
 def record():
     """The writers, the schemas and the page have the same members."""
     for schema, files, title in (
@@ -136,10 +145,10 @@ def record():
         for key in members(properties):
             if "*%s*" % key not in plugin_chapter(title):
                 print("job_submit_dnnest.8,", title, "lacks", key)
-    policy = source("model/policy/decide.c")
-    abstained = array(policy, "abstain_text")[1:]
+    policy = source("model/policy/policy.h")
+    abstained = words(policy, "DN_ABSTAIN")[1:]
     compare("decision-log.schema.json", properties["abstained"]["enum"], abstained)
-    verdicts = array(policy, "verdict_text")[1:]
+    verdicts = words(policy, "DN_VERDICTS")[1:]
     compare("decision-log.schema.json", properties["verdict"]["enum"], verdicts + ["error"])
     properties = json.loads(source("etc/record.schema.json"))["properties"]
     compare("record.schema.json", properties["verdict"]["enum"], verdicts)
@@ -153,7 +162,7 @@ def counters():
     code = source("plugin/trace/counters.c")
     chapter = plugin_chapter("COUNTERS")
     families = re.search(r"families\[\] = \{(.*?)^\};", code, re.S | re.M).group(1)
-    want = ["dnnest_%s_total" % x for x in re.findall(r'^    \{"(\w+)",', families, re.M)]
+    want = ["dnnest_%s_total" % x for x in re.findall(r'\b(?:ONE|MANY) \(\s*"(\w+)",', families)]
     want += ["dnnest_" + x for x in re.findall(r'add_head \(\s*buf,\s*"(\w+)"', code)]
     compare("job_submit_dnnest.8", re.findall(r"\*(dnnest_\w+)\*", chapter), want)
     for name in ("change_text", "drop_text", "error_text", "result_text"):

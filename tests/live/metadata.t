@@ -122,7 +122,7 @@ like 'the line for the user names the runs' "$said" '3 epochs, 5 runs'
 
 readonly DETECT='batch=4,precision=fp16,optimizer=momentum,epochs=3,samples=20000'
 submit --comment="dnnest:model=ours,$DETECT" job.sh
-like 'a name that nobody knows is named' "$said" "model: 'ours' is not in the zoo"
+like 'an unknown name is named' "$said" "model: 'ours' is not in the zoo"
 kept 'a job of an unknown network is not changed'
 
 submit --comment="dnnest:model=fasterrcnn_resnet50_fpn,$DETECT" job.sh

@@ -1,0 +1,81 @@
+/* tune_words.c - the words of frozen=, trainable= and lora_targets=
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/tune.h"
+#include "base/messages.h"
+
+#include <string.h>
+
+int dn_tune_fail (const struct dn_tune_words *known,
+                  const struct dn_graph *graph,
+                  struct dn_span word,
+                  unsigned existing,
+                  struct dn_err *err)
+{
+    char text[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    for (int i = 0; i < known->n; i++)
+        if ((known->list[i].shown & existing) != 0)
+            dn_buf_add (&buf,
+                        " %.*s",
+                        (int) strcspn (known->list[i].words, " "),
+                        known->list[i].words);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       dn_say_err_tune_word,
+                       known->key,
+                       dn_quote (word.text, word.len).text,
+                       known->what,
+                       graph->name,
+                       text,
+                       known->more);
+}
+
+/* The next of the words in 'rest', without what comes before its last '.'. */
+static struct dn_span next_word (struct dn_span *rest)
+{
+    struct dn_span word = dn_span_cut (rest, "+");
+
+    for (size_t i = word.len; word.text && i > 0; i--) {
+        if (word.text[i - 1] == '.') {
+            word.text += i;
+            word.len -= i;
+            break;
+        }
+    }
+    return word;
+}
+
+static unsigned sets_of_word (const struct dn_tune_words *known, struct dn_span word)
+{
+    for (int i = 0; i < known->n; i++) {
+        struct dn_span same = dn_span_of (known->list[i].words);
+
+        for (struct dn_span one; (one = dn_span_cut (&same, " ")).text;)
+            if (dn_word_equal (one.text, one.len, word.text, word.len))
+                return known->list[i].sets;
+    }
+    return 0;
+}
+
+int dn_tune_read (const struct dn_tune_words *known,
+                  const struct dn_graph *graph,
+                  struct dn_span text,
+                  unsigned existing,
+                  unsigned *sets,
+                  struct dn_err *err)
+{
+    struct dn_span word;
+
+    *sets = 0;
+    while ((word = next_word (&text)).text) {
+        unsigned named = sets_of_word (known, word);
+
+        if ((named & existing) == 0)
+            return dn_tune_fail (known, graph, word, existing, err);
+        *sets |= named;
+    }
+    return 0;
+}
