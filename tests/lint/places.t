@@ -88,7 +88,7 @@ unlisted() {
     (
         cd "$top" || exit
         for path in $1; do
-            grep -qF "$path" "${@:2}" || echo "$path"
+            grep -qE "(^|[ /])${path%.c}(\.c)?( |$)" "${@:2}" || echo "$path"
         done
     )
 }
