@@ -7,17 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool dn_is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-char dn_lower (char c)
-{
-    return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-static char fold (char c)
+static inline char fold (char c)
 {
     return c == '-' ? '_' : dn_lower (c);
 }

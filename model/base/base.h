@@ -61,8 +61,15 @@ const char *dn_names_get (const struct dn_names *names, int value);
 int dn_names_find (const struct dn_names *names, const char *text, size_t len);
 
 /* ASCII in every locale: that of the host must not decide what a key is. */
-bool dn_is_digit (char c);
-char dn_lower (char c);
+static inline bool dn_is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline char dn_lower (char c)
+{
+    return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
 
 /* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);

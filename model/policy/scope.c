@@ -197,6 +197,38 @@ static int read_people (struct dn_policies *policies,
     return 0;
 }
 
+/* Any total order will do. Comparing lengths first is fastest. */
+static int compare_exact (const void *a, const void *b)
+{
+    const struct dn_span *left = a;
+    const struct dn_span *right = b;
+
+    if (left->len != right->len)
+        return left->len < right->len ? -1 : 1;
+    return memcmp (left->text, right->text, left->len);
+}
+
+static int compare_folded (const void *a, const void *b)
+{
+    const struct dn_span *left = a;
+    const struct dn_span *right = b;
+    int difference = 0;
+
+    if (left->len != right->len)
+        return left->len < right->len ? -1 : 1;
+    for (size_t i = 0; i < left->len && difference == 0; i++)
+        difference = dn_lower (left->text[i]) - dn_lower (right->text[i]);
+    return difference;
+}
+
+/* Slurm compares partitions as they are written, accounts and QOS without case; in some
+ * locales the lower case of I is not i.
+ */
+static int (*order_of (enum dn_scope scope)) (const void *, const void *)
+{
+    return scope == DN_SCOPE_PARTITION ? compare_exact : compare_folded;
+}
+
 static int read_scope (struct dn_policies *policies,
                        struct dn_policy *policy,
                        enum dn_scope scope,
@@ -223,6 +255,7 @@ static int read_scope (struct dn_policies *policies,
         return read_people (policies, policy->line, scope, people, names, err);
     for (rest = dn_span_of (names->text); rest.text;)
         names->spans[names->n++] = dn_span_cut (&rest, ",");
+    qsort (names->spans, n, sizeof (names->spans[0]), order_of (scope));
     return 0;
 }
 
@@ -347,21 +380,6 @@ static void seek (struct seeker *seeker, const struct dn_submitter *submitter)
     cut_names (seeker, DN_SCOPE_QOS, submitter->qos);
 }
 
-/* Slurm compares partitions as they are written, accounts and QOS without case; in some
- * locales the lower case of I is not i.
- */
-static bool is_same (enum dn_scope scope, struct dn_span a, struct dn_span b)
-{
-    if (a.len != b.len)
-        return false;
-    if (scope == DN_SCOPE_PARTITION)
-        return memcmp (a.text, b.text, a.len) == 0;
-    for (size_t i = 0; i < a.len; i++)
-        if (dn_lower (a.text[i]) != dn_lower (b.text[i]))
-            return false;
-    return true;
-}
-
 static int compare_ids (const void *a, const void *b)
 {
     int64_t left;
@@ -394,17 +412,19 @@ static bool matches_scope (const struct dn_policy *policy,
 {
     const struct dn_scope_names *names = &policy->scopes[scope];
 
-    for (int i = 0; i < names->n; i++) {
-        if (names->persons) {
-            if (is_person (scope, &names->persons[i], seeker->submitter))
-                return true;
-            continue;
-        }
-        for (int k = 0; k < seeker->names[scope].n; k++)
-            if (is_same (scope, names->spans[i], seeker->names[scope].list[k]))
-                return true;
-    }
-    return !names->text;
+    if (!names->text)
+        return true;
+    for (int i = 0; i < names->n && names->persons; i++)
+        if (is_person (scope, &names->persons[i], seeker->submitter))
+            return true;
+    for (int k = 0; names->spans && k < seeker->names[scope].n; k++)
+        if (bsearch (&seeker->names[scope].list[k],
+                     names->spans,
+                     (size_t) names->n,
+                     sizeof (names->spans[0]),
+                     order_of (scope)))
+            return true;
+    return false;
 }
 
 static bool matches (const struct dn_policy *policy, const struct seeker *seeker)

@@ -64,7 +64,7 @@ struct dn_people {
 };
 
 /* The names of one scope; users and groups are converted to 'persons', others cut into
- * 'spans' of the text. All owned.
+ * 'spans' of the text, in order. All owned.
  */
 struct dn_scope_names {
     char *text; /* separated by commas, as configured; NULL: all jobs match */

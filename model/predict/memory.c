@@ -627,8 +627,6 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
 
     memory[DN_MEMORY_CONTEXT] =
         k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
-    if (dn_deadline_passed (c->deadline))
-        return;
     join_peaks (c, &content, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];

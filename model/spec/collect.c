@@ -13,10 +13,7 @@ static const char comment_mark[] = DN_COMMENT_MARK;
 #define MARK_LEN(mark) (sizeof (mark) - 1)
 
 /* Where metadata inside a longer comment ends. */
-static bool ends_metadata (char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';';
-}
+#define METADATA_ENDS " \t\n\r;"
 
 static struct dn_span span_within (const char *text, size_t max)
 {
@@ -29,7 +26,7 @@ static bool is_marked (struct dn_span comment, size_t end)
     size_t begin = end - MARK_LEN (comment_mark);
 
     return end >= MARK_LEN (comment_mark)
-           && (begin == 0 || ends_metadata (comment.text[begin - 1]))
+           && (begin == 0 || strchr (METADATA_ENDS, comment.text[begin - 1]))
            && dn_word_equal (comment.text + begin,
                              MARK_LEN (comment_mark),
                              comment_mark,
@@ -40,7 +37,7 @@ static bool is_marked (struct dn_span comment, size_t end)
 static struct dn_span find_in_comment (struct dn_span comment)
 {
     size_t begin = 0;
-    size_t end;
+    size_t len;
     const char *colon;
 
     while (begin < comment.len
@@ -48,9 +45,11 @@ static struct dn_span find_in_comment (struct dn_span comment)
         begin = (size_t) (colon + 1 - comment.text);
         if (!is_marked (comment, begin))
             continue;
-        for (end = begin; end < comment.len && !ends_metadata (comment.text[end]);)
-            end++;
-        return (struct dn_span){comment.text + begin, end - begin};
+        comment.text += begin;
+        comment.len -= begin;
+        len = strcspn (comment.text, METADATA_ENDS);
+        comment.len = len < comment.len ? len : comment.len;
+        return comment;
     }
     return (struct dn_span){NULL, 0};
 }

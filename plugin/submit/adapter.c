@@ -208,8 +208,7 @@ static bool is_carried (const char *entry, const char *prefix)
 
 static bool is_of_probe (const char *entry, const char *prefix)
 {
-    return entry && entry[0] == prefix[0]
-           && strncmp (entry, prefix, strlen (prefix)) == 0;
+    return entry && strncmp (entry, prefix, strlen (prefix)) == 0;
 }
 
 /* Free the entries of a list that are ours, and close the gaps. */
@@ -245,9 +244,21 @@ void dn_adapter_forget (job_desc_msg_t *desc)
         drop_entries (desc->environment, &desc->env_size, is_carried, "SLURM_SPANK_");
 }
 
+/* An environment of any length is searched; few have such entries. */
 void dn_adapter_forget_probe (job_desc_msg_t *desc)
 {
-    drop_entries (desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
+    uint32_t n = desc->environment && desc->env_size != NO_VAL ? desc->env_size : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *entry = desc->environment[i];
+
+        if (entry && entry[0] == DN_PROBE_VARIABLES[0]
+            && is_of_probe (entry, DN_PROBE_VARIABLES)) {
+            drop_entries (
+                desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
+            return;
+        }
+    }
 }
 
 /* Where a field is in the description of a job, and the width of its number. */
