@@ -42,12 +42,12 @@ struct dn_option {
  */
 #define DN_OPTION_ROW(name_, letter_, argument_, help_)                                \
     {                                                                                  \
-        .name = name_, .letter = letter_, .argument = argument_, .help = help_         \
+        .name = (name_), .letter = (letter_), .argument = (argument_), .help = (help_) \
     }
 #define DN_OPT(name_, letter_, argument_, help_, use_, ...)                            \
     {                                                                                  \
-        .name = name_, .letter = letter_, .argument = argument_, .help = help_,        \
-        .use = DN_OPTION_##use_, __VA_ARGS__                                           \
+        .name = (name_), .letter = (letter_), .argument = (argument_),                 \
+        .help = (help_), .use = DN_OPTION_##use_, __VA_ARGS__                          \
     }
 #define DN_OPT_AT(member) .at = offsetof (struct call, member)
 #define DN_OPT_FLAG(name, letter, help, member)                                        \
@@ -65,10 +65,10 @@ struct dn_option {
             help,                                                                      \
             INT,                                                                       \
             DN_OPT_AT (member),                                                        \
-            .min = least,                                                              \
-            .max = most)
+            .min = (least),                                                            \
+            .max = (most))
 #define DN_OPT_TAKE(name, letter, argument, help, function)                            \
-    DN_OPT (name, letter, argument, help, CALL, .take = function)
+    DN_OPT (name, letter, argument, help, CALL, .take = (function))
 #define DN_OPT_END                                                                     \
     {                                                                                  \
         .name = NULL                                                                   \

@@ -68,6 +68,7 @@ bool dn_cache_key_of (const struct dn_spec *spec,
 static bool is_of (const struct dn_cache_entry *entry, const struct dn_cache_key *key)
 {
     return entry->sidecar_len == key->sidecar.len
+           /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): or a miss */
            && memcmp (&entry->input, &key->input, sizeof (key->input)) == 0
            && (key->sidecar.len == 0
                || memcmp (entry->sidecar, key->sidecar.text, key->sidecar.len) == 0);

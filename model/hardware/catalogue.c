@@ -237,15 +237,15 @@ static int add_file (struct dn_catalogue *catalogue,
                      const char *file,
                      struct dn_err *err)
 {
-    char **files;
+    char *copy;
 
-    if (dn_rows_grow (&catalogue->files, catalogue->n_files, sizeof (*files), err) < 0)
+    if (dn_rows_grow (&catalogue->files, catalogue->n_files, sizeof (copy), err) < 0)
         return -1;
-    files = catalogue->files;
-    files[catalogue->n_files] = strdup (file);
-    if (!files[catalogue->n_files])
+    copy = strdup (file);
+    if (!copy)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    catalogue->n_files++;
+    /* -Wanalyzer-malloc-leak: dn_rows_grow () has moved the rows */
+    catalogue->files[catalogue->n_files++] = copy;
     return 0;
 }
 

@@ -151,7 +151,7 @@ void dn_domain_distances (const struct dn_domain *domain,
                           const struct dn_deadline *deadline,
                           double *distances)
 {
-    struct run runs[DN_CANDIDATES_MAX];
+    struct run runs[DN_CANDIDATES_MAX] = {0};
     bool all_same = true;
     float most = INFINITY;
 

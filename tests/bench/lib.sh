@@ -34,6 +34,6 @@ compile() {
         if [[ ! -e $objects/${source//\//_}.o ]]; then printf '%s\0' "$source"; fi
     done | xargs -r -0 -P "$(nproc)" -I '{}' bash -c '
         "${@:2}" -c -o "$0/${1//\//_}.o" "$1"' "$objects" '{}' "${CC:-cc}" "${flags[@]}"
-    "${CC:-cc}" -o "$build/$name" "${linked[@]}" "${libraries[@]}" -lcsv -lm
+    "${CC:-cc}" -o "$build/$name" "${linked[@]}" "${libraries[@]}" -lm
     [[ ! ${DNNEST_COMPILE_ONLY-} ]] || exit 0
 }

@@ -37,7 +37,7 @@ readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlin
 readonly PEOPLE='getgrnam_r getpwnam_r'
 # host/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
-readonly FILES='close fstat open open64 pread pread64 __pread_chk read syscall'
+readonly FILES='close fstat lseek lseek64 open open64 pread pread64 __pread_chk read syscall'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_trylock
 pthread_mutex_unlock'
 # All in memory: json-c's own files and descriptors are banned.

@@ -12,7 +12,8 @@ exported() {
         "$top/host/daemon_status.c" | sort -u
     grep -oE '# TYPE dnnestd_[a-z_]+|dnnestd_[a-z_]+[{ ]' "$top/daemon/ticks.c" |
         grep -oE 'dnnestd_[a-z_]+'
-    sed -n 's/^    {"\([a-z_]*\)",.*/dnnest_\1_total/p' "$top/plugin/trace/counters.c"
+    tr '\n' ' ' <"$top/plugin/trace/counters.c" | grep -oE '(ONE|MANY) \( *"[a-z_]+' |
+        sed 's/.*"\(.*\)/dnnest_\1_total/'
     grep -oE 'dnnest_[a-z_]+' "$top/plugin/trace/counters.c"
 }
 # Names in the expressions of FILE.

@@ -132,10 +132,11 @@ several() {
 several 'for seed in 0 1 2 3 4; do python train.py --seed $seed; done'
 several 'python train.py; python train.py --stage 2'
 several 'while read -r lr; do' '    python train.py --lr "$lr"' 'done <rates.txt'
-several 'run() { torchrun train.py "$@"; }' 'run --seed 1' 'run --seed 2'
 several 'srun python pretrain.py && srun python finetune.py'
 several 'pip install -r requirements.txt' 'python train.py'
 
+script 'run() { torchrun train.py "$@"; }' 'run --seed 1' 'run --seed 2'
+keeps 'a function keeps all fields' '' 'time: kept, [^;]*line [0-9]+'
 script 'python train.py --fold 0 &' 'python train.py --fold 1 &' 'wait'
 keeps 'programs side by side keep all fields' '' 'cpus: kept, [^;]*line [0-9]+'
 

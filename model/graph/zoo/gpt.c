@@ -129,8 +129,10 @@ struct gpt {
 };
 
 /* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): members of a row */
 #define LITE                        .latent = &latent_lite
 #define FULL                        .latent = &latent_full
+/* NOLINTEND(bugprone-macro-parentheses) */
 /* tokens of a window, blocks for each one without it */
 #define NEAR(n, blocks)             .window = (n), .period = (blocks)
 /* experts, visited, inner size of one (0: ffn), how many process every token */
