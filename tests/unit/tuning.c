@@ -695,7 +695,7 @@ TEST ("hostile histories are refused")
         {"\"own\": 1.3", "\"own\": 0", "'b': run 0: own"},
         {"\"own\": 1.3, ", "", "'b': run 0: own: missing"},
         {"[0.5, 0.95]", "[0.95, 0.5]", "expected ascending values"},
-        {"[0, 1.7]", "[2, 1.7]", "expected ascending values"},
+        {"[0, 1.7]", "[2, 1.7]", "history: law: seen: value 1 is less"},
         {"[0, 1.7]", "[0]", "history: law: seen"},
         {"[0, 2]", "[0, 60]", "history: law: unseen"},
         {"\"levels\": [0.5, 0.95], ", "", "history: law: levels: missing"},
