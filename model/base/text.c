@@ -410,6 +410,8 @@ int dn_enum_read (struct dn_span span,
         *out = found;
         return 0;
     }
+    if (!err) /* no search for what may be meant */
+        return -1;
     for (int i = 1; i < names->n_names; i++)
         dn_buf_add (&buf, " %s", names->names[i]);
     return dn_err_set (err,

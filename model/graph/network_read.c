@@ -300,9 +300,8 @@ static int read_kind (struct json_object *json, struct dn_op *op, struct dn_err 
 {
     int kind = DN_OP_UNKNOWN;
     int dims = 0;
-    struct dn_err ignored;
 
-    if (dn_json_read_enum (json, "op", &conv_names, &dims, &ignored) == 0 && dims > 0) {
+    if (dn_json_read_enum (json, "op", &conv_names, &dims, NULL) == 0 && dims > 0) {
         op->kind = DN_OP_CONV;
         op->dims = dims;
         return 0;
