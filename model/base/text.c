@@ -166,48 +166,73 @@ void dn_buf_number (struct dn_buf *buf, int64_t number)
     put_number (buf, number, 0);
 }
 
+/* What stands between '%' and the letter of a conversion. */
+struct conversion {
+    size_t width; /* of a number, with zeros; 0: none */
+    bool precise; /* .* */
+    bool wide;    /* l or z */
+};
+
+static struct conversion read_conversion (const char **format)
+{
+    struct conversion is = {.width = 0};
+    const char *at = *format;
+
+    if (at[0] == '0' && at[1] >= '1' && at[1] <= '9') {
+        is.width = (size_t) (at[1] - '0');
+        at += 2;
+    } else if (at[0] == '.' && at[1] == '*') {
+        is.precise = true;
+        at += 2;
+    }
+    for (; *at == 'l' || *at == 'z'; at++)
+        is.wide = true;
+    *format = at;
+    return is;
+}
+
 /* The conversions of which nearly all texts are made: %s, %.*s, %c, %%, and %d, %0Nd,
- * %u of int, long and size_t. False for another one.
+ * %u of int, long and size_t. False for another one, and for a number whose sign these
+ * do not write.
  */
 static bool add_plain (struct dn_buf *buf, const char *format, va_list args)
 {
     for (;;) {
-        size_t len = 0;
-        int precision = -1;
-        size_t width = 0;
-        bool wide = false;
+        size_t len = strcspn (format, "%");
+        struct conversion is;
+        const char *text;
+        size_t most = SIZE_MAX;
+        int64_t number;
         char c;
 
-        while (format[len] != '\0' && format[len] != '%')
-            len++;
         dn_buf_put (buf, format, len);
         if (format[len] == '\0')
             return true;
         format += len + 1;
-        if (format[0] == '0' && format[1] >= '1' && format[1] <= '9') {
-            width = (size_t) (format[1] - '0');
-            format += 2;
-        } else if (format[0] == '.' && format[1] == '*') {
-            precision = va_arg (args, int);
-            format += 2;
-        }
-        for (; *format == 'l' || *format == 'z'; format++)
-            wide = true;
-        switch (*format++) {
-        case 's': {
-            const char *text = va_arg (args, const char *);
+        is = read_conversion (&format);
+        if (is.precise) {
+            int precision = va_arg (args, int);
 
+            most = precision < 0 ? SIZE_MAX : (size_t) precision;
+        }
+        c = *format++;
+        switch (c) {
+        case 's':
+            text = va_arg (args, const char *);
             if (!text)
                 return false;
-            dn_buf_put (buf,
-                        text,
-                        precision < 0 ? strlen (text)
-                                      : strnlen (text, (size_t) precision));
+            dn_buf_put (buf, text, strnlen (text, most));
             break;
-        }
         case 'd':
         case 'u':
-            put_number (buf, wide ? va_arg (args, int64_t) : va_arg (args, int), width);
+            if (is.wide)
+                number = va_arg (args, int64_t);
+            else
+                number =
+                    c == 'd' ? va_arg (args, int) : (int64_t) va_arg (args, unsigned);
+            if (is.precise || (number < 0 && (c == 'u' || is.width > 0)))
+                return false;
+            put_number (buf, number, is.width);
             break;
         case 'c':
             c = (char) va_arg (args, int);

@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include <limits.h>
 #include <locale.h>
 
 #include "base/keyline.h"
@@ -162,6 +163,27 @@ TEST ("a buffer drops what does not fit")
     assert_string_equal (text, "abc");
     dn_buf_add (&buf, "de");
     assert_string_equal (text, "abcde");
+}
+
+/* What dn_buf_add () writes is what snprintf () writes. */
+#define ASSERT_AS_PRINTF(...)                                                          \
+    do {                                                                               \
+        char want_[80];                                                                \
+        char text_[80];                                                                \
+        struct dn_buf buf_ = dn_buf_on (text_, sizeof (text_));                        \
+                                                                                       \
+        snprintf (want_, sizeof (want_), __VA_ARGS__);                                 \
+        dn_buf_add (&buf_, __VA_ARGS__);                                               \
+        assert_string_equal (text_, want_);                                            \
+    } while (0)
+
+TEST ("a buffer writes what printf () writes")
+{
+    ASSERT_AS_PRINTF ("%s|%.*s|%.*s|%c|%%", "abc", 2, "defg", -1, "hi", 'x');
+    ASSERT_AS_PRINTF ("%d|%d|%u|%u", INT_MIN, INT_MAX, 0U, UINT_MAX);
+    ASSERT_AS_PRINTF ("%ld|%lu|%zu", LONG_MIN, ULONG_MAX, SIZE_MAX);
+    ASSERT_AS_PRINTF ("%02d:%02d|%03d|%.*d", 5, 123, -4, 3, 7);
+    ASSERT_AS_PRINTF ("%5d|%-3s|%.3s|%.2f|%x", 7, "a", "bcdef", 1.005, 255U);
 }
 
 TEST ("key lines skip comments and keep quotes")
