@@ -189,7 +189,7 @@ static int build_again (const struct dn_site *site,
 
     dn_reading_begin (&reading, &site->words);
     carriers = dn_carriers_of (job, &reading.marks);
-    if (dn_reading_of (&site->words, job, false, NULL, &reading, &err) == 0
+    if (dn_reading_of (&site->words, job, false, NULL, NULL, &reading, &err) == 0
         && dn_describe (&carriers, &sidecar, &state, &err) == 0) {
         subject->layers = sidecar.layers;
         if (dn_sidecar_graph (&site->networks,

@@ -156,7 +156,7 @@ static int describe (const struct dn_site *site,
     if (dn_subject_carry (site, job, &text, err) < 0)
         return dn_subject_fail (err);
     carriers = dn_carriers_of (job, &reading.marks);
-    if (dn_reading_of (&site->words, job, false, NULL, &reading, err) < 0
+    if (dn_reading_of (&site->words, job, false, NULL, NULL, &reading, err) < 0
         || dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     dn_spec_ignored (&carriers, finding->ignored);

@@ -116,12 +116,12 @@ struct making {
     struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
     bool control;       /* in the control group */
-    bool cached;        /* the estimates are those of an earlier job */
     bool keeps_several; /* the limit is kept as there may be several trainings */
     /* Set by the stages that come first. */
     struct dn_reading reading; /* of the script */
     const struct dn_device *devices[DN_CANDIDATES_MAX];
-    struct dn_cache_key key;
+    struct dn_run_input run;
+    struct dn_cache_key key; /* of the run */
 };
 
 static void free_making (struct making **m)
@@ -165,7 +165,7 @@ static int read_script (struct making *m)
     if (comment.off || dn_note_of_option (m->job->option).off)
         return 0;
     return dn_reading_of (
-        &m->site->words, m->job, wanted, m->deadline, &m->reading, m->err);
+        &m->site->words, m->job, wanted, m->cache, m->deadline, &m->reading, m->err);
 }
 
 /* Read the job's description. A job without one goes on only where OptIn=all or
@@ -363,15 +363,17 @@ static bool find_cached (struct making *m)
 {
     const struct dn_advice *advice = m->advice;
 
-    return m->cache
-           && dn_cache_key_of (&advice->spec,
-                               m->layers.n > 0 ? m->job->sidecar : NULL,
-                               m->devices,
-                               advice->candidates.n_candidates,
-                               advice->request.cpus_per_gpu,
-                               whose (m),
-                               &m->key)
-           && m->cache->find (m->cache, &m->key, m->advice->estimates);
+    if (!m->cache)
+        return false;
+    m->key = dn_run_key (&advice->spec,
+                         m->layers.n > 0 ? m->job->sidecar : NULL,
+                         m->devices,
+                         advice->candidates.n_candidates,
+                         advice->request.cpus_per_gpu,
+                         whose (m),
+                         &m->run);
+    return m->cache->find (
+        m->cache, &m->key, m->advice->estimates, sizeof (m->advice->estimates));
 }
 
 /* What tells the application of a job that does not name it: its script, and the
@@ -454,8 +456,8 @@ static int build_network (struct making *m)
         < 0)
         return -1;
     find_candidates (m);
-    m->cached = find_cached (m);
-    return m->cached || build_graph (m, m->err) == 0 ? NEXT : -1;
+    advice->reused = find_cached (m);
+    return advice->reused || build_graph (m, m->err) == 0 ? NEXT : -1;
 }
 
 /* Estimate the run on each candidate. */
@@ -467,7 +469,7 @@ static int estimate (struct making *m)
                               .graph = &m->graph,
                               .cpus_per_gpu = advice->request.cpus_per_gpu};
 
-    if (m->cached)
+    if (advice->reused)
         return NEXT;
     predictor.deadline = m->deadline;
     predictor.user = whose (m);
@@ -480,7 +482,10 @@ static int estimate (struct making *m)
         < 0)
         return -1;
     if (m->cache)
-        m->cache->put (m->cache, &m->key, advice->estimates);
+        m->cache->put (m->cache,
+                       &m->key,
+                       advice->estimates,
+                       m->run.n_devices * sizeof (*advice->estimates));
     return NEXT;
 }
 
@@ -537,7 +542,7 @@ static void suggest_batch (struct making *m)
     if (advice->by_history || decision->rescued
         || !dn_decision_warning (decision, DN_WARNING_MEMORY)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
-        || (m->cached && build_graph (m, NULL) < 0))
+        || (advice->reused && build_graph (m, NULL) < 0))
         return;
     c.device = m->devices[decision->base];
     dn_policy_suggest_batch (

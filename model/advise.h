@@ -9,11 +9,11 @@
 #define DN_ADVISE_H
 
 #include "base/deadline.h"
-#include "cache.h"
 #include "policy/policy.h"
 #include "policy/view.h"
 #include "predict/learned.h"
 #include "rewrite/rewrite.h"
+#include "same_run.h"
 #include "site.h"
 
 /* All results about one submission. Allocate it with dn_advice_new (): it is tens of
@@ -25,6 +25,7 @@ struct dn_advice {
     struct dn_job job; /* with the defaults of its partition, where they are known */
     struct dn_spec spec;
     bool by_history;             /* alone: the network is not described */
+    bool reused;                 /* the estimates are those of an earlier job */
     struct dn_learner learner;   /* the application; its name is in the decision */
     char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */
     struct dn_request request;   /* of this job */
@@ -58,8 +59,9 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
  * (NULL: none), which is checked before each stage, has passed. The patch is empty
  * then, and the job must not be changed.
  *
- * Estimates are looked up in 'cache' (NULL: none) before they are computed, and stored
- * there. It must belong to 'site'. The result is the same without a cache.
+ * The reading of the script and the estimates are looked up in 'cache' (NULL: none)
+ * before they are computed, and stored there. It must belong to 'site'. The result is
+ * the same without a cache.
  *
  * A cluster of 'view' (NULL: nothing is known) that is older than SnapshotAge, or from
  * the future, is not used.

@@ -610,6 +610,14 @@ int dn_time_read (struct dn_span span,
     return 0;
 }
 
+static void put_two_digits (struct dn_buf *buf, char before, int64_t number)
+{
+    const char text[] = {
+        before, (char) ('0' + number / 10 % 10), (char) ('0' + number % 10)};
+
+    dn_buf_put (buf, before ? text : text + 1, before ? 3 : 2);
+}
+
 struct dn_time_text dn_time_write (int64_t seconds)
 {
     struct dn_time_text out = {""};
@@ -625,10 +633,8 @@ struct dn_time_text dn_time_write (int64_t seconds)
     }
     if (seconds >= 86400)
         dn_buf_add (&buf, "%" PRId64 "-", seconds / 86400);
-    dn_buf_add (&buf,
-                "%02" PRId64 ":%02" PRId64 ":%02" PRId64,
-                seconds % 86400 / 3600,
-                seconds % 3600 / 60,
-                seconds % 60);
+    put_two_digits (&buf, '\0', seconds % 86400 / 3600);
+    put_two_digits (&buf, ':', seconds % 3600 / 60);
+    put_two_digits (&buf, ':', seconds % 60);
     return out;
 }

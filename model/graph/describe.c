@@ -49,16 +49,17 @@ static int describe (const struct dn_carriers *carriers,
         *state = DN_METADATA_OFF;
         return 0;
     }
-    if (carriers->sidecar
-        && dn_sidecar_read_carried (
-               dn_span_of (carriers->sidecar), carriers->deadline, sidecar, err)
-               < 0)
+    if (!carriers->sidecar)
+        return dn_spec_collect (carriers, &sidecar->spec, state, err);
+    if (dn_sidecar_read_carried (
+            dn_span_of (carriers->sidecar), carriers->deadline, sidecar, err)
+        < 0)
         return -1;
     own = sidecar->spec;
     if (dn_spec_collect (carriers, &sidecar->spec, state, err) < 0)
         return -1;
     sidecar->layers.overridden = dn_describe_overridden (&own, &sidecar->spec);
-    if (*state == DN_METADATA_NONE && carriers->sidecar)
+    if (*state == DN_METADATA_NONE)
         *state = DN_METADATA_GIVEN;
     return 0;
 }

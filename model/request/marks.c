@@ -71,7 +71,9 @@ void dn_marks_take (struct dn_marks *marks,
         marks->more = true;
         return;
     }
-    *mark = (struct dn_script_mark){.text = text,
+    marks->script = script.text;
+    *mark = (struct dn_script_mark){.at = (size_t) (text.text - script.text),
+                                    .len = text.len,
                                     .line = comment->line,
                                     .column = column_of (script, text.text),
                                     .kind = !exact ? DN_MARK_MISSPELLED
@@ -79,4 +81,10 @@ void dn_marks_take (struct dn_marks *marks,
                                                    : DN_MARK_EXACT};
     marks->n++;
     marks->n_odd += mark->kind != DN_MARK_EXACT;
+}
+
+struct dn_span dn_mark_text (const struct dn_marks *marks,
+                             const struct dn_script_mark *mark)
+{
+    return (struct dn_span){marks->script + mark->at, mark->len};
 }

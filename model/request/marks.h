@@ -9,9 +9,10 @@
 
 #define DN_MARKS_MAX 192
 
-/* The text of a script behind a mark, borrowed. */
+/* A text of a script behind a mark. */
 struct dn_script_mark {
-    struct dn_span text;
+    size_t at; /* where it is in the script */
+    size_t len;
     int line;   /* of the script, from 1 */
     int column; /* of the text, from 1 */
     enum {
@@ -25,11 +26,15 @@ struct dn_script_mark {
  * jobs, so there is none after the first.
  */
 struct dn_marks {
+    const char *script; /* borrowed */
     int n;
     int n_odd; /* of them not exact */
     bool more; /* than DN_MARKS_MAX */
     struct dn_script_mark list[DN_MARKS_MAX];
 };
+
+struct dn_span dn_mark_text (const struct dn_marks *marks,
+                             const struct dn_script_mark *mark);
 
 /* Add the mark of a comment of 'script', if it has one. 'late': after a command. */
 void dn_marks_take (struct dn_marks *marks,

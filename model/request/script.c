@@ -1342,7 +1342,6 @@ static int read_tokens (struct pass *p,
 void dn_reading_begin (struct dn_reading *reading, const struct dn_words *words)
 {
     memset (reading, 0, offsetof (struct dn_reading, marks.list));
-    memset (&reading->script, 0, sizeof (reading->script));
     dn_print_begin (&reading->print, words);
 }
 

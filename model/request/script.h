@@ -13,15 +13,16 @@
 #ifndef DN_SCRIPT_H
 #define DN_SCRIPT_H
 
+#include "base/cache.h"
 #include "request/fingerprint.h"
 #include "request/marks.h"
 #include "request/request.h"
 
 /* What was read. The marks borrow from the script. */
 struct dn_reading {
-    struct dn_marks marks;
     struct dn_script script;
     struct dn_print print;
+    struct dn_marks marks; /* last, as few of its list are filled */
 };
 
 /* The reading of a job without a script. 'words' must outlive it, as below. */
@@ -29,11 +30,14 @@ void dn_reading_begin (struct dn_reading *reading, const struct dn_words *words)
 
 /* Read the script of 'job'. What precedes the first command, and the marks, are read
  * always; the rest where it is 'wanted' or one of these marks is exact. Linear in the
- * length of the script. Return -1 with DN_E_TIME when 'deadline' (NULL: none) passes.
+ * length of the script. The same script of a job of the same shape is read once, if
+ * there is a 'cache' (NULL: none). Return -1 with DN_E_TIME when 'deadline' (NULL:
+ * none) passes.
  */
 int dn_reading_of (const struct dn_words *words,
                    const struct dn_job *job,
                    bool wanted,
+                   struct dn_cache_access *cache,
                    const struct dn_deadline *deadline,
                    struct dn_reading *reading,
                    struct dn_err *err);

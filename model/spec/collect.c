@@ -142,18 +142,19 @@ static int read_note (const struct dn_note *note,
 /* One #DNNEST line: pairs separated by blanks or commas, or "off". '*n_words' counts
  * the words of all lines.
  */
-static int read_line (const struct dn_script_mark *mark,
+static int read_line (struct dn_span line,
+                      int first_column,
                       const struct dn_deadline *deadline,
                       int *n_words,
                       struct dn_spec *spec,
                       enum dn_metadata *state,
                       struct dn_err *err)
 {
-    struct dn_span text = mark->text;
+    struct dn_span text = line;
 
     while (text.text && text.len > 0) {
         struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
-        int column = mark->column + (int) (word.text - mark->text.text);
+        int column = first_column + (int) (word.text - line.text);
 
         if (++*n_words % WORDS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_script, err) < 0)
@@ -185,7 +186,14 @@ static int read_marks (const struct dn_marks *marks,
         const struct dn_script_mark *mark = &marks->list[i];
 
         if (mark->kind == DN_MARK_EXACT
-            && read_line (mark, deadline, &n_words, spec, state, err) < 0)
+            && read_line (dn_mark_text (marks, mark),
+                          mark->column,
+                          deadline,
+                          &n_words,
+                          spec,
+                          state,
+                          err)
+                   < 0)
             return dn_err_wrap (err, dn_say_at_script_line, mark->line);
     }
     if (marks->more && *state != DN_METADATA_OFF)

@@ -118,7 +118,7 @@ static void find_in_script (const struct dn_marks *marks, struct dn_buf *text)
     for (int i = 0; i < marks->n; i++) {
         const struct dn_script_mark *mark = &marks->list[i];
 
-        if (mark->kind == DN_MARK_EXACT || !is_metadata (mark->text))
+        if (mark->kind == DN_MARK_EXACT || !is_metadata (dn_mark_text (marks, mark)))
             continue;
         dn_buf_add (text,
                     mark->kind == DN_MARK_LATE ? dn_say_ignored_late

@@ -1,7 +1,7 @@
-/* shared_cache.c - a cache of estimates that the threads of slurmctld share
+/* shared_cache.c - a cache that the threads of slurmctld share
  *
  * The lock is held for a comparison and a copy of some KiB. A thread that finds it held
- * predicts without the cache: no submission waits for another one, and a child that was
+ * computes without the cache: no submission waits for another one, and a child that was
  * forked meanwhile does not wait forever.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -11,8 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "trace/trace.h"
-
 struct dn_shared_cache {
     struct dn_cache_access access; /* first: the callbacks get its address */
     pthread_mutex_t lock;
@@ -21,29 +19,29 @@ struct dn_shared_cache {
 
 static bool find (struct dn_cache_access *self,
                   const struct dn_cache_key *key,
-                  struct dn_estimate estimates[])
+                  void *value,
+                  size_t size)
 {
     struct dn_shared_cache *shared = (struct dn_shared_cache *) (void *) self;
     bool found;
 
     if (pthread_mutex_trylock (&shared->lock) != 0)
         return false;
-    found = dn_cache_find (&shared->cache, key, estimates);
+    found = dn_cache_find (&shared->cache, key, value, size);
     pthread_mutex_unlock (&shared->lock);
-    if (found)
-        dn_count (&dn_counters.estimates_reused);
     return found;
 }
 
 static void put (struct dn_cache_access *self,
                  const struct dn_cache_key *key,
-                 const struct dn_estimate estimates[])
+                 const void *value,
+                 size_t size)
 {
     struct dn_shared_cache *shared = (struct dn_shared_cache *) (void *) self;
 
     if (pthread_mutex_trylock (&shared->lock) != 0)
         return;
-    dn_cache_put (&shared->cache, key, estimates);
+    dn_cache_put (&shared->cache, key, value, size);
     pthread_mutex_unlock (&shared->lock);
 }
 

@@ -1,11 +1,11 @@
-/* shared_cache.h - a cache of estimates that the threads of slurmctld share
+/* shared_cache.h - a cache that the threads of slurmctld share
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_SHARED_CACHE_H
 #define DN_SHARED_CACHE_H
 
-#include "cache.h"
+#include "base/cache.h"
 
 struct dn_shared_cache;
 

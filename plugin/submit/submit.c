@@ -146,6 +146,8 @@ static void count_decision (const struct dn_advice *advice)
 
     dn_count (&dn_counters.verdicts[decision->verdict]);
     dn_count (&dn_counters.abstained[decision->abstain]);
+    if (advice->reused)
+        dn_count (&dn_counters.estimates_reused);
     if (decision->time_limit_s != DN_UNSET)
         dn_count (&changes[DN_CHANGE_TIME]);
     if (decision->time_min_s != DN_UNSET)

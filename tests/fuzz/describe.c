@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
     cut_parts (text, parts, N_CARRIERS);
     job.script = parts[1];
-    expect (dn_reading_of (all_words (), &job, false, NULL, &reading, NULL) == 0,
+    expect (dn_reading_of (all_words (), &job, false, NULL, NULL, &reading, NULL) == 0,
             "read",
             NULL);
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,

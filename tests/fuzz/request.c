@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     job.exc_nodes = parts[PART_NODES];
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
-    expect (dn_reading_of (all_words (), &job, true, NULL, &reading, NULL) == 0,
+    expect (dn_reading_of (all_words (), &job, true, NULL, NULL, &reading, NULL) == 0,
             "read",
             NULL);
     if (dn_request_read (&job, NULL, &request, &err) < 0) {

@@ -65,7 +65,8 @@ static void check_fingerprint (const char *text)
     memcpy (longer + len, "\n# comment\n", sizeof ("\n# comment\n"));
     for (int i = 0; i < 2; i++) {
         job.script = i == 0 ? text : longer;
-        expect (dn_reading_of (all_words (), &job, true, NULL, &reading, NULL) == 0,
+        expect (dn_reading_of (all_words (), &job, true, NULL, NULL, &reading, NULL)
+                    == 0,
                 "read",
                 NULL);
         prints[i] = dn_fingerprint_of (&reading.print, &job, "", false);
@@ -88,7 +89,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (all_words (), text, &job, true, NULL, &reading, &err) < 0)
+    if (dn_script_read (all_words (), text, &job, true, NULL, NULL, &reading, &err) < 0)
         expect_message (&err);
     else
         check_found (text, &reading.script);

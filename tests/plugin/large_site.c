@@ -62,15 +62,20 @@ static void number_text (const char *text, unsigned number, char *out, size_t si
         snprintf (out, size, "%s", text);
 }
 
-/* A script of usual length. */
-static void set_script (job_desc_msg_t *desc)
+/* A script of usual length; that of a new job has another number. */
+static void set_script (job_desc_msg_t *desc, unsigned number)
 {
+    char last[80];
     char text[4096] = "#!/bin/bash\n#SBATCH --job-name=train --time=1-00:00:00\n"
                       "#SBATCH --gres=gpu:a100:4 --cpus-per-task=80\n";
 
     for (int i = 0; i < 40; i++)
         strcat (text, "export SETTING=1 # what people write into scripts\n");
-    strcat (text, "srun python train.py --epochs 90 --batch-size 64\n");
+    snprintf (last,
+              sizeof (last),
+              "srun python train.py --epochs 90 --batch-size 64 --lr 0.%09u\n",
+              number);
+    strcat (text, last);
     slurm_text_free (&desc->script);
     desc->script = slurm_text (text);
 }
@@ -81,12 +86,12 @@ void make_large_job (job_desc_msg_t *desc, enum large_job kind)
     char text[512];
     const char *const entries[] = {text, NULL};
     bool sidecar = kind == LARGE_SIDECAR || kind == LARGE_NEW_SIDECAR;
+    unsigned number = is_new (kind) ? ++n_new % 1000000000 : 0;
 
     if (texts[kind])
-        number_text (
-            texts[kind], is_new (kind) ? ++n_new % 1000000000 : 0, text, sizeof (text));
+        number_text (texts[kind], number, text, sizeof (text));
     make_job (desc, sidecar || !texts[kind] ? NULL : text);
-    set_script (desc);
+    set_script (desc, number);
     if (sidecar)
         job_set_spank_env (desc, entries);
 }

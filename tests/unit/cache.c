@@ -1,15 +1,50 @@
-/* cache.c - tests of the cache of estimates: which runs are the same
+/* cache.c - tests of the cache and of which runs are the same
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "unit.h"
 
-#include "cache.h"
+#include "same_run.h"
 
 /* Only their addresses are used. */
 static struct dn_device devices[DN_CANDIDATES_MAX + 1];
-static const struct dn_device *const both[] = {&devices[0], &devices[1]};
-static const struct dn_device *const swapped[] = {&devices[1], &devices[0]};
+
+/* A run, with what its key borrows. */
+struct run {
+    struct dn_spec spec;
+    const char *sidecar;
+    const struct dn_device *devices[2];
+    int n_devices;
+    double cpus;
+    int64_t user;
+    struct dn_run_input input;
+    struct dn_cache_key key;
+};
+
+static struct run some_run (int64_t batch)
+{
+    struct run run = {.spec = dn_spec_empty (),
+                      .devices = {&devices[0], &devices[1]},
+                      .n_devices = 2,
+                      .cpus = 8,
+                      .user = 7};
+
+    strcpy (run.spec.model, "resnet50");
+    run.spec.batch = batch;
+    return run;
+}
+
+static const struct dn_cache_key *key_of (struct run *run)
+{
+    run->key = dn_run_key (&run->spec,
+                           run->sidecar,
+                           run->devices,
+                           run->n_devices,
+                           run->cpus,
+                           run->user,
+                           &run->input);
+    return &run->key;
+}
 
 static struct dn_cache *new_cache (void)
 {
@@ -19,37 +54,20 @@ static struct dn_cache *new_cache (void)
     return cache;
 }
 
-static struct dn_spec some_spec (int64_t batch)
-{
-    struct dn_spec spec = dn_spec_empty ();
-
-    strcpy (spec.model, "resnet50");
-    spec.batch = batch;
-    return spec;
-}
-
-static struct dn_cache_key key_of (const struct dn_spec *spec)
-{
-    struct dn_cache_key key;
-
-    assert_true (dn_cache_key_of (spec, NULL, both, 2, 8, 7, &key));
-    return key;
-}
-
-static void put (struct dn_cache *cache, const struct dn_cache_key *key, double step_s)
+static void put (struct dn_cache *cache, struct run *run, double step_s)
 {
     struct dn_estimate estimates[2] = {{.step_s.p50 = step_s},
                                        {.step_s.p50 = step_s + 1}};
 
-    dn_cache_put (cache, key, estimates);
+    dn_cache_put (cache, key_of (run), estimates, sizeof (estimates));
 }
 
-/* The step of the first estimate under that key; -1 where there is none. */
-static double find (struct dn_cache *cache, const struct dn_cache_key *key)
+/* The step of the first estimate of that run; -1 where there is none. */
+static double find (struct dn_cache *cache, struct run *run)
 {
     struct dn_estimate estimates[2] = {{.step_s.p50 = -7}, {.step_s.p50 = -7}};
 
-    if (!dn_cache_find (cache, key, estimates)) {
+    if (!dn_cache_find (cache, key_of (run), estimates, sizeof (estimates))) {
         assert_true (estimates[0].step_s.p50 == -7);
         return -1;
     }
@@ -57,22 +75,20 @@ static double find (struct dn_cache *cache, const struct dn_cache_key *key)
     return estimates[0].step_s.p50;
 }
 
-static void an_entry_that_was_put_is_found (void **state)
+TEST ("an entry that was put is found")
 {
     struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_cache_key key = key_of (&spec);
-    struct dn_spec other = some_spec (2);
-    struct dn_cache_key other_key = key_of (&other);
+    struct run run = some_run (1);
+    struct run other = some_run (2);
 
-    assert_true (find (cache, &key) == -1);
-    put (cache, &key, 10);
-    put (cache, &other_key, 20);
-    assert_true (find (cache, &key) == 10);
-    assert_true (find (cache, &other_key) == 20);
+    assert_true (find (cache, &run) == -1);
+    put (cache, &run, 10);
+    put (cache, &other, 20);
+    assert_true (find (cache, &run) == 10);
+    assert_true (find (cache, &other) == 20);
     /* The same key again replaces the entry. */
-    put (cache, &key, 30);
-    assert_true (find (cache, &key) == 30);
+    put (cache, &run, 30);
+    assert_true (find (cache, &run) == 30);
     assert_int_equal (cache->n_calls, 6);
     assert_int_equal (cache->used[2], 0);
     free (cache);
@@ -91,159 +107,147 @@ static void change (struct dn_spec *spec, const struct dn_key *row)
         value[2]++;
 }
 
-static void another_value_of_any_key_is_another_run (void **state)
+TEST ("another value of any key is another run")
 {
     struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_cache_key key = key_of (&spec);
+    struct run run = some_run (1);
     int n_rows;
     const struct dn_key *rows = dn_spec_keys (&n_rows);
 
-    put (cache, &key, 10);
+    put (cache, &run, 10);
     for (int i = 0; i < n_rows; i++) {
-        struct dn_spec other = spec;
+        struct run other = run;
 
-        change (&other, &rows[i]);
-        key = key_of (&other);
-        if (find (cache, &key) != -1)
+        change (&other.spec, &rows[i]);
+        if (find (cache, &other) != -1)
             fail_msg ("%s is not in the key", rows[i].name);
     }
-    spec.image.n_dims++;
-    key = key_of (&spec);
-    assert_true (find (cache, &key) == -1);
+    run.spec.image.n_dims++;
+    assert_true (find (cache, &run) == -1);
     free (cache);
 }
 
-static void other_devices_cpus_and_networks_are_other_runs (void **state)
+TEST ("other devices, CPUs, users and networks are other runs")
 {
     struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_cache_key key;
+    struct run run = some_run (1);
+    struct run others[6];
 
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 7, &key));
-    put (cache, &key, 10);
-    assert_true (dn_cache_key_of (&spec, NULL, both, 2, 8, 7, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{2}", both, 2, 8, 7, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", swapped, 2, 8, 7, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 1, 8, 7, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8.5, 7, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 6, &key));
-    assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 7, &key));
-    assert_true (find (cache, &key) == 10);
+    run.sidecar = "{1}";
+    put (cache, &run, 10);
+    for (size_t i = 0; i < DN_N_ELEMENTS (others); i++)
+        others[i] = run;
+    others[0].sidecar = NULL;
+    others[1].sidecar = "{2}";
+    others[2].devices[0] = &devices[1];
+    others[2].devices[1] = &devices[0];
+    others[3].n_devices = 1;
+    others[4].cpus = 8.5;
+    others[5].user = 6;
+    for (size_t i = 0; i < DN_N_ELEMENTS (others); i++)
+        assert_true (find (cache, &others[i]) == -1);
+    assert_true (find (cache, &run) == 10);
     free (cache);
 }
 
 /* A user may construct another text with the same hash. */
-static void keys_of_one_hash_are_not_confused (void **state)
+TEST ("keys of one hash are not confused")
 {
+    static const char *const inputs[] = {"a", "b", "ab", ""};
+    static const char *const texts[] = {"b", "a", "", "ab"};
     struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_spec other = some_spec (2);
-    struct dn_cache_key key = key_of (&spec);
-    struct dn_cache_key other_key = key_of (&other);
+    struct dn_cache_key keys[DN_N_ELEMENTS (inputs)];
+    size_t value = 100;
 
-    other_key.hash = key.hash;
-    put (cache, &key, 10);
-    assert_true (find (cache, &other_key) == -1);
-    put (cache, &other_key, 20);
-    assert_true (find (cache, &key) == 10);
-    assert_true (find (cache, &other_key) == 20);
-    free (cache);
-}
-
-static void bytes_after_the_end_of_a_name_do_not_matter (void **state)
-{
-    struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_cache_key key = key_of (&spec);
-
-    put (cache, &key, 10);
-    spec.model[strlen (spec.model) + 1] = 'x';
-    key = key_of (&spec);
-    assert_true (find (cache, &key) == 10);
-    free (cache);
-}
-
-static void what_was_not_used_for_the_longest_is_replaced (void **state)
-{
-    struct dn_cache *cache = new_cache ();
-
-    for (int64_t i = 1; i <= DN_CACHE_ENTRIES_MAX + 1; i++) {
-        struct dn_spec spec = some_spec (i);
-        struct dn_cache_key key = key_of (&spec);
-
-        put (cache, &key, (double) i);
-        spec = some_spec (1);
-        key = key_of (&spec);
-        assert_true (find (cache, &key) == 1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (inputs); i++) {
+        keys[i] = dn_cache_key_of (dn_span_of (inputs[i]), dn_span_of (texts[i]));
+        keys[i].hash = 1;
+        assert_false (dn_cache_find (cache, &keys[i], &value, sizeof (value)));
+        dn_cache_put (cache, &keys[i], &i, sizeof (i));
     }
-    for (int64_t i = 1; i <= DN_CACHE_ENTRIES_MAX + 1; i++) {
-        struct dn_spec spec = some_spec (i);
-        struct dn_cache_key key = key_of (&spec);
-
-        assert_true (find (cache, &key) == (i == 2 ? -1 : (double) i));
+    for (size_t i = 0; i < DN_N_ELEMENTS (inputs); i++) {
+        assert_true (dn_cache_find (cache, &keys[i], &value, sizeof (value)));
+        assert_int_equal (value, i);
     }
     free (cache);
 }
 
-static void a_key_that_is_too_long_is_not_cached (void **state)
+TEST ("bytes after the end of a name do not matter")
+{
+    struct dn_cache *cache = new_cache ();
+    struct run run = some_run (1);
+
+    put (cache, &run, 10);
+    run.spec.model[strlen (run.spec.model) + 1] = 'x';
+    assert_true (find (cache, &run) == 10);
+    free (cache);
+}
+
+TEST ("what was not used for the longest is replaced")
+{
+    struct dn_cache *cache = new_cache ();
+    struct run first = some_run (1);
+
+    for (int64_t i = 1; i <= DN_CACHE_ENTRIES_MAX + 1; i++) {
+        struct run run = some_run (i);
+
+        put (cache, &run, (double) i);
+        assert_true (find (cache, &first) == 1);
+    }
+    for (int64_t i = 1; i <= DN_CACHE_ENTRIES_MAX + 1; i++) {
+        struct run run = some_run (i);
+
+        assert_true (find (cache, &run) == (i == 2 ? -1 : (double) i));
+    }
+    free (cache);
+}
+
+TEST ("the run of a sidecar that is too long is not cached")
 {
     static char text[DN_SIDECAR_HANDOVER_MAX + 2];
     static const struct dn_device *many[DN_CANDIDATES_MAX + 1];
     struct dn_estimate estimates[DN_CANDIDATES_MAX] = {{.device = NULL}};
     struct dn_cache *cache = new_cache ();
-    struct dn_spec spec = some_spec (1);
-    struct dn_cache_key key;
+    struct run run = some_run (1);
 
     memset (text, ' ', sizeof (text) - 1);
-    assert_false (dn_cache_key_of (&spec, text, both, 2, 8, 7, &key));
-    put (cache, &key, 10);
+    run.sidecar = text;
+    assert_true (key_of (&run)->hash == 0);
+    put (cache, &run, 10);
     assert_int_equal (cache->n_calls, 0);
-    assert_true (find (cache, &key) == -1);
+    assert_true (find (cache, &run) == -1);
     text[sizeof (text) - 2] = '\0';
-    memset (spec.model, 'm', sizeof (spec.model) - 1);
-    memset (spec.dataset, 'd', sizeof (spec.dataset) - 1);
-    memset (spec.app, 'a', sizeof (spec.app) - 1);
     for (int i = 0; i <= DN_CANDIDATES_MAX; i++)
         many[i] = &devices[i];
-    assert_false (
-        dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX + 1, 8, 7, &key));
+    run.key =
+        dn_run_key (&run.spec, text, many, DN_CANDIDATES_MAX + 1, 8, 7, &run.input);
+    assert_true (run.key.hash == 0);
     /* The longest key fits. */
-    assert_true (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX, 8, 7, &key));
-    dn_cache_put (cache, &key, estimates);
-    assert_true (dn_cache_find (cache, &key, estimates));
+    run.key = dn_run_key (&run.spec, text, many, DN_CANDIDATES_MAX, 8, 7, &run.input);
+    dn_cache_put (cache, &run.key, estimates, sizeof (estimates));
+    assert_true (dn_cache_find (cache, &run.key, estimates, sizeof (estimates)));
     free (cache);
 }
 
-static void it_is_of_a_fixed_and_modest_size (void **state)
+TEST ("what does not fit in an entry is not cached")
 {
-    assert_true (sizeof (struct dn_cache) <= 2 * 1024 * 1024);
+    static char text[DN_CACHE_BYTES_MAX + 1];
+    struct dn_cache *cache = new_cache ();
+    struct dn_cache_key key;
+    char value[2] = "v";
+
+    memset (text, ' ', sizeof (text) - 1);
+    key = dn_cache_key_of (dn_span_of ("i"), dn_span_of (text + 3));
+    dn_cache_put (cache, &key, value, 2);
+    assert_true (dn_cache_find (cache, &key, value, 2));
+    assert_false (dn_cache_find (cache, &key, value, 1));
+    key = dn_cache_key_of (dn_span_of ("i"), dn_span_of (text + 2));
+    dn_cache_put (cache, &key, value, 2);
+    assert_false (dn_cache_find (cache, &key, value, 2));
+    free (cache);
 }
 
-int main (void)
+TEST ("a cache has a fixed size of some 3 MiB")
 {
-    const struct CMUnitTest tests[] = {
-        TEST ("an entry that was put is found", an_entry_that_was_put_is_found),
-        TEST ("another value of any key is another run",
-              another_value_of_any_key_is_another_run),
-        TEST ("other devices, CPUs and networks are other runs",
-              other_devices_cpus_and_networks_are_other_runs),
-        TEST ("keys of one hash are not confused", keys_of_one_hash_are_not_confused),
-        TEST ("bytes after the end of a name do not matter",
-              bytes_after_the_end_of_a_name_do_not_matter),
-        TEST ("what was not used for the longest is replaced",
-              what_was_not_used_for_the_longest_is_replaced),
-        TEST ("a key that is too long is not cached",
-              a_key_that_is_too_long_is_not_cached),
-        TEST ("a cache has a fixed size of at most 2 MiB",
-              it_is_of_a_fixed_and_modest_size),
-    };
-
-    return cmocka_run_group_tests_name ("cache", tests, NULL, NULL);
+    assert_true (sizeof (struct dn_cache) <= 3200 * 1024);
 }

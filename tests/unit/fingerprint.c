@@ -250,7 +250,7 @@ static void hostile_scripts_are_read (void **state)
     }
     job.script = script;
     assert_int_equal (
-        dn_reading_of (all_words (), &job, true, &deadline, &reading, &err), -1);
+        dn_reading_of (all_words (), &job, true, NULL, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
     free (script);
 }

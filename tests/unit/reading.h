@@ -16,7 +16,7 @@ static inline struct dn_reading reading_of (const struct dn_job *job)
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_reading_of (all_words (), job, true, NULL, &reading, &err) < 0)
+    if (dn_reading_of (all_words (), job, true, NULL, NULL, &reading, &err) < 0)
         fail_msg ("%s", err.text);
     return reading;
 }
