@@ -79,7 +79,7 @@ static int assert_stages (const struct dn_site *site,
     }
 }
 
-static void the_time_is_looked_at_before_every_stage (void **state)
+TEST ("the time is looked at before every stage")
 {
     static const char *const stages[] = {"description",
                                          "request",
@@ -98,12 +98,11 @@ static void the_time_is_looked_at_before_every_stage (void **state)
     struct dn_site *site = learned_site ();
     struct dn_job job = scene_job ();
 
-    (void) state;
     assert_stages (site, &job, stages);
     scene_free (site);
 }
 
-static void a_long_description_is_given_up_within_it (void **state)
+TEST ("a long description is given up within it")
 {
     static const char *const stages[] = {"description",
                                          "rest of the JSON",
@@ -120,7 +119,6 @@ static void a_long_description_is_given_up_within_it (void **state)
     size_t len;
     FILE *file = open_memstream (&text, &len);
 
-    (void) state;
     fprintf (file, "{\"dnnest\": 1, \"graph\": {\"ops\": [{\"op\": \"copy\"}");
     for (int i = 1; i < 300; i++)
         fprintf (file, ", {\"op\": \"copy\", \"in\": [[%d]], \"out\": [[%d]]}", i, i);
@@ -143,7 +141,7 @@ static void assert_same_log (const struct dn_advice *a, const struct dn_advice *
     assert_string_equal (log, other);
 }
 
-static void in_time_a_decision_is_the_same (void **state)
+TEST ("in time, a decision is the same")
 {
     struct dn_site *site = learned_site ();
     struct dn_job job = scene_job ();
@@ -151,7 +149,6 @@ static void in_time_a_decision_is_the_same (void **state)
     struct dn_advice *with = scene_new ();
     struct clock clock = clock_that_jumps_at (0);
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
                   "epochs=20,dataset=imagenet";
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, without, NULL), 0);
@@ -169,20 +166,19 @@ static void in_time_a_decision_is_the_same (void **state)
     scene_free (site);
 }
 
-static void the_deadline_of_a_job_without_metadata_is_checked_too (void **state)
+TEST ("the deadline of a job without metadata is checked, too")
 {
     static const char *const stages[] = {
         "description", "request", "policy", "rewrite", NULL};
     struct dn_site *site = scene_site ("OptIn=all\n");
     struct dn_job job = scene_job ();
 
-    (void) state;
     job.comment = NULL;
     assert_stages (site, &job, stages);
     scene_free (site);
 }
 
-static void a_job_of_too_many_variables_is_left_alone (void **state)
+TEST ("a job of too many variables is left alone")
 {
     static const char *variables[DN_ENV_MAX + 1];
     struct dn_site *site = scene_site ("OptIn=all\n");
@@ -190,7 +186,6 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
     struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i <= DN_ENV_MAX; i++)
         variables[i] = "A=1";
     job.env = variables;
@@ -207,7 +202,7 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
     scene_free (site);
 }
 
-static void an_error_names_the_text_that_was_ignored (void **state)
+TEST ("an error names the text that was ignored")
 {
     static const struct {
         const char *comment;
@@ -232,7 +227,6 @@ static void an_error_names_the_text_that_was_ignored (void **state)
     struct dn_site *site = scene_site ("Mode=enforce\n");
     struct dn_advice *advice = scene_new ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_err err = {0};
@@ -247,14 +241,13 @@ static void an_error_names_the_text_that_was_ignored (void **state)
     scene_free (site);
 }
 
-static void the_name_of_a_network_is_for_people_only (void **state)
+TEST ("the name of a network is for people only")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *plain = scene_advise ("Mode=enforce", &job);
     struct dn_advice *named;
     char comment[300];
 
-    (void) state;
     snprintf (comment, sizeof (comment), "%s,name=mine", job.comment);
     job.comment = comment;
     named = scene_advise ("Mode=enforce", &job);
@@ -353,7 +346,7 @@ static void assert_same (const struct dn_advice *a, const struct dn_advice *b)
     assert_int_equal (a->decision.n_reasons, b->decision.n_reasons);
 }
 
-static void with_a_cache_every_advice_is_the_same (void **state)
+TEST ("with a cache every advice is the same")
 {
     struct dn_site *site = learned_site ();
     struct counted_cache counted = new_cache ();
@@ -361,7 +354,6 @@ static void with_a_cache_every_advice_is_the_same (void **state)
     struct dn_advice *with = scene_new ();
     struct dn_err err = {0};
 
-    (void) state;
     for (int i = 0; i < 4 * N_RUNS; i++) {
         struct dn_job job;
 
@@ -381,7 +373,7 @@ static void with_a_cache_every_advice_is_the_same (void **state)
 
 /* Of runs 0 and 1, which are the same run of two users, the second one has a history.
  */
-static void estimates_by_a_users_history_are_that_users_own (void **state)
+TEST ("estimates by a user's history are that user's own")
 {
     struct dn_site *site = learned_site ();
     struct dn_tuning *tuning = dn_tuning_new ();
@@ -391,7 +383,6 @@ static void estimates_by_a_users_history_are_that_users_own (void **state)
     double steps[3];
     struct dn_err err = {0};
 
-    (void) state;
     history->runs[0] =
         (struct dn_past){.user = 1001,
                          .trace = {.application = "resnet50", .device = "a100_40gb"},
@@ -423,7 +414,7 @@ static void estimates_by_a_users_history_are_that_users_own (void **state)
     scene_free (site);
 }
 
-static void what_failed_is_not_cached (void **state)
+TEST ("what failed is not cached")
 {
     struct dn_site *site = learned_site ();
     struct counted_cache counted = new_cache ();
@@ -431,7 +422,6 @@ static void what_failed_is_not_cached (void **state)
     struct dn_advice *advice = scene_new ();
     struct clock clock = clock_that_jumps_at (9);
 
-    (void) state;
     assert_int_equal (
         dn_advise (site, NULL, &job, &clock.deadline, &counted.access, advice, NULL),
         -1);
@@ -459,12 +449,11 @@ static void compute_for_ms (double ms)
     } while (at < end);
 }
 
-static void what_is_computed_counts_and_what_is_waited_does_not (void **state)
+TEST ("what is computed counts, and what is waited does not")
 {
     const struct timespec pause = {0, 80 * 1000 * 1000};
     struct dn_stopwatch watch;
 
-    (void) state;
     dn_stopwatch_start (&watch, 20);
     assert_int_equal (dn_deadline_check (&watch.deadline, "test", NULL), 0);
     nanosleep (&pause, NULL);
@@ -479,14 +468,13 @@ static void what_is_computed_counts_and_what_is_waited_does_not (void **state)
 }
 
 /* Nothing of it can change, so that nothing is predicted. */
-static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
+TEST ("a component of a heterogeneous job is not predicted")
 {
     struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
     struct dn_advice *advice = scene_new ();
     struct dn_job job = scene_job ();
     const struct dn_edit *edit;
 
-    (void) state;
     job.het = true;
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
@@ -501,7 +489,7 @@ static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
 }
 
 /* A limit must hold wherever Slurm places the tasks. */
-static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
+TEST ("tasks that may spread are predicted on separate nodes")
 {
     static const struct {
         int64_t num_tasks, min_nodes, max_nodes, n_nodes;
@@ -510,7 +498,6 @@ static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
     struct dn_advice *advice = scene_new ();
     double spread = 0;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_job job = scene_job ();
 
@@ -528,36 +515,4 @@ static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
             assert_true (advice->estimates[1].train_s.p50 <= spread);
     }
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the time is looked at before every stage",
-              the_time_is_looked_at_before_every_stage),
-        TEST ("in time, a decision is the same", in_time_a_decision_is_the_same),
-        TEST ("a long description is given up within it",
-              a_long_description_is_given_up_within_it),
-        TEST ("the name of a network is for people only",
-              the_name_of_a_network_is_for_people_only),
-        TEST ("an error names the text that was ignored",
-              an_error_names_the_text_that_was_ignored),
-        TEST ("a job of too many variables is left alone",
-              a_job_of_too_many_variables_is_left_alone),
-        TEST ("the deadline of a job without metadata is checked, too",
-              the_deadline_of_a_job_without_metadata_is_checked_too),
-        TEST ("with a cache every advice is the same",
-              with_a_cache_every_advice_is_the_same),
-        TEST ("estimates by a user's history are that user's own",
-              estimates_by_a_users_history_are_that_users_own),
-        TEST ("what failed is not cached", what_failed_is_not_cached),
-        TEST ("a component of a heterogeneous job is not predicted",
-              a_component_of_a_heterogeneous_job_is_not_predicted),
-        TEST ("tasks that may spread are predicted on separate nodes",
-              tasks_that_may_spread_are_predicted_on_separate_nodes),
-        TEST ("what is computed counts, and what is waited does not",
-              what_is_computed_counts_and_what_is_waited_does_not),
-    };
-
-    return cmocka_run_group_tests_name ("advise", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 /* --- reading --------------------------------------------------------------------- */
 
-static void a_bundle_is_read_completely (void **state)
+TEST ("A bundle is read completely")
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -140,7 +140,7 @@ static const struct {
      "memory: found array, expected an"},
 };
 
-static void an_error_in_a_manifest_is_named (void **state)
+TEST ("An error in a manifest is named")
 {
     struct small_bundle small = small_bundle_make ();
 
@@ -159,7 +159,7 @@ static void an_error_in_a_manifest_is_named (void **state)
     small_bundle_free (&small);
 }
 
-static void files_must_be_those_of_the_manifest (void **state)
+TEST ("Files must be those of the manifest")
 {
     struct small_bundle small = small_bundle_make ();
     const struct small_file *step = &small.files[SMALL_STEP_FILE];
@@ -209,7 +209,7 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
     small_bundle_free (&small);
 }
 
-static void a_wrong_value_with_a_right_checksum_is_detected (void **state)
+TEST ("A wrong value with a right checksum is detected")
 {
     /* the split's feature; the version; a point's first value, 0 before */
     expect_lie (SMALL_STEP_FILE,
@@ -225,7 +225,7 @@ static void a_wrong_value_with_a_right_checksum_is_detected (void **state)
                 "domain.points: point 0: value");
 }
 
-static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
+TEST ("A cut or damaged manifest is refused or harmless")
 {
     struct small_bundle small = small_bundle_make ();
     size_t len = strlen (small.manifest);
@@ -249,7 +249,7 @@ static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
     small_bundle_free (&small);
 }
 
-static void a_bundle_says_what_it_was_validated_on (void **state)
+TEST ("A bundle says what it was validated on")
 {
     static const struct {
         const char *kind;
@@ -379,7 +379,7 @@ static void free_run (struct run *run)
 
 #define NET "model=resnet50,precision=fp16,optimizer=sgd,steps=1000,input=synthetic,"
 
-static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state)
+TEST ("A residual changes its quantity and what depends on it")
 {
     struct run run;
 
@@ -406,7 +406,7 @@ static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state
     free_run (&run);
 }
 
-static void the_residual_counts_only_where_it_was_shown_to_help (void **state)
+TEST ("The residual counts only where it was shown to help")
 {
     static const struct {
         const char *corrected;
@@ -440,7 +440,7 @@ static void the_residual_counts_only_where_it_was_shown_to_help (void **state)
     }
 }
 
-static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
+TEST ("Bounds are the quantiles of the kind of network")
 {
     struct run run;
     struct dn_range range;
@@ -462,7 +462,7 @@ static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
     free_run (&run);
 }
 
-static void far_from_the_training_runs_only_the_white_box_counts (void **state)
+TEST ("Far from the training runs only the white box counts")
 {
     struct run run;
 
@@ -482,7 +482,7 @@ static void far_from_the_training_runs_only_the_white_box_counts (void **state)
     free_run (&run);
 }
 
-static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
+TEST ("Missing metadata widen the bound with a bundle too")
 {
     struct run run;
     double white;
@@ -497,7 +497,7 @@ static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
 }
 
 /* The features are computed with the shipped constants, not with those of the site. */
-static void a_sites_constants_do_not_shift_the_features (void **state)
+TEST ("A site's constants do not shift the features")
 {
     struct run run;
     struct dn_predictor predictor;
@@ -536,7 +536,7 @@ static void predict_measured (const struct run *run,
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
 }
 
-static void what_the_bundle_knows_overrides_measured_rates (void **state)
+TEST ("what the bundle knows overrides measured rates")
 {
     struct run run;
     struct dn_estimate white;
@@ -562,7 +562,7 @@ static void what_the_bundle_knows_overrides_measured_rates (void **state)
     free_run (&run);
 }
 
-static void many_devices_get_the_same_predictions_as_one (void **state)
+TEST ("Many devices get the same predictions as one")
 {
     enum {
         N = 77
@@ -589,7 +589,7 @@ static void many_devices_get_the_same_predictions_as_one (void **state)
 
 /* --- quantiles ------------------------------------------------------------------- */
 
-static void quantiles_are_interpolated_and_extrapolated (void **state)
+TEST ("Quantiles are interpolated and extrapolated")
 {
     struct dn_quantiles q = {
         .n = 3,
@@ -619,7 +619,7 @@ static void quantiles_are_interpolated_and_extrapolated (void **state)
 
 /* --- the ladder ------------------------------------------------------------------ */
 
-static void the_ladder_predicts_with_the_bundle (void **state)
+TEST ("The ladder predicts with the bundle")
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_site *site = scene_site ("");
@@ -687,7 +687,7 @@ static double by_hand (const struct dn_domain *domain, const float *run)
     return sqrt (least);
 }
 
-static void runs_together_have_the_same_distances_as_alone (void **state)
+TEST ("runs together have the same distances as alone")
 {
     enum {
         N_USED = 31,
@@ -719,44 +719,4 @@ static void runs_together_have_the_same_distances_as_alone (void **state)
         }
     }
     dn_domain_free (&domain);
-}
-
-int main (void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST ("runs together have the same distances as alone",
-              runs_together_have_the_same_distances_as_alone),
-        TEST ("A bundle is read completely", a_bundle_is_read_completely),
-        TEST ("An error in a manifest is named", an_error_in_a_manifest_is_named),
-        TEST ("Files must be those of the manifest",
-              files_must_be_those_of_the_manifest),
-        TEST ("A wrong value with a right checksum is detected",
-              a_wrong_value_with_a_right_checksum_is_detected),
-        TEST ("A cut or damaged manifest is refused or harmless",
-              a_cut_or_damaged_manifest_is_refused_or_harmless),
-        TEST ("A residual changes its quantity and what depends on it",
-              a_residual_changes_its_quantity_and_what_depends_on_it),
-        TEST ("A bundle says what it was validated on",
-              a_bundle_says_what_it_was_validated_on),
-        TEST ("The residual counts only where it was shown to help",
-              the_residual_counts_only_where_it_was_shown_to_help),
-        TEST ("Bounds are the quantiles of the kind of network",
-              bounds_are_the_quantiles_of_the_kind_of_network),
-        TEST ("Far from the training runs only the white box counts",
-              far_from_the_training_runs_only_the_white_box_counts),
-        TEST ("what the bundle knows overrides measured rates",
-              what_the_bundle_knows_overrides_measured_rates),
-        TEST ("Missing metadata widen the bound with a bundle too",
-              missing_metadata_widen_the_bound_with_a_bundle_too),
-        TEST ("A site's constants do not shift the features",
-              a_sites_constants_do_not_shift_the_features),
-        TEST ("Many devices get the same predictions as one",
-              many_devices_get_the_same_predictions_as_one),
-        TEST ("Quantiles are interpolated and extrapolated",
-              quantiles_are_interpolated_and_extrapolated),
-        TEST ("The ladder predicts with the bundle",
-              the_ladder_predicts_with_the_bundle),
-    };
-
-    return cmocka_run_group_tests_name ("bundle", tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static const char *record_of (const struct dn_advice *advice)
     return NULL;
 }
 
-static void a_living_guard_makes_limits_lower (void **state)
+TEST ("a living guard makes limits lower")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *safe = advise (ENFORCE, &without_guard, &job);
@@ -77,7 +77,7 @@ static void a_living_guard_makes_limits_lower (void **state)
     assert_int_equal (guarded->decision.time_limit_s % 300, 0);
 }
 
-static void a_guard_that_is_dead_or_new_changes_nothing (void **state)
+TEST ("a guard that is dead or new changes nothing")
 {
     static const int64_t times[] = {1000001, 999819, 0, -1000};
     struct dn_job job = scene_job ();
@@ -94,7 +94,7 @@ static void a_guard_that_is_dead_or_new_changes_nothing (void **state)
     }
 }
 
-static void jobs_that_the_guard_cannot_extend_get_safe_limits (void **state)
+TEST ("jobs that the guard cannot extend get safe limits")
 {
     static const struct {
         const char *conf;
@@ -127,7 +127,7 @@ static void jobs_that_the_guard_cannot_extend_get_safe_limits (void **state)
     }
 }
 
-static void a_deadline_after_the_requested_limit_is_no_obstacle (void **state)
+TEST ("a deadline after the requested limit is no obstacle")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -137,7 +137,7 @@ static void a_deadline_after_the_requested_limit_is_no_obstacle (void **state)
     assert_true (advice->decision.extended);
 }
 
-static void the_partition_bounds_what_the_guard_can_give (void **state)
+TEST ("the partition bounds what the guard can give")
 {
     struct dn_partition partitions[] = {
         {.name = "short", .up = true, .max_time_s = 86399},
@@ -172,7 +172,7 @@ static void the_partition_bounds_what_the_guard_can_give (void **state)
     }
 }
 
-static void users_whose_jobs_needed_more_get_safe_limits (void **state)
+TEST ("users whose jobs needed more get safe limits")
 {
     struct dn_job job = scene_job ();
     struct dn_tally tally = {.user_id = 1000, .n_jobs = 10, .needed = 7};
@@ -199,7 +199,7 @@ static void users_whose_jobs_needed_more_get_safe_limits (void **state)
                       limit_of (ENFORCE, &with_guard, &job));
 }
 
-static void limits_without_an_end_are_kept (void **state)
+TEST ("limits without an end are kept")
 {
     static const int64_t limits[] = {DN_UNSET, DN_UNLIMITED};
 
@@ -211,7 +211,7 @@ static void limits_without_an_end_are_kept (void **state)
     }
 }
 
-static void what_is_raised_or_filled_in_is_safe (void **state)
+TEST ("what is raised or filled in is safe")
 {
     static const char conf[] = ENFORCE "NeverRaise=no FillUnset=yes";
     struct dn_job job = scene_job ();
@@ -228,7 +228,7 @@ static void what_is_raised_or_filled_in_is_safe (void **state)
     }
 }
 
-static void a_request_between_the_two_bounds_is_lowered_only_by_a_guard (void **state)
+TEST ("a request between the two bounds is lowered only by a guard")
 {
     struct dn_job job = scene_job ();
     int64_t safe = limit_of (ENFORCE, &without_guard, &job);
@@ -241,7 +241,7 @@ static void a_request_between_the_two_bounds_is_lowered_only_by_a_guard (void **
     assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
 }
 
-static void a_move_must_end_within_the_limit_without_the_guard (void **state)
+TEST ("a move must end within the limit without the guard")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = advise ("Mode=enforce", &without_guard, &job);
@@ -257,7 +257,7 @@ static void a_move_must_end_within_the_limit_without_the_guard (void **state)
     assert_true (has_reason (advice, "above the requested limit"));
 }
 
-static void what_is_only_advised_is_safe (void **state)
+TEST ("what is only advised is safe")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = advise ("GpuType=keep", &with_guard, &job);
@@ -269,7 +269,7 @@ static void what_is_only_advised_is_safe (void **state)
     assert_near (advice->decision.time_quantile, 0.8);
 }
 
-static void the_guarded_bound_is_never_above_the_safe_one (void **state)
+TEST ("the guarded bound is never above the safe one")
 {
     struct dn_job job = scene_job ();
     static const char conf[] = ENFORCE "TimeQuantile=0.7";
@@ -279,7 +279,7 @@ static void the_guarded_bound_is_never_above_the_safe_one (void **state)
     assert_true (advice->decision.extended);
 }
 
-static void the_guard_has_time_to_see_a_short_job (void **state)
+TEST ("the guard has time to see a short job")
 {
     struct dn_job job = scene_job ();
     struct dn_guarded slow = guard;
@@ -297,7 +297,7 @@ static void the_guard_has_time_to_see_a_short_job (void **state)
     assert_int_equal (limit_of (ENFORCE, &view, &job), 2700);
 }
 
-static void short_limits_are_whole_minutes (void **state)
+TEST ("short limits are whole minutes")
 {
     struct dn_job job = scene_job ();
     bool odd = false;
@@ -319,7 +319,7 @@ static void short_limits_are_whole_minutes (void **state)
     assert_true (odd);
 }
 
-static void a_soft_limit_follows_the_guarded_quantile (void **state)
+TEST ("a soft limit follows the guarded quantile")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
@@ -335,7 +335,7 @@ static void a_soft_limit_follows_the_guarded_quantile (void **state)
     assert_contains (advice->patch.user_text, "would suffice: --time-min ");
 }
 
-static void auto_is_what_the_controller_has (void **state)
+TEST ("auto is what the controller has")
 {
     static const struct {
         const char *conf;
@@ -372,39 +372,4 @@ static void auto_is_what_the_controller_has (void **state)
             fail_msg ("case %zu", i);
         scene_free (site);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a living guard makes limits lower", a_living_guard_makes_limits_lower),
-        TEST ("a guard that is dead or new changes nothing",
-              a_guard_that_is_dead_or_new_changes_nothing),
-        TEST ("jobs that the guard cannot extend get safe limits",
-              jobs_that_the_guard_cannot_extend_get_safe_limits),
-        TEST ("a deadline after the requested limit is no obstacle",
-              a_deadline_after_the_requested_limit_is_no_obstacle),
-        TEST ("the partition bounds what the guard can give",
-              the_partition_bounds_what_the_guard_can_give),
-        TEST ("users whose jobs needed more get safe limits",
-              users_whose_jobs_needed_more_get_safe_limits),
-        TEST ("limits without an end are kept", limits_without_an_end_are_kept),
-        TEST ("what is raised or filled in is safe",
-              what_is_raised_or_filled_in_is_safe),
-        TEST ("a request between the two bounds is lowered only by a guard",
-              a_request_between_the_two_bounds_is_lowered_only_by_a_guard),
-        TEST ("a move must end within the limit without the guard",
-              a_move_must_end_within_the_limit_without_the_guard),
-        TEST ("what is only advised is safe", what_is_only_advised_is_safe),
-        TEST ("the guarded bound is never above the safe one",
-              the_guarded_bound_is_never_above_the_safe_one),
-        TEST ("the guard has time to see a short job",
-              the_guard_has_time_to_see_a_short_job),
-        TEST ("short limits are whole minutes", short_limits_are_whole_minutes),
-        TEST ("a soft limit follows the guarded quantile",
-              a_soft_limit_follows_the_guarded_quantile),
-        TEST ("auto is what the controller has", auto_is_what_the_controller_has),
-    };
-
-    return cmocka_run_group_tests_name ("extend", tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void check (const struct change *changes, size_t n, bool same)
     }
 }
 
-static void what_differs_from_run_to_run_does_not_count (void **state)
+TEST ("what differs from run to run does not count")
 {
     static const struct change changes[] = {
         {torchrun, "# train ResNet\n", ""},
@@ -134,11 +134,10 @@ static void what_differs_from_run_to_run_does_not_count (void **state)
         {heredoc, "the paper's setup", "their setup"},
     };
 
-    (void) state;
     check (changes, DN_N_ELEMENTS (changes), true);
 }
 
-static void what_changes_the_run_counts (void **state)
+TEST ("what changes the run counts")
 {
     static const struct change changes[] = {
         {torchrun, "resnet50", "resnet101"},
@@ -160,11 +159,10 @@ static void what_changes_the_run_counts (void **state)
         {heredoc, "srun python run.py", "srun python run.py --fp16"},
     };
 
-    (void) state;
     check (changes, DN_N_ELEMENTS (changes), false);
 }
 
-static void the_folder_of_a_settings_file_counts (void **state)
+TEST ("the folder of a settings file counts")
 {
     struct dn_fingerprint a =
         print_of ("run --config /home/a/bert/base.yaml", "", false);
@@ -173,23 +171,21 @@ static void the_folder_of_a_settings_file_counts (void **state)
     struct dn_fingerprint c =
         print_of ("run --config /home/a/gpt/base.yaml", "", false);
 
-    (void) state;
     assert_string_equal (a.text, b.text);
     assert_string_not_equal (a.text, c.text);
 }
 
-static void work_that_the_metadata_state_does_not_count (void **state)
+TEST ("work that the metadata state does not count")
 {
     struct dn_fingerprint a = print_of ("train --epochs 90", "model=resnet50", true);
     struct dn_fingerprint b = print_of ("train --epochs 10", "model=resnet50", true);
     struct dn_fingerprint c = print_of ("train --epochs 10", "model=resnet18", true);
 
-    (void) state;
     assert_string_equal (a.text, b.text);
     assert_string_not_equal (b.text, c.text);
 }
 
-static void arguments_count_as_words_do (void **state)
+TEST ("arguments count as words do")
 {
     static const char *const first[] = {"job.sh", "resnet50", "--seed", "1"};
     static const char *const again[] = {"/tmp/job.sh", "resnet50", "--seed", "2"};
@@ -198,7 +194,6 @@ static void arguments_count_as_words_do (void **state)
     struct dn_fingerprint prints[3];
     struct dn_reading reading;
 
-    (void) state;
     for (int i = 0; i < 3; i++) {
         struct dn_job job = dn_job_empty ();
 
@@ -213,11 +208,10 @@ static void arguments_count_as_words_do (void **state)
     assert_string_not_equal (prints[0].text, prints[2].text);
 }
 
-static void a_job_without_words_has_no_fingerprint (void **state)
+TEST ("a job without words has no fingerprint")
 {
     static const char *const none[] = {NULL, "", "#!/bin/sh\n# nothing\n", "\n;;\n"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (none); i++)
         assert_string_equal (print_of (none[i], "model=resnet50", false).text, "");
     assert_int_equal (strlen (print_of ("x", "", false).text), 19);
@@ -233,7 +227,7 @@ static double spent_more_each_time (const struct dn_deadline *self)
 }
 
 /* Any bytes are read, in linear time, and the deadline is looked at. */
-static void hostile_scripts_are_read (void **state)
+TEST ("hostile scripts are read")
 {
     const struct dn_deadline deadline = {spent_more_each_time, 5};
     char *script = malloc (DN_SCRIPT_HEAD_MAX + 100);
@@ -241,7 +235,6 @@ static void hostile_scripts_are_read (void **state)
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    (void) state;
     for (int kind = 0; kind < 256; kind++) {
         for (size_t i = 0; i < DN_SCRIPT_HEAD_MAX + 99; i++)
             script[i] = (char) (kind == 0 ? "echo >"[i % 6] : kind);
@@ -255,31 +248,9 @@ static void hostile_scripts_are_read (void **state)
     free (script);
 }
 
-static void a_name_has_a_fingerprint_of_its_own (void **state)
+TEST ("a name has a fingerprint of its own")
 {
-    (void) state;
     assert_string_not_equal (dn_fingerprint_of_name ("bert").text,
                              dn_fingerprint_of_name ("gpt").text);
     assert_int_equal (strlen (dn_fingerprint_of_name ("bert").text), 19);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("what differs from run to run does not count",
-              what_differs_from_run_to_run_does_not_count),
-        TEST ("what changes the run counts", what_changes_the_run_counts),
-        TEST ("the folder of a settings file counts",
-              the_folder_of_a_settings_file_counts),
-        TEST ("work that the metadata state does not count",
-              work_that_the_metadata_state_does_not_count),
-        TEST ("arguments count as words do", arguments_count_as_words_do),
-        TEST ("a job without words has no fingerprint",
-              a_job_without_words_has_no_fingerprint),
-        TEST ("hostile scripts are read", hostile_scripts_are_read),
-        TEST ("a name has a fingerprint of its own",
-              a_name_has_a_fingerprint_of_its_own),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

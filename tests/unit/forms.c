@@ -59,7 +59,7 @@ static struct dn_op_time time_of (const char *text, enum dn_op_kind kind)
 /* An LSTM of one layer, as xwang233/code-snippet measured them (PyTorch 1.11, cuDNN 8,
  * cudnn-rnn-bench-62143/{forward,backward}/readme.txt), milliseconds.
  */
-static void an_lstm_takes_what_was_measured (void **state)
+TEST ("an LSTM takes about as long as measured, forward and backward")
 {
     static const struct {
         const char *text;
@@ -92,7 +92,8 @@ static void an_lstm_takes_what_was_measured (void **state)
     }
 }
 
-static void steps_wait_for_one_another (void **state)
+TEST (
+    "the steps of a recurrent layer wait for one another, its weights' gradient does not")
 {
     const char *text = "model=lstm_lm,layers=1,hidden=512,batch=8,seq_len=400";
     struct dn_op_time half =
@@ -122,7 +123,7 @@ static double longer (const char *net, const char *order)
 }
 
 /* A100: matrix units for tf32 and fp16. */
-static void channels_first_are_moved_for_matrix_units (void **state)
+TEST ("images with their channels first are moved for matrix units")
 {
     static const char *const nets[] = {"model=resnet50,batch=64,precision=fp16",
                                        "model=vgg16,batch=8,precision=tf32"};
@@ -159,7 +160,7 @@ static bool is_direct (const struct dn_conv *conv, int n_dims)
         .dilation = (dilation_), .groups = (groups_)                                   \
     }
 
-static void only_plain_kernels_of_three_are_transformed (void **state)
+TEST ("only plain convolutions of 3 x 3 are transformed")
 {
     static const struct {
         struct dn_conv conv;
@@ -182,7 +183,7 @@ static void only_plain_kernels_of_three_are_transformed (void **state)
 }
 
 /* Bytes of ResNet-50's sums and of its largest pooling, by their shapes. */
-static void every_array_is_counted_once (void **state)
+TEST ("sums and poolings count every array once")
 {
     const char *text = "model=resnet50,batch=1,precision=fp32,optimizer=none";
     double sums =
@@ -196,7 +197,7 @@ static void every_array_is_counted_once (void **state)
                  4 * (2 * before + 3 * after + 2 * last + 3 * 2048));
 }
 
-static void a_sample_may_read_several_rows (void **state)
+TEST ("a sample that reads several rows of a table moves all of them")
 {
     struct dn_op_time one =
         time_of ("model=dcn_v2,batch=4096,precision=fp32", DN_OP_EMBEDDING);
@@ -207,34 +208,14 @@ static void a_sample_may_read_several_rows (void **state)
     assert_within (several.bytes / one.bytes, (214.0 + 26) / 52, 0.01);
 }
 
-static int begin (void **state)
+int before_tests (void **state)
 {
     site = scene_site ("");
     return 0;
 }
 
-static int end (void **state)
+int after_tests (void **state)
 {
     scene_free (site);
     return 0;
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("an LSTM takes about as long as measured, forward and backward",
-              an_lstm_takes_what_was_measured),
-        TEST ("the steps of a recurrent layer wait for one another, its weights' "
-              "gradient does not",
-              steps_wait_for_one_another),
-        TEST ("images with their channels first are moved for matrix units",
-              channels_first_are_moved_for_matrix_units),
-        TEST ("only plain convolutions of 3 x 3 are transformed",
-              only_plain_kernels_of_three_are_transformed),
-        TEST ("sums and poolings count every array once", every_array_is_counted_once),
-        TEST ("a sample that reads several rows of a table moves all of them",
-              a_sample_may_read_several_rows),
-    };
-
-    return cmocka_run_group_tests (tests, begin, end);
 }

@@ -109,7 +109,7 @@ static void check_input_on_gpu (const char *network, const struct dn_device *dev
                   gpu.stage_s[DN_STAGE_INPUT]);
 }
 
-static void decoding_on_the_gpu_costs_its_kernels (void **state)
+TEST ("Decoding on the GPU adds no more than its kernels")
 {
     static const char *const networks[] = {
         "model=resnet18,batch=256,precision=fp16",
@@ -134,7 +134,7 @@ static void decoding_on_the_gpu_costs_its_kernels (void **state)
     assert_near (stage ("model=bert_base,batch=8,input=gpu", DN_STAGE_INPUT), 0);
 }
 
-static void tokens_cost_nearly_nothing (void **state)
+TEST ("Tokens cost nearly nothing, raw text more")
 {
     static const char *const texts[] = {"model=bert_base,batch=32,precision=fp16",
                                         "model=gpt2,batch=8,precision=bf16",
@@ -155,7 +155,7 @@ static void tokens_cost_nearly_nothing (void **state)
     }
 }
 
-static void small_pictures_are_arrays (void **state)
+TEST ("Small pictures are arrays")
 {
     const char *arrays = "model=resnet18,image=32,classes=10,stem=cifar,batch=512";
     const char *files = "model=resnet18,image=32,classes=10,stem=cifar,batch=512,"
@@ -171,7 +171,7 @@ static void small_pictures_are_arrays (void **state)
                  > 0.25);
 }
 
-static void stored_pictures_are_decoded_and_then_resized (void **state)
+TEST ("Stored pictures are decoded and then resized")
 {
     double usual =
         estimate_on ("model=resnet50,batch=64", NULL, 4).stage_s[DN_STAGE_INPUT];
@@ -188,7 +188,7 @@ static void stored_pictures_are_decoded_and_then_resized (void **state)
     assert_true (resized > 1.5 * usual && resized < 4 * usual);
 }
 
-static void loaders_in_python_need_more_cores (void **state)
+TEST ("Loaders in Python need more cores")
 {
     int64_t torch =
         estimate ("model=resnet50,batch=256,precision=fp16,framework=pytorch")
@@ -201,7 +201,7 @@ static void loaders_in_python_need_more_cores (void **state)
     assert_true (tensorflow > 4);
 }
 
-static void usual_nodes_feed_fast_devices (void **state)
+TEST ("Cores of the usual node feed fast devices")
 {
     const char *text = "model=resnet18,batch=256,precision=fp16,stack=ngc";
     struct dn_device device = a100 ();
@@ -213,7 +213,7 @@ static void usual_nodes_feed_fast_devices (void **state)
                  estimate_on (text, NULL, 4).step_s.p50);
 }
 
-static void unknown_cores_are_those_of_the_usual_node (void **state)
+TEST ("Unknown cores feed the device as those of the usual node")
 {
     const char *text = "model=resnet18,batch=256,precision=fp16";
     struct dn_device device = a100 ();
@@ -226,7 +226,7 @@ static void unknown_cores_are_those_of_the_usual_node (void **state)
 /* --- launches ----------------------------------------------------------------------
  */
 
-static void compiled_code_launches_without_a_framework (void **state)
+TEST ("Compiled code launches kernels without a framework")
 {
     const char *eager = "model=dlrm,batch=1024,precision=fp16,optimizer=sgd";
     double host = stage (eager, DN_STAGE_HOST);
@@ -245,7 +245,7 @@ static void compiled_code_launches_without_a_framework (void **state)
 }
 
 /* Both are compiled by XLA. */
-static void loops_that_run_ahead_hide_their_time (void **state)
+TEST ("Loops that run ahead of the device hide their time")
 {
     const struct dn_constants *k = &dn_constants_default;
     const char *ahead =
@@ -271,7 +271,7 @@ static double communication (const char *text, const struct dn_device *device)
     return estimate_on (text, device, 0).stage_s[DN_STAGE_COMMUNICATION];
 }
 
-static void links_of_other_devices_count (void **state)
+TEST ("Links of devices without NVLink count")
 {
     struct dn_device device = a100 ();
     double pcie;
@@ -290,7 +290,7 @@ static void links_of_other_devices_count (void **state)
                  > 2 * communication (BERT "gpus=8", &device));
 }
 
-static void cards_in_nodes_use_the_usual_network (void **state)
+TEST ("Cards in nodes use the usual network unless net= says more")
 {
     struct dn_device device = a100 ();
     double unknown;
@@ -313,7 +313,7 @@ static void cards_in_nodes_use_the_usual_network (void **state)
 }
 
 /* A message of one byte passes log2 (n) nodes of a tree. */
-static void small_messages_go_up_a_tree (void **state)
+TEST ("Small messages go up a tree")
 {
     struct dn_setup c = {.constants = &dn_constants_default,
                          .net = {.rdma = true, .rate = 12.5e9, .adapters = 1}};
@@ -328,7 +328,7 @@ static void small_messages_go_up_a_tree (void **state)
 }
 
 /* Nothing is computed any more when the gradients of an embedding are complete. */
-static void gradients_of_an_embedding_are_exposed (void **state)
+TEST ("Gradients of an embedding are exposed")
 {
     struct dn_device device = a100 ();
     double tables = 50257.0 * 768 + 1024 * 768;
@@ -344,7 +344,7 @@ static void gradients_of_an_embedding_are_exposed (void **state)
 }
 
 /* Gradients do not pass the network while tokens do. */
-static void exchanges_and_gradients_share_links (void **state)
+TEST ("Exchanges between blocks and gradients share links")
 {
 #define FAR                                                                            \
     "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,gpus=2,nodes=2,ep=2,"
@@ -375,7 +375,7 @@ static double slow_down (const char *format, const char *gpus)
            / estimate_on (format, &device, 0).step_s.p50;
 }
 
-static void waiting_averages_out_over_passes (void **state)
+TEST ("Waiting averages out over the passes of a step")
 {
     const char *one = "model=resnet50,batch=64,input=synthetic";
     const char *many = "model=resnet50,batch=64,input=synthetic,grad_accum=16";
@@ -387,37 +387,4 @@ static void waiting_averages_out_over_passes (void **state)
     assert_true (two > 0 && four > two && eight > four);
     assert_true (eight - four < four - two);
     assert_true (fabs (eight / passes - 4) < 0.8);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("Decoding on the GPU adds no more than its kernels",
-              decoding_on_the_gpu_costs_its_kernels),
-        TEST ("Tokens cost nearly nothing, raw text more", tokens_cost_nearly_nothing),
-        TEST ("Small pictures are arrays", small_pictures_are_arrays),
-        TEST ("Stored pictures are decoded and then resized",
-              stored_pictures_are_decoded_and_then_resized),
-        TEST ("Loaders in Python need more cores", loaders_in_python_need_more_cores),
-        TEST ("Cores of the usual node feed fast devices",
-              usual_nodes_feed_fast_devices),
-        TEST ("Unknown cores feed the device as those of the usual node",
-              unknown_cores_are_those_of_the_usual_node),
-        TEST ("Compiled code launches kernels without a framework",
-              compiled_code_launches_without_a_framework),
-        TEST ("Loops that run ahead of the device hide their time",
-              loops_that_run_ahead_hide_their_time),
-        TEST ("Links of devices without NVLink count", links_of_other_devices_count),
-        TEST ("Cards in nodes use the usual network unless net= says more",
-              cards_in_nodes_use_the_usual_network),
-        TEST ("Small messages go up a tree", small_messages_go_up_a_tree),
-        TEST ("Waiting averages out over the passes of a step",
-              waiting_averages_out_over_passes),
-        TEST ("Exchanges between blocks and gradients share links",
-              exchanges_and_gradients_share_links),
-        TEST ("Gradients of an embedding are exposed",
-              gradients_of_an_embedding_are_exposed),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static struct dn_job plain_job (dn_app_key *key)
     return job;
 }
 
-static void a_job_without_metadata_follows_its_runs (void **state)
+TEST ("a job without metadata follows its runs")
 {
     struct past past;
     dn_app_key key;
@@ -107,7 +107,7 @@ static void a_job_without_metadata_follows_its_runs (void **state)
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NO_METADATA);
 }
 
-static void what_is_not_known_is_left_alone (void **state)
+TEST ("what is not known is left alone")
 {
     static const char conf[] = "Mode=enforce\nOptIn=history\nTimeLimit=limit\n";
     struct past past;
@@ -131,7 +131,7 @@ static void what_is_not_known_is_left_alone (void **state)
     }
 }
 
-static void the_control_group_is_not_changed (void **state)
+TEST ("the control group is not changed")
 {
     struct past past;
     dn_app_key key;
@@ -168,7 +168,7 @@ static dn_app_key rn_key (void)
     return dn_app_key_of_user (scene_job ().user_id, "rn");
 }
 
-static void a_prediction_is_corrected (void **state)
+TEST ("a prediction is corrected")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct dn_estimate learned;
@@ -192,7 +192,7 @@ static void a_prediction_is_corrected (void **state)
     assert_int_equal (estimate_by (&past, "").history_runs, 0);
 }
 
-static void a_bound_is_not_below_the_longest_run (void **state)
+TEST ("a bound is not below the longest run")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
@@ -206,7 +206,7 @@ static void a_bound_is_not_below_the_longest_run (void **state)
                  >= 1.999 * plain.base_s);
 }
 
-static void work_far_from_that_of_the_runs_is_less_certain (void **state)
+TEST ("work far from that of the runs is less certain")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     const double factors[] = {1, 1.9, 4, 9, 11};
@@ -234,7 +234,7 @@ static void work_far_from_that_of_the_runs_is_less_certain (void **state)
     }
 }
 
-static void another_type_is_only_raised (void **state)
+TEST ("another type is only raised")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
@@ -249,7 +249,7 @@ static void another_type_is_only_raised (void **state)
     assert_alike (estimate_by (&past, "").train_s.p50, plain.base_s);
 }
 
-static void measured_memory_raises_the_bound (void **state)
+TEST ("measured memory raises the bound")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct dn_estimate learned;
@@ -266,7 +266,7 @@ static void measured_memory_raises_the_bound (void **state)
     assert_alike (learned.gpu_mem.p50, plain.gpu_mem.p50);
 }
 
-static void measured_cpus_raise_the_need (void **state)
+TEST ("measured CPUs raise the need")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
@@ -278,7 +278,7 @@ static void measured_cpus_raise_the_need (void **state)
     assert_int_equal (estimate_by (&past, "").cpus_per_gpu, plain.cpus_per_gpu);
 }
 
-static void an_account_shares_only_by_the_rule (void **state)
+TEST ("an account shares only by the rule")
 {
     static const char shared[] =
         "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
@@ -300,7 +300,7 @@ static void an_account_shares_only_by_the_rule (void **state)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
 }
 
-static void auto_alone_opts_in (void **state)
+TEST ("auto alone opts in")
 {
     static const char *const comments[] = {
         "dnnest:auto", "dnnest:auto=1", "dnnest:auto,gpus=4", "dnnest:app=x"};
@@ -321,7 +321,7 @@ static void auto_alone_opts_in (void **state)
 }
 
 /* What a decision costs with 10^5 rows; the number is for the log of the test. */
-static void a_decision_is_made_in_less_than_a_millisecond (void **state)
+TEST ("a decision is made in less than a millisecond")
 {
     const int n = 2000;
     struct past past;
@@ -353,28 +353,4 @@ static void a_decision_is_made_in_less_than_a_millisecond (void **state)
     assert_true (us < 1000);
     scene_free (site);
     free (rows);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a job without metadata follows its runs",
-              a_job_without_metadata_follows_its_runs),
-        TEST ("what is not known is left alone", what_is_not_known_is_left_alone),
-        TEST ("the control group is not changed", the_control_group_is_not_changed),
-        TEST ("a prediction is corrected", a_prediction_is_corrected),
-        TEST ("a bound is not below the longest run",
-              a_bound_is_not_below_the_longest_run),
-        TEST ("work far from that of the runs is less certain",
-              work_far_from_that_of_the_runs_is_less_certain),
-        TEST ("another type is only raised", another_type_is_only_raised),
-        TEST ("measured memory raises the bound", measured_memory_raises_the_bound),
-        TEST ("measured CPUs raise the need", measured_cpus_raise_the_need),
-        TEST ("an account shares only by the rule", an_account_shares_only_by_the_rule),
-        TEST ("auto alone opts in", auto_alone_opts_in),
-        TEST ("a decision is made in less than a millisecond",
-              a_decision_is_made_in_less_than_a_millisecond),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -19,13 +19,12 @@ static int set_rule (struct dn_rules *rules,
     return dn_rules_read (row, dn_span_of (value), rules, err);
 }
 
-static void the_default_rules_are_those_of_the_table (void **state)
+TEST ("the default rules are those of the table")
 {
     struct dn_rules rules = dn_rules_default ();
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
-    (void) state;
     for (int i = 0; i < n_keys; i++) {
         struct dn_rules again = rules;
 
@@ -36,7 +35,7 @@ static void the_default_rules_are_those_of_the_table (void **state)
     assert_near (rules.time_quantile, 0.99);
 }
 
-static void rules_out_of_range_are_refused (void **state)
+TEST ("rules out of range are refused")
 {
     static const char *const bad[][2] = {
         {"Mode", "destroy"},     {"Mode", "unknown"},     {"TimeQuantile", "1"},
@@ -51,7 +50,6 @@ static void rules_out_of_range_are_refused (void **state)
     struct dn_rules before = rules;
     struct dn_err err;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         if (set_rule (&rules, bad[i][0], bad[i][1], &err) == 0)
             fail_msg ("%s=%s was accepted", bad[i][0], bad[i][1]);
@@ -60,12 +58,11 @@ static void rules_out_of_range_are_refused (void **state)
     assert_memory_equal (&rules, &before, sizeof (rules));
 }
 
-static void an_oversized_job_is_moved_trimmed_and_shortened (void **state)
+TEST ("an oversized job is moved, trimmed and shortened")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
 
-    (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
     assert_non_null (advice->decision.gpu);
     assert_int_equal (advice->decision.chosen, 0);
@@ -78,7 +75,7 @@ static void an_oversized_job_is_moved_trimmed_and_shortened (void **state)
 }
 
 /* 'more': of the description, with "dnnest:model=resnet50,...,dataset=imagenet". */
-static void a_device_that_cannot_run_the_job_is_no_target (void **state)
+TEST ("a device that cannot run the job is no target")
 {
     static const struct {
         const char *more;
@@ -92,7 +89,6 @@ static void a_device_that_cannot_run_the_job_is_no_target (void **state)
          "not v100: the stated software has no kernels for it"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -110,12 +106,11 @@ static void a_device_that_cannot_run_the_job_is_no_target (void **state)
     }
 }
 
-static void nothing_is_ever_raised (void **state)
+TEST ("nothing is ever raised")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.time_limit_min = 30;
     job.cpus_per_task = 4;
     job.min_cpus = 4;
@@ -131,7 +126,7 @@ static void nothing_is_ever_raised (void **state)
                        "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
 }
 
-static void doubts_make_it_abstain (void **state)
+TEST ("doubts make it abstain")
 {
     static const struct {
         const char *comment;
@@ -162,7 +157,6 @@ static void doubts_make_it_abstain (void **state)
          "keys experts=, top_k= are not read by mistral_7b"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -176,25 +170,23 @@ static void doubts_make_it_abstain (void **state)
     }
 }
 
-static void the_policy_can_keep_every_field (void **state)
+TEST ("the policy can keep every field")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
         scene_advise ("TimeLimit=keep\nGpuType=keep\nCpus=keep", &job);
 
-    (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
     scene_need_reason (advice, "time: kept, the policy");
     scene_need_reason (advice, "gpu: kept, the policy");
     scene_need_reason (advice, "cpus: kept, the policy");
 }
 
-static void a_move_must_be_worth_it_and_quick_enough (void **state)
+TEST ("a move must be worth it and quick enough")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("MinGain=0.99", &job);
 
-    (void) state;
     scene_need_reason (advice, "too little gain");
     advice = scene_advise ("MaxSlowdown=1.01", &job);
     scene_need_reason (advice, "% of the time");
@@ -254,11 +246,10 @@ static void advice_of_a_short_move (void)
 /* A step on the a100 is so much faster that it is cheaper there. A short run is mostly
  * its start, which takes as long on both types and costs less on the v100.
  */
-static void the_start_of_a_run_counts (void **state)
+TEST ("the start of a run counts")
 {
     static const char *const objectives[] = {"cost", "time", "energy"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (objectives); i++) {
         struct dn_advice *advice =
             advise_prices ("gres:gpu:v100:4", objectives[i], "100000");
@@ -270,12 +261,11 @@ static void the_start_of_a_run_counts (void **state)
     advice_of_a_short_move ();
 }
 
-static void a_move_keeps_the_budget_of_the_job (void **state)
+TEST ("a move keeps the budget of the job")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,budget=0.5";
     advice = scene_advise ("", &job);
@@ -287,13 +277,11 @@ static void a_move_keeps_the_budget_of_the_job (void **state)
     assert_non_null (advice->decision.gpu);
 }
 
-static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
-    void **state)
+TEST ("without an amount of work time stays and no slower GPU is chosen")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
@@ -302,12 +290,11 @@ static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
     assert_true (advice->decision.cpus_per_task < 80);
 }
 
-static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
+TEST ("an unset limit is filled only if the admin says so")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
@@ -316,51 +303,47 @@ static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
     assert_true (advice->decision.time_limit_s > 0);
 }
 
-static void without_a_limit_no_slower_gpu_is_chosen (void **state)
+TEST ("without a limit no slower GPU is chosen")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
     scene_need_reason (advice, "slower, and the partition's limit is unknown");
 }
 
-static void unstated_precision_stays_where_bf16_runs (void **state)
+TEST ("unstated precision stays where bf16 runs")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet";
     advice = scene_advise ("MinConfidence=0.1", &job);
     assert_null (advice->decision.gpu);
     scene_need_reason (advice, "precision= is not stated, and it has no bf16");
 }
 
-static void a_warning_before_the_limit_lengthens_it (void **state)
+TEST ("a warning before the limit lengthens it")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *plain = scene_advise ("GpuType=keep", &job);
     struct dn_advice *warned;
 
-    (void) state;
     job.signal_s = 3600;
     warned = scene_advise ("GpuType=keep", &job);
     assert_in_range (
         warned->decision.time_limit_s - plain->decision.time_limit_s, 3600, 3900);
 }
 
-static void few_cpus_make_the_bound_longer_not_shorter (void **state)
+TEST ("few CPUs make the bound longer, not shorter")
 {
     struct dn_job many = scene_job ();
     struct dn_job few = scene_job ();
     struct dn_advice *with_many = scene_advise ("GpuType=keep", &many);
     struct dn_advice *with_few;
 
-    (void) state;
     few.cpus_per_task = 2;
     few.min_cpus = 2;
     with_few = scene_advise ("GpuType=keep", &few);
@@ -380,13 +363,12 @@ static struct dn_job tight_job (void)
     return job;
 }
 
-static void limits_are_raised_only_if_the_admin_says_so (void **state)
+TEST ("limits are raised only if the admin says so")
 {
     struct dn_job job = tight_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=yes", &job);
     int64_t bound;
 
-    (void) state;
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     scene_need_reason (advice, "NeverRaise=yes");
     advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
@@ -415,14 +397,13 @@ static const struct dn_edit *find_edit (const struct dn_advice *advice,
     return NULL;
 }
 
-static void cpus_are_raised_within_their_bounds (void **state)
+TEST ("CPUs are raised within their bounds")
 {
     struct dn_job job = tight_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
     int64_t cpus = advice->decision.cpus_per_task;
     char conf[64];
 
-    (void) state;
     assert_true (cpus > 4);
     assert_int_equal (find_edit (advice, DN_FIELD_CPUS_PER_TASK)->new_number, cpus);
     assert_int_equal (find_edit (advice, DN_FIELD_MIN_CPUS)->new_number, cpus);
@@ -441,12 +422,11 @@ static void cpus_are_raised_within_their_bounds (void **state)
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
 }
 
-static void no_limit_is_filled_in_above_its_maximum (void **state)
+TEST ("no limit is filled in above its maximum")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.time_limit_min = DN_UNSET;
     advice = scene_advise ("FillUnset=yes TimeMax=00:31:00", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
@@ -457,14 +437,13 @@ static void no_limit_is_filled_in_above_its_maximum (void **state)
     assert_true (advice->decision.time_limit_s > 31 * 60);
 }
 
-static void the_least_time_is_set_and_the_limit_left (void **state)
+TEST ("the least time is set and the limit left")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *limit = scene_advise ("Mode=enforce GpuType=keep", &job);
     struct dn_advice *least = scene_advise (
         "Mode=enforce GpuType=keep TimeLimit=time_min GuardedQuantile=0.99", &job);
 
-    (void) state;
     assert_int_equal (least->decision.verdict, DN_VERDICT_CHANGE);
     assert_int_equal (least->decision.time_limit_s, DN_UNSET);
     assert_int_equal (least->decision.time_min_s, limit->decision.time_limit_s);
@@ -479,7 +458,7 @@ static void the_least_time_is_set_and_the_limit_left (void **state)
                      "\"time_min_s\":");
 }
 
-static void the_least_time_is_left_where_it_would_hurt (void **state)
+TEST ("the least time is left where it would hurt")
 {
     static const struct {
         int64_t time_limit_min;
@@ -494,7 +473,6 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
         {30, DN_UNSET, DN_UNSET, "time: kept, the bound is"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -509,13 +487,12 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
     }
 }
 
-static void a_move_keeps_the_deadline_of_the_job (void **state)
+TEST ("a move keeps the deadline of the job")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("", &job);
     int64_t bound = advice->decision.time_limit_s;
 
-    (void) state;
     assert_non_null (advice->decision.gpu);
     job.deadline_s = bound;
     advice = scene_advise ("", &job);
@@ -539,11 +516,10 @@ static double price (const struct dn_advice *advice, const char *objective, int 
                                                 : 4);
 }
 
-static void the_choice_minimises_the_objective (void **state)
+TEST ("the choice minimises the objective")
 {
     static const char *const objectives[] = {"cost", "time", "energy"};
 
-    (void) state;
     for (int i = 0; i < 6; i++) {
         struct dn_job job = scene_job ();
         const char *objective = objectives[i / 2];
@@ -571,14 +547,13 @@ static void the_choice_minimises_the_objective (void **state)
     }
 }
 
-static void the_slowdown_is_bounded_where_it_is_stated (void **state)
+TEST ("the slowdown is bounded where it is stated")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("", &job);
     double slowdown = advice->estimates[0].step_s.p50 / advice->estimates[1].step_s.p50;
     char conf[64];
 
-    (void) state;
     assert_true (slowdown > 1.05);
     snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 1.01);
     advice = scene_advise (conf, &job);
@@ -588,7 +563,7 @@ static void the_slowdown_is_bounded_where_it_is_stated (void **state)
     assert_null (advice->decision.gpu);
 }
 
-static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
+TEST ("all jobs with GPUs are examined if the admin says so")
 {
     static const struct {
         const char *conf;
@@ -609,7 +584,6 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
         {"Policy User=1001 OptIn=all", NULL, "gres:gpu:a100:4", false},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_site *site = scene_site (cases[i].conf);
@@ -636,13 +610,11 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
     }
 }
 
-static void the_user_of_an_undescribed_job_gets_a_message_if_the_admin_says_so (
-    void **state)
+TEST ("the user of an undescribed job gets a message if the admin says so")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = NULL;
     advice = scene_advise ("OptIn=all Message=always", &job);
     assert_string_equal (advice->patch.user_text,
@@ -663,9 +635,8 @@ static int count_control (const char *percent, int n)
     return count;
 }
 
-static void the_control_group_has_its_share (void **state)
+TEST ("the control group has its share")
 {
-    (void) state;
     assert_int_equal (count_control ("0", 1000), 0);
     assert_int_equal (count_control ("100", 1000), 1000);
     /* Four standard deviations of 10000 draws. */
@@ -674,7 +645,7 @@ static void the_control_group_has_its_share (void **state)
     assert_in_range (count_control ("50", 10000), 4800, 5200);
 }
 
-static void the_draw_sees_owner_script_and_description (void **state)
+TEST ("the draw sees owner, script and description")
 {
     struct dn_rules rules = dn_rules_default ();
     struct dn_spec spec = dn_spec_empty ();
@@ -683,7 +654,6 @@ static void the_draw_sees_owner_script_and_description (void **state)
     int by_script = 0;
     int by_spec = 0;
 
-    (void) state;
     rules.control_group = 50;
     for (int i = 0; i < 1000; i++) {
         struct dn_job request = job;
@@ -710,14 +680,13 @@ static void the_draw_sees_owner_script_and_description (void **state)
     assert_in_range (by_spec, 436, 564);
 }
 
-static void a_larger_control_group_keeps_its_members (void **state)
+TEST ("a larger control group keeps its members")
 {
     struct dn_rules small = dn_rules_default ();
     struct dn_rules large = dn_rules_default ();
     struct dn_spec spec = dn_spec_empty ();
     struct dn_job job = scene_job ();
 
-    (void) state;
     small.control_group = 10;
     large.control_group = 11;
     for (job.user_id = 0; job.user_id < 1000; job.user_id++)
@@ -725,13 +694,12 @@ static void a_larger_control_group_keeps_its_members (void **state)
             assert_true (dn_policy_in_control (&large, &job, &spec, ""));
 }
 
-static void a_job_of_the_control_group_is_not_changed (void **state)
+TEST ("a job of the control group is not changed")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
         scene_advise ("Mode=enforce ControlGroup=100 Message=always", &job);
 
-    (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
     assert_int_equal (advice->patch.n_edits, 1);
     assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text,
@@ -744,64 +712,4 @@ static void a_job_of_the_control_group_is_not_changed (void **state)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
     advice = scene_advise ("Mode=enforce ControlGroup=100 MinConfidence=1", &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the default rules are those of the table",
-              the_default_rules_are_those_of_the_table),
-        TEST ("rules out of range are refused", rules_out_of_range_are_refused),
-        TEST ("an oversized job is moved, trimmed and shortened",
-              an_oversized_job_is_moved_trimmed_and_shortened),
-        TEST ("a device that cannot run the job is no target",
-              a_device_that_cannot_run_the_job_is_no_target),
-        TEST ("nothing is ever raised", nothing_is_ever_raised),
-        TEST ("doubts make it abstain", doubts_make_it_abstain),
-        TEST ("the policy can keep every field", the_policy_can_keep_every_field),
-        TEST ("a move must be worth it and quick enough",
-              a_move_must_be_worth_it_and_quick_enough),
-        TEST ("without an amount of work time stays and no slower GPU is chosen",
-              without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen),
-        TEST ("an unset limit is filled only if the admin says so",
-              an_unset_limit_is_filled_only_if_the_admin_says_so),
-        TEST ("without a limit no slower GPU is chosen",
-              without_a_limit_no_slower_gpu_is_chosen),
-        TEST ("unstated precision stays where bf16 runs",
-              unstated_precision_stays_where_bf16_runs),
-        TEST ("a warning before the limit lengthens it",
-              a_warning_before_the_limit_lengthens_it),
-        TEST ("few CPUs make the bound longer, not shorter",
-              few_cpus_make_the_bound_longer_not_shorter),
-        TEST ("limits are raised only if the admin says so",
-              limits_are_raised_only_if_the_admin_says_so),
-        TEST ("CPUs are raised within their bounds",
-              cpus_are_raised_within_their_bounds),
-        TEST ("no limit is filled in above its maximum",
-              no_limit_is_filled_in_above_its_maximum),
-        TEST ("the least time is set and the limit left",
-              the_least_time_is_set_and_the_limit_left),
-        TEST ("the least time is left where it would hurt",
-              the_least_time_is_left_where_it_would_hurt),
-        TEST ("a move keeps the deadline of the job",
-              a_move_keeps_the_deadline_of_the_job),
-        TEST ("the start of a run counts", the_start_of_a_run_counts),
-        TEST ("a move keeps the budget of the job", a_move_keeps_the_budget_of_the_job),
-        TEST ("the choice minimises the objective", the_choice_minimises_the_objective),
-        TEST ("the slowdown is bounded where it is stated",
-              the_slowdown_is_bounded_where_it_is_stated),
-        TEST ("all jobs with GPUs are examined if the admin says so",
-              all_jobs_with_gpus_are_examined_if_the_admin_says_so),
-        TEST ("the user of an undescribed job gets a message if the admin says so",
-              the_user_of_an_undescribed_job_gets_a_message_if_the_admin_says_so),
-        TEST ("the control group has its share", the_control_group_has_its_share),
-        TEST ("the draw sees owner, script and description",
-              the_draw_sees_owner_script_and_description),
-        TEST ("a larger control group keeps its members",
-              a_larger_control_group_keeps_its_members),
-        TEST ("a job of the control group is not changed",
-              a_job_of_the_control_group_is_not_changed),
-    };
-
-    return cmocka_run_group_tests_name ("policy", tests, NULL, NULL);
 }

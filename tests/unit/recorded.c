@@ -14,12 +14,11 @@
     "\"pred\":{\"train_s\":3000,\"p95_s\":5000,\"p99_s\":7000},"                       \
     "\"spec\":\"app={x}\\\"\\u007c\"}"
 
-static void a_record_is_found_in_other_text (void **state)
+TEST ("a record is found in other text")
 {
     struct dn_recorded r;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_record_read ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", &r, &err), 1);
     assert_true (r.changed);
@@ -42,7 +41,7 @@ static void a_record_is_found_in_other_text (void **state)
     assert_false (r.changed);
 }
 
-static void only_changes_that_were_applied_count (void **state)
+TEST ("only changes that were applied count")
 {
     static const char *const records[] = {
         "{\"dnnest\":1,\"mode\":\"advise\",\"verdict\":\"change\"}",
@@ -52,14 +51,13 @@ static void only_changes_that_were_applied_count (void **state)
     };
     struct dn_recorded r;
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
         assert_int_equal (dn_record_read (records[i], &r, NULL), 1);
         assert_false (r.changed);
     }
 }
 
-static void a_record_that_is_not_valid_is_refused (void **state)
+TEST ("a record that is not valid is refused")
 {
     static const char *const records[] = {
         WHOLE " " WHOLE,
@@ -83,7 +81,6 @@ static void a_record_that_is_not_valid_is_refused (void **state)
         "{\"dnnest\":1,\"a\":{\"b\":{\"c\":{\"d\":{\"e\":1}}}}}",
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
         struct dn_recorded r;
         struct dn_err err = {0};
@@ -95,12 +92,11 @@ static void a_record_that_is_not_valid_is_refused (void **state)
     }
 }
 
-static void a_record_has_no_more_than_its_bytes (void **state)
+TEST ("a record has no more than its bytes")
 {
     char text[2 * DN_RECORD_MAX];
     struct dn_recorded r;
 
-    (void) state;
     memset (text, ' ', sizeof (text));
     memcpy (text, "{\"dnnest\":1", 11);
     memcpy (text + DN_RECORD_MAX - 1, "} x", 4);
@@ -109,14 +105,13 @@ static void a_record_has_no_more_than_its_bytes (void **state)
     assert_int_equal (dn_record_read (text, &r, NULL), -1);
 }
 
-static void a_limit_is_noted_and_all_else_is_kept (void **state)
+TEST ("a limit is noted and all else is kept")
 {
     struct dn_recorded r;
     struct dn_err err = {0};
     char *text = dn_record_note ("note " WHOLE " JS1:abc", 7200, &err);
     char *twice;
 
-    (void) state;
     assert_non_null (text);
     assert_string_equal (text,
                          "note {\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\","
@@ -137,12 +132,11 @@ static void a_limit_is_noted_and_all_else_is_kept (void **state)
     assert_null (dn_record_note ("no record", 60, &err));
 }
 
-static void the_last_limits_are_kept (void **state)
+TEST ("the last limits are kept")
 {
     char *text = strdup (WHOLE);
     struct dn_recorded r;
 
-    (void) state;
     for (int i = 1; i <= DN_EXTENSIONS_MAX + 3; i++) {
         char *next = dn_record_note (text, 3600 * i, NULL);
 
@@ -157,14 +151,13 @@ static void the_last_limits_are_kept (void **state)
     free (text);
 }
 
-static void a_long_record_loses_what_it_can_spare (void **state)
+TEST ("a long record loses what it can spare")
 {
     char text[DN_RECORD_MAX + 1];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     struct dn_recorded r;
     char *noted;
 
-    (void) state;
     dn_buf_add (&buf,
                 "{\"dnnest\":1,\"req\":{\"time_s\":86400},\"pred\":{\"p95_s\":5000},"
                 "\"why\":\"long\",\"warn\":\"limit\",\"spec\":\"");
@@ -182,14 +175,13 @@ static void a_long_record_loses_what_it_can_spare (void **state)
     free (noted);
 }
 
-static void what_the_plugin_writes_is_read (void **state)
+TEST ("what the plugin writes is read")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct dn_recorded r;
     struct dn_err err = {0};
 
-    (void) state;
     job.signal_s = 120;
     advice = scene_advise ("Mode=enforce\nTimeLimit=limit", &job);
     assert_int_equal (dn_record_read (advice->patch.record, &r, &err), 1);
@@ -200,25 +192,4 @@ static void what_the_plugin_writes_is_read (void **state)
     assert_in_range (r.p95_s, r.likely_s, r.p99_s);
     assert_string_equal (r.asked_gpu, "a100");
     assert_string_equal (r.set_gpu, "v100");
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a record is found in other text", a_record_is_found_in_other_text),
-        TEST ("only changes that were applied count",
-              only_changes_that_were_applied_count),
-        TEST ("a record that is not valid is refused",
-              a_record_that_is_not_valid_is_refused),
-        TEST ("a record has no more than its bytes",
-              a_record_has_no_more_than_its_bytes),
-        TEST ("a limit is noted and all else is kept",
-              a_limit_is_noted_and_all_else_is_kept),
-        TEST ("the last limits are kept", the_last_limits_are_kept),
-        TEST ("a long record loses what it can spare",
-              a_long_record_loses_what_it_can_spare),
-        TEST ("what the plugin writes is read", what_the_plugin_writes_is_read),
-    };
-
-    return cmocka_run_group_tests_name ("recorded", tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void assert_number (const struct dn_advice *advice,
     assert_int_equal (edit->new_number, new_number);
 }
 
-static void all_five_places_of_the_cpu_count_are_edited (void **state)
+TEST ("all five places of the CPU count are edited")
 {
     const char *const env[] = {
         "PATH=/bin", "SLURM_CPUS_PER_TASK=80", "SLURM_TRES_PER_TASK=cpu=80"};
@@ -67,7 +67,6 @@ static void all_five_places_of_the_cpu_count_are_edited (void **state)
     char text[64];
     char variable[96];
 
-    (void) state;
     job.tres[DN_GPU_PER_TASK] = "cpu=80";
     job.env = env;
     job.n_env = 3;
@@ -85,12 +84,11 @@ static void all_five_places_of_the_cpu_count_are_edited (void **state)
     assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
 }
 
-static void a_larger_minimum_per_node_is_the_users_own (void **state)
+TEST ("a larger minimum per node is the user's own")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
                   "epochs=20,dataset=imagenet";
     job.pn_min_cpus = 90;
@@ -100,12 +98,11 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
 }
 
 /* A user's own client may send any value together with --tres-per-task. */
-static void a_count_of_no_cpus_is_not_raised (void **state)
+TEST ("a count of no CPUs is not raised")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.tres[DN_GPU_PER_TASK] = "cpu=80";
     job.cpus_per_task = 0;
     job.pn_min_cpus = 0;
@@ -116,12 +113,11 @@ static void a_count_of_no_cpus_is_not_raised (void **state)
 }
 
 /* slurmrestd sends no sum of CPUs unless the user does. */
-static void an_unset_sum_of_cpus_stays_unset (void **state)
+TEST ("an unset sum of CPUs stays unset")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.cpus_per_task = 1;
     job.pn_min_cpus = 1;
     job.min_cpus = DN_UNSET;
@@ -131,7 +127,7 @@ static void an_unset_sum_of_cpus_stays_unset (void **state)
     assert_null (find_edit (advice, DN_FIELD_MIN_CPUS, NULL));
 }
 
-static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
+TEST ("the GPU type changes in the same field and spelling")
 {
     static const struct {
         enum dn_gpu_field from;
@@ -167,7 +163,6 @@ static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
          "SLURM_GPUS_PER_TASK=v100:4"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -184,7 +179,7 @@ static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
     }
 }
 
-static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
+TEST ("CPUs and GPUs of one tres text change together")
 {
     const char *const env[] = {"SLURM_TRES_PER_TASK=cpu=20,gres/gpu:a100=1"};
     struct dn_job job = scene_job ();
@@ -192,7 +187,6 @@ static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
     char text[96];
     char variable[128];
 
-    (void) state;
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_TASK] = "cpu=20,gres/gpu:a100=1";
     job.num_tasks = 4;
@@ -212,13 +206,12 @@ static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
     assert_number (advice, DN_FIELD_MIN_CPUS, 80, 4 * advice->decision.cpus_per_task);
 }
 
-static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
+TEST ("memory per CPU becomes the same memory per node")
 {
     const char *const env[] = {"SLURM_MEM_PER_CPU=1000"};
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.mem_per_node_mb = DN_UNSET;
     job.mem_per_cpu_mb = 1000;
     job.env = env;
@@ -243,7 +236,7 @@ static const char *find_new_variable (const struct dn_advice *advice, const char
     return NULL;
 }
 
-static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
+TEST ("a probe keeps its request and gets the hook")
 {
     static const char *const env[] = {"PATH=/bin", "PYTHONPATH=/my/lib"};
     static const char *const empty[] = {"PYTHONPATH="};
@@ -251,7 +244,6 @@ static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     snprintf (comment, sizeof (comment), "%s,probe=50", job.comment);
     job.comment = comment;
     job.kind = DN_JOB_BATCH;
@@ -278,7 +270,7 @@ static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
     assert_string_equal (find_new_variable (advice, DN_PROBE_SIDECAR), job.sidecar);
 }
 
-static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
+TEST ("the user gets a message if a probe is not possible")
 {
     static const char *const env[] = {"PATH=/bin"};
     static const struct {
@@ -301,7 +293,6 @@ static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
     char comment[256];
     struct dn_job job = scene_job ();
 
-    (void) state;
     snprintf (comment, sizeof (comment), "%s,probe=1", job.comment);
     job.comment = comment;
     job.env = env;
@@ -322,12 +313,11 @@ static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
     }
 }
 
-static void only_enforce_edits_more_than_the_record (void **state)
+TEST ("only enforce edits more than the record")
 {
     static const char *const confs[] = {"Mode=observe", "Mode=advise"};
     struct dn_job job = scene_job ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (confs); i++) {
         struct dn_advice *advice = scene_advise (confs[i], &job);
 
@@ -341,13 +331,12 @@ static void only_enforce_edits_more_than_the_record (void **state)
     }
 }
 
-static void the_user_gets_one_line (void **state)
+TEST ("the user gets one line")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
     const char *text = advice->patch.user_text;
 
-    (void) state;
     assert_int_equal (strncmp (text, "dnnest: time 1-00:00:00 -> ", 27), 0);
     assert_contains (text, ", gpu a100:4 -> v100:4 (1.");
     assert_contains (text, "x the time, 0.");
@@ -379,14 +368,13 @@ static int64_t number_at (struct json_object *object, const char *part, const ch
     return json_object_get_int64 (value);
 }
 
-static void the_record_holds_the_original_request (void **state)
+TEST ("the record holds the original request")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
     const struct dn_edit *edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     struct json_object *record = json_tokener_parse (edit->new_text);
 
-    (void) state;
     assert_non_null (record);
     assert_null (edit->old_text);
     assert_in_range (strlen (edit->new_text), 100, DN_RECORD_MAX);
@@ -408,13 +396,12 @@ static void the_record_holds_the_original_request (void **state)
     json_object_put (record);
 }
 
-static void the_record_is_appended_and_can_be_switched_off (void **state)
+TEST ("the record is appended and can be switched off")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     const struct dn_edit *edit;
 
-    (void) state;
     job.admin_comment = "older plugin's note";
     advice = scene_advise ("Mode=enforce", &job);
     edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
@@ -425,7 +412,7 @@ static void the_record_is_appended_and_can_be_switched_off (void **state)
     assert_int_equal (strncmp (advice->patch.record, "{\"dnnest\":1,", 12), 0);
 }
 
-static void the_longest_record_stays_within_its_limit (void **state)
+TEST ("the longest record stays within its limit")
 {
     char comment[DN_METADATA_MAX];
     struct dn_buf buf = dn_buf_on (comment, sizeof (comment));
@@ -434,7 +421,6 @@ static void the_longest_record_stays_within_its_limit (void **state)
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    (void) state;
     dn_buf_add (&buf, "dnnest:model=resnet50,batch=128,dataset=imagenet,epochs=2,app=");
     for (int i = 0; i < 63; i++)
         dn_buf_add (&buf, "x");
@@ -455,12 +441,11 @@ static void the_longest_record_stays_within_its_limit (void **state)
         DN_RECORD_MAX);
 }
 
-static void srun_and_salloc_change_time_only (void **state)
+TEST ("srun and salloc change time only")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.kind = DN_JOB_SRUN;
     job.script = NULL;
     advice = scene_advise ("Mode=enforce", &job);
@@ -470,12 +455,11 @@ static void srun_and_salloc_change_time_only (void **state)
     assert_non_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
 }
 
-static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
+TEST ("jobs that are not ours have an empty patch")
 {
     static const char *const comments[] = {NULL, "", "a: b", "dnnest:off"};
     struct dn_job job = scene_job ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
         struct dn_advice *advice;
 
@@ -486,7 +470,7 @@ static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
     }
 }
 
-static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
+TEST ("bad metadata leaves an empty patch and a message")
 {
     static const struct {
         const char *comment;
@@ -500,7 +484,6 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
     struct dn_site *site = scene_site ("Mode=enforce");
     struct dn_advice *advice = scene_new ();
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_err err = {0};
@@ -514,42 +497,4 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         assert_int_equal (advice->patch.n_edits, 0);
     }
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("all five places of the CPU count are edited",
-              all_five_places_of_the_cpu_count_are_edited),
-        TEST ("a larger minimum per node is the user's own",
-              a_larger_minimum_per_node_is_the_users_own),
-        TEST ("a count of no CPUs is not raised", a_count_of_no_cpus_is_not_raised),
-        TEST ("an unset sum of CPUs stays unset", an_unset_sum_of_cpus_stays_unset),
-        TEST ("the GPU type changes in the same field and spelling",
-              the_gpu_type_changes_in_the_same_field_and_spelling),
-        TEST ("CPUs and GPUs of one tres text change together",
-              cpus_and_gpus_of_one_tres_text_change_together),
-        TEST ("memory per CPU becomes the same memory per node",
-              memory_per_cpu_becomes_the_same_memory_per_node),
-        TEST ("a probe keeps its request and gets the hook",
-              a_probe_keeps_its_request_and_gets_the_hook),
-        TEST ("the user gets a message if a probe is not possible",
-              the_user_gets_a_message_if_a_probe_is_not_possible),
-        TEST ("only enforce edits more than the record",
-              only_enforce_edits_more_than_the_record),
-        TEST ("the user gets one line", the_user_gets_one_line),
-        TEST ("the record holds the original request",
-              the_record_holds_the_original_request),
-        TEST ("the record is appended and can be switched off",
-              the_record_is_appended_and_can_be_switched_off),
-        TEST ("the longest record stays within its limit",
-              the_longest_record_stays_within_its_limit),
-        TEST ("srun and salloc change time only", srun_and_salloc_change_time_only),
-        TEST ("jobs that are not ours have an empty patch",
-              jobs_that_are_not_ours_have_an_empty_patch),
-        TEST ("bad metadata leaves an empty patch and a message",
-              bad_metadata_leaves_an_empty_patch_and_a_message),
-    };
-
-    return cmocka_run_group_tests_name ("rewrite", tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static struct dn_submitter no_user (void)
     return (struct dn_submitter){.user_id = 1009, .group_id = 59};
 }
 
-static void a_line_matches_by_all_of_its_scopes (void **state)
+TEST ("a line matches by all of its scopes")
 {
     static const struct {
         const char *scopes;
@@ -113,7 +113,6 @@ static void a_line_matches_by_all_of_its_scopes (void **state)
          false},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char conf[256];
         struct dn_site *site;
@@ -179,11 +178,10 @@ static bool is_value (const struct dn_rules *rules, const char *key, const char 
     return memcmp (&want, rules, sizeof (want)) == 0;
 }
 
-static void of_several_lines_the_strictest_value_holds (void **state)
+TEST ("of several lines the strictest value holds")
 {
     int n_keys;
 
-    (void) state;
     dn_rule_keys (&n_keys);
     assert_int_equal (n_keys, DN_N_ELEMENTS (pairs));
     for (size_t i = 0; i < 2 * DN_N_ELEMENTS (pairs); i++) {
@@ -220,7 +218,7 @@ static void of_several_lines_the_strictest_value_holds (void **state)
     }
 }
 
-static void a_line_overrides_the_site_even_when_it_is_less_strict (void **state)
+TEST ("a line overrides the site even when it is less strict")
 {
     struct dn_site *site = site_of ("Mode=observe TimeMargin=2\n"
                                     "Policy User=alice Mode=enforce TimeMargin=0.1");
@@ -228,7 +226,6 @@ static void a_line_overrides_the_site_even_when_it_is_less_strict (void **state)
     struct dn_origins origins;
     struct dn_rules rules = dn_site_rules (site, &who, &origins);
 
-    (void) state;
     assert_int_equal (rules.mode, DN_MODE_OBSERVE);
     assert_int_equal (origins.line[0], 1);
     who.user_id = 1001;
@@ -240,7 +237,7 @@ static void a_line_overrides_the_site_even_when_it_is_less_strict (void **state)
     scene_free (site);
 }
 
-static void slurm_conf_bounds_the_lines (void **state)
+TEST ("slurm.conf bounds the lines")
 {
     static const struct {
         const char *override;
@@ -256,7 +253,6 @@ static void slurm_conf_bounds_the_lines (void **state)
     };
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         char conf[256];
         struct dn_site *site;
@@ -282,14 +278,13 @@ static void slurm_conf_bounds_the_lines (void **state)
     }
 }
 
-static void a_setting_of_the_command_line_overrides_everything (void **state)
+TEST ("a setting of the command line overrides everything")
 {
     struct dn_site *site = site_of ("Policy User=7 Mode=observe Cpus=keep");
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
     struct dn_origins origins;
     struct dn_rules rules;
 
-    (void) state;
     assert_int_equal (dn_site_override (site, "dnnest_mode=observe", NULL), 0);
     assert_int_equal (dn_site_set (site, "mode=enforce,TimeMin=60", NULL), 0);
     assert_int_equal (dn_site_set (site, NULL, NULL), 0);
@@ -302,7 +297,7 @@ static void a_setting_of_the_command_line_overrides_everything (void **state)
     scene_free (site);
 }
 
-static void wrong_lines_are_named (void **state)
+TEST ("wrong lines are named")
 {
     static const char *const cases[][2] = {
         {"Policy", "a Policy line needs a scope"},
@@ -333,7 +328,6 @@ static void wrong_lines_are_named (void **state)
         {"Policies User=alice Mode=observe", "'Policies' is not of the form"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_site *site = scene_site ("");
         struct dn_err err = {0};
@@ -355,7 +349,7 @@ static enum dn_mode mode_of (const struct dn_site *site, struct dn_submitter who
     return dn_site_rules (site, &who, NULL).mode;
 }
 
-static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
+TEST ("a name that does not exist is noted and skipped")
 {
     struct dn_site *site = site_of ("Mode=enforce\n"
                                     "Policy User=carol,alice Mode=observe\n"
@@ -364,7 +358,6 @@ static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
     struct dn_submitter bob = {.user_id = 1002, .group_id = 59};
     char text[DN_ERR_TEXT_MAX];
 
-    (void) state;
     assert_int_equal (mode_of (site, alice), DN_MODE_OBSERVE);
     assert_int_equal (mode_of (site, bob), DN_MODE_ADVISE);
     assert_int_equal (mode_of (site, no_user ()), DN_MODE_ENFORCE);
@@ -376,7 +369,7 @@ static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
     scene_free (site);
 }
 
-static void a_line_of_names_that_do_not_exist_matches_no_job (void **state)
+TEST ("a line of names that do not exist matches no job")
 {
     struct dn_site *site = site_of ("Mode=enforce\n"
                                     "Policy User=carol,dave Mode=observe\n"
@@ -386,7 +379,6 @@ static void a_line_of_names_that_do_not_exist_matches_no_job (void **state)
     /* Users and groups that are unset, 0, or of somebody must all not match. */
     static const int64_t ids[] = {DN_UNSET, 0, 1, 50, 1001, 1002, 4294967294};
 
-    (void) state;
     assert_int_equal (site->policies.n_policies, 4);
     assert_int_equal (site->policies.n_unknown, 5);
     for (size_t i = 0; i < DN_N_ELEMENTS (ids); i++)
@@ -398,14 +390,13 @@ static void a_line_of_names_that_do_not_exist_matches_no_job (void **state)
     scene_free (site);
 }
 
-static void names_that_do_not_exist_are_counted_beyond_those_kept (void **state)
+TEST ("names that do not exist are counted beyond those kept")
 {
     struct dn_site *site = scene_site ("");
     struct dn_err err = {0};
     char conf[1024];
     struct dn_buf buf = dn_buf_on (conf, sizeof (conf));
 
-    (void) state;
     dn_buf_add (&buf, "Policy User=x0");
     for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
         dn_buf_add (&buf, ",x%d", i);
@@ -416,7 +407,7 @@ static void names_that_do_not_exist_are_counted_beyond_those_kept (void **state)
     scene_free (site);
 }
 
-static void lines_and_names_are_bounded (void **state)
+TEST ("lines and names are bounded")
 {
     enum {
         LINES = 100000
@@ -426,7 +417,6 @@ static void lines_and_names_are_bounded (void **state)
     char *conf = malloc (LINES * (sizeof (line) - 1) + 1);
     struct dn_err err = {0};
 
-    (void) state;
     assert_non_null (conf);
     for (size_t i = 0; i < LINES; i++)
         memcpy (conf + i * (sizeof (line) - 1), line, sizeof (line));
@@ -457,14 +447,13 @@ static void lines_and_names_are_bounded (void **state)
     free (conf);
 }
 
-static void a_long_list_of_partitions_ends (void **state)
+TEST ("a long list of partitions ends")
 {
     struct dn_site *site = site_of ("Policy Partition=gpu Mode=observe");
     struct dn_submitter who = no_user ();
     size_t size = 1000000;
     char *list = malloc (size + 1);
 
-    (void) state;
     assert_non_null (list);
     memset (list, ',', size);
     list[size] = '\0';
@@ -476,12 +465,11 @@ static void a_long_list_of_partitions_ends (void **state)
     scene_free (site);
 }
 
-static void the_rules_of_a_job_are_those_of_its_lines (void **state)
+TEST ("the rules of a job are those of its lines")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.partition = "gpu";
     job.account = "course";
     advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
@@ -494,32 +482,4 @@ static void the_rules_of_a_job_are_those_of_its_lines (void **state)
                            &job);
     assert_int_equal (advice->rules.mode, DN_MODE_ENFORCE);
     assert_true (advice->decision.cpus_per_task < 80);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("a line matches by all of its scopes",
-              a_line_matches_by_all_of_its_scopes),
-        TEST ("of several lines the strictest value holds",
-              of_several_lines_the_strictest_value_holds),
-        TEST ("a line overrides the site even when it is less strict",
-              a_line_overrides_the_site_even_when_it_is_less_strict),
-        TEST ("slurm.conf bounds the lines", slurm_conf_bounds_the_lines),
-        TEST ("a setting of the command line overrides everything",
-              a_setting_of_the_command_line_overrides_everything),
-        TEST ("wrong lines are named", wrong_lines_are_named),
-        TEST ("a name that does not exist is noted and skipped",
-              a_name_that_does_not_exist_is_noted_and_skipped),
-        TEST ("a line of names that do not exist matches no job",
-              a_line_of_names_that_do_not_exist_matches_no_job),
-        TEST ("names that do not exist are counted beyond those kept",
-              names_that_do_not_exist_are_counted_beyond_those_kept),
-        TEST ("lines and names are bounded", lines_and_names_are_bounded),
-        TEST ("a long list of partitions ends", a_long_list_of_partitions_ends),
-        TEST ("the rules of a job are those of its lines",
-              the_rules_of_a_job_are_those_of_its_lines),
-    };
-
-    return cmocka_run_group_tests_name ("scope", tests, NULL, NULL);
 }

@@ -195,11 +195,10 @@ static struct rates judge_all (const char *file)
     return rates;
 }
 
-static void scripts_of_people_are_judged_safely (void **state)
+TEST ("scripts of people are judged safely")
 {
     static const char *const files[] = {"expected.txt", "corpus.txt"};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
         struct rates rates = judge_all (files[i]);
 
@@ -208,7 +207,7 @@ static void scripts_of_people_are_judged_safely (void **state)
     }
 }
 
-static void facts_are_sentences (void **state)
+TEST ("facts are sentences")
 {
     static const struct {
         const char *script;
@@ -223,7 +222,6 @@ static void facts_are_sentences (void **state)
         {"python a.py &\npython b.py", "line 2: 'b.py' runs besides another program"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_script found = read_script (cases[i].script, &two_gpus);
         struct dn_reason why = dn_script_reason (&found.several);
@@ -232,29 +230,27 @@ static void facts_are_sentences (void **state)
     }
 }
 
-static void no_script_has_nothing (void **state)
+TEST ("no script has nothing")
 {
     struct dn_script found = read_script (NULL, &two_gpus);
 
-    (void) state;
     assert_int_equal (kept_by (&found), 0);
     found = read_script ("#!/usr/bin/python3\nimport torch\n", &two_gpus);
     assert_int_equal (kept_by (&found), TIME | GPU | CPUS | MEMORY);
 }
 
-static void names_are_found_by_their_parts (void **state)
+TEST ("names are found by their parts")
 {
     struct dn_script found =
         read_script ("srun -p gpu_a100 x\necho v100\n# h100\n", &two_gpus);
 
-    (void) state;
     assert_true (dn_script_has (&found, "a100"));
     assert_true (dn_script_has (&found, "GPU-A100"));
     assert_false (dn_script_has (&found, "v100"));
     assert_false (dn_script_has (&found, "h100"));
 }
 
-static void words_are_found (void **state)
+TEST ("words are found")
 {
     static const struct {
         enum dn_word_set set;
@@ -276,7 +272,6 @@ static void words_are_found (void **state)
         {DN_SET_NAME_PARTS, "tensorboard", DN_W_VOLATILE_PREFIX},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_span word = dn_span_of (cases[i].word);
 
@@ -292,13 +287,12 @@ static double passed (const struct dn_deadline *self)
     return 10;
 }
 
-static void the_deadline_ends_the_reading (void **state)
+TEST ("the deadline ends the reading")
 {
     static const struct dn_deadline deadline = {.spent_ms = passed, .limit_ms = 5};
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    (void) state;
     assert_int_equal (
         dn_script_read (
             all_words (), "x\n", &two_gpus, true, &deadline, &reading, &err),
@@ -325,7 +319,7 @@ static clock_t cost_of (const char *unit, size_t len)
     return least;
 }
 
-static void long_scripts_cost_linear_time (void **state)
+TEST ("long scripts cost linear time")
 {
     static const char *const units[] = {"-\n",
                                         "a;",
@@ -348,7 +342,6 @@ static void long_scripts_cost_linear_time (void **state)
                                         "cuda/12.1 ",
                                         "a,b=1 "};
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
         clock_t half = cost_of (units[i], DN_SCRIPT_MAX / 8);
         clock_t whole = cost_of (units[i], DN_SCRIPT_MAX);
@@ -356,20 +349,4 @@ static void long_scripts_cost_linear_time (void **state)
         if (whole > 24 * half + CLOCKS_PER_SEC / 1000)
             fail_msg ("'%s': %ld and %ld", units[i], (long) half, (long) whole);
     }
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("scripts of people are judged safely",
-              scripts_of_people_are_judged_safely),
-        TEST ("facts are sentences", facts_are_sentences),
-        TEST ("no script has nothing", no_script_has_nothing),
-        TEST ("names are found by their parts", names_are_found_by_their_parts),
-        TEST ("words are found", words_are_found),
-        TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
-        TEST ("long scripts cost linear time", long_scripts_cost_linear_time),
-    };
-
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "scene.h"
 
-static void bad_configuration_is_named_by_file_and_line (void **state)
+TEST ("bad configuration is named by file and line")
 {
     static const struct {
         const char *text;
@@ -33,7 +33,7 @@ static void bad_configuration_is_named_by_file_and_line (void **state)
     scene_free (site);
 }
 
-static void paths_must_be_absolute (void **state)
+TEST ("paths must be absolute")
 {
     struct dn_site *site = scene_site ("");
     struct dn_err err;
@@ -57,7 +57,7 @@ static void paths_must_be_absolute (void **state)
     scene_free (site);
 }
 
-static void slurm_conf_overrides_single_rules (void **state)
+TEST ("slurm.conf overrides single rules")
 {
     struct dn_site *site = scene_site ("Mode=enforce");
     struct dn_err err;
@@ -88,7 +88,7 @@ static void slurm_conf_overrides_single_rules (void **state)
     scene_free (site);
 }
 
-static void time_min_is_a_soft_limit_only_where_slurm_has_it_so (void **state)
+TEST ("--time-min is a soft limit only where Slurm has it so")
 {
     static const struct {
         int version;
@@ -134,7 +134,7 @@ static void keep_problem (void *to, const struct dn_err *err)
     strcat (text, "\n");
 }
 
-static void all_problems_are_reported_where_requested (void **state)
+TEST ("all problems are reported where requested")
 {
     static const char conf[] = "Mode=wild TimeMin=x\nHardwareDir=a\n\nCarbon=-1\n"
                                "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
@@ -165,7 +165,7 @@ static void all_problems_are_reported_where_requested (void **state)
     scene_free (site);
 }
 
-static void every_rule_knows_where_it_came_from (void **state)
+TEST ("every rule knows where it came from")
 {
     struct dn_site *site = scene_site ("Mode=advise\n\nMode=enforce Cpus=keep");
     int n_keys;
@@ -184,22 +184,4 @@ static void every_rule_knows_where_it_came_from (void **state)
     }
     assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
     scene_free (site);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("bad configuration is named by file and line",
-              bad_configuration_is_named_by_file_and_line),
-        TEST ("paths must be absolute", paths_must_be_absolute),
-        TEST ("slurm.conf overrides single rules", slurm_conf_overrides_single_rules),
-        TEST ("--time-min is a soft limit only where Slurm has it so",
-              time_min_is_a_soft_limit_only_where_slurm_has_it_so),
-        TEST ("all problems are reported where requested",
-              all_problems_are_reported_where_requested),
-        TEST ("every rule knows where it came from",
-              every_rule_knows_where_it_came_from),
-    };
-
-    return cmocka_run_group_tests_name ("site", tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void try_network_key (const char *network,
     }
 }
 
-static void network_keys_are_read_or_named (void **state)
+TEST ("every key of a network changes it, or is named as unread")
 {
     char network[DN_VALUE_MAX];
     int n_keys;
@@ -228,7 +228,7 @@ static void network_keys_are_read_or_named (void **state)
 }
 
 /* What holds without a key may be stated. */
-static void neutral_values_are_accepted (void **state)
+TEST ("a key may state what holds without it")
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_graph graph;
@@ -353,7 +353,8 @@ static bool is_tried (int n)
     return n % 8 == 0 || is_first_of_family (n);
 }
 
-static void training_keys_are_used_or_named (void **state)
+TEST (
+    "every key of the training changes an estimate, or is named and makes it less sure")
 {
     char network[DN_VALUE_MAX];
     int n_keys;
@@ -380,7 +381,7 @@ static void training_keys_are_used_or_named (void **state)
     assert_int_equal (n_problems, 0);
 }
 
-static void a_network_of_other_keys_is_not_judged (void **state)
+TEST ("a network of other keys is not judged, and its user gets a message")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -394,7 +395,7 @@ static void a_network_of_other_keys_is_not_judged (void **state)
                          "the prediction would be of another network)");
 }
 
-static void an_unused_key_widens_the_bound (void **state)
+TEST ("a key that is not used widens the bound")
 {
     static const char plain[] = "dnnest:model=resnet50,batch=128,precision=fp32,"
                                 "optimizer=momentum,epochs=20,dataset=imagenet";
@@ -446,7 +447,7 @@ static void check_age (const char *text, const char *since)
     dn_graph_free (&graph);
 }
 
-static void the_age_of_software_is_assumed (void **state)
+TEST ("the age of the software is assumed where it matters and is not given")
 {
     static const char tuned[] = "2022 (on Hopper and later 2023)";
 
@@ -462,7 +463,7 @@ static void the_age_of_software_is_assumed (void **state)
     check_age ("model=bert_base,batch=4,framework=jax", NULL);
 }
 
-static void five_runs_take_five_times_as_long (void **state)
+TEST ("five runs take five times as long")
 {
     static const char *const comments[] = {
         "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet",
@@ -483,35 +484,8 @@ static void five_runs_take_five_times_as_long (void **state)
     assert_near (found[1].step_s.p50, found[0].step_s.p50);
 }
 
-static int begin (void **state)
+int before_test (void **state)
 {
     n_problems = 0;
     return 0;
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        {"every key of a network changes it, or is named as unread",
-         network_keys_are_read_or_named,
-         begin,
-         NULL,
-         NULL},
-        TEST ("a key may state what holds without it", neutral_values_are_accepted),
-        {"every key of the training changes an estimate, or is named and makes it less "
-         "sure",
-         training_keys_are_used_or_named,
-         begin,
-         NULL,
-         NULL},
-        TEST ("a network of other keys is not judged, and its user gets a message",
-              a_network_of_other_keys_is_not_judged),
-        TEST ("a key that is not used widens the bound",
-              an_unused_key_widens_the_bound),
-        TEST ("the age of the software is assumed where it matters and is not given",
-              the_age_of_software_is_assumed),
-        TEST ("five runs take five times as long", five_runs_take_five_times_as_long),
-    };
-
-    return cmocka_run_group_tests_name ("unread", tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void expect_lines (const char *conf,
     }
 }
 
-static void the_most_serious_warnings_are_kept_in_order (void **state)
+TEST ("the most serious warnings are kept in order")
 {
     static const enum dn_warning_kind kinds[] = {DN_WARNING_OPEN,
                                                  DN_WARNING_METADATA,
@@ -54,7 +54,6 @@ static void the_most_serious_warnings_are_kept_in_order (void **state)
                                                  DN_WARNING_LIMIT};
     struct dn_decision decision;
 
-    (void) state;
     dn_policy_begin (&decision);
     for (int i = 0; i < (int) DN_N_ELEMENTS (kinds); i++)
         dn_decision_warn (&decision,
@@ -67,12 +66,11 @@ static void the_most_serious_warnings_are_kept_in_order (void **state)
     assert_null (dn_decision_warning (&decision, DN_WARNING_OPEN));
 }
 
-static void a_job_that_does_not_fit_moves_to_a_type_that_holds_it (void **state)
+TEST ("a job that does not fit moves to a type that holds it")
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
 
-    (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
     assert_true (advice->decision.rescued);
     assert_int_equal (advice->decision.chosen, 1);
@@ -95,7 +93,7 @@ static int suggested (const struct dn_advice *advice)
     return at ? atoi (at + 8) : 0;
 }
 
-static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
+TEST ("the suggested batch fits, and twice as many may not")
 {
     char comment[256];
     struct dn_job job = small_job (LARGE);
@@ -103,7 +101,6 @@ static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
     struct dn_rules rules = advice->rules;
     int batch = suggested (advice);
 
-    (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_MEMORY);
     assert_in_range (batch, 8, 255);
@@ -125,11 +122,10 @@ static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
     expect_lines ("", &job, "; no other type would hold it; not even batch=1", NULL);
 }
 
-static void only_a_likely_failure_is_a_warning (void **state)
+TEST ("only a likely failure is a warning")
 {
     int n_doubtful = 0;
 
-    (void) state;
     for (int batch = 32; batch <= 256; batch += 4) {
         char comment[256];
         struct dn_job job;
@@ -152,7 +148,7 @@ static void only_a_likely_failure_is_a_warning (void **state)
     assert_true (n_doubtful > 0);
 }
 
-static void a_rescue_needs_what_a_move_needs (void **state)
+TEST ("a rescue needs what a move needs")
 {
     static const struct {
         const char *conf;
@@ -169,7 +165,6 @@ static void a_rescue_needs_what_a_move_needs (void **state)
          "(not moved: its Cost is higher (Upgrade=no))"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = small_job (LARGE);
         char conf[160];
@@ -185,12 +180,11 @@ static void a_rescue_needs_what_a_move_needs (void **state)
     }
 }
 
-static void a_rescue_stays_within_the_partition_and_the_limit (void **state)
+TEST ("a rescue stays within the partition and the limit")
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice;
 
-    (void) state;
     job.features = "volta&nowhere";
     expect_lines (
         "Mode=enforce", &job, "(not moved: 'nowhere' of the constraint", NULL);
@@ -208,7 +202,7 @@ static void a_rescue_stays_within_the_partition_and_the_limit (void **state)
     scene_need_reason (advice, "NeverRaise=yes");
 }
 
-static void a_rescue_takes_the_best_type_by_the_objective (void **state)
+TEST ("a rescue takes the best type by the objective")
 {
     static const char third[] =
         "Gpu Type=big Device=a100_40gb Cost=0.5 PerNode=4 NodeCpus=96 "
@@ -216,20 +210,18 @@ static void a_rescue_takes_the_best_type_by_the_objective (void **state)
     struct dn_job job = small_job (LARGE);
     char conf[256];
 
-    (void) state;
     expect_lines (third, &job, "; moved to big", NULL);
     snprintf (conf, sizeof (conf), "%sUpgrade=no", third);
     expect_lines (conf, &job, "; moved to big", NULL);
 }
 
-static void a_precision_without_a_unit_is_said_and_rescued (void **state)
+TEST ("a precision without a unit is said and rescued")
 {
     struct dn_job job =
         small_job ("dnnest:model=resnet50,batch=64,precision=bf16,epochs=1,"
                    "dataset=imagenet");
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
 
-    (void) state;
     assert_true (advice->decision.rescued);
     expect_lines (
         "Mode=enforce", &job, "v100 cannot run precision=bf16; moved to a100", NULL);
@@ -271,7 +263,7 @@ static struct dn_advice *decide_with (const char *conf,
     return advice;
 }
 
-static void what_the_script_needs_blocks_types_without_it (void **state)
+TEST ("what the script needs blocks types without it")
 {
     static const struct {
         const char *type;
@@ -292,7 +284,6 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
          "the script, line 7: '--word' needs a GPU with fp8; v100 does not have it, a100 does"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -311,13 +302,12 @@ static void what_the_script_needs_blocks_types_without_it (void **state)
     }
 }
 
-static void a_rescue_heeds_what_the_script_needs (void **state)
+TEST ("a rescue heeds what the script needs")
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice =
         decide_with ("Mode=enforce", &job, DN_NEED_FP8, DN_NO_REASON);
 
-    (void) state;
     assert_null (advice->decision.gpu);
     scene_need_reason (
         advice, "gpu: not a100: the script, line 7: '--word' needs a GPU with fp8");
@@ -325,26 +315,24 @@ static void a_rescue_heeds_what_the_script_needs (void **state)
     assert_true (advice->decision.rescued);
 }
 
-static void an_open_number_of_gpus_is_said_last (void **state)
+TEST ("an open number of GPUs is said last")
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice =
         decide_with ("", &job, DN_NEED_NONE, DN_REASON (req_gpus_spread));
 
-    (void) state;
     assert_int_equal (advice->decision.n_warnings, 2);
     assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_MEMORY);
     assert_string_equal (dn_warning_text (&advice->decision.warnings[1]).text,
                          "the GPUs may spread over nodes: add -N, such as -N 1");
 }
 
-static void time_that_does_not_suffice_is_said (void **state)
+TEST ("time that does not suffice is said")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("GpuType=keep TimeLimit=keep", &job);
     int64_t likely_min = (int64_t) (advice->estimates[1].train_s.p50 / 60);
 
-    (void) state;
     assert_int_equal (advice->patch.n_warnings, 0);
     job.time_limit_min = likely_min + 30;
     expect_lines ("GpuType=keep", &job, NULL, NULL);
@@ -366,7 +354,7 @@ static void time_that_does_not_suffice_is_said (void **state)
     expect_lines ("GpuType=keep", &job, NULL, NULL);
 }
 
-static void a_deadline_that_another_type_meets_names_it (void **state)
+TEST ("a deadline that another type meets names it")
 {
     char comment[256];
     char meets[160];
@@ -375,7 +363,6 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     int64_t slow = (int64_t) advice->estimates[0].train_s.p50;
     int64_t fast = (int64_t) advice->estimates[1].train_s.p50;
 
-    (void) state;
     assert_true (fast + 240 < slow);
     job = small_job (job.comment);
     job.deadline_s = fast + 120;
@@ -398,13 +385,12 @@ static void a_deadline_that_another_type_meets_names_it (void **state)
     assert_null (advice->decision.gpu);
 }
 
-static void metadata_that_contradict_the_request_are_said (void **state)
+TEST ("metadata that contradict the request are said")
 {
     struct dn_job job = small_job ("dnnest:model=resnet50,batch=8,gpus=2,"
                                    "precision=fp16");
     struct dn_advice *advice;
 
-    (void) state;
     expect_lines ("", &job, "metadata says 2 GPUs, 4 were requested", NULL);
     job.comment = "dnnest:model=resnet50,batch=8,gpus=8,precision=fp16";
     expect_lines ("", &job, "metadata says 8 GPUs, 4 were requested", NULL);
@@ -413,7 +399,7 @@ static void metadata_that_contradict_the_request_are_said (void **state)
     assert_string_equal (advice->patch.user_text, "");
 }
 
-static void warnings_are_messages (void **state)
+TEST ("warnings are messages")
 {
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice;
@@ -423,7 +409,6 @@ static void warnings_are_messages (void **state)
     const struct dn_story story = {
         .rules = &rules, .decision = &decision, .patch = &patch};
 
-    (void) state;
     expect_lines ("Mode=observe", &job, NULL, NULL);
     expect_lines ("Message=never", &job, NULL, NULL);
     expect_lines ("Mode=enforce ControlGroup=100", &job, NULL, NULL);
@@ -445,7 +430,7 @@ static void warnings_are_messages (void **state)
     assert_int_equal (patch.n_warnings, 0);
 }
 
-static void an_objective_buys_a_more_expensive_type_only_if_allowed (void **state)
+TEST ("an objective buys a more expensive type only if allowed")
 {
     static const struct {
         const char *conf;
@@ -466,7 +451,6 @@ static void an_objective_buys_a_more_expensive_type_only_if_allowed (void **stat
          "its Cost is higher (Upgrade=rescue)"},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         char comment[256];
@@ -480,7 +464,7 @@ static void an_objective_buys_a_more_expensive_type_only_if_allowed (void **stat
     }
 }
 
-static void without_a_word_about_the_input_cpus_are_kept (void **state)
+TEST ("without a word about the input CPUs are kept")
 {
     static const struct {
         const char *comment;
@@ -495,7 +479,6 @@ static void without_a_word_about_the_input_cpus_are_kept (void **state)
         {"dnnest:model=resnet50,batch=128,precision=fp32,sample_bytes=110k", true},
     };
 
-    (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
@@ -510,13 +493,12 @@ static void without_a_word_about_the_input_cpus_are_kept (void **state)
     }
 }
 
-static void the_missing_key_of_the_amount_of_work_is_named (void **state)
+TEST ("the missing key of the amount of work is named")
 {
     struct dn_job job = small_job ("dnnest:model=resnet50,batch=8,epochs=3,"
                                    "precision=fp16");
     struct dn_advice *advice = scene_advise ("", &job);
 
-    (void) state;
     scene_need_reason (advice, "(epochs= needs dataset= or samples=)");
     job.comment = "dnnest:model=resnet50,batch=8,precision=fp16";
     advice = scene_advise ("", &job);
@@ -533,12 +515,11 @@ static const char *admin_comment (const struct dn_advice *advice)
     return "";
 }
 
-static void an_anonymous_record_has_no_name_of_the_metadata (void **state)
+TEST ("an anonymous record has no name of the metadata")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
-    (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,app=secretplan";
     advice = scene_advise ("Record=anonymous", &job);
@@ -554,7 +535,7 @@ static void an_anonymous_record_has_no_name_of_the_metadata (void **state)
     assert_contains (admin_comment (advice), "app=secretplan");
 }
 
-static void a_salt_is_another_draw_of_the_control_group (void **state)
+TEST ("a salt is another draw of the control group")
 {
     struct dn_rules rules = dn_rules_default ();
     struct dn_spec spec = dn_spec_empty ();
@@ -562,7 +543,6 @@ static void a_salt_is_another_draw_of_the_control_group (void **state)
     int n_same = 0;
     int n_in = 0;
 
-    (void) state;
     rules.control_group = 50;
     for (job.user_id = 1000; job.user_id < 2000; job.user_id++) {
         bool plain = dn_policy_in_control (&rules, &job, &spec, "");
@@ -575,48 +555,4 @@ static void a_salt_is_another_draw_of_the_control_group (void **state)
     /* Four standard deviations of a thousand draws. */
     assert_in_range (n_same, 436, 564);
     assert_in_range (n_in, 436, 564);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the most serious warnings are kept in order",
-              the_most_serious_warnings_are_kept_in_order),
-        TEST ("a job that does not fit moves to a type that holds it",
-              a_job_that_does_not_fit_moves_to_a_type_that_holds_it),
-        TEST ("the suggested batch fits, and twice as many may not",
-              the_suggested_batch_fits_and_twice_as_many_may_not),
-        TEST ("only a likely failure is a warning", only_a_likely_failure_is_a_warning),
-        TEST ("a rescue needs what a move needs", a_rescue_needs_what_a_move_needs),
-        TEST ("a rescue stays within the partition and the limit",
-              a_rescue_stays_within_the_partition_and_the_limit),
-        TEST ("a rescue takes the best type by the objective",
-              a_rescue_takes_the_best_type_by_the_objective),
-        TEST ("a precision without a unit is said and rescued",
-              a_precision_without_a_unit_is_said_and_rescued),
-        TEST ("what the script needs blocks types without it",
-              what_the_script_needs_blocks_types_without_it),
-        TEST ("a rescue heeds what the script needs",
-              a_rescue_heeds_what_the_script_needs),
-        TEST ("an open number of GPUs is said last",
-              an_open_number_of_gpus_is_said_last),
-        TEST ("time that does not suffice is said", time_that_does_not_suffice_is_said),
-        TEST ("a deadline that another type meets names it",
-              a_deadline_that_another_type_meets_names_it),
-        TEST ("metadata that contradict the request are said",
-              metadata_that_contradict_the_request_are_said),
-        TEST ("warnings are messages", warnings_are_messages),
-        TEST ("an objective buys a more expensive type only if allowed",
-              an_objective_buys_a_more_expensive_type_only_if_allowed),
-        TEST ("without a word about the input CPUs are kept",
-              without_a_word_about_the_input_cpus_are_kept),
-        TEST ("the missing key of the amount of work is named",
-              the_missing_key_of_the_amount_of_work_is_named),
-        TEST ("an anonymous record has no name of the metadata",
-              an_anonymous_record_has_no_name_of_the_metadata),
-        TEST ("a salt is another draw of the control group",
-              a_salt_is_another_draw_of_the_control_group),
-    };
-
-    return cmocka_run_group_tests_name ("warnings", tests, NULL, NULL);
 }
