@@ -11,16 +11,13 @@
 #include "output/progress.h"
 #include "read_runs.h"
 #include "scores.h"
-#include "scores_plot.h"
 
 /* The options of a call. */
 struct call {
     struct dn_progress progress;
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
-    struct dn_scores_plot picture;
-    const char *out;  /* NULL: no predictions are written */
-    const char *plot; /* NULL: no picture */
+    const char *out; /* NULL: no predictions are written */
     bool by[DN_N_GROUPINGS];
     bool by_given;
 };
@@ -29,7 +26,6 @@ static void free_call (struct call *call)
 {
     dn_evaluation_free (&call->evaluation);
     dn_predictions_free (&call->predictions);
-    dn_scores_plot_free (&call->picture);
 }
 
 static int take_key (struct dn_options *given, void *to)
@@ -59,7 +55,6 @@ static const struct dn_option options[] = {
                  "KEY",
                  "group by gpu, model, group, source or precision; may be repeated",
                  take_key),
-    DN_OPT_TEXT ("plot", 0, "FILE", DN_PLOT_HELP, plot),
     DN_OPT_END,
 };
 
@@ -82,9 +77,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         return -1;
     if (call->predictions.out.file)
         dn_predictions_add (&call->predictions, row, &result);
-    if (!call->plot)
-        return 0;
-    return dn_scores_plot_add (&call->picture, &call->evaluation, &result, err);
+    return 0;
 }
 
 static void show_progress (struct dn_span piece, double share, void *context)
@@ -107,41 +100,6 @@ static int read_runs (const char *path, struct call *call, struct dn_err *err)
     return rc;
 }
 
-/* Open the outputs before the input is read, so that a bad name is reported first.
- * Return an exit code. */
-static int open_outputs (struct call *call)
-{
-    struct dn_err err = {0};
-
-    if (call->plot && dn_scores_plot_open (&call->picture, call->plot, &err) < 0)
-        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
-    if (call->out && dn_predictions_open (&call->predictions, call->out, &err) < 0)
-        return dn_fail (DN_EXIT_DATA, &err);
-    return DN_EXIT_DONE;
-}
-
-/* The first grouping that was requested; DN_BY_ALL: none. */
-static enum dn_grouping grouping_of (const struct call *call)
-{
-    int grouping = DN_BY_GPU;
-
-    if (!call->by_given)
-        return DN_BY_ALL;
-    while (!call->by[grouping])
-        grouping++;
-    return grouping;
-}
-
-static int finish_outputs (struct call *call, struct dn_err *err)
-{
-    if (call->out && dn_predictions_finish (&call->predictions, err) < 0)
-        return -1;
-    if (!call->plot)
-        return 0;
-    return dn_scores_plot_finish (
-        &call->picture, &call->evaluation, grouping_of (call), err);
-}
-
 static int show (const struct dn_options *given, struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
@@ -152,11 +110,6 @@ static int show (const struct dn_options *given, struct call *call)
         dn_json_print (json);
     } else {
         exit_code = dn_scores_print (&call->evaluation, call->by);
-    }
-    if (exit_code == DN_EXIT_DONE && call->plot && call->picture.n == 0) {
-        dn_complain ("%s: not drawn, no row has a prediction and a measurement",
-                     call->plot);
-        return DN_EXIT_ABSTAINED;
     }
     if (exit_code == DN_EXIT_DONE && call->evaluation.n_predicted == 0)
         return DN_EXIT_ABSTAINED;
@@ -181,12 +134,11 @@ static int run (const struct dn_command *self, int argc, char **argv)
     call.evaluation = dn_evaluation_start (
         &predictor, &site->rules, &site->catalogue, &site->datasets, &site->networks);
     call.evaluation.people = &dn_people_of_system;
-    given.exit_code = open_outputs (&call);
-    if (given.exit_code != DN_EXIT_DONE)
-        return given.exit_code;
-    if (read_runs (given.args[0], &call, &err) < 0)
+    /* Opened before the input is read, so that a bad name is reported first. */
+    if ((call.out && dn_predictions_open (&call.predictions, call.out, &err) < 0)
+        || read_runs (given.args[0], &call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (finish_outputs (&call, &err) < 0)
+    if (call.out && dn_predictions_finish (&call.predictions, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     return show (&given, &call);
 }

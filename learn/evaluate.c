@@ -148,8 +148,6 @@ static int add_run (struct dn_evaluation *evaluation,
         {estimate->power_w_p95, NAN}};
 
     name_groups (run, precision, names);
-    for (int i = 0; i < DN_N_GROUPINGS; i++)
-        result->grouped[i] = names[i][0] != '\0';
     judge_fit (evaluation, run, estimate);
     if (result->measured[DN_METRIC_STEP_TIME] > 0
         && dn_score_add (&evaluation->white_box,

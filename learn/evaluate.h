@@ -73,7 +73,6 @@ struct dn_row_result {
     struct dn_estimate estimate;
     struct dn_range memory;        /* counted as the row counts it (mem_metric) */
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not measured */
-    bool grouped[DN_N_GROUPINGS];  /* the row is in a group of this kind */
 };
 
 /* An empty evaluation. Freed with dn_evaluation_free (). */

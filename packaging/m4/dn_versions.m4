@@ -24,7 +24,6 @@ AC_DEFUN([DN_VERSIONS],
    DN_HEADER_VERSION([dn_glibc], [features.h], [__GLIBC__ . __GLIBC_MINOR__])
    DN_PKG_VERSION([dn_curl], [libcurl])
    AS_IF([test "$with_fetch" = no], [dn_curl=])
-   DN_PKG_VERSION([dn_jpeg], [libjpeg])
    DN_PKG_VERSION([dn_systemd], [libsystemd])
    DN_PKG_VERSION([dn_cmocka], [cmocka])
    AC_SUBST([dn_slurm], [])

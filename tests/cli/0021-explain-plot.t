@@ -111,6 +111,15 @@ dn "${explain[@]}" --plot "$work/a.png" >/dev/null
 is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG
 dn "${explain[@]}" --plot "$work/a.PDF" >/dev/null
 is '.PDF is PDF' "$(head -c 4 "$work/a.PDF")" '%PDF'
+for name in "\`touch $work/pwned\`" "\\\"; system('touch $work/pwned'); #" "'; ! touch $work/pwned" \
+    "\$(touch $work/pwned)" '%s%n%99999d'; do
+    printf '{"dnnest": 1, "spec": {"batch": 8, "precision": "fp16"}, "graph": {"name": "%s", "ops": [
+        {"op": "linear", "name": "%s", "in": [[64]], "out": [[64]], "params": 4160}]}}' \
+        "$name" "$name" > "$work/odd.json"
+    ok "a network with the name ${name/$work\//} is drawn" \
+        dn explain --gpu=v100_sxm2_32gb "@$work/odd.json" --plot "$work/odd.svg"
+done
+ok 'no command in a name is run' test ! -e "$work/pwned"
 ok 'a network with few known figures is drawn' \
     dn explain --gpu t4_16gb --plot "$work/c.svg" params=1,flops=1,activations=1,batch=1
 dn explain --gpu t4_16gb --plot "$work/none.svg" model=resnet50,batch=8,precision=bf16 \

@@ -8,6 +8,7 @@
 need_python
 
 bench="$DNNEST-dev bench"
+export DNNEST_BENCH_DIR=$top/bench
 
 # The functions of lib.sh run 'dn'.
 dn() { $bench "$@"; }
@@ -131,7 +132,7 @@ refuses 'a directory is no file' 4 "$work: " host --samples="$work"
 ) 9> "$work/busy.csv" > "$work/said"
 like 'a file that another process writes to is unchanged' "$(< "$work/said")" \
     'another dnnest-bench writes to it'
-if ldd "$DNNEST-dev" 2>/dev/null | grep -q libjpeg; then
+if python3 -c 'import numpy, PIL' 2>/dev/null; then
     mkdir "$work/pictures"
     refuses 'a folder without pictures is named' 4 'pictures: has no file' \
         host --quick --cores=1 --images="$work/pictures" --samples="$work/new.csv"
@@ -143,10 +144,10 @@ fi
 # --- GPUs ------------------------------------------------------------------------------
 
 if [[ ! -e /dev/nvidiactl ]]; then
-    out=$(python3 "$top/bench/gpu_bench.py" 0 "$work/gpu.csv" 2>&1)
-    like 'without PyTorch or a GPU a message states this' "$? $out" \
+    try gpu --samples="$work/gpu.csv"
+    like 'without PyTorch or a GPU a message states this' "$code $err" \
         '^(1 PyTorch is not installed|4 device 0: PyTorch finds no GPU)'
-    is 'without PyTorch or a GPU there is only one message' "$(wc -l <<< "$out")" 1
+    is 'without PyTorch or a GPU there is only one message' "$(wc -l <<< "$err")" 1
     refuses 'a number of no device is refused' 2 '--device: ' gpu --device=x
 fi
 done_testing

@@ -19,7 +19,7 @@ chmod 755 "$dir"
 mkdir "$dir/bin" "$dir/lib" "$dir/recorded" "$dir/conf"
 cp -R "$share/hardware" "$share/bundle" "$share/datasets.conf" "$dir/conf"
 chmod -R u+rwX,go-w,go+rX "$dir/conf"
-cp "$top/packaging/slurm/calibrate" "$dir/bin"
+cp "$top/packaging/slurm/calibrate" "$top/bench/host_bench.py" "$dir/bin"
 cp "$(readlink -f "$build/dnnest")" "$dir/bin/dnnest"
 cp "$(readlink -f "$build/dnnest-dev")" "$dir/bin/real-dev"
 "$top/tests/bench/kernels-to-samples" v100_pcie_32gb >"$dir/recorded/v100.csv"
@@ -34,6 +34,7 @@ END
 # Kernels in the file are not written again; the real program would not measure them.
 cat >"$dir/bin/dnnest-dev" <<END
 #!/bin/bash
+export DNNEST_BENCH_DIR='$dir/bin'
 if [[ "\$1 \$2" != 'bench gpu' ]]; then exec '$dir/bin/real-dev' "\$@"; fi
 shift
 samples=\${2#--samples=}

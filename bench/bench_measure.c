@@ -1,12 +1,16 @@
-/* bench_gpu.c - dnnest-dev bench gpu: the samples of a GPU
+/* bench_measure.c - dnnest-dev bench gpu, host: the samples of a GPU or of a node's
+ * cores
  *
- * gpu_bench.py measures, since PyTorch has the kernels of all GPUs and versions; here
- * its rows are checked and kept, so that a run that was stopped can continue.
+ * Programs in Python measure, with the libraries that trainings use: PyTorch has the
+ * kernels of all GPUs and versions, Pillow decodes the pictures of its loaders. Here
+ * their rows are checked and kept, so that a run that was stopped can continue.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +23,9 @@
 #include "process/child.h"
 #include "process/interrupt.h"
 
-#define SCRIPT DNNEST_BENCH_DIR "/gpu_bench.py"
-
 /* The rows of the script, until its end. */
 struct measuring {
+    char script[PATH_MAX];
     FILE *rows; /* owned */
     pid_t pid;
     int n_new;
@@ -34,10 +37,16 @@ static void close_rows (struct measuring *measuring)
         fclose (measuring->rows);
 }
 
+/* A file has samples of one device, or of one kind of node. */
+static bool identifies (const char *fact)
+{
+    return strcmp (fact, "gpu") == 0 || strcmp (fact, "processor") == 0;
+}
+
 /* Keep one row of the script: a fact of the device, or a sample that is new. */
 static int take_row (struct dn_recorder *recorder,
+                     struct measuring *measuring,
                      const char *line,
-                     int *n_new,
                      struct dn_err *err)
 {
     struct dn_samples read = {.n_rows = 0};
@@ -47,7 +56,7 @@ static int take_row (struct dn_recorder *recorder,
 
     dn_buf_add (&buf, "%s%s", dn_samples_head, line);
     if (dn_samples_read (dn_span_of (text), &read, err) < 0)
-        return dn_err_wrap (err, "%s", SCRIPT);
+        return dn_err_wrap (err, "%s", measuring->script);
     for (int i = 0; i < read.n_rows && rc == 0; i++) {
         struct dn_sample *row = &read.rows[i];
         char *value = strchr (row->shape, '=');
@@ -55,31 +64,41 @@ static int take_row (struct dn_recorder *recorder,
         if (row->op == DN_SAMPLE_FACT && value) {
             *value = '\0';
             rc = dn_recorder_fact (
-                recorder, row->shape, value + 1, strcmp (row->shape, "gpu") == 0, err);
+                recorder, row->shape, value + 1, identifies (row->shape), err);
         } else if (!dn_samples_has (&recorder->samples, row)) {
             rc = dn_recorder_put (recorder, row, err);
-            (*n_new)++;
+            measuring->n_new++;
         }
     }
     dn_samples_free (&read);
     return rc;
 }
 
+/* Start a script on a device, or a number of cores. */
 static int start (const struct dn_bench_given *given,
+                  const char *script,
+                  const char *what,
                   struct measuring *measuring,
                   struct dn_err *err)
 {
+    const char *dir = getenv ("DNNEST_BENCH_DIR");
     char *argv[] = {(char *) "python3",
-                    (char *) SCRIPT,
-                    (char *) (given->device ? given->device : "0"),
+                    measuring->script,
+                    (char *) what,
                     (char *) given->samples,
-                    (char *) (given->quick ? "quick" : NULL),
+                    (char *) (given->quick ? "quick" : "full"),
+                    (char *) given->images,
                     NULL};
     int ends[2];
     int rc;
 
-    if (access (SCRIPT, R_OK) < 0)
-        return dn_err_set (err, DN_E_IO, "%s: %s", SCRIPT, strerror (errno));
+    snprintf (measuring->script,
+              sizeof (measuring->script),
+              "%s/%s",
+              dir ? dir : DNNEST_BENCH_DIR,
+              script);
+    if (access (measuring->script, R_OK) < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", measuring->script, strerror (errno));
     if (pipe2 (ends, O_CLOEXEC) < 0)
         return dn_err_set (err, DN_E_IO, "pipe: %s", strerror (errno));
     rc = dn_child_start (argv, (const int[]){-1, ends[1], -1}, &measuring->pid);
@@ -102,7 +121,7 @@ static int take_rows (struct dn_recorder *recorder,
     int rc = 0;
 
     while (rc == 0 && !dn_interrupted () && getline (&line, &size, measuring->rows) > 0)
-        rc = take_row (recorder, line, &measuring->n_new, err);
+        rc = take_row (recorder, measuring, line, err);
     if (rc < 0 || dn_interrupted ())
         kill (measuring->pid, SIGTERM);
     if (dn_child_wait (measuring->pid, &status) < 0)
@@ -116,22 +135,19 @@ static int take_rows (struct dn_recorder *recorder,
                : DN_EXIT_DATA;
 }
 
-int dn_bench_gpu (const struct dn_bench_given *given)
+static int run (const struct dn_bench_given *given,
+                const char *script,
+                const char *what)
 {
     struct dn_recorder recorder = {.fd = -1};
     dn_cleanup (close_rows) struct measuring measuring = {.rows = NULL};
     struct dn_err err = {0};
-    int64_t device;
     int rc;
 
-    if (given->device
-        && dn_int_read (dn_span_of (given->device), "--device", 0, 1023, &device, &err)
-               < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
     if (dn_recorder_open (&recorder, given->samples, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     dn_interrupt_hold ();
-    rc = start (given, &measuring, &err);
+    rc = start (given, script, what, &measuring, &err);
     if (rc == 0)
         rc = take_rows (&recorder, &measuring, &err);
     if (rc == DN_EXIT_DONE)
@@ -145,4 +161,23 @@ int dn_bench_gpu (const struct dn_bench_given *given)
     dn_recorder_close (&recorder);
     dn_interrupt_release ();
     return rc < 0 ? dn_fail (DN_EXIT_DATA, &err) : rc;
+}
+
+int dn_bench_gpu (const struct dn_bench_given *given)
+{
+    const char *device = given->device ? given->device : "0";
+    struct dn_err err = {0};
+    int64_t number;
+
+    if (dn_int_read (dn_span_of (device), "--device", 0, 1023, &number, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    return run (given, "gpu_bench.py", device);
+}
+
+int dn_bench_host (const struct dn_bench_given *given)
+{
+    char cores[24];
+
+    snprintf (cores, sizeof (cores), "%" PRId64, given->cores);
+    return run (given, "host_bench.py", cores);
 }
