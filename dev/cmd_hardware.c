@@ -9,28 +9,55 @@
 #include "subject.h"
 #include "output/grid.h"
 
-/* Every value of a device in the catalogue, and the file that contains it. */
-static void add_sources (struct json_object *json,
-                         const struct dn_site *site,
-                         const struct dn_device *device)
+/* Where the values of the shown devices go, with the file that states each. */
+struct sources {
+    const struct dn_device *const *devices;
+    int n_devices;
+    struct dn_grid *grid;       /* NULL: none */
+    struct json_object **lists; /* of each device; NULL: none */
+};
+
+static void add_source (void *to,
+                        const struct dn_device *device,
+                        const char *file,
+                        const struct dn_pair *pair)
 {
-    struct dn_device_value values[DN_DEVICE_KEYS_MAX];
-    int n_values = dn_device_values (&site->catalogue, device, values);
-    struct json_object *array = dn_json_add_array (json, "sources");
+    const struct sources *sources = to;
+    char value[DN_NAME_MAX];
+    char key[DN_NAME_MAX];
 
-    for (int i = 0; i < n_values; i++) {
-        struct json_object *source = dn_json_append_object (array);
+    dn_span_copy (pair->key, key, sizeof (key), "key", NULL);
+    dn_span_copy (pair->value, value, sizeof (value), "value", NULL);
+    for (int i = 0; i < sources->n_devices; i++) {
+        if (!dn_span_is (dn_span_of (device->name), sources->devices[i]->name))
+            continue;
+        if (sources->lists) {
+            struct json_object *source = dn_json_append_object (sources->lists[i]);
 
-        dn_json_add_text (source, "key", values[i].key);
-        dn_json_add_text (source, "value", values[i].text);
-        dn_json_add_text (source, "file", values[i].file);
+            dn_json_add_text (source, "key", key);
+            dn_json_add_text (source, "value", value);
+            dn_json_add_text (source, "file", file);
+            continue;
+        }
+        dn_grid_add (sources->grid, "%s", sources->devices[i]->name);
+        dn_grid_add (sources->grid, "%s", key);
+        dn_grid_add (sources->grid, "%s", value);
+        dn_grid_add (sources->grid, "%s", file);
     }
 }
 
-static void add_json (struct json_object *array,
-                      const struct dn_site *site,
-                      const struct dn_device *device,
-                      bool sources)
+static int read_sources (const struct dn_site *site,
+                         struct sources *sources,
+                         struct dn_err *err)
+{
+    dn_cleanup (dn_catalogue_free) struct dn_catalogue catalogue = {.show = add_source,
+                                                                    .to = sources};
+
+    return dn_load_catalogue (site->hardware_dir, &catalogue, err);
+}
+
+static struct json_object *add_json (struct json_object *array,
+                                     const struct dn_device *device)
 {
     struct json_object *json = dn_json_append_object (array);
 
@@ -51,8 +78,7 @@ static void add_json (struct json_object *array,
     dn_json_add_real (json, "tdp_w", device->tdp_w);
     dn_json_add_real (json, "idle_w", device->idle_w);
     dn_json_add_real (json, "cost_per_hour", device->cost);
-    if (sources)
-        add_sources (json, site, device);
+    return json;
 }
 
 static int print_sources (const struct dn_site *site,
@@ -63,18 +89,11 @@ static int print_sources (const struct dn_site *site,
         {"DEVICE", false}, {"KEY", false}, {"VALUE", false}, {"FILE", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (heads, (int) DN_N_ELEMENTS (heads));
+    struct sources sources = {devices, n_devices, &grid, NULL};
+    struct dn_err err = {0};
 
-    for (int i = 0; i < n_devices; i++) {
-        struct dn_device_value values[DN_DEVICE_KEYS_MAX];
-        int n_values = dn_device_values (&site->catalogue, devices[i], values);
-
-        for (int j = 0; j < n_values; j++) {
-            dn_grid_add (&grid, "%s", devices[i]->name);
-            dn_grid_add (&grid, "%s", values[j].key);
-            dn_grid_add (&grid, "%s", values[j].text);
-            dn_grid_add (&grid, "%s", values[j].file ? values[j].file : "-");
-        }
-    }
+    if (read_sources (site, &sources, &err) < 0)
+        return dn_fail (DN_EXIT_CONF, &err);
     return dn_grid_print (&grid);
 }
 
@@ -153,6 +172,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    struct json_object *lists[DN_DEVICES_MAX];
+    struct sources sources = {devices, 0, NULL, lists};
     struct json_object *array;
     int n_devices;
 
@@ -168,12 +189,18 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.sources && !given.json)
         return print_sources (site, devices, n_devices);
+    sources.n_devices = n_devices;
     json = json_object_new_object ();
     array = dn_json_add_array (json, "devices");
     for (int i = 0; i < n_devices; i++) {
-        add_json (array, site, devices[i], call.sources);
+        struct json_object *row = add_json (array, devices[i]);
+
+        if (call.sources)
+            lists[i] = dn_json_add_array (row, "sources");
         add_row (&grid, devices[i]);
     }
+    if (call.sources && read_sources (site, &sources, &err) < 0)
+        return dn_fail (DN_EXIT_CONF, &err);
     if (!given.json)
         return dn_grid_print (&grid);
     dn_json_print (json);

@@ -218,16 +218,10 @@ static DIR *open_trusted_dir (const char *path, struct dn_err *err)
     return dir;
 }
 
-/* Adds a file to a catalogue: dn_catalogue_add () or dn_catalogue_amend (). */
-typedef int (*take_f) (struct dn_catalogue *catalogue,
-                       struct dn_span text,
-                       const char *file,
-                       struct dn_err *err);
-
 static int load_device (int dir,
                         const char *dir_path,
                         const char *name,
-                        take_f take,
+                        bool amends,
                         struct dn_catalogue *catalogue,
                         struct dn_err *err)
 {
@@ -238,12 +232,12 @@ static int load_device (int dir,
     snprintf (path, sizeof (path), "%s/%s", dir_path, name);
     if (load_at (dir, name, path, DN_FILE_MAX, &text, &len, err) < 0)
         return -1;
-    return take (catalogue, (struct dn_span){text, len}, path, err);
+    return dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, amends, err);
 }
 
 static int load_folder (DIR *dir,
                         const char *path,
-                        take_f take,
+                        bool amends,
                         struct dn_catalogue *catalogue,
                         struct dn_err *err)
 {
@@ -253,7 +247,7 @@ static int load_folder (DIR *dir,
     if (list_folder (dir, path, &list, err) < 0)
         return -1;
     for (int i = 0; i < list.n_names; i++)
-        if (load_device (dirfd (dir), path, list.names[i], take, catalogue, err) < 0)
+        if (load_device (dirfd (dir), path, list.names[i], amends, catalogue, err) < 0)
             return -1;
     return 0;
 }
@@ -285,7 +279,7 @@ static int load_own (int parent,
         return dn_file_fail (path, dn_say_file_examined, err);
     if (dn_trust_file (&st, path, err) < 0)
         return -1;
-    return load_folder (dir, path, dn_catalogue_amend, catalogue, err);
+    return load_folder (dir, path, true, catalogue, err);
 }
 
 int dn_load_catalogue (const char *path,
@@ -294,7 +288,7 @@ int dn_load_catalogue (const char *path,
 {
     dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
 
-    if (!dir || load_folder (dir, path, dn_catalogue_add, catalogue, err) < 0
+    if (!dir || load_folder (dir, path, false, catalogue, err) < 0
         || load_own (dirfd (dir), path, catalogue, err) < 0)
         return -1;
     return dn_catalogue_link (catalogue, err);

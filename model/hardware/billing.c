@@ -8,11 +8,6 @@
 
 #define WEIGHT_MAX 1e12
 
-static bool is_word (struct dn_span span, const char *word)
-{
-    return dn_word_equal (span.text, span.len, word, strlen (word));
-}
-
 /* The letter behind a weight of memory says of how many MB: "0.25G" is per GiB. */
 static double unit_of (struct dn_span *value, bool memory)
 {
@@ -48,7 +43,7 @@ static bool next_weight (struct dn_span *rest, struct weight *entry)
     entry->name = dn_span_trim (dn_span_cut (&value, "="));
     if (!value.text)
         return false;
-    unit = unit_of (&value, is_word (entry->name, "mem"));
+    unit = unit_of (&value, dn_span_is (entry->name, "mem"));
     if (dn_real_read (value, "weight", 0, WEIGHT_MAX, &entry->weight, NULL) < 0)
         return false;
     entry->weight /= unit;
@@ -61,20 +56,19 @@ static bool is_gpu (struct dn_span name, const char *type)
     static const char prefix[] = "gres/gpu:";
     const size_t len = sizeof (prefix) - 1;
 
-    if (is_word (name, "gres/gpu"))
+    if (dn_span_is (name, "gres/gpu"))
         return true;
     return type && name.len > len && dn_word_equal (name.text, len, prefix, len)
-           && is_word ((struct dn_span){name.text + len, name.len - len}, type);
+           && dn_span_is ((struct dn_span){name.text + len, name.len - len}, type);
 }
 
-/* How much of the resource the job has; 0 of one that is not among the billed. */
-static double amount_of (struct dn_span name, const struct dn_billed *billed)
+double dn_billed_amount (const struct dn_billed *billed, struct dn_span name)
 {
-    if (is_word (name, "cpu"))
+    if (dn_span_is (name, "cpu"))
         return billed->cpus;
-    if (is_word (name, "mem"))
+    if (dn_span_is (name, "mem"))
         return billed->mem_mb;
-    if (is_word (name, "node"))
+    if (dn_span_is (name, "node"))
         return billed->nodes;
     return is_gpu (name, billed->gpu_type) ? billed->gpus : 0;
 }
@@ -91,7 +85,7 @@ bool dn_billing_of (const char *weights,
     if (*sum < 0)
         return false;
     while (next_weight (&rest, &entry)) {
-        double amount = amount_of (entry.name, billed);
+        double amount = dn_billed_amount (billed, entry.name);
 
         if (amount < 0 && entry.weight > 0)
             return false;

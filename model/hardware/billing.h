@@ -20,10 +20,14 @@ struct dn_billed {
     const char *gpu_type;
 };
 
+/* How much of the trackable resource "cpu", "mem", "node", "gres/gpu", "gres/gpu:TYPE"
+ * a job has; -1: unknown, 0 of one that is none of these.
+ */
+double dn_billed_amount (const struct dn_billed *billed, struct dn_span name);
+
 /* The billing count of a job: the sum over its resources, and the largest of them,
  * which counts instead where the site has PriorityFlags=MAX_TRES; without weights its
- * CPUs. Return false if a
- * resource with a weight is unknown.
+ * CPUs. Return false if a resource with a weight is unknown.
  */
 bool dn_billing_of (const char *weights,
                     const struct dn_billed *billed,

@@ -93,14 +93,6 @@ static void keep_several (const struct dn_gpu_types *types,
                                           dn_arg_text (types->types[i].type));
 }
 
-/* The longest limit in the partition that selects the type; DN_UNSET if unknown. */
-static int64_t max_time (const struct dn_gpu_type *type,
-                         const struct dn_partition *partition)
-{
-    return type->max_time_s != DN_UNSET || !partition ? type->max_time_s
-                                                      : partition->max_time_s;
-}
-
 /* Does a job that requests no memory get the same in both partitions? */
 static bool same_memory (const struct dn_partition *a, const struct dn_partition *b)
 {
@@ -108,222 +100,104 @@ static bool same_memory (const struct dn_partition *a, const struct dn_partition
            && a->def_mem_per_node_mb == b->def_mem_per_node_mb;
 }
 
-/* Block a move to a partition that the snapshot says would not take the job. */
-static void block_standing (const struct dn_cluster *cluster,
-                            const struct dn_partition *from,
-                            const struct dn_gpu_type *type,
-                            const struct dn_request *request,
-                            struct dn_reason *reason)
+/* Why the snapshot says that a partition would not take the job. */
+static struct dn_reason refuses_job (const struct dn_asking *asking,
+                                     const struct dn_partition *from,
+                                     const struct dn_gpu_type *type)
 {
+    const struct dn_request *request = asking->request;
     struct dn_standing standing =
-        dn_standing_of (cluster, request->job, type->by_partition);
-    const struct dn_partition *partition = standing.partition;
+        dn_standing_of (asking->cluster, request->job, type->by_partition);
+    const struct dn_partition *to = standing.partition;
     int64_t mem_mb = request->mem_per_node_mb;
 
-    if (!partition)
-        *reason = DN_REASON (move_no_partition);
-    else if (!partition->up)
-        *reason = DN_REASON (move_down);
-    else if (!dn_standing_is_admitted (&standing))
-        *reason = DN_REASON (move_admission);
-    else if (partition->max_nodes >= 0
-             && (request->most_nodes == DN_UNSET
-                 || request->most_nodes > partition->max_nodes))
-        *reason = DN_REASON (move_max_nodes);
-    else if ((partition->max_mem_per_cpu_mb >= 0
-              && (!from || from->max_mem_per_cpu_mb != partition->max_mem_per_cpu_mb))
-             || (partition->max_mem_per_node_mb >= 0
-                 && (mem_mb == DN_UNSET || mem_mb > partition->max_mem_per_node_mb)))
-        *reason = DN_REASON (move_max_mem);
+    if (!to)
+        return DN_REASON (move_no_partition);
+    if (!to->up)
+        return DN_REASON (move_down);
+    if (!dn_standing_is_admitted (&standing))
+        return DN_REASON (move_admission);
+    if (to->max_nodes >= 0
+        && (request->most_nodes == DN_UNSET || request->most_nodes > to->max_nodes))
+        return DN_REASON (move_max_nodes);
+    if ((to->max_mem_per_cpu_mb >= 0
+         && (!from || from->max_mem_per_cpu_mb != to->max_mem_per_cpu_mb))
+        || (to->max_mem_per_node_mb >= 0
+            && (mem_mb == DN_UNSET || mem_mb > to->max_mem_per_node_mb)))
+        return DN_REASON (move_max_mem);
+    return DN_NO_REASON;
 }
 
-/* A move to another partition: options that the user did not set would take that
- * partition's defaults, and its limits would apply.
+/* Why the job cannot move to the partition of the type: options that the user did not
+ * set would take that partition's defaults, and its limits would apply.
  */
-static void block_partition (const struct dn_cluster *cluster,
-                             const struct dn_gpu_type *type,
-                             const struct dn_request *request,
-                             struct dn_reason *reason)
+static struct dn_reason refuses_partition (const struct dn_asking *asking,
+                                           const struct dn_gpu_type *type)
 {
+    const struct dn_cluster *cluster = asking->cluster;
+    const struct dn_request *request = asking->request;
     const struct dn_job *job = request->job;
     const struct dn_partition *to =
         cluster ? dn_cluster_partition (cluster, type->by_partition) : NULL;
     const struct dn_partition *from =
         cluster ? dn_cluster_partition (cluster, job->partition) : NULL;
-    int64_t max_time_s = max_time (type, to);
+    int64_t max_time_s =
+        type->max_time_s == DN_UNSET && to ? to->max_time_s : type->max_time_s;
 
     if (type->by_partition[0] == '\0' || max_time_s == DN_UNSET)
-        *reason = DN_REASON (move_line_partition);
-    else if (request->time_limit_s == DN_UNSET)
-        *reason = DN_REASON (move_default_time);
-    else if (max_time_s != DN_UNLIMITED
-             && (request->time_limit_s == DN_UNLIMITED
-                 || request->time_limit_s > max_time_s))
-        *reason = DN_REASON (move_max_time);
-    else if (job->memory_default && !same_memory (from, to))
-        *reason = DN_REASON (move_default_mem);
-    else if (cluster)
-        block_standing (cluster, from, type, request, reason);
+        return DN_REASON (move_line_partition);
+    if (request->time_limit_s == DN_UNSET)
+        return DN_REASON (move_default_time);
+    if (max_time_s != DN_UNLIMITED
+        && (request->time_limit_s == DN_UNLIMITED
+            || request->time_limit_s > max_time_s))
+        return DN_REASON (move_max_time);
+    if (job->memory_default && !same_memory (from, to))
+        return DN_REASON (move_default_mem);
+    return cluster ? refuses_job (asking, from, type) : DN_NO_REASON;
 }
 
-/* Block a type whose nodes may not meet the constraint. A snapshot has the features of
- * its nodes, but not which of them selects the type.
- */
-static void block_features (const struct dn_cluster *cluster,
-                            const struct dn_gpu_type *type,
-                            const struct dn_features *features,
-                            const struct dn_gpu_type *named,
-                            struct dn_reason *reason)
-{
-    for (int i = 0; i < features->n_names; i++) {
-        struct dn_span name = features->names[i];
-
-        if (dn_gpu_by_feature (named, name) && type->by_feature[0] == '\0')
-            *reason = DN_REASON (move_line_feature);
-        else if (!cluster && !dn_gpu_by_feature (named, name)
-                 && !dn_list_has (type->features, name))
-            *reason = DN_REASON (move_feature, dn_arg_span (name));
-    }
-}
-
-/* Are all partitions that the job names among the type's? */
-static bool has_partitions (const struct dn_gpu_type *type, const struct dn_job *job)
-{
-    return strcmp (type->partitions, "ALL") == 0
-           || dn_list_has_partitions (type->partitions, job->partition);
-}
-
-/* Block a type that the job cannot reach from its partition, or by its constraint. */
-static void block_place (const struct dn_gpu_type *type,
-                         const struct dn_request *request,
-                         const struct dn_cluster *cluster,
-                         const struct dn_features *features,
-                         const struct dn_gpu_type *named,
-                         struct dn_reason *reason)
-{
-    if (dn_gpu_by_partition (named, request->job))
-        block_partition (cluster, type, request, reason);
-    else if (!cluster && type->partitions[0] == '\0')
-        *reason = DN_REASON (move_line_partitions);
-    else if (!cluster && !has_partitions (type, request->job))
-        *reason = DN_REASON (move_partition);
-    if (reason->code == DN_REASON_NONE)
-        block_features (cluster, type, features, named, reason);
-}
-
-/* Can jobs be moved to nodes of this type now? This is the only place that decides it:
- * by what the admin states (MoveTo) and what a snapshot says of its nodes.
- */
-static bool is_available (const struct dn_candidate *candidate,
-                          const struct dn_reason *away,
-                          struct dn_reason *reason)
-{
-    if (candidate->gpu->no_moves)
-        *reason = DN_REASON (move_off);
-    else if (candidate->unavailable)
-        *reason = *away;
-    return reason->code == DN_REASON_NONE;
-}
-
-/* Block a type that may not have enough nodes. All excluded nodes may be of it. */
-static void block_count (const struct dn_gpu_type *type,
-                         const struct dn_request *request,
-                         struct dn_reason *reason)
-{
-    bool excludes = request->n_excluded != 0;
-    int64_t needed = excludes ? request->most_nodes : request->job->min_nodes;
-
-    if (excludes && (type->n_nodes == DN_UNSET || request->n_excluded == DN_UNSET))
-        *reason = DN_REASON (move_line_nodes);
-    else if (excludes
-             && (needed == DN_UNSET || needed > type->n_nodes - request->n_excluded))
-        *reason = DN_REASON (move_excluded,
-                             dn_arg_count (request->n_excluded),
-                             dn_arg_count (type->n_nodes));
-    else if (type->n_nodes != DN_UNSET && needed > type->n_nodes)
-        *reason =
-            DN_REASON (move_nodes, dn_arg_count (needed), dn_arg_count (type->n_nodes));
-}
-
-/* Block a type whose nodes may lack parts that the request specifies. */
-static void block_parts (const struct dn_gpu_type *type,
-                         const struct dn_job *job,
-                         struct dn_reason *reason)
-{
-    if (job->whole_cores && type->threads_per_core == DN_UNSET)
-        *reason = DN_REASON (move_line_threads);
-    else if (job->tmp_disk_mb > 0 && type->node_tmp_mb == DN_UNSET)
-        *reason = DN_REASON (move_line_tmp);
-    else if (job->tmp_disk_mb > type->node_tmp_mb)
-        *reason = DN_REASON (move_shape,
-                             dn_arg_count (job->tmp_disk_mb),
-                             dn_arg_text (dn_say_node_disk),
-                             dn_arg_count (type->node_tmp_mb));
-}
-
-/* A job that requests whole cores gets all threads of each, and uses one. */
-static int64_t usable_cpus (const struct dn_gpu_type *type, const struct dn_job *job)
-{
-    if (!job->whole_cores || type->node_cpus == DN_UNSET)
-        return type->node_cpus;
-    return type->threads_per_core > 0 ? type->node_cpus / type->threads_per_core
-                                      : DN_UNSET;
-}
-
-/* Why the request cannot run on nodes of this type; none when it can. */
-static void find_block (const struct dn_gpu_type *type,
-                        const struct dn_request *request,
-                        struct dn_reason *reason)
+/* What the Gpu line lacks: a snapshot would say it, but there is none. */
+static struct dn_reason lacks_keys (const struct dn_asking *asking,
+                                    const struct dn_gpu_type *type)
 {
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
         || type->node_mem_mb == DN_UNSET)
-        *reason = DN_REASON (move_line);
-    else if (request->gpus_per_node == DN_UNSET)
-        *reason = DN_REASON (move_unknown_gpus);
-    else if (request->gpus_per_node > type->per_node)
-        *reason = DN_REASON (move_shape,
-                             dn_arg_count (request->gpus_per_node),
-                             dn_arg_text (dn_say_node_gpus),
-                             dn_arg_count (type->per_node));
-    else if (request->mem_per_node_mb > type->node_mem_mb)
-        *reason = DN_REASON (move_shape,
-                             dn_arg_count (request->mem_per_node_mb),
-                             dn_arg_text (dn_say_node_memory),
-                             dn_arg_count (type->node_mem_mb));
-    else
-        block_parts (type, request->job, reason);
-    if (reason->code == DN_REASON_NONE)
-        block_count (type, request, reason);
+        return DN_REASON (move_line);
+    if (asking->request->n_excluded != 0 && type->n_nodes == DN_UNSET)
+        return DN_REASON (move_line_nodes);
+    if (type->partitions[0] == '\0'
+        && !dn_gpu_by_partition (asking->named, asking->request->job))
+        return DN_REASON (move_line_partitions);
+    return DN_NO_REASON;
 }
 
-/* What is known of the nodes, and why they cannot run the request. */
-static void fill_candidate (const struct dn_cluster *cluster,
-                            const struct dn_request *request,
-                            const struct dn_features *features,
-                            const struct dn_gpu_type *named,
-                            struct dn_candidate *candidate)
+/* Why jobs cannot be moved to this type now, by what the admin states and what is known
+ * of its nodes: 'room' is why these have no room for the request.
+ */
+static struct dn_reason blocks (const struct dn_asking *asking,
+                                const struct dn_candidate *candidate,
+                                struct dn_reason room)
 {
     const struct dn_gpu_type *type = candidate->gpu;
-    struct dn_reason room = DN_NO_REASON;
+    struct dn_reason why = DN_NO_REASON;
 
-    candidate->node_cpus = usable_cpus (type, request->job);
-    candidate->node_mem_mb = type->node_mem_mb;
-    candidate->idle_cpus = DN_UNSET;
-    if (cluster) {
-        struct dn_asking asking = dn_asking_of (cluster, request, features, named);
-
-        dn_offer_fill (&asking, candidate, &room);
-    }
-    if (is_available (candidate, &room, &candidate->blocked)) {
-        if (!cluster)
-            find_block (type, request, &candidate->blocked);
-        else if (request->gpus_per_node == DN_UNSET)
-            candidate->blocked = DN_REASON (move_unknown_gpus);
-    }
-    if (candidate->blocked.code == DN_REASON_NONE)
-        block_place (type, request, cluster, features, named, &candidate->blocked);
-    if (candidate->blocked.code == DN_REASON_NONE)
-        candidate->blocked = room;
+    if (type->no_moves)
+        return DN_REASON (move_off);
+    if (candidate->unavailable)
+        return room;
+    if (!asking->cluster)
+        why = lacks_keys (asking, type);
+    if (asking->request->gpus_per_node == DN_UNSET)
+        dn_reason_keep (&why, DN_REASON (move_unknown_gpus));
+    if (dn_gpu_by_partition (asking->named, asking->request->job))
+        dn_reason_keep (&why, refuses_partition (asking, type));
+    /* A snapshot does not say which feature selects the type. */
+    for (int i = 0; i < asking->features->n_names && type->by_feature[0] == '\0'; i++)
+        if (dn_gpu_by_feature (asking->named, asking->features->names[i]))
+            dn_reason_keep (&why, DN_REASON (move_line_feature));
+    dn_reason_keep (&why, room);
+    return why;
 }
 
 /* The weights of the partition that a job on that type would be in. */
@@ -375,6 +249,7 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
 {
     struct dn_features features;
     bool plain = dn_features_read (request->job->features, &features);
+    struct dn_asking asking;
 
     memset (candidates, 0, offsetof (struct dn_candidates, list[types->n_types]));
     candidates->n_candidates = types->n_types;
@@ -386,12 +261,14 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
              && dn_script_has (&request->script, candidates->named->by_feature))
         candidates->keep =
             DN_REASON (script_feature, dn_arg_text (candidates->named->by_feature));
+    asking = dn_asking_of (cluster, request, &features, candidates->named);
     for (int i = 0; i < types->n_types; i++) {
         struct dn_candidate *candidate = &candidates->list[i];
 
         candidate->gpu = &types->types[i];
         candidate->cost = candidate->gpu->cost;
-        fill_candidate (cluster, request, &features, candidates->named, candidate);
+        candidate->blocked =
+            blocks (&asking, candidate, dn_offer_fill (&asking, candidate));
     }
     if (cluster)
         price (cluster, request->job, candidates);

@@ -76,7 +76,7 @@ static const struct key device_keys[] = {
     RATE ("ConvBf16", DN_RATE_CONV, DN_FORMAT_BF16),
     {0}};
 
-_Static_assert(DN_N_ELEMENTS (device_keys) < DN_DEVICE_KEYS_MAX, "room for all keys");
+_Static_assert(DN_N_ELEMENTS (device_keys) <= 64, "a bit per key");
 
 #define TRAIT(name, type, member, min, max)                                            \
     {                                                                                  \
@@ -195,81 +195,6 @@ static int read_value (const struct key *key,
     return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
 }
 
-static int read_line (const struct dn_keyline *line,
-                      struct dn_device *device,
-                      uint16_t file,
-                      struct dn_err *err)
-{
-    for (int i = 0; i < line->n_pairs; i++) {
-        const struct dn_pair *pair = &line->pairs[i];
-        const struct key *key = find_key (device_keys, pair->key, err);
-
-        if (!key || read_value (key, pair->value, device, err) < 0)
-            return -1;
-        device->from[key - device_keys] = file;
-    }
-    return 0;
-}
-
-/* Read the lines; they override the values that 'device' has. */
-static int read_device (struct dn_span text,
-                        struct dn_device *device,
-                        uint16_t file,
-                        struct dn_err *err)
-{
-    struct dn_keyline line = {0};
-    int more;
-
-    while ((more = dn_keyline_next (&text, &line, err)) > 0)
-        if (read_line (&line, device, file, err) < 0)
-            return dn_err_wrap (err, dn_say_at_line, line.line);
-    if (more < 0)
-        return -1;
-    for (int i = 0; device_keys[i].name; i++)
-        if (device_keys[i].required && device->from[i] == 0)
-            return dn_err_set (
-                err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
-    return 0;
-}
-
-/* Keep the name of the file, so that a device can name the source of each value. */
-static int add_file (struct dn_catalogue *catalogue,
-                     const char *file,
-                     struct dn_err *err)
-{
-    char *copy;
-
-    if (dn_rows_grow (&catalogue->files, catalogue->n_files, sizeof (copy), err) < 0)
-        return -1;
-    copy = strdup (file);
-    if (!copy)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    /* -Wanalyzer-malloc-leak: dn_rows_grow () has moved the rows */
-    catalogue->files[catalogue->n_files++] = copy;
-    return 0;
-}
-
-static int add_device (struct dn_catalogue *catalogue,
-                       const struct dn_device *device,
-                       const char *file,
-                       struct dn_err *err)
-{
-    if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
-    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (*device), err)
-            < 0
-        || add_file (catalogue, file, err) < 0)
-        return -1;
-    catalogue->devices[catalogue->n_devices++] = *device;
-    return 0;
-}
-
-/* The number that the next file gets when it is added. */
-static uint16_t next_file (const struct dn_catalogue *catalogue)
-{
-    return (uint16_t) (catalogue->n_files + 1);
-}
-
 static const struct dn_generation default_generation = {.compute_share = 1,
                                                         .memory_share = 1,
                                                         .matrix_units = 1,
@@ -322,27 +247,43 @@ static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
     return found;
 }
 
-/* A line of a file of generations; values belong to the last Generation= of it. */
-static int read_traits (struct dn_catalogue *catalogue,
-                        const struct dn_keyline *line,
-                        struct dn_generation **open,
-                        struct dn_err *err)
-{
-    for (int i = 0; i < line->n_pairs; i++) {
-        const struct dn_pair *pair = &line->pairs[i];
-        const struct key *key;
+/* --- files ------------------------------------------------------------------------ */
 
-        if (dn_span_is (pair->key, generation_key)) {
-            *open = open_generation (catalogue, pair->value, err);
-            if (!*open)
-                return -1;
-            continue;
-        }
-        key = find_key (generation_keys, pair->key, err);
-        if (!key || !*open || read_value (key, pair->value, *open, err) < 0)
-            return -1;
+/* Where the values of a file go. */
+struct reading {
+    struct dn_catalogue *catalogue;
+    const struct key *keys;
+    void *row;       /* the device, or the generation that was named last */
+    uint64_t stated; /* bit i: key i */
+};
+
+static int read_pair (struct reading *r, const struct dn_pair *pair, struct dn_err *err)
+{
+    const struct key *key;
+
+    if (r->keys == generation_keys && dn_span_is (pair->key, generation_key)) {
+        r->row = open_generation (r->catalogue, pair->value, err);
+        return r->row ? 0 : -1;
     }
-    return 0;
+    key = find_key (r->keys, pair->key, err);
+    if (!key)
+        return -1;
+    if (key == device_keys && r->stated & 1)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);
+    r->stated |= UINT64_C (1) << (key - r->keys);
+    return read_value (key, pair->value, r->row, err);
+}
+
+static int read_lines (struct reading *r, struct dn_span text, struct dn_err *err)
+{
+    struct dn_keyline line = {0};
+    int more;
+
+    while ((more = dn_keyline_next (&text, &line, err)) > 0)
+        for (int i = 0; i < line.n_pairs; i++)
+            if (read_pair (r, &line.pairs[i], err) < 0)
+                return dn_err_wrap (err, dn_say_at_line, line.line);
+    return more;
 }
 
 /* Does the text describe generations? */
@@ -359,14 +300,81 @@ static int add_generations (struct dn_catalogue *catalogue,
                             struct dn_span text,
                             struct dn_err *err)
 {
-    struct dn_generation *open = NULL;
-    struct dn_keyline line = {0};
-    int more;
+    return read_lines (
+        &(struct reading){catalogue, generation_keys, NULL, 0}, text, err);
+}
 
-    while ((more = dn_keyline_next (&text, &line, err)) > 0)
-        if (read_traits (catalogue, &line, &open, err) < 0)
-            return dn_err_wrap (err, dn_say_at_line, line.line);
-    return more;
+static int find_device (const struct dn_catalogue *catalogue, const char *name)
+{
+    int i = 0;
+
+    while (i < catalogue->n_devices
+           && !dn_span_is (dn_span_of (name), catalogue->devices[i].name))
+        i++;
+    return i;
+}
+
+static void show_pairs (const struct dn_catalogue *catalogue,
+                        const struct dn_device *device,
+                        struct dn_span text,
+                        const char *file)
+{
+    struct dn_keyline line = {0};
+
+    while (dn_keyline_next (&text, &line, NULL) > 0)
+        for (int i = 0; i < line.n_pairs; i++)
+            catalogue->show (catalogue->to, device, file, &line.pairs[i]);
+}
+
+/* Read a device. 'amends': of one that the catalogue has, the text states the values
+ * that change.
+ */
+static int add_device (struct dn_catalogue *catalogue,
+                       struct dn_span text,
+                       const char *file,
+                       bool amends,
+                       struct dn_err *err)
+{
+    struct dn_device device = default_device;
+    struct reading r = {catalogue, device_keys, &device, 0};
+    int at;
+
+    if (read_lines (&r, text, err) < 0)
+        return -1;
+    if (catalogue->show)
+        show_pairs (catalogue, &device, text, file);
+    at = find_device (catalogue, device.name);
+    if (at < catalogue->n_devices) {
+        if (!amends)
+            return dn_err_set (err, DN_E_RANGE, dn_say_err_device_twice, device.name);
+        /* It was read without an error, so it is again. */
+        r.row = &catalogue->devices[at];
+        r.stated = 0;
+        return read_lines (&r, text, err);
+    }
+    for (int i = 0; device_keys[i].name; i++)
+        if (device_keys[i].required && !(r.stated & UINT64_C (1) << i))
+            return dn_err_set (
+                err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
+    if (catalogue->n_devices == DN_DEVICES_MAX)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
+    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (device), err)
+        < 0)
+        return -1;
+    catalogue->devices[catalogue->n_devices++] = device;
+    return 0;
+}
+
+int dn_catalogue_add (struct dn_catalogue *catalogue,
+                      struct dn_span text,
+                      const char *file,
+                      bool amends,
+                      struct dn_err *err)
+{
+    int rc = is_generations (text) ? add_generations (catalogue, text, err)
+                                   : add_device (catalogue, text, file, amends, err);
+
+    return rc < 0 ? dn_err_wrap (err, "%s", file) : 0;
 }
 
 int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err)
@@ -387,90 +395,10 @@ int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err)
     return 0;
 }
 
-/* --- devices ---------------------------------------------------------------------- */
-
-static int add_text (struct dn_catalogue *catalogue,
-                     struct dn_span text,
-                     const char *file,
-                     struct dn_err *err)
-{
-    struct dn_device device = default_device;
-
-    if (is_generations (text))
-        return add_generations (catalogue, text, err);
-    if (read_device (text, &device, next_file (catalogue), err) < 0)
-        return -1;
-    if (dn_catalogue_find (catalogue, device.name))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_twice, device.name);
-    return add_device (catalogue, &device, file, err);
-}
-
-int dn_catalogue_add (struct dn_catalogue *catalogue,
-                      struct dn_span text,
-                      const char *file,
-                      struct dn_err *err)
-{
-    if (add_text (catalogue, text, file, err) < 0)
-        return dn_err_wrap (err, "%s", file);
-    return 0;
-}
-
-/* The device that the text describes, if the catalogue has it. Errors in the text are
- * found when it is read.
- */
-static struct dn_device *find_subject (struct dn_catalogue *catalogue,
-                                       struct dn_span text)
-{
-    struct dn_keyline line = {0};
-
-    while (dn_keyline_next (&text, &line, NULL) > 0)
-        for (int i = 0; i < line.n_pairs; i++)
-            for (int j = 0; j < catalogue->n_devices; j++)
-                if (dn_span_is (line.pairs[i].key, "Device")
-                    && dn_span_is (line.pairs[i].value, catalogue->devices[j].name))
-                    return &catalogue->devices[j];
-    return NULL;
-}
-
-static int amend_text (struct dn_catalogue *catalogue,
-                       struct dn_device *known,
-                       struct dn_span text,
-                       const char *file,
-                       struct dn_err *err)
-{
-    struct dn_device device = *known;
-
-    if (read_device (text, &device, next_file (catalogue), err) < 0)
-        return -1;
-    if (!dn_span_is (dn_span_of (device.name), known->name))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);
-    if (add_file (catalogue, file, err) < 0)
-        return -1;
-    *known = device;
-    return 0;
-}
-
-int dn_catalogue_amend (struct dn_catalogue *catalogue,
-                        struct dn_span text,
-                        const char *file,
-                        struct dn_err *err)
-{
-    struct dn_device *known = find_subject (catalogue, text);
-
-    if (!known)
-        return dn_catalogue_add (catalogue, text, file, err);
-    if (amend_text (catalogue, known, text, file, err) < 0)
-        return dn_err_wrap (err, "%s", file);
-    return 0;
-}
-
 void dn_catalogue_free (struct dn_catalogue *catalogue)
 {
     if (!catalogue)
         return;
-    for (int i = 0; i < catalogue->n_files; i++)
-        free (catalogue->files[i]);
-    free (catalogue->files);
     free (catalogue->devices);
     free (catalogue->generations);
     *catalogue = (struct dn_catalogue){.devices = NULL};
@@ -479,10 +407,9 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
                                            const char *name)
 {
-    for (int i = 0; i < catalogue->n_devices; i++)
-        if (dn_span_is (dn_span_of (name), catalogue->devices[i].name))
-            return &catalogue->devices[i];
-    return NULL;
+    int i = find_device (catalogue, name);
+
+    return i < catalogue->n_devices ? &catalogue->devices[i] : NULL;
 }
 
 const char *dn_catalogue_name_at (const void *catalogue, int i)
@@ -568,52 +495,4 @@ double dn_device_rate (const struct dn_device *device,
                        enum dn_precision precision)
 {
     return device->measured.rates[class][dn_precision_traits[precision].format];
-}
-
-/* --- values, and the file of each ------------------------------------------------ */
-
-static void write_value (const struct key *key,
-                         const struct dn_device *device,
-                         char text[DN_NAME_MAX])
-{
-    const void *at = (const char *) device + key->offset;
-    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
-
-    switch (key->type) {
-    case VALUE_NAME:
-        dn_buf_add (&buf, "%s", (const char *) at);
-        break;
-    case VALUE_REAL:
-        dn_buf_add (&buf, "%.6g", *(const double *) at);
-        break;
-    case VALUE_COUNT:
-    case VALUE_VERSION:
-        dn_buf_add (&buf, "%lld", (long long) *(const int64_t *) at);
-        break;
-    case VALUE_LINK:
-        dn_buf_add (
-            &buf, "%s", dn_names_get (&dn_link_names, *(const enum dn_link_kind *) at));
-        break;
-    }
-}
-
-static const char *file_of (const struct dn_catalogue *catalogue, uint16_t from)
-{
-    return from > 0 && from <= catalogue->n_files ? catalogue->files[from - 1] : NULL;
-}
-
-int dn_device_values (const struct dn_catalogue *catalogue,
-                      const struct dn_device *device,
-                      struct dn_device_value values[DN_DEVICE_KEYS_MAX])
-{
-    int n = 0;
-
-    for (int i = 0; device_keys[i].name; i++) {
-        if (device->from[i] == 0)
-            continue;
-        values[n].key = device_keys[i].name;
-        write_value (&device_keys[i], device, values[n].text);
-        values[n++].file = file_of (catalogue, device->from[i]);
-    }
-    return n;
 }

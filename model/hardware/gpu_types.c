@@ -8,31 +8,48 @@
 
 #include "base/messages.h"
 
+#define KEY(name, type, member, help)                                                  \
+    {                                                                                  \
+        name, help, DN_GPU_KEY_##type, offsetof (struct dn_gpu_type, member),          \
+            sizeof (((struct dn_gpu_type *) NULL)->member)                             \
+    }
+
+/* clang-format off */
 static const struct dn_gpu_key gpu_keys[] = {
-    {"Type", "gres type, as gres.conf spells it; any name where gres have no types"},
-    {"Device", "name in the hardware catalogue"},
-    {"Cost",
-     "price of one GPU hour in the site's unit; if no line states it, "
-     "TRESBillingWeights or the catalogue"},
-    {"PerNode", "GPUs of this type on one node; needed to move jobs to it"},
-    {"Nodes", "number of nodes with this type"},
-    {"NodeCpus", "CPUs of one such node; needed to move jobs to it"},
-    {"NodeMemory", "memory of one such node in MB; needed to move jobs to it"},
-    {"NodeTmp",
-     "temporary disk of one such node in MB; needed to move jobs with --tmp"},
-    {"ThreadsPerCore",
-     "threads per core of its CPUs; needed to move jobs that request whole cores"},
-    {"MoveTo", "whether jobs are moved to it: yes or no; yes if not stated"},
-    {"Partitions",
-     "partitions that have this type, separated by commas, or ALL; needed to move "
-     "jobs to it"},
-    {"ByPartition", "partition whose jobs have this type, whatever gres they name"},
-    {"MaxTime",
-     "longest time limit of that partition, or UNLIMITED; needed to move jobs to it"},
-    {"ByFeature", "feature of the nodes by which jobs ask for this type"},
-    {"Features", "features that all nodes of this type have, separated by commas"},
+    KEY ("Type", TEXT, type,
+         "gres type, as gres.conf spells it; any name where gres have no types"),
+    KEY ("Device", DEVICE, device, "name in the hardware catalogue"),
+    KEY ("Cost", COST, cost,
+         "price of one GPU hour in the site's unit; if no line states it, "
+         "TRESBillingWeights or the catalogue"),
+    KEY ("PerNode", COUNT, per_node,
+         "GPUs of this type on one node; needed to move jobs to it"),
+    KEY ("Nodes", COUNT, n_nodes, "number of nodes with this type"),
+    KEY ("NodeCpus", COUNT, node_cpus,
+         "CPUs of one such node; needed to move jobs to it"),
+    KEY ("NodeMemory", COUNT, node_mem_mb,
+         "memory of one such node in MB; needed to move jobs to it"),
+    KEY ("NodeTmp", COUNT, node_tmp_mb,
+         "temporary disk of one such node in MB; needed to move jobs with --tmp"),
+    KEY ("ThreadsPerCore", COUNT, threads_per_core,
+         "threads per core of its CPUs; needed to move jobs that request whole cores"),
+    KEY ("MoveTo", MOVES, no_moves,
+         "whether jobs are moved to it: yes or no; yes if not stated"),
+    KEY ("Partitions", TEXT, partitions,
+         "partitions that have this type, separated by commas, or ALL; needed to move "
+         "jobs to it"),
+    KEY ("ByPartition", PARTITION, by_partition,
+         "partition whose jobs have this type, whatever gres they name"),
+    KEY ("MaxTime", TIME, max_time_s,
+         "longest time limit of that partition, or UNLIMITED; needed to move jobs to "
+         "it"),
+    KEY ("ByFeature", FEATURE, by_feature,
+         "feature of the nodes by which jobs ask for this type"),
+    KEY ("Features", TEXT, features,
+         "features that all nodes of this type have, separated by commas"),
     /* End of gpu_keys */
 };
+/* clang-format on */
 
 const struct dn_gpu_key *dn_gpu_keys (int *n_keys)
 {
@@ -48,15 +65,15 @@ static const char *gpu_key_at (const void *names, int i)
 
 static int read_device (struct dn_span value,
                         const struct dn_catalogue *catalogue,
-                        struct dn_gpu_type *type,
+                        const struct dn_device **device,
                         struct dn_err *err)
 {
     char name[DN_NAME_MAX];
 
     if (dn_span_copy (value, name, sizeof (name), "Device", err) < 0)
         return -1;
-    type->device = dn_catalogue_find (catalogue, name);
-    if (!type->device)
+    *device = dn_catalogue_find (catalogue, name);
+    if (!*device)
         return dn_err_set (err,
                            DN_E_RANGE,
                            dn_say_err_no_device,
@@ -74,88 +91,54 @@ static int read_max_time (struct dn_span value, int64_t *seconds, struct dn_err 
     return dn_time_read (value, "MaxTime", seconds, err);
 }
 
-static int read_move_to (struct dn_span value, bool *no_moves, struct dn_err *err)
+/* A partition or a feature must be a single name: a move to another type replaces it.
+ */
+static bool is_single (enum dn_gpu_key_type type, struct dn_span value)
 {
-    *no_moves = dn_span_is (value, "no");
-    if (!*no_moves && !dn_span_is (value, "yes"))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_move_to, dn_quote (value.text, value.len).text);
-    return 0;
-}
-
-/* The feature must be a single name, because a move to another type replaces it. */
-static int read_by_feature (struct dn_span value, char *feature, struct dn_err *err)
-{
+    char text[DN_NAME_MAX];
     struct dn_features features;
 
-    if (dn_name_copy (value, feature, DN_NAME_MAX, "ByFeature", err) < 0)
-        return -1;
-    if (!dn_features_read (feature, &features) || features.n_names != 1)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_by_feature,
-                           dn_quote (value.text, value.len).text);
-    return 0;
+    if (type == DN_GPU_KEY_PARTITION)
+        return dn_span_cut (&value, ", \t").len > 0 && !value.text;
+    return type != DN_GPU_KEY_FEATURE
+           || (dn_span_copy (value, text, sizeof (text), "ByFeature", NULL) == 0
+               && dn_features_read (text, &features) && features.n_names == 1);
 }
 
-static int read_by_partition (struct dn_span value, char *name, struct dn_err *err)
-{
-    struct dn_span rest = value;
-    struct dn_span first = dn_span_cut (&rest, ", \t");
-
-    if (first.len == 0 || rest.text)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_by_partition,
-                           dn_quote (value.text, value.len).text);
-    return dn_name_copy (value, name, DN_NAME_MAX, "ByPartition", err);
-}
-
-/* Read the keys of the type's partitions and features. Return 1 when it is another key.
- */
-static int read_place (const struct dn_pair *pair,
+static int read_value (const struct dn_gpu_key *key,
+                       struct dn_span value,
+                       const struct dn_catalogue *catalogue,
                        struct dn_gpu_type *type,
                        struct dn_err *err)
 {
-    if (dn_span_is (pair->key, "Partitions"))
-        return dn_name_copy (pair->value,
-                             type->partitions,
-                             sizeof (type->partitions),
-                             "Partitions",
-                             err);
-    if (dn_span_is (pair->key, "ByPartition"))
-        return read_by_partition (pair->value, type->by_partition, err);
-    if (dn_span_is (pair->key, "MaxTime"))
-        return read_max_time (pair->value, &type->max_time_s, err);
-    if (dn_span_is (pair->key, "ByFeature"))
-        return read_by_feature (pair->value, type->by_feature, err);
-    if (dn_span_is (pair->key, "Features"))
-        return dn_name_copy (
-            pair->value, type->features, sizeof (type->features), "Features", err);
-    return 1;
-}
-
-/* Read the keys of one node of the type. Return 1 when it is another key. */
-static int read_node (const struct dn_pair *pair,
-                      struct dn_gpu_type *type,
-                      struct dn_err *err)
-{
-    const struct {
-        const char *name;
-        int64_t *number;
-    } keys[] = {{"PerNode", &type->per_node},
-                {"Nodes", &type->n_nodes},
-                {"NodeCpus", &type->node_cpus},
-                {"NodeMemory", &type->node_mem_mb},
-                {"NodeTmp", &type->node_tmp_mb},
-                {"ThreadsPerCore", &type->threads_per_core}};
     const int64_t most = 1000000000;
+    const struct dn_quoted shown = dn_quote (value.text, value.len);
+    void *at = (char *) type + key->offset;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (keys); i++)
-        if (dn_span_is (pair->key, keys[i].name))
-            return dn_int_read (
-                pair->value, keys[i].name, 1, most, keys[i].number, err);
-    return 1;
+    if (!is_single (key->type, value))
+        return key->type == DN_GPU_KEY_FEATURE
+                   ? dn_err_set (err, DN_E_RANGE, dn_say_err_by_feature, shown.text)
+                   : dn_err_set (err, DN_E_RANGE, dn_say_err_by_partition, shown.text);
+    switch (key->type) {
+    case DN_GPU_KEY_TEXT:
+    case DN_GPU_KEY_PARTITION:
+    case DN_GPU_KEY_FEATURE:
+        return dn_name_copy (value, at, key->size, key->name, err);
+    case DN_GPU_KEY_COUNT:
+        return dn_int_read (value, key->name, 1, most, at, err);
+    case DN_GPU_KEY_COST:
+        return dn_real_read (value, key->name, 0, 1e6, at, err);
+    case DN_GPU_KEY_TIME:
+        return read_max_time (value, at, err);
+    case DN_GPU_KEY_DEVICE:
+        return read_device (value, catalogue, at, err);
+    case DN_GPU_KEY_MOVES:
+        break;
+    }
+    type->no_moves = dn_span_is (value, "no");
+    return type->no_moves || dn_span_is (value, "yes")
+               ? 0
+               : dn_err_set (err, DN_E_RANGE, dn_say_err_move_to, shown.text);
 }
 
 static int read_pair (const struct dn_pair *pair,
@@ -163,20 +146,9 @@ static int read_pair (const struct dn_pair *pair,
                       struct dn_gpu_type *type,
                       struct dn_err *err)
 {
-    int rc = read_place (pair, type, err);
-
-    if (rc > 0)
-        rc = read_node (pair, type, err);
-    if (rc <= 0)
-        return rc;
-    if (dn_span_is (pair->key, "Type"))
-        return dn_name_copy (pair->value, type->type, sizeof (type->type), "Type", err);
-    if (dn_span_is (pair->key, "Device"))
-        return read_device (pair->value, catalogue, type, err);
-    if (dn_span_is (pair->key, "Cost"))
-        return dn_real_read (pair->value, "Cost", 0, 1e6, &type->cost, err);
-    if (dn_span_is (pair->key, "MoveTo"))
-        return read_move_to (pair->value, &type->no_moves, err);
+    for (size_t i = 0; i < DN_N_ELEMENTS (gpu_keys); i++)
+        if (dn_span_is (pair->key, gpu_keys[i].name))
+            return read_value (&gpu_keys[i], pair->value, catalogue, type, err);
     return dn_err_set (err,
                        DN_E_RANGE,
                        dn_say_err_gpu_key,

@@ -72,9 +72,6 @@ struct dn_measured {
     double recurrence_s; /* per step of a recurrent layer */
 };
 
-/* Keys of a catalogue file. */
-#define DN_DEVICE_KEYS_MAX 40
-
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
  * the device has no such unit.
  */
@@ -110,8 +107,6 @@ struct dn_device {
     double idle_w;     /* power when idle with a context */
     double cost;       /* per device hour, in the site's unit; 1 when not stated */
     struct dn_measured measured;
-    /* For each key, the number of its file in the catalogue, from 1; 0: a default. */
-    uint16_t from[DN_DEVICE_KEYS_MAX];
 };
 
 struct dn_catalogue {
@@ -119,42 +114,27 @@ struct dn_catalogue {
     int n_devices;
     struct dn_generation *generations; /* owned */
     int n_generations;
-    char **files; /* owned, and so is each name */
-    int n_files;
+    /* If not NULL, it is shown each value of each device's files, with 'to'. */
+    void (*show) (void *to,
+                  const struct dn_device *device,
+                  const char *file,
+                  const struct dn_pair *pair);
+    void *to;
 };
 
 /* Read one catalogue file, which describes a device or generations, and add it. 'file'
- * names it in errors. On error return -1; the devices are unchanged.
+ * names it in errors. A file of the site 'amends': where the catalogue has the device
+ * already, it may be partial, and each key of it overrides the catalogue's. On error
+ * return -1; the devices are unchanged.
  */
 int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
                       const char *file,
+                      bool amends,
                       struct dn_err *err);
-
-/* The same for a file of the site. Where the catalogue has the device already, the file
- * may be partial: each key of it overrides the catalogue's.
- */
-int dn_catalogue_amend (struct dn_catalogue *catalogue,
-                        struct dn_span text,
-                        const char *file,
-                        struct dn_err *err);
 
 /* After all files: connect devices with their generations. -1 if one has none. */
 int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err);
-
-/* One value of a device, and the file that states it. */
-struct dn_device_value {
-    const char *key;        /* "Fp32" */
-    char text[DN_NAME_MAX]; /* as a catalogue file would state it */
-    const char *file;       /* borrowed; NULL: a default */
-};
-
-/* Fill 'values' with all values that files state for the device, and return their
- * number.
- */
-int dn_device_values (const struct dn_catalogue *catalogue,
-                      const struct dn_device *device,
-                      struct dn_device_value values[DN_DEVICE_KEYS_MAX]);
 
 /* Does the device have measured values? */
 bool dn_device_is_measured (const struct dn_device *device);
@@ -242,10 +222,24 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
                       const struct dn_catalogue *catalogue,
                       struct dn_err *err);
 
+enum dn_gpu_key_type {
+    DN_GPU_KEY_TEXT,
+    DN_GPU_KEY_COUNT,
+    DN_GPU_KEY_COST,
+    DN_GPU_KEY_TIME,
+    DN_GPU_KEY_DEVICE,
+    DN_GPU_KEY_MOVES,     /* yes or no */
+    DN_GPU_KEY_PARTITION, /* one name */
+    DN_GPU_KEY_FEATURE    /* one name */
+};
+
 /* The keys of a "Gpu" line with a short text each, for the man page and its test. */
 struct dn_gpu_key {
     const char *name;
     const char *help;
+    enum dn_gpu_key_type type;
+    size_t offset; /* in struct dn_gpu_type */
+    size_t size;
 };
 const struct dn_gpu_key *dn_gpu_keys (int *n_keys);
 

@@ -135,8 +135,10 @@ static bool is_in_partition (const struct pass *pass, const struct dn_node_group
     const struct dn_job *job = pass->asking->request->job;
     const struct dn_gpu_type *type = pass->type;
 
+    /* Without a snapshot ByPartition= is believed. */
     if (dn_gpu_by_partition (pass->asking->named, job))
-        return dn_list_has (group->partitions, dn_span_of (type->by_partition));
+        return !pass->asking->cluster
+               || dn_list_has (group->partitions, dn_span_of (type->by_partition));
     if (strcmp (type->partitions, "ALL") == 0)
         return true;
     return dn_list_has_partitions (type->partitions[0] != '\0' ? type->partitions
@@ -169,6 +171,7 @@ static bool has_shape (const struct pass *pass,
 {
     const struct dn_request *request = pass->asking->request;
     const struct dn_job *job = request->job;
+    const struct dn_gpu_type *type = pass->type;
     const struct {
         const char *what;
         int64_t needed;
@@ -176,17 +179,19 @@ static bool has_shape (const struct pass *pass,
     } parts[] = {
         {dn_say_node_gpus,
          request->gpus_per_node,
-         stated (pass->type->per_node, group->gpus)},
+         stated (type->per_node, group->gpus)},
         {dn_say_node_memory,
          request->mem_per_node_mb,
-         stated (pass->type->node_mem_mb, group->mem_mb)},
-        {dn_say_node_disk,
-         job->tmp_disk_mb,
-         stated (pass->type->node_tmp_mb, group->tmp_mb)},
+         stated (type->node_mem_mb, group->mem_mb)},
+        {dn_say_node_disk, job->tmp_disk_mb, stated (type->node_tmp_mb, group->tmp_mb)},
+        {dn_say_node_cpus, 1, stated (type->node_cpus, group->cpus)},
+        {dn_say_node_threads,
+         job->whole_cores ? 1 : 0,
+         stated (type->threads_per_core, group->threads_per_core)},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
-        if (parts[i].needed <= parts[i].has)
+        if (parts[i].needed <= 0 || parts[i].needed <= parts[i].has)
             continue;
         if (parts[i].has == DN_UNSET)
             *why = DN_REASON (move_shape_unknown, dn_arg_text (parts[i].what));
@@ -208,9 +213,7 @@ static int64_t usable_cpus (const struct pass *pass, const struct dn_node_group 
     int64_t cpus = stated (pass->type->node_cpus, group->cpus);
     int64_t threads = stated (pass->type->threads_per_core, group->threads_per_core);
 
-    if (cpus == DN_UNSET || !pass->asking->request->job->whole_cores)
-        return cpus;
-    return threads > 0 ? cpus / threads : DN_UNSET;
+    return pass->asking->request->job->whole_cores ? cpus / threads : cpus;
 }
 
 /* Nodes of the group on which the request finds its GPUs idle. */
@@ -278,65 +281,51 @@ static void look_at (struct pass *pass, const struct dn_node_group *group)
         reach (pass, STEP_FEATURES, DN_REASON (move_feature, dn_arg_span (missing)));
         return;
     }
-    if (!has_shape (pass, group, &why)) {
+    if (has_shape (pass, group, &why))
+        take_nodes (pass, group);
+    else
         reach (pass, STEP_SHAPE, why);
-        return;
-    }
-    if (usable_cpus (pass, group) == DN_UNSET) {
-        reach (pass,
-               STEP_SHAPE,
-               DN_REASON (move_shape_unknown, dn_arg_text (dn_say_node_cpus)));
-        return;
-    }
-    take_nodes (pass, group);
 }
 
 /* Why the nodes that fit cannot be had. */
-static void write_away (const struct pass *pass, int64_t needed, struct dn_reason *why)
+static struct dn_reason away (const struct pass *pass, int64_t needed)
 {
-    int64_t in_s = pass->reserved_from - pass->asking->cluster->time_s;
+    const struct dn_cluster *cluster = pass->asking->cluster;
+    int64_t in_s = cluster ? pass->reserved_from - cluster->time_s : 0;
 
     if (pass->n_up == 0)
-        *why = DN_REASON (
+        return DN_REASON (
             move_away,
             dn_arg_count (pass->n_all),
             dn_arg_text (pass->n_all == 1 ? dn_say_one_is : dn_say_several_are));
-    else if (pass->n_up >= needed)
-        *why = DN_REASON (move_reserved, dn_arg_time (in_s > 0 ? in_s : 0));
-    else
-        *why =
-            DN_REASON (move_few,
-                       dn_arg_count (needed),
-                       dn_arg_text (needed == 1 ? dn_say_one_is : dn_say_several_are),
-                       dn_arg_count (pass->n_up),
-                       dn_arg_count (pass->n_all));
+    if (pass->n_up >= needed)
+        return DN_REASON (move_reserved, dn_arg_time (in_s > 0 ? in_s : 0));
+    return DN_REASON (move_few,
+                      dn_arg_count (needed),
+                      dn_arg_text (needed == 1 ? dn_say_one_is : dn_say_several_are),
+                      dn_arg_count (pass->n_up),
+                      dn_arg_count (pass->n_all));
 }
 
-static void conclude (const struct pass *pass,
-                      struct dn_candidate *candidate,
-                      struct dn_reason *why)
+static struct dn_reason conclude (const struct pass *pass,
+                                  struct dn_candidate *candidate)
 {
     int64_t needed = pass->asking->n_nodes;
 
     candidate->node_mem_mb = stated (pass->type->node_mem_mb, pass->mem_mb);
     candidate->unavailable = pass->step == STEP_NONE && pass->n_all == 0;
-    if (candidate->unavailable) {
-        *why = DN_REASON (move_none);
-        return;
-    }
-    if (pass->n_all == 0) {
-        *why = pass->why;
-        return;
-    }
-    if (needed == DN_UNSET) {
-        *why = DN_REASON (move_unknown_nodes);
-        return;
-    }
+    if (candidate->unavailable)
+        return DN_REASON (move_none);
+    if (pass->n_all == 0)
+        return pass->why;
+    if (needed == DN_UNSET)
+        return DN_REASON (move_unknown_nodes);
     candidate->node_cpus = most_cpus (&pass->counts, needed, false);
     candidate->idle_cpus = most_cpus (&pass->counts, needed, true);
-    candidate->unavailable = candidate->node_cpus == DN_UNSET;
-    if (candidate->unavailable)
-        write_away (pass, needed, why);
+    if (candidate->node_cpus != DN_UNSET)
+        return DN_NO_REASON;
+    candidate->unavailable = pass->asking->cluster != NULL;
+    return away (pass, needed);
 }
 
 /* The limit of a job that gives none; DN_UNLIMITED if unknown. */
@@ -371,6 +360,8 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
                 : request->most_nodes + request->n_excluded;
     else if (asking.n_nodes < 1)
         asking.n_nodes = 1;
+    if (!cluster)
+        return asking;
     if (limit_s == DN_UNSET)
         limit_s = default_limit (cluster, request->job->partition);
     if (limit_s >= 0 && limit_s < INT64_MAX - cluster->time_s)
@@ -378,17 +369,34 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
     return asking;
 }
 
-void dn_offer_fill (const struct dn_asking *asking,
-                    struct dn_candidate *candidate,
-                    struct dn_reason *why)
+/* Without a snapshot the nodes are what the Gpu line says, and all can be had. */
+static struct dn_node_group group_of (const struct dn_gpu_type *type)
+{
+    int64_t n_nodes = stated (type->n_nodes, INT32_MAX);
+
+    return (struct dn_node_group){.gpus = DN_UNSET,
+                                  .cpus = DN_UNSET,
+                                  .mem_mb = DN_UNSET,
+                                  .tmp_mb = DN_UNSET,
+                                  .threads_per_core = DN_UNSET,
+                                  .n_nodes = n_nodes,
+                                  .n_up = n_nodes};
+}
+
+struct dn_reason dn_offer_fill (const struct dn_asking *asking,
+                                struct dn_candidate *candidate)
 {
     const struct dn_cluster *cluster = asking->cluster;
     struct pass pass = {.asking = asking, .type = candidate->gpu, .mem_mb = DN_UNSET};
 
-    *why = DN_NO_REASON;
     candidate->node_cpus = candidate->idle_cpus = DN_UNSET;
-    for (int64_t i = 0; i < cluster->n_groups; i++)
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++)
         if (dn_gpu_is_on (candidate->gpu, &cluster->groups[i]))
             look_at (&pass, &cluster->groups[i]);
-    conclude (&pass, candidate, why);
+    if (!cluster) {
+        struct dn_node_group group = group_of (candidate->gpu);
+
+        look_at (&pass, &group);
+    }
+    return conclude (&pass, candidate);
 }

@@ -2,7 +2,8 @@
  *
  * In: the groups of like nodes of a snapshot, a request. Out: how many CPUs the request
  * can get on nodes of each type, on nodes that can be had and on idle ones, or why it
- * can have none. What the Gpu line states takes the place of what the snapshot says.
+ * can have none. What the Gpu line states takes the place of what the snapshot says;
+ * without a snapshot it is all that is known.
  * One pass over the groups per type; nothing is allocated.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -14,7 +15,7 @@
 
 /* What a request asks of any type. */
 struct dn_asking {
-    const struct dn_cluster *cluster;
+    const struct dn_cluster *cluster; /* NULL: unknown */
     const struct dn_request *request;
     const struct dn_features *features;
     const struct dn_gpu_type *named; /* the type that the request names, or NULL */
@@ -30,12 +31,11 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
                                const struct dn_gpu_type *named);
 
 /* Fill the members of 'candidate' that depend on the nodes of its type: node_cpus,
- * idle_cpus, node_mem_mb, unavailable. 'why' gets the reason where its nodes have no
- * room for the request or are not available, else none. The candidate has its 'gpu'.
+ * idle_cpus, node_mem_mb, unavailable. Return the reason where its nodes have no room
+ * for the request or are not available, else none. The candidate has its 'gpu'.
  */
-void dn_offer_fill (const struct dn_asking *asking,
-                    struct dn_candidate *candidate,
-                    struct dn_reason *why);
+struct dn_reason dn_offer_fill (const struct dn_asking *asking,
+                                struct dn_candidate *candidate);
 
 /* Is 'word' among the names of "a,b,c"? */
 bool dn_list_has (const char *list, struct dn_span word);

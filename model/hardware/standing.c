@@ -12,20 +12,21 @@ static const char usual_qos[] = "normal";
 /* Associations of one user that are looked at. */
 #define OWN_MAX 512
 
-static bool is_same (const char *a, const char *b)
+/* Slurm folds letters only: '-' and '_' differ. */
+static bool is_same (struct dn_span a, const char *b)
 {
-    while (*a != '\0' && dn_lower (*a) == dn_lower (*b)) {
-        a++;
-        b++;
-    }
-    return *a == *b;
+    size_t i = 0;
+
+    while (i < a.len && dn_lower (a.text[i]) == dn_lower (b[i]))
+        i++;
+    return i == a.len && b[i] == '\0';
 }
 
 static const struct dn_limited *find_qos (const struct dn_cluster *cluster,
                                           const char *name)
 {
     for (int64_t i = 0; name && name[0] != '\0' && i < cluster->n_qos; i++)
-        if (is_same (cluster->qos[i].name, name))
+        if (is_same (dn_span_of (name), cluster->qos[i].name))
             return &cluster->qos[i];
     return NULL;
 }
@@ -66,7 +67,8 @@ static const struct dn_limited *find_assoc (const struct dn_cluster *cluster,
 
         if (assoc->user_id != job->user_id)
             break;
-        if ((named ? is_same (assoc->name, job->account) : assoc->is_default)
+        if ((named ? is_same (dn_span_of (job->account), assoc->name)
+                   : assoc->is_default)
             && (own || (assoc->partition[0] == '\0' && !found)))
             found = assoc;
     }
@@ -109,18 +111,10 @@ const struct dn_limited *dn_standing_parent (const struct dn_cluster *cluster,
 static bool has_name (const char *list, const char *name)
 {
     struct dn_span rest = dn_span_of (list);
-    size_t len = strlen (name);
 
-    while (rest.text) {
-        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
-        size_t i = 0;
-
-        while (i < piece.len && i < len
-               && dn_lower (piece.text[i]) == dn_lower (name[i]))
-            i++;
-        if (i == piece.len && i == len)
+    while (rest.text)
+        if (is_same (dn_span_trim (dn_span_cut (&rest, ",")), name))
             return true;
-    }
     return false;
 }
 

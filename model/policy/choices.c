@@ -74,7 +74,7 @@ void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason)
     dn_decision_say (d->decision, reason);
 }
 
-const char *dn_deciding_type (const struct dn_deciding *d, int i)
+struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i)
 {
-    return d->candidates->list[i].gpu->type;
+    return dn_arg_text (d->candidates->list[i].gpu->type);
 }

@@ -13,21 +13,14 @@
 #include "hardware/standing.h"
 #include "policy/policy.h"
 
-/* What the snapshot says of this job, looked up once. Without a snapshot it is empty:
- * no limit, and unknown waits.
- */
-struct dn_snapshot_of_job {
-    struct dn_standing standings[DN_PARTITIONS_MAX]; /* in the partitions it names */
-    int n_standings;
-    int64_t least_cpus; /* of the whole job, by the limits that it keeps */
-    struct dn_reason least_why;
-    int64_t least_node_cpus; /* by its memory and MaxMemPerCPU */
-    /* How long it would wait for each candidate, seconds; 0: it starts now; DN_UNSET:
-     * unknown. The objective finish counts waits only if those of all candidates that
-     * it could run on are known.
-     */
-    int64_t wait_s[DN_CANDIDATES_MAX];
-    bool waits_known;
+/* What is found out about a candidate before anything is chosen. */
+struct dn_option {
+    int64_t
+        cpus; /* that a run needs, in the unit of the request: per GPU or per task */
+    struct dn_reason
+        cpus_kept;   /* why these are the requested ones; none: they are not */
+    bool starts_now; /* by the snapshot; false without one */
+    int64_t wait_s;  /* 0: it starts now; DN_UNSET: unknown */
 };
 
 /* The input and output of one decision. */
@@ -39,8 +32,15 @@ struct dn_deciding {
     const struct dn_estimate *estimates; /* one per candidate */
     const struct dn_view *view;          /* not NULL; its members may be */
     struct dn_decision *decision;
-    struct dn_snapshot_of_job *snapshot;
     int base; /* the candidate that the job runs on as submitted; -1: none is mapped */
+    struct dn_option *options; /* one per candidate */
+    /* The objective finish counts waits only if those of all candidates that it could
+     * run on are known.
+     */
+    bool waits_known;
+    struct dn_standing *standings; /* in the partitions that the job names */
+    int n_standings;               /* 0 without a snapshot, at most DN_PARTITIONS_MAX */
+    int64_t least_node_cpus;       /* by its memory and MaxMemPerCPU */
 };
 
 /* Why a run on a candidate fails from the start. */
@@ -56,11 +56,10 @@ struct dn_other {
     struct dn_reason why; /* why the job must not move to it; none: it may */
 };
 
-/* Add a reason; beyond DN_REASONS_MAX it is dropped. */
 void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason);
 
-/* The GPU type of candidate 'i'. */
-const char *dn_deciding_type (const struct dn_deciding *d, int i);
+/* The GPU type of candidate 'i', for a reason. */
+struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i);
 
 /* Does candidate 'i' lack the unit that the script needs? */
 bool dn_deciding_lacks (const struct dn_deciding *d, int i);
@@ -79,10 +78,7 @@ struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i);
  */
 double dn_deciding_price (const struct dn_deciding *d, int i);
 
-/* Would the job start at once on candidate 'i', by the snapshot? False without one. */
-bool dn_deciding_starts_now (const struct dn_deciding *d, int i);
-
-/* Fill the waits of what the snapshot says. */
+/* Fill 'starts_now' and 'wait_s' of the options, whose CPUs are known. */
 void dn_deciding_look_at_waits (struct dn_deciding *d);
 
 /* Why the job must run on candidate 'than' rather than on 'i', because it waits too
@@ -110,7 +106,7 @@ struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cp
  */
 int64_t dn_longest_limit (const struct dn_deciding *d, int i);
 
-/* Fill the other members of what the snapshot says. */
+/* Fill the standings, and what they limit. */
 void dn_deciding_look_at_limits (struct dn_deciding *d);
 
 /* The candidate to run on: the best by the objective among those that the job may move
@@ -131,10 +127,8 @@ int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count);
 /* CPUs of the whole job when each task or GPU has 'count'; DN_UNSET if unknown. */
 int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 
-/* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
- * task); the requested ones, and the reason '*why', where these must be kept.
- */
-int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *why);
+/* Fill the CPUs of the options; limits are known. */
+void dn_deciding_look_at_cpus (struct dn_deciding *d);
 
 void dn_choose_cpus (const struct dn_deciding *d);
 

@@ -96,20 +96,25 @@ static struct dn_reason keeps_more (const struct dn_deciding *d,
                                     int64_t needed,
                                     int64_t times)
 {
-    const struct dn_snapshot_of_job *snapshot = d->snapshot;
     int64_t on_node = dn_cpus_on_node (d->request, needed);
+    struct dn_reason why = DN_NO_REASON;
 
-    if (times != DN_UNSET && needed * times < snapshot->least_cpus)
-        return snapshot->least_why;
+    if (times != DN_UNSET)
+        why = dn_broken_limit (d, d->base, needed * times);
+    if (dn_given (why))
+        return why;
     if (times != DN_UNSET
         && needed * times <= d->request->script.n_counted * d->request->n_gpus)
         return d->request->counted_why;
-    if (on_node != DN_UNSET && on_node < snapshot->least_node_cpus)
+    if (on_node != DN_UNSET && on_node < d->least_node_cpus)
         return DN_REASON (cpus_max_mem);
     return DN_NO_REASON;
 }
 
-int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *why)
+/* CPUs that a run on candidate 'i' needs, in the unit of the request; the requested
+ * ones, and the reason '*why', where these must be kept.
+ */
+static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_rules *rules = d->rules;
     const struct dn_request *request = d->request;
@@ -146,20 +151,26 @@ int64_t dn_needed_cpus (const struct dn_deciding *d, int i, struct dn_reason *wh
     return dn_given (*why) ? requested : needed;
 }
 
+void dn_deciding_look_at_cpus (struct dn_deciding *d)
+{
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        d->options[i].cpus = needed_cpus (d, i, &d->options[i].cpus_kept);
+}
+
 void dn_choose_cpus (const struct dn_deciding *d)
 {
     const struct dn_request *request = d->request;
     struct dn_decision *decision = d->decision;
     bool each_gpu = request->cpus_each_gpu != DN_UNSET;
-    const char *option = each_gpu ? "--cpus-per-gpu" : "-c";
-    struct dn_reason why;
-    int64_t each = dn_needed_cpus (d, decision->chosen, &why);
+    struct dn_arg unit = each_gpu ? dn_arg_text ("--cpus-per-gpu") : dn_arg_text ("-c");
+    const struct dn_option *option = &d->options[decision->chosen];
+    int64_t each = option->cpus;
     int64_t per_gpu = cpus_per_gpu (d, decision->chosen);
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
 
-    if (dn_given (why)) {
-        dn_deciding_say (d, dn_reason_in (DN_REASON (cpus_kept), why));
+    if (dn_given (option->cpus_kept)) {
+        dn_deciding_say (d, dn_reason_in (DN_REASON (cpus_kept), option->cpus_kept));
         return;
     }
     if (each != requested && each_gpu)
@@ -172,7 +183,7 @@ void dn_choose_cpus (const struct dn_deciding *d)
                                                 ? DN_REASON_cpus_short_of_runs
                                                 : DN_REASON_cpus_short,
                                             DN_REASON_NONE,
-                                            {dn_arg_text (option),
+                                            {unit,
                                              dn_arg_count (each),
                                              dn_arg_count (each * times),
                                              dn_arg_count (per_gpu * request->n_gpus),
@@ -180,8 +191,8 @@ void dn_choose_cpus (const struct dn_deciding *d)
     else
         dn_deciding_say (
             d,
-            (struct dn_reason){
-                each == requested ? DN_REASON_cpus_kept_least : DN_REASON_cpus_least,
-                DN_REASON_NONE,
-                {dn_arg_text (option), dn_arg_count (each), dn_arg_count (per_gpu)}});
+            (struct dn_reason){each == requested ? DN_REASON_cpus_kept_least
+                                                 : DN_REASON_cpus_least,
+                               DN_REASON_NONE,
+                               {unit, dn_arg_count (each), dn_arg_count (per_gpu)}});
 }

@@ -45,9 +45,9 @@ static double slowdown_on (const struct dn_deciding *d, int i)
 /* Wait and run; the time of a step where the amount of work is unknown. */
 static double finish_of (const struct dn_deciding *d, int i)
 {
-    bool waits = d->estimates[i].train_s.p50 >= 0 && d->snapshot->waits_known;
+    bool waits = d->estimates[i].train_s.p50 >= 0 && d->waits_known;
 
-    return time_on (d, i) + (waits ? (double) d->snapshot->wait_s[i] : 0);
+    return time_on (d, i) + (waits ? (double) d->options[i].wait_s : 0);
 }
 
 double dn_deciding_price (const struct dn_deciding *d, int i)
@@ -119,12 +119,9 @@ struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
 static struct dn_reason lacks_room (const struct dn_deciding *d, int i)
 {
     const struct dn_candidate *candidate = &d->candidates->list[i];
-    struct dn_reason keep_cpus;
-    int64_t each = dn_needed_cpus (d, i, &keep_cpus);
+    int64_t each = d->options[i].cpus;
     int64_t cpus = dn_cpus_on_node (d->request, each);
 
-    if (dn_given (candidate->blocked))
-        return candidate->blocked;
     if (cpus != DN_UNSET && cpus > candidate->node_cpus)
         return DN_REASON (
             other_cpus, dn_arg_count (cpus), dn_arg_count (candidate->node_cpus));
@@ -164,16 +161,15 @@ static struct dn_reason exceeds_budget (const struct dn_deciding *d, int i)
 }
 
 /* An hour on candidate 'i' is more expensive than on the requested type; the rules
- * allow that with Upgrade=yes, and with 'enough'.
+ * allow that with Upgrade=yes, and for a job that cannot run there with rescue.
  */
-static struct dn_reason exceeds_cost (const struct dn_deciding *d,
-                                      int i,
-                                      enum dn_upgrade enough)
+static struct dn_reason exceeds_cost (const struct dn_deciding *d, int i)
 {
     enum dn_upgrade upgrade = d->rules->upgrade;
 
-    if (upgrade >= enough
-        || d->candidates->list[i].cost <= d->candidates->list[d->base].cost)
+    if (d->candidates->list[i].cost <= d->candidates->list[d->base].cost
+        || upgrade == DN_UPGRADE_YES
+        || (upgrade == DN_UPGRADE_RESCUE && dn_deciding_failure (d, d->base)))
         return DN_NO_REASON;
     return DN_REASON (other_more_expensive,
                       dn_arg_text (upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
@@ -188,52 +184,84 @@ static struct dn_reason is_too_slow (const struct dn_deciding *d, int i)
                : DN_NO_REASON;
 }
 
-/* Why the job may not move to candidate 'i' for a gain. */
-static struct dn_reason may_not_move (const struct dn_deciding *d, int i)
+static struct dn_reason is_blocked (const struct dn_deciding *d, int i)
 {
-    struct dn_reason why = d->candidates->list[i].blocked;
+    return d->candidates->list[i].blocked;
+}
 
-    if (!dn_given (why))
-        why = dn_deciding_unfit (d, i);
-    if (!dn_given (why))
-        why = exceeds_cost (d, i, DN_UPGRADE_YES);
-    if (!dn_given (why))
-        why = is_too_slow (d, i);
-    if (!dn_given (why))
-        why = lacks_room (d, i);
-    if (!dn_given (why))
-        why = exceeds_time (d, i);
-    if (!dn_given (why))
-        why = exceeds_budget (d, i);
-    return dn_given (why) ? why : dn_deciding_waits_too_long (d, i, d->base);
+static struct dn_reason waits_longer (const struct dn_deciding *d, int i)
+{
+    return dn_deciding_waits_too_long (d, i, d->base);
 }
 
 /* Why the job stays on its type whatever the others offer; none if it need not. */
-static struct dn_reason keeps_gpu (const struct dn_deciding *d)
+static struct dn_reason keeps_gpu (const struct dn_deciding *d, int i)
 {
+    (void) i;
     if (d->rules->gpu_type != DN_CHOICE_CHOOSE)
         return DN_REASON (policy_keeps_gpu);
     return dn_given (d->request->keep_gpu) ? d->request->keep_gpu : d->candidates->keep;
 }
 
-static void say_not (const struct dn_deciding *d, int i, struct dn_reason why)
+/* The likely time on candidate 'i' is above the limit or the deadline. The requested
+ * type fails for certain, so the bound may be.
+ */
+static struct dn_reason likely_exceeds_time (const struct dn_deciding *d, int i)
 {
-    dn_deciding_say (
-        d,
-        dn_reason_in (DN_REASON (gpu_not, dn_arg_text (dn_deciding_type (d, i))), why));
+    double likely = d->estimates[i].train_s.p50;
+    int64_t limit = d->request->time_limit_s;
+
+    if (likely < 0
+        || ((limit < 0 || likely <= (double) dn_time_before_signal (d->request, limit))
+            && dn_keeps_deadline (d, (int64_t) likely)))
+        return DN_NO_REASON;
+    return DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
+}
+
+typedef struct dn_reason (*check_f) (const struct dn_deciding *d, int i);
+
+/* What speaks against a move, the most important first: of a job that can run on its
+ * type, and of one that cannot, to a candidate that holds it.
+ */
+static const check_f move_checks[] = {is_blocked,
+                                      dn_deciding_unfit,
+                                      exceeds_cost,
+                                      is_too_slow,
+                                      lacks_room,
+                                      exceeds_time,
+                                      exceeds_budget,
+                                      waits_longer,
+                                      NULL};
+static const check_f rescue_checks[] =
+    {keeps_gpu, exceeds_cost, is_blocked, lacks_room, likely_exceeds_time, NULL};
+
+/* The first reason against a move to candidate 'i', which is recorded; none if the job
+ * may move to it.
+ */
+static struct dn_reason refuses (const struct dn_deciding *d,
+                                 int i,
+                                 const check_f *checks)
+{
+    struct dn_reason not = DN_REASON (gpu_not, dn_deciding_type (d, i));
+    struct dn_reason why = DN_NO_REASON;
+
+    for (; *checks && !dn_given (why); checks++)
+        why = (*checks) (d, i);
+    if (dn_given (why))
+        dn_deciding_say (d, dn_reason_in (not, why));
+    return why;
 }
 
 static void say_choice (const struct dn_deciding *d, int best)
 {
     if (best == d->base)
-        dn_deciding_say (
-            d, DN_REASON (gpu_right, dn_arg_text (dn_deciding_type (d, best))));
+        dn_deciding_say (d, DN_REASON (gpu_right, dn_deciding_type (d, best)));
     else
         dn_deciding_say (d,
                          DN_REASON (gpu_better,
-                                    dn_arg_text (dn_deciding_type (d, best)),
+                                    dn_deciding_type (d, best),
                                     dn_arg_share (slowdown_on (d, best)),
-                                    dn_arg_text (dn_deciding_type (d, d->base)),
+                                    dn_deciding_type (d, d->base),
                                     dn_arg_share (dn_deciding_price (d, best)
                                                   / dn_deciding_price (d, d->base)),
                                     dn_arg_text (saved_text[objective_of (d)])));
@@ -259,7 +287,7 @@ static bool is_better (const struct dn_deciding *d, int i, int best)
 
 int dn_choose_gpu (const struct dn_deciding *d)
 {
-    struct dn_reason why = keeps_gpu (d);
+    struct dn_reason why = keeps_gpu (d, d->base);
     double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
     int best = d->base;
 
@@ -274,12 +302,10 @@ int dn_choose_gpu (const struct dn_deciding *d)
     for (int i = 0; i < d->candidates->n_candidates; i++) {
         if (i == d->base)
             continue;
-        why = may_not_move (d, i);
-        if (dn_given (why))
-            say_not (d, i, why);
-        else if (dn_deciding_price (d, i) > limit)
-            dn_deciding_say (
-                d, DN_REASON (gpu_no_gain, dn_arg_text (dn_deciding_type (d, i))));
+        if (dn_given (refuses (d, i, move_checks)))
+            continue;
+        if (dn_deciding_price (d, i) > limit)
+            dn_deciding_say (d, DN_REASON (gpu_no_gain, dn_deciding_type (d, i)));
         else if (best == d->base || is_better (d, i, best))
             best = i;
     }
@@ -287,54 +313,23 @@ int dn_choose_gpu (const struct dn_deciding *d)
     return best;
 }
 
-/* The likely time on candidate 'i' is above the limit or the deadline. The requested
- * type fails for certain, so the bound may be.
- */
-static struct dn_reason likely_exceeds_time (const struct dn_deciding *d, int i)
-{
-    double likely = d->estimates[i].train_s.p50;
-    int64_t limit = d->request->time_limit_s;
-
-    if (likely < 0
-        || ((limit < 0 || likely <= (double) dn_time_before_signal (d->request, limit))
-            && dn_keeps_deadline (d, (int64_t) likely)))
-        return DN_NO_REASON;
-    return DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
-}
-
-/* Why a job that cannot run on its type may not move to candidate 'i', which holds it.
- */
-static struct dn_reason may_not_rescue (const struct dn_deciding *d, int i)
-{
-    struct dn_reason why = keeps_gpu (d);
-
-    if (!dn_given (why))
-        why = exceeds_cost (d, i, DN_UPGRADE_RESCUE);
-    if (!dn_given (why))
-        why = lacks_room (d, i);
-    return dn_given (why) ? why : likely_exceeds_time (d, i);
-}
-
 void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other)
 {
+    static const check_f holds[] = {dn_deciding_unfit, NULL};
+
     *other = (struct dn_other){.index = -1};
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        struct dn_other next = {.index = i, .why = dn_deciding_unfit (d, i)};
-        bool holds = !dn_given (next.why);
-        bool allowed;
+        struct dn_other next = {.index = i};
         bool was_allowed = other->index >= 0 && !dn_given (other->why);
+        bool allowed;
 
-        if (i == d->base)
+        if (i == d->base || dn_given (refuses (d, i, holds)))
             continue;
-        if (holds)
-            next.why = may_not_rescue (d, i);
+        next.why = refuses (d, i, rescue_checks);
         allowed = !dn_given (next.why);
-        if (!allowed)
-            say_not (d, i, next.why);
-        if (holds
-            && (other->index < 0 || (allowed && !was_allowed)
-                || (allowed == was_allowed
-                    && dn_deciding_price (d, i) < dn_deciding_price (d, other->index))))
+        if (other->index < 0 || (allowed && !was_allowed)
+            || (allowed == was_allowed
+                && dn_deciding_price (d, i) < dn_deciding_price (d, other->index)))
             *other = next;
     }
 }

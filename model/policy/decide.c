@@ -48,11 +48,10 @@ static void say_unmapped (const struct dn_deciding *d)
     const char *type = d->request->gpu_type;
 
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        const char *other = dn_deciding_type (d, i);
+        struct dn_arg other = dn_deciding_type (d, i);
 
-        if (dn_span_is (dn_span_of (type), other)) {
-            dn_deciding_say (
-                d, DN_REASON (unmapped_case, dn_arg_word (type), dn_arg_text (other)));
+        if (dn_span_is (dn_span_of (type), other.text)) {
+            dn_deciding_say (d, DN_REASON (unmapped_case, dn_arg_word (type), other));
             return;
         }
     }
@@ -86,17 +85,17 @@ static bool is_predicted (const struct dn_deciding *d)
 static void say_failure (const struct dn_deciding *d, enum dn_failure failure)
 {
     const struct dn_estimate *estimate = &d->estimates[d->base];
-    const char *type = dn_deciding_type (d, d->base);
+    struct dn_arg type = dn_deciding_type (d, d->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_deciding_say (d, DN_REASON (gpu_precision, dn_arg_text (type)));
+        dn_deciding_say (d, DN_REASON (gpu_precision, type));
     else
         dn_deciding_say (
             d,
             DN_REASON (
                 gpu_memory,
                 dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
-                dn_arg_text (type),
+                type,
                 dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB))));
 }
 
@@ -112,8 +111,7 @@ static void move_to (const struct dn_deciding *d, int i)
     decision->from = d->candidates->list[d->base].gpu;
     decision->cost = d->candidates->list[i].cost;
     decision->from_cost = d->candidates->list[d->base].cost;
-    decision->starts_now =
-        dn_deciding_starts_now (d, i) && !dn_deciding_starts_now (d, d->base);
+    decision->starts_now = d->options[i].starts_now && !d->options[d->base].starts_now;
 }
 
 /* Can the job run on the type that it requests, or on another one, to which it is moved
@@ -135,8 +133,7 @@ static bool can_run (const struct dn_deciding *d)
                                                         : DN_ABSTAIN_MEMORY);
     move_to (d, other.index);
     d->decision->rescued = true;
-    dn_deciding_say (
-        d, DN_REASON (gpu_rescued, dn_arg_text (dn_deciding_type (d, other.index))));
+    dn_deciding_say (d, DN_REASON (gpu_rescued, dn_deciding_type (d, other.index)));
     return true;
 }
 
@@ -187,7 +184,7 @@ static void say_history (const struct dn_deciding *d)
         history_says,
         dn_arg_count (estimate->history_runs),
         dn_arg_text (estimate->history_runs == 1 ? "" : "s"),
-        dn_arg_text (dn_deciding_type (d, chosen)),
+        dn_deciding_type (d, chosen),
         dn_arg_text (estimate->history_shared ? dn_say_history_account : ""));
 
     if (estimate->history_runs == 0)
@@ -216,7 +213,8 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_view *view,
                        struct dn_decision *decision)
 {
-    struct dn_snapshot_of_job snapshot;
+    struct dn_option options[DN_CANDIDATES_MAX];
+    struct dn_standing standings[DN_PARTITIONS_MAX];
     struct dn_deciding d = {.rules = rules,
                             .request = request,
                             .spec = spec,
@@ -224,8 +222,9 @@ void dn_policy_decide (const struct dn_rules *rules,
                             .estimates = estimates,
                             .view = view,
                             .decision = decision,
-                            .snapshot = &snapshot,
-                            .base = -1};
+                            .base = -1,
+                            .options = options,
+                            .standings = standings};
 
     d.base = find_base (&d);
     decision->base = decision->chosen = d.base;
@@ -234,6 +233,7 @@ void dn_policy_decide (const struct dn_rules *rules,
         return;
     }
     dn_deciding_look_at_limits (&d);
+    dn_deciding_look_at_cpus (&d);
     dn_deciding_look_at_waits (&d);
     dn_warn_of_nodes (&d);
     if (can_run (&d) && is_sure (&d)) {

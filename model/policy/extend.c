@@ -26,8 +26,8 @@ bool dn_deciding_has_guard (const struct dn_deciding *d)
  */
 static bool exceeds_partition (const struct dn_deciding *d, int64_t seconds)
 {
-    for (int i = 0; i < d->snapshot->n_standings; i++) {
-        const struct dn_partition *partition = d->snapshot->standings[i].partition;
+    for (int i = 0; i < d->n_standings; i++) {
+        const struct dn_partition *partition = d->standings[i].partition;
 
         if (partition && partition->max_time_s >= 0 && partition->max_time_s < seconds)
             return true;

@@ -21,12 +21,10 @@
 #define CHAIN_MAX  32
 #define LIMITS_MAX 256
 
-/* What a job has, as submitted or changed; -1: unknown. */
+/* What a job has, as submitted or changed. */
 struct use {
     struct dn_billed all;
-    double node_cpus;
-    double node_mem_mb;
-    double node_gpus;
+    struct dn_billed node;
     const char *weights; /* of the partition */
 };
 
@@ -38,61 +36,45 @@ static double times (int64_t count, int64_t n)
 static struct use use_of (const struct dn_deciding *d,
                           int i,
                           int64_t cpus,
-                          const char *weights)
+                          const struct dn_standing *standing)
 {
     const struct dn_request *request = d->request;
+    const struct dn_partition *partition = standing->partition;
+    const char *type = i < 0 ? NULL : d->candidates->list[i].gpu->type;
     int64_t n_nodes = request->n_nodes;
-    struct use use = {
-        .all = {.cpus = (double) cpus,
-                .mem_mb = times (request->mem_per_node_mb, n_nodes),
-                .nodes = (double) n_nodes,
-                .gpus = (double) request->n_gpus,
-                .gpu_type = i < 0 ? NULL : dn_deciding_type (d, i)},
-        .node_mem_mb = (double) request->mem_per_node_mb,
-        .node_gpus = (double) request->gpus_per_node,
-        .node_cpus = cpus < 0 || n_nodes < 1 ? -1 : (double) cpus / (double) n_nodes,
-        .weights = weights};
 
-    return use;
+    return (struct use){.all = {.cpus = (double) cpus,
+                                .mem_mb = times (request->mem_per_node_mb, n_nodes),
+                                .nodes = (double) n_nodes,
+                                .gpus = (double) request->n_gpus,
+                                .gpu_type = type},
+                        .node = {.cpus = cpus < 0 || n_nodes < 1
+                                             ? -1
+                                             : (double) cpus / (double) n_nodes,
+                                 .mem_mb = (double) request->mem_per_node_mb,
+                                 .nodes = 1,
+                                 .gpus = (double) request->gpus_per_node,
+                                 .gpu_type = type},
+                        .weights = partition ? partition->weights : ""};
 }
 
-static bool is_word (const char *text, const char *word)
-{
-    return dn_word_equal (text, strlen (text), word, strlen (word));
-}
-
-/* Is 'tres' "gres/gpu:TYPE"? */
-static bool is_typed (const char *tres, const char *type)
-{
-    static const char prefix[] = "gres/gpu:";
-    const size_t len = sizeof (prefix) - 1;
-
-    return type && strlen (tres) > len && dn_word_equal (tres, len, prefix, len)
-           && is_word (tres + len, type);
-}
-
-/* How much of a trackable resource the job has, on one node or in all. 'one': of a
- * billing the largest part, which counts instead of the sum at some sites.
+/* How much of a trackable resource the job has, on one node or in all; -1: unknown.
+ * 'one': of a billing the largest part, which counts instead of the sum at some sites.
  */
-static double amount_of (const char *tres, const struct use *use, bool node, bool one)
+static double amount_of (const struct dn_tres_limit *limit,
+                         const struct use *use,
+                         bool one)
 {
-    const struct dn_billed *all = &use->all;
+    struct dn_span tres = dn_span_of (limit->tres);
     double sum;
     double largest;
 
-    if (is_word (tres, "cpu"))
-        return node ? use->node_cpus : all->cpus;
-    if (is_word (tres, "mem"))
-        return node ? use->node_mem_mb : all->mem_mb;
-    if (is_word (tres, "node"))
-        return node ? 1 : all->nodes;
-    if (is_word (tres, "gres/gpu") || is_typed (tres, all->gpu_type))
-        return node ? use->node_gpus : all->gpus;
-    if (is_word (tres, "billing"))
-        return !dn_billing_of (use->weights, all, &sum, &largest) ? -1
-               : one                                              ? largest
-                                                                  : sum;
-    return 0;
+    if (!dn_span_is (tres, "billing"))
+        return dn_billed_amount (limit->scope == DN_LIMIT_NODE ? &use->node : &use->all,
+                                 tres);
+    if (!dn_billing_of (use->weights, &use->all, &sum, &largest))
+        return -1;
+    return one ? largest : sum;
 }
 
 /* Does a job with that amount exceed the limit? */
@@ -110,16 +92,18 @@ static bool exceeds (const struct dn_tres_limit *limit, double amount)
 /* Does the change break the limit? An amount that becomes unknown is too much. */
 static bool breaks (const struct dn_tres_limit *limit,
                     const struct use *old,
-                    const struct use *new,
-                    bool one)
+                    const struct use *new)
 {
-    bool node = limit->scope == DN_LIMIT_NODE;
-    double before = amount_of (limit->tres, old, node, one);
-    double after = amount_of (limit->tres, new, node, one);
+    for (int one = 0; one <= 1; one++) {
+        double before = amount_of (limit, old, one);
+        double after = amount_of (limit, new, one);
 
-    if (before >= 0 && exceeds (limit, before))
-        return false;
-    return after < 0 ? before >= 0 : exceeds (limit, after);
+        if (before >= 0 && exceeds (limit, before))
+            continue;
+        if (after < 0 ? before >= 0 : exceeds (limit, after))
+            return true;
+    }
+    return false;
 }
 
 static const char *const scope_text[] = {
@@ -176,18 +160,11 @@ static struct dn_reason broken (const struct dn_tres_limit *limit,
                                dn_arg_word (source->limited->name)}};
 }
 
-/* Receives the limits that bind a job, until it returns false. */
-typedef bool (*limit_f) (void *to,
-                         const struct dn_tres_limit *limit,
-                         const struct source *source);
-
-/* Show 'look' all limits of a standing. False where it returned false, or there are too
- * many.
- */
-static bool each_limit (const struct dn_cluster *cluster,
-                        const struct dn_standing *standing,
-                        limit_f look,
-                        void *to)
+/* Which limit of a standing the change breaks; none if it keeps them all. */
+static struct dn_reason broken_of (const struct dn_cluster *cluster,
+                                   const struct dn_standing *standing,
+                                   const struct use *before,
+                                   const struct use *after)
 {
     const struct sources sources = sources_of (cluster, standing);
     int n_left = LIMITS_MAX;
@@ -198,11 +175,14 @@ static bool each_limit (const struct dn_cluster *cluster,
 
         for (int64_t at = first;
              first >= 0 && at < first + limited->n_limits && at < cluster->n_limits;
-             at++)
-            if (n_left-- <= 0 || !look (to, &cluster->limits[at], &sources.list[i]))
-                return false;
+             at++) {
+            if (n_left-- <= 0)
+                return DN_REASON (many_limits);
+            if (breaks (&cluster->limits[at], before, after))
+                return broken (&cluster->limits[at], &sources.list[i]);
+        }
     }
-    return true;
+    return DN_NO_REASON;
 }
 
 /* The standings of the job on candidate 'i'; of one that a move to its partition needs,
@@ -218,83 +198,34 @@ static const struct dn_standing *standings_on (const struct dn_deciding *d,
 
     if (type->by_partition[0] == '\0' || dn_gpu_by_partition (type, job)
         || !dn_gpu_by_partition (d->candidates->named, job)) {
-        *n = d->snapshot->n_standings;
-        return d->snapshot->standings;
+        *n = d->n_standings;
+        return d->standings;
     }
     *own = dn_standing_of (d->view->cluster, job, type->by_partition);
     *n = 1;
     return own;
 }
 
-static const char *weights_of (const struct dn_standing *standing)
-{
-    return standing->partition ? standing->partition->weights : "";
-}
-
-/* The two states of the job that are compared, and the limit that is broken. */
-struct change {
-    struct use before;
-    struct use after;
-    struct dn_reason why;
-};
-
-static bool keeps_one (void *to,
-                       const struct dn_tres_limit *limit,
-                       const struct source *source)
-{
-    struct change *change = to;
-
-    if (!breaks (limit, &change->before, &change->after, false)
-        && !breaks (limit, &change->before, &change->after, true))
-        return true;
-    change->why = broken (limit, source);
-    return false;
-}
-
 struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus)
 {
     const struct dn_cluster *cluster = d->view->cluster;
     int64_t requested = d->request->n_cpus;
+    struct dn_reason why = DN_NO_REASON;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
         cluster ? standings_on (d, i, &own, &n) : NULL;
 
-    for (int k = 0; k < n; k++) {
-        const char *weights = weights_of (&standings[k]);
+    for (int k = 0; k < n && !dn_given (why); k++) {
         const struct dn_standing *old =
-            standings == &own ? &d->snapshot->standings[0] : &standings[k];
-        struct change change = {
-            use_of (d, d->base, requested, weights_of (old)),
-            use_of (d, i, cpus == DN_UNSET ? requested : cpus, weights),
-            DN_REASON (other_many_limits),
-        };
+            standings == &own ? &d->standings[0] : &standings[k];
+        struct use before = use_of (d, d->base, requested, old);
+        struct use after =
+            use_of (d, i, cpus == DN_UNSET ? requested : cpus, &standings[k]);
 
-        if (!each_limit (cluster, &standings[k], keeps_one, &change))
-            return change.why;
+        why = broken_of (cluster, &standings[k], &before, &after);
     }
-    return DN_NO_REASON;
-}
-
-/* --- limits on CPUs and time ------------------------------------------------------ */
-
-/* Raise the least number of CPUs to that of a limit that the job keeps. */
-static bool raise_least (void *to,
-                         const struct dn_tres_limit *limit,
-                         const struct source *source)
-{
-    const struct dn_deciding *d = to;
-    struct dn_snapshot_of_job *snapshot = d->snapshot;
-    int64_t requested = d->request->n_cpus;
-    bool billing = is_word (limit->tres, "billing");
-    int64_t least = billing ? requested : limit->count;
-
-    if (limit->scope != DN_LIMIT_MIN_JOB || (!billing && !is_word (limit->tres, "cpu"))
-        || least > requested || least <= snapshot->least_cpus)
-        return true;
-    snapshot->least_cpus = least;
-    snapshot->least_why = broken (limit, source);
-    return true;
+    return why;
 }
 
 static void lower (int64_t *longest, int64_t limit_s)
@@ -303,47 +234,36 @@ static void lower (int64_t *longest, int64_t limit_s)
         *longest = limit_s;
 }
 
-/* Look at the limits in one partition that the job names. */
-static void look_at (struct dn_deciding *d, const struct dn_standing *standing)
+/* The least CPUs of a node with which the job's memory per CPU is allowed. */
+static int64_t least_cpus (const struct dn_partition *partition, int64_t mem_mb)
 {
-    const struct dn_partition *partition = standing->partition;
-    struct dn_snapshot_of_job *snapshot = d->snapshot;
-    int64_t mem_mb = d->request->mem_per_node_mb;
-    int64_t least;
-
-    if (!each_limit (d->view->cluster, standing, raise_least, d)) {
-        snapshot->least_cpus = INT64_MAX;
-        snapshot->least_why = DN_REASON (many_limits);
-    }
-    if (!partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0)
-        return;
-    least = (mem_mb - 1) / partition->max_mem_per_cpu_mb + 1;
-    if (least > snapshot->least_node_cpus)
-        snapshot->least_node_cpus = least;
+    return !partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0
+               ? 0
+               : (mem_mb - 1) / partition->max_mem_per_cpu_mb + 1;
 }
 
 void dn_deciding_look_at_limits (struct dn_deciding *d)
 {
     const struct dn_job *job = d->request->job;
-    struct dn_snapshot_of_job *snapshot = d->snapshot;
     struct dn_span rest = {job->partition, 0};
 
-    snapshot->n_standings = 0;
-    snapshot->least_cpus = snapshot->least_node_cpus = 0;
-    snapshot->least_why = DN_NO_REASON;
     if (!d->view->cluster)
         return;
     if (job->partition)
         rest.len = strnlen (job->partition, DN_PARTITIONS_TEXT_MAX);
     do {
         struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+        struct dn_standing *standing = &d->standings[d->n_standings++];
         char name[DN_NAME_MAX] = "";
+        int64_t least;
 
         dn_span_copy (piece, name, sizeof (name), "partition", NULL);
-        snapshot->standings[snapshot->n_standings] =
+        *standing =
             dn_standing_of (d->view->cluster, job, name[0] != '\0' ? name : NULL);
-        look_at (d, &snapshot->standings[snapshot->n_standings++]);
-    } while (rest.text && snapshot->n_standings < DN_PARTITIONS_MAX);
+        least = least_cpus (standing->partition, d->request->mem_per_node_mb);
+        if (least > d->least_node_cpus)
+            d->least_node_cpus = least;
+    } while (rest.text && d->n_standings < DN_PARTITIONS_MAX);
 }
 
 int64_t dn_longest_limit (const struct dn_deciding *d, int i)

@@ -5,18 +5,6 @@
 #include "policy/choices.h"
 #include "base/messages.h"
 
-bool dn_deciding_starts_now (const struct dn_deciding *d, int i)
-{
-    const struct dn_candidate *candidate = &d->candidates->list[i];
-    struct dn_reason keep;
-    int64_t cpus;
-
-    if (candidate->idle_cpus == DN_UNSET)
-        return false;
-    cpus = dn_cpus_on_node (d->request, dn_needed_cpus (d, i, &keep));
-    return cpus <= candidate->idle_cpus;
-}
-
 /* One GPU, about a node of them, or several nodes. */
 static enum dn_job_shape shape_of (const struct dn_request *request)
 {
@@ -30,7 +18,7 @@ static int64_t wait_for (const struct dn_deciding *d, int i)
     const struct dn_candidate *candidate = &d->candidates->list[i];
     const struct dn_wait *wait;
 
-    if (dn_deciding_starts_now (d, i))
+    if (d->options[i].starts_now)
         return 0;
     if (candidate->unavailable)
         return DN_UNSET;
@@ -40,14 +28,18 @@ static int64_t wait_for (const struct dn_deciding *d, int i)
 
 void dn_deciding_look_at_waits (struct dn_deciding *d)
 {
-    struct dn_snapshot_of_job *snapshot = d->snapshot;
-
-    snapshot->waits_known = d->view->cluster != NULL;
+    d->waits_known = d->view->cluster != NULL;
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        snapshot->wait_s[i] = d->view->cluster ? wait_for (d, i) : DN_UNSET;
-        if (snapshot->wait_s[i] == DN_UNSET
-            && (i == d->base || !dn_given (d->candidates->list[i].blocked)))
-            snapshot->waits_known = false;
+        const struct dn_candidate *candidate = &d->candidates->list[i];
+        struct dn_option *option = &d->options[i];
+
+        option->starts_now =
+            candidate->idle_cpus != DN_UNSET
+            && dn_cpus_on_node (d->request, option->cpus) <= candidate->idle_cpus;
+        option->wait_s = d->view->cluster ? wait_for (d, i) : DN_UNSET;
+        if (option->wait_s == DN_UNSET
+            && (i == d->base || !dn_given (candidate->blocked)))
+            d->waits_known = false;
     }
 }
 
@@ -57,7 +49,7 @@ static struct dn_reason leaves_idle (const struct dn_deciding *d,
                                      int than,
                                      int64_t wait_s)
 {
-    struct dn_arg type = dn_arg_text (dn_deciding_type (d, than));
+    struct dn_arg type = dn_deciding_type (d, than);
     double run_s = d->estimates[i].train_s.p50;
     double now_s = d->estimates[than].train_s.p50;
 
@@ -73,8 +65,8 @@ struct dn_reason dn_deciding_waits_too_long (const struct dn_deciding *d,
                                              int i,
                                              int than)
 {
-    int64_t wait_s = d->snapshot->wait_s[i];
-    int64_t than_s = d->snapshot->wait_s[than];
+    int64_t wait_s = d->options[i].wait_s;
+    int64_t than_s = d->options[than].wait_s;
     double run_s = d->estimates[i].train_s.p50;
     double than_run_s = d->estimates[than].train_s.p50;
 
@@ -88,6 +80,6 @@ struct dn_reason dn_deciding_waits_too_long (const struct dn_deciding *d,
         return DN_NO_REASON;
     return DN_REASON (other_longer_wait,
                       dn_arg_time (wait_s),
-                      dn_arg_text (dn_deciding_type (d, than)),
+                      dn_deciding_type (d, than),
                       dn_arg_time (than_s));
 }

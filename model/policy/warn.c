@@ -46,11 +46,10 @@ static struct dn_reason name_other (const struct dn_deciding *d,
     int doubtful = runs_on (d);
 
     if (other->index >= 0)
-        type = dn_arg_text (dn_deciding_type (d, other->index));
+        type = dn_deciding_type (d, other->index);
     if (other->index < 0 && doubtful >= 0)
-        return DN_REASON (warn_doubtful,
-                          dn_arg_text (dn_deciding_type (d, doubtful)),
-                          dn_arg_text (may));
+        return DN_REASON (
+            warn_doubtful, dn_deciding_type (d, doubtful), dn_arg_text (may));
     if (other->index < 0)
         return DN_REASON (warn_no_other, dn_arg_text (would));
     if (dn_given (other->why))
@@ -66,7 +65,7 @@ void dn_warn_of_failure (const struct dn_deciding *d,
                          const struct dn_other *other)
 {
     const struct dn_estimate *estimate = &d->estimates[d->base];
-    struct dn_arg type = dn_arg_text (dn_deciding_type (d, d->base));
+    struct dn_arg type = dn_deciding_type (d, d->base);
     struct dn_warning *warning;
 
     if (failure == DN_FAILURE_PRECISION) {
@@ -105,27 +104,28 @@ static int running_on (const struct dn_deciding *d)
 void dn_warn_of_need (const struct dn_deciding *d)
 {
     int i = running_on (d);
-    const char *having = NULL;
+    struct dn_arg having = {.kind = DN_ARG_NONE};
 
     if (!dn_deciding_lacks (d, i)
         || dn_decision_warning (d->decision, DN_WARNING_PRECISION))
         return;
-    for (int k = 0; k < d->candidates->n_candidates && !having; k++)
+    for (int k = 0; k < d->candidates->n_candidates && having.kind == DN_ARG_NONE; k++)
         if (!dn_deciding_lacks (d, k))
             having = dn_deciding_type (d, k);
     /* The word of the script is the first part. */
     dn_warning_add (
         dn_decision_warn (d->decision, DN_WARNING_PRECISION, d->request->need_why),
         DN_REASON (warn_unit,
-                   dn_arg_text (dn_deciding_type (d, i)),
-                   dn_arg_text (having ? having : dn_say_warn_no_other_unit)));
+                   dn_deciding_type (d, i),
+                   having.kind == DN_ARG_NONE ? dn_arg_text (dn_say_warn_no_other_unit)
+                                              : having));
 }
 
 /* The job will wait until its nodes are back; nodes of other types are there. */
 void dn_warn_of_nodes (const struct dn_deciding *d)
 {
     const struct dn_candidate *base = &d->candidates->list[d->base];
-    struct dn_arg type = dn_arg_text (dn_deciding_type (d, d->base));
+    struct dn_arg type = dn_deciding_type (d, d->base);
     struct dn_reason why;
 
     if (!base->unavailable)
@@ -137,12 +137,12 @@ void dn_warn_of_nodes (const struct dn_deciding *d)
         why = base->gpu->no_moves
                   ? DN_REASON (warn_nodes, type)
                   : dn_reason_in (DN_REASON (warn_nodes_for, type), base->blocked);
-        dn_warning_add (dn_decision_warn (d->decision, DN_WARNING_NODES, why),
-                        DN_REASON (warn_has,
-                                   dn_arg_text (dn_deciding_type (d, i)),
-                                   dn_arg_text (dn_deciding_starts_now (d, i)
-                                                    ? dn_say_warn_has_idle
-                                                    : dn_say_warn_has_some)));
+        dn_warning_add (
+            dn_decision_warn (d->decision, DN_WARNING_NODES, why),
+            DN_REASON (warn_has,
+                       dn_deciding_type (d, i),
+                       dn_arg_text (d->options[i].starts_now ? dn_say_warn_has_idle
+                                                             : dn_say_warn_has_some)));
         return;
     }
 }
@@ -210,14 +210,14 @@ static void warn_of_deadline (const struct dn_deciding *d, int i)
         DN_WARNING_DEADLINE,
         (struct dn_reason){own ? DN_REASON_warn_deadline_own : DN_REASON_warn_deadline,
                            DN_REASON_NONE,
-                           {dn_arg_text (dn_deciding_type (d, i)),
+                           {dn_deciding_type (d, i),
                             dn_arg_time (deadline_s),
                             dn_arg_duration (likely)}});
     best = meeting_deadline (d, i);
     if (best >= 0)
         dn_warning_add (warning,
                         DN_REASON (warn_would_meet,
-                                   dn_arg_text (dn_deciding_type (d, best)),
+                                   dn_deciding_type (d, best),
                                    dn_arg_duration (d->estimates[best].train_s.p50)));
 }
 

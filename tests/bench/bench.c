@@ -51,7 +51,8 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue)
 
         snprintf (path, sizeof (path), "%s/%s", folder, entries[i]->d_name);
         text = bench_read_file (path, &len);
-        if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, &err) < 0)
+        if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, false, &err)
+            < 0)
             bench_die (path, err.text);
         free (text);
         free (entries[i]);

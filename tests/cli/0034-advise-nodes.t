@@ -39,7 +39,7 @@ moves 'a job with temporary disk moves to nodes that have it' -G a100:1 --tmp=1G
 stays 'a job with more temporary disk stays' 'would need 2001 MB of temporary disk per node, it has 2000' \
     -G a100:1 --tmp=2001
 moves 'a job that excludes a node moves if the others suffice' -G a100:1 -N 1 -x bad1
-stays 'a job that excludes too many nodes stays' '2 of its 2 nodes may be excluded' \
+stays 'a job that excludes too many nodes stays' '3 nodes are needed or excluded, 2 of its 2' \
     -G a100:1 -N 1 -x 'bad[1-2]'
 for option in --hint=nomultithread --hint=compute_bound --threads-per-core=1 --ntasks-per-core=1; do
     moves "a job with $option moves to nodes with as many cores" --gres=gpu:a100:4 -c 32 "$option"

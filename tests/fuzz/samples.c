@@ -22,7 +22,7 @@ static void read_again (const char *text)
     struct dn_catalogue catalogue = {.devices = NULL};
     struct dn_err err = {0};
 
-    if (dn_catalogue_amend (&catalogue, dn_span_of (text), "made", &err) == 0)
+    if (dn_catalogue_add (&catalogue, dn_span_of (text), "made", true, &err) == 0)
         expect (strcmp (catalogue.devices[0].name, "device") == 0, "renamed", &err);
     else /* only a rate may be out of the range of any device */
         expect (

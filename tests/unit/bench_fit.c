@@ -378,15 +378,15 @@ TEST ("a device with the expected rates is predicted as before")
     double scale;
 
     make_samples (&samples);
-    assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
-                      0);
+    assert_int_equal (
+        dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", false, NULL), 0);
     fp32 = step_of (&catalogue.devices[0], FP32_RUN);
     bf16 = step_of (&catalogue.devices[0], BF16_RUN);
     write_entry ("a100_sxm4_40gb", &catalogue.devices[0], &samples, text);
     assert_null (strstr (text, "Vendor="));
     assert_contains (text, "80 % of the data sheet");
-    assert_int_equal (dn_catalogue_amend (&catalogue, dn_span_of (text), "own", NULL),
-                      0);
+    assert_int_equal (
+        dn_catalogue_add (&catalogue, dn_span_of (text), "own", true, NULL), 0);
     assert_int_equal (catalogue.devices[0].per_node, 4);
     scale = step_of (&catalogue.devices[0], FP32_RUN) / fp32;
     assert_true (fabs (scale - 1) < 0.02);
@@ -402,24 +402,26 @@ TEST ("a device is predicted slower where its rate is lower")
     double fp32;
     double bf16;
 
-    assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
-                      0);
+    assert_int_equal (
+        dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", false, NULL), 0);
     fp32 = step_of (&catalogue.devices[0], FP32_RUN);
     bf16 = step_of (&catalogue.devices[0], BF16_RUN);
     assert_int_equal (
-        dn_catalogue_amend (&catalogue,
-                            dn_span_of ("Device=a100_sxm4_40gb LinearBf16=50T"),
-                            "own",
-                            NULL),
+        dn_catalogue_add (&catalogue,
+                          dn_span_of ("Device=a100_sxm4_40gb LinearBf16=50T"),
+                          "own",
+                          true,
+                          NULL),
         0);
     assert_near (step_of (&catalogue.devices[0], FP32_RUN), fp32);
     assert_true (step_of (&catalogue.devices[0], BF16_RUN) > 1.3 * bf16);
     assert_true (step_of (&catalogue.devices[0], BF16_RUN) < 5 * bf16);
-    assert_int_equal (dn_catalogue_amend (&catalogue,
-                                          dn_span_of ("Device=a100_sxm4_40gb "
-                                                      "ConvFp32=10T Stream=0.7T"),
-                                          "own",
-                                          NULL),
+    assert_int_equal (dn_catalogue_add (&catalogue,
+                                        dn_span_of ("Device=a100_sxm4_40gb "
+                                                    "ConvFp32=10T Stream=0.7T"),
+                                        "own",
+                                        true,
+                                        NULL),
                       0);
     assert_true (step_of (&catalogue.devices[0], FP32_RUN) > 1.3 * fp32);
     dn_catalogue_free (&catalogue);
@@ -434,19 +436,24 @@ TEST ("a measured ring replaces the link")
     double sheet;
     double same;
 
-    assert_int_equal (dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", NULL),
-                      0);
+    assert_int_equal (
+        dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", false, NULL), 0);
     sheet = step_of (&catalogue.devices[0], run);
     assert_int_equal (
-        dn_catalogue_amend (
-            &catalogue, dn_span_of ("Device=a100_sxm4_40gb Ring=214.5G"), "own", NULL),
+        dn_catalogue_add (&catalogue,
+                          dn_span_of ("Device=a100_sxm4_40gb Ring=214.5G"),
+                          "own",
+                          true,
+                          NULL),
         0);
     same = step_of (&catalogue.devices[0], run); /* 300 GB/s times nvlink_eff */
     assert_true (fabs (same / sheet - 1) < 1e-6);
-    assert_int_equal (
-        dn_catalogue_amend (
-            &catalogue, dn_span_of ("Device=a100_sxm4_40gb Ring=20G"), "own", NULL),
-        0);
+    assert_int_equal (dn_catalogue_add (&catalogue,
+                                        dn_span_of ("Device=a100_sxm4_40gb Ring=20G"),
+                                        "own",
+                                        true,
+                                        NULL),
+                      0);
     assert_true (step_of (&catalogue.devices[0], run) > 1.2 * sheet);
     dn_catalogue_free (&catalogue);
 }
@@ -460,8 +467,8 @@ TEST ("a new device gets a complete entry")
 
     make_samples (&samples);
     write_entry ("brand_new", NULL, &samples, text);
-    assert_int_equal (dn_catalogue_amend (&catalogue, dn_span_of (text), "own", NULL),
-                      0);
+    assert_int_equal (
+        dn_catalogue_add (&catalogue, dn_span_of (text), "own", true, NULL), 0);
     device = dn_catalogue_find (&catalogue, "brand_new");
     assert_non_null (device);
     assert_string_equal (device->arch, "ampere");
@@ -541,7 +548,8 @@ TEST ("a driver's name finds the catalogue's device")
                   catalogue_names[i],
                   catalogue_gib[i]);
         assert_int_equal (
-            dn_catalogue_add (&catalogue, dn_span_of (text), catalogue_names[i], NULL),
+            dn_catalogue_add (
+                &catalogue, dn_span_of (text), catalogue_names[i], false, NULL),
             0);
     }
     for (size_t i = 0; i < DN_N_ELEMENTS (drivers); i++) {

@@ -98,7 +98,12 @@ static const struct row limits[] = {
      "cpus: kept, below MinTRESPerJob=cpu=80 of the QOS 'q'"},
     {QOS ("q", LIMIT ("min_job", "cpu Count=81")), "q", true, true, NULL},
     {QOS ("q", LIMIT ("min_job", "cpu Count=2")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("min_job", "billing Count=2")), "q", true, false, NULL},
+    {QOS ("q", LIMIT ("min_job", "billing Count=2")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("min_job", "billing Count=80")),
+     "q",
+     true,
+     false,
+     "cpus: kept, below MinTRESPerJob=billing=80"},
     /* The QOS that a job has without naming it. */
     {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")), NULL, false, true, NULL},
     {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")) QOS ("q", "")

@@ -15,7 +15,7 @@
 
 static int add (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
 {
-    return dn_catalogue_add (catalogue, dn_span_of (text), "file", err);
+    return dn_catalogue_add (catalogue, dn_span_of (text), "file", false, err);
 }
 
 TEST ("bad catalogue files are named")
@@ -63,10 +63,11 @@ TEST ("a generation is a section that devices refer to")
     assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
     assert_contains (err.text, "; did you mean volt?");
     assert_int_equal (
-        dn_catalogue_amend (&catalogue,
-                            dn_span_of ("Generation=volta Number=3 TorchEnd=2.11"),
-                            "own",
-                            &err),
+        dn_catalogue_add (&catalogue,
+                          dn_span_of ("Generation=volta Number=3 TorchEnd=2.11"),
+                          "own",
+                          true,
+                          &err),
         0);
     assert_int_equal (dn_catalogue_link (&catalogue, &err), 0);
     assert_int_equal (catalogue.devices[0].generation->number, 3);
@@ -146,16 +147,32 @@ TEST ("a precision runs as its row says")
 
 static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
 {
-    return dn_catalogue_amend (catalogue, dn_span_of (text), "own", err);
+    return dn_catalogue_add (catalogue, dn_span_of (text), "own", true, err);
+}
+
+static void note_value (void *to,
+                        const struct dn_device *device,
+                        const char *file,
+                        const struct dn_pair *pair)
+{
+    struct dn_buf *buf = to;
+
+    dn_buf_add (buf,
+                "%s %s %.*s=%.*s\n",
+                file,
+                device->name,
+                (int) pair->key.len,
+                pair->key.text,
+                (int) pair->value.len,
+                pair->value.text);
 }
 
 TEST ("own values override those of the catalogue")
 {
-    struct dn_catalogue catalogue = {0};
-    struct dn_device_value values[DN_DEVICE_KEYS_MAX];
+    char text[4096];
+    struct dn_buf shown = dn_buf_on (text, sizeof (text));
+    struct dn_catalogue catalogue = {.show = note_value, .to = &shown};
     const struct dn_device *device;
-    int n_own = 0;
-    int n;
 
     assert_int_equal (add (&catalogue, V100, NULL), 0);
     assert_false (dn_device_is_measured (&catalogue.devices[0]));
@@ -172,18 +189,10 @@ TEST ("own values override those of the catalogue")
     assert_near (dn_device_rate (device, DN_RATE_LINEAR, DN_PRECISION_FP32), 0);
     assert_near (dn_device_rate (device, DN_RATE_CONV, DN_PRECISION_FP16), 0);
     assert_near (device->measured.stream, 8e11);
-    n = dn_device_values (&catalogue, device, values);
-    assert_int_equal (n, 14); /* 12 of the sheet, and two more */
-    for (int i = 0; i < n; i++) {
-        bool own = strcmp (values[i].file, "own") == 0;
-
-        n_own += own ? 1 : 0;
-        if (strcmp (values[i].key, "Fp16") == 0)
-            assert_string_equal (values[i].file, "file");
-        if (strcmp (values[i].key, "LinearFp16") == 0)
-            assert_string_equal (values[i].text, "9.5e+13");
-    }
-    assert_int_equal (n_own, 4); /* Device, Bandwidth, LinearFp16, Stream */
+    assert_contains (text, "file v100 Fp16=125T\n");
+    assert_contains (text, "own V100 Bandwidth=850G\n");
+    assert_contains (text, "own v100 LinearFp16=95T\n");
+    assert_non_null (strstr (text, "own v100 Stream=8e11\n"));
     dn_catalogue_free (&catalogue);
 }
 
@@ -223,7 +232,6 @@ TEST ("an own file with an error changes nothing")
         assert_contains (err.text, cases[i].says);
         assert_near (catalogue.devices[0].bandwidth, 900e9);
         assert_int_equal (catalogue.n_devices, 1);
-        assert_int_equal (catalogue.n_files, 1);
     }
     dn_catalogue_free (&catalogue);
 }
@@ -331,7 +339,8 @@ TEST ("candidates that cannot run the request are blocked")
     assert_int_equal (read_request (&job, &request), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
     assert_int_equal (found.list[4].blocked.code, DN_REASON_NONE);
-    assert_contains (SAID (found.list[1].blocked), "would need 3 nodes, it has 2");
+    assert_contains (SAID (found.list[1].blocked),
+                     "3 nodes are needed or excluded, 2 of its 2");
     dn_catalogue_free (&catalogue);
 }
 
@@ -620,19 +629,21 @@ TEST ("a type is no target unless its line states what the job needs")
     add_stated (&catalogue, &types);
     TARGET ((void) job, 0, "");
     TARGET ((void) job, 3, "its Gpu line says MoveTo=no");
-    TARGET (job.tmp_disk_mb = 5000, 0, "lacks NodeTmp");
+    TARGET (job.tmp_disk_mb = 5000, 0, "unknown how many MB of temporary disk");
     TARGET (job.tmp_disk_mb = 5000, 1, "");
     TARGET (
         job.tmp_disk_mb = 5001, 1, "5001 MB of temporary disk per node, it has 5000");
-    TARGET (job.whole_cores = true, 0, "lacks ThreadsPerCore");
+    TARGET (job.whole_cores = true, 0, "unknown how many threads per core");
     TARGET (job.whole_cores = true, 1, "");
     TARGET (job.exc_nodes = "a1", 0, "lacks Nodes");
     TARGET (job.exc_nodes = "a[1-3]", 1, "");
-    TARGET (job.exc_nodes = "a[1-4]", 1, "4 of its 4 nodes may be excluded");
-    TARGET (job.exc_nodes = "a1,a2,a3";
-            job.min_nodes = job.max_nodes = 2, 1, "3 of its 4 nodes may be excluded");
+    TARGET (job.exc_nodes = "a[1-4]", 1, "5 nodes are needed or excluded, 4 of its 4");
+    TARGET (job.exc_nodes = "a1,a2,a3"; job.min_nodes = job.max_nodes = 2,
+                                        1,
+                                        "5 nodes are needed or excluded, 4 of its 4");
     TARGET (job.exc_nodes = "a1,a2"; job.min_nodes = job.max_nodes = 2, 1, "");
-    TARGET (job.exc_nodes = "a1"; job.num_tasks = 4, 1, "1 of its 4 nodes");
+    TARGET (job.exc_nodes = "a1";
+            job.num_tasks = 4, 1, "5 nodes are needed or excluded, 4 of its 4");
     TARGET (job.exc_nodes = "a1"; job.num_tasks = 3, 1, "");
     TARGET (job.partition = "gpu,long", 1, "");
     TARGET (job.partition = "long, gpu", 1, "");

@@ -80,7 +80,7 @@ static void read_catalogue (struct dn_catalogue *catalogue)
         fclose (file);
         assert_true (len < sizeof (text));
         if (dn_catalogue_add (
-                catalogue, (struct dn_span){text, len}, files.gl_pathv[i], &err)
+                catalogue, (struct dn_span){text, len}, files.gl_pathv[i], false, &err)
             < 0)
             fail_msg ("%s", err.text);
     }

@@ -26,7 +26,7 @@ static struct dn_estimate estimate_on (const char *text, const char *device)
     struct dn_estimate result;
     struct dn_err err = {0};
 
-    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", &err) < 0
+    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", false, &err) < 0
         || dn_spec_read (dn_span_of (text), &spec, &err) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
         || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)

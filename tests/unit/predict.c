@@ -482,7 +482,8 @@ static void load_device (struct anchors *anchors, const char *name)
         fail_msg ("cannot open %s", path);
     len = fread (text, 1, sizeof (text), file);
     fclose (file);
-    if (dn_catalogue_add (&anchors->catalogue, (struct dn_span){text, len}, path, &err)
+    if (dn_catalogue_add (
+            &anchors->catalogue, (struct dn_span){text, len}, path, false, &err)
         < 0)
         fail_msg ("%s", err.text);
     scene_generations (&anchors->catalogue);

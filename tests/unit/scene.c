@@ -42,7 +42,7 @@ void scene_generations (struct dn_catalogue *catalogue)
     len = fread (text, 1, sizeof (text), file);
     fclose (file);
     assert_true (len < sizeof (text));
-    if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, &err) < 0
+    if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, false, &err) < 0
         || dn_catalogue_link (catalogue, &err) < 0)
         fail_msg ("%s", err.text);
 }
@@ -67,8 +67,10 @@ static struct dn_site *site_of (const char *lines, const char *conf)
 
     assert_non_null (site);
     if (dn_site_init (site, "/hardware", "/datasets", &err) < 0
-        || dn_catalogue_add (&site->catalogue, dn_span_of (v100), "v100", &err) < 0
-        || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", &err) < 0
+        || dn_catalogue_add (&site->catalogue, dn_span_of (v100), "v100", false, &err)
+               < 0
+        || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", false, &err)
+               < 0
         || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
                < 0
         || dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
