@@ -263,6 +263,7 @@ struct counted_cache {
     struct dn_cache *cache;
     int n_found;
     int n_put;
+    int n_read; /* scripts */
 };
 
 static bool is_of_estimates (const struct dn_cache_key *key)
@@ -290,6 +291,7 @@ static void put (struct dn_cache_access *self,
     struct counted_cache *counted = (struct counted_cache *) (void *) self;
 
     counted->n_put += is_of_estimates (key);
+    counted->n_read += !is_of_estimates (key);
     dn_cache_put (counted->cache, key, value, size);
 }
 
@@ -367,6 +369,45 @@ TEST ("with a cache every advice is the same")
     /* Runs 0 and 1 are the same run of two users. */
     assert_int_equal (counted.n_put, N_RUNS - 1);
     assert_int_equal (counted.n_found, 4 * N_RUNS - (N_RUNS - 1));
+    free (counted.cache);
+    scene_free (site);
+}
+
+/* Each text is freed after its job: what is kept of it must not refer to it. */
+TEST ("a script that was read before is not read again")
+{
+    static const char *const scripts[] = {
+        "#!/bin/bash\n#DNNEST model=resnet50 batch=64 epochs=1\npython train.py\n",
+        "#!/bin/bash\n#DNNEST model=resnet50 batch=32 epochs=1\npython train.py\n",
+        "#!/bin/bash\n#DNNEST model=resnet50 batch=64 epochs=1\ntaskset -c 0 python x\n",
+        "#!/bin/bash\n# dnnest model=resnet50\npython train.py\n",
+    };
+    struct dn_site *site = learned_site ();
+    struct counted_cache counted = new_cache ();
+    struct dn_advice *without = scene_new ();
+    struct dn_advice *with = scene_new ();
+    struct dn_err err = {0};
+
+    for (size_t i = 0; i < 4 * DN_N_ELEMENTS (scripts); i++) {
+        struct dn_job job = scene_job ();
+        char *script = strdup (scripts[i * 3 % DN_N_ELEMENTS (scripts)]);
+
+        job.script = script;
+        job.comment = NULL;
+        if (i >= 2 * DN_N_ELEMENTS (scripts))
+            job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
+        if (dn_advise (site, NULL, &job, NULL, NULL, without, &err) < 0
+            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &err) < 0)
+            fail_msg ("%s", err.text);
+        assert_int_equal (with->decision.verdict, without->decision.verdict);
+        if (with->decision.verdict != DN_VERDICT_NONE)
+            assert_same (with, without);
+        assert_string_equal (with->ignored, without->ignored);
+        assert_string_equal (with->decision.app, without->decision.app);
+        free (script);
+    }
+    /* Jobs of two shapes. */
+    assert_int_equal (counted.n_read, 2 * DN_N_ELEMENTS (scripts));
     free (counted.cache);
     scene_free (site);
 }
