@@ -37,10 +37,10 @@ struct dn_err {
  * dn_quote () first. A cut text ends in '+'. errno is kept.
  */
 int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
-    DN_PRINTF (3, 4);
+    DN_PRINTF (3, 4) DN_COLD;
 
 /* Put "<formatted>: " in front of the text of 'err' and return -1. */
-int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3);
+int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3) DN_COLD;
 
 /* dn_err_set () and dn_err_wrap () always return -1. The macros below make this visible
  * where callers are compiled, so that compilers and analyzers know it.
@@ -63,7 +63,7 @@ struct dn_quoted {
     char text[DN_QUOTE_MAX + 4];
 };
 
-struct dn_quoted dn_quote (const char *text, size_t len);
+struct dn_quoted dn_quote (const char *text, size_t len) DN_COLD;
 
 /* What a code of errno means. strerror () is not thread-safe before glibc 2.32. */
 struct dn_errno_text {
