@@ -128,50 +128,26 @@ struct dn_features {
  */
 bool dn_features_read (const char *text, struct dn_features *features);
 
-/* What a word of the script says. */
-enum dn_script_word {
-    DN_SCRIPT_NOTHING,
-    DN_SCRIPT_UNREAD,   /* too long, in another language, or a quote is open */
-    DN_SCRIPT_PROGRAMS, /* a program besides another */
-    DN_SCRIPT_LOOP,     /* a program that may run several times */
-    DN_SCRIPT_SWEEP,    /* many trainings in one program */
-    DN_SCRIPT_SCRIPT,   /* another script, which is not read */
-    DN_SCRIPT_LANGUAGE, /* a program in another language */
-    DN_SCRIPT_BESIDE,   /* programs that run at the same time */
-    DN_SCRIPT_SERVER,   /* a server or session */
-    DN_SCRIPT_PASSES,   /* more than one pass for each step */
-    DN_SCRIPT_STAGING,  /* copies, unpacks, installs or downloads */
-    DN_SCRIPT_STOP,     /* ends the training at a time */
-    DN_SCRIPT_PINNED,   /* names CPUs */
-    DN_SCRIPT_CPUS,     /* counts CPUs */
-    DN_SCRIPT_COMPUTES, /* computes with the number of CPUs */
-    DN_SCRIPT_TASKS,    /* counts tasks */
-    DN_SCRIPT_FEWER,    /* uses fewer GPUs than the job has */
-    DN_SCRIPT_CLOCK,    /* sets the clock or power of the GPU */
-    DN_SCRIPT_STEP,     /* a constraint or node of a step */
-    DN_SCRIPT_TYPE,     /* names the GPU type */
-    DN_SCRIPT_NEWER,    /* software without kernels for older GPUs */
-    DN_SCRIPT_BF16,     /* needs bf16 */
-    DN_SCRIPT_FP8,      /* needs fp8 */
-    DN_N_SCRIPT_WORDS
-};
-
-/* A word of the script, and what it says. */
+/* What a word of the script says: a reason of the script, NONE for no word. */
 struct dn_script_fact {
-    enum dn_script_word code;
+    enum dn_reason_code code;
     int line;
     char word[48];
 };
 
-/* The first word of the script that keeps each field, code DN_SCRIPT_NOTHING for none.
- */
+/* What words of a script keep. */
+enum dn_script_keeps {
+    DN_KEEPS_TIME,
+    DN_KEEPS_GPU,
+    DN_KEEPS_CPUS,
+    DN_KEEPS_MEMORY,  /* where it follows the CPUs */
+    DN_KEEPS_SEVERAL, /* time and GPU type, unless runs= is given */
+    DN_KEEPS_NEED,    /* GPUs that have what the program needs */
+    DN_N_KEEPS
+};
+
 struct dn_script {
-    struct dn_script_fact time;
-    struct dn_script_fact gpu;
-    struct dn_script_fact cpus;
-    struct dn_script_fact memory;
-    struct dn_script_fact several; /* keeps time and GPU type, unless runs= is given */
-    struct dn_script_fact need;    /* of the GPU; the highest of all words */
+    struct dn_script_fact first[DN_N_KEEPS]; /* the first word; the highest need */
     struct dn_script_fact counted; /* the largest number beside a word of CPUs */
     int64_t n_counted;             /* that number, 0 for none */
     uint64_t names[64];            /* one bit for each part of a word */

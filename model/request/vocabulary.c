@@ -16,7 +16,7 @@ static const struct {
      ". activate alias amd-smi arch awk base64 basename bc bg break cal cat cd chgrp"
      " chmod chown cksum clang clear cmp column comm continue csplit cut date dc dcgmi"
      " deactivate declare df diff dig dirname disown dnnest dstat du egrep enable"
-     " envsubst exit expand export expr false fg fgrep file fold free gawk gcc g++"
+     " envsubst exit expand export expr false fg fgrep fi file fold free gawk gcc g++"
      " getconf getent getopts gpustat grep groups hash head hexdump hostname htop"
      " iconv id ifconfig import from iostat ip jobs join jq kill killall let less lfs"
      " ln local logger logout ls lsblk lscpu lsof lspci mail mailx mapfile mawk md5sum"
@@ -25,26 +25,28 @@ static const struct {
      " pushd pwd read readarray readlink readonly realpath redis-cli redis-server"
      " return rev rm rmdir rocm-smi sacct salloc sbatch scancel scontrol sed seff"
      " select seq set shift shopt shuf sinfo sort source split sprio ss sstat stat"
-     " strings stty sync tac tail tee tensorboard time times top touch tput tr trap"
+     " strings stty sync tac tail tee tensorboard times top touch tput tr trap"
      " true tty type typeset ulimit umask unalias uname uniq unset uptime usleep"
-     " virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq zcat zgrep"},
-    {DN_W_PRINTS, "echo printf nproc :"},
+     " virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq zcat zgrep"
+     " esac"},
+    {DN_W_PRINTS, "echo printf :"},
+    {DN_W_NPROC, "nproc"},
     {DN_W_SETTINGS, "modulecmd module ml dircolors"},
-    {DN_W_JUDGED, "sleep squeue nvidia-smi cp"},
+    {DN_W_JUDGED, "sleep squeue nvidia-smi cp wandb"},
+    {DN_W_TEST, "[ [[ test"},
     {DN_W_STAGING,
      "7z apt-get aria2c azcopy bunzip2 bzip2 cmake dd eb ffmpeg gdown"
      " globus gunzip gzip"
      " kaggle lz4 mksquashfs ninja npm pigz pxz rclone rsync s3cmd s5cmd sbcast scp"
      " sftp spack tar unsquashfs unxz unzip unzstd wget curl xz zip zstd"},
     {DN_W_MANAGER,
-     "apptainer aws charliecloud conda docker dvc enroot gcloud git gsutil hf"
-     " huggingface-cli mamba micromamba mlflow nvidia-docker pdm pip pip3 pipenv pipx"
-     " pixi podman podman-hpc poetry shifter singularity udocker uv wandb accelerate"
-     " hatch ch-run shifterimg venv"},
+     "aws conda gcloud git gsutil hf huggingface-cli mamba micromamba pdm pip pip3"
+     " pipenv pipx pixi poetry uv hatch shifterimg venv"},
     {DN_W_SERVER,
      "code code-server dask-scheduler dask-worker gunicorn jupyter"
      " jupyterhub jupyterlab"
-     " jupyter-lab jupyter-notebook label-studio ollama openvscode-server ray rserver"
+     " jupyter-lab jupyter-notebook label-studio mlflow ollama openvscode-server ray"
+     " rserver"
      " rstudio-server sglang sshd streamlit text-generation-launcher tmate tritonserver"
      " ttyd uvicorn vllm http ipykernel lmdeploy marimo"},
     {DN_W_LANGUAGE,
@@ -56,31 +58,40 @@ static const struct {
      "snakemake nextflow cwltool luigi airflow hyperfine guild orion nni"
      " nnictl clearml-agent drake"
      " nnUNetv2_train_folds_parallel tmux screen script perf sweep"},
-    {DN_W_MAKE, "make"},
+    {DN_W_MAKE, "make dvc"},
+    {DN_W_REMOTE, "ssh su clush pdsh"},
+    {DN_W_PYTHON, "python python2 python3 ipython pypy3"},
+    {DN_W_SHELL, "bash sh zsh dash ksh"},
+    {DN_W_MANY, "xargs parallel"},
+    {DN_W_RUNS,
+     "env nice ionice chrt stdbuf nohup setsid unbuffer catchsegv xvfb-run dumb-init"
+     " tini sudo"},
+    {DN_W_MPI,
+     "mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun ibrun"},
+    {DN_W_STEP, "srun"},
+    {DN_W_BEHIND, "flock ch-run shifter coverage nsys ncu"},
     {DN_W_PINS, "taskset numactl hwloc-bind likwid-pin likwid-mpirun cgexec"},
     {DN_W_STOPS, "timeout"},
-    {DN_W_SHELL, "bash sh zsh dash ksh"},
-    {DN_W_EVAL, "eval ssh su clush pdsh"},
-    {DN_W_RUNS,
-     "srun mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun"
-     " ibrun env nice"
-     " ionice chrt stdbuf nohup setsid unbuffer flock coverage nsys ncu catchsegv"
-     " xvfb-run dumb-init tini sudo"},
-    {DN_W_OPENS, "do then ! exec command builtin coproc"},
-    {DN_W_MANY, "xargs parallel"},
-    {DN_W_PYTHON, "python python2 python3 ipython pypy3"},
-    {DN_W_TEST, "[ [[ test"},
-    {DN_W_FIND, "find"},
-    {DN_W_LOOP, "for while until"},
-    {DN_W_DONE, "done"},
-    {DN_W_IF, "if"},
-    {DN_W_ELSE, "else elif"},
-    {DN_W_FI, "fi"},
-    {DN_W_CASE, "case"},
-    {DN_W_ESAC, "esac"},
-    {DN_W_FUNCTION, "function"},
+    {DN_W_CONTAINER,
+     "apptainer charliecloud docker enroot nvidia-docker podman podman-hpc"
+     " singularity udocker"},
+    {DN_W_OPENS, "do then ! exec command builtin coproc time if else elif"},
+    {DN_W_EVAL, "eval"},
+    {DN_W_LOOP, "while until"},
     {DN_W_BEGIN, "{"},
+    {DN_W_FOR, "for"},
+    {DN_W_DONE, "done"},
+    {DN_W_CASE, "case"},
+    {DN_W_FUNCTION, "function"},
     {DN_W_END, "}"},
+    {DN_W_FIND, "find"},
+
+    {DN_W_TASKS, "-n --ntasks -np --np"},
+    {DN_W_NODE_TASKS, "--ntasks-per-node -npernode --npernode -ppn"},
+    {DN_W_GPU_TASKS, "--ntasks-per-gpu"},
+    {DN_W_CONSTRAINT, "-C --constraint"},
+    {DN_W_NODES, "-w --nodelist -x --exclude -F --nodefile"},
+    {DN_W_TIME, "-t --time"},
 
     {DN_W_SWEEP,
      "sweep sweeps sweeper hpo optuna hyperopt gridsearch kfold kfolds"
@@ -131,6 +142,7 @@ static const struct {
     {DN_W_CUDA, "cuda cu cudatoolkit"},
     {DN_W_TORCH, "torch pytorch nemo tensorflow jax"},
     {DN_W_DIFFERS, "seed lr fold config cfg trial index split exp"},
+    {DN_W_TASK, "procid localid"},
 
     {DN_W_UNCOUNTED,
      "cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id"
@@ -173,8 +185,9 @@ static const struct {
 #define N_SLOTS DN_N_ELEMENTS (((struct dn_words *) 0)->slots)
 
 /* The last kind of each set. */
-static const enum dn_word ends[] = {[DN_SET_COMMANDS] = DN_W_END,
-                                    [DN_SET_PARTS] = DN_W_DIFFERS,
+static const enum dn_word ends[] = {[DN_SET_COMMANDS] = DN_W_FIND,
+                                    [DN_SET_OPTIONS] = DN_W_TIME,
+                                    [DN_SET_PARTS] = DN_W_TASK,
                                     [DN_SET_PRINTED] = DN_W_OPENING,
                                     [DN_SET_NAMES] = DN_W_WORK,
                                     [DN_SET_NAME_PARTS] = DN_W_VOLATILE_PREFIX};
@@ -247,47 +260,4 @@ bool dn_words_list_has (const char *list, struct dn_span word)
         at += len;
     }
     return false;
-}
-
-const char *dn_words_options (struct dn_span launcher, int *n_operands)
-{
-    static const struct {
-        const char *names;
-        const char *options;
-        int n_operands;
-    } launchers[] = {
-        {"srun",
-         "-n -N -c -w -x -t -p -A -J -o -e -i -G -C -D -m -M -q -r -d --nodes --ntasks"
-         " --nodelist --cpus-per-task --gpus --gres --mpi --time --partition --account"
-         " --output --error --constraint --cpu-bind --container-image --mem --chdir"
-         " --container-mounts --container-name --container-workdir --gpus-per-task"
-         " --ntasks-per-node --gpus-per-node --export --job-name --exclude --relative",
-         0},
-        {"mpirun mpiexec mpiexec.hydra orterun prun horovodrun jsrun aprun ibrun",
-         "-np -n -N --np -H --host --hostfile -hostfile -x --map-by -map-by --bind-to"
-         " -bind-to -ppn -f -npernode --npernode --rankfile --cpu-set",
-         0},
-        {"apptainer singularity docker podman podman-hpc nvidia-docker udocker enroot"
-         " shifter ch-run charliecloud",
-         "-B --bind --env --pwd -H --home --workdir -v --volume --name --device --ipc"
-         " --shm-size --mount --overlay -u --user --gpus --network --entrypoint"
-         " --ulimit"
-         " --env-file -m -b --image",
-         1},
-        {"conda mamba micromamba", "-n --name -p --prefix --cwd", 0},
-        {"timeout", "-k -s --kill-after --signal", 1},
-        {"taskset", "", 1},
-        {"numactl", "-C -N -m -i -p --physcpubind --cpunodebind --membind", 0},
-        {"flock", "-w -E", 1},
-        {"env nice ionice chrt stdbuf sudo", "-n -c -p -u -C -o -e -i", 0},
-        {"xargs parallel", "-n -P -I -L -d -a -j --jobs --max-procs --joblog", 0},
-    };
-
-    *n_operands = 0;
-    for (size_t i = 0; i < DN_N_ELEMENTS (launchers); i++)
-        if (dn_words_list_has (launchers[i].names, launcher)) {
-            *n_operands = launchers[i].n_operands;
-            return launchers[i].options;
-        }
-    return "";
 }

@@ -13,51 +13,63 @@ enum dn_word {
     /* Commands. */
     DN_W_HARMLESS, /* short, or nothing on the GPU */
     DN_W_PRINTS,   /* the same, and only a text */
+    DN_W_NPROC,    /* the same, the number of CPUs */
     DN_W_SETTINGS, /* the same, settings for the shell */
     DN_W_JUDGED,   /* the same, but for some arguments */
-    DN_W_STAGING,
+    DN_W_TEST,
+    DN_W_STAGING, /* from here on: matters wherever it stands behind a launcher */
     DN_W_MANAGER, /* installs, downloads or runs, by its verb */
     DN_W_SERVER,
     DN_W_LANGUAGE,
     DN_W_WORKFLOW,
     DN_W_MAKE, /* builds or runs */
-    DN_W_PINS, /* from here on: and runs the rest */
-    DN_W_STOPS,
-    DN_W_SHELL, /* runs a script, or the text behind -c */
-    DN_W_EVAL,  /* runs its text */
-    DN_W_RUNS,  /* runs the rest behind its options */
-    DN_W_MANY,  /* runs the rest many times */
-    DN_W_OPENS, /* runs the next word */
+    DN_W_REMOTE,
     DN_W_PYTHON,
-    DN_W_TEST,
-    DN_W_FIND,
+    DN_W_SHELL, /* from here on launchers. Runs a script, or the text behind -c */
+    DN_W_MANY,  /* runs the rest many times */
+    DN_W_RUNS,  /* runs the rest */
+    DN_W_MPI,
+    DN_W_STEP,
+    DN_W_BEHIND, /* runs what is behind its first word, as the next ones */
+    DN_W_PINS,
+    DN_W_STOPS,
+    DN_W_CONTAINER, /* by its verb */
+    DN_W_OPENS,     /* runs the next word, as those to DN_W_BEGIN */
+    DN_W_EVAL,
     DN_W_LOOP,
-    DN_W_DONE,
-    DN_W_IF,
-    DN_W_ELSE,
-    DN_W_FI,
-    DN_W_CASE,
-    DN_W_ESAC,
-    DN_W_FUNCTION,
     DN_W_BEGIN,
+    DN_W_FOR,
+    DN_W_DONE,
+    DN_W_CASE,
+    DN_W_FUNCTION,
     DN_W_END,
+    DN_W_FIND,
+
+    /* Options of srun and mpirun. */
+    DN_W_TASKS,
+    DN_W_NODE_TASKS,
+    DN_W_GPU_TASKS,
+    DN_W_CONSTRAINT,
+    DN_W_NODES,
+    DN_W_TIME,
 
     /* Parts of words. */
     DN_W_SWEEP,
     DN_W_PASSES,
     DN_W_STOP,
-    DN_W_CPUS,
-    DN_W_ALLOTTED, /* the number of CPUs that Slurm gave */
     DN_W_PINNED,
-    DN_W_GPUS,
     DN_W_BESIDE,
     DN_W_CLOCK,
+    DN_W_ALLOTTED, /* the number of CPUs that Slurm gave */
+    DN_W_CPUS,     /* from here on to DN_W_ARCH_LIST: with a value */
+    DN_W_GPUS,
     DN_W_BF16,
     DN_W_FP8,
     DN_W_ARCH_LIST,
     DN_W_CUDA,
     DN_W_TORCH,
     DN_W_DIFFERS, /* from training to training */
+    DN_W_TASK,    /* the number of a task */
 
     /* Commands for the fingerprint. */
     DN_W_UNCOUNTED,
@@ -81,6 +93,7 @@ enum dn_word {
 /* Sets of words, in the order of their kinds. */
 enum dn_word_set {
     DN_SET_COMMANDS,
+    DN_SET_OPTIONS,
     DN_SET_PARTS, /* of words, which may be a pair "max_time" */
     DN_SET_PRINTED,
     DN_SET_NAMES,
@@ -119,10 +132,5 @@ enum dn_word dn_words_find (const struct dn_words *words,
 
 /* Is 'word' in a list between blanks? */
 bool dn_words_list_has (const char *list, struct dn_span word);
-
-/* Options of the launcher that have their value in the next word, and the words in
- * front of the command that it runs.
- */
-const char *dn_words_options (struct dn_span launcher, int *n_operands);
 
 #endif

@@ -31,7 +31,7 @@ static void check_fact (const char *text, const struct dn_script_fact *fact)
     struct dn_reason why = dn_script_reason (fact);
 
     expect (is_printable (dn_reason_text (&why).text), "a reason", NULL);
-    expect ((fact->code != DN_SCRIPT_NOTHING) == (why.code != DN_REASON_NONE),
+    expect ((fact->code != DN_REASON_NONE) == (why.code != DN_REASON_NONE),
             "a fact without a reason",
             NULL);
     expect (fact->line <= count_lines (text), "a line", NULL);
@@ -39,14 +39,10 @@ static void check_fact (const char *text, const struct dn_script_fact *fact)
 
 static void check_found (const char *text, const struct dn_script *found)
 {
-    check_fact (text, &found->time);
-    check_fact (text, &found->gpu);
-    check_fact (text, &found->cpus);
-    check_fact (text, &found->memory);
-    check_fact (text, &found->several);
-    check_fact (text, &found->need);
+    for (int f = 0; f < DN_N_KEEPS; f++)
+        check_fact (text, &found->first[f]);
     check_fact (text, &found->counted);
-    expect ((found->n_counted > 0) == (found->counted.code != DN_SCRIPT_NOTHING),
+    expect ((found->n_counted > 0) == (found->counted.code != DN_REASON_NONE),
             "a number without a word",
             NULL);
 }

@@ -255,7 +255,7 @@ TEST ("forms with a trap keep the GPU type with a reason")
           keep_gpu,
           "line 2: '--gres=gpu:a100:1' names the GPU type");
     KEPT (job.script = "srun --gpu-freq=low x", keep_gpu, "line 1: '--gpu-freq=low'");
-    KEPT (job.script = "srun -C ib x", keep_gpu, "line 1: 'ib' has a constraint");
+    KEPT (job.script = "srun -C ib x", keep_gpu, "line 1: '-C' has a constraint");
     KEPT (job.script = "module load cuda/13.0\nx",
           keep_gpu,
           "'cuda/13.0' has no kernels");

@@ -46,18 +46,17 @@ static struct dn_script read_script (const char *text, const struct dn_script_jo
 
 static int kept_by (const struct dn_script *found)
 {
+    const struct dn_script_fact *first = found->first;
     int kept = 0;
 
-    if (found->time.code || found->several.code)
-        kept |= TIME;
-    if (found->gpu.code || found->several.code)
-        kept |= GPU;
-    if (found->cpus.code || found->n_counted >= CPUS_LEFT)
+    for (int f = DN_KEEPS_TIME; f <= DN_KEEPS_MEMORY; f++)
+        kept |= first[f].code ? 1 << f : 0;
+    if (first[DN_KEEPS_SEVERAL].code)
+        kept |= TIME | GPU;
+    if (found->n_counted >= CPUS_LEFT)
         kept |= CPUS;
-    if (found->memory.code)
-        kept |= MEMORY;
-    if (found->need.code)
-        kept |= found->need.code == DN_SCRIPT_FP8 ? FP8 : BF16;
+    if (first[DN_KEEPS_NEED].code)
+        kept |= first[DN_KEEPS_NEED].code == DN_REASON_script_fp8 ? FP8 : BF16;
     return kept;
 }
 
@@ -90,17 +89,14 @@ static void print_wrong (const char *what,
                          int kept,
                          const struct dn_script *found)
 {
-    const struct dn_script_fact *const facts[] = {
-        &found->time, &found->gpu, &found->cpus, &found->several, &found->counted};
-
     if (!getenv ("DN_TEST_SHOW"))
         return;
     print_message ("%s: %s:", what, name);
     for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
         if (kept & 1 << i)
             print_message (" %s", fields[i]);
-    for (size_t i = 0; i < DN_N_ELEMENTS (facts); i++) {
-        struct dn_reason why = dn_script_reason (facts[i]);
+    for (int f = 0; f < DN_N_KEEPS; f++) {
+        struct dn_reason why = dn_script_reason (&found->first[f]);
 
         if (why.code != DN_REASON_NONE)
             print_message (" [%s]", SAID (why));
@@ -224,7 +220,7 @@ TEST ("facts are sentences")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_script found = read_script (cases[i].script, &two_gpus);
-        struct dn_reason why = dn_script_reason (&found.several);
+        struct dn_reason why = dn_script_reason (&found.first[DN_KEEPS_SEVERAL]);
 
         assert_contains (SAID (why), cases[i].why);
     }
