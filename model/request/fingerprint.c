@@ -14,26 +14,21 @@
 /* Arguments of a command that count. */
 #define ARGUMENTS_MAX 256
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* --- names of options and variables ------------------------------------------------
  */
 
-static enum dn_word find (const struct dn_print_words *r,
+static enum dn_word find (const struct dn_print *r,
                           enum dn_word_set set,
                           struct dn_span name)
 {
     return dn_words_find (r->known, set, name, dn_words_hash (name));
 }
 
-/* Does one of the parts between 'separators' say so? */
-static bool has_part (const struct dn_print_words *r,
+/* Does one of the parts that end at 'separator' or '/' say so? */
+static bool has_part (const struct dn_print *r,
                       enum dn_word kind,
                       struct dn_span name,
-                      const char separators[2])
+                      char separator)
 {
     uint32_t hash = DN_WORDS_SEED;
     size_t begin = 0;
@@ -41,8 +36,7 @@ static bool has_part (const struct dn_print_words *r,
     for (size_t i = 0; i <= name.len; i++) {
         struct dn_span part = {name.text + begin, i - begin};
 
-        if (i < name.len && name.text[i] != separators[0]
-            && name.text[i] != separators[1]) {
+        if (i < name.len && name.text[i] != separator && name.text[i] != '/') {
             hash = dn_words_add (hash, name.text[i]);
             continue;
         }
@@ -54,52 +48,34 @@ static bool has_part (const struct dn_print_words *r,
     return false;
 }
 
-/* "--Max-Epochs" as "max_epochs"; false where it is no name. */
-static bool simplify (struct dn_span given, char name[DN_NAME_MAX], size_t *len)
-{
-    while (given.len > 0 && strchr ("-+~", given.text[0])) {
-        given.text++;
-        given.len--;
-    }
-    if (given.len == 0 || given.len >= DN_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < given.len; i++) {
-        char c = given.text[i];
-
-        if (c >= 'A' && c <= 'Z')
-            c = (char) (c - 'A' + 'a');
-        name[i] = c == '-' ? '_' : c;
-    }
-    *len = given.len;
-    return true;
-}
-
-/* Does the value under that name not count? */
-static bool is_volatile (struct dn_print_words *r, struct dn_span given)
+/* Does the value under that name count? "--Max-Epochs" is max_epochs. */
+static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
 {
     char text[DN_NAME_MAX];
     struct dn_span name = {text, 0};
     struct dn_span last;
     enum dn_word kind;
-    const char *dot;
 
-    if (!simplify (given, text, &name.len))
-        return false;
-    last = name;
-    dot = memrchr (text, '.', name.len);
-    if (dot) {
-        last.text = dot + 1;
-        last.len = name.len - (size_t) (last.text - text);
+    while (given.len > 0 && strchr ("-+~", given.text[0])) {
+        given.text++;
+        given.len--;
     }
+    if (given.len == 0 || given.len >= DN_NAME_MAX)
+        return DN_COUNTS;
+    for (; name.len < given.len; name.len++) {
+        char c = given.text[name.len];
+
+        text[name.len] = c == '-' ? '_' : dn_lower (c);
+    }
+    for (last.text = text + name.len; last.text > text && last.text[-1] != '.';)
+        last.text--;
+    last.len = name.len - (size_t) (last.text - text);
     kind = find (r, DN_SET_NAMES, last);
-    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && !dot)
-        || has_part (r, DN_W_VOLATILE_PART, last, "__")
-        || has_part (r, DN_W_VOLATILE_PREFIX, name, "./"))
-        return true;
-    if (kind != DN_W_WORK)
-        return false;
-    r->asked = true;
-    return r->counted;
+    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && last.text == text)
+        || has_part (r, DN_W_VOLATILE_PART, last, '_')
+        || has_part (r, DN_W_VOLATILE_PREFIX, name, '.'))
+        return DN_COUNTS_NOT;
+    return kind == DN_W_WORK ? DN_COUNTS_UNSTATED : DN_COUNTS;
 }
 
 /* --- values ------------------------------------------------------------------------
@@ -146,19 +122,21 @@ static bool is_number_to (const char *text, int max)
 {
     int number;
 
-    if (!is_digit (text[0]) || !is_digit (text[1]))
+    if (!dn_is_digit (text[0]) || !dn_is_digit (text[1]))
         return false;
     number = 10 * (text[0] - '0') + text[1] - '0';
     return number >= 1 && number <= max;
 }
 
-/* The length of a date at 'text', with a time behind it; 0: there is none. */
+/* The length of a date at 'text', with a time behind it; 0: there is none. Seconds
+ * since 1970 are ten digits.
+ */
 static size_t date_length (struct dn_span text)
 {
     size_t at = 4;
 
-    if (text.len < 8 || memcmp (text.text, "20", 2) != 0 || !is_digit (text.text[2])
-        || !is_digit (text.text[3]))
+    if (text.len < 8 || memcmp (text.text, "20", 2) != 0 || !dn_is_digit (text.text[2])
+        || !dn_is_digit (text.text[3]))
         return 0;
     at += strchr ("-_.", text.text[at]) != NULL;
     if (!is_number_to (text.text + at, 12))
@@ -169,21 +147,11 @@ static size_t date_length (struct dn_span text)
         return 0;
     at += 2;
     while (at < text.len
-           && (is_digit (text.text[at])
+           && (dn_is_digit (text.text[at])
                || (at + 1 < text.len && strchr ("-_:.T", text.text[at])
-                   && is_digit (text.text[at + 1]))))
+                   && dn_is_digit (text.text[at + 1]))))
         at++;
     return at;
-}
-
-/* The length of seconds since 1970 at 'text'; 0: there are none. */
-static size_t clock_length (struct dn_span text)
-{
-    size_t at = 0;
-
-    while (at < text.len && is_digit (text.text[at]))
-        at++;
-    return at == 10 && text.text[0] == '1' ? at : 0;
 }
 
 /* ":29500" at the end. */
@@ -191,7 +159,7 @@ static size_t port_length (struct dn_span text)
 {
     size_t at = text.len;
 
-    while (at > 0 && is_digit (text.text[at - 1]))
+    while (at > 0 && dn_is_digit (text.text[at - 1]))
         at--;
     return at > 0 && text.text[at - 1] == ':' && text.len - at >= 4
                    && text.len - at <= 5
@@ -199,12 +167,13 @@ static size_t port_length (struct dn_span text)
                : 0;
 }
 
-static void add (struct dn_print_words *r, const char *text, size_t len)
+static void add (struct dn_print *r, const char *text, size_t len)
 {
-    dn_digest_add (&r->digester, (struct dn_span){text, len});
+    for (int i = r->first; i < r->end; i++)
+        dn_digest_add (&r->digesters[i], (struct dn_span){text, len});
 }
 
-static void add_value (struct dn_print_words *r, struct dn_span value)
+static void add_counted (struct dn_print *r, struct dn_span value)
 {
     size_t begin = 0;
     size_t i = 0;
@@ -215,33 +184,54 @@ static void add_value (struct dn_print_words *r, struct dn_span value)
     value.len -= port_length (value);
     while (i < value.len) {
         struct dn_span rest = {value.text + i, value.len - i};
-        size_t skip = 0;
+        size_t date = dn_is_digit (value.text[i]) ? date_length (rest) : 0;
+        size_t n = 0; /* digits */
 
-        if (is_digit (value.text[i]) && (i == 0 || !is_digit (value.text[i - 1]))) {
-            skip = date_length (rest);
-            if (skip == 0)
-                skip = clock_length (rest);
-        }
-        if (skip > 0) {
+        while (n < rest.len && dn_is_digit (rest.text[n]))
+            n++;
+        if (date > 0 || (n == 10 && rest.text[0] == '1')) {
+            n = date > 0 ? date : n;
             add (r, value.text + begin, i - begin);
-            begin = i + skip;
+            begin = i + n;
         }
-        i += skip > 0 ? skip : 1;
+        i += n > 0 ? n : 1;
     }
     add (r, value.text + begin, value.len - begin);
+}
+
+/* From here on the second digester takes less. */
+static void part (struct dn_print *r)
+{
+    if (r->end == 1)
+        r->digesters[1] = r->digesters[0];
+}
+
+/* A word that is a value. That there is one counts in any case. */
+static void add_value (struct dn_print *r, enum dn_counts counted, struct dn_span value)
+{
+    if (counted == DN_COUNTS_UNSTATED) {
+        part (r);
+        r->end = 1;
+    }
+    if (counted == DN_COUNTS_NOT)
+        add (r, "*", 1);
+    else
+        add_counted (r, value);
+    if (counted == DN_COUNTS_UNSTATED) {
+        r->end = 2;
+        r->first = 1;
+        add (r, "*", 1);
+        r->first = 0;
+    }
+    add (r, "\n", 1);
+    r->n_words++;
 }
 
 /* --- words -------------------------------------------------------------------------
  */
 
-static void end_word (struct dn_print_words *r)
-{
-    add (r, "\n", 1);
-    r->n_words++;
-}
-
 /* Does the text behind the command, up to its end, go into a file or a program? */
-static bool prints_into (const struct dn_print_words *r)
+static bool prints_into (const struct dn_print *r)
 {
     struct dn_span text = r->ahead;
 
@@ -252,45 +242,19 @@ static bool prints_into (const struct dn_print_words *r)
 }
 
 /* The first word of a command. Return true where it says what follows. */
-static bool begin_command (struct dn_print_words *r, struct dn_span word)
+static bool begin_command (struct dn_print *r, struct dn_span word)
 {
     enum dn_word kind = find (r, DN_SET_PRINTED, word);
 
     r->begins = kind == DN_W_OPENING;
-    r->loop = dn_span_is (word, "for") ? 1 : 0;
+    r->loops = dn_span_is (word, "for");
     r->uncounted =
         kind == DN_W_UNCOUNTED || (kind == DN_W_PRINTING && !prints_into (r));
     return r->uncounted;
 }
 
-/* A word in "for NAME in VALUE VALUE". Return true where it is one of values that do
- * not count; that there is one does.
- */
-static bool is_looped (struct dn_print_words *r, struct dn_span word)
-{
-    if (r->loop == 1) {
-        r->loop = is_volatile (r, word) ? 2 : 0;
-        return false;
-    }
-    return r->loop == 2 && !dn_span_is (word, "in");
-}
-
-/* NAME=VALUE, as if a blank were in place of the '=' at 'at'. */
-static void read_pair (struct dn_print_words *r, struct dn_span word, size_t at)
-{
-    struct dn_span name = {word.text, at};
-
-    add (r, name.text, name.len);
-    end_word (r);
-    if (is_volatile (r, name))
-        add (r, "*", 1);
-    else
-        add_value (r, (struct dn_span){word.text + at + 1, word.len - at - 1});
-    end_word (r);
-}
-
 /* Is it an option, or does it have the form "NAME:", "NAME (", "NAME =" or "NAME :"? */
-static bool may_name (const struct dn_print_words *r, struct dn_span word)
+static bool may_name (const struct dn_print *r, struct dn_span word)
 {
     size_t i = 0;
 
@@ -301,101 +265,100 @@ static bool may_name (const struct dn_print_words *r, struct dn_span word)
     return i < r->ahead.len && strchr ("=:(", r->ahead.text[i]);
 }
 
-static void read_word (struct dn_print_words *r, struct dn_span word)
+/* What "for NAME in VALUE VALUE" says of a word. */
+static enum dn_counts follow_loop (struct dn_print *r, struct dn_span word)
 {
-    const char *equals = memchr (word.text, '=', word.len);
-    bool skips = r->skips;
-    bool is_file = r->is_file;
-    bool names = r->names;
-    bool first = r->begins;
+    enum dn_counts counted = dn_span_is (word, "in") ? DN_COUNTS : r->looped;
 
-    r->skips = r->is_file = r->names = false;
-    if (is_file || r->uncounted || (r->begins && begin_command (r, word)))
-        return;
-    if (names && (dn_span_is (word, "=") || dn_span_is (word, ":"))) {
-        r->skips = true;
-        return;
-    }
-    if ((skips && word.text[0] != '-') || (!first && is_looped (r, word))) {
-        add (r, "*", 1);
-        end_word (r);
-        return;
-    }
-    if (equals && equals > word.text) {
-        read_pair (r, word, (size_t) (equals - word.text));
-        return;
-    }
-    r->names =
-        may_name (r, word)
-        && is_volatile (
-            r,
-            (struct dn_span){word.text, word.len - (word.text[word.len - 1] == ':')});
-    r->skips = r->names && (word.text[0] == '-' || word.text[word.len - 1] == ':');
-    add_value (r, word);
-    end_word (r);
+    if (r->loops)
+        r->looped = counts (r, word);
+    r->loops = false;
+    return counted;
 }
 
-static void end_command (struct dn_print_words *r)
+/* A word that may be a name, or is none. */
+static void read_name (struct dn_print *r, struct dn_span word)
+{
+    bool colon = word.text[word.len - 1] == ':';
+
+    if (may_name (r, word))
+        r->named = counts (r, (struct dn_span){word.text, word.len - colon});
+    if (word.text[0] == '-' || colon)
+        r->value = r->named;
+    add_value (r, DN_COUNTS, word);
+}
+
+static void read_word (struct dn_print *r, struct dn_span word)
+{
+    const char *equals = memchr (word.text, '=', word.len);
+    enum dn_counts value = word.text[0] == '-' ? DN_COUNTS : r->value;
+    enum dn_counts named = r->named;
+    bool is_file = r->is_file;
+    bool first = r->begins;
+
+    r->value = r->named = DN_COUNTS;
+    r->is_file = false;
+    if (is_file || r->uncounted || (first && begin_command (r, word)))
+        return;
+    if (named != DN_COUNTS && (dn_span_is (word, "=") || dn_span_is (word, ":"))) {
+        r->value = named;
+        if (named == DN_COUNTS_UNSTATED) {
+            part (r);
+            r->end = 1;
+            add_value (r, DN_COUNTS, word);
+            r->end = 2;
+        }
+        return;
+    }
+    if (value == DN_COUNTS && !first)
+        value = follow_loop (r, word);
+    if (value != DN_COUNTS) {
+        add_value (r, value, word);
+    } else if (equals && equals > word.text) {
+        struct dn_span name = {word.text, (size_t) (equals - word.text)};
+
+        add (r, name.text, name.len);
+        add (r, "\n", 1);
+        add_value (
+            r, counts (r, name), (struct dn_span){equals + 1, word.len - name.len - 1});
+    } else {
+        read_name (r, word);
+    }
+}
+
+static void end_command (struct dn_print *r)
 {
     r->begins = true;
-    r->uncounted = r->skips = r->is_file = r->names = false;
-    r->loop = 0;
+    r->uncounted = r->is_file = r->loops = false;
+    r->value = r->named = r->looped = DN_COUNTS;
 }
 
 /* --- the script --------------------------------------------------------------------
  */
 
-static void read_mark (struct dn_print_words *r, char mark)
-{
-    switch (mark) {
-    case '(':
-        r->skips = r->skips || r->names;
-        r->begins = true;
-        break;
-    case '>':
-        r->is_file = true;
-        break;
-    case '<':
-        break;
-    default:
-        end_command (r);
-    }
-}
-
 void dn_print_begin (struct dn_print *print, const struct dn_words *known)
 {
-    print->n = 1;
-    print->words[0] = (struct dn_print_words){
-        .digester = dn_digest_begin (), .known = known, .begins = true};
-}
-
-static void read_token (struct dn_print_words *r, const struct dn_token *token)
-{
-    r->ahead = token->ahead;
-    if (token->kind == DN_TOKEN_WORD)
-        read_word (r, token->text);
-    else if (token->kind == DN_TOKEN_MARK)
-        read_mark (r, token->mark);
+    *print = (struct dn_print){
+        .digesters = {dn_digest_begin ()}, .end = 1, .known = known, .begins = true};
 }
 
 void dn_print_take (struct dn_print *print, const struct dn_token *token)
 {
-    struct dn_print_words *words = print->words;
-
-    if (print->n == 2)
-        read_token (&words[1], token);
-    else if (!words[0].asked)
-        words[1] = words[0];
-    read_token (&words[0], token);
-    if (print->n == 2 || !words[0].asked)
-        return;
-    print->n = 2;
-    words[1].counted = true;
-    read_token (&words[1], token);
+    print->ahead = token->ahead;
+    if (token->kind == DN_TOKEN_WORD) {
+        read_word (print, token->text);
+    } else if (token->kind == DN_TOKEN_MARK && token->mark == '(') {
+        print->value = print->value != DN_COUNTS ? print->value : print->named;
+        print->begins = true;
+    } else if (token->kind == DN_TOKEN_MARK && token->mark == '>') {
+        print->is_file = true;
+    } else if (token->kind == DN_TOKEN_MARK && token->mark != '<') {
+        end_command (print);
+    }
 }
 
 /* The first argument of a batch job is its script. */
-static void read_arguments (struct dn_print_words *r, const struct dn_job *job)
+static void read_arguments (struct dn_print *r, const struct dn_job *job)
 {
     int64_t n = job->n_args < ARGUMENTS_MAX ? job->n_args : ARGUMENTS_MAX;
 
@@ -425,16 +388,17 @@ struct dn_fingerprint dn_fingerprint_of (const struct dn_print *print,
                                          const char *metadata,
                                          bool counted)
 {
-    struct dn_print_words words = print->words[counted ? print->n - 1 : 0];
+    struct dn_print all = *print;
+    struct dn_digester *digester;
 
-    words.counted = counted;
-    end_command (&words);
-    read_arguments (&words, job);
-    if (words.n_words == 0)
+    end_command (&all);
+    read_arguments (&all, job);
+    if (all.n_words == 0)
         return (struct dn_fingerprint){""};
-    add (&words, "\n\n", 2);
-    dn_digest_add (&words.digester, dn_span_of (metadata));
-    return finish (&words.digester);
+    digester = &all.digesters[counted ? all.end - 1 : 0];
+    dn_digest_add (digester, dn_span_of ("\n\n"));
+    dn_digest_add (digester, dn_span_of (metadata));
+    return finish (digester);
 }
 
 struct dn_fingerprint dn_fingerprint_of_name (const char *name)

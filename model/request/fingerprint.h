@@ -40,28 +40,31 @@ struct dn_fingerprint {
     char text[DN_FINGERPRINT_MAX];
 };
 
-/* The words of a script so far. */
-struct dn_print_words {
-    struct dn_digester digester;
+/* Does a word count? */
+enum dn_counts {
+    DN_COUNTS,
+    DN_COUNTS_UNSTATED, /* but not if the metadata state epochs and steps */
+    DN_COUNTS_NOT
+};
+
+/* The words of a script so far. It is read before it is known whether the metadata
+ * state epochs or steps: from the first value on for which that matters, it is digested
+ * both ways.
+ */
+struct dn_print {
+    struct dn_digester digesters[2]; /* the second one is without that value */
+    int first;                       /* of the digesters that take what is added */
+    int end;
     const struct dn_words *known; /* borrowed */
-    bool counted; /* the metadata state epochs and steps, so that they do not count */
-    bool asked;   /* whether they do */
     int64_t n_words;
     bool begins;          /* the next word is the first of a command */
     bool uncounted;       /* the words of this command do not count */
-    bool skips;           /* the next word does not count, unless it is an option */
     bool is_file;         /* the next word is a file that is written */
-    bool names;           /* the last word names what does not count */
-    int loop;             /* 1: "for" was read, 2: its variable, which does not count */
+    bool loops;           /* the next word is the variable of a loop */
+    enum dn_counts value; /* the next word, unless it is an option */
+    enum dn_counts named; /* what the last word names */
+    enum dn_counts looped;
     struct dn_span ahead; /* the text behind the word */
-};
-
-/* The script is read before it is known whether the metadata state epochs or steps:
- * from the first word on for which that matters, it is digested both ways.
- */
-struct dn_print {
-    int n;
-    struct dn_print_words words[2];
 };
 
 void dn_print_begin (struct dn_print *print, const struct dn_words *known);

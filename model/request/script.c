@@ -24,8 +24,7 @@ struct command {
         IN_ARGUMENTS
     } where;
     enum {
-        NO_BRACKET,
-        SUBSHELL,
+        NO_BRACKET,      /* or a subshell */
         CAPTURE,         /* $( ) */
         SUM,             /* (( )) */
         LIST             /* a=( ) and other brackets without commands */
@@ -137,9 +136,7 @@ static void set_fact (struct dn_script_fact *fact,
 }
 
 /* The first fact of each field; of what the GPU needs the highest. */
-static void keep (struct pass *r,
-                  enum dn_reason_code code,
-                  const struct dn_script_fact *what)
+static void keep (struct pass *r, enum dn_reason_code code, struct dn_script_fact what)
 {
     for (int f = 0; f < DN_N_KEEPS; f++) {
         struct dn_script_fact *first = &r->found->first[f];
@@ -147,7 +144,7 @@ static void keep (struct pass *r,
         if ((keeps[code] >> f & 1)
             && (first->code == DN_REASON_NONE
                 || (f == DN_KEEPS_NEED && code > first->code)))
-            set_fact (first, code, what);
+            set_fact (first, code, &what);
     }
 }
 
@@ -163,13 +160,9 @@ static struct dn_script_fact fact_with (const struct dn_token *token,
     return fact;
 }
 
-static void keep_word (struct pass *r,
-                       enum dn_reason_code code,
-                       const struct dn_token *token)
+static struct dn_script_fact fact_of (const struct dn_token *token)
 {
-    struct dn_script_fact fact = fact_with (token, token->text);
-
-    keep (r, code, &fact);
+    return fact_with (token, token->text);
 }
 
 static struct command *top (struct pass *r)
@@ -259,18 +252,17 @@ static enum dn_word kind_of (const struct pass *r, const struct parts *p)
                              : dn_words_find (r->words, DN_SET_PARTS, p->part, p->hash);
 }
 
-/* The number that the text is, or that follows 'prefix' in it; -1 for none. */
-static int64_t number_of (struct dn_span text, const char *prefix)
+/* The number that the text is; -1 for none. */
+static int64_t number_of (struct dn_span text)
 {
-    size_t at = strlen (prefix);
     int64_t number = 0;
 
-    if (text.len <= at || text.len > at + 9 || !begins (text, prefix))
+    if (text.len == 0 || text.len > 9)
         return -1;
-    for (; at < text.len; at++) {
-        if (!is_digit (text.text[at]))
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_digit (text.text[i]))
             return -1;
-        number = number * 10 + text.text[at] - '0';
+        number = number * 10 + text.text[i] - '0';
     }
     return number;
 }
@@ -301,7 +293,7 @@ static void await (struct pass *r, enum dn_word word, const struct dn_token *tok
 {
     r->pending = word;
     r->is_pair = false;
-    r->pending_what = fact_with (token, token->text);
+    r->pending_what = fact_of (token);
 }
 
 /* No value follows, or none that says no. */
@@ -310,7 +302,7 @@ static void settle (struct pass *r)
     if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
         keep (r,
               r->pending == DN_W_FP8 ? DN_REASON_script_fp8 : DN_REASON_script_bf16,
-              &r->pending_what);
+              r->pending_what);
     r->pending = DN_W_NONE;
 }
 
@@ -337,7 +329,7 @@ static void count_gpus (struct pass *r, const struct parts *p, int64_t n)
         for (n = 0; rest.text; n++)
             dn_span_cut (&rest, ",");
     if (n > 0 && n * n_nodes < job->n_gpus && !strstr (option, "per-task"))
-        keep (r, DN_REASON_script_fewer, &r->pending_what);
+        keep (r, DN_REASON_script_fewer, r->pending_what);
     r->pending = DN_W_NONE;
 }
 
@@ -346,7 +338,7 @@ static void take_value (struct pass *r, const struct parts *p)
 {
     static const char off[] =
         "false 0 no off none null disabled disable n auto sdpa eager";
-    int64_t n = number_of (p->part, "");
+    int64_t n = number_of (p->part);
 
     if (r->pending == DN_W_CPUS)
         count_cpus (r, n);
@@ -354,7 +346,7 @@ static void take_value (struct pass *r, const struct parts *p)
         count_gpus (r, p, n);
     else if (r->pending == DN_W_ARCH_LIST) {
         if ((n >= 8 && n < 20) || n >= 80)
-            keep (r, DN_REASON_script_bf16, &r->pending_what);
+            keep (r, DN_REASON_script_bf16, r->pending_what);
         r->pending = DN_W_NONE;
     } else if (!dn_span_is (p->part, "enabled")) {
         if (dn_words_list_has (off, p->part))
@@ -377,8 +369,9 @@ static void use_allotted (struct pass *r, const struct dn_token *token)
             || (c->word == DN_W_NPROC && c[-1].bracket != CAPTURE)))
         r->pending = DN_W_NONE;
     else
-        keep_word (
-            r, computes ? DN_REASON_script_computes : DN_REASON_script_cpus, token);
+        keep (r,
+              computes ? DN_REASON_script_computes : DN_REASON_script_cpus,
+              fact_of (token));
 }
 
 /* A variable at 'at': "$NAME", "${NAME:-8}". */
@@ -403,7 +396,7 @@ static void read_variable (struct pass *r, struct parts *p)
         cut_part (p);
         found = kind_of (r, p);
         if (found == DN_W_TASK && differs)
-            keep_word (r, DN_REASON_script_beside, p->token);
+            keep (r, DN_REASON_script_beside, fact_of (p->token));
         if (found == DN_W_ALLOTTED || (found == DN_W_CPUS && kind == DN_W_NONE))
             kind = found;
     }
@@ -412,9 +405,9 @@ static void read_variable (struct pass *r, struct parts *p)
     if (kind == DN_W_ALLOTTED)
         use_allotted (r, p->token);
     else if (kind == DN_W_CPUS && top (r)->bracket == SUM)
-        keep_word (r, DN_REASON_script_computes, p->token);
+        keep (r, DN_REASON_script_computes, fact_of (p->token));
     else if (named && r->pending == DN_W_CPUS && kind == DN_W_NONE) {
-        keep (r, DN_REASON_script_cpus, &r->pending_what);
+        keep (r, DN_REASON_script_cpus, r->pending_what);
         r->pending = DN_W_NONE;
     } else if (named && r->pending != DN_W_CPUS)
         settle (r);
@@ -429,32 +422,37 @@ static void read_variable (struct pass *r, struct parts *p)
  */
 static void judge_version (struct pass *r, const struct parts *p, bool cuda)
 {
-    const char *begin = p->part.text
-                        + (!cuda                      ? p->part.len
-                           : begins (p->part, "cuda") ? 4
-                                                      : 2);
     const char *end = p->text + p->len;
-    const char *at = begin;
-    int64_t major = 0;
-    int64_t minor = 0;
+    const char *begin = p->part.text;
+    const char *at;
+    int64_t version[2] = {0, 0}; /* major and minor */
     bool newer;
 
-    while (at < end && !(is_digit (*at) && (at == begin || !is_alnum (at[-1]))))
+    while (begin < end && is_alnum (*begin) && !is_digit (*begin))
+        begin++;
+    for (at = begin;
+         at < end && !(is_digit (*at) && (at == begin || !is_alnum (at[-1])));)
         at++;
-    for (; at < end && is_digit (*at) && major < 1000; at++)
-        major = 10 * major + *at - '0';
-    if (cuda && major >= 100) {
-        minor = major % 10;
-        major /= 10;
-    } else if (at + 1 < end && is_digit (at[1])) {
-        for (at++; at < end && is_digit (*at) && minor < 1000; at++)
-            minor = 10 * minor + *at - '0';
+    for (int i = 0; i < 2 && at < end && is_digit (*at); i++, at += at + 1 < end)
+        for (; at < end && is_digit (*at) && version[i] < 1000; at++)
+            version[i] = 10 * version[i] + *at - '0';
+    if (cuda && version[0] >= 100) {
+        version[1] = version[0] % 10;
+        version[0] /= 10;
     }
-    newer =
-        cuda ? major > 12 || (major == 12 && minor >= 8)
-             : major >= 25 || (major == 2 && minor >= 8) || (major > 2 && major < 20);
-    if (newer && major < 100 && !has (p->token->text, "VISIBLE"))
-        keep_word (r, DN_REASON_script_newer, p->token);
+    newer = cuda ? version[0] > 12 || (version[0] == 12 && version[1] >= 8)
+                 : version[0] >= 25 || (version[0] == 2 && version[1] >= 8)
+                       || (version[0] > 2 && version[0] < 20);
+    if (newer && version[0] < 100 && !has (p->token->text, "VISIBLE"))
+        keep (r, DN_REASON_script_newer, fact_of (p->token));
+}
+
+/* "cu128", "cuda12.8" */
+static bool is_cuda (struct dn_span part)
+{
+    size_t letters = begins (part, "cuda") ? 4 : 2;
+
+    return part.len > 4 && begins (part, "cu") && is_digit (part.text[letters]);
 }
 
 static void judge_part (struct pass *r, const struct parts *p, enum dn_word kind)
@@ -468,11 +466,11 @@ static void judge_part (struct pass *r, const struct parts *p, enum dn_word kind
         || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
         return;
     if (says[kind] != DN_REASON_NONE)
-        keep_word (r, says[kind], token);
+        keep (r, says[kind], fact_of (token));
     if (kind == DN_W_ALLOTTED && (c->code || c->word != DN_W_NONE || in_sum))
         use_allotted (r, token);
     if (kind == DN_W_CPUS && in_sum)
-        keep_word (r, DN_REASON_script_computes, token);
+        keep (r, DN_REASON_script_computes, fact_of (token));
     if (kind == DN_W_ALLOTTED)
         await (r, DN_W_CPUS, token);
     else if (kind >= DN_W_CPUS && kind <= DN_W_ARCH_LIST) {
@@ -491,7 +489,7 @@ static void name_type (struct pass *r, const struct parts *p)
         rest.len -= (size_t) (at + len - rest.text);
         rest.text = at + len;
         if (rest.len == 0 || !is_digit (rest.text[0]))
-            keep_word (r, DN_REASON_script_type, p->token);
+            keep (r, DN_REASON_script_type, fact_of (p->token));
     }
 }
 
@@ -505,8 +503,7 @@ static void read_part (struct pass *r, struct parts *p)
     r->part = kind = kind_of (r, p);
     if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
         take_value (r, p);
-    if (kind == DN_W_CUDA || kind == DN_W_TORCH || number_of (p->part, "cu") >= 100
-        || number_of (p->part, "cuda") >= 0)
+    if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p->part))
         judge_version (r, p, kind != DN_W_TORCH);
     if (kind != DN_W_NONE)
         judge_part (r, p, kind);
@@ -595,9 +592,9 @@ static bool is_assignment (struct dn_span word)
 static void count_program (struct pass *r, const struct command *c)
 {
     if (r->loops > 0 || c->many || r->defining)
-        keep (r, DN_REASON_script_loop, &c->what);
+        keep (r, DN_REASON_script_loop, c->what);
     else if (r->n > 0)
-        keep (r, DN_REASON_script_programs, &c->what);
+        keep (r, DN_REASON_script_programs, c->what);
     r->n++;
     r->last = c->what;
 }
@@ -623,7 +620,7 @@ static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
             return;
     c->program = !is_shell_script (word);
     if (!c->program)
-        keep (r, DN_REASON_script_script, &c->what);
+        keep (r, DN_REASON_script_script, c->what);
 }
 
 /* Words of the shell that have other commands around them. */
@@ -659,9 +656,9 @@ static void begin_command (struct pass *r,
     else if (word >= DN_W_OPENS && word <= DN_W_BEGIN)
         c->where = AT_COMMAND;
     if (says[word] != DN_REASON_NONE)
-        keep (r, says[word], &c->what);
+        keep (r, says[word], c->what);
     if (word == DN_W_MAKE)
-        keep (r, DN_REASON_script_staging, &c->what);
+        keep (r, DN_REASON_script_staging, c->what);
     if (word == DN_W_NONE)
         run_unknown (r, c, token->text);
     else if (word == DN_W_NPROC)
@@ -678,16 +675,16 @@ static void judge_option (struct pass *r,
     const struct dn_script_job *job = r->job;
     enum dn_word option = top (r)->option;
     int64_t most = job->n_tasks;
-    int64_t n = number_of (value, "");
+    int64_t n = number_of (value);
 
     if (option == DN_W_NODES && top (r)->word == DN_W_STEP
         && !memchr (value.text, '$', value.len))
-        keep_word (r, DN_REASON_script_step, token);
+        keep (r, DN_REASON_script_step, fact_of (token));
     if (option == DN_W_NODE_TASKS && most > 0 && job->n_nodes > 1)
         most = (most + job->n_nodes - 1) / job->n_nodes;
     if ((option == DN_W_TASKS || option == DN_W_NODE_TASKS)
         && (n < 0 ? !has (value, "$SLURM_") && !has (value, "${SLURM_") : n > most))
-        keep_word (r, DN_REASON_script_tasks, token);
+        keep (r, DN_REASON_script_tasks, fact_of (token));
 }
 
 /* "-j 16" and "-j16" count CPUs, as -c of srun. */
@@ -695,7 +692,7 @@ static void count_option (struct pass *r,
                           const struct dn_token *token,
                           struct dn_span value)
 {
-    int64_t n = number_of (value, "");
+    int64_t n = number_of (value);
 
     r->counts = value.len == 0;
     if (n < 0)
@@ -728,7 +725,7 @@ static void read_option (struct pass *r,
                 dn_words_find (r->words, DN_SET_OPTIONS, name, dn_words_hash (name));
         }
         if (says[c->option] != DN_REASON_NONE && c->word == DN_W_STEP)
-            keep_word (r, says[c->option], token);
+            keep (r, says[c->option], fact_of (token));
         if (c->word == DN_W_STEP && dn_span_is (name, "-c"))
             count_option (r, token, value);
         if (value.text)
@@ -766,9 +763,9 @@ static void read_launcher (struct pass *r,
         c->bare = false;
         c->program = c->word != DN_W_SHELL;
         c->named |= c->word == DN_W_PYTHON;
-        c->what = fact_with (token, word);
+        c->what = fact_of (token);
         if (c->word == DN_W_SHELL || is_shell_script (word))
-            keep (r, DN_REASON_script_script, &c->what);
+            keep (r, DN_REASON_script_script, c->what);
     }
 }
 
@@ -789,7 +786,7 @@ static void read_verb (struct pass *r, struct command *c, struct dn_span verb)
         c->word = DN_W_SETTINGS;
     } else {
         if (!dn_words_list_has (quiet, verb))
-            keep (r, DN_REASON_script_staging, &c->what);
+            keep (r, DN_REASON_script_staging, c->what);
         c->word = DN_W_HARMLESS;
     }
 }
@@ -810,13 +807,13 @@ static void read_program (struct pass *r,
         return;
     if (dn_span_is (word, "-m")) {
         if (c->named)
-            keep (r, DN_REASON_script_sweep, &c->what);
+            keep (r, DN_REASON_script_sweep, c->what);
         c->where = python ? IN_OPTIONS : c->where;
     } else if (python && dn_words_list_has ("-c -", word)) {
         c->code = c->named = true;
         c->program = false;
     } else if (dn_words_list_has ("jl R m lua rb pl jar scala lisp js go", ending)) {
-        keep (r, DN_REASON_script_language, &c->what);
+        keep (r, DN_REASON_script_language, c->what);
     } else if (!c->named && dn_span_is (ending, "py") && !is_assignment (word)) {
         c->named = true;
         c->what = fact_with (token, base_of (word));
@@ -848,19 +845,19 @@ static void judge_argument (struct pass *r,
     char last = word.text[word.len - 1];
 
     if (dn_span_is (program, "sleep")
-        && (number_of (word, "") >= 3600 || begins (word, "inf") || last == 'h'
+        && (number_of (word) >= 3600 || begins (word, "inf") || last == 'h'
             || last == 'd'))
-        keep (r, DN_REASON_script_server, &c->what);
+        keep (r, DN_REASON_script_server, c->what);
     else if (dn_span_is (program, "squeue") && has (word, "%L"))
-        keep (r, DN_REASON_script_stop, &c->what);
+        keep (r, DN_REASON_script_stop, c->what);
     else if (dn_span_is (program, "nvidia-smi")
              && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word))
-        keep (r, DN_REASON_script_clock, &c->what);
+        keep (r, DN_REASON_script_clock, c->what);
     else if (dn_span_is (program, "cp") && word.text[0] == '-'
              && (has (word, "r") || has (word, "a") || has (word, "R")))
-        keep (r, DN_REASON_script_staging, &c->what);
+        keep (r, DN_REASON_script_staging, c->what);
     else if (dn_span_is (program, "wandb") && dn_words_list_has ("agent sweep", word))
-        keep (r, DN_REASON_script_sweep, &c->what);
+        keep (r, DN_REASON_script_sweep, c->what);
 }
 
 static void read_argument (struct pass *r,
@@ -927,21 +924,15 @@ static void end_command (struct pass *r, bool background, bool within)
 
     settle (r);
     if (c->where == IN_OPTIONS && c->word == DN_W_SHELL)
-        keep (r, DN_REASON_script_script, &c->what);
+        keep (r, DN_REASON_script_script, c->what);
     if (c->program)
         count_program (r, c);
     r->beside |= background && r->n > 0;
     if ((c->program && r->defining) || (r->beside && r->n > 1)
         || (background && r->n > 0 && (r->loops > 0 || c->many)))
-        keep (r, DN_REASON_script_beside, &r->last);
+        keep (r, DN_REASON_script_beside, r->last);
     *c = (struct command){
         .bracket = c->bracket, .texts = c->texts && within, .many = c->many && within};
-}
-
-static void push (struct pass *r, int bracket, bool texts)
-{
-    if (r->depth + 1 < DEEP_MAX)
-        r->stack[++r->depth] = (struct command){.bracket = bracket, .texts = texts};
 }
 
 /* Behind a bracket. The text of $( ) may be settings, and no program. */
@@ -960,53 +951,45 @@ static void pop (struct pass *r)
 static void open_bracket (struct pass *r, const struct dn_token *token, char before)
 {
     struct command *c = top (r);
+    struct command inner = {.bracket = LIST, .texts = c->texts};
 
-    if (before == '(') {
-        if (r->pending == DN_W_CPUS) {
-            keep (r, DN_REASON_script_computes, &r->pending_what);
-            r->pending = DN_W_NONE;
-        }
-        push (r, SUM, c->texts);
+    if (before == '(' && r->pending == DN_W_CPUS) {
+        keep (r, DN_REASON_script_computes, r->pending_what);
+        r->pending = DN_W_NONE;
+    }
+    if (before == '(' || c->bracket == SUM) {
+        inner.bracket = SUM;
     } else if (strchr ("$<>", before)) {
         c->file = false;
-        push (r, CAPTURE, token->quoted);
-    } else if (token->ahead.len > 1 && token->ahead.text[1] == ')' && c->program) {
+        inner = (struct command){.bracket = CAPTURE, .texts = token->quoted};
+    } else if (c->program && token->ahead.len > 1 && token->ahead.text[1] == ')') {
         define_function (r, dn_span_of (c->what.word));
         c->program = false;
         c->where = AT_COMMAND;
-        push (r, LIST, c->texts);
-    } else if (c->bracket == SUM) {
-        push (r, SUM, c->texts);
-    } else {
-        push (r, c->where == AT_COMMAND && before != '=' ? SUBSHELL : LIST, c->texts);
+    } else if (c->where == AT_COMMAND && before != '=') {
+        inner.bracket = NO_BRACKET;
     }
+    if (r->depth + 1 < DEEP_MAX)
+        r->stack[++r->depth] = inner;
 }
 
-/* A mark that is not of a text, a pattern or a sum. */
+/* A mark between words, of which some end the command. */
 static void follow_mark (struct pass *r, const struct dn_token *token, char before)
 {
     struct command *c = top (r);
     char next = token->ahead.len > 1 ? token->ahead.text[1] : '\n';
-    bool within = token->quoted || token->here;
+    bool is_file = token->mark == '<' || token->mark == '>';
+    bool ends = token->mark == '&' ? !strchr ("<>|", before) && next != '>'
+                                   : !is_file && (token->mark != '|' || before != '>');
 
-    switch (token->mark) {
-    case '<':
-        if (before == '<' && c->word == DN_W_PYTHON && !c->named)
-            c->code = c->named = true;
-        c->file = true;
-        break;
-    case '>':
-        c->file = true;
-        break;
-    case '&':
-        if (!strchr ("<>|", before) && next != '>')
-            end_command (r, before != '&' && next != '&', within);
-        break;
-    default:
-        if (token->mark != '|' || before != '>')
-            end_command (r, false, within);
-        r->pattern = token->mark == ';' && before == ';';
-    }
+    c->file |= is_file;
+    if (token->mark == '<' && before == '<' && c->word == DN_W_PYTHON && !c->named)
+        c->code = c->named = true;
+    if (ends)
+        end_command (r,
+                     token->mark == '&' && before != '&' && next != '&',
+                     token->quoted || token->here);
+    r->pattern = token->mark == ';' && before == ';';
 }
 
 static void read_mark (struct pass *r, const struct dn_token *token)
@@ -1021,11 +1004,9 @@ static void read_mark (struct pass *r, const struct dn_token *token)
         return;
     if (token->quoted && !c->texts && !(token->mark == '(' && before == '$'))
         return;
-    if (r->pattern && token->mark == ')') {
-        r->pattern = false;
-        c->where = AT_COMMAND;
-    } else if (r->pattern) {
-        return;
+    if (r->pattern) {
+        r->pattern = token->mark != ')';
+        c->where = r->pattern ? c->where : AT_COMMAND;
     } else if (token->mark == '(') {
         open_bracket (r, token, before);
     } else if (token->mark == ')') {
@@ -1115,7 +1096,7 @@ int dn_script_read (const struct dn_words *words,
     for (size_t i = 0; job->gpu_type && job->gpu_type[i] && i < DN_NAME_MAX - 1; i++)
         r->type[i] = lower (job->gpu_type[i]);
     if (!r->ruled) {
-        keep (r, DN_REASON_script_unread, &all);
+        keep (r, DN_REASON_script_unread, all);
         text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
     }
     r->tokens = dn_tokens_of (text);
@@ -1123,6 +1104,6 @@ int dn_script_read (const struct dn_words *words,
         return -1;
     all = (struct dn_script_fact){.line = r->tokens.line, .word = "\""};
     if (r->ruled && (dn_tokens_open (&r->tokens) || r->depth > 0))
-        keep (r, DN_REASON_script_unread, &all);
+        keep (r, DN_REASON_script_unread, all);
     return 0;
 }
