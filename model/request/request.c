@@ -283,9 +283,7 @@ static void read_conditions (struct dn_request *request)
         dn_reason_keep (&request->keep_gpu, DN_REASON (req_reservation));
 }
 
-int dn_request_read_shape (const struct dn_job *job,
-                           struct dn_request *request,
-                           struct dn_err *err)
+static void begin (const struct dn_job *job, struct dn_request *request)
 {
     memset (request, 0, sizeof (*request));
     request->job = job;
@@ -301,11 +299,20 @@ int dn_request_read_shape (const struct dn_job *job,
     request->cpus_each_gpu = DN_UNSET;
     request->n_cpus = DN_UNSET;
     request->mem_per_node_mb = DN_UNSET;
-    read_conditions (request);
-    read_names (request);
-    read_clock (request);
+}
+
+static int read_shape (struct dn_request *request, struct dn_err *err)
+{
     return read_cpus_per_task (request, err) < 0 ? -1
                                                  : dn_request_read_gpus (request, err);
+}
+
+int dn_request_read_shape (const struct dn_job *job,
+                           struct dn_request *request,
+                           struct dn_err *err)
+{
+    begin (job, request);
+    return read_shape (request, err);
 }
 
 int dn_request_read (const struct dn_job *job,
@@ -313,8 +320,12 @@ int dn_request_read (const struct dn_job *job,
                      struct dn_request *request,
                      struct dn_err *err)
 {
+    begin (job, request);
+    read_conditions (request);
+    read_names (request);
+    read_clock (request);
     if (dn_deadline_check (deadline, "request", err) < 0
-        || dn_request_read_shape (job, request, err) < 0 || read_cpus (request, err) < 0
+        || read_shape (request, err) < 0 || read_cpus (request, err) < 0
         || read_memory (request, err) < 0) {
         memset (request, 0, sizeof (*request));
         return -1;

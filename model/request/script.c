@@ -1070,7 +1070,6 @@ void dn_reading_begin (struct dn_reading *reading, const struct dn_words *words)
 int dn_script_read (const struct dn_words *words,
                     const char *script,
                     const struct dn_script_job *job,
-                    bool wanted,
                     const struct dn_deadline *deadline,
                     struct dn_reading *reading,
                     struct dn_err *err)
@@ -1091,9 +1090,9 @@ int dn_script_read (const struct dn_words *words,
     r->words = words;
     r->reading = reading;
     r->found = &reading->script;
-    r->wanted = wanted;
+    r->wanted = job->wanted;
     r->ruled = text.len <= DN_SCRIPT_MAX && (!begins (line, "#!") || has (line, "sh"));
-    for (size_t i = 0; job->gpu_type && job->gpu_type[i] && i < DN_NAME_MAX - 1; i++)
+    for (size_t i = 0; i < DN_NAME_MAX && job->gpu_type[i]; i++)
         r->type[i] = lower (job->gpu_type[i]);
     if (!r->ruled) {
         keep (r, DN_REASON_script_unread, all);

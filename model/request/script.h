@@ -42,19 +42,19 @@ int dn_reading_of (const struct dn_words *words,
                    struct dn_reading *reading,
                    struct dn_err *err);
 
-/* Tasks, nodes and GPUs of the job, DN_UNSET if unknown. */
+/* What the reading depends on besides the text. */
 struct dn_script_job {
-    int64_t n_tasks;
+    int64_t n_tasks; /* DN_UNSET if unknown, as the next two */
     int64_t n_nodes;
     int64_t n_gpus;
-    const char *gpu_type; /* "" for none */
+    char gpu_type[DN_NAME_MAX]; /* "" for none */
+    bool wanted;                /* more than the marks */
 };
 
-/* The same for the text 'script', which may be NULL. */
+/* The same for the text 'script', which may be NULL, without a cache. */
 int dn_script_read (const struct dn_words *words,
                     const char *script,
                     const struct dn_script_job *job,
-                    bool wanted,
                     const struct dn_deadline *deadline,
                     struct dn_reading *reading,
                     struct dn_err *err);

@@ -80,12 +80,12 @@ static void check_fingerprint (const char *text)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static const struct dn_script_job job = {
-        .n_tasks = 4, .n_nodes = 2, .n_gpus = 8, .gpu_type = "a100"};
+        .n_tasks = 4, .n_nodes = 2, .n_gpus = 8, .gpu_type = "a100", .wanted = true};
     char *text = take_text (data, size);
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (all_words (), text, &job, true, NULL, NULL, &reading, &err) < 0)
+    if (dn_script_read (all_words (), text, &job, NULL, &reading, &err) < 0)
         expect_message (&err);
     else
         check_found (text, &reading.script);

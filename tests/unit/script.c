@@ -32,14 +32,15 @@ static const char *const fields[] = {"time", "gpu", "cpus", "memory", "bf16", "f
 static const struct dn_script_job two_gpus = {.n_tasks = 16,
                                               .n_nodes = 1,
                                               .n_gpus = 2,
-                                              .gpu_type = "a100"};
+                                              .gpu_type = "a100",
+                                              .wanted = true};
 
 static struct dn_script read_script (const char *text, const struct dn_script_job *job)
 {
     struct dn_reading reading;
     struct dn_err err = {0};
 
-    if (dn_script_read (all_words (), text, job, true, NULL, &reading, &err) < 0)
+    if (dn_script_read (all_words (), text, job, NULL, &reading, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
     return reading.script;
 }
@@ -290,9 +291,7 @@ TEST ("the deadline ends the reading")
     struct dn_err err = {0};
 
     assert_int_equal (
-        dn_script_read (
-            all_words (), "x\n", &two_gpus, true, &deadline, &reading, &err),
-        -1);
+        dn_script_read (all_words (), "x\n", &two_gpus, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
 }
 
