@@ -141,7 +141,7 @@ struct keeper {
     uint64_t identity;  /* of the files that were loaded */
     uint64_t candidate; /* of those seen at the last check */
     int retry;          /* ticks until the next try of a load in doubt; 0: none */
-    struct dn_writer *writer;
+    struct dn_writer writer;
 };
 
 static void say (bool error, const char *text)
@@ -239,7 +239,7 @@ static void write_counters (struct keeper *keeper, const struct dn_snapshot *sna
                                      .configured_s = dn_state_since (snapshot)};
 
     dn_writer_counters (
-        keeper->writer, dn_state_site (snapshot)->counters, &gauges, say);
+        &keeper->writer, dn_state_site (snapshot)->counters, &gauges, say);
 }
 
 /* Without a configuration in force, no file is named, and nothing is written. */
@@ -247,8 +247,8 @@ static void write_traces (struct keeper *keeper, bool counters)
 {
     struct dn_snapshot *snapshot = dn_state_take ();
 
-    if (snapshot && keeper->writer) {
-        dn_writer_log (keeper->writer, dn_state_site (snapshot)->decision_log, say);
+    if (snapshot) {
+        dn_writer_log (&keeper->writer, dn_state_site (snapshot)->decision_log, say);
         if (counters)
             write_counters (keeper, snapshot);
     }
@@ -257,7 +257,7 @@ static void write_traces (struct keeper *keeper, bool counters)
 
 static void *keep (void *unused)
 {
-    struct keeper keeper = {.writer = dn_writer_new ()};
+    struct keeper keeper = {.writer = dn_writer_empty ()};
     unsigned ticks = 0;
     bool more = true;
 
@@ -279,7 +279,7 @@ static void *keep (void *unused)
         write_traces (&keeper, !more || ticks % COUNTERS_TICKS == 0);
         ticks++;
     }
-    dn_writer_free (keeper.writer);
+    dn_writer_end (&keeper.writer);
     set_texts (&keeper.texts, NULL, NULL);
     return unused;
 }

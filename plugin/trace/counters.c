@@ -211,49 +211,24 @@ static void add_gauges (struct dn_buf *buf, const struct dn_gauges *gauges)
     dn_buf_add (buf, "dnnest_config_time_seconds %" PRId64 "\n", gauges->configured_s);
 }
 
-char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *gauges)
-{
-    char *text = malloc (TEXT_MAX);
-    struct dn_buf buf;
-
-    if (!text)
-        return NULL;
-    buf = dn_buf_on (text, TEXT_MAX);
-    add_gauges (&buf, gauges);
-    for (size_t i = 0; i < DN_N_ELEMENTS (families); i++)
-        add_family (&buf, &families[i], counters);
-    add_latency (&buf, counters);
-    return text;
-}
-
-/* Write all of 'text' to the new file 'path'. */
-static int write_new (const char *path, const char *text, struct dn_err *err)
+/* Write the new file 'beside'. Readable for the exporter's user, with any umask. */
+static bool write_new (const char *beside, const struct dn_buf *text)
 {
     dn_cleanup (dn_fd_cleanup) int fd = -1;
-    size_t len = strlen (text);
-    size_t done = 0;
+    ssize_t written;
 
-    if (unlink (path) < 0 && errno != ENOENT)
-        return dn_file_fail (path, dn_say_file_removed, err);
-    fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return dn_file_fail (path, dn_say_file_created, err);
-    /* Readable for the exporter's user, with any umask of slurmctld. */
-    if (fchmod (fd, 0644) < 0)
-        return dn_file_fail (path, dn_say_file_readable, err);
-    while (done < len) {
-        ssize_t written = write (fd, text + done, len - done);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return dn_file_fail (path, dn_say_file_written, err);
-        done += (size_t) written;
-    }
-    return 0;
+    if (unlink (beside) < 0 && errno != ENOENT)
+        return false;
+    fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || fchmod (fd, 0644) < 0)
+        return false;
+    written = write (fd, text->text, text->len);
+    if (written >= 0)
+        errno = ENOSPC;
+    return written == (ssize_t) text->len;
 }
 
-int dn_counters_write (const char *path, const char *text, struct dn_err *err)
+static int replace (const char *path, const struct dn_buf *text, struct dn_err *err)
 {
     char beside[1024];
     struct dn_buf buf = dn_buf_on (beside, sizeof (beside));
@@ -261,14 +236,27 @@ int dn_counters_write (const char *path, const char *text, struct dn_err *err)
     dn_buf_add (&buf, "%s.new", path);
     if (buf.cut)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_counters_path);
-    if (write_new (beside, text, err) < 0) {
-        unlink (beside);
-        return -1;
-    }
-    if (rename (beside, path) < 0) {
-        dn_file_fail (path, dn_say_file_replaced, err);
-        unlink (beside);
-        return -1;
-    }
-    return 0;
+    if (write_new (beside, text) && rename (beside, path) == 0)
+        return 0;
+    dn_file_fail (path, dn_say_file_written, err);
+    unlink (beside);
+    return -1;
+}
+
+int dn_counters_write (struct dn_counters *counters,
+                       const struct dn_gauges *gauges,
+                       const char *path,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = malloc (TEXT_MAX);
+    struct dn_buf buf;
+
+    if (!text)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+    buf = dn_buf_on (text, TEXT_MAX);
+    add_gauges (&buf, gauges);
+    for (size_t i = 0; i < DN_N_ELEMENTS (families); i++)
+        add_family (&buf, &families[i], counters);
+    add_latency (&buf, counters);
+    return replace (path, &buf, err);
 }

@@ -73,14 +73,13 @@ struct dn_gauges {
     int64_t configured_s; /* load of the configuration in force */
 };
 
-/* All counters and gauges in Prometheus' text format 0.0.4. NULL without memory. Free
- * it with free ().
+/* Replace the file 'path' atomically, mode 0644, by all counters and gauges in
+ * Prometheus' text format 0.0.4. A symbolic link there is replaced, not followed.
+ * Return 0, or -1 with 'err'.
  */
-char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *gauges);
-
-/* Replace the file 'path' by 'text' atomically, mode 0644. A symbolic link there is
- * replaced, not followed. Return 0, or -1 with 'err'.
- */
-int dn_counters_write (const char *path, const char *text, struct dn_err *err);
+int dn_counters_write (struct dn_counters *counters,
+                       const struct dn_gauges *gauges,
+                       const char *path,
+                       struct dn_err *err);
 
 #endif

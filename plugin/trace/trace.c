@@ -7,24 +7,10 @@
 #include <stdlib.h>
 
 #include "base/messages.h"
-#include "trace/journal.h"
 
 struct dn_counters dn_counters;
 
 static struct dn_events events;
-
-/* The state of one of the writer's two files. An error is logged once. */
-struct trouble {
-    bool failing;
-    unsigned long long dropped; /* total lost lines when the error began */
-};
-
-struct dn_writer {
-    struct dn_journal journal;
-    char *held; /* a line that could not be written yet */
-    struct trouble log;
-    struct trouble counters;
-};
 
 void dn_trace_start (void)
 {
@@ -44,22 +30,21 @@ void dn_trace_hand_over (struct dn_event *event)
     }
 }
 
-struct dn_writer *dn_writer_new (void)
+struct dn_writer dn_writer_empty (void)
 {
-    struct dn_writer *writer = calloc (1, sizeof (*writer));
-
-    if (writer)
-        writer->journal = dn_journal_empty ();
-    return writer;
+    return (struct dn_writer){.journal = dn_journal_empty ()};
 }
 
-void dn_writer_free (struct dn_writer *writer)
+static void let_go (struct dn_writer *writer)
 {
-    if (!writer)
-        return;
-    dn_journal_close (&writer->journal);
     free (writer->held);
-    free (writer);
+    writer->held = NULL;
+}
+
+void dn_writer_end (struct dn_writer *writer)
+{
+    dn_journal_close (&writer->journal);
+    let_go (writer);
 }
 
 /* Number of lines lost since the plugin was loaded. */
@@ -72,7 +57,7 @@ static unsigned long long lost (void)
     return sum;
 }
 
-static void say_trouble (struct trouble *trouble,
+static void say_trouble (struct dn_trouble *trouble,
                          const struct dn_err *err,
                          dn_writer_say *say)
 {
@@ -83,7 +68,7 @@ static void say_trouble (struct trouble *trouble,
     trouble->failing = true;
 }
 
-static void say_no_trouble (struct trouble *trouble,
+static void say_no_trouble (struct dn_trouble *trouble,
                             const char *path,
                             bool lines,
                             dn_writer_say *say)
@@ -100,33 +85,12 @@ static void say_no_trouble (struct trouble *trouble,
     say (false, text);
 }
 
-/* Make 'held' the next line; false: there is none. */
-static bool hold_next (struct dn_writer *writer)
-{
-    struct dn_event *event;
-
-    while (!writer->held && (event = dn_events_get (&events))) {
-        writer->held = dn_event_line (event);
-        free (event);
-        if (!writer->held)
-            dn_count (&dn_counters.dropped[DN_DROP_MEMORY]);
-    }
-    return writer->held != NULL;
-}
-
-static void let_go (struct dn_writer *writer)
-{
-    free (writer->held);
-    writer->held = NULL;
-}
-
 /* The log was switched off. Discard the lines that wait. */
 static void switch_off (struct dn_writer *writer)
 {
     struct dn_event *event;
 
-    dn_journal_close (&writer->journal);
-    let_go (writer);
+    dn_writer_end (writer);
     for (int i = 0; i < DN_EVENTS_MAX && (event = dn_events_get (&events)); i++)
         free (event);
     writer->log.failing = false;
@@ -146,8 +110,12 @@ void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *s
     }
     /* At most DN_EVENTS_MAX lines per call, so that a flood does not block the thread.
      */
-    for (int i = 0; i < DN_EVENTS_MAX && hold_next (writer); i++) {
-        if (dn_journal_append (&writer->journal, writer->held, &err) < 0) {
+    for (int i = 0; i < DN_EVENTS_MAX; i++) {
+        if (!writer->held)
+            writer->held = dn_events_get (&events);
+        if (!writer->held)
+            return;
+        if (dn_journal_append (&writer->journal, writer->held->line, &err) < 0) {
             say_trouble (&writer->log, &err, say);
             return;
         }
@@ -163,14 +131,10 @@ void dn_writer_counters (struct dn_writer *writer,
                          dn_writer_say *say)
 {
     struct dn_err err = {.code = DN_E_NONE};
-    dn_cleanup (dn_free_ptr) char *text = NULL;
 
     if (path[0] == '\0')
         return;
-    text = dn_counters_text (&dn_counters, gauges);
-    if (!text)
-        return;
-    if (dn_counters_write (path, text, &err) < 0)
+    if (dn_counters_write (&dn_counters, gauges, path, &err) < 0)
         say_trouble (&writer->counters, &err, say);
     else
         say_no_trouble (&writer->counters, path, false, say);

@@ -9,6 +9,7 @@
 
 #include "trace/counters.h"
 #include "trace/event.h"
+#include "trace/journal.h"
 
 extern struct dn_counters dn_counters;
 
@@ -21,11 +22,24 @@ void dn_trace_start (void);
  */
 void dn_trace_hand_over (struct dn_event *event);
 
-/* The state of the writer. Only one thread may use it. */
-struct dn_writer;
+/* The state of one of the writer's two files. An error is logged once. */
+struct dn_trouble {
+    bool failing;
+    unsigned long long dropped; /* total lost lines when the error began */
+};
 
-struct dn_writer *dn_writer_new (void);
-void dn_writer_free (struct dn_writer *writer);
+/* The state of the writer. Only one thread may use it. */
+struct dn_writer {
+    struct dn_journal journal;
+    struct dn_event *held; /* its line could not be written yet */
+    struct dn_trouble log;
+    struct dn_trouble counters;
+};
+
+struct dn_writer dn_writer_empty (void);
+
+/* Close the file; a line that it holds is lost. */
+void dn_writer_end (struct dn_writer *writer);
 
 /* Called when the writer cannot write a file, and when it can again. 'text' is a line
  * for slurmctld's log.

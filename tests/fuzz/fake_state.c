@@ -249,14 +249,13 @@ void dn_trace_hand_over (struct dn_event *event)
 
     if (!event)
         return;
-    line = dn_event_line (event);
-    expect (line && line[0] != '\0', "no line", NULL);
+    line = event->line;
+    expect (line[0] != '\0', "no line", NULL);
     expect (line[strlen (line) - 1] == '\n', "a line without end", NULL);
     line[strlen (line) - 1] = '\0';
     expect (is_printable (line), "control characters in the decision log", NULL);
     json = json_tokener_parse (line);
     expect (json_object_is_type (json, json_type_object), "no JSON", NULL);
     json_object_put (json);
-    free (line);
     free (event);
 }

@@ -141,6 +141,35 @@ TEST ("every decision is in the log when the plugin ends")
     forget_traces ();
 }
 
+#define SHAPE "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 MaxTime=2-0\n"
+
+/* A job that moves to another partition loses the text of its own. */
+TEST ("the log has a job as it was submitted")
+{
+    char conf[2048];
+    job_desc_msg_t desc;
+
+    snprintf (conf,
+              sizeof (conf),
+              "DecisionLog=%s/log.jsonl\n"
+              "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n"
+              "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 ByPartition=gpu-a100 " SHAPE
+              "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 ByPartition=gpu-v100 " SHAPE,
+              site_dir);
+    start_plugin (conf);
+    make_job (&desc, SHORT_RESNET);
+    slurm_text_free (&desc.tres_per_node);
+    desc.tres_per_node = slurm_text (GPU "4");
+    slurm_text_free (&desc.partition);
+    desc.partition = slurm_text ("gpu-a100");
+    assert_moved (&desc);
+    assert_string_equal (desc.partition, "gpu-v100");
+    job_free (&desc);
+    stop_plugin ();
+    assert_int_equal (count_lines ("log.jsonl", "\"partition\":\"gpu-a100\""), 1);
+    forget_traces ();
+}
+
 static void wait_for_child (pid_t child)
 {
     int status;

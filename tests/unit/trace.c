@@ -46,11 +46,19 @@ static const char *content_of (const char *name)
 
 static struct dn_events events;
 
+static struct dn_event *numbered (int64_t number)
+{
+    struct dn_event *event = calloc (1, sizeof (*event) + 32);
+
+    assert_non_null (event);
+    snprintf (event->line, 32, "%lld\n", (long long) number);
+    return event;
+}
+
 static bool put (int64_t number)
 {
-    struct dn_event *event = calloc (1, sizeof (*event));
+    struct dn_event *event = numbered (number);
 
-    event->user_id = number;
     if (dn_events_put (&events, event))
         return true;
     free (event);
@@ -61,7 +69,7 @@ static bool put (int64_t number)
 static int64_t get (void)
 {
     struct dn_event *event = dn_events_get (&events);
-    int64_t number = event ? event->user_id : -1;
+    int64_t number = event ? strtoll (event->line, NULL, 10) : -1;
 
     free (event);
     return number;
@@ -123,23 +131,6 @@ TEST ("nothing is lost or doubled between threads")
 
 /* --- a line ---------------------------------------------------------------------- */
 
-static struct dn_event *make_event (const char *name)
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-    struct dn_event *event;
-
-    job.name = name;
-    job.partition = "gpu";
-    advice = scene_advise ("Mode=enforce\nRecord=none", &job);
-    event = dn_event_new (&job, advice, NULL);
-    assert_non_null (event);
-    event->time_ms = INT64_C (1795277226123);
-    event->taken_us = 412;
-    event->applied = true;
-    return event;
-}
-
 static const char *text_at (struct json_object *object, const char *key)
 {
     struct json_object *value = NULL;
@@ -150,27 +141,38 @@ static const char *text_at (struct json_object *object, const char *key)
 }
 
 /* A line must be one, printable, and JSON. */
-static struct json_object *parse_line (const struct dn_event *event)
+static struct json_object *line_of (const struct dn_job *job,
+                                    const struct dn_advice *advice,
+                                    const struct dn_err *err)
 {
-    char *line = dn_event_line (event);
+    const struct dn_outcome outcome = {INT64_C (1795277226123), 412, !err, err};
+    struct dn_event *event = dn_event_new (job, advice, &outcome);
     struct json_object *object;
     size_t len;
 
-    assert_non_null (line);
-    len = strlen (line);
-    assert_int_equal (line[len - 1], '\n');
+    assert_non_null (event);
+    len = strlen (event->line);
+    assert_int_equal (event->line[len - 1], '\n');
     for (size_t i = 0; i + 1 < len; i++)
-        assert_in_range (line[i], ' ', '~');
-    object = json_tokener_parse (line);
+        assert_in_range (event->line[i], ' ', '~');
+    object = json_tokener_parse (event->line);
     assert_non_null (object);
-    free (line);
+    free (event);
     return object;
+}
+
+static struct json_object *line_of_name (const char *name)
+{
+    struct dn_job job = scene_job ();
+
+    job.name = name;
+    job.partition = "gpu";
+    return line_of (&job, scene_advise ("Mode=enforce\nRecord=none", &job), NULL);
 }
 
 TEST ("a line says who, what, why and how long")
 {
-    struct dn_event *event = make_event ("train");
-    struct json_object *line = parse_line (event);
+    struct json_object *line = line_of_name ("train");
     struct json_object *record;
     struct json_object *reasons;
     struct json_object *request;
@@ -191,7 +193,6 @@ TEST ("a line says who, what, why and how long")
     assert_string_equal (text_at (request, "time_s"), "86400");
     assert_string_equal (text_at (record, "version"), PACKAGE_VERSION);
     json_object_put (line);
-    free (event);
 }
 
 TEST ("hostile names break neither line nor terminal")
@@ -208,48 +209,40 @@ TEST ("hostile names break neither line nor terminal")
     char longest[5000];
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-        struct dn_event *event = make_event (names[i][0]);
-        struct json_object *line = parse_line (event);
+        struct json_object *line = line_of_name (names[i][0]);
 
         assert_string_equal (text_at (line, "name"), names[i][1]);
         json_object_put (line);
-        free (event);
     }
     memset (longest, '"', sizeof (longest));
     longest[sizeof (longest) - 1] = '\0';
-    struct dn_event *event = make_event (longest);
-    struct json_object *line = parse_line (event);
+    struct json_object *line = line_of_name (longest);
 
     assert_int_equal (strlen (text_at (line, "name")), DN_EVENT_NAME_MAX + 3);
     assert_string_equal (text_at (line, "name") + DN_EVENT_NAME_MAX, "...");
     json_object_put (line);
-    free (event);
 }
 
 TEST ("an error and an abstention are lines")
 {
     struct dn_job job = scene_job ();
     const struct dn_err err = {DN_E_RANGE, "batch: -4 out of range 1..1000000"};
-    struct dn_event *event = dn_event_new (&job, NULL, &err);
-    struct json_object *line = parse_line (event);
-    struct dn_advice *advice;
+    struct json_object *line = line_of (&job, NULL, &err);
+    struct json_object *record;
 
     assert_string_equal (text_at (line, "verdict"), "error");
     assert_string_equal (text_at (line, "error"), err.text);
     assert_string_equal (text_at (line, "reasons"), "[ ]");
     assert_string_equal (text_at (line, "record"), "(none)");
     json_object_put (line);
-    free (event);
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a|b:4";
-    advice = scene_advise ("", &job);
-    event = dn_event_new (&job, advice, NULL);
-    line = parse_line (event);
+    line = line_of (&job, scene_advise ("", &job), NULL);
     assert_string_equal (text_at (line, "verdict"), "abstain");
     assert_string_equal (text_at (line, "abstained"), "unmapped_type");
-    assert_null (strchr (event->record, '|'));
-    assert_contains (event->record, "a\\u007cb");
+    assert_true (json_object_object_get_ex (line, "record", &record));
+    record = json_object_object_get (json_object_object_get (record, "req"), "gpu");
+    assert_string_equal (json_object_get_string (record), "a|b");
     json_object_put (line);
-    free (event);
 }
 
 /* --- its file -------------------------------------------------------------------- */
@@ -410,7 +403,7 @@ static unsigned long long value_of (dn_counter *counter)
 
 TEST ("a log that cannot be written is told once, and catches up")
 {
-    struct dn_writer *writer = dn_writer_new ();
+    struct dn_writer writer = dn_writer_empty ();
     const char *path = path_of ("logs/log");
     unsigned long long dropped = value_of (&dn_counters.dropped[DN_DROP_FULL]);
     unsigned long long lines = value_of (&dn_counters.lines);
@@ -418,29 +411,25 @@ TEST ("a log that cannot be written is told once, and catches up")
     n_errors = n_infos = 0;
     dn_trace_start ();
     for (int i = 0; i < DN_EVENTS_MAX + 5; i++) {
-        struct dn_event *event = calloc (1, sizeof (*event));
-
-        event->kind = DN_JOB_BATCH;
-        event->user_id = i;
-        dn_trace_hand_over (event);
+        dn_trace_hand_over (numbered (i));
         if (i % 512 == 0)
-            dn_writer_log (writer, path, listen);
+            dn_writer_log (&writer, path, listen);
     }
     assert_int_equal (n_errors, 1);
     assert_contains (said, "No such file");
     assert_int_equal (value_of (&dn_counters.dropped[DN_DROP_FULL]) - dropped, 5);
     assert_int_equal (mkdir (path_of ("logs"), 0700), 0);
-    dn_writer_log (writer, path, listen);
+    dn_writer_log (&writer, path, listen);
     assert_int_equal (n_infos, 1);
     assert_contains (said, "written again, 5 lines are missing");
     assert_int_equal (value_of (&dn_counters.lines) - lines, DN_EVENTS_MAX);
-    dn_writer_log (writer, path, listen);
+    dn_writer_log (&writer, path, listen);
     assert_int_equal (n_errors + n_infos, 2);
-    dn_trace_hand_over (calloc (1, sizeof (struct dn_event)));
-    dn_writer_log (writer, "", listen); /* switched off */
-    dn_writer_log (writer, path, listen);
+    dn_trace_hand_over (numbered (0));
+    dn_writer_log (&writer, "", listen); /* switched off */
+    dn_writer_log (&writer, path, listen);
     assert_int_equal (value_of (&dn_counters.lines) - lines, DN_EVENTS_MAX);
-    dn_writer_free (writer);
+    dn_writer_end (&writer);
     unlink (path);
     rmdir (path_of ("logs"));
 }
@@ -451,14 +440,17 @@ TEST ("latencies are cumulative and bounded above")
 {
     static struct dn_counters counters;
     const struct dn_gauges gauges = {"22.05.8", 17, 23};
-    char *text;
+    struct dn_err err = {.code = DN_E_NONE};
+    const char *text;
 
     dn_counters_took (&counters, -5);
     dn_counters_took (&counters, 100);
     dn_counters_took (&counters, 101);
     dn_counters_took (&counters, 3000000);
     dn_count (&counters.abstained[DN_ABSTAIN_MEMORY]);
-    text = dn_counters_text (&counters, &gauges);
+    assert_int_equal (dn_counters_write (&counters, &gauges, path_of ("c.prom"), &err),
+                      0);
+    text = content_of ("c.prom");
     assert_contains (text, "_bucket{le=\"0.000100\"} 2\n");
     assert_contains (text, "_bucket{le=\"0.000200\"} 3\n");
     assert_contains (text, "_bucket{le=\"0.100000\"} 3\n");
@@ -470,7 +462,15 @@ TEST ("latencies are cumulative and bounded above")
     assert_contains (text, "dnnest_config_time_seconds 23\n");
     assert_null (strstr (text, "\"none\""));
     assert_int_equal (text[strlen (text) - 1], '\n');
-    free (text);
+    unlink (path_of ("c.prom"));
+}
+
+static int write_counters (const char *name, struct dn_err *err)
+{
+    const struct dn_gauges gauges = {"22.05.8", 17, 23};
+
+    dn_count (&dn_counters.submissions);
+    return dn_counters_write (&dn_counters, &gauges, path_of (name), err);
 }
 
 TEST ("the file of counters is replaced whole")
@@ -480,7 +480,7 @@ TEST ("the file of counters is replaced whole")
     struct stat st;
     mode_t mask = umask (077);
 
-    assert_int_equal (dn_counters_write (path, "one\n", &err), 0);
+    assert_int_equal (write_counters ("c.prom", &err), 0);
     umask (mask);
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0644);
@@ -488,15 +488,16 @@ TEST ("the file of counters is replaced whole")
     /* Neither the file nor what is written beside it leads elsewhere. */
     assert_int_equal (symlink (path_of ("victim"), path), 0);
     assert_int_equal (symlink (path_of ("victim"), path_of ("c.prom.new")), 0);
-    assert_int_equal (dn_counters_write (path, "two\n", &err), 0);
-    assert_string_equal (content_of ("c.prom"), "two\n");
+    assert_int_equal (write_counters ("c.prom", &err), 0);
+    assert_contains (content_of ("c.prom"), "dnnest_submissions_total 2\n");
     assert_string_equal (content_of ("victim"), "(none)");
     limit_files (2);
-    assert_int_equal (dn_counters_write (path, "three\n", &err), -1);
+    assert_int_equal (write_counters ("c.prom", &err), -1);
+    assert_contains (err.text, "cannot be written: No space");
     limit_files (RLIM_INFINITY);
-    assert_string_equal (content_of ("c.prom"), "two\n");
+    assert_contains (content_of ("c.prom"), "dnnest_submissions_total 2\n");
     assert_string_equal (content_of ("c.prom.new"), "(none)");
-    assert_int_equal (dn_counters_write (path_of ("no/c.prom"), "x", &err), -1);
+    assert_int_equal (write_counters ("no/c.prom", &err), -1);
     assert_contains (err.text, "No such file");
     unlink (path);
 }
