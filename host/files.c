@@ -1,4 +1,4 @@
-/* files.c - reads files of users, in commands and in slurmctld
+/* files.c - reads files of users and of the site
  *
  * All checks are on the opened file, so that it cannot be replaced between check and
  * use. With O_NONBLOCK, open () does not hang on FIFOs, devices and files with a lease;
@@ -38,11 +38,80 @@ void dn_fd_cleanup (const int *fd)
 
 int dn_file_fail (const char *path, const char *what, struct dn_err *err)
 {
+    if (errno == ELOOP)
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, path);
     return dn_err_set (
         err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
 }
 
-int dn_file_fill (int fd, char *text, size_t size, size_t *len)
+static int fail_errno (struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
+}
+
+int dn_file_trust (const struct stat *st,
+                   uid_t also,
+                   const char *path,
+                   struct dn_err *err)
+{
+    if (st->st_uid != 0 && st->st_uid != geteuid () && st->st_uid != also)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_trust_owner,
+                           path,
+                           (unsigned long) st->st_uid,
+                           (unsigned long) geteuid ());
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_trust_mode,
+                           path,
+                           (unsigned) (st->st_mode & 07777));
+    return 0;
+}
+
+/* What is required of a file. */
+struct rule {
+    enum {
+        OF_ANYONE,
+        OF_SITE, /* trusted, or of 'uid' */
+        OF_USER  /* of 'uid' alone, and text */
+    } owner;
+    uid_t uid;
+    size_t max;
+    bool tail; /* the last 'max' bytes of a file of any size, which need not be text */
+};
+
+static int check (const struct stat *st,
+                  const struct rule *rule,
+                  const char *path,
+                  struct dn_err *err)
+{
+    if (!S_ISREG (st->st_mode))
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
+    if (rule->owner == OF_USER && st->st_uid != rule->uid)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_file_of_other,
+                           path,
+                           (unsigned long) st->st_uid,
+                           (unsigned long) rule->uid);
+    if (rule->owner != OF_ANYONE && dn_file_trust (st, rule->uid, path, err) < 0)
+        return -1;
+    if (!rule->tail && (st->st_size < 0 || (uintmax_t) st->st_size > rule->max))
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           dn_say_err_file_size,
+                           path,
+                           (long long) st->st_size,
+                           rule->max);
+    return 0;
+}
+
+/* Read 'size' bytes of an open file into 'text', or fewer if it has become shorter, and
+ * terminate them. Return -1 with errno.
+ */
+static int fill (int fd, char *text, size_t size, size_t *len)
 {
     *len = 0;
     while (*len < size) {
@@ -60,72 +129,34 @@ int dn_file_fill (int fd, char *text, size_t size, size_t *len)
     return 0;
 }
 
-static int fail_errno (struct dn_err *err)
-{
-    return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
-}
-
-/* Check an open file; its size in *size. 'owner' is NULL where any owner is accepted.
- */
-static int check_file (int fd,
-                       const uid_t *owner,
-                       size_t max,
-                       size_t *size,
-                       struct dn_err *err)
-{
-    struct stat st;
-
-    if (fstat (fd, &st) < 0)
-        return fail_errno (err);
-    if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_kind);
-    if (owner && st.st_uid != *owner)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_user_file_owner,
-                           (unsigned long) st.st_uid,
-                           (unsigned long) *owner);
-    if (owner && (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return dn_err_set (
-            err, DN_E_IO, dn_say_err_user_file_mode, (unsigned) (st.st_mode & 07777));
-    if (st.st_size < 0 || (uintmax_t) st.st_size > max)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_user_file_size, (long long) st.st_size, max);
-    *size = (size_t) st.st_size;
-    return 0;
-}
-
-/* Read an open file as text: whole, or with 'tail' the end of a file of any size, which
- * need not be text.
- */
 static int read_open (int fd,
-                      const uid_t *owner,
-                      size_t max,
-                      bool tail,
+                      const struct rule *rule,
+                      const char *path,
                       char **text,
+                      size_t *len,
                       struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *buf = NULL;
-    size_t size = 0;
-    size_t len;
+    struct stat st;
+    size_t size;
 
-    *text = NULL;
-    if (fd < 0)
-        return fail_errno (err);
-    if (check_file (fd, owner, tail ? SIZE_MAX : max, &size, err) < 0)
+    if (fstat (fd, &st) < 0)
+        return dn_file_fail (path, dn_say_file_examined, err);
+    if (check (&st, rule, path, err) < 0)
         return -1;
-    if (size > max && lseek (fd, (off_t) (size - max), SEEK_SET) < 0)
-        return fail_errno (err);
-    if (size > max)
-        size = max;
+    size = (size_t) st.st_size;
+    if (size > rule->max && lseek (fd, (off_t) (size - rule->max), SEEK_SET) < 0)
+        return dn_file_fail (path, dn_say_file_read, err);
+    if (size > rule->max)
+        size = rule->max;
     buf = malloc (size + 1);
     if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (dn_file_fill (fd, buf, size, &len) < 0)
-        return fail_errno (err);
-    if (!tail && memchr (buf, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_file_nul);
-    for (size_t i = 0; i < len; i++)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+    if (fill (fd, buf, size, len) < 0)
+        return dn_file_fail (path, dn_say_file_read, err);
+    if (rule->owner != OF_SITE && !rule->tail && memchr (buf, '\0', *len))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_file_nul, path);
+    for (size_t i = 0; rule->tail && i < *len; i++)
         if (buf[i] == '\0')
             buf[i] = ' ';
     *text = buf;
@@ -133,14 +164,39 @@ static int read_open (int fd,
     return 0;
 }
 
+int dn_file_open (int dir, const char *name)
+{
+    return openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
+int dn_file_take (int fd,
+                  const char *path,
+                  size_t max,
+                  uid_t also,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err)
+{
+    const struct rule rule = {OF_SITE, also, max, false};
+
+    *text = NULL;
+    *len = 0;
+    return read_open (fd, &rule, path, text, len, err);
+}
+
 int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
 {
+    const struct rule rule = {OF_ANYONE, 0, max, false};
+    const struct dn_quoted quoted = dn_quote (path, strlen (path));
     dn_cleanup (dn_fd_cleanup) int fd =
         open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    size_t len;
 
-    if (read_open (fd, NULL, max, false, text, err) == 0)
-        return 0;
-    return dn_err_wrap (err, "%s", dn_quote (path, strlen (path)).text);
+    *text = NULL;
+    if (fd >= 0)
+        return read_open (fd, &rule, quoted.text, text, &len, err);
+    fail_errno (err);
+    return dn_err_wrap (err, "%s", quoted.text);
 }
 
 #ifdef HAVE_OPENAT2
@@ -180,19 +236,17 @@ static int fail_open (struct dn_err *err)
     }
 }
 
-/* Read the file 'name' below 'dir': whole, or its end. */
 static int read_below (const char *dir,
                        const char *name,
-                       uid_t owner,
-                       size_t max,
-                       bool tail,
+                       const struct rule *rule,
                        char **text,
                        struct dn_err *err)
 {
+    const struct dn_quoted quoted = dn_quote (name, strlen (name));
     dn_cleanup (dn_fd_cleanup) int dir_fd =
         open (dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     dn_cleanup (dn_fd_cleanup) int fd = -1;
-    int rc;
+    size_t len;
 
     *text = NULL;
     if (dir_fd < 0) {
@@ -200,8 +254,10 @@ static int read_below (const char *dir,
         return dn_err_wrap (err, dn_say_err_folder, dir);
     }
     fd = open_below (dir_fd, name);
-    rc = fd < 0 ? fail_open (err) : read_open (fd, &owner, max, tail, text, err);
-    return rc < 0 ? dn_err_wrap (err, "%s", dn_quote (name, strlen (name)).text) : 0;
+    if (fd >= 0)
+        return read_open (fd, rule, quoted.text, text, &len, err);
+    fail_open (err);
+    return dn_err_wrap (err, "%s", quoted.text);
 }
 
 int dn_file_read_below (const char *dir,
@@ -211,7 +267,8 @@ int dn_file_read_below (const char *dir,
                         char **text,
                         struct dn_err *err)
 {
-    return read_below (dir, name, owner, max, false, text, err);
+    return read_below (
+        dir, name, &(struct rule){OF_USER, owner, max, false}, text, err);
 }
 
 int dn_file_tail_below (const char *dir,
@@ -221,5 +278,5 @@ int dn_file_tail_below (const char *dir,
                         char **text,
                         struct dn_err *err)
 {
-    return read_below (dir, name, owner, max, true, text, err);
+    return read_below (dir, name, &(struct rule){OF_USER, owner, max, true}, text, err);
 }

@@ -1,16 +1,17 @@
-/* files.h - reads files of users, in commands, in slurmctld and in dnnestd
+/* files.h - reads files of users and of the site, in commands, slurmctld and dnnestd
  *
  * On the client the file is read with the rights of the submitting user. Only files
  * that would hang the reader or exhaust memory are refused. In slurmctld, which is
  * root, the file must be below one directory that the admin has configured, and the
- * submitting user must own it.
+ * submitting user must own it. A file of the site belongs to root or to the user of the
+ * process; host/load.h and host/view_files.h check its path.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_FILES_H
 #define DN_FILES_H
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 
@@ -42,13 +43,33 @@ int dn_file_tail_below (const char *dir,
                         char **text,
                         struct dn_err *err);
 
-/* Set 'err' to the present errno: what of the file at 'path' has failed. Return -1. */
-int dn_file_fail (const char *path, const char *what, struct dn_err *err);
-
-/* Read 'size' bytes of an open file into 'text', or fewer if it has become shorter, and
- * terminate them. Return -1 with errno.
+/* Check owner and mode of a file or directory of the site: it belongs to root, to the
+ * user of this process or to 'also', and neither group nor others may write it. 'path'
+ * names it in 'err'.
  */
-int dn_file_fill (int fd, char *text, size_t size, size_t *len);
+int dn_file_trust (const struct stat *st,
+                   uid_t also,
+                   const char *path,
+                   struct dn_err *err) DN_COLD;
+
+/* Open the file 'name' of the directory 'dir' for reading, not through a symbolic link
+ * at its end. Return a descriptor, or -1 with errno.
+ */
+int dn_file_open (int dir, const char *name);
+
+/* Read the open file whole, if it is a regular file of at most 'max' bytes that is
+ * trusted, or belongs to the user 'also'; for files whose path was checked.
+ */
+int dn_file_take (int fd,
+                  const char *path,
+                  size_t max,
+                  uid_t also,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err) DN_COLD;
+
+/* Set 'err' to the present errno: what of the file at 'path' has failed. Return -1. */
+int dn_file_fail (const char *path, const char *what, struct dn_err *err) DN_COLD;
 
 /* close () for dn_cleanup. */
 void dn_fd_cleanup (const int *fd);

@@ -26,11 +26,11 @@
 #include "host/files.h"
 #include "host/people.h"
 #include "host/trust.h"
+#include "host/view_files.h"
 #include "predict/tuning.h"
 
 /* The folder of the catalogue with the site's own measurements. */
 static const char site_folder[] = "site";
-static const char catalogue_suffix[] = ".conf";
 
 void dn_dir_cleanup (DIR *const *dir)
 {
@@ -38,56 +38,7 @@ void dn_dir_cleanup (DIR *const *dir)
         closedir (*dir);
 }
 
-static int check_file (int fd,
-                       const char *path,
-                       size_t max,
-                       uid_t also,
-                       size_t *size,
-                       struct dn_err *err)
-{
-    struct stat st;
-
-    if (fstat (fd, &st) < 0)
-        return dn_file_fail (path, dn_say_file_examined, err);
-    if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
-    if (dn_trust_file_of (&st, also, path, err) < 0)
-        return -1;
-    if (st.st_size < 0 || (uint64_t) st.st_size > max)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_file_size, path, (long long) st.st_size, max);
-    *size = (size_t) st.st_size;
-    return 0;
-}
-
-int dn_load_open (int fd,
-                  const char *path,
-                  size_t max,
-                  uid_t also,
-                  char **text,
-                  size_t *len,
-                  struct dn_err *err)
-{
-    size_t size = 0;
-    char *buf;
-
-    *text = NULL;
-    *len = 0;
-    if (check_file (fd, path, max, also, &size, err) < 0)
-        return -1;
-    buf = malloc (size + 1);
-    if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
-    if (dn_file_fill (fd, buf, size, len) < 0) {
-        free (buf);
-        *len = 0;
-        return dn_file_fail (path, dn_say_file_read, err);
-    }
-    *text = buf;
-    return 0;
-}
-
-/* Read the file 'name' below the open directory 'dir'; 'path' names it in errors. */
+/* Read the file 'name' of the open directory 'dir'; 'path' names it in errors. */
 static int load_at (int dir,
                     const char *name,
                     const char *path,
@@ -96,47 +47,90 @@ static int load_at (int dir,
                     size_t *len,
                     struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int fd = -1;
+    dn_cleanup (dn_fd_cleanup) int fd = dn_file_open (dir, name);
 
     *text = NULL;
-    *len = 0;
-    fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, path);
     if (fd < 0)
         return dn_file_fail (path, dn_say_file_opened, err);
-    return dn_load_open (fd, path, max, geteuid (), text, len, err);
-}
-
-static int check_absolute (const char *path, struct dn_err *err)
-{
-    if (path[0] != '/')
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
-    return 0;
+    return dn_file_take (fd, path, max, geteuid (), text, len, err);
 }
 
 int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err)
 {
-    *text = NULL;
-    *len = 0;
-    if (check_absolute (path, err) < 0 || dn_trust_parents (path, err) < 0)
+    if (dn_view_text (path, DN_VIEW_OURS, DN_FILE_MAX, text, len, err) < 0)
         return -1;
-    return load_at (AT_FDCWD, path, path, DN_FILE_MAX, text, len, err);
+    errno = ENOENT;
+    return *text ? 0 : dn_file_fail (path, dn_say_file_opened, err);
 }
 
-/* File names of a folder that end with 'suffix', sorted, so that messages and
- * candidates do not depend on the file system's order.
+/* --- folders --------------------------------------------------------------------- */
+
+/* Open the directory 'name' of the directory 'dir' (AT_FDCWD: a path). Return a
+ * descriptor, or -1 with errno and 'err'.
  */
-struct name_list {
+static int open_folder (int dir, const char *name, const char *path, struct dn_err *err)
+{
+    int fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return dn_file_fail (path, dn_say_file_folder, err);
+    if (fstat (fd, &st) < 0)
+        dn_file_fail (path, dn_say_file_examined, err);
+    else if (dn_file_trust (&st, geteuid (), path, err) == 0)
+        return fd;
+    close (fd);
+    errno = 0;
+    return -1;
+}
+
+/* The same of a path. With a slash behind its name a symbolic link would be followed.
+ */
+static int open_trusted (const char *path, struct dn_err *err)
+{
+    struct dn_span span = dn_span_of (path);
+    char name[PATH_MAX];
+
+    while (span.len > 1 && path[span.len - 1] == '/')
+        span.len--;
+    if (path[0] != '/')
+        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
+    if (dn_span_copy (span, name, sizeof (name), "directory", err) < 0
+        || dn_trust_parents (name, err) < 0)
+        return -1;
+    return open_folder (AT_FDCWD, name, path, err);
+}
+
+/* What is done with the files of a folder whose names end with 'suffix'. */
+struct files {
     const char *suffix;
-    int max;
-    char (*names)[NAME_MAX + 1]; /* owned */
-    int n_names;
+    int n_max;
+    size_t size_max;
+    /* Takes the text of a file over, which is freed with free (). */
+    int (*take) (const struct files *self,
+                 const char *path,
+                 char *text,
+                 size_t len,
+                 struct dn_err *err);
+    /* NULL: the first error ends the reading. */
+    void (*refuse) (const struct files *self, const struct dn_err *err);
+    struct dn_site *site;
+    struct dn_catalogue *catalogue;
+    struct dn_problems *problems;
+    bool own; /* of the site, not of the installation */
 };
 
-static void free_names (const struct name_list *list)
+/* Their names, sorted, so that messages and candidates do not depend on the file
+ * system's order.
+ */
+struct names {
+    char (*list)[NAME_MAX + 1]; /* owned */
+    int n;
+};
+
+static void free_names (const struct names *names)
 {
-    free (list->names);
+    free (names->list);
 }
 
 static int compare_names (const void *a, const void *b)
@@ -155,141 +149,106 @@ static bool ends_with (const char *name, const char *suffix)
 
 static int list_folder (DIR *dir,
                         const char *path,
-                        struct name_list *list,
+                        const struct files *files,
+                        struct names *names,
                         struct dn_err *err)
 {
     const struct dirent *entry;
 
-    list->names = calloc ((size_t) list->max, sizeof (list->names[0]));
-    if (!list->names)
+    names->list = calloc ((size_t) files->n_max, sizeof (names->list[0]));
+    if (!names->list)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream */
     while ((errno = 0, entry = readdir (dir))) {
-        if (!ends_with (entry->d_name, list->suffix))
+        if (!ends_with (entry->d_name, files->suffix))
             continue;
-        if (list->n_names == list->max)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_many, path, list->max);
-        snprintf (list->names[list->n_names++], NAME_MAX + 1, "%s", entry->d_name);
+        if (names->n == files->n_max)
+            return dn_err_set (
+                err, DN_E_LIMIT, dn_say_err_file_many, path, files->n_max);
+        snprintf (names->list[names->n++], NAME_MAX + 1, "%s", entry->d_name);
     }
     if (errno != 0)
         return dn_file_fail (path, dn_say_file_read, err);
-    qsort (list->names, (size_t) list->n_names, sizeof (list->names[0]), compare_names);
+    qsort (names->list, (size_t) names->n, sizeof (names->list[0]), compare_names);
     return 0;
 }
 
-/* Return a descriptor, or -1 with 'err'. With a slash behind its name a symbolic link
- * would be followed.
- */
-static int open_trusted (const char *path, struct dn_err *err)
+static int load_one (int dir,
+                     const char *dir_path,
+                     const char *name,
+                     const struct files *files,
+                     struct dn_err *err)
 {
-    char name[PATH_MAX];
-    size_t len = strlen (path);
-    struct stat st;
-    int fd;
-
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    if (check_absolute (path, err) < 0
-        || dn_span_copy (
-               (struct dn_span){path, len}, name, sizeof (name), "directory", err)
-               < 0
-        || dn_trust_parents (name, err) < 0)
-        return -1;
-    fd = open (name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return dn_file_fail (path, dn_say_file_folder, err);
-    if (fstat (fd, &st) < 0)
-        dn_file_fail (path, dn_say_file_examined, err);
-    else if (dn_trust_file (&st, path, err) == 0)
-        return fd;
-    close (fd);
-    return -1;
-}
-
-static DIR *open_trusted_dir (const char *path, struct dn_err *err)
-{
-    int fd = open_trusted (path, err);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
-
-    if (fd >= 0 && !dir) {
-        dn_file_fail (path, dn_say_file_read, err);
-        close (fd);
-    }
-    return dir;
-}
-
-static int load_device (int dir,
-                        const char *dir_path,
-                        const char *name,
-                        bool amends,
-                        struct dn_catalogue *catalogue,
-                        struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *text = NULL;
     char path[DN_SITE_PATH_MAX + NAME_MAX + sizeof (site_folder) + 2];
+    char *text;
     size_t len;
 
     snprintf (path, sizeof (path), "%s/%s", dir_path, name);
-    if (load_at (dir, name, path, DN_FILE_MAX, &text, &len, err) < 0)
+    if (load_at (dir, name, path, files->size_max, &text, &len, err) < 0)
         return -1;
-    return dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, amends, err);
+    return files->take (files, path, text, len, err);
 }
 
-static int load_folder (DIR *dir,
+/* Read the folder that is open as 'fd', which is closed. */
+static int load_folder (int fd,
                         const char *path,
-                        bool amends,
-                        struct dn_catalogue *catalogue,
+                        const struct files *files,
                         struct dn_err *err)
 {
-    dn_cleanup (free_names) struct name_list list = {.suffix = catalogue_suffix,
-                                                     .max = DN_DEVICES_MAX};
+    dn_cleanup (free_names) struct names names = {.n = 0};
+    dn_cleanup (dn_dir_cleanup) DIR *dir = fdopendir (fd);
 
-    if (list_folder (dir, path, &list, err) < 0)
-        return -1;
-    for (int i = 0; i < list.n_names; i++)
-        if (load_device (dirfd (dir), path, list.names[i], amends, catalogue, err) < 0)
-            return -1;
-    return 0;
-}
-
-/* Load the site's own values of devices from a folder of the catalogue, which is
- * optional.
- */
-static int load_own (int parent,
-                     const char *parent_path,
-                     struct dn_catalogue *catalogue,
-                     struct dn_err *err)
-{
-    char path[DN_SITE_PATH_MAX + sizeof (site_folder) + 1];
-    dn_cleanup (dn_dir_cleanup) DIR *dir = NULL;
-    struct stat st;
-    int fd =
-        openat (parent, site_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    snprintf (path, sizeof (path), "%s/%s", parent_path, site_folder);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : dn_file_fail (path, dn_say_file_folder, err);
-    dir = fdopendir (fd);
     if (!dir) {
         dn_file_fail (path, dn_say_file_read, err);
         close (fd);
         return -1;
     }
-    if (fstat (fd, &st) < 0)
-        return dn_file_fail (path, dn_say_file_examined, err);
-    if (dn_trust_file (&st, path, err) < 0)
+    if (list_folder (dir, path, files, &names, err) < 0)
         return -1;
-    return load_folder (dir, path, true, catalogue, err);
+    for (int i = 0; i < names.n; i++) {
+        if (load_one (fd, path, names.list[i], files, err) == 0)
+            continue;
+        if (!files->refuse)
+            return -1;
+        files->refuse (files, err);
+    }
+    return 0;
+}
+
+/* --- the catalogue and the tables ------------------------------------------------ */
+
+static int take_device (const struct files *files,
+                        const char *path,
+                        char *text,
+                        size_t len,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *owned = text;
+
+    return dn_catalogue_add (
+        files->catalogue, (struct dn_span){owned, len}, path, files->own, err);
 }
 
 int dn_load_catalogue (const char *path,
                        struct dn_catalogue *catalogue,
                        struct dn_err *err)
 {
-    dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
+    struct files files = {.suffix = ".conf",
+                          .n_max = DN_DEVICES_MAX,
+                          .size_max = DN_FILE_MAX,
+                          .take = take_device,
+                          .catalogue = catalogue};
+    char own[DN_SITE_PATH_MAX + sizeof (site_folder) + 1];
+    int fd = open_trusted (path, err);
 
-    if (!dir || load_folder (dir, path, false, catalogue, err) < 0
-        || load_own (dirfd (dir), path, catalogue, err) < 0)
+    if (fd < 0 || load_folder (fd, path, &files, err) < 0)
+        return -1;
+    /* The site's own measurements. */
+    snprintf (own, sizeof (own), "%s/%s", path, site_folder);
+    files.own = true;
+    fd = open_folder (AT_FDCWD, own, own, err);
+    if ((fd < 0 && errno != ENOENT)
+        || (fd >= 0 && load_folder (fd, own, &files, err) < 0))
         return -1;
     return dn_catalogue_link (catalogue, err);
 }
@@ -306,64 +265,62 @@ static int load_datasets (const char *path,
     return dn_datasets_read ((struct dn_span){text, len}, path, datasets, err);
 }
 
-static int load_network (int dir,
-                         const char *dir_path,
-                         const char *name,
-                         bool check,
-                         struct dn_networks *networks,
+static int take_network (const struct files *files,
+                         const char *path,
+                         char *text,
+                         size_t len,
                          struct dn_err *err)
 {
-    size_t n = strlen (name) - strlen (DN_NETWORK_SUFFIX);
-    char path[DN_SITE_PATH_MAX + NAME_MAX + 2];
+    const char *file = strrchr (path, '/') + 1;
     char network[NAME_MAX + 1];
-    char *text = NULL;
-    size_t len;
 
-    snprintf (path, sizeof (path), "%s/%s", dir_path, name);
-    snprintf (network, sizeof (network), "%.*s", (int) n, name);
-    if (dn_zoo_has (network))
+    snprintf (network,
+              sizeof (network),
+              "%.*s",
+              (int) (strlen (file) - strlen (DN_NETWORK_SUFFIX)),
+              file);
+    if (dn_zoo_has (network)) {
+        free (text);
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_twice, path, network);
-    if (load_at (dir, name, path, DN_NETWORK_FILE_MAX, &text, &len, err) < 0)
-        return -1;
-    if (dn_networks_add (networks, name, text, len, check, err) < 0)
-        return dn_err_wrap (err, "%s", dir_path);
+    }
+    if (dn_networks_add (&files->site->networks, file, text, len, files->own, err) < 0)
+        return dn_err_wrap (err, "%.*s", (int) (file - 1 - path), path);
     return 0;
 }
 
 /* A file that cannot be used is reported, and the others are loaded. */
-static void refuse_network (struct dn_problems *problems,
-                            struct dn_site *site,
-                            const struct dn_err *err)
+static void refuse_network (const struct files *files, const struct dn_err *err)
 {
-    if (problems)
-        dn_problems_take (problems, err);
-    else if (site->n_networks_err++ == 0)
-        site->networks_err = *err;
+    if (files->problems)
+        dn_problems_take (files->problems, err);
+    else if (files->site->n_networks_err++ == 0)
+        files->site->networks_err = *err;
 }
 
-/* Load the networks in a folder that need not exist. */
+/* Load the networks in a folder that need not exist. The tests of an installation have
+ * read the files of its own.
+ */
 static void load_networks (const char *path,
-                           bool check,
+                           bool own,
                            struct dn_problems *problems,
                            struct dn_site *site)
 {
-    dn_cleanup (free_names) struct name_list list = {.suffix = DN_NETWORK_SUFFIX,
-                                                     .max = DN_NETWORKS_MAX};
-    dn_cleanup (dn_dir_cleanup) DIR *dir = NULL;
+    const struct files files = {.suffix = DN_NETWORK_SUFFIX,
+                                .n_max = DN_NETWORKS_MAX,
+                                .size_max = DN_NETWORK_FILE_MAX,
+                                .take = take_network,
+                                .refuse = refuse_network,
+                                .site = site,
+                                .problems = problems,
+                                .own = own};
     struct dn_err err;
+    int fd;
 
     if (access (path, F_OK) < 0 && errno == ENOENT)
         return;
-    dir = open_trusted_dir (path, &err);
-    if (!dir || list_folder (dir, path, &list, &err) < 0) {
-        refuse_network (problems, site, &err);
-        return;
-    }
-    for (int i = 0; i < list.n_names; i++)
-        if (load_network (
-                dirfd (dir), path, list.names[i], check, &site->networks, &err)
-            < 0)
-            refuse_network (problems, site, &err);
+    fd = open_trusted (path, &err);
+    if (fd < 0 || load_folder (fd, path, &files, &err) < 0)
+        refuse_network (&files, &err);
 }
 
 void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX])
@@ -377,7 +334,6 @@ void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX])
               slash ? conf : "");
 }
 
-/* The networks of the installation, whose files its tests have read, and the site's. */
 static void load_zoo (const struct dn_load_paths *paths,
                       struct dn_problems *problems,
                       struct dn_site *site)

@@ -12,25 +12,16 @@
 #define DN_LOAD_H
 
 #include <dirent.h>
-#include <sys/types.h>
 
 #include "site.h"
 
 /* Read a trusted file whole. '*text' is terminated, owned by the caller and freed with
  * free (). Return -1 with 'err', which names the path and the error.
  */
-int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err);
-
-/* Read the open file whole, if it is a regular file of at most 'max' bytes that is
- * trusted, or belongs to the user 'also'; for files whose path was checked.
- */
-int dn_load_open (int fd,
-                  const char *path,
-                  size_t max,
-                  uid_t also,
+int dn_load_file (const char *path,
                   char **text,
                   size_t *len,
-                  struct dn_err *err);
+                  struct dn_err *err) DN_COLD;
 
 /* The files of an installation, unless the configuration sets others. */
 struct dn_load_paths {
@@ -45,7 +36,7 @@ struct dn_load_paths {
 };
 
 /* The paths chosen at configure time. */
-struct dn_load_paths dn_load_default_paths (void);
+struct dn_load_paths dn_load_default_paths (void) DN_COLD;
 
 /* What a site depends on apart from its files. All may be NULL or 0. */
 struct dn_load_context {
@@ -66,29 +57,29 @@ struct dn_load_context {
  */
 struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               const struct dn_load_context *context,
-                              struct dn_err *err);
-void dn_load_free (struct dn_site *site);
+                              struct dn_err *err) DN_COLD;
+void dn_load_free (struct dn_site *site) DN_COLD;
 
 /* Load the catalogue in a directory and the site's own values in its optional folder
  * site/. -1 with 'err'; the catalogue then has what was read before.
  */
 int dn_load_catalogue (const char *path,
                        struct dn_catalogue *catalogue,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
 /* Where the site's own networks are: beside dnnest.conf. */
-void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX]);
+void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX]) DN_COLD;
 
 /* Load the bundle in the directory 'path'. NULL with 'err'; freed with dn_bundle_free
  * (). */
-struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err);
+struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err) DN_COLD;
 
 /* Read one file of the bundle in 'dir_path' as dn_load_file () does. */
 int dn_load_member (const char *dir_path,
                     const char *name,
                     char **text,
                     size_t *len,
-                    struct dn_err *err);
+                    struct dn_err *err) DN_COLD;
 
 /* closedir () for dn_cleanup. */
 void dn_dir_cleanup (DIR *const *dir);

@@ -90,7 +90,7 @@ int dn_put_dir (const char *path, struct dn_err *err)
         return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISDIR (st.st_mode))
         return dn_err_set (err, DN_E_IO, dn_say_err_file_no_folder, path);
-    if (dn_trust_file (&st, path, err) < 0)
+    if (dn_file_trust (&st, geteuid (), path, err) < 0)
         return -1;
     if (access (path, W_OK | X_OK) < 0)
         return dn_file_fail (path, dn_say_file_no_files, err);

@@ -1,4 +1,4 @@
-/* trust.c - whom a file of the site may belong to, and the directories on its path
+/* trust.c - the directories on the path of a file of the site
  *
  * The path is walked as the kernel does it, with O_PATH and O_NOFOLLOW, so that the
  * directory of every symbolic link is seen. The walk fails if a user who is not trusted
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/messages.h"
@@ -36,42 +37,6 @@ struct walk {
 static void walk_cleanup (struct walk *walk)
 {
     dn_fd_cleanup (&walk->fd);
-}
-
-static int fail_owner (const struct stat *st, const char *what, struct dn_err *err)
-{
-    return dn_err_set (err,
-                       DN_E_IO,
-                       dn_say_err_trust_owner,
-                       what,
-                       (unsigned long) st->st_uid,
-                       (unsigned long) geteuid ());
-}
-
-static bool is_foreign (const struct stat *st)
-{
-    return st->st_uid != 0 && st->st_uid != geteuid ();
-}
-
-int dn_trust_file_of (const struct stat *st,
-                      uid_t also,
-                      const char *path,
-                      struct dn_err *err)
-{
-    if (is_foreign (st) && st->st_uid != also)
-        return fail_owner (st, path, err);
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_trust_mode,
-                           path,
-                           (unsigned) (st->st_mode & 07777));
-    return 0;
-}
-
-int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err)
-{
-    return dn_trust_file_of (st, geteuid (), path, err);
 }
 
 /* Check the directory reached; 'last': the file is in it. */
@@ -151,8 +116,13 @@ static int step_into (struct walk *walk, int fd, const char *name, struct dn_err
 
     if (fstat (fd, &st) < 0)
         return dn_err_set (err, DN_E_IO, "%s: %s", name, dn_errno_text (errno).text);
-    if (walk->is_open && is_foreign (&st))
-        return fail_owner (&st, name, err);
+    if (walk->is_open && st.st_uid != 0 && st.st_uid != geteuid ())
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_trust_owner,
+                           name,
+                           (unsigned long) st.st_uid,
+                           (unsigned long) geteuid ());
     if (S_ISLNK (st.st_mode))
         return follow (walk, fd, err);
     if (!S_ISDIR (st.st_mode))

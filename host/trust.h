@@ -1,4 +1,4 @@
-/* trust.h - whom a file of the site may belong to, and the directories on its path
+/* trust.h - the directories on the path of a file of the site
  *
  * A file is trusted if it belongs to root or the user of this process, and if no other
  * user can write it. On its path, from the root on, no directory may be writable by
@@ -13,25 +13,12 @@
 #ifndef DN_TRUST_H
 #define DN_TRUST_H
 
-#include <sys/stat.h>
-
 #include "base/err.h"
 
 /* Check the directories in which the last component of 'path', an absolute path, is
  * found, symbolic links resolved. -1 with 'err', which names path and directory. A path
  * that does not exist or cannot be searched is no error: opening it will fail.
  */
-int dn_trust_parents (const char *path, struct dn_err *err);
-
-/* Check owner and mode of a file or directory of the site: neither group nor others may
- * write it. 'path' names it in 'err'.
- */
-int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err);
-
-/* The same for a file that may also belong to the user 'also'. */
-int dn_trust_file_of (const struct stat *st,
-                      uid_t also,
-                      const char *path,
-                      struct dn_err *err);
+int dn_trust_parents (const char *path, struct dn_err *err) DN_COLD;
 
 #endif

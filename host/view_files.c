@@ -14,7 +14,6 @@
 
 #include "base/messages.h"
 #include "host/files.h"
-#include "host/load.h"
 #include "host/trust.h"
 
 const char *const dn_view_names[DN_N_VIEW_FILES] = {
@@ -66,14 +65,12 @@ int dn_view_text (const char *path,
         return -1;
     dir = open_parent (path);
     if (dir >= 0)
-        fd = openat (dir,
-                     strrchr (path, '/') + 1,
-                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        fd = dn_file_open (dir, strrchr (path, '/') + 1);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 || fstat (dir, &st) < 0)
         return dn_file_fail (path, dn_say_file_opened, err);
-    return dn_load_open (fd,
+    return dn_file_take (fd,
                          path,
                          max,
                          trust == DN_VIEW_THEIRS ? st.st_uid : geteuid (),
@@ -108,6 +105,16 @@ int dn_view_read (enum dn_view_file file,
         content->apps = dn_apps_read (span, path, err);
         return content->apps ? 0 : -1;
     }
+}
+
+void dn_view_show (const struct dn_view_content *content, struct dn_view *view)
+{
+    if (content->cluster)
+        view->cluster = content->cluster;
+    if (content->guarded)
+        view->guarded = content->guarded;
+    if (content->apps)
+        view->apps = content->apps;
 }
 
 void dn_view_free (const struct dn_view_content *content)

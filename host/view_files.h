@@ -32,7 +32,7 @@ int dn_view_text (const char *path,
                   size_t max,
                   char **text,
                   size_t *len,
-                  struct dn_err *err);
+                  struct dn_err *err) DN_COLD;
 
 enum dn_view_file {
     DN_VIEW_CLUSTER,
@@ -58,8 +58,11 @@ int dn_view_read (enum dn_view_file file,
                   const char *path,
                   enum dn_view_trust trust,
                   struct dn_view_content *content,
-                  struct dn_err *err);
+                  struct dn_err *err) DN_COLD;
 
-void dn_view_free (const struct dn_view_content *content);
+/* Add what was read to 'view', which borrows it. */
+void dn_view_show (const struct dn_view_content *content, struct dn_view *view);
+
+void dn_view_free (const struct dn_view_content *content) DN_COLD;
 
 #endif

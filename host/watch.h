@@ -16,14 +16,14 @@ struct dn_watch {
 };
 
 /* The files of a site: 'conf', and those that it names. */
-void dn_watch_conf (struct dn_watch *watch, const char *conf);
+void dn_watch_conf (struct dn_watch *watch, const char *conf) DN_COLD;
 
 /* A number that changes when a file is written, replaced or removed, or its owner or
  * mode changes. It calls stat () for each file and opens no file.
  */
-uint64_t dn_watch_identity (const struct dn_watch *watch);
+uint64_t dn_watch_identity (const struct dn_watch *watch) DN_COLD;
 
 /* The same for one file. */
-uint64_t dn_watch_file (const char *path);
+uint64_t dn_watch_file (const char *path) DN_COLD;
 
 #endif

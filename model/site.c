@@ -97,53 +97,19 @@ static const struct dn_site_key *find_key (struct dn_span key)
     return NULL;
 }
 
-/* No error shows the value. */
-static int set_secret (struct dn_site *site,
-                       const struct dn_site_key *key,
-                       struct dn_span value,
-                       struct dn_err *err)
-{
-    if (value.len == 0 || value.len >= DN_NAME_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_site_secret,
-                           key->name,
-                           value.len,
-                           DN_NAME_MAX - 1);
-    return dn_span_copy (value, member_of (site, key), DN_NAME_MAX, key->name, err);
-}
-
-/* The words that a key takes, and what another value begins with. */
+/* The words that a key takes, what another value begins with, and both for errors. */
 static const struct {
     const char *const words[3];
     const char *const starts[4];
+    const char *expected;
 } forms[] = {
-    [DN_SITE_PATH] = {{NULL}, {"/"}},
-    [DN_SITE_PATH_OR_NONE] = {{DN_SITE_NONE}, {"/"}},
+    [DN_SITE_PATH] = {{NULL}, {"/"}, dn_say_site_path},
+    [DN_SITE_PATH_OR_NONE] = {{DN_SITE_NONE}, {"/"}, dn_say_site_path_or_none},
     [DN_SITE_ACCOUNTING] = {{DN_SITE_NONE, DN_SITE_SLURMDBD},
-                            {"http://", "https://", "unix:/"}},
-    [DN_SITE_URL] = {{DN_SITE_NONE}, {"http://", "https://"}},
+                            {"http://", "https://", "unix:/"},
+                            dn_say_site_source},
+    [DN_SITE_URL] = {{DN_SITE_NONE}, {"http://", "https://"}, dn_say_site_url},
 };
-
-static int fail_text (const struct dn_site_key *key,
-                      struct dn_span value,
-                      struct dn_err *err)
-{
-    const struct dn_quoted quoted = dn_quote (value.text, value.len);
-
-    if (key->type == DN_SITE_ACCOUNTING)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_site_source, key->name, quoted.text);
-    if (key->type == DN_SITE_URL)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_site_url, key->name, quoted.text);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_site_path,
-                       key->name,
-                       quoted.text,
-                       key->type == DN_SITE_PATH_OR_NONE ? " or " DN_SITE_NONE : "");
-}
 
 /* A URL is more than its beginning; "/" is a path. */
 static bool begins_with (struct dn_span text, const char *start)
@@ -174,12 +140,14 @@ static int set_text (struct dn_site *site,
     while (!*word && *start && !begins_with (value, *start))
         start++;
     if (!*start)
-        return fail_text (key, value, err);
-    return is_path (key)
-               ? dn_span_copy (
-                   value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err)
-               : dn_name_copy (
-                   value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err);
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_site_text,
+                           key->name,
+                           dn_quote (value.text, value.len).text,
+                           forms[key->type].expected);
+    return (is_path (key) ? dn_span_copy : dn_name_copy) (
+        value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err);
 }
 
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
@@ -194,8 +162,17 @@ static int set_key (struct dn_site *site,
         return 0;
     if (key->type == DN_SITE_REAL)
         return set_real (site, key, value, err);
-    return key->type == DN_SITE_SECRET ? set_secret (site, key, value, err)
-                                       : set_text (site, key, value, err);
+    if (key->type != DN_SITE_SECRET)
+        return set_text (site, key, value, err);
+    /* No error shows the value. */
+    if (value.len == 0 || value.len >= DN_NAME_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           dn_say_err_site_secret,
+                           key->name,
+                           value.len,
+                           DN_NAME_MAX - 1);
+    return dn_span_copy (value, member_of (site, key), DN_NAME_MAX, key->name, err);
 }
 
 int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
@@ -400,27 +377,41 @@ static int override_pair (struct dn_site *site,
     return 0;
 }
 
-int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err)
+/* Apply "key=value,...": of a 'prefix', the keys that begin with it. */
+static int override (struct dn_site *site,
+                     const char *pairs,
+                     const char *prefix,
+                     int origin,
+                     struct dn_err *err)
 {
-    static const char prefix[] = "dnnest_";
-    struct dn_span rest = dn_span_of (parameters);
+    struct dn_span rest = dn_span_of (pairs);
+    size_t len = strlen (prefix);
 
     while (rest.text) {
         struct dn_span value = dn_span_trim (dn_span_cut (&rest, ","));
         struct dn_span key = dn_span_cut (&value, "=");
 
-        if (key.len < sizeof (prefix)
-            || !dn_word_equal (
-                key.text, sizeof (prefix) - 1, prefix, sizeof (prefix) - 1))
+        if (len > 0 && (key.len <= len || !dn_word_equal (key.text, len, prefix, len)))
             continue;
-        key.text += sizeof (prefix) - 1;
-        key.len -= sizeof (prefix) - 1;
-        if (override_pair (site, &(struct dn_pair){key, value}, DN_ORIGIN_SLURM, err)
-            < 0)
-            return dn_err_wrap (err, "SlurmctldParameters");
+        key.text += len;
+        key.len -= len;
+        if (override_pair (site, &(struct dn_pair){key, value}, origin, err) < 0)
+            return -1;
     }
     settle (site);
     return 0;
+}
+
+int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err)
+{
+    if (override (site, parameters, "dnnest_", DN_ORIGIN_SLURM, err) < 0)
+        return dn_err_wrap (err, "SlurmctldParameters");
+    return 0;
+}
+
+int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
+{
+    return override (site, settings, "", DN_ORIGIN_SETTING, err);
 }
 
 void dn_site_set_loaders (struct dn_site *site)
@@ -431,22 +422,6 @@ void dn_site_set_loaders (struct dn_site *site)
         site->constants.core_tokens = site->core_tokens;
     if (site->core_bytes > 0)
         site->constants.core_bytes = site->core_bytes;
-}
-
-int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
-{
-    struct dn_span rest = dn_span_of (settings);
-
-    while (rest.text) {
-        struct dn_span value = dn_span_cut (&rest, ",");
-        struct dn_span key = dn_span_cut (&value, "=");
-
-        if (override_pair (site, &(struct dn_pair){key, value}, DN_ORIGIN_SETTING, err)
-            < 0)
-            return -1;
-    }
-    settle (site);
-    return 0;
 }
 
 bool dn_site_time_min_is_soft (int version, const char *parameters)

@@ -151,7 +151,7 @@ const struct dn_site_key *dn_site_keys (int *n_keys);
 int dn_site_init (struct dn_site *site,
                   const char *hardware_dir,
                   const char *datasets_file,
-                  struct dn_err *err);
+                  struct dn_err *err) DN_COLD;
 
 /* Receives the errors when the first one must not end the reading. */
 struct dn_problems {
@@ -161,7 +161,7 @@ struct dn_problems {
 };
 
 /* Report 'err' and return 0; return -1 when 'problems' is NULL. */
-int dn_problems_take (struct dn_problems *problems, const struct dn_err *err);
+int dn_problems_take (struct dn_problems *problems, const struct dn_err *err) DN_COLD;
 
 /* Read the paths in the text of dnnest.conf; dn_site_read () reads everything else.
  * 'problems' may be NULL: then the first error ends the reading.
@@ -170,7 +170,7 @@ int dn_site_read_paths (struct dn_site *site,
                         struct dn_span text,
                         const char *file,
                         struct dn_problems *problems,
-                        struct dn_err *err);
+                        struct dn_err *err) DN_COLD;
 
 /* How to read dnnest.conf; NULL: the catalogue was read, and all else is NULL. */
 struct dn_site_reading {
@@ -186,7 +186,7 @@ int dn_site_read (struct dn_site *site,
                   struct dn_span text,
                   const char *file,
                   const struct dn_site_reading *reading,
-                  struct dn_err *err);
+                  struct dn_err *err) DN_COLD;
 
 /* Apply the "dnnest_<key>=<value>" entries of SlurmctldParameters and skip others.
  * 'parameters' may be NULL.
@@ -196,17 +196,21 @@ int dn_site_read (struct dn_site *site,
  * dnnest_mode=observe stops dnnest for all jobs regardless of dnnest.conf, and
  * dnnest_mode=enforce does not affect jobs for which a Policy line has a stricter mode.
  */
-int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err);
+int dn_site_override (struct dn_site *site,
+                      const char *parameters,
+                      struct dn_err *err) DN_COLD;
 
 /* Set the constants of the loaders to the site's measured values. This must be the last
  * change of the constants.
  */
-void dn_site_set_loaders (struct dn_site *site);
+void dn_site_set_loaders (struct dn_site *site) DN_COLD;
 
 /* Apply "key=value,..." of --set, which overrides everything, Policy lines too.
  * 'settings' may be NULL.
  */
-int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err);
+int dn_site_set (struct dn_site *site,
+                 const char *settings,
+                 struct dn_err *err) DN_COLD;
 
 /* 24.11: the first version whose backfill was observed to keep the limit. */
 #define DN_SOFT_TIME_MIN_SLURM 2411
@@ -215,10 +219,10 @@ int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
  * dnnest set it: otherwise a job that backfill starts is killed at that time
  * (doc/design.md). 'parameters' are SchedulerParameters and may be NULL.
  */
-bool dn_site_time_min_is_soft (int version, const char *parameters);
+bool dn_site_time_min_is_soft (int version, const char *parameters) DN_COLD;
 
 /* Turn TimeLimit=time_min into keep wherever it is set. */
-void dn_site_refuse_time_min (struct dn_site *site);
+void dn_site_refuse_time_min (struct dn_site *site) DN_COLD;
 
 /* The rules for a job, as configured. 'origins' may be NULL. */
 struct dn_rules dn_site_rules (const struct dn_site *site,
@@ -241,6 +245,6 @@ const char *dn_site_probe_dir (const struct dn_site *site);
 struct dn_predictor dn_site_predictor (const struct dn_site *site);
 
 /* NULL-safe. */
-void dn_site_free (struct dn_site *site);
+void dn_site_free (struct dn_site *site) DN_COLD;
 
 #endif

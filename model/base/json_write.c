@@ -5,7 +5,6 @@
 #include "base/json_write.h"
 
 #include <json-c/json.h>
-#include <math.h>
 #include <string.h>
 
 int dn_json_put (struct json_object *object, const char *key, struct json_object *value)
@@ -22,14 +21,6 @@ int dn_json_put (struct json_object *object, const char *key, struct json_object
 int dn_json_put_number (struct json_object *object, const char *key, int64_t value)
 {
     return value < 0 ? 0 : dn_json_put (object, key, json_object_new_int64 (value));
-}
-
-int dn_json_put_real (struct json_object *object, const char *key, double value)
-{
-    /* False for a NaN too. */
-    return value >= 0 && value <= 9e15
-               ? dn_json_put_number (object, key, llround (value))
-               : 0;
 }
 
 int dn_json_put_text (struct json_object *object, const char *key, const char *value)

@@ -21,11 +21,6 @@ int dn_json_put (struct json_object *object,
 /* Add a whole number, unless it is negative. */
 int dn_json_put_number (struct json_object *object, const char *key, int64_t value);
 
-/* Add a real, rounded to a whole number, so that the locale has no effect. One that is
- * negative or above 9e15 is left out.
- */
-int dn_json_put_real (struct json_object *object, const char *key, double value);
-
 /* Add a text, unless it is empty. */
 int dn_json_put_text (struct json_object *object, const char *key, const char *value);
 

@@ -363,19 +363,12 @@ int dn_int_read (struct dn_span span,
     /* "32.7M" is a whole number except for the rounding of 32.7. */
     if (number && fabs (value - round (value)) <= 1e-12 * fabs (value))
         value = round (value);
-    if (!number || value != floor (value))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_text_int,
-                           what,
-                           dn_quote (span.text, span.len).text,
-                           min,
-                           max);
+    number = number && value == floor (value);
     /* Compared as reals first: a double above 2^63 must not be converted. */
-    if (value < (double) min || value > (double) max || fabs (value) > 9e15)
+    if (!number || value < (double) min || value > (double) max || fabs (value) > 9e15)
         return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_text_int_range,
+                           number ? DN_E_RANGE : DN_E_SYNTAX,
+                           number ? dn_say_err_text_int_range : dn_say_err_text_int,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,
@@ -392,19 +385,12 @@ int dn_real_read (struct dn_span span,
                   struct dn_err *err)
 {
     double value;
+    bool number = read_decimal (span, &value);
 
-    if (!read_decimal (span, &value))
+    if (!number || value < min || value > max)
         return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_text_real,
-                           what,
-                           dn_quote (span.text, span.len).text,
-                           min,
-                           max);
-    if (value < min || value > max)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_text_real_range,
+                           number ? DN_E_RANGE : DN_E_SYNTAX,
+                           number ? dn_say_err_text_real_range : dn_say_err_text_real,
                            what,
                            dn_quote (span.text, span.len).text,
                            min,

@@ -80,6 +80,6 @@ struct dn_gauges {
 int dn_counters_write (struct dn_counters *counters,
                        const struct dn_gauges *gauges,
                        const char *path,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
 #endif

@@ -59,8 +59,6 @@ static int open_file (struct dn_journal *journal, struct dn_err *err)
                        | O_NOCTTY,
                    0640);
 
-    if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, journal->path);
     if (fd < 0)
         return dn_file_fail (journal->path, dn_say_file_opened, err);
     if (check_file (fd, journal->path, err) < 0) {

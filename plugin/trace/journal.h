@@ -35,13 +35,15 @@ struct dn_journal dn_journal_empty (void);
 /* Open the file 'path' if it is not open, was renamed or is too large. Return 0, or -1
  * with 'err'; may be called again at any time.
  */
-int dn_journal_ready (struct dn_journal *journal, const char *path, struct dn_err *err);
+int dn_journal_ready (struct dn_journal *journal,
+                      const char *path,
+                      struct dn_err *err) DN_COLD;
 
 /* Append 'line' completely, or not at all. Return 0, or -1 with 'err'. */
 int dn_journal_append (struct dn_journal *journal,
                        const char *line,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
-void dn_journal_close (struct dn_journal *journal);
+void dn_journal_close (struct dn_journal *journal) DN_COLD;
 
 #endif

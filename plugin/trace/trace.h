@@ -14,7 +14,7 @@
 extern struct dn_counters dn_counters;
 
 /* Discard the events of an earlier writer. No submission may be in progress. */
-void dn_trace_start (void);
+void dn_trace_start (void) DN_COLD;
 
 /* Pass 'event' to the writer. If the queue is full, it is freed and counted as lost.
  * NULL (there was no memory for the event) is counted as lost. Callable from any
@@ -39,7 +39,7 @@ struct dn_writer {
 struct dn_writer dn_writer_empty (void);
 
 /* Close the file; a line that it holds is lost. */
-void dn_writer_end (struct dn_writer *writer);
+void dn_writer_end (struct dn_writer *writer) DN_COLD;
 
 /* Called when the writer cannot write a file, and when it can again. 'text' is a line
  * for slurmctld's log.
@@ -49,12 +49,14 @@ typedef void dn_writer_say (bool error, const char *text);
 /* Write the queued events to the decision log 'path'. "": there is no log, and the
  * events are discarded. While the log cannot be written, events wait in the queue.
  */
-void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *say);
+void dn_writer_log (struct dn_writer *writer,
+                    const char *path,
+                    dn_writer_say *say) DN_COLD;
 
 /* Write the counters to 'path', unless that is "". */
 void dn_writer_counters (struct dn_writer *writer,
                          const char *path,
                          const struct dn_gauges *gauges,
-                         dn_writer_say *say);
+                         dn_writer_say *say) DN_COLD;
 
 #endif
