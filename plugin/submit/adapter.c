@@ -404,7 +404,7 @@ static void free_staging (struct staging *staging)
 {
     for (int i = 0; i < staging->n_entries; i++)
         dn_host_free (&staging->entries[i].text);
-    dn_host_free_texts (&staging->env);
+    dn_host_free (&staging->env);
 }
 
 static bool is_new_variable (const struct dn_edit *edit)
@@ -473,7 +473,7 @@ static void commit (job_desc_msg_t *desc,
     /* the new variables follow the old ones */
     memcpy (
         staging->env, desc->environment, desc->env_size * sizeof (*desc->environment));
-    dn_host_free_texts (&desc->environment);
+    dn_host_free (&desc->environment);
     desc->environment = staging->env;
     desc->env_size += staging->n_new;
     staging->env = NULL;

@@ -45,24 +45,17 @@ void dn_host_append_line (char **text, const char *line)
     *text = longer;
 }
 
-void dn_host_free (char **text)
+void dn_host_free (void *ptr_to_ptr)
 {
-    void *ptr = *text;
+    void *ptr;
 
+    memcpy (&ptr, ptr_to_ptr, sizeof (ptr));
     slurm_xfree (&ptr);
-    *text = NULL;
+    memcpy (ptr_to_ptr, &ptr, sizeof (ptr));
 }
 
 char **dn_host_texts (uint32_t n)
 {
     return slurm_xcalloc (
         (size_t) n + 1, sizeof (char *), true, true, __FILE__, __LINE__, __func__);
-}
-
-void dn_host_free_texts (char ***texts)
-{
-    void *ptr = *texts;
-
-    slurm_xfree (&ptr);
-    *texts = NULL;
 }

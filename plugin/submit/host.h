@@ -46,10 +46,9 @@ void dn_host_append_line (char **text, const char *line);
  */
 char **dn_host_texts (uint32_t n);
 
-/* Free such an array, but not its texts, and set it to NULL. */
-void dn_host_free_texts (char ***texts);
-
-/* Free '*text' and set it to NULL. */
-void dn_host_free (char **text);
+/* Free what the pointer at 'ptr_to_ptr' has, a text or an array without its texts, and
+ * set it to NULL.
+ */
+void dn_host_free (void *ptr_to_ptr);
 
 #endif

@@ -38,7 +38,6 @@
 #include "host/files.h"
 #include "host/watch.h"
 #include "submit/host.h"
-#include "submit/news.h"
 #include "submit/state.h"
 #include "submit/versions.h"
 #include "trace/trace.h"
@@ -60,18 +59,11 @@
  */
 #define STACK_SIZE (1024 * 1024)
 
-/* The thread sanitizer does not know pthread_clockjoin_np (). */
-#if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_THREAD__)
-#if __GLIBC_PREREQ(2, 31)
-#define HAVE_CLOCKJOIN
-#endif
-#endif
-
 static char conf_name[] = "dnnest.conf";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* to the keeper: look at 'ordered' and 'stop' */
-static pthread_cond_t loaded;  /* from the keeper: look at 'done' */
+static pthread_cond_t loaded;  /* from the keeper: look at 'done' and 'ended' */
 
 /* The parts of slurm.conf that a site depends on. NULL without memory for a copy. */
 struct texts {
@@ -87,6 +79,7 @@ static struct {
     unsigned done;
     bool patience; /* no caller has timed out waiting for the last load */
     bool stop;
+    bool ended; /* the keeper has done all that it does */
 } order;
 
 /* Set up by the one thread that calls init () and fini (). */
@@ -188,18 +181,6 @@ static void look (struct keeper *keeper)
         keeper->candidate = identity;
 }
 
-/* Read what dnnestd has written. Without a configuration in force, nothing is. */
-static void look_at_news (void)
-{
-    struct dn_snapshot *snapshot = dn_state_take ();
-
-    if (snapshot)
-        dn_news_look (dn_state_site (snapshot)->state_dir);
-    else
-        dn_news_forget ();
-    dn_state_give (snapshot);
-}
-
 /* Sleep for a tick, or until a load is ordered. Return the number of the order, 0 for
  * none. Set '*more' to false when the thread must end.
  */
@@ -231,28 +212,21 @@ static void fulfil (unsigned number)
     pthread_mutex_unlock (&lock);
 }
 
-static void write_counters (struct keeper *keeper, const struct dn_snapshot *snapshot)
+/* Without a configuration in force, no file is named, and nothing is written. */
+static void write_traces (struct dn_writer *writer, bool counters)
 {
     char version[DN_SLURM_VERSION_MAX];
-    const struct dn_gauges gauges = {.slurm = dn_slurm_version (version),
-                                     .started_s = started_s,
-                                     .configured_s = dn_state_since (snapshot)};
+    struct dn_gauges gauges = {.slurm = dn_slurm_version (version),
+                               .started_s = started_s};
+    struct dn_state state;
 
-    dn_writer_counters (
-        &keeper->writer, dn_state_site (snapshot)->counters, &gauges, say);
-}
-
-/* Without a configuration in force, no file is named, and nothing is written. */
-static void write_traces (struct keeper *keeper, bool counters)
-{
-    struct dn_snapshot *snapshot = dn_state_take ();
-
-    if (snapshot) {
-        dn_writer_log (&keeper->writer, dn_state_site (snapshot)->decision_log, say);
-        if (counters)
-            write_counters (keeper, snapshot);
-    }
-    dn_state_give (snapshot);
+    dn_state_take (&state);
+    gauges.configured_s = state.since_s;
+    if (state.site)
+        dn_writer_log (writer, state.site->decision_log, say);
+    if (state.site && counters)
+        dn_writer_counters (writer, state.site->counters, &gauges, say);
+    dn_state_give (&state);
 }
 
 static void *keep (void *unused)
@@ -267,7 +241,7 @@ static void *keep (void *unused)
 
         if (number != 0) {
             load (&keeper, DN_LOAD_ORDERED);
-            look_at_news ();
+            dn_state_look ();
             fulfil (number);
         } else if (more && keeper.retry > 0 && --keeper.retry == 0) {
             load (&keeper, DN_LOAD_RETRIED);
@@ -275,12 +249,16 @@ static void *keep (void *unused)
             look (&keeper);
         }
         if (more && ticks % WATCH_TICKS == 0)
-            look_at_news ();
-        write_traces (&keeper, !more || ticks % COUNTERS_TICKS == 0);
+            dn_state_look ();
+        write_traces (&keeper.writer, !more || ticks % COUNTERS_TICKS == 0);
         ticks++;
     }
     dn_writer_end (&keeper.writer);
     set_texts (&keeper.texts, NULL, NULL);
+    pthread_mutex_lock (&lock);
+    order.ended = true;
+    pthread_cond_broadcast (&loaded);
+    pthread_mutex_unlock (&lock);
     return unused;
 }
 
@@ -357,34 +335,23 @@ static int start_thread (void)
     return rc;
 }
 
-/* Uses the monotonic clock. If the real-time clock is set meanwhile, the wait is too
- * short or too long; before glibc 2.31 there is no other.
- */
-static bool join_within (long ms)
-{
-#ifdef HAVE_CLOCKJOIN
-    const struct timespec end = in_ms (ms);
-
-    return pthread_clockjoin_np (thread, NULL, CLOCK_MONOTONIC, &end) == 0;
-#else
-    struct timespec end;
-
-    clock_gettime (CLOCK_REALTIME, &end);
-    end.tv_sec += ms / 1000;
-    return pthread_timedjoin_np (thread, NULL, &end) == 0;
-#endif
-}
-
-/* Ask the thread to end, and wait for it. It may itself wait for a file system that
- * hangs.
+/* Ask the thread to end, and wait for it, but not for long: it may itself wait for a
+ * file system that hangs. Its last lines are written before 'ended'.
  */
 static bool end_thread (void)
 {
+    const struct timespec end = in_ms (STOP_MS);
+    bool ended;
+    int rc = 0;
+
     pthread_mutex_lock (&lock);
     order.stop = true;
     pthread_cond_signal (&changed);
+    while (!order.ended && rc == 0)
+        rc = pthread_cond_timedwait (&loaded, &lock, &end);
+    ended = order.ended;
     pthread_mutex_unlock (&lock);
-    return join_within (STOP_MS);
+    return ended && pthread_join (thread, NULL) == 0;
 }
 
 bool dn_keeper_is_missing (void)
@@ -420,7 +387,7 @@ static void start (void)
 
     snprintf (late, sizeof (late), dn_say_log_late, START_MS / 1000);
     pthread_mutex_lock (&lock);
-    order.stop = false;
+    order.stop = order.ended = false;
     place_order ();
     rc = start_thread ();
     running = rc == 0;
@@ -470,7 +437,6 @@ void dn_keeper_stop (void)
         return;
     }
     dn_state_forget ();
-    dn_news_forget ();
     set_texts (&order.texts, NULL, NULL);
     free (conf);
     conf = NULL;

@@ -8,18 +8,18 @@
 #ifndef DN_KEEPER_H
 #define DN_KEEPER_H
 
-#include <stdbool.h>
+#include "base/base.h"
 
 /* Start, and load dnnest.conf from the directory of slurm.conf. Cannot fail: on an
  * error the plugin does nothing, and the log has a line. slurm_conf must not change
  * during the call, nor during dn_keeper_notice ().
  */
-void dn_keeper_start (void);
+void dn_keeper_start (void) DN_COLD;
 
 /* Write the remaining lines, end the thread, and free everything. No submission may be
  * in progress. Does not wait for a file system that hangs.
  */
-void dn_keeper_stop (void);
+void dn_keeper_stop (void) DN_COLD;
 
 /* If slurm.conf has been read again, order a load of the site, and wait for it a short
  * time, so that it applies to the first job after a reconfiguration. Otherwise the call

@@ -1,10 +1,14 @@
-/* state.c - the site as the plugin sees it
+/* state.c - what the plugin knows: the site, and what the files of dnnestd say
+ *
+ * Each file of dnnestd is a part of its own, because dnnestd writes them at different
+ * times, and the site changes rarely and takes longer to load.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "submit/state.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,66 +16,100 @@
 #include <unistd.h>
 
 #include "base/messages.h"
-#include "host/load.h"
+#include "host/watch.h"
 #include "submit/host.h"
-#include "submit/shared.h"
 #include "trace/trace.h"
 
 #define SAME_CHANGE_S 5
 
-struct dn_snapshot {
-    struct dn_shared shared; /* first */
+struct dn_state_part {
+    int n_users;
+    struct dn_view_content content; /* of a file of dnnestd */
+    /* Of the site: */
     struct dn_site *site;
     struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
-    struct dn_snapshot
+    struct dn_state_part
         *bundle_owner; /* owns the bundle of the site; NULL: the site does */
 };
 
-static struct dn_holder present;
+/* The parts in force; NULL: none. The lock is of this and of all counts of users. It is
+ * held for a few instructions only, never while files are read.
+ */
+static struct dn_state_part *present[DN_N_STATE_PARTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void free_snapshot (struct dn_shared *shared)
+/* --- parts and their users ------------------------------------------------------- */
+
+static void free_part (struct dn_state_part *part)
 {
-    struct dn_snapshot *snapshot = (struct dn_snapshot *) (void *) shared;
-
-    if (snapshot->bundle_owner && snapshot->site)
-        snapshot->site->bundle = NULL;
-    dn_shared_cache_free (snapshot->cache);
-    dn_load_free (snapshot->site);
-    dn_state_give (snapshot->bundle_owner);
-    free (snapshot);
+    if (part->bundle_owner && part->site)
+        part->site->bundle = NULL;
+    dn_shared_cache_free (part->cache);
+    dn_load_free (part->site);
+    dn_view_free (&part->content);
+    free (part);
 }
 
-void dn_state_give (struct dn_snapshot *snapshot)
+/* NULL-safe. */
+static void give (struct dn_state_part *part)
 {
-    dn_shared_give (snapshot ? &snapshot->shared : NULL);
+    while (part) {
+        struct dn_state_part *owner;
+        bool last;
+
+        pthread_mutex_lock (&lock);
+        last = --part->n_users == 0;
+        pthread_mutex_unlock (&lock);
+        owner = last ? part->bundle_owner : NULL;
+        if (last)
+            free_part (part);
+        part = owner;
+    }
 }
 
-struct dn_snapshot *dn_state_take (void)
+/* Put 'part' (NULL: none) in force, in place of its maker. */
+static void install (int i, struct dn_state_part *part)
 {
-    return (struct dn_snapshot *) (void *) dn_holder_take (&present);
+    struct dn_state_part *old;
+
+    pthread_mutex_lock (&lock);
+    old = present[i];
+    present[i] = part;
+    pthread_mutex_unlock (&lock);
+    give (old);
 }
 
-const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
+void dn_state_take (struct dn_state *state)
 {
-    return snapshot->site;
+    const struct dn_state_part *site;
+
+    *state = (struct dn_state){.view.now_s = (int64_t) time (NULL)};
+    pthread_mutex_lock (&lock);
+    for (int i = 0; i < DN_N_STATE_PARTS; i++) {
+        state->parts[i] = present[i];
+        if (present[i])
+            present[i]->n_users++;
+    }
+    pthread_mutex_unlock (&lock);
+    site = state->parts[DN_STATE_SITE];
+    if (site) {
+        state->site = site->site;
+        state->cache = dn_shared_cache_access (site->cache);
+        state->since_s = site->since;
+    }
+    for (int i = DN_STATE_NEWS; i < DN_N_STATE_PARTS; i++)
+        if (state->parts[i])
+            dn_view_show (&state->parts[i]->content, &state->view);
 }
 
-struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot)
+void dn_state_give (struct dn_state *state)
 {
-    return dn_shared_cache_access (snapshot->cache);
+    for (int i = 0; i < DN_N_STATE_PARTS; i++)
+        give (state->parts[i]);
 }
 
-int64_t dn_state_since (const struct dn_snapshot *snapshot)
-{
-    return snapshot->since;
-}
-
-/* NULL: none. The old one is freed when no thread uses it. */
-static void install (struct dn_snapshot *snapshot)
-{
-    dn_holder_put (&present, snapshot ? &snapshot->shared : NULL);
-}
+/* --- the site -------------------------------------------------------------------- */
 
 /* The last line logged about a load. Only the thread that loads uses it. */
 static struct {
@@ -111,48 +149,42 @@ static void say (bool error, bool again, const char *text)
 /* If the new bundle cannot be read, keep the bundle in use, so that predictions do not
  * get worse. All other parts of the site are new.
  */
-static void borrow_bundle (struct dn_snapshot *snapshot)
+static void borrow_bundle (struct dn_state_part *part, struct dn_state_part *old)
 {
-    struct dn_site *site = snapshot->site;
-    struct dn_snapshot *old;
+    struct dn_site *site = part->site;
 
-    if (site->bundle || site->bundle_err.code == DN_E_NONE)
+    if (site->bundle || site->bundle_err.code == DN_E_NONE || !old
+        || !old->site->bundle)
         return;
-    old = dn_state_take ();
-    if (!old || !old->site->bundle) {
-        dn_state_give (old);
-        return;
-    }
     site->bundle = old->site->bundle;
     site->constants = old->site->constants;
     dn_site_set_loaders (site);
-    snapshot->bundle_owner = old->bundle_owner ? old->bundle_owner : old;
-    dn_shared_take (&snapshot->bundle_owner->shared);
-    dn_state_give (old);
+    part->bundle_owner = old->bundle_owner ? old->bundle_owner : old;
+    pthread_mutex_lock (&lock);
+    part->bundle_owner->n_users++;
+    pthread_mutex_unlock (&lock);
 }
 
-static struct dn_snapshot *load_snapshot (const char *conf,
-                                          const struct dn_load_context *context,
-                                          struct dn_err *err)
+static struct dn_state_part *load_part (const char *conf,
+                                        const struct dn_load_context *context,
+                                        struct dn_err *err)
 {
     struct dn_load_paths paths = dn_load_default_paths ();
-    struct dn_snapshot *snapshot = calloc (1, sizeof (*snapshot));
+    struct dn_state_part *part = calloc (1, sizeof (*part));
 
-    if (!snapshot) {
+    if (!part) {
         dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, conf);
         return NULL;
     }
     paths.conf = conf;
-    snapshot->shared = (struct dn_shared){free_snapshot, 1};
-    snapshot->since = time (NULL);
-    snapshot->site = dn_load_site (&paths, context, err);
-    if (!snapshot->site) {
-        dn_state_give (snapshot);
+    *part = (struct dn_state_part){.n_users = 1, .since = time (NULL)};
+    part->site = dn_load_site (&paths, context, err);
+    if (!part->site) {
+        give (part);
         return NULL;
     }
-    borrow_bundle (snapshot);
-    snapshot->cache = dn_shared_cache_new ();
-    return snapshot;
+    part->cache = dn_shared_cache_new ();
+    return part;
 }
 
 /* Log one line: what was loaded, or, as an error, what is missing. */
@@ -204,25 +236,25 @@ static bool is_switched_off (const char *conf, bool again)
         return false;
     snprintf (text, sizeof (text), dn_say_log_no_conf, conf);
     say (false, again, text);
-    install (NULL);
+    install (DN_STATE_SITE, NULL);
     return true;
 }
 
-static void say_broken (const struct dn_err *err, bool again)
+static void say_broken (const struct dn_err *err, bool kept, bool again)
 {
-    struct dn_snapshot *old = dn_state_take ();
     char text[sizeof (said.text)];
 
     snprintf (text,
               sizeof (text),
-              old ? dn_say_log_conf_kept : dn_say_log_conf_broken,
+              kept ? dn_say_log_conf_kept : dn_say_log_conf_broken,
               err->text);
-    dn_state_give (old);
     dn_count (&dn_counters.loads[DN_RESULT_FAILURE]);
     say (true, again, text);
 }
 
-/* Are the same names unknown? Where there are more than are listed, that is open. */
+/* Does the name service know the same names as it did before? Where there are more than
+ * are listed, that is open.
+ */
 static bool has_same_unknown (const struct dn_policies *a, const struct dn_policies *b)
 {
     if (a->n_unknown != b->n_unknown || a->n_unknown > DN_POLICY_UNKNOWN_MAX)
@@ -235,45 +267,111 @@ static bool has_same_unknown (const struct dn_policies *a, const struct dn_polic
     return true;
 }
 
-/* Does the name service know the same names as it did before? */
-static bool is_same_state (const struct dn_snapshot *snapshot)
-{
-    struct dn_snapshot *old = dn_state_take ();
-    bool same =
-        old && has_same_unknown (&old->site->policies, &snapshot->site->policies);
-
-    dn_state_give (old);
-    return same;
-}
-
+/* The part in force is that of this thread: only it replaces parts. */
 bool dn_state_load (const char *conf,
                     const struct dn_load_context *context,
                     enum dn_load_cause cause)
 {
+    struct dn_state_part *old = present[DN_STATE_SITE];
     struct dn_err err = {.code = DN_E_NONE};
-    struct dn_snapshot *snapshot;
+    struct dn_state_part *part;
     bool again = cause != DN_LOAD_ORDERED;
     bool doubtful;
 
     if (is_switched_off (conf, again))
         return false;
-    snapshot = load_snapshot (conf, context, &err);
-    if (!snapshot) {
-        say_broken (&err, again);
+    part = load_part (conf, context, &err);
+    if (!part) {
+        say_broken (&err, old, again);
         return err.code == DN_E_IO;
     }
-    doubtful = snapshot->site->policies.n_unknown > 0;
-    if (cause == DN_LOAD_RETRIED && doubtful && is_same_state (snapshot)) {
-        dn_state_give (snapshot);
+    doubtful = part->site->policies.n_unknown > 0;
+    if (cause == DN_LOAD_RETRIED && doubtful && old
+        && has_same_unknown (&old->site->policies, &part->site->policies)) {
+        give (part);
         return true;
     }
-    say_loaded (conf, snapshot->site, again);
-    install (snapshot);
+    borrow_bundle (part, old);
+    say_loaded (conf, part->site, again);
+    install (DN_STATE_SITE, part);
     return doubtful;
+}
+
+/* --- the files of dnnestd -------------------------------------------------------- */
+
+/* What is known of a file. Only the thread that reads uses it. */
+static struct source {
+    uint64_t identity; /* of the file that was read; 0: read it at the next look */
+    bool broken;       /* and the log has the line */
+} sources[DN_N_VIEW_FILES];
+
+/* The part that the file makes, or NULL: it does not exist, or 'err' is set. */
+static struct dn_state_part *read_part (enum dn_view_file file,
+                                        const char *path,
+                                        struct dn_err *err)
+{
+    struct dn_view_content content = {.cluster = NULL};
+    struct dn_state_part *part;
+
+    if (dn_view_read (file, path, DN_VIEW_OURS, &content, err) < 0)
+        return NULL;
+    /* -Wanalyzer-malloc-leak: install () takes the part */
+    if (!content.cluster && !content.guarded && !content.apps)
+        return NULL;
+    part = calloc (1, sizeof (*part));
+    if (part) {
+        *part = (struct dn_state_part){.n_users = 1, .content = content};
+        return part;
+    }
+    dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+    dn_view_free (&content);
+    return NULL;
+}
+
+/* The identity is taken before the file is read, so that a change meanwhile is seen at
+ * the next look. What may be read without a change of the file is tried again then. The
+ * log has a line when a file becomes broken, and when it is whole again.
+ */
+static void look (enum dn_view_file file, const char *state_dir)
+{
+    struct source *source = &sources[file];
+    const struct dn_view_path path = dn_view_path (state_dir, dn_view_names[file]);
+    uint64_t identity = dn_watch_file (path.text);
+    struct dn_err err = {.code = DN_E_NONE};
+    bool broken;
+
+    if (identity == source->identity)
+        return;
+    install (DN_STATE_NEWS + (int) file, read_part (file, path.text, &err));
+    broken = err.code != DN_E_NONE;
+    if (broken && !source->broken)
+        slurm_error (dn_say_log_state_broken, err.text);
+    if (!broken && source->broken)
+        slurm_info (dn_say_log_state_whole, path.text);
+    source->broken = broken;
+    source->identity = err.code == DN_E_IO || err.code == DN_E_NOMEM ? 0 : identity;
+}
+
+static void forget_news (void)
+{
+    for (int i = DN_STATE_NEWS; i < DN_N_STATE_PARTS; i++)
+        install (i, NULL);
+    memset (sources, 0, sizeof (sources));
+}
+
+void dn_state_look (void)
+{
+    const struct dn_state_part *site = present[DN_STATE_SITE];
+
+    if (!site)
+        forget_news ();
+    for (int i = 0; site && i < DN_N_VIEW_FILES; i++)
+        look ((enum dn_view_file) i, site->site->state_dir);
 }
 
 void dn_state_forget (void)
 {
-    install (NULL);
+    install (DN_STATE_SITE, NULL);
+    forget_news ();
     said.text[0] = '\0';
 }

@@ -22,7 +22,6 @@
 #include "submit/adapter.h"
 #include "submit/host.h"
 #include "submit/keeper.h"
-#include "submit/news.h"
 #include "submit/state.h"
 #include "trace/trace.h"
 
@@ -223,20 +222,26 @@ static void settle (const struct turn *turn,
 }
 
 static void advise (const struct turn *turn,
-                    const struct dn_view *view,
-                    struct dn_cache_access *cache,
+                    const struct dn_state *state,
                     struct dn_stopwatch *watch,
                     job_desc_msg_t *desc)
 {
-    const struct dn_site *site = turn->site;
+    struct dn_job *job = turn->job;
     struct dn_err err = {.code = DN_E_NONE};
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
 
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (!advice || find_sidecar (site, turn->job, &sidecar, &err) < 0
-        || dn_advise (site, view, turn->job, &watch->deadline, cache, advice, &err) < 0)
+    if (!advice || find_sidecar (state->site, job, &sidecar, &err) < 0
+        || dn_advise (state->site,
+                      &state->view,
+                      job,
+                      &watch->deadline,
+                      state->cache,
+                      advice,
+                      &err)
+               < 0)
         refuse (turn, &err);
     else
         settle (turn, advice, desc);
@@ -253,10 +258,8 @@ static bool is_advised (const job_desc_msg_t *desc)
 
 void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
 {
-    struct dn_snapshot *snapshot;
     struct dn_stopwatch watch;
-    struct dn_news news;
-    struct dn_view view;
+    struct dn_state state;
     struct dn_job job;
     struct turn turn = {.job = &job, .err_msg = err_msg};
 
@@ -271,19 +274,15 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     dn_adapter_read (desc, &job);
     dn_keeper_notice ();
     turn.start_us = now_us ();
-    snapshot = dn_state_take ();
-    if (!snapshot)
-        return;
-    turn.site = dn_state_site (snapshot);
-    if (dn_advise_concerns (turn.site, &job)) {
+    dn_state_take (&state);
+    turn.site = state.site;
+    if (turn.site && dn_advise_concerns (turn.site, &job)) {
         watch.deadline.limit_ms = turn.site->decision_ms;
-        news = dn_news_take (&view);
-        advise (&turn, &view, dn_state_cache (snapshot), &watch, desc);
-        dn_news_give (&news);
+        advise (&turn, &state, &watch, desc);
         if (job.option || job.sidecar)
             dn_adapter_forget (desc);
         dn_counters_took (&dn_counters, now_us () - turn.start_us);
         report_if_slow (turn.start_us);
     }
-    dn_state_give (snapshot);
+    dn_state_give (&state);
 }

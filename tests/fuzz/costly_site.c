@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -23,11 +24,7 @@
 #define GPU_REST                                                                       \
     " Cost=1 PerNode=4 Nodes=64 NodeCpus=96 NodeMemory=512000 Partitions=ALL\n"
 
-struct dn_snapshot {
-    struct dn_site *site;
-};
-
-static struct dn_snapshot snapshot;
+static struct dn_site *present;
 
 /* Functions of slurmctld, and of trace/trace.c. */
 SLURM_SYMBOL char *default_part_name;
@@ -184,29 +181,27 @@ static struct dn_site *load_site (void)
 
 void costly_site_start (void)
 {
-    struct dn_site *site;
-
     copy_files ();
     write_conf ();
     costly_site_file ("");
-    site = snapshot.site = load_site ();
-    if (!site->bundle->tuning)
-        site->bundle->tuning = make_tuning (&site->catalogue);
+    present = load_site ();
+    if (!present->bundle->tuning)
+        present->bundle->tuning = make_tuning (&present->catalogue);
     /* The white box runs once more for a device with measured rates. */
-    for (int i = 0; i < site->catalogue.n_devices; i++)
-        site->catalogue.devices[i].measured.stream =
-            0.9 * site->catalogue.devices[i].bandwidth;
+    for (int i = 0; i < present->catalogue.n_devices; i++)
+        present->catalogue.devices[i].measured.stream =
+            0.9 * present->catalogue.devices[i].bandwidth;
 }
 
 void costly_site_stop (void)
 {
-    dn_load_free (snapshot.site);
-    snapshot.site = NULL;
+    dn_load_free (present);
+    present = NULL;
 }
 
 void costly_site_limit (double decision_ms)
 {
-    snapshot.site->decision_ms = decision_ms;
+    present->decision_ms = decision_ms;
 }
 
 void costly_site_file (const char *file)
@@ -233,25 +228,14 @@ bool dn_keeper_is_missing (void)
     return false;
 }
 
-struct dn_snapshot *dn_state_take (void)
+void dn_state_take (struct dn_state *state)
 {
-    return &snapshot;
+    *state = (struct dn_state){.site = present, .view.now_s = (int64_t) time (NULL)};
 }
 
-struct dn_cache_access *dn_state_cache (struct dn_snapshot *taken)
+void dn_state_give (struct dn_state *state)
 {
-    (void) taken;
-    return NULL;
-}
-
-const struct dn_site *dn_state_site (const struct dn_snapshot *taken)
-{
-    return taken->site;
-}
-
-void dn_state_give (struct dn_snapshot *taken)
-{
-    (void) taken;
+    (void) state;
 }
 
 void dn_trace_hand_over (struct dn_event *event)

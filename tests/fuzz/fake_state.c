@@ -15,7 +15,6 @@
 #include "stand_in.h"
 #include "submit/host.h"
 #include "submit/keeper.h"
-#include "submit/news.h"
 #include "submit/state.h"
 #include "trace/trace.h"
 
@@ -86,11 +85,7 @@ static const char sidecar[] =
     "{\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"
     "\"precision\":\"fp16\",\"epochs\":2,\"dataset\":\"imagenet\"}}";
 
-struct dn_snapshot {
-    struct dn_site *site;
-};
-
-static struct dn_snapshot snapshots[N_SITES];
+static struct dn_site *loaded[N_SITES];
 static unsigned present;
 
 /* Functions of slurmctld, and of trace/trace.c. */
@@ -191,7 +186,7 @@ void dn_keeper_start (void)
 {
     write_files ();
     for (size_t i = 0; i < N_SITES; i++)
-        snapshots[i].site = load_site (&sites[i]);
+        loaded[i] = load_site (&sites[i]);
 }
 
 void dn_keeper_stop (void)
@@ -207,38 +202,15 @@ bool dn_keeper_is_missing (void)
     return false;
 }
 
-struct dn_snapshot *dn_state_take (void)
+/* There is no dnnestd, and every input is checked independently of those before. */
+void dn_state_take (struct dn_state *state)
 {
-    return &snapshots[present];
+    *state = (struct dn_state){.site = loaded[present]};
 }
 
-/* Every input is checked independently of those before. */
-struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot)
+void dn_state_give (struct dn_state *state)
 {
-    (void) snapshot;
-    return NULL;
-}
-
-const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
-{
-    return snapshot->site;
-}
-
-void dn_state_give (struct dn_snapshot *snapshot)
-{
-    (void) snapshot;
-}
-
-/* There is no dnnestd. */
-struct dn_news dn_news_take (struct dn_view *view)
-{
-    *view = (struct dn_view){.now_s = 0};
-    return (struct dn_news){{NULL}};
-}
-
-void dn_news_give (struct dn_news *news)
-{
-    (void) news;
+    (void) state;
 }
 
 /* The line of the decision log must be a single line of JSON. */
