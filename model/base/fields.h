@@ -69,14 +69,14 @@ struct dn_line_kind {
 int dn_fields_read (const struct dn_line_kind *kind,
                     const struct dn_keyline *line,
                     void *out,
-                    struct dn_err *err);
+                    struct dn_err *err) DN_COLD;
 
 /* Before a line is read that states the version of its format: -1 with DN_E_VERSION
  * where that is another one, by its number and not by a key that only it has.
  */
 int dn_fields_version (const struct dn_keyline *line,
                        int64_t version,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
 /* Write the line of the struct 'in', with its newline. What dn_fields_read () would
  * refuse is written as its nearest: a number as the end of its range, a negative one
@@ -90,7 +90,7 @@ void dn_fields_write (const struct dn_line_kind *kind,
  * 'rows', a pointer to a pointer, which grows by doubling. Without memory -1 with 'err'
  * and no change.
  */
-int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err);
+int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err) DN_COLD;
 
 /* A file of lines of several kinds: one of the first kind, then those of the others in
  * the order of the table, at last one of the last kind.
@@ -111,6 +111,6 @@ int dn_lines_read (const struct dn_lines *lines,
                    struct dn_span text,
                    const char *file,
                    void *to,
-                   struct dn_err *err);
+                   struct dn_err *err) DN_COLD;
 
 #endif

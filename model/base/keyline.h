@@ -31,11 +31,11 @@ struct dn_keyline {
  */
 int dn_keyline_next (struct dn_span *rest,
                      struct dn_keyline *keyline,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Put "FILE: line N" in front of the error and return -1. */
 int dn_keyline_wrap (const struct dn_keyline *keyline,
                      const char *file,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 #endif

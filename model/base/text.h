@@ -89,13 +89,15 @@ typedef const char *(*dn_name_at_f) (const void *names, int i);
  * 'word'; case is ignored, '-' and '_' are the same. Where either is longer than
  * DN_NAME_MAX: DN_NAME_MAX.
  */
-int dn_word_distance (struct dn_span word, const char *name);
+int dn_word_distance (struct dn_span word, const char *name) DN_COLD;
 
 /* The name that is most probably meant by 'word': the nearest by dn_word_distance (),
  * else the longest that is a part of it ("num_layers"), else the first that begins with
  * it. NULL if none resembles it. Some microseconds for a hundred names.
  */
-const char *dn_word_nearest (struct dn_span word, dn_name_at_f name, const void *names);
+const char *dn_word_nearest (struct dn_span word,
+                             dn_name_at_f name,
+                             const void *names) DN_COLD;
 
 /* That name for the end of an error, "; did you mean batch?"; "" if none resembles it.
  */
@@ -104,7 +106,7 @@ struct dn_meant {
 };
 struct dn_meant dn_word_meant (struct dn_span word,
                                dn_name_at_f name,
-                               const void *names);
+                               const void *names) DN_COLD;
 
 /* Read a Slurm time in seconds: "minutes", "minutes:seconds", "hours:minutes:seconds",
  * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds".

@@ -42,7 +42,7 @@ int dn_networks_add (struct dn_networks *networks,
                      char *text,
                      size_t len,
                      bool check,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* The network of that very name; NULL if there is none. 'networks' may be NULL. */
 const struct dn_network *dn_networks_find (const struct dn_networks *networks,

@@ -171,7 +171,7 @@ struct dn_cluster {
  */
 struct dn_cluster *dn_cluster_read (struct dn_span text,
                                     const char *file,
-                                    struct dn_err *err);
+                                    struct dn_err *err) DN_COLD;
 
 /* The first line, and the last one with the number of those between them, by which a
  * text that was cut is known.
@@ -193,7 +193,7 @@ typedef int (*dn_cluster_put_f) (void *to, const char *text, size_t len);
 int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to);
 
 /* NULL-safe. */
-void dn_cluster_free (struct dn_cluster *cluster);
+void dn_cluster_free (struct dn_cluster *cluster) DN_COLD;
 
 /* The entry of that name, or NULL. */
 const struct dn_partition *dn_cluster_partition (const struct dn_cluster *cluster,

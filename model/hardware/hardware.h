@@ -131,10 +131,10 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
                       const char *file,
                       bool amends,
-                      struct dn_err *err);
+                      struct dn_err *err) DN_COLD;
 
 /* After all files: connect devices with their generations. -1 if one has none. */
-int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err);
+int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err) DN_COLD;
 
 /* Does the device have measured values? */
 bool dn_device_is_measured (const struct dn_device *device);
@@ -148,7 +148,7 @@ double dn_device_rate (const struct dn_device *device,
                        enum dn_precision precision);
 
 /* NULL-safe; the catalogue is empty afterwards. */
-void dn_catalogue_free (struct dn_catalogue *catalogue);
+void dn_catalogue_free (struct dn_catalogue *catalogue) DN_COLD;
 
 /* The device of that name, or NULL. */
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
@@ -220,7 +220,7 @@ struct dn_gpu_types {
 int dn_gpu_types_add (struct dn_gpu_types *types,
                       const struct dn_keyline *line,
                       const struct dn_catalogue *catalogue,
-                      struct dn_err *err);
+                      struct dn_err *err) DN_COLD;
 
 enum dn_gpu_key_type {
     DN_GPU_KEY_TEXT,

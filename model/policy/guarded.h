@@ -65,7 +65,7 @@ const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line);
 /* Read the file. NULL with 'err'; freed with dn_guarded_free (). */
 struct dn_guarded *dn_guarded_read (struct dn_span text,
                                     const char *file,
-                                    struct dn_err *err);
+                                    struct dn_err *err) DN_COLD;
 
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
  * not 0.
@@ -74,7 +74,7 @@ typedef int (*dn_guarded_put_f) (void *to, const char *text, size_t len);
 int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to);
 
 /* NULL-safe. */
-void dn_guarded_free (struct dn_guarded *guarded);
+void dn_guarded_free (struct dn_guarded *guarded) DN_COLD;
 
 /* The tally of a user, or NULL. */
 struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id);

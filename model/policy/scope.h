@@ -96,10 +96,11 @@ struct dn_policies {
 
 /* Write "line 9: User: 'alice' is not known, the name is skipped" to 'text'. Return
  * 'text'. */
-char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_MAX]);
+char *dn_unknown_write (const struct dn_unknown *unknown,
+                        char text[DN_ERR_TEXT_MAX]) DN_COLD;
 
 /* NULL-safe, leaves an empty list. */
-void dn_policies_free (struct dn_policies *policies);
+void dn_policies_free (struct dn_policies *policies) DN_COLD;
 
 /* Add a line that begins with "Policy". 'people' may be NULL: then users and groups can
  * be given by number only. A name that does not exist is noted in 'unknown' and
@@ -109,7 +110,7 @@ void dn_policies_free (struct dn_policies *policies);
 int dn_policies_add (struct dn_policies *policies,
                      const struct dn_keyline *line,
                      const struct dn_people *people,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* What the scopes are matched against. Texts are borrowed, NULL where unset. */
 struct dn_submitter {

@@ -92,8 +92,8 @@ const struct dn_line_kind *dn_apps_line (enum dn_apps_line line);
 /* Read the file. NULL with 'err'; freed with dn_apps_free (), which is NULL-safe. */
 struct dn_apps *dn_apps_read (struct dn_span text,
                               const char *file,
-                              struct dn_err *err);
-void dn_apps_free (struct dn_apps *apps);
+                              struct dn_err *err) DN_COLD;
+void dn_apps_free (struct dn_apps *apps) DN_COLD;
 
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
  * not 0. The rows must be in order.

@@ -134,22 +134,22 @@ struct dn_bundle {
 /* Read a manifest. The bundle is unusable until its files have been added. NULL with
  * 'err'. Freed with dn_bundle_free ().
  */
-struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err);
+struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err) DN_COLD;
 
 /* Add one of the files that the manifest names. */
 int dn_bundle_add (struct dn_bundle *bundle,
                    const char *name,
                    struct dn_span text,
-                   struct dn_err *err);
+                   struct dn_err *err) DN_COLD;
 
 /* Check that all files were added. From then on the bundle does not change. */
-int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err);
+int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err) DN_COLD;
 
 /* NULL-safe. */
-void dn_bundle_free (struct dn_bundle *bundle);
+void dn_bundle_free (struct dn_bundle *bundle) DN_COLD;
 
 /* Maximum bytes of a file of that name; -1 if no bundle has such a file. */
-int64_t dn_bundle_file_max (const char *name);
+int64_t dn_bundle_file_max (const char *name) DN_COLD;
 
 /* Read the points of a domain that has its scale from the bytes of a file (flat.h). -1
  * with 'err'. Free with dn_domain_free ().

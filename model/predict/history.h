@@ -122,7 +122,7 @@ struct dn_history *dn_history_new (int n);
 int dn_history_close (struct dn_history *history, struct dn_err *err);
 
 /* NULL-safe. */
-void dn_history_free (struct dn_history *history);
+void dn_history_free (struct dn_history *history) DN_COLD;
 
 /* Has the user runs of any application? NULL-safe. */
 bool dn_history_knows (const struct dn_history *history, int64_t user);
@@ -150,6 +150,7 @@ int dn_quantiles_read (const struct json_object *json,
                        struct dn_err *err);
 
 /* Read the member "history" of a site.json. NULL with 'err'. */
-struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err);
+struct dn_history *dn_history_read (struct json_object *json,
+                                    struct dn_err *err) DN_COLD;
 
 #endif

@@ -33,14 +33,14 @@ struct dn_trees {
 struct dn_trees *dn_trees_new (int n_features, int n_trees, int n_nodes);
 
 /* NULL-safe. No thread may be predicting with them. */
-void dn_trees_free (struct dn_trees *trees);
+void dn_trees_free (struct dn_trees *trees) DN_COLD;
 
 /* Read trees of 'n_features' features from the bytes of a file. NULL with 'err'. Free
  * with dn_trees_free ().
  */
 struct dn_trees *dn_trees_read (struct dn_span file,
                                 int n_features,
-                                struct dn_err *err);
+                                struct dn_err *err) DN_COLD;
 
 /* Predict 'n_rows' rows of features; NaN is a missing value. -1 with 'err' when a sum
  * is not a finite number; 'out' is then invalid.

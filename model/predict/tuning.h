@@ -60,15 +60,15 @@ struct dn_tuning {
 struct dn_tuning *dn_tuning_new (void);
 
 /* Read site.json. NULL with 'err' naming the member. */
-struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err);
+struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err) DN_COLD;
 
 /* The same as a document, with members in order; NULL without memory. Freed with
  * json_object_put ().
  */
-struct json_object *dn_tuning_write (const struct dn_tuning *tuning);
+struct json_object *dn_tuning_write (const struct dn_tuning *tuning) DN_COLD;
 
 /* NULL-safe. */
-void dn_tuning_free (struct dn_tuning *tuning);
+void dn_tuning_free (struct dn_tuning *tuning) DN_COLD;
 
 /* Add a scale, keeping the order of names. */
 int dn_scales_add (struct dn_scales *scales,

@@ -318,7 +318,7 @@ struct dn_key {
 };
 
 /* The table; its length in *n_keys. */
-const struct dn_key *dn_spec_keys (int *n_keys);
+const struct dn_key *dn_spec_keys (int *n_keys) DN_COLD;
 
 /* The key of that name, or NULL. */
 const struct dn_key *dn_spec_key (struct dn_span name);
@@ -461,7 +461,7 @@ struct dn_datasets {
 int dn_datasets_read (struct dn_span text,
                       const char *file,
                       struct dn_datasets *datasets,
-                      struct dn_err *err);
+                      struct dn_err *err) DN_COLD;
 
 /* Check the keys against each other and fill in what follows from them: samples,
  * sample_bytes and decode from the data set, gpus from 'n_gpus', batch from
