@@ -105,7 +105,7 @@ static void run_with (const char *value)
 
 /* --- tests ----------------------------------------------------------------------- */
 
-static void an_unused_plugin_prints_and_does_nothing (void **state)
+TEST ("an unused plugin prints and does nothing")
 {
     static const char *const none[] = {NULL};
     static const spank_context_t contexts[] = {
@@ -118,7 +118,7 @@ static void an_unused_plugin_prints_and_does_nothing (void **state)
     }
 }
 
-static void on_the_node_the_option_means_nothing (void **state)
+TEST ("on the node the option means nothing")
 {
     static const char *const wrong[] = {"help", "nonsense", NULL};
 
@@ -126,7 +126,7 @@ static void on_the_node_the_option_means_nothing (void **state)
     assert_int_equal (n_said + n_entries, 0);
 }
 
-static void keys_are_passed_on_unchanged (void **state)
+TEST ("keys are passed on unchanged")
 {
     static const char *const values[] = {"batch=none", "model=gpt2,batch=4", NULL};
 
@@ -140,7 +140,7 @@ static void keys_are_passed_on_unchanged (void **state)
     assert_string_equal (option_entry, "off");
 }
 
-static void a_file_is_compacted_and_passed_on (void **state)
+TEST ("a file is compacted and passed on")
 {
     char path[] = "/tmp/dnnest-client.XXXXXX";
     char value[64];
@@ -161,7 +161,7 @@ static void a_file_is_compacted_and_passed_on (void **state)
     unlink (path);
 }
 
-static void a_wrong_option_opts_out_and_is_reported_once (void **state)
+TEST ("a wrong option opts out and is reported once")
 {
     static const char *const wrong[][2] = {
         {"", "--dnnest: no metadata"},
@@ -181,7 +181,7 @@ static void a_wrong_option_opts_out_and_is_reported_once (void **state)
     }
 }
 
-static void what_cannot_be_passed_on_is_reported (void **state)
+TEST ("what cannot be passed on is reported")
 {
     setenv_result = ESPANK_NOSPACE;
     run_with ("batch=4");
@@ -191,7 +191,7 @@ static void what_cannot_be_passed_on_is_reported (void **state)
     assert_contains (said, "cannot be passed on: no reason");
 }
 
-static void a_step_of_a_job_is_left_alone (void **state)
+TEST ("a step of a job is left alone")
 {
     static const char *const values[] = {"nonsense", NULL};
 
@@ -205,7 +205,7 @@ static void a_step_of_a_job_is_left_alone (void **state)
     assert_int_equal (n_said, 1);
 }
 
-static void what_an_outer_job_left_is_removed (void **state)
+TEST ("what an outer job left is removed")
 {
     static const char *const names[] = {"SLURM_SPANK_" DN_CARRY_AUTOMATIC,
                                         "SLURM_SPANK_" DN_CARRY_OPTION,
@@ -225,7 +225,7 @@ static void what_an_outer_job_left_is_removed (void **state)
 }
 
 /* Each test begins with a plugin that has just been loaded. */
-static int load (void **state)
+int before_test (void **state)
 {
     const char *build = getenv ("abs_top_builddir");
     char path[512];
@@ -242,33 +242,8 @@ static int load (void **state)
     return plugin.init && plugin.post && plugin.exit ? 0 : -1;
 }
 
-static int unload (void **state)
+int after_test (void **state)
 {
     assert_int_equal (plugin.exit (NULL, 0, NULL), 0);
     return dlclose (*state);
-}
-
-#define LOADED(sentence, function)                                                     \
-    {                                                                                  \
-        sentence, function, load, unload, NULL                                         \
-    }
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        LOADED ("an unused plugin prints and does nothing",
-                an_unused_plugin_prints_and_does_nothing),
-        LOADED ("on the node the option means nothing",
-                on_the_node_the_option_means_nothing),
-        LOADED ("keys are passed on unchanged", keys_are_passed_on_unchanged),
-        LOADED ("a file is compacted and passed on", a_file_is_compacted_and_passed_on),
-        LOADED ("a wrong option opts out and is reported once",
-                a_wrong_option_opts_out_and_is_reported_once),
-        LOADED ("what cannot be passed on is reported",
-                what_cannot_be_passed_on_is_reported),
-        LOADED ("a step of a job is left alone", a_step_of_a_job_is_left_alone),
-        LOADED ("what an outer job left is removed", what_an_outer_job_left_is_removed),
-    };
-
-    return cmocka_run_group_tests_name ("fake_client", tests, NULL, NULL);
 }

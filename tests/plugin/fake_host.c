@@ -7,7 +7,6 @@
 #include "fake_site.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -340,27 +339,6 @@ TEST ("without configuration nothing is done")
     stop_plugin ();
 }
 
-TEST ("a broken configuration is named and nothing is done")
-{
-    static const char *const broken[][2] = {
-        {"Modus=enforce\n", "Modus"},
-        {"Mode=maybe\n", "line 3"},
-        {"TimeMargin=-1\n", "TimeMargin"},
-        {"Gpu Type=a100 Device=nothing\n", "line 3"},
-        {"nonsense\n", "nonsense"},
-        {"HardwareDir=/nonexistent/dnnest\n", "/nonexistent/dnnest"},
-    };
-
-    for (size_t i = 0; i < sizeof (broken) / sizeof (broken[0]); i++) {
-        start_plugin (broken[i][0]);
-        assert_int_equal (stand_in_n_errors, 1);
-        assert_contains (stand_in_error, broken[i][1]);
-        assert_comment_untouched (RESNET, NULL);
-        assert_int_equal (stand_in_n_errors, 1);
-        stop_plugin ();
-    }
-}
-
 TEST ("a configuration that others could write is not trusted")
 {
     char other[256];
@@ -502,21 +480,6 @@ TEST ("job_modify changes nothing")
     stop_plugin ();
 }
 
-/* The time limit, in minutes, that the demonstration's job gets. */
-static uint32_t limit_given (void)
-{
-    job_desc_msg_t desc;
-    char *message;
-    uint32_t limit;
-
-    make_job (&desc, RESNET);
-    message = submit (&desc);
-    limit = desc.time_limit;
-    slurm_text_free (&message);
-    job_free (&desc);
-    return limit;
-}
-
 TEST ("a bundle bounds the time, and a broken one does not replace it")
 {
     uint32_t white;
@@ -553,55 +516,6 @@ TEST ("a bundle bounds the time, and a broken one does not replace it")
     assert_int_equal (stand_in_n_errors, 1);
     assert_contains (stand_in_error, "/nonexistent/bundle: cannot be opened");
     assert_int_equal (limit_given (), white);
-    stop_plugin ();
-    remove_bundle ();
-}
-
-/* As slurmctld does: job_submit () runs with its configuration locked for reading. */
-static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
-
-/* cmocka's assertions work only in its own thread: count here, assert there. */
-static void *submit_many (void *n_moved)
-{
-    for (int i = 0; i < 50; i++) {
-        job_desc_msg_t desc;
-        char *message = NULL;
-
-        make_job (&desc, SHORT_RESNET);
-        pthread_rwlock_rdlock (&conf_lock);
-        plugin.job_submit (&desc, 0, &message);
-        pthread_rwlock_unlock (&conf_lock);
-        if (strcmp (desc.tres_per_node, GPU "v100:4") == 0 && desc.time_limit < 1440)
-            (*(int *) n_moved)++;
-        slurm_text_free (&message);
-        job_free (&desc);
-    }
-    return NULL;
-}
-
-TEST ("threads submit in parallel while the site is reloaded")
-{
-    enum {
-        N_THREADS = 4
-    };
-    pthread_t threads[N_THREADS];
-    int n_moved[N_THREADS] = {0};
-
-    make_bundle ();
-    start_plugin (ENFORCE);
-    for (int i = 0; i < N_THREADS; i++)
-        assert_int_equal (pthread_create (&threads[i], NULL, submit_many, &n_moved[i]),
-                          0);
-    for (int i = 0; i < 20; i++) {
-        usleep (2000);
-        pthread_rwlock_wrlock (&conf_lock);
-        slurm_conf.last_update++;
-        pthread_rwlock_unlock (&conf_lock);
-    }
-    for (int i = 0; i < N_THREADS; i++) {
-        pthread_join (threads[i], NULL);
-        assert_int_equal (n_moved[i], 50);
-    }
     stop_plugin ();
     remove_bundle ();
 }

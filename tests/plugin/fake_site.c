@@ -4,6 +4,7 @@
  */
 #include "fake_site.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -164,6 +165,82 @@ void assert_moved (job_desc_msg_t *desc)
     if (desc->time_limit >= 1440 || desc->cpus_per_task >= 80)
         fail_msg ("not moved; log: %s", stand_in_info);
 }
+
+uint32_t limit_given (void)
+{
+    job_desc_msg_t desc;
+    char *message;
+    uint32_t limit;
+
+    make_job (&desc, RESNET);
+    message = submit (&desc);
+    limit = desc.time_limit;
+    slurm_text_free (&message);
+    job_free (&desc);
+    return limit;
+}
+
+/* --- traces ---------------------------------------------------------------------- */
+
+const char *with_traces (const char *conf)
+{
+    static char text[4096];
+
+    snprintf (text,
+              sizeof (text),
+              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
+              conf,
+              site_dir,
+              site_dir);
+    return text;
+}
+
+void forget_traces (void)
+{
+    unlink (site_path ("log.jsonl"));
+    unlink (site_path ("dnnest.prom"));
+}
+
+int count_lines (const char *name, const char *part)
+{
+    FILE *file = fopen (site_path (name), "r");
+    char line[16384];
+    int n = 0;
+
+    while (file && fgets (line, sizeof (line), file))
+        n += strstr (line, part) != NULL;
+    if (file)
+        fclose (file);
+    return n;
+}
+
+long counter (const char *name)
+{
+    FILE *file = fopen (site_path ("dnnest.prom"), "r");
+    char line[512];
+    long value = 0;
+
+    while (file && fgets (line, sizeof (line), file))
+        if (strncmp (line, name, strlen (name)) == 0)
+            value += strtol (strrchr (line, ' '), NULL, 10);
+    if (file)
+        fclose (file);
+    return value;
+}
+
+int count_threads (void)
+{
+    DIR *dir = opendir ("/proc/self/task");
+    int n = -2; /* . and .. */
+
+    assert_non_null (dir);
+    while (readdir (dir))
+        n++;
+    closedir (dir);
+    return n;
+}
+
+/* --- reconfiguration ------------------------------------------------------------- */
 
 static long now_ms (void)
 {

@@ -79,4 +79,20 @@ void assert_comment_untouched (const char *comment, const char *expected);
 /* The job is rewritten, and the user gets a message. */
 void assert_moved (job_desc_msg_t *desc);
 
+/* The time limit that make_job (RESNET) gets, 1440 if it is unchanged. */
+uint32_t limit_given (void);
+
+/* 'conf' with a decision log, log.jsonl, and counters, dnnest.prom; remove both. */
+const char *with_traces (const char *conf);
+void forget_traces (void);
+
+/* Lines of a file of the site that have this part; 0 without the file. */
+int count_lines (const char *name, const char *part);
+
+/* The sum of the counters whose line begins with 'name'. */
+long counter (const char *name);
+
+/* Threads of this process. */
+int count_threads (void);
+
 #endif

@@ -11,8 +11,6 @@
 
 #include <errno.h>
 #include <locale.h>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -322,7 +320,7 @@ static void break_bundle (const char *name, const struct breakage *breakage)
     restore ();
 }
 
-static void a_broken_bundle_counts_as_none (void **state)
+TEST ("a broken bundle counts as none")
 {
     static const char *const files[] = {
         "bundle/manifest.json", "bundle/step.trees", "bundle/domain.points"};
@@ -350,7 +348,7 @@ static void a_broken_bundle_counts_as_none (void **state)
     remove_bundle ();
 }
 
-static void a_bundle_of_another_version_is_refused_by_name (void **state)
+TEST ("a bundle of another version is refused by name")
 {
     char from[64];
     char to[64];
@@ -375,7 +373,7 @@ static void a_bundle_of_another_version_is_refused_by_name (void **state)
 /* One bit of every byte. The checksum detects it in the trees. The manifest has no
  * checksum: a flipped bit is detected unless the result is a valid manifest.
  */
-static void a_flipped_bit_of_a_bundle_is_detected (void **state)
+TEST ("a flipped bit of a bundle is detected")
 {
     make_bundle ();
     for (int file = 0; file < 2; file++) {
@@ -415,7 +413,7 @@ static void swap_bundle_directory (void)
     assert_int_equal (mkdir (site_path ("bundle"), 0755), 0);
 }
 
-static void a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all (void **state)
+TEST ("a bundle replaced during a load is used whole or not at all")
 {
     struct outcome learned;
     struct outcome outcome;
@@ -450,7 +448,7 @@ static void break_file (const char *name, const struct breakage *breakage)
     restore ();
 }
 
-static void a_broken_catalogue_leaves_jobs_alone (void **state)
+TEST ("a broken catalogue leaves jobs alone")
 {
     static const struct breakage more[] = {
         {make_missing, "dnnest.conf: line 6: Device: 'a100_sxm4_40gb' is not in the"},
@@ -469,7 +467,7 @@ static void a_broken_catalogue_leaves_jobs_alone (void **state)
     move ("elsewhere", "hardware");
 }
 
-static void a_broken_table_of_data_sets_leaves_jobs_alone (void **state)
+TEST ("a broken table of data sets leaves jobs alone")
 {
     static const struct breakage more[] = {
         {make_binary, "datasets.conf: "},
@@ -532,7 +530,7 @@ static void break_news (const char *name, const struct outcome *sound)
     }
 }
 
-static void a_broken_file_of_dnnestd_counts_as_none (void **state)
+TEST ("a broken file of dnnestd counts as none")
 {
     const struct outcome sound = sound_outcome (ENFORCE);
 
@@ -541,7 +539,7 @@ static void a_broken_file_of_dnnestd_counts_as_none (void **state)
 }
 
 /* One bit of every byte. There is no checksum: a valid device is accepted. */
-static void a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device (void **state)
+TEST ("a flipped bit of the catalogue is named, or a valid device")
 {
     int n_named = 0;
     int n_valid = 0;
@@ -573,7 +571,7 @@ static void break_conf (void)
     write_conf ("Mode=sideways\n");
 }
 
-static void a_configuration_that_cannot_be_read_leaves_jobs_alone (void **state)
+TEST ("a configuration that cannot be read leaves jobs alone")
 {
     /* A missing file is no fault: it switches dnnest off. */
     static const struct breakage ways[] = {
@@ -742,7 +740,7 @@ static void break_scopes (void)
     }
 }
 
-static void every_key_that_is_wrong_is_named_with_file_and_line (void **state)
+TEST ("every key that is wrong is named, with file and line")
 {
     memset (long_text, 'x', sizeof (long_text) - 1);
     long_text[0] = '/';
@@ -777,7 +775,7 @@ static void assert_override_refused (const char *key, const char *value)
     slurm_conf.slurmctld_params = NULL;
 }
 
-static void every_override_that_is_wrong_is_named_with_slurm_conf (void **state)
+TEST ("every override that is wrong is named, with slurm.conf")
 {
     int n_rules;
     int n_keys;
@@ -832,20 +830,12 @@ static bool submit_without_memory (long n,
     return failed;
 }
 
-static const char *with_log (void)
-{
-    static char conf[2048];
-
-    snprintf (conf, sizeof (conf), "%sDecisionLog=%s/log.jsonl\n", ENFORCE, site_dir);
-    return conf;
-}
-
-static void without_memory_a_decision_is_whole_or_not_made (void **state)
+TEST ("without memory a decision is whole or not made")
 {
     struct outcome sound;
 
     make_bundle ();
-    start_plugin (with_log ());
+    start_plugin (with_traces (ENFORCE));
     sound = submit_resnet ();
     for (int all = 0; all < 2; all++) {
         int n_same = 0;
@@ -859,7 +849,7 @@ static void without_memory_a_decision_is_whole_or_not_made (void **state)
         assert_true (n > 10);
     }
     stop_plugin ();
-    unlink (site_path ("log.jsonl"));
+    forget_traces ();
     remove_bundle ();
 }
 
@@ -895,7 +885,7 @@ static bool start_without_memory (long n, bool all, int n_said[2])
     return failed;
 }
 
-static void without_memory_a_start_is_reported_and_harms_nothing (void **state)
+TEST ("without memory a start is reported and harms nothing")
 {
     make_bundle ();
     start_plugin (ENFORCE);
@@ -917,7 +907,7 @@ static void without_memory_a_start_is_reported_and_harms_nothing (void **state)
 #endif
 
 #if !FAULTY_SANITIZED
-static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
+TEST ("without a thread the site is what it was at the start")
 {
     struct outcome sound = sound_outcome (ENFORCE);
     struct outcome outcome;
@@ -936,7 +926,7 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
 
 /* --- trees that libxgboost has not confirmed ------------------------------------- */
 
-static void trees_that_libxgboost_has_not_confirmed_count_as_no_bundle (void **state)
+TEST ("trees that libxgboost has not confirmed count as no bundle")
 {
     static const struct {
         const char *from;
@@ -965,7 +955,7 @@ static void trees_that_libxgboost_has_not_confirmed_count_as_no_bundle (void **s
     remove_bundle ();
 }
 
-static void trees_other_than_those_confirmed_count_as_no_bundle (void **state)
+TEST ("trees other than those confirmed count as no bundle")
 {
     static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
     char from[128];
@@ -998,7 +988,7 @@ static bool is_mapped (const char *library)
     return found;
 }
 
-static void a_bundle_brings_no_library_into_the_process (void **state)
+TEST ("a bundle brings no library into the process")
 {
     struct outcome outcome;
 
@@ -1022,20 +1012,8 @@ static void wait_until_said (const char *text, const char *in)
     assert_contains (in, text);
 }
 
-static int count_lines (const char *name)
-{
-    size_t size;
-    char *text = read_site_file (name, &size);
-    int n = 0;
-
-    for (size_t i = 0; i < size; i++)
-        n += text[i] == '\n';
-    free (text);
-    return n;
-}
-
 /* Only the line of a decision can be lost, and only if many lines wait. */
-static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
+TEST ("a full disk holds up the log and nothing else")
 {
     char conf[2048];
     struct outcome sound = sound_outcome (ENFORCE);
@@ -1055,11 +1033,11 @@ static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
     outcome = submit_resnet ();
     assert_same (&outcome, &sound);
     assert_int_equal (stand_in_n_errors, 1);
-    assert_int_equal (count_lines ("log.jsonl"), 0);
+    assert_int_equal (count_lines ("log.jsonl", ""), 0);
     memset (&faulty, 0, sizeof (faulty));
     wait_until_said ("log.jsonl: written again, 0 lines are missing", stand_in_info);
     stop_plugin ();
-    assert_int_equal (count_lines ("log.jsonl"), 4);
+    assert_int_equal (count_lines ("log.jsonl", ""), 4);
     unlink (site_path ("log.jsonl"));
 }
 
@@ -1086,7 +1064,7 @@ static void submit_and_free (job_desc_msg_t *desc)
 }
 
 /* One text is NULL or empty, in a job with all other texts and in one with few. */
-static void a_job_without_one_of_its_texts_is_decided_or_left_alone (void **state)
+TEST ("a job without one of its texts is decided or left alone")
 {
     static const char *const comments[] = {RESNET, RESNET ",probe=40"};
     job_desc_msg_t desc;
@@ -1113,7 +1091,7 @@ static void a_job_without_one_of_its_texts_is_decided_or_left_alone (void **stat
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void a_list_without_one_of_its_entries_is_decided_as_without_it (void **state)
+TEST ("a list without one of its entries is decided as without that entry")
 {
     job_desc_msg_t desc;
 
@@ -1141,7 +1119,7 @@ static void a_list_without_one_of_its_entries_is_decided_as_without_it (void **s
 }
 
 /* A count without its list, and a list without its count. */
-static void a_list_that_is_missing_or_has_no_length_is_no_list (void **state)
+TEST ("a list that is missing or has no length is no list")
 {
     static const char *const spank[] = {"DNNEST_OPTION=batch=32", NULL};
     job_desc_msg_t desc;
@@ -1173,7 +1151,7 @@ static void a_list_that_is_missing_or_has_no_length_is_no_list (void **state)
 }
 
 /* Years and hours, forward and back, before and after the start, and at the end. */
-static void a_clock_that_jumps_changes_nothing (void **state)
+TEST ("a clock that jumps changes nothing")
 {
     static const int64_t jumps_s[] = {
         -3600, 3600, INT64_C (-315360000), INT64_C (315360000)};
@@ -1202,7 +1180,7 @@ static void a_clock_that_jumps_changes_nothing (void **state)
 }
 
 /* The same line is not logged twice for one change, but for two changes. */
-static void a_clock_set_back_does_not_silence_the_log (void **state)
+TEST ("a clock set back does not silence the log")
 {
     start_plugin (ENFORCE);
     write_conf ("Mode=sideways\n");
@@ -1251,7 +1229,7 @@ static void remove_locale (void)
 }
 
 /* Numbers in, numbers out: configuration, bundle, description, record, message. */
-static void a_decimal_comma_changes_nothing (void **state)
+TEST ("a decimal comma changes nothing")
 {
     static const char conf[] = ENFORCE "TimeMargin=0.25\nTimeQuantile=0.975\n";
     struct outcome sound;
@@ -1271,83 +1249,9 @@ static void a_decimal_comma_changes_nothing (void **state)
     remove_bundle ();
 }
 
-#if !FAULTY_SANITIZED
-#define STACK_SIZE (64 * 1024)
-
-static void *submit_on_it (void *outcome)
+TEST ("a decision that takes too long is given up")
 {
-    *(struct outcome *) outcome = submit_resnet ();
-    return NULL;
-}
-
-/* Number of bytes of a filled stack that were overwritten. */
-static size_t used_of (const unsigned char *stack)
-{
-    size_t left = 0;
-
-    while (left < STACK_SIZE && stack[left] == 0xa5)
-        left++;
-    return STACK_SIZE - left;
-}
-
-static void a_stack_of_64_KiB_suffices (void **state)
-{
-    struct outcome sound;
-    struct outcome outcome = {0};
-    pthread_attr_t attr;
-    pthread_t thread;
-    /* One page below that cannot be written. */
-    unsigned char *stack = mmap (NULL,
-                                 STACK_SIZE + 4096,
-                                 PROT_NONE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-                                 -1,
-                                 0);
-
-    assert_true (stack != MAP_FAILED);
-    stack += 4096;
-    assert_int_equal (mprotect (stack, STACK_SIZE, PROT_READ | PROT_WRITE), 0);
-    memset (stack, 0xa5, STACK_SIZE);
-    make_bundle ();
-    sound = sound_outcome (ENFORCE);
-    start_plugin (ENFORCE);
-    pthread_attr_init (&attr);
-    assert_int_equal (pthread_attr_setstack (&attr, stack, STACK_SIZE), 0);
-    assert_int_equal (pthread_create (&thread, &attr, submit_on_it, &outcome), 0);
-    pthread_join (thread, NULL);
-    pthread_attr_destroy (&attr);
-    stop_plugin ();
-    assert_same (&outcome, &sound);
-    print_message ("%zu bytes of the stack were used\n", used_of (stack));
-    munmap (stack - 4096, STACK_SIZE + 4096);
-    remove_bundle ();
-}
-#endif
-
-/* The text of the file of counters after the plugin has ended. */
-static void assert_counted (const char *line)
-{
-    size_t size;
-    char *text = read_site_file ("dnnest.prom", &size);
-
-    assert_contains (text, line);
-    free (text);
-}
-
-static void a_decision_that_takes_too_long_is_given_up (void **state)
-{
-    char conf[2048];
-    size_t size;
-    char *log;
-
-    snprintf (conf,
-              sizeof (conf),
-              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n"
-              "DecisionTime=0.0001\n",
-              ENFORCE,
-              site_dir,
-              site_dir);
-    start_plugin (conf);
+    start_plugin (with_traces (ENFORCE "DecisionTime=0.0001\n"));
     stand_in_forget ();
     assert_comment_untouched (
         RESNET,
@@ -1355,17 +1259,16 @@ static void a_decision_that_takes_too_long_is_given_up (void **state)
         "before the description; job submitted as written");
     assert_one_line ("took longer than DecisionTime=0.0001 ms");
     stop_plugin ();
-    assert_counted ("dnnest_errors_total{kind=\"time\"} 1\n");
-    log = read_site_file ("log.jsonl", &size);
-    assert_contains (log, "\"verdict\":\"error\"");
-    assert_contains (log, "\"error\":\"took longer than DecisionTime=0.0001 ms");
-    free (log);
-    unlink (site_path ("log.jsonl"));
-    unlink (site_path ("dnnest.prom"));
+    assert_int_equal (counter ("dnnest_errors_total{kind=\"time\"}"), 1);
+    assert_int_equal (count_lines ("log.jsonl",
+                                   "\"verdict\":\"error\",\"applied\":false,\"error\":"
+                                   "\"took longer than DecisionTime=0.0001 ms"),
+                      1);
+    forget_traces ();
 }
 
 /* Undo what a failed test may have left. */
-static int end_faults (void **state)
+int after_test (void **state)
 {
     memset (&faulty, 0, sizeof (faulty));
     faulty_memory (0, false);
@@ -1374,68 +1277,12 @@ static int end_faults (void **state)
     return 0;
 }
 
-#define FAULT(sentence, function)                                                      \
-    {                                                                                  \
-        sentence, function, NULL, end_faults, NULL                                     \
-    }
-
-int main (void)
+int before_tests (void **state)
 {
-    const struct CMUnitTest tests[] = {
-        FAULT ("a broken bundle counts as none", a_broken_bundle_counts_as_none),
-        FAULT ("a bundle of another version is refused by name",
-               a_bundle_of_another_version_is_refused_by_name),
-        FAULT ("a flipped bit of a bundle is detected",
-               a_flipped_bit_of_a_bundle_is_detected),
-        FAULT ("a bundle replaced during a load is used whole or not at all",
-               a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all),
-        FAULT ("a broken catalogue leaves jobs alone",
-               a_broken_catalogue_leaves_jobs_alone),
-        FAULT ("a flipped bit of the catalogue is named, or a valid device",
-               a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device),
-        FAULT ("a broken table of data sets leaves jobs alone",
-               a_broken_table_of_data_sets_leaves_jobs_alone),
-        TEST ("a broken file of dnnestd counts as none",
-              a_broken_file_of_dnnestd_counts_as_none),
-        FAULT ("a configuration that cannot be read leaves jobs alone",
-               a_configuration_that_cannot_be_read_leaves_jobs_alone),
-        FAULT ("every key that is wrong is named, with file and line",
-               every_key_that_is_wrong_is_named_with_file_and_line),
-        FAULT ("every override that is wrong is named, with slurm.conf",
-               every_override_that_is_wrong_is_named_with_slurm_conf),
-#if !FAULTY_SANITIZED
-        FAULT ("without memory a decision is whole or not made",
-               without_memory_a_decision_is_whole_or_not_made),
-        FAULT ("without memory a start is reported and harms nothing",
-               without_memory_a_start_is_reported_and_harms_nothing),
-        FAULT ("without a thread the site is what it was at the start",
-               without_a_thread_the_site_is_what_it_was_at_the_start),
-#endif
-        FAULT ("trees that libxgboost has not confirmed count as no bundle",
-               trees_that_libxgboost_has_not_confirmed_count_as_no_bundle),
-        FAULT ("trees other than those confirmed count as no bundle",
-               trees_other_than_those_confirmed_count_as_no_bundle),
-        FAULT ("a bundle brings no library into the process",
-               a_bundle_brings_no_library_into_the_process),
-        FAULT ("a full disk holds up the log and nothing else",
-               a_full_disk_holds_up_the_log_and_nothing_else),
-        FAULT ("a job without one of its texts is decided or left alone",
-               a_job_without_one_of_its_texts_is_decided_or_left_alone),
-        FAULT ("a list without one of its entries is decided as without that entry",
-               a_list_without_one_of_its_entries_is_decided_as_without_it),
-        FAULT ("a list that is missing or has no length is no list",
-               a_list_that_is_missing_or_has_no_length_is_no_list),
-        FAULT ("a clock that jumps changes nothing",
-               a_clock_that_jumps_changes_nothing),
-        FAULT ("a clock set back does not silence the log",
-               a_clock_set_back_does_not_silence_the_log),
-        FAULT ("a decimal comma changes nothing", a_decimal_comma_changes_nothing),
-#if !FAULTY_SANITIZED
-        FAULT ("a stack of 64 KiB suffices", a_stack_of_64_KiB_suffices),
-#endif
-        FAULT ("a decision that takes too long is given up",
-               a_decision_that_takes_too_long_is_given_up),
-    };
+    return load_plugin (state);
+}
 
-    return cmocka_run_group_tests_name ("faults", tests, load_plugin, remove_site);
+int after_tests (void **state)
+{
+    return remove_site (state);
 }

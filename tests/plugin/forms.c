@@ -49,77 +49,42 @@ static struct dn_site *site;
 
 /* --- fields of a description by name --------------------------------------------- */
 
-static char **text_field (job_desc_msg_t *desc, const char *name)
-{
-    const struct {
-        const char *name;
-        char **text;
-    } fields[] = {
-        {"tres_per_job", &desc->tres_per_job},
-        {"tres_per_node", &desc->tres_per_node},
-        {"tres_per_socket", &desc->tres_per_socket},
-        {"tres_per_task", &desc->tres_per_task},
-        {"cpus_per_tres", &desc->cpus_per_tres},
-        {"mem_per_tres", &desc->mem_per_tres},
-        {"features", &desc->features},
-        {"prefer", &desc->prefer},
-        {"batch_features", &desc->batch_features},
-        {"partition", &desc->partition},
-        {"req_nodes", &desc->req_nodes},
-        {"exc_nodes", &desc->exc_nodes},
-        {"tres_freq", &desc->tres_freq},
-        {"reservation", &desc->reservation},
-        {"array_inx", &desc->array_inx},
-    };
+/* The width of a number, or that of a pointer to a text. */
+#define FIELD(member)                                                                  \
+    {                                                                                  \
+#member, offsetof(job_desc_msg_t, member),                                     \
+            sizeof(((job_desc_msg_t *) NULL)->member)                                  \
+    }
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
-        if (strcmp (fields[i].name, name) == 0)
-            return fields[i].text;
-    return NULL;
+/* All that a client may fill, but memory, flags, comments and environment. */
+static const struct field {
+    const char *name;
+    size_t offset;
+    size_t size;
+} fields[] = {
+    FIELD (time_limit),       FIELD (time_min),         FIELD (cpus_per_task),
+    FIELD (min_cpus),         FIELD (pn_min_cpus),      FIELD (num_tasks),
+    FIELD (ntasks_per_node),  FIELD (ntasks_per_tres),  FIELD (sockets_per_node),
+    FIELD (cores_per_socket), FIELD (threads_per_core), FIELD (min_nodes),
+    FIELD (max_nodes),        FIELD (priority),         FIELD (het_job_offset),
+    FIELD (shared),           FIELD (tres_per_job),     FIELD (tres_per_node),
+    FIELD (tres_per_socket),  FIELD (tres_per_task),    FIELD (cpus_per_tres),
+    FIELD (mem_per_tres),     FIELD (features),         FIELD (prefer),
+    FIELD (batch_features),   FIELD (partition),        FIELD (req_nodes),
+    FIELD (exc_nodes),        FIELD (reservation),      FIELD (array_inx),
+    FIELD (pn_min_tmp_disk),  FIELD (tres_freq),
+};
+
+static void *at_field (job_desc_msg_t *desc, const struct field *field)
+{
+    return (char *) desc + field->offset;
 }
 
-static uint16_t *field_16 (job_desc_msg_t *desc, const char *name)
+static const struct field *find_field (const char *name)
 {
-    const struct {
-        const char *name;
-        uint16_t *number;
-    } fields[] = {
-        {"cpus_per_task", &desc->cpus_per_task},
-        {"pn_min_cpus", &desc->pn_min_cpus},
-        {"ntasks_per_node", &desc->ntasks_per_node},
-        {"ntasks_per_tres", &desc->ntasks_per_tres},
-        {"sockets_per_node", &desc->sockets_per_node},
-        {"threads_per_core", &desc->threads_per_core},
-        {"cores_per_socket", &desc->cores_per_socket},
-        {"shared", &desc->shared},
-    };
-
     for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
         if (strcmp (fields[i].name, name) == 0)
-            return fields[i].number;
-    return NULL;
-}
-
-static uint32_t *field_32 (job_desc_msg_t *desc, const char *name)
-{
-    const struct {
-        const char *name;
-        uint32_t *number;
-    } fields[] = {
-        {"time_limit", &desc->time_limit},
-        {"time_min", &desc->time_min},
-        {"min_cpus", &desc->min_cpus},
-        {"num_tasks", &desc->num_tasks},
-        {"min_nodes", &desc->min_nodes},
-        {"max_nodes", &desc->max_nodes},
-        {"priority", &desc->priority},
-        {"pn_min_tmp_disk", &desc->pn_min_tmp_disk},
-        {"het_job_offset", &desc->het_job_offset},
-    };
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
-        if (strcmp (fields[i].name, name) == 0)
-            return fields[i].number;
+            return &fields[i];
     return NULL;
 }
 
@@ -159,22 +124,26 @@ static void set_field (job_desc_msg_t *desc,
                        const char *name,
                        const char *value)
 {
+    const struct field *field = find_field (name);
     bool none = value[0] == '\0';
-    unsigned long number = strtoul (value, NULL, 10);
+    uint32_t number = (uint32_t) strtoul (value, NULL, 10);
+    void *at;
 
     if (set_special (desc, name, value))
         return;
-    if (text_field (desc, name)) {
-        slurm_text_free (text_field (desc, name));
-        *text_field (desc, name) = none ? NULL : slurm_text (value);
-    } else if (field_16 (desc, name))
-        *field_16 (desc, name) = none ? NO_VAL16 : (uint16_t) number;
-    else if (field_32 (desc, name))
-        *field_32 (desc, name) = none                              ? NO_VAL
-                                 : strcmp (value, "infinite") == 0 ? INFINITE
-                                                                   : (uint32_t) number;
-    else
+    if (!field)
         fail_msg ("forms.txt line %d: '%s' is no field", golden->line, name);
+    at = at_field (desc, field);
+    if (strcmp (value, "infinite") == 0)
+        number = INFINITE;
+    if (field->size == sizeof (uint16_t)) {
+        *(uint16_t *) at = none ? NO_VAL16 : (uint16_t) number;
+    } else if (field->size == sizeof (uint32_t)) {
+        *(uint32_t *) at = none ? NO_VAL : number;
+    } else {
+        slurm_text_free (at);
+        *(char **) at = none ? NULL : slurm_text (value);
+    }
 }
 
 /* --- the file -------------------------------------------------------------------- */
@@ -271,36 +240,26 @@ static void make_job (const struct golden *golden, job_desc_msg_t *desc)
 
 static void add_line (struct dn_buf *buf, const char *name, const char *value)
 {
-    dn_buf_add (buf, "%s=%s\n", name, value);
+    dn_buf_add (buf, "%s=%s\n", name, value ? value : "");
 }
 
-/* All that a client may fill, one per line, so that an unexpected change is seen. */
+/* One per line, so that an unexpected change is seen. */
 static void write_job (job_desc_msg_t *desc, struct dn_buf *buf)
 {
-    static const char *const names[] = {
-        "time_limit",       "time_min",         "cpus_per_task",   "min_cpus",
-        "pn_min_cpus",      "num_tasks",        "ntasks_per_node", "ntasks_per_tres",
-        "sockets_per_node", "threads_per_core", "min_nodes",       "max_nodes",
-        "priority",         "het_job_offset",   "shared",          "tres_per_job",
-        "tres_per_node",    "tres_per_socket",  "tres_per_task",   "cpus_per_tres",
-        "mem_per_tres",     "features",         "prefer",          "batch_features",
-        "partition",        "req_nodes",        "exc_nodes",       "reservation",
-        "array_inx",        "pn_min_tmp_disk",  "tres_freq"};
+    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++) {
+        const void *at = at_field (desc, &fields[i]);
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        char number[32] = "";
-        char **text = text_field (desc, names[i]);
-
-        if (field_16 (desc, names[i]))
-            snprintf (number, sizeof (number), "%u", *field_16 (desc, names[i]));
-        else if (field_32 (desc, names[i]))
-            snprintf (number, sizeof (number), "%u", *field_32 (desc, names[i]));
-        add_line (buf, names[i], !text ? number : *text ? *text : "");
+        if (fields[i].size == sizeof (uint16_t))
+            dn_buf_add (buf, "%s=%u\n", fields[i].name, *(const uint16_t *) at);
+        else if (fields[i].size == sizeof (uint32_t))
+            dn_buf_add (buf, "%s=%u\n", fields[i].name, *(const uint32_t *) at);
+        else
+            add_line (buf, fields[i].name, *(char *const *) at);
     }
     dn_buf_add (buf, "pn_min_memory=%llu\n", (unsigned long long) desc->pn_min_memory);
     dn_buf_add (buf, "bitflags=%llu\n", (unsigned long long) desc->bitflags);
     add_line (buf, "comment", desc->comment);
-    add_line (buf, "admin_comment", desc->admin_comment ? desc->admin_comment : "");
+    add_line (buf, "admin_comment", desc->admin_comment);
     for (uint32_t i = 0; i < desc->env_size; i++)
         dn_buf_add (buf, "env:%s\n", desc->environment[i]);
     assert_false (buf->cut);
@@ -401,12 +360,12 @@ static void check (const struct golden *golden)
         static const char *const names[] = {
             "prefer", "batch_features", "req_nodes", "reservation", "array_inx"};
 
-        slurm_text_free (text_field (&desc, names[i]));
+        slurm_text_free (at_field (&desc, find_field (names[i])));
     }
     job_free (&desc);
 }
 
-static void every_form_has_the_edits_of_the_file (void **state)
+TEST ("every form has the edits of the file")
 {
     const char *top = getenv ("abs_top_srcdir");
     char path[TEXT_MAX];
@@ -431,14 +390,4 @@ static void every_form_has_the_edits_of_the_file (void **state)
     print_message ("# %d submissions\n", n);
     assert_true (n >= 90);
     assert_int_equal (stand_in_blocks, 0);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("every form has the edits of the file",
-              every_form_has_the_edits_of_the_file),
-    };
-
-    return cmocka_run_group_tests_name ("forms", tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
  */
 #include "fake_site.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
@@ -17,21 +16,6 @@
 
 /* A change is found within four seconds; the limit allows for a busy machine. */
 #define FIND_S 60
-
-/* The time limit that a job gets, 1440 if it is unchanged. */
-static uint32_t limit_given (void)
-{
-    job_desc_msg_t desc;
-    char *message;
-    uint32_t limit;
-
-    make_job (&desc, RESNET);
-    message = submit (&desc);
-    limit = desc.time_limit;
-    slurm_text_free (&message);
-    job_free (&desc);
-    return limit;
-}
 
 static void assert_becomes (bool rewritten)
 {
@@ -83,45 +67,12 @@ TEST ("changed files are found, and broken ones reported once")
     stop_plugin ();
 }
 
-/* Lines of a file of the site that have this part. */
-static int count_lines (const char *name, const char *part)
-{
-    FILE *file = fopen (site_path (name), "r");
-    char line[8192];
-    int n = 0;
-
-    while (file && fgets (line, sizeof (line), file))
-        n += strstr (line, part) != NULL;
-    if (file)
-        fclose (file);
-    return n;
-}
-
-static const char *with_traces (void)
-{
-    static char conf[2048];
-
-    snprintf (conf,
-              sizeof (conf),
-              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
-              ENFORCE,
-              site_dir,
-              site_dir);
-    return conf;
-}
-
-static void forget_traces (void)
-{
-    unlink (site_path ("log.jsonl"));
-    unlink (site_path ("dnnest.prom"));
-}
-
 TEST ("every decision is in the log when the plugin ends")
 {
     job_desc_msg_t desc;
     char *message;
 
-    start_plugin (with_traces ());
+    start_plugin (with_traces (ENFORCE));
     limit_given ();
     make_job (&desc, "dnnest:colour=red");
     desc.name = slurm_text ("a\n\"b\033");
@@ -141,22 +92,17 @@ TEST ("every decision is in the log when the plugin ends")
     forget_traces ();
 }
 
-#define SHAPE "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 MaxTime=2-0\n"
-
 /* A job that moves to another partition loses the text of its own. */
 TEST ("the log has a job as it was submitted")
 {
-    char conf[2048];
+#define SHAPE "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 MaxTime=2-0\n"
+    static const char conf[] =
+        "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n"
+        "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 ByPartition=gpu-a100 " SHAPE
+        "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 ByPartition=gpu-v100 " SHAPE;
     job_desc_msg_t desc;
 
-    snprintf (conf,
-              sizeof (conf),
-              "DecisionLog=%s/log.jsonl\n"
-              "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n"
-              "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 ByPartition=gpu-a100 " SHAPE
-              "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 ByPartition=gpu-v100 " SHAPE,
-              site_dir);
-    start_plugin (conf);
+    start_plugin (with_traces (conf));
     make_job (&desc, SHORT_RESNET);
     slurm_text_free (&desc.tres_per_node);
     desc.tres_per_node = slurm_text (GPU "4");
@@ -193,7 +139,7 @@ TEST ("a controller that only exits writes the remaining lines")
 
     child = fork ();
     if (child == 0) {
-        start_plugin (with_traces ());
+        start_plugin (with_traces (ENFORCE));
         limit_given ();
         exit (0);
     }
@@ -220,18 +166,6 @@ TEST ("a child of a fork does not wait for a thread it lacks")
 }
 #endif
 
-static int count_threads (void)
-{
-    DIR *dir = opendir ("/proc/self/task");
-    int n = 0;
-
-    while (dir && readdir (dir))
-        n++;
-    if (dir)
-        closedir (dir);
-    return n;
-}
-
 TEST ("threads do not pile up")
 {
     int before = count_threads ();
@@ -253,18 +187,10 @@ int after_tests (void **state)
 /* Decisions so far that needed no prediction; ends the plugin. */
 static long stop_and_count_reused (void)
 {
-    static const char name[] = "dnnest_estimates_reused_total ";
-    FILE *file;
-    char line[256];
-    long n = -1;
+    long n;
 
     stop_plugin ();
-    file = fopen (site_path ("dnnest.prom"), "r");
-    while (file && fgets (line, sizeof (line), file))
-        if (strncmp (line, name, strlen (name)) == 0)
-            n = strtol (line + strlen (name), NULL, 10);
-    if (file)
-        fclose (file);
+    n = counter ("dnnest_estimates_reused_total ");
     forget_traces ();
     return n;
 }
@@ -275,9 +201,9 @@ TEST ("estimates are reused until the site is loaded again")
     uint32_t limit;
     long before;
 
-    start_plugin (with_traces ());
+    start_plugin (with_traces (ENFORCE));
     before = stop_and_count_reused ();
-    start_plugin (with_traces ());
+    start_plugin (with_traces (ENFORCE));
     limit = limit_given ();
     assert_true (limit < 1440);
     assert_int_equal (limit_given (), limit);

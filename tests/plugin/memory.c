@@ -8,7 +8,6 @@
  */
 #include "large_site.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,18 +52,6 @@ static long resident_k (void)
     fclose (file);
     assert_true (k > 0);
     return k;
-}
-
-static int count_threads (void)
-{
-    DIR *dir = opendir ("/proc/self/task");
-    int n = -2; /* . and .. */
-
-    assert_non_null (dir);
-    while (readdir (dir))
-        n++;
-    closedir (dir);
-    return n;
 }
 
 /* Bytes of blocks that are in use; 0 if unknown. */
@@ -143,21 +130,6 @@ TEST ("decisions leave no memory behind")
         fail_msg ("%zu bytes more", after - before);
 }
 
-/* A line of the file of counters. */
-static long counter (const char *name)
-{
-    FILE *file = fopen (site_path ("dnnest.prom"), "r");
-    char line[512];
-    long value = 0;
-
-    while (file && fgets (line, sizeof (line), file))
-        if (strncmp (line, name, strlen (name)) == 0)
-            value += strtol (strrchr (line, ' '), NULL, 10);
-    if (file)
-        fclose (file);
-    return value;
-}
-
 /* Wait until the plugin's thread has taken and freed all queued events. */
 static void wait_for_lines (long n)
 {
@@ -171,19 +143,6 @@ static void wait_for_lines (long n)
     fail_msg ("the decision log is not written");
 }
 
-static void start_with_traces (void)
-{
-    char conf[4096];
-
-    snprintf (conf,
-              sizeof (conf),
-              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
-              LARGE_SITE,
-              site_dir,
-              site_dir);
-    start_plugin (conf);
-}
-
 TEST ("the log and the counters leave no memory behind")
 {
     const long n = 200; /* of each described kind */
@@ -191,7 +150,7 @@ TEST ("the log and the counters leave no memory behind")
     size_t before = 0;
     size_t after = 0;
 
-    start_with_traces ();
+    start_plugin (with_traces (LARGE_SITE));
     for (int round = 0; round < 2; round++) {
         before = after;
         for (long i = 0; i < n; i++)
@@ -202,8 +161,7 @@ TEST ("the log and the counters leave no memory behind")
         after = heap_bytes ();
     }
     stop_plugin ();
-    remove (site_path ("log.jsonl"));
-    remove (site_path ("dnnest.prom"));
+    forget_traces ();
     if (after > before + TRACE_GROWTH_MAX)
         fail_msg ("%zu bytes more", after - before);
 }

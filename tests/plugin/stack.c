@@ -73,11 +73,13 @@ static size_t use_stack (const struct recipe *recipe)
     return STACK_SIZE - left;
 }
 
-static void the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB (void **state)
+TEST ("the most expensive decisions take half of a stack of 64 KiB")
 {
     static struct recipe_book book;
     size_t most = 0;
 
+    if (SANITIZED)
+        skip ();
     assert_true (recipe_load_all (&book));
     costly_site_start ();
     costly_site_limit (0);
@@ -91,18 +93,4 @@ static void the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB (void **
     recipe_free_all (&book);
     if (most > USED_MAX)
         fail_msg ("%zu bytes of the stack, expected at most %d", most, USED_MAX);
-}
-
-int main (void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST ("the most expensive decisions take half of a stack of 64 KiB",
-              the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB),
-    };
-
-    if (SANITIZED) {
-        puts ("1..0 # SKIP with sanitizers the stack is another one");
-        return 0;
-    }
-    return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -146,33 +146,6 @@ static void move_log (void)
     rename (from, site_path ("log.moved"));
 }
 
-static int count_lines (const char *name)
-{
-    FILE *file = fopen (site_path (name), "r");
-    int n = 0;
-
-    for (int c; file && (c = fgetc (file)) != EOF;)
-        n += c == '\n';
-    if (file)
-        fclose (file);
-    return n;
-}
-
-/* The value of a counter, as the file of counters has it. */
-static long counter (const char *name)
-{
-    FILE *file = fopen (site_path ("dnnest.prom"), "r");
-    char line[512];
-    long value = -1;
-
-    assert_non_null (file);
-    while (fgets (line, sizeof (line), file))
-        if (strncmp (line, name, strlen (name)) == 0 && line[strlen (name)] == ' ')
-            value = strtol (line + strlen (name), NULL, 10);
-    fclose (file);
-    return value;
-}
-
 static void make_weather (void)
 {
     static char observe[] = "dnnest_mode=observe";
@@ -187,14 +160,14 @@ static void make_weather (void)
             replace_conf (i % 2 == 0 ? "" : "Cpus=sideways\n");
         change_news (i);
         if (i % 50 == 10) {
-            lines += count_lines ("log.moved");
+            lines += count_lines ("log.moved", "");
             move_log ();
         }
     }
     print_message ("%d lines in logs moved away before the last\n", lines);
 }
 
-static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
+TEST ("jobs are whole, and every decision is accounted for")
 {
     static struct tally tallies[N_THREADS];
     pthread_t threads[N_THREADS];
@@ -224,17 +197,22 @@ static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
     assert_int_equal (all.n_torn, 0);
     assert_true (all.n_moved > 0 && all.n_kept > 0);
     /* The job that opts out in reconfigure () causes no decision. */
-    assert_int_equal (counter ("dnnest_described_total"), all.n_jobs);
-    assert_int_equal (counter ("dnnest_submission_seconds_count"), all.n_jobs + 2);
+    assert_int_equal (counter ("dnnest_described_total "), all.n_jobs);
+    assert_int_equal (counter ("dnnest_submission_seconds_count "), all.n_jobs + 2);
     assert_int_equal (
-        counter ("dnnest_decision_log_lines_total")
+        counter ("dnnest_decision_log_lines_total ")
             + counter ("dnnest_decision_log_dropped_total{reason=\"full\"}"),
         all.n_jobs);
     assert_true (counter ("dnnest_config_loads_total{result=\"failure\"}") > 0);
     remove_bundle ();
 }
 
-int main (void)
+int before_tests (void **state)
+{
+    return load_plugin (state);
+}
+
+int after_tests (void **state)
 {
     static const char *const names[] = {"log.jsonl",
                                         "log.moved",
@@ -242,14 +220,8 @@ int main (void)
                                         "new.conf",
                                         "cluster.snapshot",
                                         "guard"};
-    const struct CMUnitTest tests[] = {
-        TEST ("jobs are whole, and every decision is accounted for",
-              jobs_are_whole_and_every_decision_is_accounted_for),
-    };
-    int failed = cmocka_run_group_tests_name ("storm", tests, load_plugin, NULL);
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
         remove (site_path (names[i]));
-    remove_site (NULL);
-    return failed;
+    return remove_site (state);
 }
