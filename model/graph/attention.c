@@ -32,7 +32,7 @@ static struct sizes measure (const struct dn_build *build,
         .dim = dim,
         .value = attention->value_dim > 0 ? attention->value_dim : dim,
         .tokens = dn_shape_positions (&build->at),
-        .keys = dn_shape_positions (memory) + attention->memory_keys,
+        .keys = dn_shape_positions (memory),
     };
 }
 
@@ -48,7 +48,6 @@ static void add_key_value (struct dn_build *build,
     double outer;
 
     build->at = *memory;
-    build->at.dim[0] += attention->memory_keys;
     if (!memory->kept && build->at.n_dims > 0)
         dn_build_keep (build);
     memory->kept = true;
@@ -59,7 +58,6 @@ static void add_key_value (struct dn_build *build,
     dn_build_repeat_end (build, outer);
     if (!equal) {
         build->at = *memory;
-        build->at.dim[0] += attention->memory_keys;
         build->role = DN_ROLE_VALUE;
         dn_build_linear (build, size->kv_heads * size->value, attention->bias);
     }
@@ -103,18 +101,11 @@ static void add_projections (struct dn_build *build,
         return;
     }
     if (attention->fused) {
-        /* Tokens of the memory pass through the same layer; their queries are dropped.
-         */
-        if (attention->memory_keys > 0) {
-            build->at.dim[0] = size->keys;
-            dn_build_copy (build);
-        }
         build->role = DN_ROLE_QKV;
         dn_build_linear (build,
                          features + size->kv_heads * (size->dim + size->value),
                          attention->bias);
         build->at.channels = features;
-        build->at.dim[0] = size->tokens;
         return;
     }
     build->role = DN_ROLE_QUERY;
@@ -233,26 +224,10 @@ static void add_core (struct dn_build *build,
     build->at.input = false;
 }
 
-void dn_build_attention_products (struct dn_build *build,
-                                  const struct dn_attention *attention)
-{
-    struct sizes size = measure (build, attention);
-
-    if (build->failed)
-        return;
-    if (attention->rotary)
-        add_rotation (build, attention, &size);
-    if (attention->capped)
-        add_cap (build, &size);
-    if (attention->sinks)
-        add_sinks (build, &size);
-    add_core (build, attention, &size);
-}
-
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention)
 {
     struct sizes size = measure (build, attention);
-    double features = attention->out > 0 ? attention->out : build->at.channels;
+    double features = build->at.channels;
 
     if (build->failed)
         return;
@@ -261,7 +236,13 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
         add_query_norm (build, attention, size.heads, size.dim, size.tokens);
         add_query_norm (build, attention, size.kv_heads, size.dim, size.keys);
     }
-    dn_build_attention_products (build, attention);
+    if (attention->rotary)
+        add_rotation (build, attention, &size);
+    if (attention->capped)
+        add_cap (build, &size);
+    if (attention->sinks)
+        add_sinks (build, &size);
+    add_core (build, attention, &size);
     build->role = DN_ROLE_ATTENTION_OUT;
     dn_build_linear (build, features, attention->out_bias);
 }

@@ -183,29 +183,13 @@ static void add_input (struct dn_build *build, double elements, double bytes)
     build->graph.input_bytes += elements * bytes;
 }
 
-void dn_build_image_of (struct dn_build *build,
-                        double channels,
-                        const double *dims,
-                        int n_dims,
-                        double bytes)
+void dn_build_image (struct dn_build *build, double channels, double size, int n_dims)
 {
-    build->at = (struct dn_shape){.n_dims = n_dims, .input = true};
+    build->at =
+        (struct dn_shape){.dim = {size, size, size}, .n_dims = n_dims, .input = true};
     build->at.channels = DN_WANT (build, in_channels, channels);
-    for (int i = 0; i < n_dims && i < (int) DN_N_ELEMENTS (build->at.dim); i++)
-        build->at.dim[i] = dims[i];
     read_image (build, build->at.dim, n_dims);
-    add_input (build, dn_shape_elements (&build->at), bytes);
-}
-
-void dn_build_image (struct dn_build *build,
-                     double channels,
-                     double size,
-                     int n_dims,
-                     double bytes)
-{
-    double dims[3] = {size, size, size};
-
-    dn_build_image_of (build, channels, dims, n_dims, bytes);
+    add_input (build, dn_shape_elements (&build->at), 4);
 }
 
 void dn_build_tokens (struct dn_build *build, double tokens)

@@ -67,29 +67,6 @@ enum dn_activation {
                              */
 };
 
-struct dn_conv {
-    double out;
-    int kernel[3];
-    int stride[3];
-    int pad[3];
-    int dilation; /* 0 means 1 */
-    double groups;
-    bool bias;
-};
-
-enum dn_pool_kind {
-    DN_POOL_MAX,
-    DN_POOL_AVERAGE
-};
-
-struct dn_pool {
-    enum dn_pool_kind kind;
-    int kernel;
-    int stride;
-    int pad;
-    bool ceil; /* a window that is partly outside the input is used */
-};
-
 /* Norms of queries and keys, before positions are rotated into them. */
 enum dn_query_norm {
     DN_QUERY_NORM_NONE,
@@ -108,8 +85,6 @@ struct dn_attention {
     double value_dim;        /* of values; 0: as head_dim */
     double window;           /* keys that a query attends to; 0: all */
     struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
-    double memory_keys;      /* keys in addition to the tokens' own (Transformer-XL) */
-    double out;              /* features of the output; 0: those of the input */
     double latent;     /* multi-latent: features that keys and values come from; or 0 */
     double query_rank; /* multi-latent: features that queries come from; 0: the input */
     double rotary_share; /* of a head's features; 0: all */
@@ -125,15 +100,8 @@ struct dn_attention {
     bool capped;   /* scores pass a scaled tanh */
     bool sinks;    /* each head has a learned score that no token has */
     bool causal;   /* a query attends to earlier keys only */
-    bool composed; /* scores have terms that no fused kernel computes: positions of
-                      Transformer-XL, T5 and DeBERTa */
-};
-
-struct dn_rnn {
-    double hidden;
-    int gates; /* 4 LSTM, 3 GRU, 1 tanh */
-    bool bidirectional;
-    bool single_bias; /* one bias vector where PyTorch has two */
+    bool composed; /* scores have terms that no fused kernel computes: positions of T5
+                      and DeBERTa */
 };
 
 /* Begin the network 'name'. Fails when a key of the architecture is out of the key
@@ -175,21 +143,9 @@ enum dn_head dn_build_head (struct dn_build *build,
                             unsigned others);
 
 /* Put the cursor on the input: an image of 'n_dims' dimensions, 'channels' x size x ...
- * unless image= and in_channels= are given. An element has 'bytes' bytes when it is
- * copied to the device.
+ * of 4 bytes each, unless image= and in_channels= are given.
  */
-void dn_build_image (struct dn_build *build,
-                     double channels,
-                     double size,
-                     int n_dims,
-                     double bytes);
-
-/* The same for a default image that is not square. */
-void dn_build_image_of (struct dn_build *build,
-                        double channels,
-                        const double *dims,
-                        int n_dims,
-                        double bytes);
+void dn_build_image (struct dn_build *build, double channels, double size, int n_dims);
 
 /* Put the cursor on a sequence of 'tokens' token numbers of 8 bytes, which are added to
  * the input.
@@ -220,21 +176,13 @@ void dn_build_conv (struct dn_build *build,
                     int pad,
                     double groups,
                     bool bias);
-void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv);
-void dn_build_conv_transpose (struct dn_build *build,
-                              double out,
-                              int kernel,
-                              int stride,
-                              int pad,
-                              bool bias);
+/* Transposed, with bias: a kernel as large as its stride, without padding. */
+void dn_build_conv_transpose (struct dn_build *build, double out, int stride);
 void dn_build_norm (struct dn_build *build, enum dn_norm norm);
 void dn_build_activation (struct dn_build *build, enum dn_activation activation);
-void dn_build_pool (struct dn_build *build, const struct dn_pool *pool);
+void dn_build_pool_max (struct dn_build *build, int kernel, int stride, int pad);
 /* Average over all positions; the result is flat. */
 void dn_build_pool_global (struct dn_build *build);
-/* Average pooling to 'size' positions per dimension. */
-void dn_build_pool_to (struct dn_build *build, double size);
-void dn_build_flatten (struct dn_build *build);
 void dn_build_linear (struct dn_build *build, double out, bool bias);
 /* The same with the weights of an embedding: only a bias is added. */
 void dn_build_linear_tied (struct dn_build *build, double out, bool bias);
@@ -249,11 +197,6 @@ void dn_build_matmul (struct dn_build *build,
                       double saved);
 /* Query, key, value and output layers, and attention between them. */
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
-/* The same without its layers: the cursor is on the queries, and then on what the
- * output layer reads.
- */
-void dn_build_attention_products (struct dn_build *build,
-                                  const struct dn_attention *attention);
 /* Fill kind, flops, in, out, saved and masks of attention from its sizes (m, n, k,
  * batches, kv_heads, value_dim) and 'dropout'. It keeps its output, too.
  */
@@ -262,7 +205,8 @@ void dn_op_set_attention (struct dn_op *op);
 void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */
 void dn_build_embedding_tied (struct dn_build *build, double features);
-void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn);
+/* One layer of 'hidden' features, with two vectors of biases. */
+void dn_build_lstm (struct dn_build *build, double hidden);
 void dn_build_softmax (struct dn_build *build);
 void dn_build_dropout (struct dn_build *build);
 /* Add an activation of the same shape. */

@@ -205,7 +205,7 @@ static void change_free (struct change *change)
     dn_drawn_free (&change->drawn[1]);
 }
 
-/* The value on the parabola, in proportion to the first. */
+/* The value on the parabola through the three; below zero: the size is too small. */
 static double value_at (const struct change *c, double y0, double y1, double y2)
 {
     const double *x = c->x;
@@ -214,7 +214,7 @@ static double value_at (const struct change *c, double y0, double y1, double y2)
                + y1 * (at - x[0]) * (at - x[2]) / ((x[1] - x[0]) * (x[1] - x[2]))
                + y2 * (at - x[0]) * (at - x[1]) / ((x[2] - x[0]) * (x[2] - x[1]));
 
-    return y0 == y1 && y0 == y2 ? y0 : fmax (y, 0);
+    return y0 == y1 && y0 == y2 ? y0 : y;
 }
 
 /* Change 'number', which was 'y0' in the file, to what it is at the wanted size. */
@@ -224,9 +224,50 @@ static void bend (const struct change *c,
                   double y1,
                   double y2)
 {
-    double y = value_at (c, y0, y1, y2);
+    double y = fmax (value_at (c, y0, y1, y2), 0);
 
     *number = y0 > 0 ? *number * y / y0 : *number + y;
+}
+
+/* The parabola is no good for the wanted size. */
+static void refuse_size (struct reading *r, const struct change *c)
+{
+    const struct size *least = &c->sizes[0];
+    const struct size *most = &c->sizes[0];
+    char from[DN_NAME_MAX];
+    char to[DN_NAME_MAX];
+    char wanted[DN_NAME_MAX];
+
+    for (int i = 1; i < 3; i++) {
+        if (c->x[i] < positions (least))
+            least = &c->sizes[i];
+        if (c->x[i] > positions (most))
+            most = &c->sizes[i];
+    }
+    write_size (least, from);
+    write_size (most, to);
+    write_size (&c->wanted, wanted);
+    dn_build_fail (r->build,
+                   DN_E_RANGE,
+                   dn_say_err_network_range,
+                   c->key->name,
+                   wanted,
+                   r->network->name,
+                   from,
+                   to);
+}
+
+/* Refuse a size of images that the parabola is no good for. */
+static void check_wanted (struct reading *r, const struct change *c)
+{
+    double power = 1.0 / c->sizes[0].n_dims;
+    double least = fmin (c->x[0], fmin (c->x[1], c->x[2]));
+    double most = fmax (c->x[0], fmax (c->x[1], c->x[2]));
+
+    if (c->key->type == DN_KEY_IMAGE
+        && (pow (c->x_wanted / least, power) < BELOW
+            || pow (c->x_wanted / most, power) > ABOVE))
+        refuse_size (r, c);
 }
 
 static void bend_operator (struct reading *r, const struct change *c, int i)
@@ -237,6 +278,8 @@ static void bend_operator (struct reading *r, const struct change *c, int i)
     struct dn_keyset key = dn_keyset_of (c->key->offset);
     bool grows = !dn_keyset_is_empty (dn_keyset_and (r->base.growth[i], key));
 
+    if (value_at (c, at[0]->repeat, at[1]->repeat, at[2]->repeat) < -0.5)
+        refuse_size (r, c);
     for (int k = 0; k < dn_n_op_numbers; k++) {
         const struct dn_network_number *number = &dn_op_numbers[k];
 
@@ -356,40 +399,6 @@ static bool want (struct reading *r, struct change *change)
     for (int i = 0; i < n_dims; i++)
         change->wanted.dim[i] = (double) image->dim[image->n_dims == 1 ? 0 : i];
     return true;
-}
-
-/* Is the wanted size among those that the parabola is good for? */
-static void check_wanted (struct reading *r, const struct change *change)
-{
-    const struct size *least = &change->sizes[0];
-    const struct size *most = &change->sizes[0];
-    double power = 1.0 / change->sizes[0].n_dims;
-    char from[DN_NAME_MAX];
-    char to[DN_NAME_MAX];
-    char wanted[DN_NAME_MAX];
-
-    for (int i = 1; i < 3; i++) {
-        if (change->x[i] < positions (least))
-            least = &change->sizes[i];
-        if (change->x[i] > positions (most))
-            most = &change->sizes[i];
-    }
-    if (change->key->type != DN_KEY_IMAGE)
-        return;
-    if (pow (change->x_wanted / positions (least), power) >= BELOW
-        && pow (change->x_wanted / positions (most), power) <= ABOVE)
-        return;
-    write_size (least, from);
-    write_size (most, to);
-    write_size (&change->wanted, wanted);
-    dn_build_fail (r->build,
-                   DN_E_RANGE,
-                   dn_say_err_network_range,
-                   change->key->name,
-                   wanted,
-                   r->network->name,
-                   from,
-                   to);
 }
 
 /* The key has one value in the file. */

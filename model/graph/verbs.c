@@ -12,6 +12,9 @@
 
 #include <math.h>
 
+/* Gates of an LSTM, each with two biases. */
+#define GATES 4
+
 /* Elements that backward keeps for an operator that needs its input: none if an earlier
  * operator keeps them already. Marks the activation.
  */
@@ -55,20 +58,9 @@ static void pass (struct dn_build *build, struct dn_op *op)
 }
 
 /* Positions of a window that slides over 'size'. */
-static double slide (double size,
-                     int kernel,
-                     int stride,
-                     int pad,
-                     int dilation,
-                     bool ceil_up)
+static double slide (double size, int kernel, int stride, int pad)
 {
-    double span = size + 2.0 * pad - (double) dilation * (kernel - 1) - 1;
-    double out = ceil_up ? ceil (span / stride) : floor (span / stride);
-
-    /* The last window must begin inside the input or its left padding. */
-    if (ceil_up && out * stride >= size + pad)
-        out -= 1;
-    return out + 1;
+    return floor ((size + 2.0 * pad - kernel) / stride) + 1;
 }
 
 /* Fail if a layer has no output: the sample is too small for the network. */
@@ -94,56 +86,24 @@ static bool divides (struct dn_build *build, double parts, double whole)
     return false;
 }
 
-/* Winograd's algorithm is for kernels of 3 x 3 that move by one (Lavin and Gray, arXiv
- * 1509.09308; cuDNN: no dilation, no groups).
- */
-static bool has_transform (const struct dn_conv *conv, int n_dims)
+/* Append a product with weights and 'biases', by its sizes, which gives 'out'. */
+static void add_product (struct dn_build *build,
+                         struct dn_op *op,
+                         struct dn_shape out,
+                         double biases)
 {
-    if (n_dims != 2 || conv->groups > 1 || conv->dilation > 1)
-        return false;
-    for (int i = 0; i < n_dims; i++)
-        if (conv->kernel[i] != 3 || conv->stride[i] != 1)
-            return false;
-    return true;
-}
+    double weights = op->n * op->k * op->batches;
 
-void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
-{
-    struct dn_shape *at = &build->at;
-    struct dn_shape out = *at;
-    struct dn_op op = {.kind = DN_OP_CONV, .batches = conv->groups, .first = at->input};
-    int dilation = conv->dilation ? conv->dilation : 1;
-    double window = 1;
-
-    if (build->failed || !divides (build, conv->groups, at->channels)
-        || !divides (build, conv->groups, conv->out))
-        return;
-    for (int i = 0; i < at->n_dims; i++) {
-        window *= conv->kernel[i];
-        out.dim[i] = slide (at->dim[i],
-                            conv->kernel[i],
-                            conv->stride[i],
-                            conv->pad[i],
-                            dilation,
-                            false);
-        if (!fits (build, out.dim[i]))
-            return;
-    }
-    out.channels = conv->out;
-    op.m = dn_shape_positions (&out);
-    op.n = conv->out / conv->groups;
-    op.k = at->channels / conv->groups * window;
-    op.flops = 2 * op.m * op.n * op.k * op.batches;
-    op.in = dn_shape_elements (at);
-    op.out = dn_shape_elements (&out);
-    op.params = op.n * op.k * op.batches + (conv->bias ? conv->out : 0);
-    op.weights = op.params;
-    op.tensors = conv->bias ? 2 : 1;
-    keep_input (&op, at);
-    op.dims = at->n_dims;
-    op.direct = !has_transform (conv, at->n_dims);
-    dn_build_op (build, &op);
-    *at = out;
+    op->first = build->at.input;
+    op->flops = 2 * op->m * op->n * op->k * op->batches;
+    op->in = dn_shape_elements (&build->at);
+    op->out = dn_shape_elements (&out);
+    op->weights = weights + biases;
+    op->params = (op->tied ? 0 : weights) + biases;
+    op->tensors = (op->tied ? 0 : 1) + (biases > 0 ? 1 : 0);
+    keep_input (op, &build->at);
+    dn_build_op (build, op);
+    build->at = out;
     renew (build);
 }
 
@@ -155,49 +115,41 @@ void dn_build_conv (struct dn_build *build,
                     double groups,
                     bool bias)
 {
-    struct dn_conv conv = {.out = out,
-                           .kernel = {kernel, kernel, kernel},
-                           .stride = {stride, stride, stride},
-                           .pad = {pad, pad, pad},
-                           .groups = groups,
-                           .bias = bias};
+    struct dn_shape shape = build->at;
+    struct dn_op op = {.kind = DN_OP_CONV, .batches = groups, .dims = shape.n_dims};
 
-    dn_build_conv_of (build, &conv);
-}
-
-void dn_build_conv_transpose (struct dn_build *build,
-                              double out,
-                              int kernel,
-                              int stride,
-                              int pad,
-                              bool bias)
-{
-    struct dn_shape *at = &build->at;
-    struct dn_op op = {.kind = DN_OP_CONV, .batches = 1, .first = at->input};
-    double window = pow (kernel, at->n_dims);
-
-    if (build->failed)
+    if (build->failed || !divides (build, groups, shape.channels)
+        || !divides (build, groups, out))
         return;
-    op.m = dn_shape_positions (at);
-    op.n = out * window;
-    op.k = at->channels;
-    op.flops = 2 * op.m * op.n * op.k;
-    op.in = dn_shape_elements (at);
-    op.params = op.n * op.k + (bias ? out : 0);
-    op.weights = op.params;
-    op.tensors = bias ? 2 : 1;
-    keep_input (&op, at);
-    at->channels = out;
-    for (int i = 0; i < at->n_dims; i++) {
-        at->dim[i] = (at->dim[i] - 1) * stride - 2.0 * pad + kernel;
-        if (!fits (build, at->dim[i]))
+    for (int i = 0; i < shape.n_dims; i++) {
+        shape.dim[i] = slide (shape.dim[i], kernel, stride, pad);
+        if (!fits (build, shape.dim[i]))
             return;
     }
-    op.out = dn_shape_elements (at);
-    op.dims = at->n_dims;
-    op.direct = true;
-    dn_build_op (build, &op);
-    renew (build);
+    op.m = dn_shape_positions (&shape);
+    op.n = out / groups;
+    op.k = shape.channels / groups * pow (kernel, shape.n_dims);
+    /* Winograd's algorithm is for kernels of 3 x 3 that move by one (Lavin and Gray,
+     * arXiv 1509.09308; cuDNN: no groups).
+     */
+    op.direct = shape.n_dims != 2 || kernel != 3 || stride != 1 || groups > 1;
+    shape.channels = out;
+    add_product (build, &op, shape, bias ? out : 0);
+}
+
+void dn_build_conv_transpose (struct dn_build *build, double out, int stride)
+{
+    struct dn_shape shape = build->at;
+    struct dn_op op = {
+        .kind = DN_OP_CONV, .batches = 1, .dims = shape.n_dims, .direct = true};
+
+    op.m = dn_shape_positions (&shape);
+    op.n = out * pow (stride, shape.n_dims);
+    op.k = shape.channels;
+    shape.channels = out;
+    for (int i = 0; i < shape.n_dims; i++)
+        shape.dim[i] *= stride;
+    add_product (build, &op, shape, out);
 }
 
 /* Scale and shift, if the normalisation has them. */
@@ -261,7 +213,7 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
     build->at.kept = true;
 }
 
-void dn_build_pool (struct dn_build *build, const struct dn_pool *pool)
+void dn_build_pool_max (struct dn_build *build, int kernel, int stride, int pad)
 {
     struct dn_shape *at = &build->at;
     struct dn_op op = {.kind = DN_OP_POOL, .in = dn_shape_elements (at)};
@@ -270,14 +222,12 @@ void dn_build_pool (struct dn_build *build, const struct dn_pool *pool)
         return;
     op.saved = keep_shape (at);
     for (int i = 0; i < at->n_dims; i++) {
-        at->dim[i] =
-            slide (at->dim[i], pool->kernel, pool->stride, pool->pad, 1, pool->ceil);
+        at->dim[i] = slide (at->dim[i], kernel, stride, pad);
         if (!fits (build, at->dim[i]))
             return;
     }
     op.out = dn_shape_elements (at);
-    if (pool->kind == DN_POOL_MAX)
-        op.masks = 8 * op.out;
+    op.masks = 8 * op.out;
     dn_build_op (build, &op);
     renew (build);
 }
@@ -293,48 +243,19 @@ void dn_build_pool_global (struct dn_build *build)
     renew (build);
 }
 
-void dn_build_pool_to (struct dn_build *build, double size)
-{
-    struct dn_op op = {.kind = DN_OP_POOL, .in = dn_shape_elements (&build->at)};
-
-    op.saved = keep_shape (&build->at);
-    for (int i = 0; i < build->at.n_dims; i++)
-        build->at.dim[i] = size;
-    op.out = dn_shape_elements (&build->at);
-    dn_build_op (build, &op);
-    renew (build);
-}
-
-void dn_build_flatten (struct dn_build *build)
-{
-    build->at.channels = dn_shape_elements (&build->at);
-    build->at.n_dims = 0;
-}
-
 /* A linear layer. If it is tied, it adds no weights. */
 static void add_linear (struct dn_build *build, double out, bool bias, bool tied)
 {
-    struct dn_shape *at = &build->at;
-    struct dn_op op = {.kind = DN_OP_LINEAR,
-                       .role = build->role,
-                       .batches = 1,
-                       .first = at->input,
-                       .tied = tied};
+    struct dn_shape shape = build->at;
+    struct dn_op op = {
+        .kind = DN_OP_LINEAR, .role = build->role, .batches = 1, .tied = tied};
 
     build->role = DN_ROLE_OTHER;
-    op.m = dn_shape_positions (at);
+    op.m = dn_shape_positions (&shape);
     op.n = out;
-    op.k = at->channels;
-    op.flops = 2 * op.m * op.n * op.k;
-    op.in = dn_shape_elements (at);
-    op.weights = op.n * op.k + (bias ? out : 0);
-    op.params = (tied ? 0 : op.n * op.k) + (bias ? out : 0);
-    op.tensors = (tied ? 0 : 1) + (bias ? 1 : 0);
-    keep_input (&op, at);
-    at->channels = out;
-    op.out = dn_shape_elements (at);
-    dn_build_op (build, &op);
-    renew (build);
+    op.k = shape.channels;
+    shape.channels = out;
+    add_product (build, &op, shape, bias ? out : 0);
 }
 
 void dn_build_linear (struct dn_build *build, double out, bool bias)
@@ -395,29 +316,27 @@ void dn_build_embedding_tied (struct dn_build *build, double features)
     add_embedding (build, features, 0);
 }
 
-void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn)
+void dn_build_lstm (struct dn_build *build, double hidden)
 {
     struct dn_shape *at = &build->at;
-    double directions = rnn->bidirectional ? 2 : 1;
     double tokens = dn_shape_positions (at);
-    double rows = rnn->gates * rnn->hidden;
-    struct dn_op op = {.kind = DN_OP_RNN, .m = tokens, .first = at->input};
+    double rows = GATES * hidden;
+    struct dn_op op = {.kind = DN_OP_RNN,
+                       .m = tokens,
+                       .n = rows,
+                       .k = at->channels + hidden,
+                       .batches = 1,
+                       .in = dn_shape_elements (at),
+                       .out = tokens * hidden,
+                       .tensors = 4,
+                       .steps = at->n_dims > 0 ? at->dim[0] : 1,
+                       .first = at->input};
 
-    op.n = rows;
-    op.k = at->channels + rnn->hidden;
-    op.batches = directions;
-    op.flops = 2 * op.m * op.n * op.k * directions;
-    op.in = dn_shape_elements (at);
-    op.params = directions * rows * (op.k + (rnn->single_bias ? 1 : 2));
-    op.weights = op.params;
-    op.tensors = directions * (rnn->single_bias ? 3 : 4);
-    /* cuDNN's reserve space: the gates, and the cell of an LSTM; and the output. */
-    op.saved =
-        keep_shape (at)
-        + directions * tokens * rnn->hidden * (rnn->gates + (rnn->gates == 4 ? 2 : 1));
-    op.steps = at->n_dims > 0 ? at->dim[0] : 1;
-    at->channels = directions * rnn->hidden;
-    op.out = dn_shape_elements (at);
+    op.flops = 2 * op.m * op.n * op.k;
+    op.params = op.weights = rows * (op.k + 2);
+    /* cuDNN's reserve space: the gates, the cell and the output. */
+    op.saved = keep_shape (at) + tokens * hidden * (GATES + 2);
+    at->channels = hidden;
     dn_build_op (build, &op);
     renew (build);
     at->kept = true;

@@ -155,10 +155,12 @@ TEST ("keys that do not fit each other or the model are errors")
                     "dense_layers: 5, expected at most layers 4");
     expect_failure ("model=gpt2,kv_heads=5", DN_E_RANGE, "kv_heads: 5, expected");
     expect_failure ("model=resnet50,image=8x8x8", DN_E_RANGE, "image: 3 dimensions");
-    expect_failure ("model=vgg16,image=8", DN_E_RANGE, "image: 8 is too small");
+    expect_failure ("model=unet,image=8", DN_E_RANGE, "image: 8 is too small");
     expect_failure ("model=unet,layers=99", DN_E_RANGE, "layers: 99 out of range");
     expect_failure ("model=bert_base,tgt_len=600", DN_E_RANGE, "tgt_len: 600");
-    expect_failure ("model=gnmt,layers=1", DN_E_RANGE, "layers: 1 out of range 2..");
+    expect_failure ("model=gnmt,layers=1",
+                    DN_E_RANGE,
+                    "layers: 1 for gnmt, which is known from 3 to 8");
     expect_failure (
         "model=switch_xl4,top_k=5", DN_E_RANGE, "top_k: 5, expected at most experts 4");
 }

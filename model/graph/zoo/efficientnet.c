@@ -273,7 +273,7 @@ static void build_efficientnet (struct dn_build *build, const void *data)
     bool cifar = row->small && dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
     double last = row->last;
 
-    dn_build_image (build, 3, cifar ? 32 : row->image, 2, 4);
+    dn_build_image (build, 3, cifar ? 32 : row->image, 2);
     add_conv (build,
               dn_build_round (row->stem * width, 8),
               3,

@@ -29,7 +29,7 @@ static void build_cnn (struct dn_build *build, const void *row)
     int stages = (int) fmin (layers, STAGES_MAX);
 
     (void) row;
-    dn_build_image (build, 3, 224, 2, 4);
+    dn_build_image (build, 3, 224, 2);
     for (int i = 0; i < stages; i++) {
         /* Layers that do not divide evenly go to the first stages. */
         double n = floor ((layers + stages - 1 - i) / stages);
@@ -72,7 +72,7 @@ void dn_zoo_unknown (struct dn_build *build)
     build->wanted = dn_keyset_or (
         build->wanted, dn_keyset_or (DN_KEYSET (seq_len), DN_KEYSET (image)));
     if (build->spec->image.n_dims > 0)
-        dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2, 4);
+        dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2);
     else
         dn_build_features (build, DN_WANT (build, in_channels, saved), 0);
     outer = dn_build_repeat (build, layers);

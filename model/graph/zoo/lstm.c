@@ -23,17 +23,17 @@ static const struct lstm rows[] = {
 
 /* LSTMs with dropout between them where 'dropout' says so. */
 static void add_layers (struct dn_build *build,
-                        const struct dn_rnn *rnn,
+                        double hidden,
                         double layers,
                         bool dropout)
 {
     double outer;
 
-    dn_build_rnn (build, rnn);
+    dn_build_lstm (build, hidden);
     outer = dn_build_repeat (build, layers - 1);
     if (dropout)
         dn_build_dropout (build);
-    dn_build_rnn (build, rnn);
+    dn_build_lstm (build, hidden);
     dn_build_repeat_end (build, outer);
 }
 
@@ -42,14 +42,14 @@ static void add_layers (struct dn_build *build,
  */
 static void build_classifier (struct dn_build *build,
                               const struct lstm *row,
-                              const struct dn_rnn *rnn,
+                              double hidden,
                               double layers)
 {
-    double features = DN_WANT (build, embed_dim, rnn->hidden);
+    double features = DN_WANT (build, embed_dim, hidden);
 
     build->graph.decode = DN_DECODE_NONE;
     dn_build_features (build, features, DN_WANT (build, seq_len, row->tokens));
-    add_layers (build, rnn, layers, false);
+    add_layers (build, hidden, layers, false);
     build->at.n_dims = 0;
     build->at.kept = false;
     dn_build_linear (build, DN_WANT (build, classes, 2), true);
@@ -60,7 +60,7 @@ static void build_lstm (struct dn_build *build, const void *data)
 {
     const struct lstm *row = data;
     double layers = DN_WANT (build, layers, row->layers);
-    struct dn_rnn rnn = {.hidden = DN_WANT (build, hidden, row->hidden), .gates = 4};
+    double hidden = DN_WANT (build, hidden, row->hidden);
     enum dn_head head = dn_build_head (
         build,
         build->spec->classes == DN_UNSET ? DN_HEAD_LM : DN_HEAD_CLASSIFIER,
@@ -68,14 +68,14 @@ static void build_lstm (struct dn_build *build, const void *data)
     double vocab;
 
     if (head == DN_HEAD_CLASSIFIER) {
-        build_classifier (build, row, &rnn, layers);
+        build_classifier (build, row, hidden, layers);
         return;
     }
     vocab = DN_WANT (build, vocab, row->vocab);
     dn_build_tokens (build, DN_WANT (build, seq_len, row->tokens));
-    dn_build_embedding (build, vocab, DN_WANT (build, embed_dim, rnn.hidden));
+    dn_build_embedding (build, vocab, DN_WANT (build, embed_dim, hidden));
     dn_build_dropout (build);
-    add_layers (build, &rnn, layers, true);
+    add_layers (build, hidden, layers, true);
     if (head == DN_HEAD_NONE)
         return;
     dn_build_dropout (build);

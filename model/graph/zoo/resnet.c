@@ -84,11 +84,10 @@ static void build_resnet (struct dn_build *build, const void *data)
     const struct resnet *row = data;
     bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
 
-    dn_build_image (build, 3, cifar ? 32 : 224, 2, 4);
+    dn_build_image (build, 3, cifar ? 32 : 224, 2);
     dn_build_conv_norm_relu (build, 64, cifar ? 3 : 7, cifar ? 1 : 2, 1);
     if (!cifar)
-        dn_build_pool (
-            build, &(struct dn_pool){DN_POOL_MAX, .kernel = 3, .stride = 2, .pad = 1});
+        dn_build_pool_max (build, 3, 2, 1);
     for (int i = 0; i < N_STAGES; i++) {
         double outer;
 

@@ -172,7 +172,7 @@ static void build_swin (struct dn_build *build, const void *data)
 {
     const struct swin *row = data;
 
-    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
+    dn_build_image (build, 3, row->second ? 256 : 224, 2);
     dn_build_conv (build, row->channels, PATCH, PATCH, 0, 1, true);
     dn_build_norm (build, DN_NORM_LAYER);
     for (int i = 0; i < N_STAGES; i++) {

@@ -145,7 +145,7 @@ static double add_patches (struct dn_build *build, const struct vit *row, double
     double patches;
     double distances;
 
-    dn_build_image (build, 3, row->image, 2, 4);
+    dn_build_image (build, 3, row->image, 2);
     dn_build_conv (build, hidden, row->patch, row->patch, 0, 1, true);
     distances = (2 * build->at.dim[0] - 1) * (2 * build->at.dim[1] - 1);
     patches = build->at.dim[0] * build->at.dim[1];

@@ -45,12 +45,8 @@ struct dn_zoo_family {
 /* clang-format off */
 #define DN_ZOO_FAMILIES(X)                                                             \
     X (resnet)                                                                         \
-    X (vgg)                                                                            \
-    X (densenet)                                                                       \
     X (mobilenet)                                                                      \
     X (efficientnet)                                                                   \
-    X (regnet)                                                                         \
-    X (convnext)                                                                       \
     X (vit)                                                                            \
     X (swin)                                                                           \
     X (unet)                                                                           \
@@ -61,7 +57,6 @@ struct dn_zoo_family {
     X (mlp)                                                                            \
     X (dlrm)                                                                           \
     X (ncf)                                                                            \
-    X (gnmt)                                                                           \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
