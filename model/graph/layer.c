@@ -189,17 +189,21 @@ static double usual_amp_saved (const struct dn_layer *layer,
     }
 }
 
+/* Set what the i-th layer keeps, in 'layer', which is a copy of it or itself. */
+static void settle (const struct dn_layers *layers, int i, struct dn_layer *layer)
+{
+    const struct dn_layer *at = &layers->list[i];
+
+    if (layer->saved < 0)
+        layer->saved = usual_saved (layer, i > 0 ? at - 1 : NULL);
+    if (layer->amp_saved < 0)
+        layer->amp_saved = usual_amp_saved (layer, i + 1 < layers->n ? at + 1 : NULL);
+}
+
 void dn_layers_settle (struct dn_layers *layers)
 {
-    for (int i = 0; i < layers->n; i++) {
-        struct dn_layer *layer = &layers->list[i];
-
-        if (layer->saved < 0)
-            layer->saved = usual_saved (layer, i > 0 ? layer - 1 : NULL);
-        if (layer->amp_saved < 0)
-            layer->amp_saved =
-                usual_amp_saved (layer, i + 1 < layers->n ? layer + 1 : NULL);
-    }
+    for (int i = 0; i < layers->n; i++)
+        settle (layers, i, &layers->list[i]);
 }
 
 /* One layer that is converted to operators. */
@@ -215,39 +219,37 @@ static double last (const struct dn_extent *extent, int back)
     return extent->rank >= back ? extent->dim[extent->rank - back] : 1;
 }
 
-static int need (const struct making *making, int n_in, int rank)
+/* Fail if the layer has fewer inputs, or of fewer dimensions. */
+static bool need (struct making *making, int n_in, int rank)
 {
     const struct dn_layer *layer = making->layer;
 
     for (int i = 0; i < n_in; i++)
         if (i >= layer->n_in || layer->in[i].rank < rank)
-            return dn_err_set (making->build->err,
-                               DN_E_RANGE,
-                               dn_say_err_layer_in,
-                               layer->n_in,
-                               n_in,
-                               rank);
-    if (layer->out.rank < rank)
-        return dn_err_set (making->build->err,
+            dn_build_fail (making->build,
                            DN_E_RANGE,
-                           dn_say_err_layer_out,
-                           layer->out.rank,
+                           dn_say_err_layer_in,
+                           layer->n_in,
+                           n_in,
                            rank);
-    return 0;
+    if (layer->out.rank < rank)
+        dn_build_fail (
+            making->build, DN_E_RANGE, dn_say_err_layer_out, layer->out.rank, rank);
+    return !making->build->failed;
 }
 
-static int divide (const struct making *making, double channels)
+static bool divide (struct making *making, double channels)
 {
-    if (fmod (channels, making->layer->groups) == 0)
-        return 0;
-    return dn_err_set (making->build->err,
+    if (fmod (channels, making->layer->groups) != 0)
+        dn_build_fail (making->build,
                        DN_E_RANGE,
                        dn_say_err_layer_groups,
                        making->layer->groups,
                        channels);
+    return !making->build->failed;
 }
 
-static int make_conv (struct making *making)
+static void make_conv (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     bool transposed = layer->kind == DN_LAYER_CONV_TRANSPOSE;
@@ -255,14 +257,14 @@ static int make_conv (struct making *making)
     double in;
     double out;
 
-    if (need (making, 1, 2) < 0)
-        return -1;
+    if (!need (making, 1, 2))
+        return;
     in = layer->in[0].dim[0];
     out = layer->out.dim[0];
-    if (divide (making, in) < 0 || divide (making, out) < 0)
-        return -1;
+    if (!divide (making, in) || !divide (making, out))
+        return;
     if (layer->kernel < 1)
-        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_kernel);
+        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_kernel);
     op->dims = transposed ? layer->in[0].rank - 1
                           : 1 + (int) layer->kind - (int) DN_LAYER_CONV1D;
     op->batches = layer->groups;
@@ -276,16 +278,15 @@ static int make_conv (struct making *making)
                  || layer->groups > 1
                  || 2 * dn_extent_elements (&layer->out) / out
                         < dn_extent_elements (&layer->in[0]) / in;
-    return 0;
 }
 
-static int make_linear (struct making *making)
+static void make_linear (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
 
-    if (need (making, 1, 1) < 0)
-        return -1;
+    if (!need (making, 1, 1))
+        return;
     op->batches = 1;
     op->n = last (&layer->out, 1);
     op->k = last (&layer->in[0], 1);
@@ -293,22 +294,20 @@ static int make_linear (struct making *making)
     op->flops = 2 * op->m * op->n * op->k;
     /* Weights that another layer counts are read here too. */
     op->weights = fmax (layer->params + layer->frozen, op->n * op->k);
-    return 0;
 }
 
-static int make_matmul (struct making *making)
+static void make_matmul (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
 
-    if (need (making, 2, 2) < 0)
-        return -1;
+    if (!need (making, 2, 2))
+        return;
     op->m = last (&layer->out, 2);
     op->n = last (&layer->out, 1);
     op->k = last (&layer->in[0], 1);
     op->batches = dn_extent_elements (&layer->out) / (op->m * op->n);
     op->flops = 2 * op->batches * op->m * op->n * op->k;
-    return 0;
 }
 
 /* The number of heads that an array of (heads, tokens, size) has. */
@@ -317,14 +316,14 @@ static double heads_of (const struct dn_extent *extent)
     return dn_extent_elements (extent) / (last (extent, 1) * last (extent, 2));
 }
 
-static int make_attention (struct making *making)
+static void make_attention (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     const struct dn_extent *key = &layer->in[1];
     struct dn_op *op = &making->op;
 
-    if (need (making, 2, 3) < 0)
-        return -1;
+    if (!need (making, 2, 3))
+        return;
     op->batches = heads_of (&layer->in[0]);
     op->m = last (&layer->in[0], 2);
     op->k = last (&layer->in[0], 1);
@@ -338,70 +337,63 @@ static int make_attention (struct making *making)
     op->fused = layer->fused;
     op->masked = true;
     if (op->kv_heads > op->batches || fmod (op->batches, op->kv_heads) != 0)
-        return dn_err_set (making->build->err,
-                           DN_E_RANGE,
-                           dn_say_err_layer_heads,
-                           op->kv_heads,
-                           op->batches);
+        dn_build_fail (making->build,
+                       DN_E_RANGE,
+                       dn_say_err_layer_heads,
+                       op->kv_heads,
+                       op->batches);
     if (dn_extent_elements (&layer->out) != op->batches * op->m * op->value_dim)
-        return dn_err_set (making->build->err,
-                           DN_E_RANGE,
-                           dn_say_err_layer_queries,
-                           op->batches,
-                           op->m);
+        dn_build_fail (
+            making->build, DN_E_RANGE, dn_say_err_layer_queries, op->batches, op->m);
     op->amp_saved = 0; /* its kernels have a rule of their own */
     dn_op_set_attention (op);
     if (layer->saved == 0)
         dn_op_keep_nothing (op);
-    return 0;
 }
 
-static int make_embedding (struct making *making)
+static void make_embedding (struct making *making)
 {
     struct dn_op *op = &making->op;
 
-    if (need (making, 1, 1) < 0)
-        return -1;
+    if (!need (making, 1, 1))
+        return;
     op->weights = op->out;
     op->first = true;
     if (making->layer->masks < 0)
         op->masks = 8 * op->in;
-    return 0;
 }
 
-static int make_rnn (struct making *making)
+static void make_rnn (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
 
-    if (need (making, 1, 2) < 0)
-        return -1;
+    if (!need (making, 1, 2))
+        return;
     if (layer->hidden < 1 || layer->gates < 1)
-        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_rnn);
+        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_rnn);
     op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
     op->n = layer->gates * layer->hidden;
     op->k = last (&layer->in[0], 1) + layer->hidden;
     op->batches = fmax (1, round (last (&layer->out, 1) / layer->hidden));
     op->flops = 2 * op->m * op->n * op->k * op->batches;
     op->steps = op->m;
-    return 0;
 }
 
-static int make_other (struct making *making)
+static void make_other (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
     double elements = layer->bytes / 4;
 
     if (layer->flops < 0 || layer->bytes < 0)
-        return dn_err_set (making->build->err, DN_E_RANGE, dn_say_err_layer_other);
+        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_other);
     if (layer->flops > 0)
         op->kind = DN_OP_MATMUL;
     op->flops = layer->flops;
     op->m = op->n = op->k = fmax (1, cbrt (layer->flops / 2));
     op->batches = 1;
     op->in = op->out = elements / 2;
-    return 0;
 }
 
 /* The operator of each kind, and what fills it; NULL: it reads and writes its
@@ -409,7 +401,7 @@ static int make_other (struct making *making)
  */
 static const struct {
     enum dn_op_kind op;
-    int (*make) (struct making *making);
+    void (*make) (struct making *making);
 } kinds[DN_N_LAYER_KINDS] = {
     [DN_LAYER_UNKNOWN] = {DN_OP_COPY, NULL},
     [DN_LAYER_CONV1D] = {DN_OP_CONV, make_conv},
@@ -455,7 +447,7 @@ double dn_layer_masks (const struct dn_layer *layer)
     return layer->kind == DN_LAYER_LOSS ? 8 : 0;
 }
 
-static int add_layer (struct dn_build *build, const struct dn_layer *layer)
+static void add_layer (struct dn_build *build, const struct dn_layer *layer)
 {
     struct making making = {
         .layer = layer,
@@ -471,18 +463,15 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
                .saved = fmax (layer->saved, 0),
                .amp_saved = fmax (layer->amp_saved, 0),
                .masks = dn_layer_masks (layer),
-               .first = layer->first},
+               .first = layer->first,
+               .frozen = is_passive (layer)},
     };
     double outer = dn_build_repeat (build, layer->repeat);
-    int before = build->graph.n_ops;
-    int rc = kinds[layer->kind].make ? kinds[layer->kind].make (&making) : 0;
 
-    if (rc == 0)
-        dn_build_op (build, &making.op);
-    for (int i = before; i < build->graph.n_ops; i++)
-        build->graph.ops[i].frozen = is_passive (layer);
+    if (kinds[layer->kind].make)
+        kinds[layer->kind].make (&making);
+    dn_build_op (build, &making.op);
     dn_build_repeat_end (build, outer);
-    return rc;
 }
 
 /* The elements of a sample are those that the first layer reads. */
@@ -508,25 +497,20 @@ int dn_layers_graph_by (const struct dn_layers *layers,
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_build build;
-    struct dn_layers own = {.n = 0};
-    int rc = 0;
 
     *graph = (struct dn_graph){0};
-    for (int i = 0; rc == 0 && i < layers->n; i++)
-        rc = dn_layers_add (&own, &layers->list[i], err);
-    dn_layers_settle (&own);
     dn_build_start (&build, &spec, deadline, layers->name, err);
-    for (int i = 0; rc == 0 && i < own.n; i++) {
-        rc = add_layer (&build, &own.list[i]);
-        if (rc < 0)
+    for (int i = 0; !build.failed && i < layers->n; i++) {
+        struct dn_layer layer = layers->list[i];
+
+        settle (layers, i, &layer);
+        add_layer (&build, &layer);
+        if (build.failed)
             dn_err_wrap (err,
                          dn_say_at_op,
                          i,
-                         dn_names_get (&dn_layer_kind_names, (int) own.list[i].kind));
+                         dn_names_get (&dn_layer_kind_names, (int) layer.kind));
     }
-    dn_layers_free (&own);
-    if (rc < 0)
-        build.failed = true;
     if (dn_build_finish (&build, graph) < 0)
         return -1;
     graph->whole_step = layers->whole_step;

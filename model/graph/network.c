@@ -120,64 +120,6 @@ void dn_networks_free (struct dn_networks *networks)
     *networks = (struct dn_networks){.n = 0};
 }
 
-/* One value of a key: of image= up to three dimensions. */
-struct size {
-    double dim[3];
-    int n_dims;
-};
-
-static double positions (const struct size *size)
-{
-    double product = 1;
-
-    for (int i = 0; i < size->n_dims; i++)
-        product *= size->dim[i];
-    return product;
-}
-
-/* "8x224x224", or "224" if all are equal */
-static void write_size (const struct size *size, char text[DN_NAME_MAX])
-{
-    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
-    bool equal = true;
-
-    for (int i = 1; i < size->n_dims; i++)
-        equal = equal && size->dim[i] == size->dim[0];
-    for (int i = 0; i < (equal ? 1 : size->n_dims); i++)
-        dn_buf_add (&buf, "%s%.0f", i > 0 ? "x" : "", size->dim[i]);
-}
-
-/* A number or up to three, 'name' in 'json'; one number of image= is a square. */
-static int read_size (struct json_object *json,
-                      const char *name,
-                      const struct dn_key *key,
-                      int n_dims,
-                      struct size *size,
-                      struct dn_err *err)
-{
-    struct json_object *value = dn_json_member (json, name);
-
-    *size = (struct size){.n_dims = 0};
-    if (json_object_is_type (value, json_type_array)) {
-        if (dn_json_read_reals (
-                json, name, 1, key->max, 1, 3, size->dim, &size->n_dims, err)
-            < 0)
-            return -1;
-    } else {
-        size->dim[0] = -1;
-        if (dn_json_read_real (json, name, key->min, key->max, &size->dim[0], err) < 0)
-            return -1;
-        if (size->dim[0] < 0)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-        size->n_dims = n_dims;
-        for (int i = 1; i < n_dims; i++)
-            size->dim[i] = size->dim[0];
-    }
-    if (key->type != DN_KEY_IMAGE && size->n_dims != 1)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-    return 0;
-}
-
 /* A network that is being read. */
 struct reading {
     struct dn_build *build;
@@ -186,14 +128,17 @@ struct reading {
     struct json_object *at; /* the values of keys that the network has; may be NULL */
     struct json_object *sized; /* NULL: none may differ */
     struct dn_drawn base;
+    bool check;                /* read all sizes, whatever is wanted */
     struct dn_graph graph_now; /* as it becomes; its operators are owned by 'build' */
 };
 
-/* A key, the three sizes and the one that is wanted. */
+/* A key, its values at the three sizes, how many positions these have, and those of the
+ * size that is wanted.
+ */
 struct change {
     const struct dn_key *key;
-    struct size sizes[3];
-    struct size wanted;
+    int n_dims;
+    struct json_object *values[3];
     double x[3];
     double x_wanted;
     struct dn_drawn drawn[2];
@@ -229,24 +174,38 @@ static void bend (const struct change *c,
     *number = y0 > 0 ? *number * y / y0 : *number + y;
 }
 
+/* "8x224x224", "224", or a word */
+static void write_value (struct json_object *value, char text[DN_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
+
+    if (!json_object_is_type (value, json_type_array)) {
+        dn_buf_add (&buf, "%s", json_object_get_string (value));
+        return;
+    }
+    for (size_t i = 0; i < json_object_array_length (value); i++)
+        dn_buf_add (&buf,
+                    "%s%s",
+                    i > 0 ? "x" : "",
+                    json_object_get_string (json_object_array_get_idx (value, i)));
+}
+
 /* The parabola is no good for the wanted size. */
 static void refuse_size (struct reading *r, const struct change *c)
 {
-    const struct size *least = &c->sizes[0];
-    const struct size *most = &c->sizes[0];
+    int least = 0;
+    int most = 0;
     char from[DN_NAME_MAX];
     char to[DN_NAME_MAX];
-    char wanted[DN_NAME_MAX];
+    char wanted[DN_VALUE_MAX];
 
     for (int i = 1; i < 3; i++) {
-        if (c->x[i] < positions (least))
-            least = &c->sizes[i];
-        if (c->x[i] > positions (most))
-            most = &c->sizes[i];
+        least = c->x[i] < c->x[least] ? i : least;
+        most = c->x[i] > c->x[most] ? i : most;
     }
-    write_size (least, from);
-    write_size (most, to);
-    write_size (&c->wanted, wanted);
+    write_value (c->values[least], from);
+    write_value (c->values[most], to);
+    dn_spec_write_value (r->build->spec, c->key, wanted);
     dn_build_fail (r->build,
                    DN_E_RANGE,
                    dn_say_err_network_range,
@@ -260,7 +219,7 @@ static void refuse_size (struct reading *r, const struct change *c)
 /* Refuse a size of images that the parabola is no good for. */
 static void check_wanted (struct reading *r, const struct change *c)
 {
-    double power = 1.0 / c->sizes[0].n_dims;
+    double power = 1.0 / c->n_dims;
     double least = fmin (c->x[0], fmin (c->x[1], c->x[2]));
     double most = fmax (c->x[0], fmax (c->x[1], c->x[2]));
 
@@ -316,15 +275,35 @@ static void bend_graph (struct reading *r, struct change *c)
         bend_operator (r, c, i);
 }
 
-/* The size at which the file has the network. */
-static int read_default (struct reading *r,
-                         const char *name,
-                         struct change *change,
-                         struct dn_err *err)
+/* The i-th value of the key, 'name' in 'json': a number, or of image= up to three, of
+ * which one number is a square.
+ */
+static int read_size (struct json_object *json,
+                      const char *name,
+                      int i,
+                      struct change *c,
+                      struct dn_err *err)
 {
-    int n_dims = change->key->type == DN_KEY_IMAGE ? 2 : 1;
+    bool image = c->key->type == DN_KEY_IMAGE;
+    double dim[3] = {-1};
+    int n = 1;
 
-    return read_size (r->at, name, change->key, n_dims, &change->sizes[0], err);
+    c->values[i] = dn_json_member (json, name);
+    if (json_object_is_type (c->values[i], json_type_array)) {
+        if (dn_json_read_reals (json, name, 1, c->key->max, 1, 3, dim, &n, err) < 0)
+            return -1;
+        c->n_dims = i == 0 ? n : c->n_dims;
+    } else {
+        if (dn_json_read_real (json, name, c->key->min, c->key->max, dim, err) < 0)
+            return -1;
+        c->n_dims = i > 0 ? c->n_dims : image ? 2 : 1;
+    }
+    if (dim[0] < 0 || (!image && n != 1))
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
+    c->x[i] = 1;
+    for (int k = 0; k < (n > 1 ? n : c->n_dims); k++)
+        c->x[i] *= dim[n > 1 ? k : 0];
+    return 0;
 }
 
 /* Read one of the two further sizes. */
@@ -334,19 +313,10 @@ static int read_further (struct reading *r,
                          int i,
                          struct dn_err *err)
 {
-    dn_cleanup (dn_json_free) struct json_object *resized = NULL;
-    struct size *size = &change->sizes[i + 1];
-
-    if (read_size (entry, "at", change->key, change->sizes[0].n_dims, size, err) < 0)
+    if (read_size (entry, "at", i + 1, change, err) < 0)
         return -1;
-    change->x[i + 1] = positions (size);
-    resized = dn_network_resized (r->graph, entry, err);
-    if (!resized
-        || dn_network_read (resized, r->build->deadline, &change->drawn[i], err) < 0)
-        return -1;
-    if (change->drawn[i].graph.n_ops != r->base.graph.n_ops)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_sizes);
-    return 0;
+    return dn_network_read (
+        r->graph, entry, r->build->deadline, &change->drawn[i], err);
 }
 
 static int read_sizes (struct reading *r, struct change *change, struct dn_err *err)
@@ -376,13 +346,12 @@ static bool want (struct reading *r, struct change *change)
 {
     const struct dn_spec *spec = r->build->spec;
     const struct dn_image *image = &spec->image;
-    int n_dims = change->sizes[0].n_dims;
+    int n_dims = change->n_dims;
     int64_t value;
 
-    change->wanted.n_dims = n_dims;
     if (change->key->type != DN_KEY_IMAGE) {
         memcpy (&value, (const char *) spec + change->key->offset, sizeof (value));
-        change->wanted.dim[0] = (double) value;
+        change->x_wanted = (double) value;
         return value != DN_UNSET;
     }
     if (image->n_dims == 0)
@@ -396,23 +365,32 @@ static bool want (struct reading *r, struct change *change)
                        r->network->name);
         return false;
     }
+    change->x_wanted = 1;
     for (int i = 0; i < n_dims; i++)
-        change->wanted.dim[i] = (double) image->dim[image->n_dims == 1 ? 0 : i];
+        change->x_wanted *= (double) image->dim[image->n_dims == 1 ? 0 : i];
     return true;
 }
 
 /* The key has one value in the file. */
-static void refuse (struct reading *r, const struct change *change)
+static void refuse (struct reading *r,
+                    const struct dn_key *key,
+                    struct json_object *value)
 {
     char text[DN_NAME_MAX];
 
-    write_size (&change->sizes[0], text);
+    write_value (value, text);
     dn_build_fail (r->build,
                    DN_E_RANGE,
                    dn_say_err_network_one,
-                   change->key->name,
+                   key->name,
                    r->network->name,
                    text);
+}
+
+/* The builder has read the key. */
+static void read_key (struct reading *r, const struct dn_key *key)
+{
+    r->build->wanted = dn_keyset_or (r->build->wanted, dn_keyset_of (key->offset));
 }
 
 /* Refuse a value of a key of words, or of width=, that is not the network's. */
@@ -420,20 +398,14 @@ static void follow_word (struct reading *r,
                          const struct dn_key *key,
                          struct json_object *value)
 {
-    const char *own = json_object_get_string (value);
     char given[DN_VALUE_MAX];
 
     if (!dn_spec_has (r->build->spec, key))
         return;
     dn_spec_write_value (r->build->spec, key, given);
-    r->build->wanted = dn_keyset_or (r->build->wanted, dn_keyset_of (key->offset));
-    if (strcmp (given, own) != 0)
-        dn_build_fail (r->build,
-                       DN_E_RANGE,
-                       dn_say_err_network_one,
-                       key->name,
-                       r->network->name,
-                       own);
+    read_key (r, key);
+    if (strcmp (given, json_object_get_string (value)) != 0)
+        refuse (r, key, value);
 }
 
 /* Follow the specification in one key of "at". */
@@ -451,22 +423,20 @@ static int follow (struct reading *r, const char *name, struct dn_err *err)
     if (!change.key || !dn_key_is_network (change.key)
         || (change.key->type != DN_KEY_INT && change.key->type != DN_KEY_IMAGE))
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-    if (read_default (r, name, &change, err) < 0)
+    if (read_size (r->at, name, 0, &change, err) < 0)
         return -1;
     if (may_differ)
-        r->build->wanted =
-            dn_keyset_or (r->build->wanted, dn_keyset_of (change.key->offset));
+        read_key (r, change.key);
+    if (r->check && may_differ)
+        return read_sizes (r, &change, err);
     if (!want (r, &change))
         return 0;
-    change.x[0] = positions (&change.sizes[0]);
-    change.x_wanted = positions (&change.wanted);
     if (change.x_wanted == change.x[0]) {
-        r->build->wanted =
-            dn_keyset_or (r->build->wanted, dn_keyset_of (change.key->offset));
+        read_key (r, change.key);
         return 0;
     }
     if (!may_differ) {
-        refuse (r, &change);
+        refuse (r, change.key, change.values[0]);
         return 0;
     }
     if (read_sizes (r, &change, err) < 0)
@@ -543,15 +513,17 @@ static struct json_object *parse (const struct dn_network *network,
     return NULL;
 }
 
-void dn_network_build (struct dn_build *build, const struct dn_network *network)
+static void build_network (struct dn_build *build,
+                           const struct dn_network *network,
+                           bool check)
 {
-    struct reading r = {.build = build, .network = network};
+    struct reading r = {.build = build, .network = network, .check = check};
     struct dn_err err = {0};
     dn_cleanup (dn_json_free) struct json_object *json =
         parse (network, build->deadline, &r, &err);
     char name[DN_NAME_MAX];
 
-    if (!json || dn_network_read (r.graph, build->deadline, &r.base, &err) < 0
+    if (!json || dn_network_read (r.graph, NULL, build->deadline, &r.base, &err) < 0
         || copy_base (&r, &err) < 0 || read_keys (&r, &err) < 0)
         dn_build_fail (
             build, err.code, "%s%s: %s", network->name, DN_NETWORK_SUFFIX, err.text);
@@ -561,44 +533,19 @@ void dn_network_build (struct dn_build *build, const struct dn_network *network)
     memcpy (build->graph.name, name, sizeof (name));
 }
 
-/* Read the two further sizes of every key. */
-static int check_keys (struct reading *r, struct dn_err *err)
+void dn_network_build (struct dn_build *build, const struct dn_network *network)
 {
-    if (!r->sized)
-        return 0;
-    json_object_object_foreach (r->sized, name, value)
-    {
-        dn_cleanup (change_free) struct change change = {
-            .key = dn_spec_key (dn_span_of (name))};
-
-        (void) value;
-        if (!change.key)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
-        if (read_default (r, name, &change, err) < 0)
-            return -1;
-        change.x[0] = positions (&change.sizes[0]);
-        if (read_sizes (r, &change, err) < 0)
-            return -1;
-    }
-    return 0;
+    build_network (build, network, false);
 }
 
 static int check_network (const struct dn_network *network, struct dn_err *err)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_build build;
-    struct reading r = {.build = &build, .network = network};
-    dn_cleanup (dn_json_free) struct json_object *json = parse (network, NULL, &r, err);
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    int rc = -1;
 
     dn_build_start (&build, &spec, NULL, network->name, err);
-    if (json && dn_network_read (r.graph, NULL, &r.base, err) == 0)
-        rc = check_keys (&r, err);
-    dn_drawn_free (&r.base);
-    if (rc < 0)
-        return dn_err_wrap (err, "%s%s", network->name, DN_NETWORK_SUFFIX);
-    dn_network_build (&build, network);
+    build_network (&build, network, true);
     return dn_build_finish (&build, &graph);
 }
 

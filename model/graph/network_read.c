@@ -201,9 +201,9 @@ static int read_list (struct member *member,
 static int read_words (struct member *member, struct dn_err *err)
 {
     struct json_object *json = member->json;
-    int role = 0;
-    int part = 0;
-    int64_t source = 0;
+    int role = (int) member->op->role;
+    int part = (int) member->op->part;
+    int64_t source = member->op->source;
 
     if (dn_json_read_enum (json, "role", &role_names, &role, err) < 0
         || dn_json_read_enum (json, "part", &part_names, &part, err) < 0
@@ -323,6 +323,8 @@ static int check_members (struct json_object *json,
 {
     if (!json)
         return 0;
+    if (!json_object_is_type (json, json_type_object))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_object);
     json_object_object_foreach (json, key, value)
     {
         (void) value;
@@ -335,20 +337,42 @@ static int check_members (struct json_object *json,
     return 0;
 }
 
-/* An operator with the members of struct dn_op. */
+/* The members of the operator in 'json', then those of 'change', if any, over them:
+ * 'all', or those that a layer of a sidecar has not.
+ */
+static int read_members (struct member *member,
+                         struct json_object *json,
+                         struct json_object *change,
+                         bool all,
+                         struct dn_err *err)
+{
+    for (int i = 0; i < (change ? 2 : 1); i++) {
+        member->json = i == 0 ? json : change;
+        if ((all
+             && check_members (
+                    member->json, dn_op_numbers, dn_n_op_numbers, op_words, err)
+                    < 0)
+            || read_numbers (member->json, all, member->op, err) < 0
+            || read_words (member, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* An operator with the members of struct dn_op; those of 'change' replace it. */
 static int read_operator (struct json_object *json,
+                          struct json_object *change,
                           struct dn_op *op,
                           struct dn_keyset *growth,
                           struct dn_err *err)
 {
-    struct member member = {.json = json, .op = op, .growth = growth};
+    struct member member = {.op = op, .growth = growth};
 
     *op = (struct dn_op){0};
     for (int i = 0; i < dn_n_op_numbers; i++)
         *dn_network_number (op, &dn_op_numbers[i]) = -1;
-    if (check_members (json, dn_op_numbers, dn_n_op_numbers, op_words, err) < 0
-        || read_numbers (json, true, op, err) < 0 || read_kind (json, op, err) < 0
-        || read_words (&member, err) < 0)
+    if (read_kind (json, op, err) < 0
+        || read_members (&member, json, change, true, err) < 0)
         return -1;
     fill_usual (&member);
     for (int i = 0; i < dn_n_op_numbers; i++)
@@ -367,6 +391,7 @@ static int make_room (struct dn_drawn *drawn, size_t n, struct dn_err *err)
 /* Operators as layers of a sidecar, and what they have besides. */
 static int read_layers (struct json_object *json,
                         struct json_object *ops,
+                        struct json_object *changes,
                         const struct dn_deadline *deadline,
                         struct dn_drawn *drawn,
                         struct dn_err *err)
@@ -374,17 +399,20 @@ static int read_layers (struct json_object *json,
     dn_cleanup (dn_layers_free) struct dn_layers layers = {.input_bytes = -1};
     struct dn_graph *graph = &drawn->graph;
 
-    if (dn_sidecar_read_layers (json, true, &layers, deadline, err) < 0
+    if (dn_sidecar_read_layers (json, true, changes, &layers, deadline, err) < 0
         || dn_layers_graph_by (&layers, deadline, graph, err) < 0
         || make_room (drawn, (size_t) graph->n_ops, err) < 0)
         return -1;
     graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
     for (int i = 0; i < graph->n_ops; i++) {
-        struct json_object *json_op = json_object_array_get_idx (ops, (size_t) i);
-        struct dn_op *op = &graph->ops[i];
-        struct member member = {.json = json_op, .op = op, .growth = &drawn->growth[i]};
+        struct member member = {.op = &graph->ops[i], .growth = &drawn->growth[i]};
 
-        if (read_numbers (json_op, false, op, err) < 0 || read_words (&member, err) < 0)
+        if (read_members (&member,
+                          json_object_array_get_idx (ops, (size_t) i),
+                          dn_sidecar_change (changes, (size_t) i),
+                          false,
+                          err)
+            < 0)
             return dn_err_wrap (err, "ops[%d]", i);
     }
     return 0;
@@ -394,6 +422,7 @@ static int read_layers (struct json_object *json,
 #define OPS_PER_LOOK 8
 
 static int read_operators (struct json_object *ops,
+                           struct json_object *changes,
                            const struct dn_deadline *deadline,
                            struct dn_drawn *drawn,
                            struct dn_err *err)
@@ -413,7 +442,12 @@ static int read_operators (struct json_object *ops,
             return -1;
         if (!json_object_is_type (op, json_type_object))
             return dn_err_set (err, DN_E_SYNTAX, dn_say_err_op_missing);
-        if (read_operator (op, &drawn->graph.ops[i], &drawn->growth[i], err) < 0)
+        if (read_operator (op,
+                           dn_sidecar_change (changes, i),
+                           &drawn->graph.ops[i],
+                           &drawn->growth[i],
+                           err)
+            < 0)
             return dn_err_wrap (err, "operators[%zu]", i);
         drawn->graph.n_ops++;
     }
@@ -425,7 +459,7 @@ static int read_rest (struct json_object *json,
                       struct dn_err *err)
 {
     const struct dn_names decodes = dn_spec_key (dn_span_of ("decode"))->names;
-    int decode = DN_DECODE_UNKNOWN;
+    int decode = (int) graph->decode;
     int64_t blocks = graph->block_layers;
 
     for (int i = 0; i < dn_n_graph_numbers; i++) {
@@ -445,12 +479,15 @@ static int read_rest (struct json_object *json,
 }
 
 static int read_all (struct json_object *json,
+                     struct json_object *size,
                      const struct dn_deadline *deadline,
                      struct dn_drawn *drawn,
                      struct dn_err *err)
 {
     struct json_object *ops;
     struct json_object *operators;
+    struct json_object *changes = NULL;
+    size_t n;
 
     if (check_members (json, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
         || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0
@@ -459,74 +496,30 @@ static int read_all (struct json_object *json,
         return -1;
     if (!ops == !operators)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_network_ops);
-    drawn->graph.padding = 1;
-    if (ops ? read_layers (json, ops, deadline, drawn, err) < 0
-            : read_operators (operators, deadline, drawn, err) < 0)
-        return -1;
-    if (drawn->graph.n_ops == 0)
+    n = json_object_array_length (ops ? ops : operators);
+    if (n == 0)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
-    return read_rest (json, &drawn->graph, err);
+    drawn->graph.padding = 1;
+    if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
+        || (size && dn_json_read_array (size, "ops", n, &changes, err) < 0)
+        || (ops ? read_layers (json, ops, changes, deadline, drawn, err) < 0
+                : read_operators (operators, changes, deadline, drawn, err) < 0)
+        || read_rest (json, &drawn->graph, err) < 0)
+        return -1;
+    return size ? read_rest (size, &drawn->graph, err) : 0;
 }
 
 int dn_network_read (struct json_object *json,
+                     struct json_object *size,
                      const struct dn_deadline *deadline,
                      struct dn_drawn *drawn,
                      struct dn_err *err)
 {
     *drawn = (struct dn_drawn){.growth = NULL};
-    if (read_all (json, deadline, drawn, err) == 0)
+    if (read_all (json, size, deadline, drawn, err) == 0)
         return 0;
     dn_drawn_free (drawn);
     return -1;
-}
-
-/* 'json' with the members of 'over' in their place; only a reference if it has none. */
-static struct json_object *overlay (struct json_object *json, struct json_object *over)
-{
-    struct json_object *both;
-
-    if (!json_object_is_type (json, json_type_object)
-        || !json_object_is_type (over, json_type_object))
-        return json_object_get (json);
-    both = json_object_new_object ();
-    json_object_object_foreach (json, key, value)
-    {
-        json_object_object_add (both, key, json_object_get (value));
-    }
-    json_object_object_foreach (over, other, another)
-    {
-        json_object_object_add (both, other, json_object_get (another));
-    }
-    return both;
-}
-
-struct json_object *dn_network_resized (struct json_object *json,
-                                        struct json_object *size,
-                                        struct dn_err *err)
-{
-    const char *list = dn_json_member (json, "operators") ? "operators" : "ops";
-    struct json_object *base = dn_json_member (json, list);
-    struct json_object *ops;
-    struct json_object *resized;
-    struct json_object *all;
-    size_t n = json_object_is_type (base, json_type_array)
-                   ? json_object_array_length (base)
-                   : 0;
-    size_t n_ops;
-
-    if (dn_json_read_array (size, "ops", n, &ops, err) < 0)
-        return NULL;
-    n_ops = ops ? json_object_array_length (ops) : 0;
-    resized = overlay (json, size);
-    all = json_object_new_array ();
-    for (size_t i = 0; i < n; i++)
-        json_object_array_add (
-            all,
-            overlay (json_object_array_get_idx (base, i),
-                     i < n_ops ? json_object_array_get_idx (ops, i) : NULL));
-    json_object_object_del (resized, "ops");
-    json_object_object_add (resized, list, all);
-    return resized;
 }
 
 void dn_drawn_free (struct dn_drawn *drawn)

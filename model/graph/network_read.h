@@ -17,19 +17,14 @@ struct dn_drawn {
     struct dn_keyset *growth; /* owned; of each operator: the keys that it grows with */
 };
 
-/* Read it by a deadline (NULL: none). -1 with 'err' and 'drawn' empty.
+/* Read it by a deadline (NULL: none), with what 'size', an object of "sized", has in
+ * its place (NULL: nothing). -1 with 'err' and 'drawn' empty.
  */
 int dn_network_read (struct json_object *json,
+                     struct json_object *size,
                      const struct dn_deadline *deadline,
                      struct dn_drawn *drawn,
                      struct dn_err *err);
-
-/* The same object with what 'size', an object of "sized", has in its place; freed with
- * json_object_put (). NULL with 'err' if 'size' has more operators.
- */
-struct json_object *dn_network_resized (struct json_object *json,
-                                        struct json_object *size,
-                                        struct dn_err *err);
 
 /* Numbers of an operator and of a graph that can depend on a size. */
 struct dn_network_number {

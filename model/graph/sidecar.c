@@ -118,6 +118,8 @@ static int read_extents (struct json_object *op,
 
     if (dn_json_read_array (op, key, SHAPES_MAX, &array, err) < 0)
         return -1;
+    if (array)
+        *more = *n = 0;
     for (size_t i = 0; array && i < json_object_array_length (array); i++) {
         struct dn_extent extent = {.rank = 0};
 
@@ -151,6 +153,8 @@ static int read_members (struct json_object *op,
                          struct dn_layer *layer,
                          struct dn_err *err)
 {
+    int n_out = 0;
+
     for (const struct dn_layer_member *i = dn_layer_numbers; i->key; i++)
         if (dn_json_read_real (
                 op, i->key, i->min, i->max, dn_layer_member (layer, i), err)
@@ -159,25 +163,8 @@ static int read_members (struct json_object *op,
     for (const struct dn_layer_member *i = dn_layer_flags; i->key; i++)
         if (dn_json_read_bool (op, i->key, dn_layer_member (layer, i), err) < 0)
             return -1;
-    return dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err);
-}
-
-static int read_layer (struct json_object *op,
-                       bool network,
-                       struct dn_layer *layer,
-                       struct dn_err *err)
-{
-    const char *const *keys = network ? op_keys : op_keys + N_NETWORK_KEYS;
-    int kind = DN_LAYER_UNKNOWN;
-    int n_out = 0;
-
-    if (dn_json_read_keys (op, keys, err) < 0
-        || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
-        return -1;
-    if (kind == DN_LAYER_UNKNOWN)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_op_missing);
-    *layer = dn_layer_empty ((enum dn_layer_kind) kind);
-    if (read_members (op, layer, err) < 0 || read_kernel (op, &layer->kernel, err) < 0
+    if (dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err) < 0
+        || read_kernel (op, &layer->kernel, err) < 0
         || read_extents (op,
                          "in",
                          DN_LAYER_INPUTS_MAX,
@@ -190,11 +177,41 @@ static int read_layer (struct json_object *op,
     return read_extents (op, "out", 1, &layer->out, &n_out, &layer->more_out, err);
 }
 
+static int read_layer (struct json_object *op,
+                       bool network,
+                       struct json_object *change,
+                       struct dn_layer *layer,
+                       struct dn_err *err)
+{
+    const char *const *keys = network ? op_keys : op_keys + N_NETWORK_KEYS;
+    int kind = DN_LAYER_UNKNOWN;
+
+    if (dn_json_read_keys (op, keys, err) < 0
+        || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
+        return -1;
+    if (kind == DN_LAYER_UNKNOWN)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_op_missing);
+    *layer = dn_layer_empty ((enum dn_layer_kind) kind);
+    if (read_members (op, layer, err) < 0)
+        return -1;
+    if (!change)
+        return 0;
+    return dn_json_read_keys (change, keys, err) < 0
+               ? -1
+               : read_members (change, layer, err);
+}
+
+struct json_object *dn_sidecar_change (struct json_object *changes, size_t i)
+{
+    return changes ? json_object_array_get_idx (changes, i) : NULL;
+}
+
 /* Operators between two looks at the deadline: some 20 microseconds. */
 #define OPS_PER_LOOK 8
 
 static int read_layers (struct json_object *ops,
                         bool network,
+                        struct json_object *changes,
                         struct dn_layers *layers,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
@@ -206,7 +223,7 @@ static int read_layers (struct json_object *ops,
         if (i % OPS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_ops, err) < 0)
             return -1;
-        if (read_layer (op, network, &layer, err) < 0
+        if (read_layer (op, network, dn_sidecar_change (changes, i), &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
             return dn_err_wrap (err, "ops[%zu]", i);
     }
@@ -215,6 +232,7 @@ static int read_layers (struct json_object *ops,
 
 int dn_sidecar_read_layers (struct json_object *json,
                             bool network,
+                            struct json_object *changes,
                             struct dn_layers *layers,
                             const struct dn_deadline *deadline,
                             struct dn_err *err)
@@ -240,7 +258,7 @@ int dn_sidecar_read_layers (struct json_object *json,
         return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
-    return read_layers (ops, network, layers, deadline, err);
+    return read_layers (ops, network, changes, layers, deadline, err);
 }
 
 /* The values of 'spec' are written as in metadata, "key=value", so that the same parser
@@ -339,7 +357,8 @@ static int read_sidecar (struct json_object *json,
         return dn_err_wrap (err, "spec");
     sidecar->layers.input_bytes = -1;
     if (graph
-        && dn_sidecar_read_layers (graph, false, &sidecar->layers, deadline, err) < 0)
+        && dn_sidecar_read_layers (graph, false, NULL, &sidecar->layers, deadline, err)
+               < 0)
         return dn_err_wrap (err, "graph");
     if (graph && sidecar->spec.model[0] == '\0')
         name_model (sidecar);

@@ -78,14 +78,19 @@ int dn_sidecar_compact (struct dn_span text,
                         struct dn_err *err);
 
 /* The layers of the object "graph", by a deadline (NULL: none). That of a 'network'
- * that is a file may have members that a sidecar has not. -1 with 'err'.
+ * that is a file may have members that a sidecar has not, and 'changes', an array of
+ * objects whose members replace those of its operators (NULL: none). -1 with 'err'.
  */
 struct json_object;
 int dn_sidecar_read_layers (struct json_object *json,
                             bool network,
+                            struct json_object *changes,
                             struct dn_layers *layers,
                             const struct dn_deadline *deadline,
                             struct dn_err *err);
+
+/* The i-th of 'changes'; NULL if there is none. */
+struct json_object *dn_sidecar_change (struct json_object *changes, size_t i);
 
 /* The graph of the layers, or if there are none, the one that 'spec' describes, which
  * may be one of 'networks' (NULL: there are none).
