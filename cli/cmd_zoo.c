@@ -144,18 +144,13 @@ static int list (const struct dn_networks *networks,
     return n;
 }
 
-static const char *network_at (const void *networks, int i)
-{
-    return dn_model_at (networks, i);
-}
-
 static int refuse (const struct dn_networks *networks, const char *pattern)
 {
     char near[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
     struct dn_err err;
 
-    dn_add_near (&buf, pattern, network_at, networks);
+    dn_add_near (&buf, pattern, dn_model_at, networks);
     dn_err_set (
         &err,
         DN_E_RANGE,

@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "graph/build.h"
+#include "graph/transformer.h"
 
 /* Sizes of one attention. */
 struct sizes {
@@ -21,29 +21,30 @@ struct sizes {
 };
 
 static struct sizes measure (const struct dn_build *build,
-                             const struct dn_attention *attention)
+                             const struct dn_transformer *transformer,
+                             const struct dn_shape *memory)
 {
-    const struct dn_shape *memory = attention->memory ? attention->memory : &build->at;
-    double dim = attention->head_dim;
+    double dim = transformer->head_dim;
 
     return (struct sizes){
-        .heads = attention->heads,
-        .kv_heads = attention->kv_heads > 0 ? attention->kv_heads : attention->heads,
+        .heads = transformer->heads,
+        .kv_heads = transformer->kv_heads,
         .dim = dim,
-        .value = attention->value_dim > 0 ? attention->value_dim : dim,
+        .value = transformer->value_dim > 0 ? transformer->value_dim : dim,
         .tokens = dn_shape_positions (&build->at),
-        .keys = dn_shape_positions (memory),
+        .keys = dn_shape_positions (memory ? memory : &build->at),
     };
 }
 
 /* The layers of keys and values. The cursor does not move. */
 static void add_key_value (struct dn_build *build,
-                           const struct dn_attention *attention,
+                           const struct dn_transformer *transformer,
                            const struct sizes *size,
                            struct dn_shape *memory)
 {
-    bool key_bias = attention->bias && !attention->no_key_bias;
-    bool equal = size->value == size->dim && key_bias == attention->bias;
+    bool bias = transformer->traits & BIAS_QKV;
+    bool key_bias = bias && !transformer->no_key_bias;
+    bool equal = size->value == size->dim && key_bias == bias;
     struct dn_shape at = build->at;
     double outer;
 
@@ -59,30 +60,33 @@ static void add_key_value (struct dn_build *build,
     if (!equal) {
         build->at = *memory;
         build->role = DN_ROLE_VALUE;
-        dn_build_linear (build, size->kv_heads * size->value, attention->bias);
+        dn_build_linear (build, size->kv_heads * size->value, bias);
     }
     build->at = at;
 }
 
 /* The layers of multi-latent attention. The cursor is then on the query. */
 static void add_latent (struct dn_build *build,
-                        const struct dn_attention *attention,
+                        const struct dn_transformer *transformer,
                         const struct sizes *size)
 {
-    double content = size->dim - attention->rope_dim;
+    double content = size->dim - transformer->rope_dim;
     struct dn_shape source = build->at;
     struct dn_shape query;
 
-    if (attention->query_rank > 0) {
-        dn_build_linear (build, attention->query_rank, attention->bias);
+    if (transformer->query_rank > 0) {
+        dn_build_linear (
+            build, transformer->query_rank, transformer->traits & BIAS_QKV);
         dn_build_norm (build, DN_NORM_RMS);
     }
     dn_build_linear (build, size->heads * size->dim, false);
     query = build->at;
     build->at = source;
     build->at.kept = true;
-    dn_build_linear (build, attention->latent + attention->rope_dim, attention->bias);
-    build->at.channels = attention->latent;
+    dn_build_linear (build,
+                     transformer->latent + transformer->rope_dim,
+                     transformer->traits & BIAS_QKV);
+    build->at.channels = transformer->latent;
     dn_build_norm (build, DN_NORM_RMS);
     dn_build_linear (build, size->heads * (content + size->value), false);
     build->at = query;
@@ -90,39 +94,39 @@ static void add_latent (struct dn_build *build,
 
 /* The layers before the products. The cursor is then on the query. */
 static void add_projections (struct dn_build *build,
-                             const struct dn_attention *attention,
-                             const struct sizes *size)
+                             const struct dn_transformer *transformer,
+                             const struct sizes *size,
+                             struct dn_shape *memory)
 {
     struct dn_shape source = build->at;
     double features = size->heads * size->dim;
 
-    if (attention->latent > 0) {
-        add_latent (build, attention, size);
+    if (transformer->latent > 0) {
+        add_latent (build, transformer, size);
         return;
     }
-    if (attention->fused) {
+    if (transformer->traits & FUSED) {
         build->role = DN_ROLE_QKV;
         dn_build_linear (build,
                          features + size->kv_heads * (size->dim + size->value),
-                         attention->bias);
+                         transformer->traits & BIAS_QKV);
         build->at.channels = features;
         return;
     }
     build->role = DN_ROLE_QUERY;
-    dn_build_linear (build, features, attention->bias);
+    dn_build_linear (build, features, transformer->traits & BIAS_QKV);
     source.kept = true;
-    add_key_value (
-        build, attention, size, attention->memory ? attention->memory : &source);
+    add_key_value (build, transformer, size, memory ? memory : &source);
 }
 
 /* The norm of queries or of keys, 'heads' of them at 'positions'. */
 static void add_query_norm (struct dn_build *build,
-                            const struct dn_attention *attention,
+                            const struct dn_transformer *transformer,
                             double heads,
                             double dim,
                             double positions)
 {
-    bool each = attention->query_norm == DN_QUERY_NORM_HEAD;
+    bool each = transformer->traits & HEAD_NORM;
     struct dn_shape at = build->at;
 
     build->at = (struct dn_shape){.channels = each ? dim : heads * dim,
@@ -138,15 +142,16 @@ static void add_query_norm (struct dn_build *build,
  * too.
  */
 static void add_rotation (struct dn_build *build,
-                          const struct dn_attention *attention,
+                          const struct dn_transformer *transformer,
                           const struct sizes *size)
 {
-    bool latent = attention->latent > 0;
-    double dim = latent ? attention->rope_dim : size->dim;
+    bool latent = transformer->latent > 0;
+    double dim = latent ? transformer->rope_dim : size->dim;
     double kv_heads = latent ? 1 : size->kv_heads;
-    double share = attention->rotary_share > 0 ? attention->rotary_share : 1;
-    double elements =
-        share * dim * (size->heads * size->tokens + kv_heads * size->keys);
+    double share = (transformer->traits & QUARTER ? 0.25 : 0)
+                   + (transformer->traits & HALF ? 0.5 : 0);
+    double elements = (share > 0 ? share : 1) * dim
+                      * (size->heads * size->tokens + kv_heads * size->keys);
     double joined =
         size->dim
         * (size->heads * size->tokens + (latent ? size->heads : kv_heads) * size->keys);
@@ -155,7 +160,7 @@ static void add_rotation (struct dn_build *build,
     struct dn_op join = {.kind = DN_OP_COPY, .in = joined, .out = joined};
 
     dn_build_op (build, &op);
-    if (latent || share < 1)
+    if (latent || share > 0)
         dn_build_op (build, &join);
 }
 
@@ -170,19 +175,6 @@ static void add_cap (struct dn_build *build, const struct sizes *size)
 
     dn_build_op (build, &cap);
     dn_build_op (build, &scale);
-}
-
-/* A learned score per head, which joins those of the keys. */
-static void add_sinks (struct dn_build *build, const struct sizes *size)
-{
-    struct dn_op op = {.kind = DN_OP_COPY,
-                       .in = size->heads,
-                       .out = size->heads,
-                       .weights = size->heads,
-                       .params = size->heads,
-                       .tensors = 1};
-
-    dn_build_op (build, &op);
 }
 
 void dn_op_set_attention (struct dn_op *op)
@@ -201,7 +193,7 @@ void dn_op_set_attention (struct dn_op *op)
 
 /* The operator. The cursor is then on its output, which it keeps. */
 static void add_core (struct dn_build *build,
-                      const struct dn_attention *attention,
+                      const struct dn_transformer *transformer,
                       const struct sizes *size)
 {
     struct dn_op op = {.m = size->tokens,
@@ -210,11 +202,12 @@ static void add_core (struct dn_build *build,
                        .batches = size->heads,
                        .kv_heads = size->kv_heads,
                        .value_dim = size->value,
-                       .window = attention->window,
-                       .causal = attention->causal,
-                       .masked = !attention->unmasked,
-                       .dropout = attention->dropout,
-                       .composed = attention->composed || attention->capped,
+                       .window = transformer->window,
+                       .causal = transformer->causal,
+                       .masked = !transformer->unmasked,
+                       .dropout = (transformer->traits & SCORE_DROPOUT) != 0,
+                       .composed =
+                           transformer->composed || transformer->traits & CAPPED,
                        .moved = true};
 
     dn_op_set_attention (&op);
@@ -224,25 +217,29 @@ static void add_core (struct dn_build *build,
     build->at.input = false;
 }
 
-void dn_build_attention (struct dn_build *build, const struct dn_attention *attention)
+void dn_transformer_attend (struct dn_build *build,
+                            const struct dn_transformer *transformer,
+                            struct dn_shape *memory)
 {
-    struct sizes size = measure (build, attention);
+    struct sizes size = measure (build, transformer, memory);
     double features = build->at.channels;
+    unsigned traits = transformer->traits;
 
     if (build->failed)
         return;
-    add_projections (build, attention, &size);
-    if (attention->query_norm != DN_QUERY_NORM_NONE) {
-        add_query_norm (build, attention, size.heads, size.dim, size.tokens);
-        add_query_norm (build, attention, size.kv_heads, size.dim, size.keys);
+    add_projections (build, transformer, &size, memory);
+    if (traits & (HEAD_NORM | ALL_NORM)) {
+        add_query_norm (build, transformer, size.heads, size.dim, size.tokens);
+        add_query_norm (build, transformer, size.kv_heads, size.dim, size.keys);
     }
-    if (attention->rotary)
-        add_rotation (build, attention, &size);
-    if (attention->capped)
+    if (traits & ROTARY)
+        add_rotation (build, transformer, &size);
+    if (traits & CAPPED)
         add_cap (build, &size);
-    if (attention->sinks)
-        add_sinks (build, &size);
-    add_core (build, attention, &size);
+    /* A learned score per head, which joins those of the keys. */
+    if (traits & SINKS)
+        dn_build_array (build, DN_OP_COPY, size.heads, size.heads, size.heads, 1);
+    add_core (build, transformer, &size);
     build->role = DN_ROLE_ATTENTION_OUT;
-    dn_build_linear (build, features, attention->out_bias);
+    dn_build_linear (build, features, traits & BIAS_OUT);
 }

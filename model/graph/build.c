@@ -34,87 +34,22 @@ void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *forma
     dn_err_set (build->err, code, "%s", text);
 }
 
-/* Compare one dimension or number with the key's range. */
-static void check_range (struct dn_build *build, const struct dn_key *key, double value)
-{
-    if (!(value >= key->min && value <= key->max))
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_real_range,
-                       key->name,
-                       value,
-                       key->min,
-                       key->max);
-}
-
-static void check_image (struct dn_build *build, const struct dn_key *key)
-{
-    const struct dn_image *image = &build->spec->image;
-
-    if (image->n_dims < 0 || image->n_dims > 3) {
-        dn_build_fail (build, DN_E_RANGE, dn_say_err_image_dims, image->n_dims);
-        return;
-    }
-    for (int i = 0; i < image->n_dims; i++)
-        check_range (build, key, (double) image->dim[i]);
-}
-
-static void check_key (struct dn_build *build, const struct dn_key *key)
-{
-    const char *member = (const char *) build->spec + key->offset;
-    int64_t whole;
-    double real;
-
-    switch (key->type) {
-    case DN_KEY_INT:
-        memcpy (&whole, member, sizeof (whole));
-        if (whole != DN_UNSET)
-            check_range (build, key, (double) whole);
-        break;
-    case DN_KEY_REAL:
-        memcpy (&real, member, sizeof (real));
-        if (real != -1)
-            check_range (build, key, real);
-        break;
-    case DN_KEY_IMAGE:
-        check_image (build, key);
-        break;
-    case DN_KEY_ENUM:
-    case DN_KEY_NAME:
-    case DN_KEY_TIME:
-    case DN_N_KEY_TYPES:
-        break;
-    }
-}
-
 void dn_build_start (struct dn_build *build,
                      const struct dn_spec *spec,
                      const struct dn_deadline *deadline,
                      const char *name,
                      struct dn_err *err)
 {
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
     *build =
         (struct dn_build){.spec = spec, .deadline = deadline, .err = err, .repeat = 1};
     build->graph.padding = 1;
     snprintf (build->graph.name, sizeof (build->graph.name), "%s", name);
-    for (int i = 0; i < n_keys; i++) {
-        if (dn_key_is_network (&keys[i]))
-            check_key (build, &keys[i]);
-    }
 }
 
 /* Remember that the builder has read the key at 'offset'. */
 static void want (struct dn_build *build, size_t offset)
 {
     build->wanted = dn_keyset_or (build->wanted, dn_keyset_of (offset));
-}
-
-void dn_build_ignore (struct dn_build *build, struct dn_keyset keys)
-{
-    build->wanted = dn_keyset_minus (build->wanted, keys);
 }
 
 double dn_build_int (struct dn_build *build, size_t offset, double otherwise)

@@ -6,8 +6,8 @@
  * dimension of tokens, a flat vector has none.
  *
  * After the first error verbs do nothing, so builders need no checks. Loops of a
- * builder are bounded by the limits of the key table, which dn_build_start () enforces;
- * element counts are doubles, which cannot wrap.
+ * builder are bounded by the limits of the key table; element counts are doubles, which
+ * cannot wrap.
  *
  * What backward keeps is counted as eager PyTorch keeps it. An activation that several
  * operators need is counted by the first of them and marked 'kept'; rectifiers work in
@@ -67,45 +67,8 @@ enum dn_activation {
                              */
 };
 
-/* Norms of queries and keys, before positions are rotated into them. */
-enum dn_query_norm {
-    DN_QUERY_NORM_NONE,
-    DN_QUERY_NORM_HEAD, /* of each head, with one scale for all heads (Qwen3) */
-    DN_QUERY_NORM_ALL   /* of all heads together (OLMo 2) */
-};
-
-/* Attention with its layers. In multi-latent attention (DeepSeek-AI, arXiv 2405.04434,
- * 2.1) keys and values are projected from a short vector per token, and queries may be;
- * only a part of a key, which all heads share, carries the position.
- */
-struct dn_attention {
-    double heads;
-    double kv_heads;         /* 0: as 'heads' */
-    double head_dim;         /* of queries and keys */
-    double value_dim;        /* of values; 0: as head_dim */
-    double window;           /* keys that a query attends to; 0: all */
-    struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
-    double latent;     /* multi-latent: features that keys and values come from; or 0 */
-    double query_rank; /* multi-latent: features that queries come from; 0: the input */
-    double rotary_share; /* of a head's features; 0: all */
-    double rope_dim;     /* multi-latent: the part of head_dim with the position */
-    enum dn_query_norm query_norm;
-    bool bias;        /* of the query, key and value layers */
-    bool no_key_bias; /* but not of the key layer (Whisper) */
-    bool out_bias;
-    bool fused;    /* one layer gives query, key and value */
-    bool dropout;  /* of the probabilities */
-    bool rotary;   /* positions are rotated into query and key */
-    bool unmasked; /* no mask is added */
-    bool capped;   /* scores pass a scaled tanh */
-    bool sinks;    /* each head has a learned score that no token has */
-    bool causal;   /* a query attends to earlier keys only */
-    bool composed; /* scores have terms that no fused kernel computes: positions of T5
-                      and DeBERTa */
-};
-
-/* Begin the network 'name'. Fails when a key of the architecture is out of the key
- * table's range. 'spec' and 'err' must outlive the build.
+/* Begin the network 'name'. The values of 'spec' are within the key table's ranges;
+ * 'spec' and 'err' must outlive the build.
  */
 void dn_build_start (struct dn_build *build,
                      const struct dn_spec *spec,
@@ -195,8 +158,6 @@ void dn_build_matmul (struct dn_build *build,
                       double n,
                       double k,
                       double saved);
-/* Query, key, value and output layers, and attention between them. */
-void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
 /* Fill kind, flops, in, out, saved and masks of attention from its sizes (m, n, k,
  * batches, kv_heads, value_dim) and 'dropout'. It keeps its output, too.
  */
@@ -221,15 +182,21 @@ void dn_build_elementwise (struct dn_build *build, double n);
 void dn_build_scale (struct dn_build *build);
 /* A learned array of 'elements' that is added to the activation. */
 void dn_build_add_learned (struct dn_build *build, double elements);
+/* A learned array that is read once, whatever the samples: positions, biases. 'in' and
+ * 'out' are of the kernel that reads it. The cursor does not move.
+ */
+void dn_build_array (struct dn_build *build,
+                     enum dn_op_kind kind,
+                     double in,
+                     double out,
+                     double params,
+                     double tensors);
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other);
 /* A copy of the activation, such as a transpose. */
 void dn_build_copy (struct dn_build *build);
 void dn_build_loss (struct dn_build *build);
 /* An operator that no verb appends; the cursor does not move. */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
-
-/* The keys have no effect, though a common part of the builder has read them. */
-void dn_build_ignore (struct dn_build *build, struct dn_keyset keys);
 
 /* Count the activation as kept, with the next operator. */
 void dn_build_keep (struct dn_build *build);

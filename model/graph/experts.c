@@ -55,7 +55,7 @@ static void add_routed (struct dn_build *build,
     if (experts->inner_dropout)
         dn_build_dropout (build);
     build->role = DN_ROLE_DOWN;
-    dn_build_linear (build, transformer->hidden, transformer->bias);
+    dn_build_linear (build, transformer->hidden, transformer->traits & BIAS_FFN);
     dn_build_keep (build);
     dn_build_elementwise (build, 1);
     dn_build_copy (build);
@@ -82,7 +82,7 @@ static void add_shared (struct dn_build *build,
     }
     dn_transformer_add_inner (build, &part);
     build->role = DN_ROLE_DOWN;
-    dn_build_linear (build, transformer->hidden, transformer->bias);
+    dn_build_linear (build, transformer->hidden, transformer->traits & BIAS_FFN);
     if (experts->shared_gate)
         dn_build_elementwise (build, 1);
     dn_build_add (build);
@@ -93,16 +93,16 @@ void dn_experts_add (struct dn_build *build,
                      const struct dn_experts *experts)
 {
     build->graph.experts = experts->n;
-    if (transformer->norm_first)
-        dn_build_norm (build, transformer->norm);
+    if (transformer->traits & BEFORE)
+        dn_build_norm (build, dn_norm_of (transformer->traits));
     dn_build_elementwise (build, 1);
     dn_build_keep (build);
     add_routed (build, transformer, experts);
     if (experts->shared > 0)
         add_shared (build, transformer, experts);
-    if (transformer->dropout)
+    if (transformer->traits & DROPOUT)
         dn_build_dropout (build);
     dn_build_add (build);
-    if (!transformer->norm_first)
-        dn_build_norm (build, transformer->norm);
+    if (!(transformer->traits & BEFORE))
+        dn_build_norm (build, dn_norm_of (transformer->traits));
 }

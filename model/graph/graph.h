@@ -219,8 +219,9 @@ bool dn_zoo_has (const char *name);
 struct dn_zoo_entry dn_zoo_at (const struct dn_networks *networks, int i);
 
 /* The i-th value that model= knows, or NULL after the last: the families that are
- * described by their sizes, and the names of all networks.
+ * described by their sizes, and the names of all networks. 'networks' is a struct
+ * dn_networks: lists of names are read with functions of this type.
  */
-const char *dn_model_at (const struct dn_networks *networks, int i);
+const char *dn_model_at (const void *networks, int i);
 
 #endif

@@ -79,10 +79,9 @@ void dn_transformer_sizes_read (struct dn_build *build,
     transformer->tokens =
         sizes->tokens > 0 ? DN_WANT (build, seq_len, sizes->tokens) : 0;
     transformer->ffn = DN_WANT (build, ffn, scaled_ffn (sizes, hidden));
-    transformer->attention.heads = heads;
-    transformer->attention.head_dim =
-        read_head_dim (build, sizes->head_dim, hidden, heads);
-    transformer->attention.kv_heads = read_kv_heads (build, sizes, heads);
+    transformer->heads = heads;
+    transformer->head_dim = read_head_dim (build, sizes->head_dim, hidden, heads);
+    transformer->kv_heads = read_kv_heads (build, sizes, heads);
 }
 
 double dn_transformer_read_positions (struct dn_build *build, double usual)
@@ -95,81 +94,108 @@ double dn_transformer_read_positions (struct dn_build *build, double usual)
     return positions;
 }
 
+enum dn_norm dn_norm_of (unsigned traits)
+{
+    if (traits & RMS)
+        return DN_NORM_RMS;
+    if (traits & SCALE)
+        return DN_NORM_SCALE;
+    return traits & PLAIN_NORM ? DN_NORM_PLAIN : DN_NORM_LAYER;
+}
+
+enum dn_activation dn_activation_of (unsigned traits)
+{
+    if (traits & RELU)
+        return DN_ACTIVATION_RELU;
+    return traits & GELU_TANH ? DN_ACTIVATION_GELU_TANH : DN_ACTIVATION_GELU;
+}
+
+/* The norm, if the network has it there. */
+static void add_norm (struct dn_build *build,
+                      const struct dn_transformer *transformer,
+                      bool there)
+{
+    if (there)
+        dn_build_norm (build, dn_norm_of (transformer->traits));
+}
+
 /* The end of attention or feed-forward: their sum with what went around them. */
 static void add_sum (struct dn_build *build, const struct dn_transformer *transformer)
 {
-    if (transformer->norm_inside)
-        dn_build_norm (build, transformer->norm);
+    unsigned traits = transformer->traits;
+
+    add_norm (build, transformer, traits & INSIDE);
     dn_build_add (build);
-    if (!transformer->norm_first && !transformer->norm_inside)
-        dn_build_norm (build, transformer->norm);
+    add_norm (build, transformer, !(traits & (BEFORE | INSIDE)));
 }
 
 void dn_transformer_add_attention (struct dn_build *build,
                                    const struct dn_transformer *transformer,
-                                   const struct dn_attention *attention)
+                                   struct dn_shape *memory)
 {
-    if (transformer->norm_first)
-        dn_build_norm (build, transformer->norm);
-    dn_build_attention (build, attention);
+    add_norm (build, transformer, transformer->traits & BEFORE);
+    dn_transformer_attend (build, transformer, memory);
     if (transformer->scaled)
         dn_build_scale (build);
-    if (transformer->dropout && !transformer->ffn_dropout_only)
+    if (transformer->traits & DROPOUT && !transformer->ffn_dropout_only)
         dn_build_dropout (build);
     add_sum (build, transformer);
 }
 
-/* Gate and input of the product from one layer. */
-static void add_fused_gate (struct dn_build *build,
-                            const struct dn_transformer *transformer)
+static void add_linear (struct dn_build *build,
+                        const struct dn_transformer *transformer,
+                        enum dn_role role,
+                        double out)
 {
-    struct dn_shape gate;
-
-    build->role = DN_ROLE_GATE;
-    dn_build_linear (build, 2 * transformer->ffn, transformer->bias);
-    build->at.channels = transformer->ffn;
-    gate = build->at;
-    dn_build_activation (build, transformer->activation);
-    dn_build_multiply (build, &gate);
+    build->role = role;
+    dn_build_linear (build, out, transformer->traits & BIAS_FFN);
 }
 
+/* One layer gives gate and input of the product, or two do. */
 void dn_transformer_add_inner (struct dn_build *build,
                                const struct dn_transformer *transformer)
 {
     struct dn_shape start = build->at;
+    bool gated = transformer->traits & GATED;
+    bool fused = gated && transformer->traits & FUSED_GATE;
     struct dn_shape gate;
 
-    if (transformer->gated && transformer->fused_gate) {
-        add_fused_gate (build, transformer);
-        return;
-    }
-    build->role = transformer->gated ? DN_ROLE_GATE : DN_ROLE_UP;
-    dn_build_linear (build, transformer->ffn, transformer->bias);
-    dn_build_activation (build, transformer->activation);
-    if (!transformer->gated)
-        return;
+    add_linear (build,
+                transformer,
+                gated ? DN_ROLE_GATE : DN_ROLE_UP,
+                (fused ? 2 : 1) * transformer->ffn);
+    build->at.channels = transformer->ffn;
     gate = build->at;
-    build->at = start;
-    build->at.kept = true;
-    build->role = DN_ROLE_UP;
-    dn_build_linear (build, transformer->ffn, transformer->bias);
+    dn_build_activation (build, dn_activation_of (transformer->traits));
+    if (!gated)
+        return;
+    if (!fused) {
+        gate = build->at;
+        build->at = start;
+        build->at.kept = true;
+        add_linear (build, transformer, DN_ROLE_UP, transformer->ffn);
+    }
     dn_build_multiply (build, &gate);
+}
+
+/* The second half. */
+static void add_outer (struct dn_build *build, const struct dn_transformer *transformer)
+{
+    if (transformer->inner_dropout)
+        dn_build_dropout (build);
+    add_linear (build, transformer, DN_ROLE_DOWN, transformer->hidden);
+    if (transformer->scaled)
+        dn_build_scale (build);
+    if (transformer->traits & DROPOUT)
+        dn_build_dropout (build);
 }
 
 void dn_transformer_add_ffn (struct dn_build *build,
                              const struct dn_transformer *transformer)
 {
-    if (transformer->norm_first)
-        dn_build_norm (build, transformer->norm);
+    add_norm (build, transformer, transformer->traits & BEFORE);
     dn_transformer_add_inner (build, transformer);
-    if (transformer->inner_dropout)
-        dn_build_dropout (build);
-    build->role = DN_ROLE_DOWN;
-    dn_build_linear (build, transformer->hidden, transformer->bias);
-    if (transformer->scaled)
-        dn_build_scale (build);
-    if (transformer->dropout)
-        dn_build_dropout (build);
+    add_outer (build, transformer);
     add_sum (build, transformer);
 }
 
@@ -179,21 +205,17 @@ static void add_parallel_block (struct dn_build *build,
 {
     struct dn_shape start = build->at;
 
-    dn_build_norm (build, transformer->norm);
-    if (transformer->block == DN_BLOCK_PARALLEL)
+    add_norm (build, transformer, true);
+    if (transformer->traits & PARALLEL)
         start = build->at;
     start.kept = true;
-    dn_build_attention (build, &transformer->attention);
-    if (transformer->dropout)
+    dn_transformer_attend (build, transformer, NULL);
+    if (transformer->traits & DROPOUT)
         dn_build_dropout (build);
     build->at = start;
-    if (transformer->block == DN_BLOCK_PARALLEL_PAIR)
-        dn_build_norm (build, transformer->norm);
+    add_norm (build, transformer, transformer->traits & PARALLEL_PAIR);
     dn_transformer_add_inner (build, transformer);
-    build->role = DN_ROLE_DOWN;
-    dn_build_linear (build, transformer->hidden, transformer->bias);
-    if (transformer->dropout)
-        dn_build_dropout (build);
+    add_outer (build, transformer);
     dn_build_add (build);
     dn_build_add (build);
 }
@@ -201,11 +223,11 @@ static void add_parallel_block (struct dn_build *build,
 void dn_transformer_add_block (struct dn_build *build,
                                const struct dn_transformer *transformer)
 {
-    if (transformer->block != DN_BLOCK_SERIAL) {
+    if (transformer->traits & (PARALLEL | PARALLEL_PAIR)) {
         add_parallel_block (build, transformer);
         return;
     }
-    dn_transformer_add_attention (build, transformer, &transformer->attention);
+    dn_transformer_add_attention (build, transformer, NULL);
     dn_transformer_add_ffn (build, transformer);
 }
 

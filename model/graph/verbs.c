@@ -385,6 +385,24 @@ void dn_build_elementwise (struct dn_build *build, double n)
         pass (build, &op);
 }
 
+void dn_build_array (struct dn_build *build,
+                     enum dn_op_kind kind,
+                     double in,
+                     double out,
+                     double params,
+                     double tensors)
+{
+    struct dn_op op = {.kind = kind,
+                       .in = in,
+                       .out = out,
+                       .weights = params,
+                       .params = params,
+                       .tensors = tensors,
+                       .first = kind == DN_OP_EMBEDDING};
+
+    dn_build_op (build, &op);
+}
+
 /* The kernel reads a learned array besides. */
 static struct dn_op with_array (double elements)
 {

@@ -72,26 +72,18 @@ static double sum_masks (const struct dn_graph *graph)
 /* Build 'spec', which must fail with 'code' and a text that has 'part', and leave an
  * empty graph.
  */
-static void expect_failure_of (const struct dn_spec *spec,
-                               enum dn_errc code,
-                               const char *part)
+static void expect_failure (const char *text, enum dn_errc code, const char *part)
 {
+    struct dn_spec spec = read_spec (text);
     struct dn_graph graph;
     struct dn_err err = {0};
 
     memset (&graph, 0xff, sizeof (graph));
-    assert_int_equal (dn_graph_build (shipped_networks (), spec, &graph, &err), -1);
+    assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, &err), -1);
     assert_contains (err.text, part);
     assert_int_equal (err.code, code);
     assert_null (graph.ops);
     assert_int_equal (graph.n_ops, 0);
-}
-
-static void expect_failure (const char *text, enum dn_errc code, const char *part)
-{
-    struct dn_spec spec = read_spec (text);
-
-    expect_failure_of (&spec, code, part);
 }
 
 TEST ("bad arguments are refused and freeing twice is harmless")
@@ -118,26 +110,8 @@ TEST ("an unknown model is named with the nearest known one")
     expect_failure ("model=nobodys_net,params=1M,flops=1G", DN_E_RANGE, "activations");
 }
 
-TEST ("hostile sizes give errors that name the key")
+TEST ("a network of more parameters than are counted exactly is refused")
 {
-    struct dn_spec spec = read_spec ("model=gpt2");
-
-    spec.layers = INT64_MAX;
-    expect_failure_of (&spec, DN_E_RANGE, "layers: 9.22337e+18 out of range 1..4096");
-    spec = read_spec ("model=gpt2");
-    spec.heads = 0;
-    expect_failure_of (&spec, DN_E_RANGE, "heads: 0 out of range");
-    spec = read_spec ("model=gpt2");
-    spec.hidden = INT64_MIN;
-    expect_failure_of (&spec, DN_E_RANGE, "hidden");
-    spec = read_spec ("model=mobilenet_v2");
-    spec.width = (double) NAN;
-    expect_failure_of (&spec, DN_E_RANGE, "width: nan out of range");
-    spec = read_spec ("model=resnet50");
-    spec.image = (struct dn_image){.dim = {224, 0}, .n_dims = 2};
-    expect_failure_of (&spec, DN_E_RANGE, "image: 0 out of range");
-    spec.image.n_dims = 77;
-    expect_failure_of (&spec, DN_E_RANGE, "image: 77 dimensions");
     expect_failure ("model=gpt2,hidden=1000000,heads=1000,layers=4096,seq_len=100M",
                     DN_E_LIMIT,
                     "model: gpt2 has");

@@ -24,7 +24,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "base/messages.h"
-#include "traits.h"
+#include "graph/transformer.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -148,35 +148,15 @@ static void add_embeddings (struct dn_build *build,
         dn_build_dropout (build);
 }
 
-/* A number per head and bucket of distances, which every block adds to its scores. */
-static void add_relative (struct dn_build *build, double buckets, double heads)
-{
-    struct dn_op op = {.kind = DN_OP_EMBEDDING,
-                       .in = buckets * heads,
-                       .out = buckets * heads,
-                       .weights = buckets * heads,
-                       .params = buckets * heads,
-                       .tensors = 1,
-                       .first = true};
-
-    if (buckets > 0)
-        dn_build_op (build, &op);
-}
-
 /* DeBERTa's table of relative distances, and its norm. */
 static void add_distances (struct dn_build *build, double n, double features)
 {
-    struct dn_op table = {.kind = DN_OP_EMBEDDING,
-                          .weights = n * features,
-                          .params = n * features,
-                          .tensors = 1,
-                          .first = true};
     struct dn_op norm = {.kind = DN_OP_NORM,
                          .weights = (n + 2) * features,
                          .params = 2 * features,
                          .tensors = 2};
 
-    dn_build_op (build, &table);
+    dn_build_array (build, DN_OP_EMBEDDING, 0, 0, n * features, 1);
     dn_build_op (build, &norm);
 }
 
@@ -190,8 +170,8 @@ static void add_distance_scores (struct dn_build *build,
                                  double n)
 {
     double tokens = body->tokens;
-    double heads = body->attention.heads;
-    double features = heads * body->attention.head_dim;
+    double heads = body->heads;
+    double features = heads * body->head_dim;
     double table = n * features;
     double keys = tokens * features;
     double near = heads * tokens * n;
@@ -217,18 +197,10 @@ static void add_distance_scores (struct dn_build *build,
     dn_build_op (build, &scale);
     dn_build_op (build, &copies);
     outer = dn_build_repeat (build, 2);
-    dn_build_matmul (build, heads, tokens, n, body->attention.head_dim, 0);
+    dn_build_matmul (build, heads, tokens, n, body->head_dim, 0);
     dn_build_repeat_end (build, outer);
     dn_build_op (build, &gathers);
     dn_build_op (build, &sums);
-}
-
-/* The first token's features through a layer and tanh. */
-static void add_pooler (struct dn_build *build, double hidden)
-{
-    build->at.dim[0] = 1;
-    dn_build_linear (build, hidden, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
 }
 
 /* Predict the masked tokens with the weights of the word embedding. */
@@ -248,50 +220,42 @@ static void add_masked_lm (struct dn_build *build,
         dn_build_copy (build);
     }
     dn_build_linear (build, features, row->window <= 0);
-    dn_build_activation (build, dn_transformer_of (row->traits).activation);
+    dn_build_activation (build, dn_activation_of (row->traits));
     dn_build_norm (build, dn_norm_of (row->traits));
     dn_build_linear_tied (build, vocab, true);
     dn_build_loss (build);
 }
 
-/* A layer, then one number for each token (the discriminator), or the classes of the
- * sequence from its first token, as DeBERTa has them, too.
+/* What add_scores () adds to its two layers. */
+enum {
+    FIRST = 1 << 0, /* they read the first token only */
+    DROP_BEFORE = 1 << 1,
+    DROP = 1 << 2, /* between them */
+    NORM = 1 << 3,
+    NO_BIAS = 1 << 4
+};
+
+/* A layer, then the classes of the sequence from its first token, or of each token;
+ * 'classes' 0: the layer only.
  */
-static void add_electra (struct dn_build *build, enum dn_head head)
+static void add_scores (struct dn_build *build,
+                        enum dn_activation activation,
+                        unsigned with,
+                        double classes)
 {
-    double classes = head == DN_HEAD_CLASSIFIER ? DN_WANT (build, classes, 2) : 1;
-
-    if (head == DN_HEAD_CLASSIFIER) {
+    if (with & FIRST)
         build->at.dim[0] = 1;
+    if (with & DROP_BEFORE)
         dn_build_dropout (build);
-    }
-    dn_build_linear (build, build->at.channels, true);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-    if (head == DN_HEAD_CLASSIFIER)
+    dn_build_linear (build, build->at.channels, !(with & NO_BIAS));
+    dn_build_activation (build, activation);
+    if (with & DROP)
         dn_build_dropout (build);
+    if (with & NORM)
+        dn_build_norm (build, DN_NORM_SCALE);
+    if (classes <= 0)
+        return;
     dn_build_linear (build, classes, true);
-    dn_build_loss (build);
-}
-
-/* The first token's features through a layer with a rectifier, then the classes. */
-static void add_plain_classifier (struct dn_build *build, double hidden)
-{
-    build->at.dim[0] = 1;
-    dn_build_linear (build, hidden, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-    dn_build_dropout (build);
-    dn_build_linear (build, DN_WANT (build, classes, 2), true);
-    dn_build_loss (build);
-}
-
-/* The first token's features through a layer and its norm, then the classes. */
-static void add_modern_classifier (struct dn_build *build)
-{
-    build->at.dim[0] = 1;
-    dn_build_linear (build, build->at.channels, false);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-    dn_build_norm (build, DN_NORM_SCALE);
-    dn_build_linear (build, DN_WANT (build, classes, 2), true);
     dn_build_loss (build);
 }
 
@@ -313,32 +277,29 @@ static void add_head (struct dn_build *build,
                        usual_head (row),
                        (pooler ? DN_HEAD_BIT (PRETRAIN) : 0) | DN_HEAD_BIT (LM)
                            | DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
+    bool own = (row->traits & OWN_HEADS) != 0;
+    bool classifies = head == DN_HEAD_CLASSIFIER;
+    double classes = classifies ? DN_WANT (build, classes, 2) : 2;
     struct dn_shape end = build->at;
-    double hidden = end.channels;
 
-    if ((row->traits & OWN_HEADS && head != DN_HEAD_LM)
-        || (row->distances > 0 && head == DN_HEAD_CLASSIFIER)) {
-        if (head != DN_HEAD_NONE)
-            add_electra (build, head);
-        return;
-    }
-    if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
+    if (head == DN_HEAD_LM || (head == DN_HEAD_PRETRAIN && !own))
         add_masked_lm (build, row, features, vocab);
-    if (head == DN_HEAD_CLASSIFIER && row->window > 0)
-        add_modern_classifier (build);
-    else if (head == DN_HEAD_CLASSIFIER && !pooler)
-        add_plain_classifier (build, hidden);
-    if (head == DN_HEAD_LM || !pooler)
+    if (head == DN_HEAD_LM)
         return;
     build->at = end;
-    add_pooler (build, hidden);
-    if (head == DN_HEAD_NONE)
-        return;
-    if (head == DN_HEAD_CLASSIFIER)
-        dn_build_dropout (build);
-    dn_build_linear (
-        build, head == DN_HEAD_CLASSIFIER ? DN_WANT (build, classes, 2) : 2, true);
-    dn_build_loss (build);
+    if (own && head == DN_HEAD_PRETRAIN)
+        add_scores (build, DN_ACTIVATION_GELU, 0, 1);
+    else if (classifies && (own || row->distances > 0))
+        add_scores (build, DN_ACTIVATION_GELU, FIRST | DROP_BEFORE | DROP, classes);
+    else if (classifies && row->window > 0)
+        add_scores (build, DN_ACTIVATION_GELU, FIRST | NORM | NO_BIAS, classes);
+    else if (classifies && !pooler)
+        add_scores (build, DN_ACTIVATION_RELU, FIRST | DROP, classes);
+    else if (pooler && !own)
+        add_scores (build,
+                    DN_ACTIVATION_SIGMOID,
+                    FIRST | (classifies ? DROP : 0),
+                    head == DN_HEAD_NONE ? 0 : classes);
 }
 
 /* The first block attends to all tokens, as every third does, and has no norm before
@@ -352,10 +313,10 @@ static void add_modern_blocks (struct dn_build *build,
     double wide = ceil (body->layers / MODERN_PERIOD);
     double outer;
 
-    local.attention.window = DN_WANT (build, window, row->window);
-    local.attention.unmasked = false;
+    local.window = DN_WANT (build, window, row->window);
+    local.unmasked = false;
     dn_build_blocks (build, body->layers);
-    dn_build_attention (build, &body->attention);
+    dn_transformer_attend (build, body, NULL);
     dn_build_add (build);
     dn_transformer_add_ffn (build, body);
     outer = dn_build_repeat (build, wide - 1);
@@ -364,7 +325,7 @@ static void add_modern_blocks (struct dn_build *build,
     outer = dn_build_repeat (build, body->layers - wide);
     dn_transformer_add_block (build, &local);
     dn_build_repeat_end (build, outer);
-    dn_build_norm (build, body->norm);
+    dn_build_norm (build, dn_norm_of (body->traits));
 }
 
 /* Beside the first block, whose result the cursor is on. Padding is filled, and taken
@@ -441,22 +402,27 @@ static void build_bert (struct dn_build *build, const void *data)
 {
     const struct bert *row = data;
     bool modern = row->window > 0;
-    struct dn_transformer body = dn_transformer_of (row->traits);
+    struct dn_transformer body = {.traits = row->traits};
     double vocab = DN_WANT (build, vocab, row->vocab);
     double features;
+    double relative;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
     body.ffn_dropout_only = row->traits & NO_POOLER && row->distances <= 0;
-    body.attention.unmasked = modern;
-    body.attention.composed = row->distances > 0;
+    body.unmasked = modern;
+    body.composed = row->distances > 0;
     features = body.hidden;
+    relative = row->buckets * body.heads;
     if (row->distances <= 0 && !modern)
         features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : features);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, features);
     if (features != body.hidden)
         dn_build_linear (build, body.hidden, true);
-    add_relative (build, row->buckets, body.attention.heads);
+    /* A number per head and bucket of distances, which every block adds to its scores.
+     */
+    if (row->buckets > 0)
+        dn_build_array (build, DN_OP_EMBEDDING, relative, relative, relative, 1);
     if (row->distances > 0)
         add_distances (build, row->distances, body.hidden);
     add_blocks (build, row, &body);

@@ -132,5 +132,4 @@ static void build_dlrm (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_dlrm =
-    DN_ZOO_FAMILY_OF ("dlrm", rows, build_dlrm, "recsys", "dlrm");
+const struct dn_zoo_family dn_zoo_dlrm = DN_ZOO_FAMILY ("dlrm", rows, build_dlrm);

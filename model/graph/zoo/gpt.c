@@ -9,7 +9,6 @@
  */
 #include "base/messages.h"
 #include "graph/experts.h"
-#include "traits.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -412,19 +411,18 @@ static void add_head (struct dn_build *build, const struct gpt *row, double voca
 
 static struct dn_transformer read_body (struct dn_build *build, const struct gpt *row)
 {
-    struct dn_transformer body = dn_transformer_of (row->traits);
+    struct dn_transformer body = {.traits = row->traits, .causal = true};
 
     /* Megatron fuses bias and GELU into one kernel. */
     if (build->spec->framework == DN_FRAMEWORK_MEGATRON)
-        body.activation = DN_ACTIVATION_GELU;
+        body.traits &= ~(unsigned) (RELU | GELU_TANH);
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.causal = true;
-    body.attention.window = DN_WANT (build, window, row->window);
+    body.window = DN_WANT (build, window, row->window);
     if (row->latent) {
-        body.attention.latent = row->latent->rank;
-        body.attention.query_rank = row->latent->query_rank;
-        body.attention.rope_dim = row->latent->rope_dim;
-        body.attention.value_dim = row->latent->value_dim;
+        body.latent = row->latent->rank;
+        body.query_rank = row->latent->query_rank;
+        body.rope_dim = row->latent->rope_dim;
+        body.value_dim = row->latent->value_dim;
     }
     return body;
 }
@@ -438,7 +436,7 @@ static void add_equal (struct dn_build *build,
     double outer = dn_build_repeat (build, n);
 
     if (experts) {
-        dn_transformer_add_attention (build, body, &body->attention);
+        dn_transformer_add_attention (build, body, NULL);
         dn_experts_add (build, body, experts);
     } else {
         dn_transformer_add_block (build, body);
@@ -456,7 +454,7 @@ static void add_some (struct dn_build *build,
     struct dn_transformer wide = *body;
     double n_wide = row->period > 0 ? floor (n / row->period) : 0;
 
-    wide.attention.window = 0;
+    wide.window = 0;
     add_equal (build, body, n - n_wide, experts);
     add_equal (build, &wide, n_wide, experts);
 }
@@ -503,9 +501,8 @@ static void build_gpt (struct dn_build *build, const void *data)
     add_embeddings (build, row, vocab, body.hidden);
     add_blocks (build, row, &body);
     if (row->traits & (BEFORE | INSIDE))
-        dn_build_norm (build, body.norm);
+        dn_build_norm (build, dn_norm_of (row->traits));
     add_head (build, row, vocab);
 }
 
-const struct dn_zoo_family dn_zoo_gpt =
-    DN_ZOO_FAMILY_OF ("gpt", rows, build_gpt, "transformer", "gpt2");
+const struct dn_zoo_family dn_zoo_gpt = DN_ZOO_FAMILY ("gpt", rows, build_gpt);

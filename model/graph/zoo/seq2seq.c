@@ -12,7 +12,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/experts.h"
-#include "traits.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -161,14 +160,12 @@ static void add_layer (struct dn_build *build,
                        struct dn_shape *memory,
                        const struct dn_experts *experts)
 {
-    struct dn_attention self = body->attention;
-    struct dn_attention cross = body->attention;
+    struct dn_transformer self = *body;
 
     self.causal = memory;
-    cross.memory = memory;
-    dn_transformer_add_attention (build, body, &self);
+    dn_transformer_add_attention (build, &self, NULL);
     if (memory)
-        dn_transformer_add_attention (build, body, &cross);
+        dn_transformer_add_attention (build, body, memory);
     if (experts)
         dn_experts_add (build, body, experts);
     else
@@ -203,10 +200,10 @@ static struct dn_experts read_experts (struct dn_build *build,
 static struct dn_transformer read_body (struct dn_build *build,
                                         const struct seq2seq *row)
 {
-    struct dn_transformer body = dn_transformer_of (row->traits);
+    struct dn_transformer body = {.traits = row->traits};
 
     body.inner_dropout = (row->traits & INNER_DROPOUT) != 0;
-    body.attention.composed = (row->traits & RELATIVE) != 0;
+    body.composed = (row->traits & RELATIVE) != 0;
     dn_transformer_sizes_read (build, &row->sizes, &body);
     return body;
 }
@@ -224,7 +221,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     build->part = DN_PART_ENCODER;
     dn_build_blocks (build, 2 * body.layers);
     if (row->traits & RELATIVE)
-        add_relative (build, body.attention.heads);
+        add_relative (build, body.heads);
     add_layers (build, &body, NULL, &experts);
     add_side_end (build, row->traits);
     dn_build_keep (build);
@@ -233,7 +230,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
     add_embeddings (build, row, vocab, body.hidden, true);
     if (row->traits & RELATIVE)
-        add_relative (build, body.attention.heads);
+        add_relative (build, body.heads);
     add_layers (build, &body, &memory, &experts);
     add_side_end (build, row->traits);
     build->part = DN_PART_HEAD;

@@ -46,19 +46,13 @@ static void add_positions (struct dn_build *build, const struct swin *row, doubl
 {
     double distances = (2 * row->window - 1) * (2 * row->window - 1);
     double params = 3 * POSITION_DIM + POSITION_DIM * heads;
-    struct dn_op op = {.kind = DN_OP_COPY,
-                       .in = params,
-                       .out = distances * heads,
-                       .weights = params,
-                       .params = params,
-                       .tensors = 3};
 
     if (!row->second) {
         dn_build_add_learned (build, distances * heads);
         return;
     }
     /* Computed once for all samples. */
-    dn_build_op (build, &op);
+    dn_build_array (build, DN_OP_COPY, params, distances * heads, params, 3);
     dn_build_elementwise (build, 1);
 }
 

@@ -21,12 +21,12 @@ enum {
     PATCH_POSITIONS = 1 << 2, /* only patches have positions */
     NO_POSITIONS = 1 << 3,    /* no learned ones in the input */
     SCALED = 1 << 4,          /* a learned scale per feature before each sum */
-    GATED = 1 << 5,           /* feed-forward layers with gates */
+    GATES = 1 << 5,           /* feed-forward layers with gates */
     RELATIVE = 1 << 6,        /* positions are a table of distances per block */
     MEAN = 1 << 7,            /* the classifier reads the mean of the patches */
     FEATURES = 1 << 8,        /* no classifier */
-    ROTARY = 1 << 9, /* positions are rotated into queries and keys, and the gates are a
-                        layer of their own */
+    ROTATED = 1 << 9, /* positions are rotated into queries and keys, and the gates are
+                        a layer of their own */
     INNER_NORM = 1 << 10, /* EVA-02: a normalisation within the feed-forward layers; the
                              features are a normalised mean */
     /* Biases of the layers of queries, keys and values; without any of these all three
@@ -44,15 +44,15 @@ enum style {
     DEIT3 = PATCH_POSITIONS | SCALED,
     BEIT = SCALED | NO_POSITIONS | RELATIVE | MEAN | BIASES_JOINED,
     DINO = SCALED | FEATURES,
-    DINO_GIANT = DINO | GATED,
+    DINO_GIANT = DINO | GATES,
     DINO_REG = DINO | REGISTERS | PATCH_POSITIONS,
-    DINO_REG_GIANT = DINO_REG | GATED,
+    DINO_REG_GIANT = DINO_REG | GATES,
     /* Its networks called plus, and that of 7 billion parameters, have gates. */
-    DINO3 = DINO | REGISTERS | NO_POSITIONS | ROTARY | BIASES_NONE,
-    DINO3_GATED = DINO3 | GATED,
-    DINO3_BIASED = DINO | REGISTERS | NO_POSITIONS | ROTARY | BIASES_JOINED,
-    DINO3_GATED_BIASED = DINO3_BIASED | GATED,
-    EVA_CLASSES = GATED | MEAN | ROTARY | INNER_NORM | BIASES_APART,
+    DINO3 = DINO | REGISTERS | NO_POSITIONS | ROTATED | BIASES_NONE,
+    DINO3_GATED = DINO3 | GATES,
+    DINO3_BIASED = DINO | REGISTERS | NO_POSITIONS | ROTATED | BIASES_JOINED,
+    DINO3_GATED_BIASED = DINO3_BIASED | GATES,
+    EVA_CLASSES = GATES | MEAN | ROTATED | INNER_NORM | BIASES_APART,
     EVA = EVA_CLASSES | FEATURES
 };
 
@@ -164,42 +164,11 @@ static double add_patches (struct dn_build *build, const struct vit *row, double
     return distances;
 }
 
-/* The biases of queries and values, with zeros for the keys between them. */
-static void add_joined_biases (struct dn_build *build, double hidden)
-{
-    struct dn_op biases = {.kind = DN_OP_COPY,
-                           .in = 2 * hidden,
-                           .out = 3 * hidden,
-                           .weights = 2 * hidden,
-                           .params = 2 * hidden,
-                           .tensors = 2};
-
-    dn_build_op (build, &biases);
-}
-
-/* BEiT: the table of distances, with three more of the class token, is spread over the
- * scores.
- */
-static void add_relative (struct dn_build *build,
-                          const struct dn_transformer *body,
-                          double distances)
-{
-    double table = body->attention.heads * (distances + 3);
-    struct dn_op spread = {.kind = DN_OP_COPY,
-                           .in = table,
-                           .out = table,
-                           .weights = table,
-                           .params = table,
-                           .tensors = 1};
-
-    dn_build_op (build, &spread);
-}
-
 /* The block of EVA-02: a normalisation before the last layer. */
 static void add_inner_norm_block (struct dn_build *build,
                                   const struct dn_transformer *body)
 {
-    dn_transformer_add_attention (build, body, &body->attention);
+    dn_transformer_add_attention (build, body, NULL);
     dn_build_norm (build, DN_NORM_LAYER);
     dn_transformer_add_inner (build, body);
     dn_build_norm (build, DN_NORM_LAYER);
@@ -213,14 +182,20 @@ static void add_blocks (struct dn_build *build,
                         unsigned traits,
                         double distances)
 {
+    double table = body->heads * (distances + 3);
     double outer;
 
     dn_build_blocks (build, body->layers);
     outer = dn_build_repeat (build, body->layers);
+    /* The biases of queries and values, with zeros for the keys between them. */
     if (traits & BIASES_JOINED)
-        add_joined_biases (build, body->hidden);
+        dn_build_array (
+            build, DN_OP_COPY, 2 * body->hidden, 3 * body->hidden, 2 * body->hidden, 2);
+    /* BEiT: the table of distances, with three more of the class token, is spread over
+     * the scores.
+     */
     if (traits & RELATIVE)
-        add_relative (build, body, distances);
+        dn_build_array (build, DN_OP_COPY, table, table, table, 1);
     if (traits & INNER_NORM)
         add_inner_norm_block (build, body);
     else
@@ -252,27 +227,34 @@ static void add_classifier (struct dn_build *build, unsigned traits, double clas
     dn_build_loss (build);
 }
 
+/* Those of the blocks, from a row's. */
+static unsigned traits_of (unsigned traits)
+{
+    unsigned of_blocks = BEFORE | BIAS_FFN | BIAS_OUT;
+
+    if (!(traits & (BIASES_JOINED | BIASES_NONE)))
+        of_blocks |= BIAS_QKV;
+    if (!(traits & BIASES_APART))
+        of_blocks |= FUSED;
+    if (traits & ROTATED)
+        of_blocks |= ROTARY;
+    if (traits & GATES)
+        of_blocks |= traits & ROTATED ? GATED : GATED | FUSED_GATE;
+    return of_blocks;
+}
+
 static void build_vit (struct dn_build *build, const void *data)
 {
     const struct vit *row = data;
     unsigned traits = row->traits;
     enum dn_head otherwise = traits & FEATURES ? DN_HEAD_NONE : DN_HEAD_CLASSIFIER;
-    struct dn_transformer body = {.norm = DN_NORM_LAYER,
-                                  .activation = DN_ACTIVATION_GELU,
-                                  .norm_first = true,
-                                  .bias = true,
-                                  .gated = (traits & GATED) != 0,
-                                  .fused_gate = traits & GATED && !(traits & ROTARY),
-                                  .scaled = (traits & SCALED) != 0};
+    struct dn_transformer body = {.traits = traits_of (traits),
+                                  .scaled = (traits & SCALED) != 0,
+                                  .no_key_bias = (traits & BIASES_APART) != 0,
+                                  .unmasked = !(traits & RELATIVE)};
     double distances;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = !(traits & (BIASES_JOINED | BIASES_NONE));
-    body.attention.out_bias = true;
-    body.attention.fused = !(traits & BIASES_APART);
-    body.attention.no_key_bias = (traits & BIASES_APART) != 0;
-    body.attention.rotary = (traits & ROTARY) != 0;
-    body.attention.unmasked = !(traits & RELATIVE);
     distances = add_patches (build, row, body.hidden);
     add_blocks (build, &body, traits, distances);
     if (!(traits & MEAN))

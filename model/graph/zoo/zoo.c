@@ -22,89 +22,76 @@ static const struct dn_zoo_family *const families[] = {DN_ZOO_FAMILIES (FAMILY)}
 
 #define N_FAMILIES ((int) DN_N_ELEMENTS (families))
 
-/* The i-th row of a family, which begins with its name. */
-static const void *row_of (const struct dn_zoo_family *family, int i)
-{
-    return (const char *) family->rows + (size_t) i * family->row_size;
-}
-
-static const char *name_of (const struct dn_zoo_family *family, int i)
-{
-    return *(const char *const *) row_of (family, i);
-}
-
-static int count_rows (void)
-{
-    int n = 0;
-
-    for (int f = 0; f < N_FAMILIES; f++)
-        n += families[f]->n_rows;
-    return n;
-}
-
-struct dn_zoo_entry dn_zoo_at (const struct dn_networks *networks, int i)
-{
-    const struct dn_network *network = dn_networks_at (networks, i - count_rows ());
-
-    for (int f = 0; i >= 0 && f < N_FAMILIES; i -= families[f++]->n_rows)
-        if (i < families[f]->n_rows)
-            return (struct dn_zoo_entry){name_of (families[f], i), families[f]->name};
-    return network ? (struct dn_zoo_entry){network->name, network->family}
-                   : (struct dn_zoo_entry){NULL, NULL};
-}
+/* Names of families that are described by their sizes, and the rows they begin with. */
+static const char *const aliases[][2] = {{"cnn", "cnn"},
+                                         {"transformer", "gpt2"},
+                                         {"rnn", "lstm_lm"},
+                                         {"recsys", "dlrm"}};
 
 /* What a name stands for: a row of a family, or a file. */
 struct found {
     struct dn_zoo_entry entry; /* its name is NULL: neither */
     const struct dn_zoo_family *family;
-    const void *row;
+    const void *row; /* begins with its name */
     const struct dn_network *network;
     int64_t image; /* size of images that the name states */
 };
 
-/* The row of 'family' that is called 'name'; false if none is. */
-static bool find_row (const struct dn_zoo_family *family,
-                      const char *name,
-                      struct found *found)
+static struct found row_of (const struct dn_zoo_family *family, int i)
 {
-    if (family->alias && dn_texts_equal (family->alias, name))
-        name = family->alias_of;
-    for (int i = 0; i < family->n_rows; i++)
-        if (dn_texts_equal (name_of (family, i), name)) {
-            found->entry = (struct dn_zoo_entry){name_of (family, i), family->name};
-            found->family = family;
-            found->row = row_of (family, i);
-            return true;
-        }
-    return false;
+    const void *row = (const char *) family->rows + (size_t) i * family->row_size;
+
+    return (struct found){.entry = {*(const char *const *) row, family->name},
+                          .family = family,
+                          .row = row,
+                          .image = DN_UNSET};
 }
 
-static struct found find_row_exactly (const char *name)
+static struct found file_of (const struct dn_network *network)
 {
-    struct found found = {.row = NULL};
+    struct found found = {.network = network, .image = DN_UNSET};
 
-    for (int f = 0; f < N_FAMILIES; f++)
-        if (find_row (families[f], name, &found))
-            return found;
-    find_row (&dn_zoo_generic, name, &found);
+    if (network)
+        found.entry = (struct dn_zoo_entry){network->name, network->family};
     return found;
-}
-
-bool dn_zoo_has (const char *name)
-{
-    return find_row_exactly (name).row;
 }
 
 static struct found find_exactly (const struct dn_networks *networks, const char *name)
 {
-    struct found found = find_row_exactly (name);
+    for (size_t i = 0; i < DN_N_ELEMENTS (aliases); i++)
+        if (dn_texts_equal (aliases[i][0], name))
+            name = aliases[i][1];
+    for (int f = 0; f < N_FAMILIES; f++)
+        for (int i = 0; i < families[f]->n_rows; i++) {
+            struct found found = row_of (families[f], i);
 
-    if (found.row)
-        return found;
-    found.network = dn_networks_find (networks, name);
-    if (found.network)
-        found.entry = (struct dn_zoo_entry){found.network->name, found.network->family};
-    return found;
+            if (dn_texts_equal (found.entry.name, name))
+                return found;
+        }
+    return file_of (dn_networks_find (networks, name));
+}
+
+struct dn_zoo_entry dn_zoo_at (const struct dn_networks *networks, int i)
+{
+    /* The last family is cnn, which is no network by itself. */
+    for (int f = 0; i >= 0 && f < N_FAMILIES - 1; i -= families[f++]->n_rows)
+        if (i < families[f]->n_rows)
+            return row_of (families[f], i).entry;
+    return file_of (dn_networks_at (networks, i)).entry;
+}
+
+const char *dn_model_at (const void *networks, int i)
+{
+    int n = (int) DN_N_ELEMENTS (aliases);
+
+    if (i >= 0 && i < n)
+        return aliases[i][0];
+    return dn_zoo_at (networks, i - n).name;
+}
+
+bool dn_zoo_has (const char *name)
+{
+    return find_exactly (NULL, name).row;
 }
 
 /* What 'text' in one of its spellings stands for. */
@@ -120,7 +107,7 @@ static struct found find_network (const struct dn_networks *networks, const char
         if (found.entry.name)
             return found;
     }
-    return (struct found){.image = DN_UNSET};
+    return file_of (NULL);
 }
 
 /* The file of a network with another head is NAME.HEAD. */
@@ -153,69 +140,6 @@ bool dn_model_find (const struct dn_networks *networks,
     return true;
 }
 
-/* The i-th alias of a family, NULL after the last. */
-static const char *alias_at (int i)
-{
-    for (int f = 0; f < N_FAMILIES; f++)
-        if (families[f]->alias && i-- == 0)
-            return families[f]->alias;
-    return NULL;
-}
-
-const char *dn_model_at (const struct dn_networks *networks, int i)
-{
-    const char *name;
-
-    if (i < 0)
-        return NULL;
-    if (i < dn_zoo_generic.n_rows)
-        return name_of (&dn_zoo_generic, i);
-    i -= dn_zoo_generic.n_rows;
-    name = dn_zoo_at (networks, i).name;
-    return name ? name : alias_at (i - count_rows () - (networks ? networks->n : 0));
-}
-
-/* The most similar name of each family. */
-struct nominees {
-    const char *names[N_FAMILIES + 2];
-    int n;
-};
-
-static const char *nominee_at (const void *names, int i)
-{
-    const struct nominees *nominees = names;
-
-    return i < nominees->n ? nominees->names[i] : NULL;
-}
-
-/* The names of a family; its alias follows them. */
-static const char *row_at (const void *names, int i)
-{
-    const struct dn_zoo_family *family = names;
-
-    if (i < family->n_rows)
-        return name_of (family, i);
-    return i == family->n_rows ? family->alias : NULL;
-}
-
-static const char *file_at (const void *networks, int i)
-{
-    const struct dn_network *network = dn_networks_at (networks, i);
-
-    return network ? network->name : NULL;
-}
-
-static void nominate (struct nominees *nominees,
-                      dn_name_at_f at,
-                      const void *names,
-                      const char *name)
-{
-    const char *nearest = dn_word_nearest (dn_span_of (name), at, names);
-
-    if (nearest)
-        nominees->names[nominees->n++] = nearest;
-}
-
 /* A name is compared with all of the zoo in some 200 microseconds. */
 #define NEAR_SPELLINGS 8
 
@@ -233,17 +157,10 @@ static int find_nearest (const struct dn_networks *networks,
 
     *nearest = NULL;
     for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
-        struct nominees nominees = {{NULL}, 0};
-
-        nominate (&nominees, row_at, &dn_zoo_generic, spellings[i].name);
-        for (int f = 0; f < N_FAMILIES; f++) {
-            if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
-                return -1;
-            nominate (&nominees, row_at, families[f], spellings[i].name);
-        }
-        nominate (&nominees, file_at, networks, spellings[i].name);
+        if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
+            return -1;
         *nearest =
-            dn_word_nearest (dn_span_of (spellings[i].name), nominee_at, &nominees);
+            dn_word_nearest (dn_span_of (spellings[i].name), dn_model_at, networks);
     }
     return 0;
 }

@@ -19,8 +19,6 @@ struct dn_zoo_family {
     size_t row_size;
     int n_rows;
     dn_zoo_build_f build;
-    const char *alias; /* another name of the row 'alias_of'; NULL: none */
-    const char *alias_of;
 };
 
 /* A row whose last members may be left out. */
@@ -30,13 +28,9 @@ struct dn_zoo_family {
     }
 
 #define DN_ZOO_FAMILY(family, table, function)                                         \
-    DN_ZOO_FAMILY_OF (family, table, function, NULL, NULL)
-
-/* The same with an alias: model=transformer means the row gpt2, sizes override it. */
-#define DN_ZOO_FAMILY_OF(family, table, function, alias, row)                          \
     {                                                                                  \
         (family), (table), sizeof ((table)[0]), (int) DN_N_ELEMENTS (table),           \
-            (function), (alias), (row)                                                 \
+            (function)                                                                 \
     }
 
 /* The families, in the order of dn_zoo_at (): dn_zoo_NAME is defined in NAME.c or in
@@ -57,14 +51,12 @@ struct dn_zoo_family {
     X (mlp)                                                                            \
     X (dlrm)                                                                           \
     X (ncf)                                                                            \
+    X (generic)                                                                        \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
 #define DN_ZOO_DECLARE(name) extern const struct dn_zoo_family dn_zoo_##name;
 DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
-
-/* The family of model=cnn, whose sizes come from the specification only. */
-extern const struct dn_zoo_family dn_zoo_generic;
 
 /* A chain of equal operators that adds up to params=, flops= and activations=. */
 void dn_zoo_unknown (struct dn_build *build);
