@@ -233,19 +233,6 @@ static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
                                               : c->experts;
 }
 
-/* What the operators keep and use, bytes of one micro-batch in all stages. */
-struct content {
-    double blocks;   /* kept for the backward pass */
-    double inside;   /* more while one block is computed again */
-    double rest;     /* kept outside of blocks */
-    double largest;  /* input, output and gradient of one operator */
-    double loss;     /* two copies of the logits in the precision of losses */
-    double unpacked; /* a weight that is unpacked from fewer bits */
-    double window;   /* input and output of the largest convolution that transforms */
-    bool images;     /* convolutions over more than one dimension */
-    bool loops;      /* sample by sample */
-};
-
 /* Convolutions over more than one position transform their input and output (Winograd,
  * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
  * of one position need none.
@@ -262,7 +249,7 @@ static bool is_transformed (const struct dn_op *op)
 static void add_operator (const struct dn_setup *c,
                           const struct keeping *keeping,
                           int i,
-                          struct content *content)
+                          struct dn_content *content)
 {
     const struct dn_op *op = &c->graph->ops[i];
     double element = c->traits->activation;
@@ -293,16 +280,16 @@ static void add_operator (const struct dn_setup *c,
 /* Full checkpointing keeps the block boundaries, which sequence parallelism splits, and
  * the inside of one block; nothing where no block has a backward pass.
  */
-static struct content find_content (const struct dn_setup *c,
-                                    const struct keeping *keeping)
+static struct dn_content find_content (const struct dn_setup *c,
+                                       const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
     double layers = (double) graph->block_layers;
     double batch = largest_batch (c);
-    struct content content = {0};
+    struct dn_content content = {0};
     bool backward = false;
 
-    for (int i = 0; i < graph->n_ops && !dn_time_is_up (c, i); i++) {
+    for (int i = 0; i < graph->n_ops && !dn_time_is_up (c, i, 1); i++) {
         add_operator (c, keeping, i, &content);
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
     }
@@ -338,7 +325,7 @@ double dn_stored_activations (const struct dn_setup *c)
  * blocks are on the device: one is used while the other is copied. One block of one
  * micro-batch is computed again at a time.
  */
-static double kept_bytes (const struct dn_setup *c, const struct content *content)
+static double kept_bytes (const struct dn_setup *c, const struct dn_content *content)
 {
     double stages = (double) c->spec->pp;
     double held = in_flight (c);
@@ -521,7 +508,7 @@ static bool keeps_gradients (const struct dn_setup *c)
  * optional: where memory is short, the library uses an algorithm that needs less.
  */
 static void join_peaks (const struct dn_setup *c,
-                        const struct content *content,
+                        const struct dn_content *content,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
@@ -596,7 +583,7 @@ static bool is_dense (const struct dn_graph *graph)
 
 static enum dn_memory_kind memory_kind (const struct dn_setup *c,
                                         const struct keeping *keeping,
-                                        const struct content *content)
+                                        const struct dn_content *content)
 {
     const struct dn_graph *graph = c->graph;
     bool attention =
@@ -617,24 +604,33 @@ static enum dn_memory_kind memory_kind (const struct dn_setup *c,
     return is_dense (graph) ? DN_MEMORY_KIND_DENSE : DN_MEMORY_KIND_OTHER;
 }
 
-void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
+struct dn_content dn_content_find (const struct dn_setup *c)
+{
+    struct keeping keeping = find_keeping (c);
+    struct dn_content content = find_content (c, &keeping);
+
+    content.kind = memory_kind (c, &keeping, &content);
+    return content;
+}
+
+void dn_whitebox_memory (const struct dn_setup *c,
+                         const struct dn_content *content,
+                         struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
     double *memory = estimate->memory;
     double allocated = 0;
-    struct keeping keeping = find_keeping (c);
-    struct content content = find_content (c, &keeping);
 
     memory[DN_MEMORY_CONTEXT] =
-        k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
-    join_peaks (c, &content, parameter_bytes (c, memory), memory);
+        k->context_bytes + (dn_graph_has (c->graph, DN_OP_CONV) ? k->context_conv : 0);
+    join_peaks (c, content, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->memory_kind = memory_kind (c, &keeping, &content);
-    estimate->gpu_mem.sigma = k->sigma_memory[estimate->memory_kind];
+    estimate->memory_kind = content->kind;
+    estimate->gpu_mem.sigma = k->sigma_memory[content->kind];
     estimate->host_mem = host_bytes (c);
 }
 
@@ -645,9 +641,11 @@ static bool holds_batch (struct dn_setup *c,
                          int64_t batch)
 {
     struct dn_estimate estimate = {.device = c->device};
+    struct dn_content content;
 
     dn_setup_batch (c, batch);
-    dn_whitebox_memory (c, &estimate);
+    content = dn_content_find (c);
+    dn_whitebox_memory (c, &content, &estimate);
     return dn_range_at (estimate.gpu_mem, quantile) * (1 + headroom)
            <= c->device->memory;
 }

@@ -97,62 +97,53 @@ void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time)
 }
 
 /* Add the time of one kernel, or of equal ones. */
-static void add_op_time (const struct dn_setup *c,
-                         const struct dn_rates *r,
+static void add_op_time (const struct dn_lane *lane,
                          const struct dn_op *op,
                          struct dn_op_time *sum)
 {
+    const struct dn_rates *r = &lane->rates;
     double slowdown = r->slowdown;
+    struct dn_load load;
     struct dn_turn turn;
     double turns;
 
-    dn_turn_of (c, r, op, &turn);
-    turns = turn.block ? dn_pipeline (c, 1, 0) : dn_pipeline (c, 0, 1);
+    dn_load_of (lane, op, &load);
+    dn_turn_of (lane, &load, &turn);
+    turns = dn_pipeline (&lane->setup, load.block, !load.block);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double all = d == DN_FORWARD && turn.again ? 2 * turns : turns;
+        const struct dn_amount *amount = &load.amount[d];
+        double all = d == DN_FORWARD && load.again ? 2 * turns : turns;
 
         sum->compute_s += all * turn.work[d].compute_s * slowdown;
         sum->memory_s += all * turn.work[d].memory_s * slowdown;
         sum->fixed_s +=
             all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
-        sum->host_s += all * turn.launches[d] * r->launch_s * dn_host_copies (c, d);
-        sum->flops += all * turn.work[d].flops;
-        sum->bytes += all * turn.work[d].bytes;
+        sum->host_s +=
+            all * turn.launches[d] * r->launch_s * dn_host_copies (&lane->setup, d);
+        sum->flops += all * amount->flops;
+        sum->bytes += all * (amount->bytes + amount->unpacked + amount->moved);
     }
     sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
     sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
     sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
-    sum->recompute_s += turn.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
-}
-
-static void find_op_time (const struct dn_setup *c,
-                          const struct dn_rates *r,
-                          const struct dn_op *op,
-                          struct dn_op_time *time)
-{
-    struct dn_op room[DN_PARTS_MAX];
-    int n;
-    const struct dn_op *parts =
-        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
-
-    *time = (struct dn_op_time){0};
-    for (int i = 0; i < n; i++)
-        add_op_time (c, r, &parts[i], time);
+    sum->recompute_s += load.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
 }
 
 void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[])
 {
-    struct dn_setup setup;
-    struct dn_rates r;
-    struct dn_rates loss;
+    struct dn_lane lane = {.follows = false};
 
-    dn_setup_init (&setup, c);
-    dn_rates_init (&r, &setup);
-    dn_rates_of_loss (&loss, &setup, &r);
+    dn_setup_init (&lane.setup, c);
+    dn_rates_init (&lane.rates, &lane.setup);
     for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
+        struct dn_op room[DN_PARTS_MAX];
+        int n;
+        const struct dn_op *parts = dn_parts_of (
+            c->spec, c->device, lane.setup.share, &c->graph->ops[i], room, &n);
 
-        find_op_time (&setup, op->kind == DN_OP_LOSS ? &loss : &r, op, &times[i]);
+        times[i] = (struct dn_op_time){0};
+        for (int j = 0; j < n; j++)
+            add_op_time (&lane, &parts[j], &times[i]);
         times[i].bottleneck = find_bottleneck (&times[i]);
     }
 }

@@ -84,7 +84,7 @@ static double newton_schulz_time (const struct dn_rates *r, double m, double n)
     double flops = 4 * m * m * n + 2 * m * m * m;
     double bytes = 2 * (8 * m * n + 11 * m * m);
 
-    return iterations * (flops / r->linear + bytes / r->light);
+    return iterations * (flops / r->flops[DN_BY_LINEAR] + bytes / r->light);
 }
 
 static double matrices_time (const struct dn_setup *c)

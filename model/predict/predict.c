@@ -72,21 +72,6 @@ static struct dn_case case_on (const struct batch *batch,
     return c;
 }
 
-/* The white box with the data sheet alone. */
-static void predict_sheet (const struct batch *batch,
-                           int i,
-                           const struct dn_constants *constants,
-                           struct dn_estimate *estimate)
-{
-    struct dn_device sheet;
-    struct dn_case c = case_on (batch, &sheet);
-
-    dn_device_sheet (batch->devices[i], &sheet);
-    c.constants = constants;
-    dn_whitebox_by (&c, batch->predictor->deadline, estimate);
-    estimate->device = batch->devices[i];
-}
-
 static const struct dn_constants *made_with (const struct batch *batch)
 {
     const struct dn_predictor *predictor = batch->predictor;
@@ -103,25 +88,86 @@ static bool is_learned (const struct batch *batch)
            && !is_same (batch->any.constants, made_with (batch));
 }
 
-/* The white box on the device, and the features of the residual. */
-static void predict_one (const struct batch *batch, int i, float *features)
+/* The white box on the batch's devices. */
+static int predict_white (const struct batch *batch, struct dn_err *err)
 {
-    struct dn_case c = case_on (batch, batch->devices[i]);
-    struct dn_estimate *estimate = &batch->estimates[i];
-    struct dn_estimate shipped;
+    const struct dn_deadline *deadline = batch->predictor->deadline;
 
-    dn_whitebox_by (&c, batch->predictor->deadline, estimate);
-    if (!features || dn_deadline_passed (batch->predictor->deadline))
-        return;
-    if (is_same (c.constants, made_with (batch)) && !dn_device_is_measured (c.device)) {
-        dn_features_of (&batch->mix, &c, estimate, features);
-        return;
+    if (dn_deadline_check (deadline, "estimate", err) < 0
+        || dn_whitebox_all (
+               &batch->any, batch->devices, batch->n, deadline, batch->estimates, err)
+               < 0)
+        return -1;
+    return dn_deadline_check (deadline, "residual", err);
+}
+
+/* The batch by the data sheets of its devices. */
+struct sheets {
+    struct dn_device devices[ROWS_MAX];
+    const struct dn_device *pointers[ROWS_MAX];
+    struct dn_estimate estimates[ROWS_MAX];
+};
+
+/* NULL with 'err'. To be freed. */
+static struct sheets *predict_sheets (const struct batch *batch,
+                                      const struct dn_constants *constants,
+                                      struct dn_err *err)
+{
+    struct sheets *sheets = calloc (1, sizeof (*sheets));
+    struct batch by_sheet = *batch;
+
+    if (!sheets) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return NULL;
     }
-    predict_sheet (batch, i, made_with (batch), &shipped);
-    dn_features_of (&batch->mix, &c, &shipped, features);
-    estimate->white_step_s = shipped.white_step_s;
-    if (is_learned (batch) && estimate->cpus_per_gpu < shipped.cpus_per_gpu)
-        estimate->cpus_per_gpu = shipped.cpus_per_gpu;
+    by_sheet.any.constants = constants;
+    by_sheet.devices = sheets->pointers;
+    by_sheet.estimates = sheets->estimates;
+    for (int i = 0; i < batch->n; i++) {
+        dn_device_sheet (batch->devices[i], &sheets->devices[i]);
+        sheets->pointers[i] = &sheets->devices[i];
+    }
+    if (predict_white (&by_sheet, err) == 0)
+        return sheets;
+    free (sheets);
+    return NULL;
+}
+
+/* Do the features follow from other estimates than those of the site? */
+static bool needs_sheets (const struct batch *batch)
+{
+    bool any = !is_same (batch->any.constants, made_with (batch));
+
+    for (int i = 0; i < batch->n; i++)
+        any = any || dn_device_is_measured (batch->devices[i]);
+    return any;
+}
+
+/* The features of the residual. */
+static int find_features (const struct batch *batch,
+                          float *features,
+                          struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct sheets *sheets = NULL;
+    const struct dn_estimate *shipped = batch->estimates;
+
+    if (needs_sheets (batch)) {
+        sheets = predict_sheets (batch, made_with (batch), err);
+        if (!sheets)
+            return -1;
+        shipped = sheets->estimates;
+    }
+    for (int i = 0; i < batch->n; i++) {
+        struct dn_case c = case_on (batch, batch->devices[i]);
+        struct dn_estimate *estimate = &batch->estimates[i];
+
+        dn_features_of (
+            &batch->mix, &c, &shipped[i], features + (ptrdiff_t) i * DN_N_FEATURES);
+        estimate->white_step_s = shipped[i].white_step_s;
+        if (is_learned (batch) && estimate->cpus_per_gpu < shipped[i].cpus_per_gpu)
+            estimate->cpus_per_gpu = shipped[i].cpus_per_gpu;
+    }
+    return 0;
 }
 
 /* The factor on the quantity. */
@@ -212,10 +258,13 @@ static double sheet_factor (const struct batch *batch, int i, double known)
     const struct dn_correction *step =
         &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
     struct dn_estimate sheet;
+    struct dn_device device;
+    struct dn_case c = case_on (batch, &device);
 
     if (!step->trees || !dn_device_is_measured (batch->devices[i]))
         return 1;
-    predict_sheet (batch, i, batch->predictor->constants, &sheet);
+    dn_device_sheet (batch->devices[i], &device);
+    dn_whitebox_by (&c, batch->predictor->deadline, &sheet);
     return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
                 fmin (fmax (known, 0), 1));
 }
@@ -317,27 +366,13 @@ static int predict_sums (const struct batch *batch,
     return dn_deadline_check (predictor->deadline, dn_say_refined_estimate, err);
 }
 
-/* The white box on all devices; 'features' is NULL if none are needed. */
-static int predict_white (const struct batch *batch,
-                          float *features,
-                          struct dn_err *err)
-{
-    for (int i = 0; i < batch->n; i++) {
-        if (dn_deadline_check (batch->predictor->deadline, "estimate", err) < 0)
-            return -1;
-        predict_one (
-            batch, i, features ? features + (ptrdiff_t) i * DN_N_FEATURES : NULL);
-    }
-    return dn_deadline_check (batch->predictor->deadline, "residual", err);
-}
-
 static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct rows *rows = calloc (1, sizeof (*rows));
 
     if (!rows)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (predict_white (batch, rows->features, err) < 0
+    if (find_features (batch, rows->features, err) < 0
         || predict_sums (batch, rows->features, rows->sums, err) < 0)
         return -1;
     dn_domain_distances (&batch->predictor->bundle->domain,
@@ -373,17 +408,18 @@ int dn_predict (const struct dn_predictor *predictor,
     char stack[DN_NAME_MAX];
 
     batch.any.constants = predictor->constants;
-    if (!predictor->bundle)
-        return predict_white (&batch, NULL, err);
-    batch.kind = dn_network_kind (c->graph);
-    dn_stack_name (c->spec, stack);
-    batch.validation = dn_bundle_validation (predictor->bundle, batch.kind, stack);
-    dn_mix_init (&batch.mix, c->graph);
+    if (predictor->bundle) {
+        batch.kind = dn_network_kind (c->graph);
+        dn_stack_name (c->spec, stack);
+        batch.validation = dn_bundle_validation (predictor->bundle, batch.kind, stack);
+        dn_mix_init (&batch.mix, c->graph);
+    }
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;
         batch.estimates = estimates + i;
         batch.n = n_devices - i < ROWS_MAX ? n_devices - i : ROWS_MAX;
-        if (predict_batch (&batch, err) < 0)
+        if (predict_white (&batch, err) < 0
+            || (predictor->bundle && predict_batch (&batch, err) < 0))
             return -1;
     }
     return 0;

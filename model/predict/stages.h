@@ -10,10 +10,12 @@
 /* Operators between two looks at the deadline: some 20 microseconds. */
 #define DN_OPS_PER_LOOK 256
 
-/* Has the time for the decision passed, in a loop over operators that is at 'i'? */
-static inline bool dn_time_is_up (const struct dn_setup *c, int i)
+/* Has the time for the decision passed, in a loop over operators that has looked at 'i'
+ * and looks at 'n' more?
+ */
+static inline bool dn_time_is_up (const struct dn_setup *c, int i, int n)
 {
-    return i % DN_OPS_PER_LOOK == DN_OPS_PER_LOOK - 1
+    return i % DN_OPS_PER_LOOK + n >= DN_OPS_PER_LOOK
            && dn_deadline_passed (c->deadline);
 }
 
@@ -23,10 +25,59 @@ struct dn_hollow {
     double unfilled; /* seconds of work times the share that stands idle meanwhile */
 };
 
+/* How far the device lags the host, which launches kernels without waiting for them.
+ * After a group of operators that takes the device t and the host h seconds, a lag of x
+ * becomes max (x + t - h, 0). Where the device is slower, a lag builds up that covers
+ * later operators whose launches are slower than their work. The backward pass runs the
+ * operators in the opposite order. A sequence of groups turns x into max (x + slope,
+ * floor), so that one loop covers both passes.
+ */
+struct dn_lag {
+    double now;   /* in the forward pass */
+    double slope; /* of the known part of the backward pass, its end */
+    double floor;
+};
+
+/* Operators of equal repetition: their launches alternate. */
+struct dn_group {
+    double repeat;
+    bool every; /* they occur in every block */
+    bool block;
+    double device[3]; /* seconds by direction; forward ones that run again count as of
+                         the gradient of the activation, too */
+    double host[3];
+};
+
+/* One pass of one micro-batch, forward and backward. Blocks are spread over the stages
+ * of a pipeline, the rest (head, embedding) stays on one.
+ */
+struct dn_pass {
+    double launch_s[3];     /* of the host, for one kernel of a direction */
+    double block_device[3]; /* seconds of the device's work in blocks, by direction */
+    double device[3];       /* and in the other operators */
+    double block_again; /* of the forward passes that are computed again, in blocks */
+    double again;       /* and in the other operators */
+    double ring;        /* of communication behind attention */
+    double ring_open;   /* of it that takes longer than the work it overlaps */
+    double host;        /* seconds that the host needs to launch it all */
+    double waits;       /* more seconds that it waits, before the end */
+    double seconds;
+    double block_seconds; /* of it in blocks */
+    struct dn_hollow hollow;
+    struct dn_group group; /* that is not yet in these */
+    struct dn_lag lag;
+};
+
+struct dn_lane; /* a device (work.h) */
+
+/* Find the passes of 'n' devices, of which nothing but the setups is set: those of one
+ * graph, specification and set of constants. When the deadline passes meanwhile, they
+ * are unusable.
+ */
+void dn_passes_find (struct dn_lane *lanes, int n);
+
 /* Fill step_s.p50, stage_s and cpus_per_gpu. */
-void dn_whitebox_step (const struct dn_setup *c,
-                       struct dn_estimate *estimate,
-                       struct dn_hollow *hollow);
+void dn_whitebox_step (const struct dn_lane *lane, struct dn_estimate *estimate);
 
 /* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
  * blocks and 'rest' in the other operators: p stages process m micro-batches.
@@ -118,8 +169,28 @@ bool dn_optimizer_is_fused (const struct dn_setup *c);
  */
 bool dn_memory_reads_age (const struct dn_case *c);
 
-/* Fill gpu_mem.p50, memory[] and host_mem. */
-void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
+/* What the operators keep and use, bytes of one micro-batch in all stages. */
+struct dn_content {
+    double blocks;   /* kept for the backward pass */
+    double inside;   /* more while one block is computed again */
+    double rest;     /* kept outside of blocks */
+    double largest;  /* input, output and gradient of one operator */
+    double loss;     /* two copies of the logits in the precision of losses */
+    double unpacked; /* a weight that is unpacked from fewer bits */
+    double window;   /* input and output of the largest convolution that transforms */
+    bool images;     /* convolutions over more than one dimension */
+    bool loops;      /* sample by sample */
+    enum dn_memory_kind kind;
+};
+
+struct dn_content dn_content_find (const struct dn_setup *c);
+
+/* Fill gpu_mem.p50, memory[] and host_mem; devices that run operators alike have the
+ * same content.
+ */
+void dn_whitebox_memory (const struct dn_setup *c,
+                         const struct dn_content *content,
+                         struct dn_estimate *estimate);
 
 /* What a loader decodes: what decode= says, else what such a network usually reads. */
 enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph);

@@ -1,9 +1,9 @@
 /* step.c - wall time of one optimizer step
  *
  * The work of all operators (work.c). The host launches their kernels meanwhile,
- * launch_s each, and runs ahead where the device is the slower one (struct lag). Then
- * follow a fixed host time, the input pipeline (a smooth maximum), stragglers, and the
- * part of the communication that is not overlapped. Only this file overlaps stages.
+ * launch_s each, and runs ahead where the device is the slower one (struct dn_lag).
+ * Then follow a fixed host time, the input pipeline (a smooth maximum), stragglers, and
+ * the part of the communication that is not overlapped. Only this file overlaps stages.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,58 +11,22 @@
 
 #include <math.h>
 
-/* One pass of one micro-batch, forward and backward. Blocks are spread over the stages
- * of a pipeline, the rest (head, embedding) stays on one.
- */
-struct pass {
-    double block_device[DN_N_DIRECTIONS]; /* seconds of the device's work in blocks */
-    double device[DN_N_DIRECTIONS];       /* and in the other operators */
-    double block_again; /* of the forward passes that are computed again, in blocks */
-    double again;       /* and in the other operators */
-    double ring;        /* of communication behind attention */
-    double ring_open;   /* of it that takes longer than the work it overlaps */
-    double host;        /* seconds that the host needs to launch it all */
-    double waits;       /* more seconds that it waits, before the end */
-    double seconds;
-    double block_seconds; /* of it in blocks */
-    struct dn_hollow hollow;
-};
-
-/* How far the device lags the host, which launches kernels without waiting for them.
- * After a group of operators that takes the device t and the host h seconds, a lag of x
- * becomes max (x + t - h, 0). Where the device is slower, a lag builds up that covers
- * later operators whose launches are slower than their work. The backward pass runs the
- * operators in the opposite order. A sequence of groups turns x into max (x + slope,
- * floor), so that one loop covers both passes.
- */
-struct lag {
-    double now;   /* in the forward pass */
-    double slope; /* of the known part of the backward pass, its end */
-    double floor;
-};
-
-/* Operators of equal repetition: their launches alternate. */
-struct group {
-    double repeat;
-    bool every; /* they occur in every block */
-    bool block;
-    double device[DN_N_DIRECTIONS];
-    double host[DN_N_DIRECTIONS];
-    double again_device; /* of the forward pass what is computed again */
-    double again_host;
-};
-
-/* nn.DataParallel drives
- * all devices from one process: its threads take turns in the interpreter during the
- * forward pass, and each time every module is copied for every device, which is about
- * half a forward pass of host work. The backward pass runs outside of the interpreter,
- * a thread per device.
+/* nn.DataParallel drives all devices from one process: its threads take turns in the
+ * interpreter during the forward pass, and each time every module is copied for every
+ * device, which is about half a forward pass of host work. The backward pass runs
+ * outside of the interpreter, a thread per device.
  */
 double dn_host_copies (const struct dn_setup *c, int direction)
 {
     if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
         return 1;
     return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
+}
+
+/* fmax (), which is a call: none of these is a NaN. */
+static double larger (double a, double b)
+{
+    return a > b ? a : b;
 }
 
 /* Do parts of a step wait for one another? The stages of a pipeline do, and parts of a
@@ -73,43 +37,46 @@ static bool waits_between (const struct dn_setup *c)
     return c->spec->pp > 1 || dn_has_habit (c, DN_HABIT_IN_TURN);
 }
 
-static void close_group (const struct dn_setup *c,
-                         const struct dn_rates *r,
-                         struct group *group,
-                         struct lag *lag,
-                         struct pass *pass)
+/* Blocks that devices share exchange activations, once per pass. */
+static void add_blocks (const struct dn_lane *lane, struct dn_group *group)
 {
-    double device = group->device[DN_DATA] + group->device[DN_WEIGHT];
-    double host = group->host[DN_DATA] + group->host[DN_WEIGHT];
+    struct dn_exchange exchange = dn_block_exchange (&lane->setup);
+    double calls = exchange.calls * lane->rates.launch_s;
+    double again = dn_split_passes (&lane->setup) - 2;
 
-    if (group->block && pass->block_seconds <= 0) {
-        struct dn_exchange exchange = dn_block_exchange (c);
-        double calls = exchange.calls * r->launch_s;
-        double again = dn_split_passes (c) - 2;
+    group->device[DN_FORWARD] += exchange.seconds;
+    group->host[DN_FORWARD] += calls;
+    group->device[DN_DATA] += (1 + again) * exchange.seconds;
+    group->host[DN_DATA] += (1 + again) * calls;
+}
 
-        group->device[DN_FORWARD] += exchange.seconds;
-        group->host[DN_FORWARD] += calls;
-        device += exchange.seconds;
-        host += calls;
-        group->again_device += again * exchange.seconds;
-        group->again_host += again * calls;
-    }
-    device += group->again_device;
-    host += group->again_host;
-    if (waits_between (c)) {
-        pass->waits += fmax (group->device[DN_FORWARD] - group->host[DN_FORWARD], 0)
-                       + fmax (device - host, 0);
+static void close_group (struct dn_lane *lane)
+{
+    struct dn_pass *pass = &lane->pass;
+    struct dn_group *group = &pass->group;
+    struct dn_lag *lag = &pass->lag;
+    double device;
+    double host;
+    double ahead; /* of the device, forward */
+
+    if (group->block && pass->block_seconds <= 0)
+        add_blocks (lane, group);
+    ahead = group->device[DN_FORWARD] - group->host[DN_FORWARD];
+    device = group->device[DN_DATA] + group->device[DN_WEIGHT];
+    host = group->host[DN_DATA] + group->host[DN_WEIGHT];
+    if (waits_between (&lane->setup)) {
+        pass->waits += larger (ahead, 0) + larger (device - host, 0);
     } else {
-        lag->now =
-            fmax (lag->now + group->device[DN_FORWARD] - group->host[DN_FORWARD], 0);
-        lag->floor = fmax (lag->slope, lag->floor);
+        lag->now = larger (lag->now + ahead, 0);
+        lag->floor = larger (lag->slope, lag->floor);
         lag->slope += device - host;
     }
     pass->host += group->host[DN_FORWARD] + host;
     if (group->block)
-        pass->block_seconds += fmax (group->device[DN_FORWARD], group->host[DN_FORWARD])
-                               + fmax (device, host);
-    *group = (struct group){0};
+        pass->block_seconds +=
+            larger (group->device[DN_FORWARD], group->host[DN_FORWARD])
+            + larger (device, host);
+    *group = (struct dn_group){0};
 }
 
 /* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
@@ -126,101 +93,144 @@ static double filled (const struct dn_setup *c, const struct dn_op *op)
     return sms > 0 && tiles > 0 ? tiles / (ceil (tiles / sms) * sms) : 1;
 }
 
-static void add_hollow (const struct dn_setup *c,
-                        const struct dn_rates *r,
-                        const struct dn_op *op,
+static void add_hollow (const struct dn_lane *lane,
+                        const struct dn_load *load,
                         const struct dn_turn *turn,
                         struct dn_hollow *hollow)
 {
-    hollow->waits += DN_N_DIRECTIONS * turn->kernels * c->constants->kernel_s;
-    if (op->kind != DN_OP_RNN || op->steps <= 1)
+    const struct dn_setup *c = &lane->setup;
+    double slowdown = lane->rates.slowdown;
+
+    hollow->waits += DN_N_DIRECTIONS * load->kernels * c->constants->kernel_s;
+    if (load->op->kind != DN_OP_RNN || load->op->steps <= 1)
         return;
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         const struct dn_work *work = &turn->work[d];
 
-        hollow->waits += r->slowdown * work->wait_s;
+        hollow->waits += slowdown * work->wait_s;
         hollow->unfilled +=
-            r->slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, op));
+            slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, load->op));
     }
 }
 
-static void add_turn (const struct dn_setup *c,
-                      const struct dn_rates *r,
-                      const struct dn_turn *turn,
-                      struct group *group,
-                      struct pass *pass)
+/* Communication behind attention overlaps the work of its direction. Return what of it
+ * takes longer.
+ */
+static double open_ring (struct dn_pass *pass, double ring, double time)
 {
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double time = r->slowdown * turn->time[d];
-        double host = turn->launches[d] * r->launch_s * dn_host_copies (c, d);
-        double ring = d == DN_WEIGHT ? 0 : (d == DN_DATA ? 2 : 1) * turn->ring;
-        double open = fmax (ring - time, 0);
+    double open = larger (ring - time, 0);
 
+    pass->ring += ring;
+    pass->ring_open += open;
+    return open;
+}
+
+/* What is computed again in the backward pass runs in it. */
+static void add_turn (struct dn_lane *lane,
+                      const struct dn_load *load,
+                      const struct dn_turn *turn)
+{
+    struct dn_pass *pass = &lane->pass;
+    struct dn_group *group = &pass->group;
+    double *device = group->block ? pass->block_device : pass->device;
+    double ring =
+        lane->setup.context > 1 ? dn_ring_attention (&lane->setup, load->op) : 0;
+
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        double time = lane->rates.slowdown * turn->time[d];
+        double host = turn->launches[d] * pass->launch_s[d];
+        double open = 0;
+
+        if (ring > 0 && d != DN_WEIGHT)
+            open = open_ring (pass, d == DN_DATA ? 2 * ring : ring, time);
         group->device[d] += time + open;
         group->host[d] += host;
-        (group->block ? pass->block_device : pass->device)[d] += time;
-        pass->ring += ring;
-        pass->ring_open += open;
-        if (d != DN_FORWARD || !turn->again)
+        device[d] += time;
+        if (d != DN_FORWARD || !load->again)
             continue;
-        group->again_device += time + open;
-        group->again_host += host;
+        if (ring > 0)
+            open_ring (pass, ring, time);
+        group->device[DN_DATA] += time + open;
+        group->host[DN_DATA] += host;
         *(group->block ? &pass->block_again : &pass->again) += time;
-        pass->ring += ring;
-        pass->ring_open += open;
     }
 }
 
-/* Add one operator, or the kernels that run in its place. */
-static void add_operator (const struct dn_setup *c,
-                          const struct dn_rates *r,
-                          const struct dn_op *op,
-                          struct group *group,
-                          struct lag *lag,
-                          struct pass *pass)
+static void add_load (struct dn_lane *lane, const struct dn_load *load)
 {
+    struct dn_group *group = &lane->pass.group;
+    double repeat = load->op->repeat;
+    bool every = load->block && repeat >= (double) lane->setup.graph->block_layers;
+    struct dn_turn turn;
+
+    dn_turn_of (lane, load, &turn);
+    if (load->block != group->block || every != group->every
+        || (!every && (repeat != group->repeat || repeat <= 1)))
+        close_group (lane);
+    group->repeat = repeat;
+    group->every = every;
+    group->block = load->block;
+    add_turn (lane, load, &turn);
+    add_hollow (lane, load, &turn, &lane->pass.hollow);
+}
+
+/* Add one operator, or the kernels that run in its place, to devices that run it alike.
+ */
+static void add_operator (struct dn_lane *first, const struct dn_op *op)
+{
+    const struct dn_setup *c = &first->setup;
     struct dn_op room[DN_PARTS_MAX];
+    struct dn_load load;
     int n;
     const struct dn_op *parts =
         dn_parts_of (c->spec, c->device, c->share, op, room, &n);
 
     for (int i = 0; i < n; i++) {
-        const struct dn_op *part = &parts[i];
-        struct dn_turn turn;
-        bool every;
-
-        dn_turn_of (c, r, part, &turn);
-        every = turn.block && part->repeat >= (double) c->graph->block_layers;
-        if (turn.block != group->block || every != group->every
-            || (!every && (part->repeat != group->repeat || part->repeat <= 1)))
-            close_group (c, r, group, lag, pass);
-        group->repeat = part->repeat;
-        group->every = every;
-        group->block = turn.block;
-        add_turn (c, r, &turn, group, pass);
-        add_hollow (c, r, part, &turn, &pass->hollow);
+        dn_load_of (first, &parts[i], &load);
+        for (struct dn_lane *lane = first; lane; lane = lane->next)
+            add_load (lane, &load);
     }
 }
 
-static void find_pass (const struct dn_setup *c,
-                       const struct dn_rates *r,
-                       struct pass *pass)
+/* Append the i-th device to those that run operators alike. */
+static void begin_lane (struct dn_lane lanes[], int i)
 {
-    struct dn_rates loss;
-    struct group group = {0};
-    struct lag lag = {0, 0, 0};
+    struct dn_lane *lane = &lanes[i];
 
-    dn_rates_of_loss (&loss, c, r);
-    *pass = (struct pass){.host = 0};
+    dn_rates_init (&lane->rates, &lane->setup);
+    lane->next = NULL;
+    lane->follows = false;
+    lane->pass = (struct dn_pass){.host = 0};
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        lane->pass.launch_s[d] =
+            lane->rates.launch_s * dn_host_copies (&lane->setup, d);
+    for (int j = i - 1; j >= 0 && !lane->follows; j--)
+        if (dn_runs_alike (&lanes[j], lane)) {
+            lanes[j].next = lane;
+            lane->follows = true;
+        }
+}
+
+void dn_passes_find (struct dn_lane lanes[], int n)
+{
+    const struct dn_setup *c = &lanes->setup;
+
+    for (int l = 0; l < n; l++)
+        begin_lane (lanes, l);
     for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-
-        if (dn_time_is_up (c, i))
+        if (dn_time_is_up (c, i * n, n))
             return;
-        add_operator (c, op->kind == DN_OP_LOSS ? &loss : r, op, &group, &lag, pass);
+        for (int l = 0; l < n; l++)
+            if (!lanes[l].follows)
+                add_operator (&lanes[l], &c->graph->ops[i]);
     }
-    close_group (c, r, &group, &lag, pass);
-    pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
+    for (int l = 0; l < n; l++) {
+        struct dn_pass *pass = &lanes[l].pass;
+
+        close_group (&lanes[l]);
+        pass->seconds = pass->host + pass->waits
+                        + larger (pass->lag.now + pass->lag.slope, pass->lag.floor);
+    }
 }
 
 /* The slowest stage limits the rate, and filling the pipeline takes one pass through
@@ -259,7 +269,7 @@ static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r
 
 /* The device's seconds by stage, of one optimizer step. */
 static void fill_stages (const struct dn_setup *c,
-                         const struct pass *pass,
+                         const struct dn_pass *pass,
                          struct dn_estimate *estimate)
 {
     static const enum dn_stage stages[DN_N_DIRECTIONS] = {
@@ -278,7 +288,7 @@ static void fill_stages (const struct dn_setup *c,
 /* Seconds of the backward pass of the last micro-batch: gradients of its last layers
  * are sent while the first ones are still computed.
  */
-static double last_backward (const struct dn_setup *c, const struct pass *pass)
+static double last_backward (const struct dn_setup *c, const struct dn_pass *pass)
 {
     double all = 0;
     double forward = pass->device[DN_FORWARD] + pass->block_device[DN_FORWARD];
@@ -303,7 +313,7 @@ static double waiting (const struct dn_setup *c)
  * split over devices use those of a node or the network between nodes themselves.
  */
 static double idle_links (const struct dn_setup *c,
-                          const struct pass *pass,
+                          const struct dn_pass *pass,
                           const struct dn_traffic *traffic)
 {
     struct dn_exchange exchange = dn_block_exchange (c);
@@ -315,7 +325,7 @@ static double idle_links (const struct dn_setup *c,
 
 /* Communication of the copies of the weights. */
 static void fill_traffic (const struct dn_setup *c,
-                          const struct pass *pass,
+                          const struct dn_pass *pass,
                           struct dn_estimate *estimate)
 {
     struct dn_traffic traffic = dn_data_traffic (c);
@@ -331,7 +341,7 @@ static void fill_traffic (const struct dn_setup *c,
 
 /* Communication within the passes. What of it is exposed is a part of their time. */
 static void add_exchange (const struct dn_setup *c,
-                          const struct pass *pass,
+                          const struct dn_pass *pass,
                           struct dn_estimate *estimate)
 {
     double split_s =
@@ -393,7 +403,7 @@ static struct offloaded offload_time (const struct dn_setup *c)
 /* Transfers to the host and back, behind the passes: seconds that they add to a step.
  */
 static double add_offload (const struct dn_setup *c,
-                           const struct pass *pass,
+                           const struct dn_pass *pass,
                            struct dn_estimate *estimate)
 {
     struct offloaded offload = offload_time (c);
@@ -412,36 +422,29 @@ static double add_offload (const struct dn_setup *c,
     return open + offload.update;
 }
 
-void dn_whitebox_step (const struct dn_setup *c,
-                       struct dn_estimate *estimate,
-                       struct dn_hollow *hollow)
+void dn_whitebox_step (const struct dn_lane *lane, struct dn_estimate *estimate)
 {
-    const struct dn_constants *k = c->constants;
-    struct dn_rates r;
-    struct pass pass;
+    const struct dn_setup *c = &lane->setup;
+    const struct dn_pass *pass = &lane->pass;
     double *stage = estimate->stage_s;
-    double fixed = c->device->compiled ? 0 : k->step_s * c->stack.step;
-    double optimizer_s;
+    double fixed = c->device->compiled ? 0 : c->constants->step_s * c->stack.step;
+    double optimizer = optimizer_host (c, &lane->rates);
     double compute;
 
-    dn_rates_init (&r, c);
-    find_pass (c, &r, &pass);
-    fill_stages (c, &pass, estimate);
-    optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
-    compute = dn_pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
-              + optimizer_s;
+    fill_stages (c, pass, estimate);
+    compute = dn_pipeline (c, pass->block_seconds, pass->seconds - pass->block_seconds)
+              + fmax (stage[DN_STAGE_OPTIMIZER], optimizer);
     if (c->spec->pp > 1)
         compute += dn_handings (c) * dn_handing_time (c);
     compute =
         dn_has_habit (c, DN_HABIT_RUNS_AHEAD) ? fmax (compute, fixed) : compute + fixed;
     stage[DN_STAGE_HOST] =
-        (double) c->spec->grad_accum * pass.host / (double) c->spec->pp
-        + optimizer_host (c, &r) + fixed;
-    fill_traffic (c, &pass, estimate);
+        (double) c->spec->grad_accum * pass->host / (double) c->spec->pp + optimizer
+        + fixed;
+    fill_traffic (c, pass, estimate);
     stage[DN_STAGE_INPUT] = dn_whitebox_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4) * (1 + waiting (c))
                            + stage[DN_STAGE_EXPOSED];
-    estimate->step_s.p50 += add_offload (c, &pass, estimate);
-    add_exchange (c, &pass, estimate);
-    *hollow = pass.hollow;
+    estimate->step_s.p50 += add_offload (c, pass, estimate);
+    add_exchange (c, pass, estimate);
 }

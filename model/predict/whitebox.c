@@ -6,9 +6,10 @@
 #include "predict/whitebox.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "predict/stages.h"
+#include "base/messages.h"
+#include "predict/work.h"
 
 /* Spread of the time over the values of a key that the estimate does not depend on. The
  * largest of these effects is checkpointing (4/3 of the time): one standard deviation.
@@ -48,23 +49,21 @@ double dn_whitebox_doubt (const struct dn_case *c,
 /* The power law was fitted to steps predicted from data sheets, that is, to how busy
  * the device is by them. Measured rates would count twice.
  */
-static void fill_power (const struct dn_setup *setup,
-                        const struct dn_hollow *hollow,
-                        struct dn_estimate *estimate)
+static void fill_power (const struct dn_lane *lane, struct dn_estimate *estimate)
 {
-    struct dn_hollow of_sheet;
-    struct dn_device sheet;
-    struct dn_setup other = *setup;
     struct dn_estimate by_sheet = *estimate;
+    struct dn_lane other = {.setup = lane->setup};
+    struct dn_device sheet;
 
-    if (!dn_device_is_measured (setup->device)) {
-        dn_whitebox_power (setup, hollow, estimate);
+    if (!dn_device_is_measured (lane->setup.device)) {
+        dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
         return;
     }
-    dn_device_sheet (setup->device, &sheet);
-    other.device = by_sheet.device = &sheet;
-    dn_whitebox_step (&other, &by_sheet, &of_sheet);
-    dn_whitebox_power (&other, &of_sheet, &by_sheet);
+    dn_device_sheet (lane->setup.device, &sheet);
+    other.setup.device = by_sheet.device = &sheet;
+    dn_passes_find (&other, 1);
+    dn_whitebox_step (&other, &by_sheet);
+    dn_whitebox_power (&other.setup, &other.pass.hollow, &by_sheet);
     estimate->power_w = by_sheet.power_w;
     estimate->power_w_p95 = by_sheet.power_w_p95;
 }
@@ -104,6 +103,61 @@ void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
         estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;
 }
 
+/* One device, whose operators are known. */
+static void fill (const struct dn_case *c,
+                  const struct dn_lane *lane,
+                  const struct dn_content *content,
+                  struct dn_estimate *estimate)
+{
+    const struct dn_constants *k = c->constants;
+
+    *estimate = (struct dn_estimate){
+        .device = c->device,
+        .unread = dn_unread_keys (c),
+        .supported = dn_device_supports (c->device, c->spec->precision),
+        .site = 1};
+    dn_whitebox_step (lane, estimate);
+    estimate->white_step_s = estimate->step_s.p50;
+    /* The error of the white box on a model that it was not fitted to, and every
+     * assumption.
+     */
+    estimate->step_s.sigma =
+        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
+    estimate->confidence = exp (-estimate->step_s.sigma);
+    dn_whitebox_memory (&lane->setup, content, estimate);
+    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
+    fill_power (lane, estimate);
+    dn_run_fill (c, estimate);
+}
+
+/* The devices in 'lanes', by the deadline. */
+static void estimate_all (const struct dn_case *c,
+                          struct dn_lane lanes[],
+                          int n,
+                          struct dn_estimate estimates[])
+{
+    const struct dn_deadline *deadline = lanes->setup.deadline;
+
+    if (dn_deadline_passed (deadline))
+        return;
+    dn_passes_find (lanes, n);
+    for (int i = 0; i < n; i++) {
+        struct dn_content content;
+
+        if (dn_deadline_passed (deadline))
+            return;
+        if (lanes[i].follows)
+            continue;
+        content = dn_content_find (&lanes[i].setup);
+        for (struct dn_lane *lane = &lanes[i]; lane; lane = lane->next) {
+            struct dn_case own = *c;
+
+            own.device = lane->setup.device;
+            fill (&own, lane, &content, &estimates[lane - lanes]);
+        }
+    }
+}
+
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
 {
     dn_whitebox_by (c, NULL, estimate);
@@ -113,34 +167,34 @@ void dn_whitebox_by (const struct dn_case *c,
                      const struct dn_deadline *deadline,
                      struct dn_estimate *estimate)
 {
-    const struct dn_constants *k = c->constants;
-    struct dn_hollow hollow;
-    struct dn_setup setup;
+    struct dn_lane lane = {.follows = false};
 
-    memset (estimate, 0, sizeof (*estimate));
-    estimate->device = c->device;
-    /* Each part goes through the operators several times. */
-    if (dn_deadline_passed (deadline))
-        return;
-    dn_setup_init (&setup, c);
-    setup.deadline = deadline;
-    estimate->unread = dn_unread_keys (c);
-    estimate->supported = dn_device_supports (c->device, c->spec->precision);
-    dn_whitebox_step (&setup, estimate, &hollow);
-    if (dn_deadline_passed (deadline))
-        return;
-    estimate->white_step_s = estimate->step_s.p50;
-    estimate->site = 1;
-    /* The error of the white box on a model that it was not fitted to, and every
-     * assumption.
-     */
-    estimate->step_s.sigma =
-        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
-    estimate->confidence = exp (-estimate->step_s.sigma);
-    dn_whitebox_memory (&setup, estimate);
-    if (dn_deadline_passed (deadline))
-        return;
-    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
-    fill_power (&setup, &hollow, estimate);
-    dn_run_fill (c, estimate);
+    dn_setup_init (&lane.setup, c);
+    lane.setup.deadline = deadline;
+    estimate_all (c, &lane, 1, estimate);
+}
+
+int dn_whitebox_all (const struct dn_case *c,
+                     const struct dn_device *const devices[],
+                     int n,
+                     const struct dn_deadline *deadline,
+                     struct dn_estimate estimates[],
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct dn_lane *lanes =
+        calloc ((size_t) n, sizeof (*lanes));
+
+    if (!lanes)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    for (int i = 0; i < n; i++) {
+        struct dn_case own = *c;
+
+        if (dn_deadline_passed (deadline))
+            return 0;
+        own.device = devices[i];
+        dn_setup_init (&lanes[i].setup, &own);
+        lanes[i].setup.deadline = deadline;
+    }
+    estimate_all (c, lanes, n, estimates);
+    return 0;
 }

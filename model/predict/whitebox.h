@@ -32,6 +32,17 @@ void dn_whitebox_by (const struct dn_case *c,
                      const struct dn_deadline *deadline,
                      struct dn_estimate *estimate);
 
+/* Estimate a case on each of 'n' devices, at least one; its own is ignored. What does
+ * not depend on the device is computed once. When the deadline passes meanwhile, the
+ * estimates are unusable. -1 with 'err' without memory.
+ */
+int dn_whitebox_all (const struct dn_case *c,
+                     const struct dn_device *const devices[],
+                     int n,
+                     const struct dn_deadline *deadline,
+                     struct dn_estimate estimates[],
+                     struct dn_err *err);
+
 /* Samples per second of the whole job. */
 double dn_whitebox_throughput (const struct dn_case *c);
 

@@ -65,8 +65,7 @@ static bool is_small (const struct dn_setup *c, const struct dn_op *op)
 }
 
 /* Seconds in one pass of the layer, or of another operator whose steps wait for one
- * another; 0 if none do, or if the host launches them one by one. 'backward': of the
- * activation's gradient.
+ * another. 'backward': of the activation's gradient.
  */
 static double recurrent_wait (const struct dn_setup *c,
                               const struct dn_op *op,
@@ -76,8 +75,6 @@ static double recurrent_wait (const struct dn_setup *c,
     double step = c->device->measured.recurrence_s;
     double factor = backward ? k->recurrence_backward : 1;
 
-    if (!has_steps (op))
-        return 0;
     if (step <= 0)
         step = k->recurrence_s;
     if (op->kind != DN_OP_RNN)
@@ -103,13 +100,13 @@ static void apply_shares (const struct dn_setup *c, struct dn_rates *r)
     double memory = c->device->generation->memory_share;
 
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0) {
-        r->linear *= compute;
-        r->batched *= compute;
-        r->recurrent *= compute;
+        r->flops[DN_BY_LINEAR] *= compute;
+        r->flops[DN_BY_BATCHED] *= compute;
+        r->flops[DN_BY_RECURRENT] *= compute;
     }
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
-        r->conv *= compute;
-    r->grouped *= compute;
+        r->flops[DN_BY_CONV] *= compute;
+    r->flops[DN_BY_GROUPED] *= compute;
     if (c->device->measured.stream <= 0) {
         r->memory *= memory;
         r->light *= memory;
@@ -147,10 +144,10 @@ static void take_measured (const struct dn_setup *c, struct dn_rates *r)
     double conv = r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32;
     enum dn_precision rest = rest_precision (c);
 
-    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->recurrent);
-    take_rate (c, DN_RATE_LINEAR, c->precision, linear, &r->linear);
-    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->batched);
-    take_rate (c, DN_RATE_CONV, rest, conv, &r->conv);
+    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->flops[DN_BY_RECURRENT]);
+    take_rate (c, DN_RATE_LINEAR, c->precision, linear, &r->flops[DN_BY_LINEAR]);
+    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->flops[DN_BY_BATCHED]);
+    take_rate (c, DN_RATE_CONV, rest, conv, &r->flops[DN_BY_CONV]);
 }
 
 /* Rates of attention in one kernel. On ordinary units products take nearly all of its
@@ -164,15 +161,15 @@ static void set_attention_rates (const struct dn_setup *c,
     double factor = c->device->generation->attention_behind ? k->flash_hopper : 1;
     double found = peak * factor;
 
-    if (!r->tensor) {
-        r->flash = r->fused = (struct dn_attention_rates){r->linear, r->linear};
-        return;
-    }
-    take_rate (c, DN_RATE_LINEAR, rest_precision (c), k->seen_linear_tensor, &found);
-    r->flash = (struct dn_attention_rates){found * k->flash_forward,
-                                           found * k->flash_backward};
-    r->fused = (struct dn_attention_rates){found * k->fused_forward,
-                                           found * k->fused_backward};
+    if (r->tensor)
+        take_rate (
+            c, DN_RATE_LINEAR, rest_precision (c), k->seen_linear_tensor, &found);
+    r->flops[DN_BY_FLASH] = found * k->flash_forward;
+    r->flops[DN_BY_FLASH_BACKWARD] = found * k->flash_backward;
+    r->flops[DN_BY_FUSED] = found * k->fused_forward;
+    r->flops[DN_BY_FUSED_BACKWARD] = found * k->fused_backward;
+    for (int i = DN_BY_FLASH; i <= DN_BY_FUSED_BACKWARD && !r->tensor; i++)
+        r->flops[i] = r->flops[DN_BY_LINEAR];
 }
 
 double dn_bandwidth (const struct dn_setup *c)
@@ -196,9 +193,45 @@ static void compile_step (const struct dn_setup *c, struct dn_rates *r)
     r->launch_s = 0;
     r->kernel_s = 0;
     if (linear > 0)
-        r->linear = r->batched = r->conv = linear;
+        r->flops[DN_BY_LINEAR] = r->flops[DN_BY_BATCHED] = r->flops[DN_BY_CONV] =
+            linear;
     if (conv > 0)
-        r->conv = conv;
+        r->flops[DN_BY_CONV] = conv;
+}
+
+/* Of products; 'peak' of linear layers, 'rest' of other operators. */
+static void set_product_rates (const struct dn_setup *c,
+                               struct dn_rates *r,
+                               double peak,
+                               double rest)
+{
+    const struct dn_constants *k = c->constants;
+    double factor = c->stack.tensor * (c->traits->rounds ? k->eff_tf32 : 1);
+    double linear = r->tensor ? k->eff_linear_tensor * factor : k->eff_linear_fp32;
+    double conv = r->tensor ? k->eff_conv_tensor * factor : k->eff_conv_fp32;
+
+    r->flops[DN_BY_LINEAR] = peak * linear;
+    r->flops[DN_BY_BATCHED] = rest * linear;
+    r->flops[DN_BY_CONV] = rest * conv;
+    /* The same library in all stacks, at the rate of its long products. */
+    r->flops[DN_BY_RECURRENT] =
+        rest * (r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32);
+    r->flops[DN_BY_GROUPED] = c->device->fp32 * k->eff_grouped * c->stack.grouped;
+    if (r->bytes < 4 && r->tensor)
+        r->flops[DN_BY_GROUPED] *= 2;
+}
+
+static void set_memory_rates (const struct dn_setup *c, struct dn_rates *r)
+{
+    const struct dn_constants *k = c->constants;
+    double bandwidth = dn_bandwidth (c);
+
+    r->chip_bytes = c->device->chip_bw > 0 ? c->device->l2 : 0;
+    r->chip = c->device->chip_bw;
+    r->unpack = bandwidth * k->unpack;
+    r->copy = bandwidth * k->optimizer_memory;
+    r->memory = bandwidth * k->eff_memory * c->stack.memory;
+    r->light = bandwidth * k->eff_light * c->stack.memory;
 }
 
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
@@ -211,43 +244,26 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     *r = (struct dn_rates){.bytes = c->traits->activation,
                            .launch_s = k->launch_s * c->stack.launch,
                            .kernel_s = k->kernel_s,
-                           .chip_bytes = device->chip_bw > 0 ? device->l2 : 0,
-                           .chip = device->chip_bw,
+                           .cast = c->traits->linear,
+                           .light_launches = 1,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
     peak = dn_device_peak (device, c->precision, &r->tensor);
-    r->cast = c->traits->linear;
-    if (r->tensor) {
-        double factor = c->stack.tensor * (c->traits->rounds ? k->eff_tf32 : 1);
-
-        r->linear = peak * k->eff_linear_tensor * factor;
-        r->batched = rest * k->eff_linear_tensor * factor;
-        r->conv = rest * k->eff_conv_tensor * factor;
-    } else {
-        r->linear = peak * k->eff_linear_fp32;
-        r->batched = rest * k->eff_linear_fp32;
-        r->conv = rest * k->eff_conv_fp32;
-    }
-    /* The same library in all stacks, at the rate of its long products. */
-    r->recurrent = rest * (r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32);
     r->tile = r->tensor ? 128 : 64;
-    r->grouped = device->fp32 * k->eff_grouped * c->stack.grouped;
-    if (r->bytes < 4 && r->tensor)
-        r->grouped *= 2;
+    set_product_rates (c, r, peak, rest);
     /* Without fast units for them 16-bit numbers are converted to fp32 and back. */
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
-    r->unpack = dn_bandwidth (c) * k->unpack;
-    r->copy = dn_bandwidth (c) * k->optimizer_memory;
-    r->memory = dn_bandwidth (c) * k->eff_memory * c->stack.memory;
-    r->light = dn_bandwidth (c) * k->eff_light * c->stack.memory;
+    set_memory_rates (c, r);
     apply_shares (c, r);
-    r->light_launches = 1;
+    r->loss = r->light; /* a loss is not fused */
     if (dn_is_fused (c)) {
         r->light /= k->fused_bytes;
         r->light_launches = k->fused_launch;
     }
+    r->loss_launches =
+        dn_habit_number (k, c->spec, c->stack.tuned, DN_HABIT_LOSS_LAUNCHES);
     if (dn_has_habit (c, DN_HABIT_CAPTURES) || c->graph->whole_step) {
         r->launch_s = fmin (r->launch_s, k->captured_s);
         r->kernel_s = fmin (r->kernel_s, k->captured_s);
@@ -255,64 +271,39 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     take_measured (c, r);
     if (device->compiled)
         compile_step (c, r);
-    r->direct = r->tensor ? r->conv : r->linear;
+    r->flops[DN_BY_DIRECT] = r->flops[r->tensor ? DN_BY_CONV : DN_BY_LINEAR];
     if (device->sustained > 0)
         r->slowdown /= device->sustained;
     set_attention_rates (c, r, rest);
 }
 
-/* A loss is not fused. */
-void dn_rates_of_loss (struct dn_rates *loss,
-                       const struct dn_setup *c,
-                       const struct dn_rates *r)
+bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b)
 {
-    *loss = *r;
-    if (dn_is_fused (c))
-        loss->light *= c->constants->fused_bytes;
-    loss->light_launches =
-        dn_habit_number (c->constants, c->spec, c->stack.tuned, DN_HABIT_LOSS_LAUNCHES);
+    const struct dn_generation *one = a->setup.device->generation;
+    const struct dn_generation *other = b->setup.device->generation;
+
+    return a->setup.traits == b->setup.traits && a->rates.bytes == b->rates.bytes
+           && a->rates.tensor == b->rates.tensor
+           && one->fused_attention == other->fused_attention
+           && one->flash_attention == other->flash_attention;
 }
+
+/* An operator whose work is found. */
+struct loading {
+    const struct dn_setup *c;
+    const struct dn_rates *r;
+    const struct dn_op *op;
+    double samples; /* of it in one pass; an expert gets those of all that share it */
+    double in;      /* elements */
+    double out;
+    double moved; /* bytes of activations that a convolution reorders */
+    struct dn_load *load;
+};
 
 /* Padded over useful outputs of a tiled product, at least 1. */
 static double padding (double rows, double columns, double tile)
 {
     return ceil (rows / tile) * tile * ceil (columns / tile) * tile / (rows * columns);
-}
-
-static double seconds (const struct dn_work *work)
-{
-    return work->compute_s + work->memory_s + work->wait_s;
-}
-
-/* Work is written in place, never copied: a decision computes some thousands, and a
- * structure of five numbers that was just written one by one is slow to copy.
- */
-static void scale (struct dn_work *work, double factor)
-{
-    work->compute_s *= factor;
-    work->memory_s *= factor;
-    work->wait_s *= factor;
-    work->flops *= factor;
-    work->bytes *= factor;
-}
-
-static void set_traffic (struct dn_work *work,
-                         const struct dn_rates *r,
-                         double bytes,
-                         double rate)
-{
-    if (r->chip > 0)
-        rate = bytes <= r->chip_bytes ? r->chip : fmin (rate, r->chip);
-    work->memory_s = bytes / rate;
-    work->bytes = bytes;
-}
-
-/* Samples of an operator in one pass. Where devices share the experts, an expert gets
- * the tokens of all of them.
- */
-static double samples (const struct dn_setup *c, const struct dn_op *op)
-{
-    return op->expert ? c->computed * c->experts : c->computed;
 }
 
 /* Are a convolution's activations brought into the order that its kernels need, and
@@ -339,31 +330,19 @@ static bool is_moved (const struct dn_setup *c,
     }
 }
 
-/* Its activations are read and written once more each. */
-static void add_relayout (struct dn_work *work,
-                          const struct dn_setup *c,
-                          const struct dn_rates *r,
-                          const struct dn_op *op)
-{
-    double bytes = 2 * (op->in + op->out) * samples (c, op) * r->bytes;
-
-    if (op->kind != DN_OP_CONV || !is_moved (c, r, op))
-        return;
-    work->bytes += bytes;
-    work->memory_s += bytes / r->copy;
-}
-
-static double rate_of (const struct dn_rates *r, const struct dn_op *op)
+static enum dn_arithmetic arithmetic_of (const struct dn_op *op)
 {
     switch (op->kind) {
     case DN_OP_CONV:
-        return op->direct ? r->direct : r->conv;
+        if (op->batches > 1)
+            return DN_BY_GROUPED;
+        return op->direct ? DN_BY_DIRECT : DN_BY_CONV;
     case DN_OP_MATMUL:
-        return r->batched;
+        return DN_BY_BATCHED;
     case DN_OP_RNN:
-        return r->recurrent;
+        return DN_BY_RECURRENT;
     default:
-        return r->linear;
+        return DN_BY_LINEAR;
     }
 }
 
@@ -371,27 +350,21 @@ static double rate_of (const struct dn_rates *r, const struct dn_op *op)
  * tiled: the loaded data serve only the channels of a group, so their rate grows with
  * the number of these until it is that of other convolutions.
  */
-static void set_product (struct dn_work *work,
-                         const struct dn_setup *c,
-                         const struct dn_rates *r,
-                         const struct dn_op *op,
+static void set_product (const struct loading *l,
+                         int direction,
                          double rows,
                          double columns,
                          double elements)
 {
-    double rate = rate_of (r, op);
-    double padded = padding (rows, columns, r->tile);
+    struct dn_amount *amount = &l->load->amount[direction];
+    double padded = padding (rows, columns, l->r->tile);
 
-    set_traffic (work, r, elements * r->bytes, r->memory);
-    add_relayout (work, c, r, op);
-    work->flops = op->flops * samples (c, op);
-    if (op->kind == DN_OP_CONV && op->batches > 1) {
-        work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
-        return;
-    }
-    work->compute_s = work->flops / rate;
-    if (padded > 1)
-        work->compute_s *= pow (padded, c->constants->tile);
+    amount->by = arithmetic_of (l->op);
+    amount->bytes = elements * l->r->bytes;
+    amount->moved = l->moved;
+    amount->flops = amount->arithmetic = l->op->flops * l->samples;
+    if (padded > 1 && amount->by != DN_BY_GROUPED)
+        amount->arithmetic *= pow (padded, l->c->constants->tile);
 }
 
 /* Elements that an operator without products reads and writes, forward and backward.
@@ -441,23 +414,22 @@ static void light_traffic (const struct dn_op *op, double *forward, double *back
 
 /* An operator without products: casts to single precision and back where it needs it.
  */
-static void light_work (const struct dn_setup *c,
-                        const struct dn_rates *r,
-                        const struct dn_op *op,
-                        struct dn_work work[DN_N_DIRECTIONS])
+static void find_light (const struct loading *l, bool backward)
 {
-    double element = op->single ? fmax (r->bytes, 4) : r->bytes;
-    double casts =
-        op->single && r->bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
-    double forward;
-    double backward;
+    const struct dn_op *op = l->op;
+    struct dn_load *load = l->load;
+    double bytes = l->r->bytes;
+    double casts = op->single && bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
+    double elements[2];
 
-    light_traffic (op, &forward, &backward);
-    set_traffic (
-        &work[DN_FORWARD], r, (forward + casts) * samples (c, op) * element, r->light);
-    set_traffic (
-        &work[DN_DATA], r, (backward + casts) * samples (c, op) * element, r->light);
-    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = recurrent_wait (c, op, false);
+    load->light = true;
+    if (op->single)
+        bytes = fmax (bytes, 4);
+    light_traffic (op, &elements[DN_FORWARD], &elements[DN_DATA]);
+    for (int d = DN_FORWARD; d <= (backward ? DN_DATA : DN_FORWARD); d++) {
+        load->amount[d].bytes = (elements[d] + casts) * l->samples * bytes;
+        load->amount[d].wait = has_steps (op) ? DN_WAIT_FORWARD : DN_WAIT_NONE;
+    }
 }
 
 /* Are the weights stored in 8 bits or fewer, and unpacked for every product? */
@@ -466,99 +438,61 @@ static bool is_quantised (const struct dn_op *op)
     return op->frozen_bytes > 0 && op->frozen_bytes < 1.5 * op->frozen_params;
 }
 
-static void add_unpacking (struct dn_work *work,
-                           const struct dn_rates *r,
-                           const struct dn_op *op)
-{
-    double bytes = op->frozen_bytes + op->frozen_params * r->bytes;
-
-    work->bytes += bytes;
-    work->memory_s += bytes / r->unpack;
-}
-
 /* Elements that the products of a linear layer in fp8 move, in activations' elements.
  * What they multiply is short, what they give is not. Before, it is read once and
  * written twice, plain and transposed: the input forward, together with the fp32 weight
  * in the first pass of a step, and the gradient backward (Transformer Engine).
  */
-static double short_elements (const struct dn_setup *c,
-                              const struct dn_rates *r,
-                              const struct dn_op *op,
-                              int direction)
+static double short_elements (const struct loading *l, int direction)
 {
-    double in = op->in * samples (c, op);
-    double out = op->out * samples (c, op);
-    double part = r->cast / r->bytes;
+    double part = l->r->cast / l->r->bytes;
     double cast = 1 + 2 * part;
-    double cast_weight = 4 / r->bytes + 2 * part;
+    double cast_weight = 4 / l->r->bytes + 2 * part;
 
     switch (direction) {
     case DN_FORWARD:
-        return (cast + part) * in + out
-               + (part + cast_weight / (double) c->spec->grad_accum) * op->weights;
+        return (cast + part) * l->in + l->out
+               + (part + cast_weight / (double) l->c->spec->grad_accum)
+                     * l->op->weights;
     case DN_DATA:
-        return (cast + part) * out + in + part * op->weights;
+        return (cast + part) * l->out + l->in + part * l->op->weights;
     default:
-        return part * (in + out) + op->weights;
+        return part * (l->in + l->out) + l->op->weights;
     }
 }
 
-static double product_elements (const struct dn_setup *c,
-                                const struct dn_rates *r,
-                                const struct dn_op *op,
-                                int direction)
+static double product_elements (const struct loading *l, int direction)
 {
-    if (r->cast > 0 && op->kind == DN_OP_LINEAR)
-        return short_elements (c, r, op, direction);
-    return (op->in + op->out) * samples (c, op) + op->weights * op->calls;
+    if (l->r->cast > 0 && l->op->kind == DN_OP_LINEAR)
+        return short_elements (l, direction);
+    return l->in + l->out + l->op->weights * l->op->calls;
 }
 
 /* Convolutions, linear and recurrent layers. Of frozen weights only biases may have a
  * gradient: a sum over the output's.
  */
-static void find_layer (const struct dn_setup *c,
-                        const struct dn_rates *r,
-                        const struct dn_op *op,
-                        bool data,
-                        bool weight,
-                        struct dn_work work[DN_N_DIRECTIONS])
+static void find_layer (const struct loading *l, bool data, bool weight)
 {
-    double rows = op->m * samples (c, op);
+    const struct dn_op *op = l->op;
+    struct dn_amount *amount = l->load->amount;
+    double rows = op->m * l->samples;
+    double unpacked =
+        is_quantised (op) ? op->frozen_bytes + op->frozen_params * l->r->bytes : 0;
 
-    set_product (&work[DN_FORWARD],
-                 c,
-                 r,
-                 op,
-                 rows,
-                 op->n,
-                 product_elements (c, r, op, DN_FORWARD));
-    work[DN_FORWARD].wait_s = recurrent_wait (c, op, false);
+    set_product (l, DN_FORWARD, rows, op->n, product_elements (l, DN_FORWARD));
     if (data)
-        set_product (&work[DN_DATA],
-                     c,
-                     r,
-                     op,
-                     rows,
-                     op->k,
-                     product_elements (c, r, op, DN_DATA));
+        set_product (l, DN_DATA, rows, op->k, product_elements (l, DN_DATA));
     if (weight && !dn_op_is_frozen (op))
-        set_product (&work[DN_WEIGHT],
-                     c,
-                     r,
-                     op,
-                     op->k,
-                     op->n,
-                     product_elements (c, r, op, DN_WEIGHT));
+        set_product (l, DN_WEIGHT, op->k, op->n, product_elements (l, DN_WEIGHT));
     else if (weight && op->params > 0)
-        set_traffic (
-            &work[DN_WEIGHT], r, op->out * samples (c, op) * r->bytes, r->memory);
-    if (op->steps > 1 && (data || weight))
-        work[data ? DN_DATA : DN_WEIGHT].wait_s = recurrent_wait (c, op, true);
-    if (!is_quantised (op))
-        return;
-    add_unpacking (&work[DN_FORWARD], r, op);
-    if (data)
-        add_unpacking (&work[DN_DATA], r, op);
+        amount[DN_WEIGHT].bytes = l->out * l->r->bytes;
+    if (has_steps (op)) {
+        amount[DN_FORWARD].wait = DN_WAIT_FORWARD;
+        if (data || weight)
+            amount[data ? DN_DATA : DN_WEIGHT].wait = DN_WAIT_BACKWARD;
+    }
+    amount[DN_FORWARD].unpacked = unpacked;
+    amount[DN_DATA].unpacked = data ? unpacked : 0;
 }
 
 /* The backward pass of attention over its forward pass: five products, not two. */
@@ -567,20 +501,25 @@ static void find_layer (const struct dn_setup *c,
 /* Attention in one kernel. Backward it reads query, key, value, output and the output's
  * gradient, and writes three gradients.
  */
-static void set_attention (struct dn_work *work,
-                           const struct dn_setup *c,
-                           const struct dn_rates *r,
-                           const struct dn_op *op,
-                           bool backward)
+static void find_attention (const struct loading *l, bool backward)
 {
-    bool flash = dn_attention_way (c->spec, c->device, op) == DN_ATTENTION_FLASH
-                 && !dn_attention_is_first (c->spec);
-    const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
-    double elements = (op->in + op->out) * (backward ? 2 : 1) * samples (c, op);
+    bool flash =
+        dn_attention_way (l->c->spec, l->c->device, l->op) == DN_ATTENTION_FLASH
+        && !dn_attention_is_first (l->c->spec);
+    struct dn_amount *amount = l->load->amount;
+    double bytes = (l->in + l->out) * l->r->bytes;
+    double flops = l->op->flops * l->samples;
 
-    set_traffic (work, r, elements * r->bytes, r->memory);
-    work->flops = op->flops * samples (c, op) * (backward ? ATTENTION_BACKWARD : 1);
-    work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
+    amount[DN_FORWARD] = (struct dn_amount){.by = flash ? DN_BY_FLASH : DN_BY_FUSED,
+                                            .flops = flops,
+                                            .arithmetic = flops,
+                                            .bytes = bytes};
+    if (backward)
+        amount[DN_DATA] = (struct dn_amount){.by = flash ? DN_BY_FLASH_BACKWARD
+                                                         : DN_BY_FUSED_BACKWARD,
+                                             .flops = flops * ATTENTION_BACKWARD,
+                                             .arithmetic = flops * ATTENTION_BACKWARD,
+                                             .bytes = 2 * bytes};
 }
 
 /* Memory is read and written in pieces of so many bytes. */
@@ -589,65 +528,47 @@ static void set_attention (struct dn_work *work,
 /* Rows of a table that are gathered and, if a sample has several, summed up; backward
  * they are scattered, into a dense gradient or row by row.
  */
-static void find_lookup (const struct dn_setup *c,
-                         const struct dn_rates *r,
-                         const struct dn_op *op,
-                         bool weight,
-                         struct dn_work work[DN_N_DIRECTIONS])
+static void find_lookup (const struct loading *l, bool weight)
 {
-    double out = op->out * samples (c, op);
+    const struct dn_op *op = l->op;
     double features = op->in > 0 ? op->weights / op->in : op->weights;
-    double row = features * r->bytes;
+    double row = features * l->r->bytes;
     double padded = row > 0 ? ceil (row / SECTOR) * SECTOR / row : 1;
-    double bytes = (op->weights * samples (c, op) * padded + out) * r->bytes;
+    double bytes = (op->weights * l->samples * padded + l->out) * l->r->bytes;
 
-    set_traffic (&work[DN_FORWARD], r, bytes, r->memory);
+    l->load->amount[DN_FORWARD].bytes = bytes;
     if (weight)
-        set_traffic (&work[DN_WEIGHT],
-                     r,
-                     bytes + (dn_is_sparse (op) ? 0 : op->params * 4),
-                     r->memory);
+        l->load->amount[DN_WEIGHT].bytes =
+            bytes + (dn_is_sparse (op) ? 0 : op->params * 4);
 }
 
-/* Find the work of one pass of one operator on the device, by direction. 'work' is zero
- * at first, and remains so in a direction that the operator does not have.
- */
-static void find_work (const struct dn_setup *c,
-                       const struct dn_rates *r,
-                       const struct dn_op *op,
-                       struct dn_work work[DN_N_DIRECTIONS])
+/* Find the work of one pass of one operator, by direction. */
+static void find_work (const struct loading *l)
 {
-    double in = op->in * samples (c, op);
-    double out = op->out * samples (c, op);
-    bool forward_only = op->frozen || c->graph->whole_step;
-    bool data = !forward_only && !op->first;
-    bool weight = !forward_only && !dn_op_is_frozen (op);
+    const struct dn_op *op = l->op;
+    bool backward = !op->frozen && !l->c->graph->whole_step;
 
     switch (op->kind) {
     case DN_OP_CONV:
     case DN_OP_LINEAR:
     case DN_OP_RNN:
-        find_layer (c, r, op, data, !forward_only, work);
+        find_layer (l, backward && !op->first, backward);
         break;
     case DN_OP_MATMUL: /* two gradients of the same size, both of activations */
-        set_product (&work[DN_FORWARD], c, r, op, op->m, op->n, in + out);
-        if (!forward_only) {
-            set_product (&work[DN_DATA], c, r, op, op->m, op->k, in + out);
-            scale (&work[DN_DATA], 2);
+        set_product (l, DN_FORWARD, op->m, op->n, l->in + l->out);
+        if (backward) {
+            set_product (l, DN_DATA, op->m, op->k, l->in + l->out);
+            l->load->share[DN_DATA] *= 2;
         }
         break;
     case DN_OP_ATTENTION:
-        set_attention (&work[DN_FORWARD], c, r, op, false);
-        if (!forward_only)
-            set_attention (&work[DN_DATA], c, r, op, true);
+        find_attention (l, backward);
         break;
     case DN_OP_EMBEDDING:
-        find_lookup (c, r, op, weight, work);
+        find_lookup (l, backward && !dn_op_is_frozen (op));
         break;
     default:
-        light_work (c, r, op, work);
-        if (forward_only)
-            work[DN_DATA] = (struct dn_work){0};
+        find_light (l, backward);
         break;
     }
 }
@@ -674,6 +595,7 @@ static double split_of (const struct dn_setup *c, const struct dn_op *op)
     }
 }
 
+/* Kernels of an operator with products, or of one lookup. */
 static double launches_of (const struct dn_rates *r,
                            const struct dn_op *op,
                            int direction)
@@ -686,12 +608,8 @@ static double launches_of (const struct dn_rates *r,
                + (r->cast > 0 ? (direction == DN_FORWARD) + (direction != DN_WEIGHT)
                               : 0)
                + (is_quantised (op) && direction != DN_WEIGHT ? 1 : 0);
-    case DN_OP_CONV:
-    case DN_OP_RNN:
-    case DN_OP_EMBEDDING:
-        return 1;
     default:
-        return r->light_launches;
+        return 1;
     }
 }
 
@@ -708,29 +626,105 @@ static bool is_again (const struct dn_setup *c, const struct dn_op *op)
     }
 }
 
-void dn_turn_of (const struct dn_setup *c,
-                 const struct dn_rates *r,
-                 const struct dn_op *op,
-                 struct dn_turn *turn)
+static void scale (struct dn_amount *amount, double factor)
 {
+    amount->flops *= factor;
+    amount->arithmetic *= factor;
+    amount->bytes *= factor;
+    amount->unpacked *= factor;
+    amount->moved *= factor;
+}
+
+void dn_load_of (const struct dn_lane *lane,
+                 const struct dn_op *op,
+                 struct dn_load *load)
+{
+    const struct dn_setup *c = &lane->setup;
+    const struct dn_rates *r = &lane->rates;
+    double samples = op->expert ? c->computed * c->experts : c->computed;
     double share = op->repeat / split_of (c, op);
     double weight_share = op->flops > 0 ? 1 - c->graph->spared : 1;
-    double kernels = op->repeat * dn_kernels_of (c, op);
+    struct loading l = {
+        c, r, op, samples, op->in * samples, op->out * samples, 0, load};
 
-    turn->block = op->block;
-    turn->again = !op->frozen && is_again (c, op);
-    turn->kernels = kernels;
-    turn->ring = dn_ring_attention (c, op);
-    for (int d = 0; d < DN_N_DIRECTIONS; d++)
-        turn->work[d] = (struct dn_work){0};
-    find_work (c, r, op, turn->work);
+    *load = (struct dn_load){.op = op,
+                             .block = op->block,
+                             .again = !op->frozen && is_again (c, op),
+                             .kernels = op->repeat * dn_kernels_of (c, op),
+                             .each = op->repeat * op->each * c->batch,
+                             .share = {share, share, share * weight_share}};
+    if (op->kind == DN_OP_CONV && is_moved (c, r, op))
+        l.moved = 2 * (l.in + l.out) * r->bytes;
+    find_work (&l);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        bool any = seconds (&turn->work[d]) > 0;
+        struct dn_amount *amount = &load->amount[d];
 
-        turn->launches[d] = any ? kernels * op->calls * launches_of (r, op, d) : 0;
+        if (amount->arithmetic > 0 || amount->bytes > 0 || amount->wait != DN_WAIT_NONE)
+            load->launches[d] = load->kernels * op->calls * launches_of (r, op, d);
+        scale (amount, load->share[d]);
+    }
+}
+
+/* FLOP/s. */
+static double rate_of (const struct dn_rates *r, const struct dn_load *load, int d)
+{
+    enum dn_arithmetic by = load->amount[d].by;
+
+    return by == DN_BY_GROUPED ? fmin (r->flops[by] * load->op->n, r->flops[DN_BY_CONV])
+                               : r->flops[by];
+}
+
+/* Byte/s; data of a kernel that fit into the chip's memory stay there. */
+static double bandwidth_of (const struct dn_rates *r, const struct dn_load *load, int d)
+{
+    double rate = r->memory;
+
+    if (load->light)
+        rate = load->op->kind == DN_OP_LOSS ? r->loss : r->light;
+    if (r->chip <= 0)
+        return rate;
+    return load->amount[d].bytes <= r->chip_bytes * load->share[d]
+               ? r->chip
+               : fmin (rate, r->chip);
+}
+
+/* Launches of a kernel: neighbours that are fused have fewer. */
+static double launches_by (const struct dn_rates *r, const struct dn_load *load)
+{
+    if (load->op->kind == DN_OP_LOSS)
+        return r->loss_launches;
+    return load->light || load->op->kind == DN_OP_ATTENTION ? r->light_launches : 1;
+}
+
+void dn_turn_of (const struct dn_lane *lane,
+                 const struct dn_load *load,
+                 struct dn_turn *turn)
+{
+    const struct dn_rates *r = &lane->rates;
+    double launches = launches_by (r, load);
+
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        const struct dn_amount *amount = &load->amount[d];
+        struct dn_work *work = &turn->work[d];
+
+        *work = (struct dn_work){0};
+        turn->launches[d] = load->launches[d] * launches;
         if (d == DN_FORWARD)
-            turn->launches[d] += op->repeat * op->each * c->batch;
-        scale (&turn->work[d], d == DN_WEIGHT ? share * weight_share : share);
-        turn->time[d] = seconds (&turn->work[d]) + turn->launches[d] * r->kernel_s;
+            turn->launches[d] += load->each;
+        if (amount->arithmetic > 0)
+            work->compute_s = amount->arithmetic / rate_of (r, load, d);
+        if (amount->bytes > 0)
+            work->memory_s = amount->bytes / bandwidth_of (r, load, d);
+        if (amount->unpacked > 0)
+            work->memory_s += amount->unpacked / r->unpack;
+        if (amount->moved > 0)
+            work->memory_s += amount->moved / r->copy;
+        if (amount->wait != DN_WAIT_NONE)
+            work->wait_s = load->share[d]
+                           * recurrent_wait (&lane->setup,
+                                             load->op,
+                                             amount->wait == DN_WAIT_BACKWARD);
+        turn->time[d] = work->compute_s + work->memory_s + work->wait_s
+                        + turn->launches[d] * r->kernel_s;
     }
 }

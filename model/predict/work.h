@@ -7,24 +7,30 @@
 
 #include "predict/stages.h"
 
-/* FLOP/s of attention in one kernel. */
-struct dn_attention_rates {
-    double forward;
-    double backward;
+/* What runs at a rate of its own. */
+enum dn_arithmetic {
+    DN_BY_LINEAR,    /* matrix products with weights */
+    DN_BY_BATCHED,   /* products of two activations */
+    DN_BY_RECURRENT, /* recurrent layers */
+    DN_BY_CONV,      /* convolutions */
+    DN_BY_DIRECT,    /* those that are computed as a product */
+    DN_BY_GROUPED,   /* depthwise ones, for each channel of a group */
+    DN_BY_FLASH,     /* attention in one kernel (attend.h) */
+    DN_BY_FLASH_BACKWARD,
+    DN_BY_FUSED,
+    DN_BY_FUSED_BACKWARD,
+    DN_N_ARITHMETICS
 };
 
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
-    double bytes;     /* of an activation element */
-    double linear;    /* FLOP/s that matrix products with weights reach */
-    double batched;   /* and those of two activations */
-    double recurrent; /* and those of recurrent layers */
-    double conv;      /* FLOP/s that convolutions reach */
-    double direct;    /* and those that are computed as a product */
-    double grouped;   /* FLOP/s that depthwise convolutions reach */
-    double memory;    /* byte/s */
-    double light;     /* byte/s of operators without products */
+    double bytes;                   /* of an activation element */
+    double flops[DN_N_ARITHMETICS]; /* FLOP/s */
+    double memory;                  /* byte/s of products */
+    double light;                   /* and of operators without products */
     double light_launches;
+    double loss; /* the same of losses */
+    double loss_launches;
     double copy;       /* byte/s of long copies */
     double chip_bytes; /* data of a kernel up to this size stay on the chip ... */
     double chip;       /* ... and move at this byte/s */
@@ -33,9 +39,7 @@ struct dn_rates {
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
-    struct dn_attention_rates flash;
-    struct dn_attention_rates fused;
-    bool tensor; /* on matrix units */
+    bool tensor;     /* on matrix units */
     double cast; /* bytes of the elements that linear layers multiply, to which others
                     are cast; 0: no casts */
 };
@@ -50,41 +54,76 @@ enum {
     DN_N_DIRECTIONS
 };
 
-/* The work of an operator in one direction, and its seconds. */
+/* Do kernels of an operator wait for one another, once per step of its sequence? */
+enum dn_step_wait {
+    DN_WAIT_NONE,
+    DN_WAIT_FORWARD,
+    DN_WAIT_BACKWARD
+};
+
+/* The work of an operator in one direction, with its repetitions. */
+struct dn_amount {
+    double flops;
+    double arithmetic; /* the same, more where tiles are partly empty */
+    double bytes;      /* moved at the rate of memory */
+    double unpacked;   /* of quantised weights */
+    double moved;      /* of activations that are reordered */
+    enum dn_arithmetic by;
+    enum dn_step_wait wait;
+};
+
+/* One pass of one operator, or of a kernel that runs in its place: what all devices
+ * that run it alike have in common.
+ */
+struct dn_load {
+    const struct dn_op *op;
+    struct dn_amount amount[DN_N_DIRECTIONS];
+    double launches[DN_N_DIRECTIONS]; /* without those of samples */
+    double share[DN_N_DIRECTIONS];    /* repetitions on one device, in 'amount' */
+    double each;                      /* launches for the samples, forward */
+    double kernels;                   /* of a direction with one launch */
+    bool light;                       /* without products */
+    bool block;                       /* spread over the stages of a pipeline */
+    bool again;                       /* the backward pass computes it again */
+};
+
+/* The seconds of an operator in one direction. */
 struct dn_work {
     double compute_s; /* arithmetic */
     double memory_s;  /* traffic to the device's memory */
     double wait_s;    /* kernels that wait for one another */
-    double flops;
-    double bytes;
 };
 
-/* One pass of one operator with its repetitions, by direction. Blocks are spread over
- * the stages of a pipeline, the rest (head, embedding) stays on one.
- */
+/* A load on one device, by direction. */
 struct dn_turn {
     struct dn_work work[DN_N_DIRECTIONS];
     double time[DN_N_DIRECTIONS];
     double launches[DN_N_DIRECTIONS];
-    double kernels; /* of a direction with one launch */
-    double ring; /* seconds of communication after it, forward; twice that backward */
-    bool block;
-    bool again; /* the backward pass computes it again */
+};
+
+/* One device in a loop over the operators of a graph. */
+struct dn_lane {
+    struct dn_setup setup;
+    struct dn_rates rates;
+    struct dn_lane *next; /* that runs them alike; NULL: none */
+    bool follows;         /* it is the next one of another */
+    struct dn_pass pass;
 };
 
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c);
 
+/* Do two devices have the same loads, and the same contents of their memory? */
+bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b);
+
 /* The memory's data-sheet bandwidth, or its replacement if it was measured. */
 double dn_bandwidth (const struct dn_setup *c);
 
-/* Fill 'loss' with the rates of a loss; 'r' are those of other operators. */
-void dn_rates_of_loss (struct dn_rates *loss,
-                       const struct dn_setup *c,
-                       const struct dn_rates *r);
-
-void dn_turn_of (const struct dn_setup *c,
-                 const struct dn_rates *r,
+void dn_load_of (const struct dn_lane *lane,
                  const struct dn_op *op,
+                 struct dn_load *load);
+
+void dn_turn_of (const struct dn_lane *lane,
+                 const struct dn_load *load,
                  struct dn_turn *turn);
 
 #endif
