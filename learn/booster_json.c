@@ -184,6 +184,7 @@ static int take_node (struct source *source,
     int place = source->place[at];
     int32_t feature;
     int32_t flag;
+    int child;
 
     if (read_value (source, place, &node->value, err) < 0)
         return -1;
@@ -200,10 +201,11 @@ static int take_node (struct source *source,
     if (!read_whole (source, ARRAY_MISSING, place, 0, 1, &flag))
         return fail_node (ARRAY_MISSING, place, err);
     node->missing_left = flag == 1;
-    node->feature = (uint16_t) feature;
-    node->child = take_child (source, at, ARRAY_LEFT, n_taken, err);
-    if (node->child < 0)
+    node->feature = (uint8_t) feature;
+    child = take_child (source, at, ARRAY_LEFT, n_taken, err);
+    if (child < 0)
         return -1;
+    node->child = (uint16_t) child;
     return take_child (source, at, ARRAY_RIGHT, n_taken, err) < 0 ? -1 : 0;
 }
 

@@ -284,7 +284,8 @@ static double above_bound (const struct dn_mix *mix,
 /* Limit a feature to the range of trained trees, also for invalid input. */
 static float bounded (enum dn_feature feature, double value)
 {
-    bool size = strncmp (keys[feature].unit, "ln", 2) == 0;
+    const char *unit = keys[feature].unit;
+    bool size = unit[0] == 'l' && unit[1] == 'n';
     double max = size ? LN_MAX : RATIO_MAX;
 
     if (isnan (value))

@@ -14,6 +14,8 @@
 #define BASE_MAX  1e6
 #define NODE_SIZE 8
 
+_Static_assert(DN_TREE_NODES_MAX - 1 <= UINT16_MAX, "a node has 16 bits for a child");
+
 struct dn_trees *dn_trees_new (int n_features, int n_trees, int n_nodes)
 {
     struct dn_trees *trees = calloc (1, sizeof (*trees));
@@ -48,16 +50,18 @@ static int read_node (const unsigned char *at,
 {
     uint16_t number = dn_flat_u16 (at + 6);
 
+    uint16_t feature = dn_flat_u16 (at + 4);
+
     node->value = dn_flat_f32 (at);
-    node->feature = dn_flat_u16 (at + 4);
     if (!isfinite (node->value))
         return dn_err_set (err, DN_E_RANGE, dn_say_err_node_value);
     if (number >= DN_N_NODE_KINDS)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_node_kind, (unsigned) number);
     *kind = (enum dn_node_kind) number;
-    if (node->feature >= (*kind == DN_NODE_LEAF ? 1 : n_features))
+    if (feature >= (*kind == DN_NODE_LEAF ? 1 : n_features))
         return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_node_feature, (unsigned) node->feature);
+            err, DN_E_RANGE, dn_say_err_node_feature, (unsigned) feature);
+    node->feature = (uint8_t) feature;
     node->missing_left = *kind == DN_NODE_MISSING_LEFT;
     return 0;
 }
@@ -93,7 +97,7 @@ static int read_tree (const unsigned char *at,
         if (depth == DN_TREE_DEPTH_MAX)
             return dn_err_set (
                 err, DN_E_LIMIT, dn_say_err_tree_deep, DN_TREE_DEPTH_MAX);
-        nodes[i].child = n_known;
+        nodes[i].child = (uint16_t) n_known;
         n_known += 2;
     }
     if (n_known != n)
@@ -196,12 +200,17 @@ static double sum_of (const struct dn_trees *trees, const float *row)
 
         while (node->child > 0) {
             float value = row[node->feature];
-            bool left = isnan (value) ? node->missing_left : value < node->value;
+            const struct dn_node *child = first + node->child;
 
             /* a branch is predicted by the CPU; arithmetic instead took 1.4 times as
              * long
              */
-            node = left ? first + node->child : first + node->child + 1;
+            if (value < node->value)
+                node = child;
+            else if (value >= node->value)
+                node = child + 1;
+            else
+                node = node->missing_left ? child : child + 1;
         }
         sum += (double) node->value;
     }

@@ -12,11 +12,12 @@
 
 #include "base/text.h"
 
+/* 8 bytes, which a processor finds by its number in one instruction. */
 struct dn_node {
     float value;       /* of a leaf: what the tree adds */
-    int32_t child;     /* the left one, below the tree's first node; the right one is
+    uint16_t child;    /* the left one, below the tree's first node; the right one is
                         * the next; 0: a leaf */
-    uint16_t feature;  /* left if it is less than 'value' ... */
+    uint8_t feature;   /* left if it is less than 'value' ... */
     bool missing_left; /* ... or missing */
 };
 

@@ -218,7 +218,7 @@ TEST ("Trees that libxgboost did not train are detected")
         if (i == 1)
             split->value += 0.25F;
         if (i == 2)
-            split->feature = (uint16_t) ((split->feature + 1) % F);
+            split->feature = (uint8_t) ((split->feature + 1) % F);
         if (i == 3)
             trained.trees->base += 0.01;
         if (i == 4)
