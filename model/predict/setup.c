@@ -68,8 +68,8 @@ static void count_network (struct dn_setup *setup)
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
-        if (op->kind == DN_OP_SOFTMAX)
-            setup->scores = true;
+        setup->scores = setup->scores || op->kind == DN_OP_SOFTMAX;
+        setup->attention = setup->attention || op->kind == DN_OP_ATTENTION;
         shorter += quantised_by (setup, op);
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);

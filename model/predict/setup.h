@@ -35,6 +35,7 @@ struct dn_setup {
     double model_parallel;     /* tp * pp: devices that share one copy */
     double norm_split;         /* devices that share what tp leaves whole: sp= */
     double context;            /* devices that share a sequence: cp= */
+    bool attention;            /* the network has any that may run in one kernel */
     bool scores;               /* the network lists kernels of attention one by one */
     double chunks;             /* of a stage: vpp= */
     double experts;            /* devices that share the experts: ep=, 1 without any */

@@ -24,7 +24,7 @@ double dn_host_copies (const struct dn_setup *c, int direction)
 }
 
 /* fmax (), which is a call: none of these is a NaN. */
-static double larger (double a, double b)
+static inline double larger (double a, double b)
 {
     return a > b ? a : b;
 }
@@ -141,6 +141,8 @@ static void add_turn (struct dn_lane *lane,
         double host = turn->launches[d] * pass->launch_s[d];
         double open = 0;
 
+        if (time <= 0 && ring <= 0)
+            continue;
         if (ring > 0 && d != DN_WEIGHT)
             open = open_ring (pass, d == DN_DATA ? 2 * ring : ring, time);
         group->device[d] += time + open;

@@ -284,8 +284,9 @@ bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b)
 
     return a->setup.traits == b->setup.traits && a->rates.bytes == b->rates.bytes
            && a->rates.tensor == b->rates.tensor
-           && one->fused_attention == other->fused_attention
-           && one->flash_attention == other->flash_attention;
+           && (!a->setup.attention
+               || (one->fused_attention == other->fused_attention
+                   && one->flash_attention == other->flash_attention));
 }
 
 /* An operator whose work is found. */
@@ -659,7 +660,9 @@ void dn_load_of (const struct dn_lane *lane,
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         struct dn_amount *amount = &load->amount[d];
 
-        if (amount->arithmetic > 0 || amount->bytes > 0 || amount->wait != DN_WAIT_NONE)
+        amount->rare =
+            amount->unpacked > 0 || amount->moved > 0 || amount->wait != DN_WAIT_NONE;
+        if (amount->arithmetic > 0 || amount->bytes > 0 || amount->rare)
             load->launches[d] = load->kernels * op->calls * launches_of (r, op, d);
         scale (amount, load->share[d]);
     }
@@ -674,18 +677,14 @@ static double rate_of (const struct dn_rates *r, const struct dn_load *load, int
                                : r->flops[by];
 }
 
-/* Byte/s; data of a kernel that fit into the chip's memory stay there. */
-static double bandwidth_of (const struct dn_rates *r, const struct dn_load *load, int d)
+/* Byte/s of data that do not fit into the chip's memory. */
+static double bandwidth_of (const struct dn_rates *r, const struct dn_load *load)
 {
     double rate = r->memory;
 
     if (load->light)
         rate = load->op->kind == DN_OP_LOSS ? r->loss : r->light;
-    if (r->chip <= 0)
-        return rate;
-    return load->amount[d].bytes <= r->chip_bytes * load->share[d]
-               ? r->chip
-               : fmin (rate, r->chip);
+    return r->chip > 0 ? fmin (rate, r->chip) : rate;
 }
 
 /* Launches of a kernel: neighbours that are fused have fewer. */
@@ -696,35 +695,49 @@ static double launches_by (const struct dn_rates *r, const struct dn_load *load)
     return load->light || load->op->kind == DN_OP_ATTENTION ? r->light_launches : 1;
 }
 
+/* What few operators have. */
+static void add_rare (const struct dn_lane *lane,
+                      const struct dn_load *load,
+                      int d,
+                      struct dn_work *work)
+{
+    const struct dn_rates *r = &lane->rates;
+    const struct dn_amount *amount = &load->amount[d];
+
+    work->memory_s += amount->unpacked / r->unpack + amount->moved / r->copy;
+    if (amount->wait != DN_WAIT_NONE)
+        work->wait_s =
+            load->share[d]
+            * recurrent_wait (&lane->setup, load->op, amount->wait == DN_WAIT_BACKWARD);
+}
+
 void dn_turn_of (const struct dn_lane *lane,
                  const struct dn_load *load,
                  struct dn_turn *turn)
 {
     const struct dn_rates *r = &lane->rates;
     double launches = launches_by (r, load);
+    double bandwidth = bandwidth_of (r, load);
 
+    *turn = (struct dn_turn){.launches = {0}};
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         const struct dn_amount *amount = &load->amount[d];
         struct dn_work *work = &turn->work[d];
 
-        *work = (struct dn_work){0};
+        if (load->launches[d] <= 0)
+            continue;
         turn->launches[d] = load->launches[d] * launches;
-        if (d == DN_FORWARD)
-            turn->launches[d] += load->each;
         if (amount->arithmetic > 0)
             work->compute_s = amount->arithmetic / rate_of (r, load, d);
-        if (amount->bytes > 0)
-            work->memory_s = amount->bytes / bandwidth_of (r, load, d);
-        if (amount->unpacked > 0)
-            work->memory_s += amount->unpacked / r->unpack;
-        if (amount->moved > 0)
-            work->memory_s += amount->moved / r->copy;
-        if (amount->wait != DN_WAIT_NONE)
-            work->wait_s = load->share[d]
-                           * recurrent_wait (&lane->setup,
-                                             load->op,
-                                             amount->wait == DN_WAIT_BACKWARD);
+        if (r->chip > 0 && amount->bytes <= r->chip_bytes * load->share[d])
+            work->memory_s = amount->bytes / r->chip;
+        else
+            work->memory_s = amount->bytes / bandwidth;
+        if (amount->rare)
+            add_rare (lane, load, d, work);
         turn->time[d] = work->compute_s + work->memory_s + work->wait_s
                         + turn->launches[d] * r->kernel_s;
     }
+    turn->launches[DN_FORWARD] += load->each;
+    turn->time[DN_FORWARD] += load->each * r->kernel_s;
 }

@@ -70,6 +70,7 @@ struct dn_amount {
     double moved;      /* of activations that are reordered */
     enum dn_arithmetic by;
     enum dn_step_wait wait;
+    bool rare; /* it unpacks, reorders or waits */
 };
 
 /* One pass of one operator, or of a kernel that runs in its place: what all devices
