@@ -16,11 +16,6 @@
 #define NODES_MAX INT64_C (1000000000)
 #define MB_MAX    INT64_C (1000000000000)
 
-static const char *const shape_text[] = {
-    [DN_SHAPE_GPU] = "gpu",
-    [DN_SHAPE_NODE] = "node",
-    [DN_SHAPE_NODES] = "nodes",
-};
 static const char *const scope_text[] = {
     [DN_LIMIT_JOB] = "job",
     [DN_LIMIT_NODE] = "node",
@@ -30,7 +25,6 @@ static const char *const scope_text[] = {
     [DN_LIMIT_MIN_JOB] = "min_job",
 };
 
-const struct dn_names dn_job_shape_names = DN_NAMES (shape_text, DN_N_SHAPES);
 const struct dn_names dn_limit_scope_names = DN_NAMES (scope_text, DN_N_LIMIT_SCOPES);
 
 #define HEAD      struct dn_cluster_head

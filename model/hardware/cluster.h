@@ -56,8 +56,6 @@ enum dn_job_shape {
     DN_N_SHAPES
 };
 
-extern const struct dn_names dn_job_shape_names;
-
 /* The kinds of lines of a snapshot, in the order in which they come; limits follow
  * their QOS or association.
  */

@@ -43,7 +43,6 @@ static void free_policy (struct dn_policy *policy)
         for (int k = 0; names->persons && k < names->n; k++)
             dn_person_free (&names->persons[k]);
         free (names->persons);
-        free (names->spans);
         free (names->text);
     }
     memset (policy, 0, sizeof (*policy));
@@ -77,27 +76,6 @@ static bool is_number (struct dn_span name)
     return true;
 }
 
-static int check_name (const char *scope, struct dn_span name, struct dn_err *err)
-{
-    if (name.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_name_empty, scope);
-    if (name.len >= DN_NAME_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_name_long,
-                           scope,
-                           dn_quote (name.text, name.len).text,
-                           DN_NAME_MAX - 1);
-    for (size_t i = 0; i < name.len; i++)
-        if (name.text[i] <= ' ' || name.text[i] == 127)
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_name_char,
-                               scope,
-                               dn_quote (name.text, name.len).text);
-    return 0;
-}
-
 /* Check and count the names of a list. */
 static int count_names (const char *scope,
                         struct dn_span list,
@@ -105,11 +83,23 @@ static int count_names (const char *scope,
                         struct dn_err *err)
 {
     for (*n = 0; list.text; ++*n) {
+        struct dn_span name = dn_span_cut (&list, ",");
+        char copy[DN_NAME_MAX];
+
         if (*n == DN_POLICY_NAMES_MAX)
             return dn_err_set (
                 err, DN_E_LIMIT, dn_say_err_names, scope, DN_POLICY_NAMES_MAX);
-        if (check_name (scope, dn_span_cut (&list, ","), err) < 0)
+        if (name.len == 0)
+            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_name_empty, scope);
+        if (dn_span_copy (name, copy, sizeof (copy), scope, err) < 0)
             return -1;
+        for (size_t i = 0; i < name.len; i++)
+            if (copy[i] <= ' ' || copy[i] == 127)
+                return dn_err_set (err,
+                                   DN_E_SYNTAX,
+                                   dn_say_err_name_char,
+                                   scope,
+                                   dn_quote (name.text, name.len).text);
     }
     return 0;
 }
@@ -141,14 +131,6 @@ static int read_person (enum dn_scope scope,
     return scope == DN_SCOPE_USER
                ? people->find_user (people->self, name, &person->id, err)
                : people->find_group (people->self, name, person, err);
-}
-
-/* Has 'people' been asked for the name, and said that there is no such person? */
-static bool is_departed (struct dn_span name,
-                         const struct dn_people *people,
-                         const struct dn_err *err)
-{
-    return people && !is_number (name) && err->code == DN_E_RANGE;
 }
 
 /* A name that does not exist is noted and skipped: users leave, and their lines stay.
@@ -187,7 +169,8 @@ static int read_people (struct dn_policies *policies,
             names->n++;
             continue;
         }
-        if (!is_departed (name, people, &problem)) {
+        /* Those who were looked for may have left. */
+        if (!people || is_number (name) || problem.code != DN_E_RANGE) {
             if (err)
                 *err = problem;
             return -1;
@@ -195,38 +178,6 @@ static int read_people (struct dn_policies *policies,
         note_unknown (policies, line, scope, name);
     }
     return 0;
-}
-
-/* Any total order will do. Comparing lengths first is fastest. */
-static int compare_exact (const void *a, const void *b)
-{
-    const struct dn_span *left = a;
-    const struct dn_span *right = b;
-
-    if (left->len != right->len)
-        return left->len < right->len ? -1 : 1;
-    return memcmp (left->text, right->text, left->len);
-}
-
-static int compare_folded (const void *a, const void *b)
-{
-    const struct dn_span *left = a;
-    const struct dn_span *right = b;
-    int difference = 0;
-
-    if (left->len != right->len)
-        return left->len < right->len ? -1 : 1;
-    for (size_t i = 0; i < left->len && difference == 0; i++)
-        difference = dn_lower (left->text[i]) - dn_lower (right->text[i]);
-    return difference;
-}
-
-/* Slurm compares partitions as they are written, accounts and QOS without case; in some
- * locales the lower case of I is not i.
- */
-static int (*order_of (enum dn_scope scope)) (const void *, const void *)
-{
-    return scope == DN_SCOPE_PARTITION ? compare_exact : compare_folded;
 }
 
 static int read_scope (struct dn_policies *policies,
@@ -237,7 +188,6 @@ static int read_scope (struct dn_policies *policies,
                        struct dn_err *err)
 {
     struct dn_scope_names *names = &policy->scopes[scope];
-    struct dn_span rest;
     size_t n;
 
     if (names->text)
@@ -247,16 +197,11 @@ static int read_scope (struct dn_policies *policies,
     names->text = strndup (list.text, list.len);
     if (is_people (scope))
         names->persons = calloc (n, sizeof (names->persons[0]));
-    else
-        names->spans = calloc (n, sizeof (names->spans[0]));
-    if (!names->text || (!names->persons && !names->spans))
+    if (!names->text || (is_people (scope) && !names->persons))
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
-    if (is_people (scope))
-        return read_people (policies, policy->line, scope, people, names, err);
-    for (rest = dn_span_of (names->text); rest.text;)
-        names->spans[names->n++] = dn_span_cut (&rest, ",");
-    qsort (names->spans, n, sizeof (names->spans[0]), order_of (scope));
-    return 0;
+    return is_people (scope)
+               ? read_people (policies, policy->line, scope, people, names, err)
+               : 0;
 }
 
 static int read_rule (struct dn_policy *policy,
@@ -406,24 +351,40 @@ static bool is_person (enum dn_scope scope,
                            compare_ids));
 }
 
+/* Slurm compares partitions as they are written, accounts and QOS without case; in some
+ * locales the lower case of I is not i.
+ */
+static bool is_same (enum dn_scope scope, struct dn_span a, struct dn_span b)
+{
+    if (a.len != b.len)
+        return false;
+    if (scope == DN_SCOPE_PARTITION)
+        return memcmp (a.text, b.text, a.len) == 0;
+    for (size_t i = 0; i < a.len; i++)
+        if (dn_lower (a.text[i]) != dn_lower (b.text[i]))
+            return false;
+    return true;
+}
+
 static bool matches_scope (const struct dn_policy *policy,
                            enum dn_scope scope,
                            const struct seeker *seeker)
 {
     const struct dn_scope_names *names = &policy->scopes[scope];
+    struct dn_span rest = dn_span_of (names->text);
 
     if (!names->text)
         return true;
-    for (int i = 0; i < names->n && names->persons; i++)
+    for (int i = 0; i < names->n; i++)
         if (is_person (scope, &names->persons[i], seeker->submitter))
             return true;
-    for (int k = 0; names->spans && k < seeker->names[scope].n; k++)
-        if (bsearch (&seeker->names[scope].list[k],
-                     names->spans,
-                     (size_t) names->n,
-                     sizeof (names->spans[0]),
-                     order_of (scope)))
-            return true;
+    while (!is_people (scope) && rest.text) {
+        struct dn_span name = dn_span_cut (&rest, ",");
+
+        for (int k = 0; k < seeker->names[scope].n; k++)
+            if (is_same (scope, name, seeker->names[scope].list[k]))
+                return true;
+    }
     return false;
 }
 

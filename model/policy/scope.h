@@ -63,14 +63,11 @@ struct dn_people {
     const void *self;
 };
 
-/* The names of one scope; users and groups are converted to 'persons', others cut into
- * 'spans' of the text, in order. All owned.
- */
+/* The names of one scope. */
 struct dn_scope_names {
-    char *text; /* separated by commas, as configured; NULL: all jobs match */
-    int n;      /* of the next two: 0 where no user of these names exists */
-    struct dn_person *persons;
-    struct dn_span *spans;
+    char *text; /* separated by commas, as configured; NULL: all jobs match; owned */
+    struct dn_person *persons; /* the users or groups of these names; owned */
+    int n;                     /* of them, 0 where none exists */
 };
 
 struct dn_policy {

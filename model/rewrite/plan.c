@@ -26,20 +26,26 @@ bool dn_field_is_number (enum dn_field field)
     return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
 }
 
-/* Variables in which sbatch repeats a tres request (sbatch(1)), and SLURM_GRES, which
- * users set for srun. The bare ones have the form of the command line, "a100:4",
- * without "gpu".
+/* Where a tres text may be: the fields, the variables in which sbatch repeats them
+ * (sbatch(1)), and SLURM_GRES, which users set for srun. The bare ones have the form of
+ * the command line, "a100:4", without "gpu".
  */
 static const struct {
-    const char *name;
+    enum dn_field field;
+    enum dn_gpu_field request; /* of a field */
+    const char *variable;      /* of DN_FIELD_ENV */
     bool bare;
-} tres_variables[] = {
-    {"SLURM_GPUS", true},
-    {"SLURM_GPUS_PER_NODE", true},
-    {"SLURM_GPUS_PER_SOCKET", true},
-    {"SLURM_GPUS_PER_TASK", true},
-    {"SLURM_TRES_PER_TASK", false},
-    {"SLURM_GRES", false},
+} tres_places[] = {
+    {DN_FIELD_TRES_PER_JOB, DN_GPU_PER_JOB, NULL, false},
+    {DN_FIELD_TRES_PER_NODE, DN_GPU_PER_NODE, NULL, false},
+    {DN_FIELD_TRES_PER_SOCKET, DN_GPU_PER_SOCKET, NULL, false},
+    {DN_FIELD_TRES_PER_TASK, DN_GPU_PER_TASK, NULL, false},
+    {DN_FIELD_ENV, 0, "SLURM_GPUS", true},
+    {DN_FIELD_ENV, 0, "SLURM_GPUS_PER_NODE", true},
+    {DN_FIELD_ENV, 0, "SLURM_GPUS_PER_SOCKET", true},
+    {DN_FIELD_ENV, 0, "SLURM_GPUS_PER_TASK", true},
+    {DN_FIELD_ENV, 0, "SLURM_TRES_PER_TASK", false},
+    {DN_FIELD_ENV, 0, "SLURM_GRES", false},
 };
 
 /* A patch under construction; the first error is kept. */
@@ -80,9 +86,20 @@ static void edit_number (struct draft *draft,
     }
 }
 
-static void fail_memory (struct draft *draft)
+/* The three texts in one; without memory NULL, and the draft has failed. */
+static char *join (struct draft *draft,
+                   const char *first,
+                   const char *separator,
+                   const char *second)
 {
-    draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+    size_t size = strlen (first) + strlen (separator) + strlen (second) + 1;
+    char *text = malloc (size);
+
+    if (text)
+        snprintf (text, size, "%s%s%s", first, separator, second);
+    else
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+    return text;
 }
 
 static void edit_text (struct draft *draft,
@@ -94,21 +111,8 @@ static void edit_text (struct draft *draft,
 
     if (!edit)
         return;
-    edit->old_text = old_text ? strdup (old_text) : NULL;
-    edit->new_text = strdup (new_text);
-    if (!edit->new_text || (old_text && !edit->old_text))
-        fail_memory (draft);
-}
-
-/* "NAME=value"; NULL without memory. */
-static char *entry_of (const char *name, const char *value)
-{
-    size_t size = strlen (name) + strlen (value) + 2;
-    char *entry = malloc (size);
-
-    if (entry)
-        snprintf (entry, size, "%s=%s", name, value);
-    return entry;
+    edit->old_text = old_text ? join (draft, old_text, "", "") : NULL;
+    edit->new_text = join (draft, new_text, "", "");
 }
 
 /* Set the variable 'new_name' of the job in place of 'name', which may be unset. */
@@ -122,10 +126,8 @@ static void edit_variable (struct draft *draft,
 
     if (!edit)
         return;
-    edit->old_text = old_value ? entry_of (name, old_value) : NULL;
-    edit->new_text = entry_of (new_name, value);
-    if (!edit->new_text || (old_value && !edit->old_text))
-        fail_memory (draft);
+    edit->old_text = old_value ? join (draft, name, "=", old_value) : NULL;
+    edit->new_text = join (draft, new_name, "=", value);
 }
 
 static void set_variable (struct draft *draft, const char *name, const char *value)
@@ -219,34 +221,23 @@ static bool change_tres (const struct draft *draft,
     return changed && !buf->cut;
 }
 
-static void edit_tres_fields (struct draft *draft)
+static void edit_tres (struct draft *draft)
 {
-    static const enum dn_field fields[DN_N_GPU_FIELDS] = {
-        [DN_GPU_PER_JOB] = DN_FIELD_TRES_PER_JOB,
-        [DN_GPU_PER_NODE] = DN_FIELD_TRES_PER_NODE,
-        [DN_GPU_PER_SOCKET] = DN_FIELD_TRES_PER_SOCKET,
-        [DN_GPU_PER_TASK] = DN_FIELD_TRES_PER_TASK,
-    };
+    const struct dn_job *job = draft->request->job;
 
-    for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (tres_places); i++) {
+        const char *variable = tres_places[i].variable;
+        const char *old_text = variable ? dn_job_getenv (job, variable)
+                                        : job->tres[tres_places[i].request];
         char text[DN_TRES_MAX + DN_NAME_MAX];
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-        if (change_tres (draft, draft->request->job->tres[f], false, &buf))
-            edit_text (draft, fields[f], draft->request->job->tres[f], text);
-    }
-}
-
-static void edit_tres_variables (struct draft *draft)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (tres_variables); i++) {
-        const char *name = tres_variables[i].name;
-        const char *value = dn_job_getenv (draft->request->job, name);
-        char text[DN_TRES_MAX + DN_NAME_MAX];
-        struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-        if (change_tres (draft, value, tres_variables[i].bare, &buf))
-            set_variable (draft, name, text);
+        if (!change_tres (draft, old_text, tres_places[i].bare, &buf))
+            continue;
+        if (variable)
+            set_variable (draft, variable, text);
+        else
+            edit_text (draft, tres_places[i].field, old_text, text);
     }
 }
 
@@ -378,44 +369,29 @@ static void edit_place (struct draft *draft)
 
 static void edit_time (struct draft *draft)
 {
-    if (draft->decision->time_limit_s != DN_UNSET)
+    const struct dn_decision *decision = draft->decision;
+    const struct dn_job *job = draft->request->job;
+
+    if (decision->time_limit_s != DN_UNSET)
         edit_number (draft,
                      DN_FIELD_TIME_LIMIT,
-                     draft->request->job->time_limit_min,
-                     draft->decision->time_limit_s / 60);
-    if (draft->decision->time_min_s != DN_UNSET)
-        edit_number (draft,
-                     DN_FIELD_TIME_MIN,
-                     draft->request->job->time_min_min,
-                     draft->decision->time_min_s / 60);
+                     job->time_limit_min,
+                     decision->time_limit_s / 60);
+    if (decision->time_min_s != DN_UNSET)
+        edit_number (
+            draft, DN_FIELD_TIME_MIN, job->time_min_min, decision->time_min_s / 60);
 }
 
-/* Two texts with a separator between them if neither is empty; NULL without memory. */
-static char *join (const char *first, const char *separator, const char *second)
+/* Two texts with a separator between them, if neither is absent or empty. */
+static char *extend (struct draft *draft,
+                     const char *first,
+                     const char *separator,
+                     const char *second)
 {
-    size_t size = strlen (first) + strlen (separator) + strlen (second) + 1;
-    char *text = malloc (size);
+    bool empty = !first || !second || first[0] == '\0' || second[0] == '\0';
 
-    if (first[0] == '\0' || second[0] == '\0')
-        separator = "";
-    if (text)
-        snprintf (text, size, "%s%s%s", first, separator, second);
-    return text;
-}
-
-/* Python finds the hook first. An empty part of PYTHONPATH would mean the current
- * directory.
- */
-static void edit_python_path (struct draft *draft)
-{
-    const char *old = dn_job_getenv (draft->request->job, "PYTHONPATH");
-    dn_cleanup (dn_free_ptr) char *path =
-        join (draft->decision->hook_dir, ":", old ? old : "");
-
-    if (path)
-        set_variable (draft, "PYTHONPATH", path);
-    else
-        fail_memory (draft);
+    return join (
+        draft, first ? first : "", empty ? "" : separator, second ? second : "");
 }
 
 /* The job becomes a probe: Python loads the hook, which the other variables configure
@@ -424,6 +400,8 @@ static void edit_python_path (struct draft *draft)
 static void edit_probe (struct draft *draft, const struct dn_spec *given)
 {
     struct dn_spec spec = *given;
+    const char *python_path = dn_job_getenv (draft->request->job, "PYTHONPATH");
+    dn_cleanup (dn_free_ptr) char *path = NULL;
     char text[DN_METADATA_MAX];
     char steps[32];
 
@@ -436,7 +414,12 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
             dn_err_set (draft->err, DN_E_LIMIT, dn_say_err_probe_long, sizeof (text));
         return;
     }
-    edit_python_path (draft);
+    /* Python finds the hook first. An empty part of PYTHONPATH would mean the current
+     * directory.
+     */
+    path = extend (draft, draft->decision->hook_dir, ":", python_path);
+    if (path)
+        set_variable (draft, "PYTHONPATH", path);
     set_variable (draft, DN_PROBE_SPEC, text);
     set_variable (draft, DN_PROBE_STEPS, steps);
     if (draft->request->job->sidecar)
@@ -462,11 +445,9 @@ static void edit_record (struct draft *draft, const struct dn_story *story)
     }
     if (kind == DN_RECORD_NONE || draft->status < 0)
         return;
-    text = join (old_text ? old_text : "", " ", record);
+    text = extend (draft, old_text, " ", record);
     if (text)
         edit_text (draft, DN_FIELD_ADMIN_COMMENT, old_text, text);
-    else
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_record_memory);
 }
 
 void dn_patch_begin (struct dn_patch *patch)
@@ -490,10 +471,9 @@ int dn_rewrite_plan (const struct dn_story *story,
     if (story->rules->mode == DN_MODE_ENFORCE
         && decision->verdict == DN_VERDICT_CHANGE) {
         edit_time (&draft);
-        edit_tres_fields (&draft);
+        edit_tres (&draft);
         edit_place (&draft);
         edit_cpus (&draft);
-        edit_tres_variables (&draft);
         /* Where to report how far the job is (host/progress_file.h). */
         if (decision->progress_dir)
             set_variable (&draft, DN_PROGRESS_DIR, decision->progress_dir);

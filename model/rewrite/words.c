@@ -60,31 +60,15 @@ static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
 }
 
 /* ", partition A -> B, constraint C -> D" after a new GPU type. */
-static void add_place (struct dn_buf *buf,
-                       const struct dn_story *story,
-                       const char *is,
-                       const char *arrow,
-                       const char *separator)
+static void add_place (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_job *job = story->request->job;
     const struct dn_patch *patch = story->patch;
 
     if (patch->partition[0] != '\0')
-        dn_buf_add (buf,
-                    "%spartition%s%s%s%s",
-                    separator,
-                    is,
-                    job->partition,
-                    arrow,
-                    patch->partition);
+        dn_buf_add (buf, dn_say_user_partition, job->partition, patch->partition);
     if (patch->features[0] != '\0')
-        dn_buf_add (buf,
-                    "%sconstraint%s%s%s%s",
-                    separator,
-                    is,
-                    job->features,
-                    arrow,
-                    patch->features);
+        dn_buf_add (buf, dn_say_user_constraint, job->features, patch->features);
 }
 
 static int64_t tenths_of (double factor)
@@ -131,24 +115,10 @@ static void add_cpus (struct dn_buf *buf, const struct dn_story *story)
             buf, dn_say_user_cpus, request->cpus_per_task, decision->cpus_per_task);
 }
 
-/* "cpus=80>40": the total of the job. */
-static void add_all_cpus (struct dn_buf *buf, const struct dn_story *story)
-{
-    const struct dn_request *request = story->request;
-    const struct dn_decision *decision = story->decision;
-    bool each_gpu = decision->cpus_each_gpu != DN_UNSET;
-    int64_t times = each_gpu ? request->n_gpus : request->n_tasks;
-
-    dn_buf_add (buf,
-                dn_say_log_cpus,
-                times * (each_gpu ? request->cpus_each_gpu : request->cpus_per_task),
-                times * (each_gpu ? decision->cpus_each_gpu : decision->cpus_per_task));
-}
-
 /* The time as the scheduler will plan with it and, unless the limit is lowered for
  * good, the limit that the user keeps.
  */
-static void add_time_for_user (struct dn_buf *buf, const struct dn_story *story)
+static void add_time (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
     struct dn_time_text asked = dn_time_write (story->request->time_limit_s);
@@ -168,58 +138,29 @@ static void add_time_for_user (struct dn_buf *buf, const struct dn_story *story)
                     asked.text);
 }
 
-static void add_time_for_log (struct dn_buf *buf, const struct dn_story *story)
+/* "time A -> B, gpu C -> D, -c E -> F" */
+static void add_changes (struct dn_buf *buf, const struct dn_story *story)
 {
-    const struct dn_decision *decision = story->decision;
-
-    if (decision->time_limit_s != DN_UNSET)
-        dn_buf_add (buf,
-                    "time=%s>%s",
-                    dn_time_write (story->request->time_limit_s).text,
-                    dn_time_write (decision->time_limit_s).text);
-    if (decision->time_min_s != DN_UNSET)
-        dn_buf_add (buf,
-                    "time_min=%s>%s",
-                    dn_time_write (DN_UNSET).text,
-                    dn_time_write (decision->time_min_s).text);
-}
-
-/* "time A -> B, gpu C -> D, -c E -> F" for the user, "time=A>B gpu=C>D cpus=E>F" for
- * the log.
- */
-static void add_changes (struct dn_buf *buf, const struct dn_story *story, bool user)
-{
-    const char *is = user ? " " : "=";
-    const char *arrow = user ? " -> " : ">";
-    const char *separator = user ? ", " : " ";
-    const struct dn_request *request = story->request;
     const struct dn_decision *decision = story->decision;
     const char *comma = "";
 
     if (decision->time_limit_s != DN_UNSET || decision->time_min_s != DN_UNSET) {
-        if (user)
-            add_time_for_user (buf, story);
-        else
-            add_time_for_log (buf, story);
-        comma = separator;
+        add_time (buf, story);
+        comma = ", ";
     }
     if (decision->gpu) {
-        dn_buf_add (buf, "%sgpu%s", comma, is);
-        add_gpus (buf, decision->from->type, request->n_gpus);
-        dn_buf_add (buf, "%s", arrow);
-        add_gpus (buf, decision->gpu->type, request->n_gpus);
-        if (user)
-            add_exchange (buf, story);
-        add_place (buf, story, is, arrow, separator);
-        comma = separator;
+        dn_buf_add (buf, dn_say_user_gpu, comma);
+        add_gpus (buf, decision->from->type, story->request->n_gpus);
+        dn_buf_add (buf, " -> ");
+        add_gpus (buf, decision->gpu->type, story->request->n_gpus);
+        add_exchange (buf, story);
+        add_place (buf, story);
+        comma = ", ";
     }
     if (decision->cpus_per_task == DN_UNSET && decision->cpus_each_gpu == DN_UNSET)
         return;
     dn_buf_add (buf, "%s", comma);
-    if (user)
-        add_cpus (buf, story);
-    else
-        add_all_cpus (buf, story);
+    add_cpus (buf, story);
 }
 
 /* May the user get messages at all? */
@@ -287,7 +228,7 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         return;
     }
     dn_buf_add (&buf, advises ? dn_say_user_suffices : dn_say_user_begin);
-    add_changes (&buf, story, true);
+    add_changes (&buf, story);
     dn_buf_add (&buf, " (");
     add_work (&buf, story);
     if (story->chosen && story->chosen->train_s.p50 >= 0) {
@@ -311,7 +252,7 @@ void dn_rewrite_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
                 dn_names_get (&dn_mode_names, (int) story->rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
                 name[0] != '\0' ? name : "-");
-    add_changes (&buf, story, false);
+    add_changes (&buf, story);
     for (int i = 0; i < decision->n_warnings; i++)
         dn_buf_add (&buf,
                     "%s%s",

@@ -34,7 +34,6 @@ static const struct dn_names *const tables[] = {
     &dn_effect_names,
     &dn_field_names,
     &dn_grouping_names,
-    &dn_job_shape_names,
     &dn_layer_kind_names,
     &dn_limit_scope_names,
     &dn_link_names,

@@ -453,7 +453,7 @@ TEST ("the least time is set and the limit left")
                       limit->decision.time_limit_s / 60);
     assert_contains (least->patch.user_text, "dnnest: planned as ");
     assert_contains (least->patch.user_text, " of 1-00:00:00 (resnet50");
-    assert_contains (scene_log, " time_min=unset>");
+    assert_contains (scene_log, " changes=planned as ");
     assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
                      "\"time_min_s\":");
 }
