@@ -19,7 +19,6 @@
 #include "host/people.h"
 #include "output/grid.h"
 #include "output/json.h"
-#include "learn/confirm.h"
 #include "learn/measured_run.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
@@ -240,8 +239,6 @@ static int check_made (const struct made *made, struct dn_err *err)
         rc = dn_bundle_add (bundle, made->outputs[i].name, made->outputs[i].text, err);
     if (rc == 0)
         rc = dn_bundle_close (bundle, err);
-    if (rc == 0)
-        rc = dn_confirm_bundle (bundle, err);
     dn_bundle_free (bundle);
     return rc;
 }

@@ -188,29 +188,6 @@ void dn_boost_free (struct dn_boost *made)
     free (made);
 }
 
-struct dn_boost *dn_boost_load (struct dn_span json, struct dn_err *err)
-{
-    struct dn_boost *made = calloc (1, sizeof (*made));
-
-    if (!made) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
-        return NULL;
-    }
-    if (XGBoosterCreate (NULL, 0, &made->handle) != 0) {
-        made->handle = NULL;
-        fail ("create", err);
-    } else if (XGBoosterSetParam (made->handle, "nthread", "1") != 0
-               || XGBoosterSetParam (made->handle, "verbosity", "0") != 0
-               || XGBoosterLoadModelFromBuffer (made->handle, json.text, json.len)
-                      != 0) {
-        fail ("load", err);
-    } else {
-        return made;
-    }
-    dn_boost_free (made);
-    return NULL;
-}
-
 int dn_boost_predict (const struct dn_boost *made,
                       const float *features,
                       int n,
@@ -235,15 +212,15 @@ int dn_boost_predict (const struct dn_boost *made,
 }
 
 int dn_boost_save (const struct dn_boost *made,
-                   const char **text,
-                   size_t *len,
+                   struct dn_span *json,
                    struct dn_err *err)
 {
     bst_ulong size;
 
-    if (XGBoosterSaveModelToBuffer (made->handle, "{\"format\":\"json\"}", &size, text)
+    if (XGBoosterSaveModelToBuffer (
+            made->handle, "{\"format\":\"json\"}", &size, &json->text)
         != 0)
         return fail ("save", err);
-    *len = (size_t) size;
+    json->len = (size_t) size;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* boost.h - gradient-boosted trees, trained by libxgboost
  *
- * In: features and targets with weights. Out: a model file in XGBoost's JSON, the same
- * bytes for the same input, and its predictions. Training uses one thread, so that the
+ * In: features and targets with weights. Out: trees, the same for the same input, and
+ * what libxgboost predicts with them. Training uses one thread, so that the
  * order of additions does not depend on the machine.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -9,7 +9,7 @@
 #ifndef DN_BOOST_H
 #define DN_BOOST_H
 
-#include "base/text.h"
+#include "predict/trees.h"
 
 struct dn_boost;
 
@@ -38,9 +38,6 @@ struct dn_boost *dn_boost_train (const float *features,
                                  struct dn_err *err);
 void dn_boost_free (struct dn_boost *made);
 
-/* Load a model file. NULL with 'err'. */
-struct dn_boost *dn_boost_load (struct dn_span json, struct dn_err *err);
-
 int dn_boost_predict (const struct dn_boost *made,
                       const float *features,
                       int n,
@@ -48,12 +45,18 @@ int dn_boost_predict (const struct dn_boost *made,
                       float *out,
                       struct dn_err *err);
 
-/* The model file. The text belongs to 'made' and is valid until its next use. -1 with
- * 'err'.
+/* The trees as predictions walk them and bundles have them. NULL with 'err'. Freed with
+ * dn_trees_free ().
+ */
+struct dn_trees *dn_boost_trees (const struct dn_boost *made,
+                                 int n_features,
+                                 struct dn_err *err);
+
+/* The model as libxgboost writes it, for dn_boost_trees (). The text belongs to 'made'
+ * and is valid until its next use. -1 with 'err'.
  */
 int dn_boost_save (const struct dn_boost *made,
-                   const char **text,
-                   size_t *len,
+                   struct dn_span *json,
                    struct dn_err *err);
 
 #endif

@@ -2,12 +2,11 @@
  *
  * slurmctld walks trees with predict/trees.c and never loads libxgboost, which starts
  * threads, opens files, and ends the process when memory runs out. So the two are
- * compared when trees are trained, verified and installed. The manifest of a bundle
- * records the result (predict/bundle.h).
+ * compared when trees are trained. The manifest of a bundle records the result, with
+ * the checksum of the trees (predict/bundle.h).
  *
- * libxgboost gets a model that is written from the trees as they were read. The rows
- * compared are those of the caller, one row with all features missing, one row of
- * zeros, and 2000 random rows (the same each time). A feature of a random row is
+ * The rows compared are those of the caller, one row with all features missing, one row
+ * of zeros, and 2000 random rows (the same each time). A feature of a random row is
  * missing, 0, exactly at a limit of one of its splits, just below it, or near it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -24,9 +23,9 @@ struct dn_confirmed {
     double difference; /* the largest, relative to 1 + |our sum| */
 };
 
-/* Compare on 'n_rows' rows of features (may be 0) and on those above. 'trained' (may be
- * NULL) is the booster that the trees were read from: its predictions must match too.
- * -1 with 'err' if a difference is above DN_CONFIRM_TOLERANCE.
+/* Compare trees with the booster that they were read from, on 'n_rows' rows of features
+ * (may be 0) and on those above. -1 with 'err' if a difference is above
+ * DN_CONFIRM_TOLERANCE.
  */
 int dn_confirm_trees (const struct dn_trees *trees,
                       const struct dn_boost *trained,
@@ -34,8 +33,5 @@ int dn_confirm_trees (const struct dn_trees *trees,
                       int n_rows,
                       struct dn_confirmed *confirmed,
                       struct dn_err *err);
-
-/* Compare all trees of a bundle, with the points of its domain as rows. */
-int dn_confirm_bundle (const struct dn_bundle *bundle, struct dn_err *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "learn/boost.h"
-#include "learn/booster_json.h"
 #include "learn/parts.h"
 
 /* With fewer runs, nothing can be learned or left out. */
@@ -63,16 +62,6 @@ static int check_runs (const struct dn_training *training,
                        RUNS_MIN);
 }
 
-static struct dn_trees *read_trees (const struct dn_boost *made, struct dn_err *err)
-{
-    const char *text;
-    size_t len;
-
-    if (dn_boost_save (made, &text, &len, err) < 0)
-        return NULL;
-    return dn_booster_json_read ((struct dn_span){text, len}, DN_N_FEATURES, err);
-}
-
 /* Compare on the rows of the training. */
 static int confirm (struct dn_training *training,
                     const struct dn_case_set *set,
@@ -99,7 +88,7 @@ static int take_trees (struct dn_training *training,
                        const struct dn_boost *made,
                        struct dn_err *err)
 {
-    struct dn_trees *trees = read_trees (made, err);
+    struct dn_trees *trees = dn_boost_trees (made, DN_N_FEATURES, err);
     int rc = -1;
 
     if (trees && confirm (training, set, made, trees, err) == 0)
