@@ -1,10 +1,10 @@
 # gpu_bench.py - measures the kernels of a training step on a GPU, by PyTorch
 #
-# usage: python3 gpu_bench.py DEVICE SAMPLES [quick]
+# usage: python3 gpu_bench.py DEVICE SAMPLES quick|full
 #
-# Writes rows of a samples file (dnnest-dev(1)) to stdout: the facts of the device, then
-# the kernels that the file SAMPLES does not have, and the all-reduces among all devices.
-# What cannot run here is named on stderr. 'dnnest-dev bench gpu' runs it.
+# Appends rows to a samples file (dnnest-dev(1)): the facts of the device, then the
+# kernels that the file does not have, and the all-reduces among all devices. What cannot
+# run here is named on stderr. 'dnnest-dev bench gpu' runs it.
 #
 # A kernel takes its operands from one of several sets that exceed the last-level cache,
 # each launch the next, so that none finds them in the cache. They are random numbers,
@@ -16,13 +16,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measure the kernels of a training step on a GPU."""
 
-import csv
 import math
 import os
 import statistics
 import subprocess
 import sys
 import time
+
+from samples import Failure, Recorder, program
 
 try:
     import torch
@@ -364,10 +365,9 @@ class Task:
         self.shape = " ".join(word if len(word) > 1 else "%s%d" % (word, next(values))
                               for word in words)
 
-    def row(self):
-        """The row of a samples file without what is measured."""
-        return [self.op, self.precision, self.direction, self.shape, 1,
-                "%.6g" % self.flops, "%.6g" % self.size]
+    def words(self):
+        """What identifies it in a samples file."""
+        return self.op, self.precision, self.direction, self.shape, 1
 
     def time(self, device):
         """The summary of its seconds."""
@@ -533,68 +533,52 @@ def rings(n_devices, quick):
 # --- the whole ----------------------------------------------------------------------------
 
 
-def known(path):
-    """What identifies the rows of a samples file."""
-    try:
-        with open(path, newline="", encoding="ascii") as lines:
-            return {tuple(row[:5]) for row in csv.reader(lines)}
-    except OSError:
-        return set()
-
-
-def put(row, timed):
-    """Write one row with what was measured."""
-    print(",".join(map(str, row)) + ",%.9g,%.4g,%d" % timed, flush=True)
-
-
-def attempt(row, have, call):
+def attempt(recorder, words, flops, size, call):
     """Measure and write what the file does not have; what fails is named and left out."""
-    if tuple(str(cell) for cell in row[:5]) in have:
+    if recorder.has(*words):
         return
     try:
-        put(row, call())
+        recorder.put(words, flops, size, call())
     except RuntimeError as error:
         why = str(error).strip().split("\n")[0]
-        print("%s is left out: %s" % (" ".join(filter(None, row[:4])), why), file=sys.stderr)
+        print("%s is left out: %s" % (" ".join(filter(None, words[:4])), why), file=sys.stderr)
         torch.cuda.synchronize()  # an error of the device itself ends the measuring here
     torch.cuda.empty_cache()
 
 
-def measure_all(device, have, quick):
+def measure_all(device, recorder, quick):
     """Write the facts, and all rows that are missing."""
     for key, value in device.facts():
-        print("fact,,,%s=%s,,,,,," % (key, str(value).replace(",", " ")), flush=True)
+        recorder.fact(key, value, key == "gpu")
     todo = list(tasks(device, quick))
     for i, task in enumerate(todo):
         if sys.stderr.isatty():
             print("\r%d of %d kernels\033[K\r" % (i, len(todo)), end="", file=sys.stderr, flush=True)
         device.use(task.precision or "fp32")
-        attempt(task.row(), have, lambda: task.time(device))
+        attempt(recorder, task.words(), task.flops, task.size, lambda: task.time(device))
     for n, size in rings(torch.cuda.device_count(), quick):
-        attempt(["allreduce", "fp32", "", "n%d" % size, n, 0, size], have, lambda: ring(n, size))
+        attempt(recorder, ("allreduce", "fp32", "", "n%d" % size, n), 0, size,
+                lambda: ring(n, size))
 
 
 def main():
     """Return the exit status of dnnest."""
-    index, path, quick = int(sys.argv[1]), sys.argv[2], "quick" in sys.argv[3:]
+    index, quick = int(sys.argv[1]), sys.argv[3] == "quick"
     if not torch:
         print("PyTorch is not installed for python3, which measures the GPU", file=sys.stderr)
         return 1
     if not torch.cuda.is_available():
-        print("device %d: PyTorch finds no GPU" % index, file=sys.stderr)
-        return 4
-    if not 0 <= index < torch.cuda.device_count():
-        print("device %d: there are %d, counted from 0" % (index, torch.cuda.device_count()),
-              file=sys.stderr)
-        return 4
+        raise Failure("device %d: PyTorch finds no GPU" % index)
+    if index >= torch.cuda.device_count():
+        raise Failure("device %d: there are %d, counted from 0"
+                      % (index, torch.cuda.device_count()))
+    recorder = Recorder(sys.argv[2])
     device = Device(index)
     with torch.cuda.stream(device.stream):
-        measure_all(device, known(path), quick)
+        measure_all(device, recorder, quick)
+    recorder.finish()
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    program(main)

@@ -2,9 +2,9 @@
 #
 # usage: python3 host_bench.py CORES SAMPLES quick|full [IMAGES]
 #
-# Writes rows of a samples file (dnnest-dev(1)) to stdout: the processor, then the loaders
-# that the file SAMPLES does not have. 'dnnest-dev bench host' runs it. CORES=0: all that
-# the process may use. All work at the same time, as in training, because they share memory
+# Appends rows to a samples file (dnnest-dev(1)): the processor, then the loaders that the
+# file does not have. 'dnnest-dev bench host' runs it. CORES=0: all that the process may
+# use. All work at the same time, as in training, because they share memory
 # bandwidth and clocks; each is a process, as the workers of PyTorch's loaders are.
 #
 # Pictures and arrays are in memory, so that storage is not measured.
@@ -13,7 +13,6 @@
 """Measure loaders of pictures, text and arrays."""
 
 import bisect
-import csv
 import io
 import itertools
 import multiprocessing
@@ -23,6 +22,8 @@ import statistics
 import sys
 import tempfile
 import time
+
+from samples import Failure, Recorder, program
 
 try:
     import numpy
@@ -43,10 +44,6 @@ PIECES, PIECE_MAX, LETTERS, TOKENS = 30000, 12, 1 << 20, 512
 
 # Arrays: records of a picture's size, and how many make a batch.
 RECORD, RECORDS, BATCH = SIDE * SIDE * 3, 512, 64
-
-
-class Failure(Exception):
-    """What ends the measuring."""
 
 
 def own_picture(seed):
@@ -194,51 +191,39 @@ def measure(load, cores, slice_s):
     return median, (values[3 * SLICES // 4] - values[SLICES // 4]) / 2 / median, SLICES
 
 
-def known(path):
-    """What identifies the rows of a samples file."""
-    try:
-        with open(path, newline="", encoding="ascii") as lines:
-            return {tuple(row[:5]) for row in csv.reader(lines)}
-    except OSError:
-        return set()
-
-
 def processor():
     """The model of the first processor."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
         for line in lines:
             if line.startswith("model name"):
-                return line.partition(":")[2].strip().replace(",", " ")
+                return line.partition(":")[2].strip()
     return "unknown"
 
 
 def main():
     """Return the exit status of dnnest."""
     cores = int(sys.argv[1]) or len(os.sched_getaffinity(0))
-    have, quick = known(sys.argv[2]), sys.argv[3] == "quick"
+    recorder, quick = Recorder(sys.argv[2]), sys.argv[3] == "quick"
     folder = sys.argv[4] if len(sys.argv) > 4 else None
     multiprocessing.set_start_method("fork")  # workers share what was made
-    print("fact,,,processor=%s,,,,,," % processor(), flush=True)
+    recorder.fact("processor", processor(), True)
     for op, make, shape, size in LOADERS:
         if make is jpeg and folder:
             shape += "; pictures of the site"
-        if (op, "", "", shape, str(cores)) in have:
+        words = op, "", "", shape, cores
+        if recorder.has(*words):
             continue
         if make is jpeg and not Image:
             print("jpeg is left out: python3 has no numpy, or no Pillow (package python3-pil)",
                   file=sys.stderr)
             continue
         try:
-            timed = measure(make(folder), cores, QUICK_S if quick else SLICE_S)
+            recorder.put(words, 0, size, measure(make(folder), cores, QUICK_S if quick else SLICE_S))
         except (Failure, OSError) as error:
-            print("%s: a sample cannot be loaded: %s" % (op, error), file=sys.stderr)
-            return 4
-        print("%s,,,%s,%d,0,%d,%.9g,%.4g,%d" % (op, shape, cores, size, *timed), flush=True)
+            raise Failure("%s: a sample cannot be loaded: %s" % (op, error)) from None
+    recorder.finish()
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    program(main)

@@ -61,13 +61,93 @@ cp "$work"/hardware/*.conf "$work/sheet"
 like 'a prediction takes measured values in place of the data sheet' \
     "$(python3 -c "print(1.2 < $(step "$work/hardware") / $(step "$work/sheet") < 2)")" True
 
+# --- a device that the catalogue does not have ------------------------------------------
+
+# made_up: samples of a device that reaches known rates, on a machine that is busy at times
+made_up() {
+    python3 - <<'END'
+print("op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs")
+for fact in ("gpu=NVIDIA A100-SXM4-40GB", "driver=CUDA 12.4\x01", "capability=8.0", "sms=108",
+             "memory=42505273344", "tdp_w=400"):
+    print("fact,,,%s,,,,,," % fact)
+
+def put(op, precision, shape, i, rate, half, flops=True, devices=1):
+    work = 1e8 * 4**i
+    print("%s,%s,forward,%s,%d,%g,%g,%.9g,0,9" % (
+        op, precision, shape, devices, work if flops else 0,
+        0 if flops else work / (1.5 if op == "allreduce" else 1),
+        (work + half) / rate * (3 if i == 5 else 1)))
+
+for i in range(8):
+    put("gemm", "fp32", "m1", i, 15e12, 1e9)
+    put("gemm", "bf16", "m1", i, 200e12, 4e9)
+    put("conv", "fp32", "n8 k3 s1", i, 14e12, 3e9)
+    put("conv", "fp32", "n8 k1 s1", i, 1e12, 0)   # of other kinds
+    put("conv", "bf16", "n8 k3 s2", i, 1e12, 0)
+    put("elementwise", "fp32", "add", i, 1300e9, 1e6, False)
+    put("h2d", "", "n", i, 22e9, 1e5, False)
+    put("allreduce", "fp32", "n", i, 200e9, 200e9 * 5e-5, False, 4)
+for steps, seconds in ((32, 42e-6), (256, 714e-6)):
+    print("rnn,fp32,forward,lstm n16 h64 t%d,1,37,0,%g,0,9" % (steps, seconds))
+print("launch,,,empty,1,0,0,2.5e-6,0,9")
+END
+}
+# about KEY VALUE: is the value of the entry that, within three percent?
+about() {
+    local value
+    value=$(sed -n "s/^$1=//p" "$work/entry.conf")
+    ok "the entry has $1=$2" \
+        awk -v a="${value:-0}" -v b="$2" 'BEGIN { exit !(a > 0.97 * b && a < 1.03 * b) }'
+}
+made_up > "$work/new.csv"
+$bench entry --hardware "$work/hardware" --device brand_new "$work/new.csv" > "$work/entry.conf"
+like 'a new device gets a data sheet' "$(< "$work/entry.conf")" \
+    $'Device=brand_new\n#.*\nVendor=nvidia\nArch=ampere\nMemory=42505273344\nTdp=400\nSms=108\n'
+like 'control characters of a fact are blanks' "$(< "$work/entry.conf")" 'driver CUDA 12.4 *'
+about LinearFp32 15e12
+about LinearBf16 200e12
+about ConvFp32 14e12
+about Stream 1300e9
+about PcieBandwidth 22e9
+about Ring 200e9
+about Recurrence 3e-6
+is 'kernels of other kinds and precisions have no rate' \
+    "$(grep -c '^ConvBf16\|^LinearFp16' "$work/entry.conf")" 0
+cp -R "$work/hardware" "$work/grown"
+cp "$work/entry.conf" "$work/grown/site"
+like 'the catalogue takes the entry' "$("$DNNEST-dev" hardware --hardware "$work/grown" \
+    --datasets "$work/datasets.conf" --conf "$work/site.conf" brand_new)" 'brand_new'
+awk -F, -v OFS=, '$1 == "gemm" { $7 = 1e9 * $8 * 1300 } 1' "$work/new.csv" > "$work/bound.csv"
+refuses 'products bound by the memory do not count' 4 "'brand_new' is not in the catalogue" \
+    entry --hardware "$work/hardware" --device brand_new "$work/bound.csv"
+
 # --- hostile samples and catalogues ----------------------------------------------------
 
 refuses 'a missing file is named' 4 'none.csv: .*No such file' \
     entry --hardware "$work/hardware" "$work/none.csv"
-printf '%sgem,fp32,forward,m1,1,1,1,1,0,1\n' "$head" > "$work/bad.csv"
-refuses 'a wrong sample is named with its line' 4 "bad.csv: line 2: op: 'gem' is unknown" \
-    entry --hardware "$work/hardware" "$work/bad.csv"
+long=$(printf '0123456789%.0s' {1..11})
+while IFS='|' read -r row says; do
+    printf '%s%s\n' "$head" "$row" > "$work/bad.csv"
+    refuses "a sample is refused with its line: $says" 4 "bad.csv: line 2: $says" \
+        entry --hardware "$work/hardware" --device t4_16gb "$work/bad.csv"
+done <<END
+gem,fp32,forward,m1,1,1,1,1,0,1|op: 'gem' is unknown
+,fp32,forward,m1,1,1,1,1,0,1|op is empty
+gemm,fp64,forward,m1,1,1,1,1,0,1|precision: 'fp64' is unknown
+gemm,fp32,up,m1,1,1,1,1,0,1|pass: 'up' is unknown
+gemm,fp32,forward,m1,-1,1,1,1,0,1|devices: -1 out of range
+gemm,fp32,forward,m1,1,nan,1,1,0,1|flops: 'nan' is not a number
+gemm,fp32,forward,m1,1,1,1e30,1,0,1|bytes: 1e30 out of range
+gemm,fp32,forward,m1,1,1,1,0,0,1|seconds: 0 is not the time
+gemm,fp32,forward,m1,1,1,1,,0,1|seconds: 0 is not the time
+fact,,,alone,,,,,,|shape: 'alone' is not a fact
+gemm,fp32,forward,$long,1,1,1,1,0,1|shape: longer
+a,b,c,d,e,f,g,h,i,j,k|more cells than columns
+"gemm|unexpected end of data
+END
+printf 'a,b\n1,2\n' > "$work/bad.csv"
+refuses 'a missing column is named' 4 "line 2: column 'op' is missing" \
+    entry --hardware "$work/hardware" --device t4_16gb "$work/bad.csv"
 head -c 300000 /dev/urandom > "$work/noise.csv"
 refuses 'noise is refused' 4 'noise.csv' entry --hardware "$work/hardware" "$work/noise.csv"
 head -c 2000000 /dev/zero > "$work/large.csv"

@@ -193,9 +193,8 @@ def dev_page():
                 options(load("dev-help-%s.txt" % command)))
         if "*dnnest-dev %s* " % command not in chapters["SYNOPSIS"]:
             print("dnnest-dev.1 has no usage of", command)
-    with open(top + "/learn/samples.c", encoding="utf-8") as file:
-        ops = re.search(r"op_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
-    for op in re.findall(r'"(\w+)"', ops)[1:]:
+    sys.path.insert(0, top + "/bench")
+    for op in __import__("samples").WORDS["op"].split():
         if "*%s*" % op not in described["bench"]:
             print("dnnest-dev.1 does not name", op)
 

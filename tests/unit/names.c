@@ -20,7 +20,6 @@
 #include "jobs/worth/sums.h"
 #include "predict/predict.h"
 #include "rewrite/rewrite.h"
-#include "learn/samples.h"
 #include "learn/train.h"
 
 /* clang-format off */
@@ -45,8 +44,6 @@ static const struct dn_names *const tables[] = {
     &dn_op_kind_names,
     &dn_outcome_names,
     &dn_quantity_names,
-    &dn_sample_op_names,
-    &dn_sample_pass_names,
     &dn_scheme_names,
     &dn_stage_names,
     &dn_tick_names,
