@@ -32,7 +32,7 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
         return NULL;
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
-    if (dn_records_db_open (&store->db, path, adding, &dn_records_schema, err) < 0
+    if (dn_records_db_open (&store->db, path, adding, err) < 0
         || (adding && dn_records_db_commit (&store->db, err) < 0)) {
         dn_store_close (store);
         dn_err_wrap (err, "%s", path);

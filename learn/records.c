@@ -44,32 +44,22 @@ bool dn_records_is (const char *path)
     return dn_records_db_is (path);
 }
 
-int dn_records_open_as (const char *path,
-                        enum dn_records_use use,
-                        const struct dn_records_schema *schema,
-                        struct dn_records **out,
-                        struct dn_err *err)
+int dn_records_open (const char *path,
+                     enum dn_records_use use,
+                     struct dn_records **out,
+                     struct dn_err *err)
 {
     struct dn_records *records = calloc (1, sizeof (*records));
 
     *out = NULL;
     if (!records)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (dn_records_db_open (&records->db, path, use == DN_RECORDS_ADD, schema, err)
-        < 0) {
+    if (dn_records_db_open (&records->db, path, use == DN_RECORDS_ADD, err) < 0) {
         dn_records_close (records);
         return dn_err_wrap (err, "%s", path);
     }
     *out = records;
     return 0;
-}
-
-int dn_records_open (const char *path,
-                     enum dn_records_use use,
-                     struct dn_records **out,
-                     struct dn_err *err)
-{
-    return dn_records_open_as (path, use, &dn_records_schema, out, err);
 }
 
 int dn_records_commit (struct dn_records *records, struct dn_err *err)
@@ -110,17 +100,16 @@ static int prepare (struct dn_records *records,
 
 static int prepare_adding (struct dn_records *records, struct dn_err *err)
 {
-    const struct dn_records_schema *schema = records->db.schema;
     char sql[2048];
     struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
     if (records->find_sidecar)
         return 0;
     dn_buf_add (&buf, "INSERT INTO records (");
-    for (int i = 0; i < schema->n_columns; i++)
-        dn_buf_add (&buf, "%s\"%s\"", i > 0 ? ", " : "", schema->columns[i].name);
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
+        dn_buf_add (&buf, "%s\"%s\"", i > 0 ? ", " : "", dn_run_columns[i].name);
     dn_buf_add (&buf, ") VALUES (?");
-    for (int i = 1; i < schema->n_columns; i++)
+    for (int i = 1; i < DN_N_RUN_COLUMNS; i++)
         dn_buf_add (&buf, ", ?");
     dn_buf_add (&buf, ")");
     if (prepare (records, sql, &records->add, err) < 0
@@ -189,7 +178,7 @@ static int bind_column (struct dn_records *records,
                         const struct dn_run *run,
                         struct dn_err *err)
 {
-    const struct dn_run_column *column = &records->db.schema->columns[i];
+    const struct dn_run_column *column = &dn_run_columns[i];
     const void *member = dn_run_member (run, column);
 
     switch (column->type) {
@@ -222,7 +211,7 @@ int dn_records_add (struct dn_records *records,
     if (prepare_adding (records, err) < 0)
         return -1;
     sqlite3_clear_bindings (records->add);
-    for (int i = 0; i < records->db.schema->n_columns; i++)
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
         if (bind_column (records, i, run, err) < 0)
             return -1;
     return dn_sql_finish (records->add, err);
@@ -268,7 +257,7 @@ static int add_cell (struct dn_records *records,
                      int i,
                      struct dn_err *err)
 {
-    const struct dn_run_column *column = &records->db.schema->columns[i];
+    const struct dn_run_column *column = &dn_run_columns[i];
     bool sidecar = column->type == DN_RUN_SIDECAR;
     int max = sidecar ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
 
@@ -290,12 +279,10 @@ static int add_row (struct dn_records *records,
     if (id <= after)
         return dn_err_set (err, DN_E_SYNTAX, "the records are not in order");
     piece->id[piece->n] = id;
-    for (int i = 0; i < records->db.schema->n_columns; i++)
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
         if (add_cell (records, piece, i, err) < 0)
-            return dn_err_wrap (err,
-                                "record %lld: %s",
-                                (long long) id,
-                                records->db.schema->columns[i].name);
+            return dn_err_wrap (
+                err, "record %lld: %s", (long long) id, dn_run_columns[i].name);
     piece->n++;
     return 0;
 }
@@ -308,8 +295,8 @@ static int prepare_reading (struct dn_records *records, struct dn_err *err)
     struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
     dn_buf_add (&buf, "SELECT r.id");
-    for (int i = 0; i < db->schema->n_columns; i++) {
-        const struct dn_run_column *column = &db->schema->columns[i];
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
+        const struct dn_run_column *column = &dn_run_columns[i];
 
         if (column->since > db->version)
             dn_buf_add (&buf, ", NULL");
@@ -411,8 +398,7 @@ static int fill (struct dn_records *records,
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
 }
 
-static int hand_on (const struct dn_records_schema *schema,
-                    const struct piece *piece,
+static int hand_on (const struct piece *piece,
                     dn_row_f row,
                     void *context,
                     struct dn_err *err)
@@ -420,12 +406,12 @@ static int hand_on (const struct dn_records_schema *schema,
     const char *names[COLUMNS_MAX];
     const char *values[COLUMNS_MAX];
     struct dn_row given = {
-        .n_columns = schema->n_columns, .names = names, .values = values};
+        .n_columns = DN_N_RUN_COLUMNS, .names = names, .values = values};
 
-    for (int i = 0; i < schema->n_columns; i++)
-        names[i] = schema->columns[i].name;
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
+        names[i] = dn_run_columns[i].name;
     for (int at = 0; at < piece->n; at++) {
-        for (int i = 0; i < schema->n_columns; i++)
+        for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
             values[i] = piece->texts.text + piece->start[at][i];
         given.line = piece->id[at];
         if (row (&given, context, err) < 0)
@@ -457,7 +443,7 @@ int dn_records_read (struct dn_records *records,
         return fail (records, err);
     while (!end) {
         if (fill (records, piece, at, last, &end, err) < 0
-            || hand_on (records->db.schema, piece, row, context, err) < 0)
+            || hand_on (piece, row, context, err) < 0)
             return -1;
         if (piece->n > 0)
             at = piece->id[piece->n - 1];

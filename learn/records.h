@@ -35,7 +35,6 @@ enum dn_records_use {
 };
 
 struct dn_records;
-struct dn_records_schema;
 
 /* Open a store: a regular file owned by the caller, root or the owner of its directory,
  * not writable by others, in a directory that is not writable by everybody. Adding is
@@ -46,13 +45,6 @@ int dn_records_open (const char *path,
                      enum dn_records_use use,
                      struct dn_records **out,
                      struct dn_err *err);
-
-/* The same with the schema of another program version (tests). */
-int dn_records_open_as (const char *path,
-                        enum dn_records_use use,
-                        const struct dn_records_schema *schema,
-                        struct dn_records **out,
-                        struct dn_err *err);
 
 /* NULL-safe. Uncommitted records are discarded. */
 void dn_records_close (struct dn_records *records);

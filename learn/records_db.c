@@ -247,7 +247,6 @@ bool dn_records_db_is (const char *path)
 int dn_records_db_open (struct dn_records_db *db,
                         const char *path,
                         bool adding,
-                        const struct dn_records_schema *schema,
                         struct dn_err *err)
 {
     /* Reading needs this too: a writer that was killed may leave a journal to roll
@@ -260,7 +259,7 @@ int dn_records_db_open (struct dn_records_db *db,
     struct stat before;
     struct stat after;
 
-    *db = (struct dn_records_db){.schema = schema};
+    *db = (struct dn_records_db){.sql = NULL};
     if (find_path (path, whole, &folder, err) < 0
         || check_file (whole, adding, folder, &before, err) < 0
         || check_journal (whole, folder, err) < 0)
@@ -276,8 +275,8 @@ int dn_records_db_open (struct dn_records_db *db,
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
-    db->version = adding ? dn_records_schema_upgrade (db->sql, schema, err)
-                         : dn_records_schema_check (db->sql, schema, err);
+    db->version = adding ? dn_records_schema_upgrade (db->sql, err)
+                         : dn_records_schema_check (db->sql, err);
     if (db->version < 0)
         return -1;
     /* Each piece is read in a separate transaction: see records.c. */

@@ -13,7 +13,6 @@
 
 struct dn_records_db {
     sqlite3 *sql;
-    const struct dn_records_schema *schema;
     int version; /* of the file; the newest when adding */
     bool adding; /* in a transaction */
 };
@@ -28,7 +27,6 @@ bool dn_records_db_is (const char *path);
 int dn_records_db_open (struct dn_records_db *db,
                         const char *path,
                         bool adding,
-                        const struct dn_records_schema *schema,
                         struct dn_err *err);
 
 /* Begin another transaction that adds, after dn_records_db_commit (). */

@@ -13,6 +13,9 @@
 /* "dnst" in the file's header. */
 #define APPLICATION_ID 0x646e7374
 
+/* SQL that begins the upgrade from version i to i + 1. The columns of version i + 1 are
+ * added after it.
+ */
 static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE TABLE sidecars (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text "
     "TEXT NOT NULL)",
@@ -37,13 +40,6 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE INDEX jobs_submit ON jobs (submit_s); "
     "CREATE INDEX jobs_name ON jobs (job); "
     "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)",
-};
-
-const struct dn_records_schema dn_records_schema = {
-    .version = DN_RECORDS_VERSION,
-    .steps = steps,
-    .columns = dn_run_columns,
-    .n_columns = DN_N_RUN_COLUMNS,
 };
 
 /* --- making ---------------------------------------------------------------------- */
@@ -76,35 +72,29 @@ static void write_column (struct dn_buf *sql, const struct dn_run_column *column
 }
 
 /* The table of version 1, or what a later version adds to it. */
-static void write_columns (struct dn_buf *sql,
-                           const struct dn_records_schema *schema,
-                           int version)
+static void write_columns (struct dn_buf *sql, int version)
 {
     if (version == 1)
         dn_buf_add (sql, "CREATE TABLE records (id INTEGER PRIMARY KEY");
-    for (int i = 0; i < schema->n_columns; i++)
-        if (schema->columns[i].since == version) {
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
+        if (dn_run_columns[i].since == version) {
             dn_buf_add (
                 sql, "%s", version == 1 ? ", " : "; ALTER TABLE records ADD COLUMN ");
-            write_column (sql, &schema->columns[i]);
+            write_column (sql, &dn_run_columns[i]);
         }
     if (version == 1)
         dn_buf_add (sql, "); PRAGMA application_id = %d", APPLICATION_ID);
 }
 
-static int make_versions (sqlite3 *db,
-                          const struct dn_records_schema *schema,
-                          int from,
-                          int to,
-                          struct dn_err *err)
+static int make_versions (sqlite3 *db, int from, int to, struct dn_err *err)
 {
     char sql[8192];
 
     for (int version = from + 1; version <= to; version++) {
         struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
-        dn_buf_add (&buf, "%s; ", schema->steps[version - 1]);
-        write_columns (&buf, schema, version);
+        dn_buf_add (&buf, "%s; ", steps[version - 1]);
+        write_columns (&buf, version);
         dn_buf_add (&buf, "; PRAGMA user_version = %d", version);
         if (buf.cut)
             return dn_err_set (err, DN_E_BUG, "version %d: too much SQL", version);
@@ -154,10 +144,7 @@ static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
     return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
 }
 
-static int check_tables (sqlite3 *db,
-                         const struct dn_records_schema *schema,
-                         int version,
-                         struct dn_err *err)
+static int check_tables (sqlite3 *db, int version, struct dn_err *err)
 {
     sqlite3 *made = NULL;
     int rc;
@@ -166,7 +153,7 @@ static int check_tables (sqlite3 *db,
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         rc = -1;
     } else {
-        rc = make_versions (made, schema, 0, version, err);
+        rc = make_versions (made, 0, version, err);
     }
     if (rc == 0)
         rc = compare (db, made, err);
@@ -174,9 +161,7 @@ static int check_tables (sqlite3 *db,
     return rc;
 }
 
-int dn_records_schema_check (sqlite3 *db,
-                             const struct dn_records_schema *schema,
-                             struct dn_err *err)
+int dn_records_schema_check (sqlite3 *db, struct dn_err *err)
 {
     int64_t application;
     int64_t version;
@@ -186,13 +171,13 @@ int dn_records_schema_check (sqlite3 *db,
         return -1;
     if (application != APPLICATION_ID)
         return dn_err_set (err, DN_E_SYNTAX, "is a database of another program");
-    if (version < 1 || version > schema->version)
+    if (version < 1 || version > DN_RECORDS_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
                            "is of version %lld, expected %d",
                            (long long) version,
-                           schema->version);
-    return check_tables (db, schema, (int) version, err) < 0 ? -1 : (int) version;
+                           DN_RECORDS_VERSION);
+    return check_tables (db, (int) version, err) < 0 ? -1 : (int) version;
 }
 
 static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
@@ -209,9 +194,7 @@ static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
     return 0;
 }
 
-int dn_records_schema_upgrade (sqlite3 *db,
-                               const struct dn_records_schema *schema,
-                               struct dn_err *err)
+int dn_records_schema_upgrade (sqlite3 *db, struct dn_err *err)
 {
     int version = 0;
     bool empty;
@@ -219,8 +202,8 @@ int dn_records_schema_upgrade (sqlite3 *db,
     if (is_empty (db, &empty, err) < 0)
         return -1;
     if (!empty)
-        version = dn_records_schema_check (db, schema, err);
-    if (version < 0 || make_versions (db, schema, version, schema->version, err) < 0)
+        version = dn_records_schema_check (db, err);
+    if (version < 0 || make_versions (db, version, DN_RECORDS_VERSION, err) < 0)
         return -1;
-    return schema->version;
+    return DN_RECORDS_VERSION;
 }

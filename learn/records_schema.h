@@ -17,32 +17,15 @@
 
 #define DN_RECORDS_VERSION 3
 
-struct dn_records_schema {
-    int version; /* the newest */
-    /* SQL that begins the upgrade from version i to i + 1. The columns of version i + 1
-     * are added after it.
-     */
-    const char *const *steps;
-    const struct dn_run_column *columns; /* of all versions */
-    int n_columns;
-};
-
-/* The schema of this program. */
-extern const struct dn_records_schema dn_records_schema;
-
 /* The version of an open database. -1 with 'err' if its schema is not, letter by
  * letter, that of a version up to the newest.
  */
-int dn_records_schema_check (sqlite3 *db,
-                             const struct dn_records_schema *schema,
-                             struct dn_err *err);
+int dn_records_schema_check (sqlite3 *db, struct dn_err *err);
 
 /* Upgrade an older version, or an empty database, to the newest. Any other database is
  * an error. The caller must run it in a transaction, so that all steps or none take
  * effect. Return the version, or -1 with 'err'.
  */
-int dn_records_schema_upgrade (sqlite3 *db,
-                               const struct dn_records_schema *schema,
-                               struct dn_err *err);
+int dn_records_schema_upgrade (sqlite3 *db, struct dn_err *err);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "jobs/store.h"
 #include "learn/records.h"
-#include "learn/records_schema.h"
+#include "learn/records_sql.h"
 
 /* More than some pieces. */
 #define JOBS 1000
@@ -511,23 +511,31 @@ TEST ("jobs can be completed while they are read")
 
 /* --- the file -------------------------------------------------------------------- */
 
-/* Measured runs in a store of the version before, which has no jobs. */
-static void make_version_2 (void)
+static void execute (const char *sql)
 {
-    struct dn_records_schema before = dn_records_schema;
-    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    struct dn_run run;
-    struct dn_err err = {0};
+    sqlite3 *db;
+
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close (db);
+}
+
+/* Three measured runs in a store of version 1, which has no jobs. */
+static void make_version_1 (void)
+{
+    const char *srcdir = getenv ("srcdir");
+    static char sql[65536];
+    char name[512];
+    FILE *file;
 
     remove_store ();
-    before.version = 2;
-    dn_run_clear (&run);
-    run.spec = "model=resnet50";
-    run.gpu = "t4_16gb";
-    if (dn_records_open_as (path, DN_RECORDS_ADD, &before, &records, &err) < 0
-        || dn_records_add (records, &run, &err) < 0
-        || dn_records_commit (records, &err) < 0)
-        fail_msg ("%s", err.text);
+    snprintf (
+        name, sizeof (name), "%s/tests/data/records_v1.sql", srcdir ? srcdir : ".");
+    file = fopen (name, "r");
+    assert_non_null (file);
+    sql[fread (sql, 1, sizeof (sql) - 1, file)] = '\0';
+    fclose (file);
+    execute (sql);
 }
 
 static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -543,23 +551,14 @@ TEST ("an older store is upgraded and keeps its runs")
     struct dn_err err = {0};
     int n = 0;
 
-    make_version_2 ();
+    make_version_1 ();
     assert_int_equal (count_all (), 0);
     assert_int_equal (look (dn_store_all ()).n, 0);
     fill (0, 5);
     assert_int_equal (count_all (), 5);
     assert_int_equal (dn_records_open (path, DN_RECORDS_READ, &records, &err), 0);
     assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, &err), 0);
-    assert_int_equal (n, 1);
-}
-
-static void execute (const char *sql)
-{
-    sqlite3 *db;
-
-    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
-    assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close (db);
+    assert_int_equal (n, 3);
 }
 
 TEST ("a store that was edited is refused, or read up to the edit")
