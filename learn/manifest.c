@@ -13,8 +13,31 @@
 #include "base/digest.h"
 #include "base/json_read.h"
 #include "learn/boost.h"
-#include "learn/json_member.h"
 #include "learn/parts.h"
+
+/* --- members: one whose value cannot be allocated is null, which readers refuse
+ * -------- */
+
+static void add_text (struct json_object *to, const char *key, const char *text)
+{
+    json_object_object_add (to, key, json_object_new_string (text));
+}
+
+static struct json_object *add_object (struct json_object *to, const char *key)
+{
+    struct json_object *made = json_object_new_object ();
+
+    json_object_object_add (to, key, made);
+    return made;
+}
+
+static struct json_object *add_array (struct json_object *to, const char *key)
+{
+    struct json_object *made = json_object_new_array ();
+
+    json_object_object_add (to, key, made);
+    return made;
+}
 
 /* Six digits. */
 static struct json_object *real (double value)
@@ -40,14 +63,14 @@ static void add_count (struct json_object *to, const char *key, int64_t value)
 static void add_validated (struct json_object *manifest,
                            const struct dn_training *training)
 {
-    struct json_object *list = dn_member_array (manifest, "validated");
+    struct json_object *list = add_array (manifest, "validated");
 
     for (int i = 0; i < training->n_validated; i++) {
         const struct dn_validated *validated = &training->validated[i];
         struct json_object *entry = json_object_new_object ();
 
-        dn_member_text (entry, "kind", validated->kind);
-        dn_member_text (entry, "stack", validated->stack);
+        add_text (entry, "kind", validated->kind);
+        add_text (entry, "stack", validated->stack);
         json_object_object_add (
             entry, "corrected", json_object_new_boolean (validated->corrected));
         json_object_array_add (list, entry);
@@ -56,11 +79,11 @@ static void add_validated (struct json_object *manifest,
 
 static void add_features (struct json_object *manifest)
 {
-    struct json_object *features = dn_member_object (manifest, "features");
+    struct json_object *features = add_object (manifest, "features");
     struct json_object *names;
 
     add_count (features, "version", DN_FEATURES_VERSION);
-    names = dn_member_array (features, "names");
+    names = add_array (features, "names");
     for (int i = 0; i < DN_N_FEATURES; i++)
         json_object_array_add (names,
                                json_object_new_string (dn_feature_keys ()[i].name));
@@ -69,7 +92,7 @@ static void add_features (struct json_object *manifest)
 static void add_data (struct json_object *manifest, const struct dn_training *training)
 {
     const struct dn_runs *runs = &training->runs;
-    struct json_object *data = dn_member_object (manifest, "data");
+    struct json_object *data = add_object (manifest, "data");
     struct json_object *files;
 
     add_count (data, "rows", runs->n_rows);
@@ -78,13 +101,13 @@ static void add_data (struct json_object *manifest, const struct dn_training *tr
     add_count (data, "models", runs->labels[DN_LABEL_MODEL].n);
     add_count (data, "sources", runs->labels[DN_LABEL_SOURCE].n);
     add_count (data, "gpus", runs->labels[DN_LABEL_GPU].n);
-    files = dn_member_array (data, "files");
+    files = add_array (data, "files");
     for (int i = 0; i < training->n_files; i++) {
         struct json_object *file = json_object_new_object ();
 
-        dn_member_text (file, "name", training->files[i].name);
+        add_text (file, "name", training->files[i].name);
         add_count (file, "rows", training->files[i].rows);
-        dn_member_text (file, "sha256", training->files[i].digest.hex);
+        add_text (file, "sha256", training->files[i].digest.hex);
         json_object_array_add (files, file);
     }
 }
@@ -92,7 +115,7 @@ static void add_data (struct json_object *manifest, const struct dn_training *tr
 static void add_training (struct json_object *manifest,
                           const struct dn_training *training)
 {
-    struct json_object *json = dn_member_object (manifest, "training");
+    struct json_object *json = add_object (manifest, "training");
     struct json_object *parameters;
     const struct dn_boost_parameter *parameter;
     char version[32];
@@ -101,28 +124,27 @@ static void add_training (struct json_object *manifest,
     add_count (json, "seed", (int64_t) training->seed);
     add_count (json, "folds", training->max_folds);
     add_real (json, "margin", training->margin);
-    dn_member_text (json, "xgboost", version);
-    parameters = dn_member_object (json, "parameters");
+    add_text (json, "xgboost", version);
+    parameters = add_object (json, "parameters");
     add_count (parameters, "rounds", dn_boost_rounds ());
     for (int i = 0; (parameter = dn_boost_parameter_at (i)); i++)
-        dn_member_text (parameters, parameter->name, parameter->value);
+        add_text (parameters, parameter->name, parameter->value);
 }
 
 static void add_residuals (struct json_object *manifest,
                            const struct dn_training *training)
 {
-    struct json_object *step =
-        dn_member_object (dn_member_object (manifest, "residuals"), "step");
+    struct json_object *step = add_object (add_object (manifest, "residuals"), "step");
     struct json_object *confirmed;
     char version[32];
 
     dn_boost_version (version, sizeof (version));
-    dn_member_text (step, "file", DN_TRAIN_STEP_FILE);
+    add_text (step, "file", DN_TRAIN_STEP_FILE);
     add_real (step, "shrink", 1); /* the knots of the domain do the shrinking */
     add_real (step, "limit", DN_TRAIN_LIMIT);
-    confirmed = dn_member_object (step, "confirmed");
-    dn_member_text (confirmed, "xgboost", version);
-    dn_member_text (
+    confirmed = add_object (step, "confirmed");
+    add_text (confirmed, "xgboost", version);
+    add_text (
         confirmed, "sha256", dn_digest_of (dn_flat_file_span (&training->step)).hex);
     add_count (confirmed, "rows", training->confirmed.n_rows);
     add_real (confirmed, "difference", training->confirmed.difference);
@@ -130,12 +152,12 @@ static void add_residuals (struct json_object *manifest,
 
 static void add_domain (struct json_object *manifest, const struct dn_domain *domain)
 {
-    struct json_object *json = dn_member_object (manifest, "domain");
-    struct json_object *scale = dn_member_array (json, "scale");
-    struct json_object *weight = dn_member_array (json, "weight");
-    struct json_object *knots = dn_member_array (json, "knots");
+    struct json_object *json = add_object (manifest, "domain");
+    struct json_object *scale = add_array (json, "scale");
+    struct json_object *weight = add_array (json, "weight");
+    struct json_object *knots = add_array (json, "knots");
 
-    dn_member_text (json, "file", DN_TRAIN_POINTS_FILE);
+    add_text (json, "file", DN_TRAIN_POINTS_FILE);
     for (int f = 0; f < DN_N_FEATURES; f++) {
         double unit = 1 / ((double) domain->scale[f] * sqrt (DN_N_FEATURES));
 
@@ -156,7 +178,7 @@ static void add_quantiles (struct json_object *to,
                            const char *key,
                            const struct dn_quantiles *q)
 {
-    struct json_object *values = dn_member_array (to, key);
+    struct json_object *values = add_array (to, key);
 
     for (int i = 0; i < q->n; i++)
         json_object_array_add (values, real (q->values[i]));
@@ -165,8 +187,8 @@ static void add_quantiles (struct json_object *to,
 static void add_bounds (struct json_object *manifest,
                         const struct dn_bounds bounds[DN_N_QUANTITIES])
 {
-    struct json_object *json = dn_member_object (manifest, "bounds");
-    struct json_object *levels = dn_member_array (json, "levels");
+    struct json_object *json = add_object (manifest, "bounds");
+    struct json_object *levels = add_array (json, "levels");
 
     for (int i = 0; i < DN_TRAIN_LEVELS; i++)
         json_object_array_add (levels, real (dn_train_levels[i]));
@@ -176,9 +198,9 @@ static void add_bounds (struct json_object *manifest,
 
         if (bounds[q].all.n == 0)
             continue;
-        entry = dn_member_object (json, dn_names_get (&dn_quantity_names, q));
+        entry = add_object (json, dn_names_get (&dn_quantity_names, q));
         add_quantiles (entry, "all", &bounds[q].all);
-        groups = dn_member_object (entry, "groups");
+        groups = add_object (entry, "groups");
         for (int g = 0; g < bounds[q].n_groups; g++)
             add_quantiles (
                 groups, bounds[q].groups[g].name, &bounds[q].groups[g].quantiles);
@@ -189,7 +211,7 @@ static void add_errors (struct json_object *to,
                         const char *key,
                         const struct dn_errors *errors)
 {
-    struct json_object *json = dn_member_object (to, key);
+    struct json_object *json = add_object (to, key);
 
     add_real (json, "mean", errors->mean);
     add_real (json, "median", errors->median);
@@ -214,7 +236,7 @@ static void add_level (struct json_object *to,
 /* Of the runs at each level of validation, if there were any. */
 static void add_widths (struct json_object *to, const struct dn_judgement *judgement)
 {
-    struct json_object *json = dn_member_object (to, "validated");
+    struct json_object *json = add_object (to, "validated");
 
     for (int l = 0; l < DN_N_VALIDATED_LEVELS; l++) {
         const struct dn_width *width = &judgement->widths[l];
@@ -222,7 +244,7 @@ static void add_widths (struct json_object *to, const struct dn_judgement *judge
 
         if (width->n == 0)
             continue;
-        entry = dn_member_object (json, dn_names_get (&dn_validated_level_names, l));
+        entry = add_object (json, dn_names_get (&dn_validated_level_names, l));
         add_count (entry, "rows", width->n);
         add_real (entry, "coverage_p95", width->coverage);
         add_real (entry, "width_p95", width->width);
@@ -232,7 +254,7 @@ static void add_widths (struct json_object *to, const struct dn_judgement *judge
 static void add_metrics (struct json_object *manifest,
                          const struct dn_training *training)
 {
-    struct json_object *metrics = dn_member_object (manifest, "metrics");
+    struct json_object *metrics = add_object (manifest, "metrics");
 
     for (int s = 0; s < DN_N_SCHEMES; s++) {
         const struct dn_judgement *j = &training->judgements[s];
@@ -242,7 +264,7 @@ static void add_metrics (struct json_object *manifest,
         if (j->n == 0)
             continue;
         snprintf (key, sizeof (key), "%s_left_out", dn_names_get (&dn_scheme_names, s));
-        json = dn_member_object (metrics, key);
+        json = add_object (metrics, key);
         add_count (json, "rows", j->n);
         add_errors (json, "white_box", &j->white_box);
         add_errors (json, "learned", &j->learned);
@@ -259,15 +281,15 @@ static void add_file (struct json_object *files,
                       const char *name,
                       const struct dn_flat_file *file)
 {
-    struct json_object *entry = dn_member_object (files, name);
+    struct json_object *entry = add_object (files, name);
 
     add_count (entry, "bytes", (int64_t) file->len);
-    dn_member_text (entry, "sha256", dn_digest_of (dn_flat_file_span (file)).hex);
+    add_text (entry, "sha256", dn_digest_of (dn_flat_file_span (file)).hex);
 }
 
 static void add_files (struct json_object *manifest, const struct dn_training *training)
 {
-    struct json_object *files = dn_member_object (manifest, "files");
+    struct json_object *files = add_object (manifest, "files");
 
     add_file (files, DN_TRAIN_POINTS_FILE, &training->points);
     add_file (files, DN_TRAIN_STEP_FILE, &training->step);
@@ -282,7 +304,7 @@ int dn_manifest_write (struct dn_training *training,
     const char *text;
 
     add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);
-    dn_member_text (manifest, "name", training->name);
+    add_text (manifest, "name", training->name);
     add_features (manifest);
     add_data (manifest, training);
     add_training (manifest, training);
