@@ -283,7 +283,8 @@ static const char *find_device (const struct call *call,
     if (facts->gpu.text[0] == '\0') {
         dn_err_set (err,
                     DN_E_RANGE,
-                    "the samples do not name their GPU: name it with --device");
+                    "%s: the samples do not name their GPU: name it with --device",
+                    call->files[0]);
         return NULL;
     }
     *known = match (catalogue, facts, err);

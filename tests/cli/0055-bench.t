@@ -42,7 +42,7 @@ sources() {
 like 'the catalogue names the file that a value is from' "$(sources t4_16gb)" \
     "LinearFp32 +3\.[0-9]+e\+12 +$work/hardware/site/t4_16gb.conf"
 like 'values that were not measured are from the data sheet' "$(sources t4_16gb)" \
-    "Fp32 +8\.1e\+12 +$work/hardware/t4_16gb.conf"
+    "Fp32 +8\.1T +$work/hardware/t4_16gb.conf"
 is 'JSON names the file that a value is from' "$(sources --json t4_16gb | python3 -c '
 import json, sys
 device = json.load(sys.stdin)["devices"][0]
