@@ -157,7 +157,7 @@ options=(--hardware="$work/etc/hardware" --datasets="$work/etc/datasets.conf"
 spec=model=squeezenet1_9,batch=8,precision=fp16,steps=10
 
 like 'network: zoo lists it' "$(./dnnest zoo "${options[@]}" squeezenet1_9)" 'squeezenet1_9 +squeezenet '
-like 'family: zoo lists it' "$(./dnnest zoo "${options[@]}" zenithnet)" 'zenithnet +zenith '
+like 'family: zoo lists it' "$(./dnnest zoo "${options[@]}" zenithnet)" 'zenithnet_t +zenith '
 like 'gpu: a run is predicted on it' \
     "$(./dnnest predict "${options[@]}" --gpu=z100_80gb "$spec")" 'z100_80gb +yes'
 sed -i 's/^Arch=.*/Arch=zenith/' "$work/etc/hardware/z100_80gb.conf"

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "graph/build.h"
+#include "graph/transformer.h"
 #include "predict/attend.h"
 #include "scene.h"
 #include "tests/unit/networks.h"
@@ -437,7 +437,7 @@ TEST ("keys that decide nothing are named")
 }
 
 /* An attention alone: params and the sizes of its operator. */
-static void build_alone (const struct dn_attention *attention,
+static void build_alone (const struct dn_transformer *transformer,
                          double hidden,
                          struct dn_graph *graph)
 {
@@ -446,7 +446,7 @@ static void build_alone (const struct dn_attention *attention,
 
     dn_build_start (&build, &spec, NULL, "alone", NULL);
     dn_build_features (&build, hidden, 64);
-    dn_build_attention (&build, attention);
+    dn_transformer_attend (&build, transformer, NULL);
     assert_int_equal (dn_build_finish (&build, graph), 0);
 }
 
@@ -456,56 +456,49 @@ static void build_alone (const struct dn_attention *attention,
 TEST ("the layers of every form of attention are counted")
 {
     static const struct {
-        struct dn_attention attention;
+        struct dn_transformer transformer;
         double hidden;
         double params;
     } rows[] = {
         {{.heads = 16,
+          .kv_heads = 16,
           .head_dim = 192,
           .value_dim = 128,
           .latent = 512,
           .rope_dim = 64,
-          .rotary = true},
+          .traits = ROTARY},
          2048,
          2048.0 * 16 * 192 + 2048 * 576 + 512 + 512 * 16 * 256 + 16 * 128 * 2048},
         {{.heads = 128,
+          .kv_heads = 128,
           .head_dim = 192,
           .value_dim = 128,
           .latent = 512,
           .query_rank = 1536,
           .rope_dim = 64,
-          .rotary = true},
+          .traits = ROTARY},
          7168,
          7168.0 * 1536 + 1536 + 1536 * 128 * 192.0 + 7168 * 576 + 512
              + 512 * 128 * 256.0 + 128 * 128 * 7168.0},
-        {{.heads = 16,
-          .kv_heads = 8,
-          .head_dim = 128,
-          .rotary = true,
-          .query_norm = DN_QUERY_NORM_HEAD},
+        {{.heads = 16, .kv_heads = 8, .head_dim = 128, .traits = ROTARY | HEAD_NORM},
          1024,
          1024.0 * 128 * (16 + 8 + 8) + 2 * 128 + 16 * 128 * 1024},
-        {{.heads = 16,
-          .head_dim = 128,
-          .rotary = true,
-          .query_norm = DN_QUERY_NORM_ALL},
+        {{.heads = 16, .kv_heads = 16, .head_dim = 128, .traits = ROTARY | ALL_NORM},
          2048,
          4 * 2048.0 * 2048 + 2 * 2048},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_graph graph;
-        const struct dn_attention *attention = &rows[i].attention;
-        double value =
-            attention->value_dim > 0 ? attention->value_dim : attention->head_dim;
+        const struct dn_transformer *one = &rows[i].transformer;
+        double value = one->value_dim > 0 ? one->value_dim : one->head_dim;
 
-        build_alone (attention, rows[i].hidden, &graph);
+        build_alone (one, rows[i].hidden, &graph);
         assert_near (graph.params, rows[i].params);
         for (int j = 0; j < graph.n_ops; j++)
             if (graph.ops[j].kind == DN_OP_ATTENTION)
                 assert_near (graph.ops[j].flops,
-                             2 * attention->heads * 64 * 64
-                                 * (attention->head_dim + value));
+                             2 * one->heads * 64 * 64 * (one->head_dim + value));
         dn_graph_free (&graph);
     }
 }

@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-sed 's/FAMILY ("mlp"/FAMILY ("zenith"/; s/mlp/zenithnet/g' model/graph/zoo/mlp.c \
+sed 's/FAMILY ("swin"/FAMILY ("zenith"/; s/swin/zenithnet/g' model/graph/zoo/swin.c \
     > model/graph/zoo/zenithnet.c
-sed -i 's|^    X (mlp) .*|&\n    X (zenithnet) \\|' model/graph/zoo/zoo.h
-sed -i 's|^    model/graph/zoo/mlp.c .*|&\n    model/graph/zoo/zenithnet.c \\|' model/graph/graph.am
+sed -i 's|^    X (swin) .*|&\n    X (zenithnet) \\|' model/graph/zoo/zoo.h
+sed -i 's|^    model/graph/zoo/swin.c .*|&\n    model/graph/zoo/zenithnet.c \\|' model/graph/graph.am
