@@ -36,28 +36,22 @@ static int runs_on (const struct dn_deciding *d)
     return -1;
 }
 
-/* "; moved to a100", "; a100 would hold it (not moved: nodes were named)" */
+/* "; moved to a100", "; a100 can run it (not moved: nodes were named)" */
 static struct dn_reason name_other (const struct dn_deciding *d,
-                                    const struct dn_other *other,
-                                    const char *would,
-                                    const char *may)
+                                    const struct dn_other *other)
 {
-    struct dn_arg type = {.kind = DN_ARG_NONE};
     int doubtful = runs_on (d);
+    struct dn_arg type;
 
-    if (other->index >= 0)
-        type = dn_deciding_type (d, other->index);
     if (other->index < 0 && doubtful >= 0)
-        return DN_REASON (
-            warn_doubtful, dn_deciding_type (d, doubtful), dn_arg_text (may));
+        return DN_REASON (warn_doubtful, dn_deciding_type (d, doubtful));
     if (other->index < 0)
-        return DN_REASON (warn_no_other, dn_arg_text (would));
+        return DN_REASON (warn_no_other);
+    type = dn_deciding_type (d, other->index);
     if (dn_given (other->why))
-        return dn_reason_in (DN_REASON (warn_not_moved, type, dn_arg_text (would)),
-                             other->why);
-    if (d->rules->mode == DN_MODE_ENFORCE)
-        return DN_REASON (warn_moved, type);
-    return DN_REASON (warn_certain, type, dn_arg_text (would));
+        return dn_reason_in (DN_REASON (warn_not_moved, type), other->why);
+    return d->rules->mode == DN_MODE_ENFORCE ? DN_REASON (warn_moved, type)
+                                             : DN_REASON (warn_certain, type);
 }
 
 void dn_warn_of_failure (const struct dn_deciding *d,
@@ -66,28 +60,19 @@ void dn_warn_of_failure (const struct dn_deciding *d,
 {
     const struct dn_estimate *estimate = &d->estimates[d->base];
     struct dn_arg type = dn_deciding_type (d, d->base);
-    struct dn_warning *warning;
-
-    if (failure == DN_FAILURE_PRECISION) {
-        const char *precision = dn_precision_text[d->spec->precision];
-
-        warning = dn_decision_warn (
-            d->decision,
-            DN_WARNING_PRECISION,
-            DN_REASON (warn_precision, type, dn_arg_text (precision)));
-        dn_warning_add (warning,
-                        name_other (d, other, dn_say_warn_can, dn_say_warn_run));
-        return;
-    }
-    warning = dn_decision_warn (
-        d->decision,
-        DN_WARNING_MEMORY,
+    struct dn_reason fails =
         DN_REASON (warn_memory,
                    dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
                    type,
-                   dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB))));
-    dn_warning_add (warning,
-                    name_other (d, other, dn_say_warn_would_hold, dn_say_warn_hold));
+                   dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
+    enum dn_warning_kind kind = DN_WARNING_MEMORY;
+
+    if (failure == DN_FAILURE_PRECISION) {
+        kind = DN_WARNING_PRECISION;
+        fails = DN_REASON (
+            warn_precision, type, dn_arg_text (dn_precision_text[d->spec->precision]));
+    }
+    dn_warning_add (dn_decision_warn (d->decision, kind, fails), name_other (d, other));
 }
 
 /* The candidate on which the job will run: the chosen one, unless the job stays as it

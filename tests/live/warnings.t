@@ -84,11 +84,11 @@ ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 180
 like 'a rescued job runs on the other type' "$(<"$dir/home/out-$job")" '^step on a[12]$'
 
 warns 'a job that no type holds' \
-    'needs about [0-9]{3} GiB of GPU memory, v100 has 16; no other type would hold it; not even batch=1 would fit$' \
+    'needs about [0-9]{3} GiB of GPU memory, v100 has 16; no other type can run it; not even batch=1 would fit$' \
     "${V100[@]}" --comment=dnnest:model=gpt2_xl,batch=64,precision=fp16,seq_len=1024
 is 'a job that no type holds keeps its type' "$(gpus)" 'gpu:v100:1'
 warns 'a job whose nodes are named' \
-    'needs about .* v100 has 16; a100 would hold it \(not moved: nodes were named.*\); batch=[0-9]+ would fit$' \
+    'needs about .* v100 has 16; a100 can run it \(not moved: nodes were named.*\); batch=[0-9]+ would fit$' \
     "${V100[@]}" -w v1 --comment="$LARGE"
 is 'a job whose nodes are named keeps its type' "$(gpus)" 'gpu:v100:1'
 
@@ -149,7 +149,7 @@ is 'with Upgrade=no a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:
 
 use Mode=advise
 warns 'in mode advise a job that another type holds' \
-    'needs about [0-9]+ GiB of GPU memory, v100 has 16; a100 would hold it$' \
+    'needs about [0-9]+ GiB of GPU memory, v100 has 16; a100 can run it$' \
     "${V100[@]}" --comment="$LARGE"
 is 'in mode advise a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:1'
 for rules in Mode=observe 'Mode=enforce Message=never' 'Mode=enforce ControlGroup=100'; do

@@ -1,5 +1,6 @@
-/* rewrite.c - tests of rewrite/: every place of a value is edited, and the texts are
- * right
+/* rewrite.c - tests of rewrite/: what is edited, and the texts
+ *
+ * Every place of a value is edited: tests/plugin/forms.txt has the submissions.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -57,33 +58,6 @@ static void assert_number (const struct dn_advice *advice,
     assert_int_equal (edit->new_number, new_number);
 }
 
-TEST ("all five places of the CPU count are edited")
-{
-    const char *const env[] = {
-        "PATH=/bin", "SLURM_CPUS_PER_TASK=80", "SLURM_TRES_PER_TASK=cpu=80"};
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-    int64_t cpus;
-    char text[64];
-    char variable[96];
-
-    job.tres[DN_GPU_PER_TASK] = "cpu=80";
-    job.env = env;
-    job.n_env = 3;
-    advice = scene_advise ("Mode=enforce", &job);
-    cpus = advice->decision.cpus_per_task;
-    assert_in_range (cpus, 8, 79);
-    assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
-    assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
-    assert_number (advice, DN_FIELD_PN_MIN_CPUS, 80, cpus);
-    snprintf (text, sizeof (text), "cpu=%d", (int) cpus);
-    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=80", text);
-    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
-    assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
-    snprintf (variable, sizeof (variable), "SLURM_CPUS_PER_TASK=%d", (int) cpus);
-    assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
-}
-
 TEST ("a larger minimum per node is the user's own")
 {
     struct dn_job job = scene_job ();
@@ -125,85 +99,6 @@ TEST ("an unset sum of CPUs stays unset")
     assert_in_range (advice->decision.cpus_per_task, 2, 96);
     assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
     assert_null (find_edit (advice, DN_FIELD_MIN_CPUS, NULL));
-}
-
-TEST ("the GPU type changes in the same field and spelling")
-{
-    static const struct {
-        enum dn_gpu_field from;
-        enum dn_field field;
-        const char *old_text;
-        const char *new_text;
-        const char *old_variable;
-        const char *new_variable;
-    } cases[] = {
-        {DN_GPU_PER_NODE,
-         DN_FIELD_TRES_PER_NODE,
-         "gres:gpu:a100:4",
-         "gres:gpu:v100:4",
-         "SLURM_GPUS_PER_NODE=a100:4",
-         "SLURM_GPUS_PER_NODE=v100:4"},
-        {DN_GPU_PER_NODE,
-         DN_FIELD_TRES_PER_NODE,
-         "gres/gpu:a100:4",
-         "gres/gpu:v100:4",
-         NULL,
-         NULL},
-        {DN_GPU_PER_JOB,
-         DN_FIELD_TRES_PER_JOB,
-         "gres/gpu:a100=4",
-         "gres/gpu:v100=4",
-         "SLURM_GPUS=a100:4",
-         "SLURM_GPUS=v100:4"},
-        {DN_GPU_PER_TASK,
-         DN_FIELD_TRES_PER_TASK,
-         "gres:gpu:a100:4",
-         "gres:gpu:v100:4",
-         "SLURM_GPUS_PER_TASK=a100:4",
-         "SLURM_GPUS_PER_TASK=v100:4"},
-    };
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-
-        job.tres[DN_GPU_PER_NODE] = NULL;
-        job.tres[cases[i].from] = cases[i].old_text;
-        job.env = &cases[i].old_variable;
-        job.n_env = cases[i].old_variable ? 1 : 0;
-        advice = scene_advise ("Mode=enforce", &job);
-        assert_text (advice, cases[i].field, cases[i].old_text, cases[i].new_text);
-        if (cases[i].old_variable)
-            assert_text (
-                advice, DN_FIELD_ENV, cases[i].old_variable, cases[i].new_variable);
-    }
-}
-
-TEST ("CPUs and GPUs of one tres text change together")
-{
-    const char *const env[] = {"SLURM_TRES_PER_TASK=cpu=20,gres/gpu:a100=1"};
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-    char text[96];
-    char variable[128];
-
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_TASK] = "cpu=20,gres/gpu:a100=1";
-    job.num_tasks = 4;
-    job.min_nodes = job.max_nodes = 1;
-    job.cpus_per_task = 20;
-    job.pn_min_cpus = 20;
-    job.env = env;
-    job.n_env = 1;
-    advice = scene_advise ("Mode=enforce", &job);
-    snprintf (text,
-              sizeof (text),
-              "cpu=%d,gres/gpu:v100=1",
-              (int) advice->decision.cpus_per_task);
-    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
-    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=20,gres/gpu:a100=1", text);
-    assert_text (advice, DN_FIELD_ENV, env[0], variable);
-    assert_number (advice, DN_FIELD_MIN_CPUS, 80, 4 * advice->decision.cpus_per_task);
 }
 
 TEST ("memory per CPU becomes the same memory per node")

@@ -80,7 +80,7 @@ TEST ("a job that does not fit moves to a type that holds it")
     assert_contains (scene_log, " warned=memory because=");
     expect_lines (
         "Mode=enforce", &job, " GiB of GPU memory, v100 has 16; moved to a100", NULL);
-    expect_lines ("Mode=advise", &job, "v100 has 16; a100 would hold it", NULL);
+    expect_lines ("Mode=advise", &job, "v100 has 16; a100 can run it", NULL);
 }
 
 /* The batch that a warning suggests, 0 for none. */
@@ -119,7 +119,7 @@ TEST ("the suggested batch fits, and twice as many may not")
                           times == 1);
     }
     job = small_job ("dnnest:model=gpt2_xl,batch=64,precision=fp16");
-    expect_lines ("", &job, "; no other type would hold it; not even batch=1", NULL);
+    expect_lines ("", &job, "; no other type can run it; not even batch=1", NULL);
 }
 
 TEST ("only a likely failure is a warning")
@@ -158,8 +158,8 @@ TEST ("a rescue needs what a move needs")
         {"Upgrade=no", NULL, "(not moved: its Cost is higher (Upgrade=no))"},
         {"GpuType=keep", NULL, "(not moved: the policy keeps GPU types)"},
         {"", "v1", "(not moved: nodes were named"},
-        {"MinConfidence=0.99", NULL, "; a100 may hold it, but this is not certain"},
-        {"MemoryHeadroom=5", NULL, "; a100 may hold it, but this is not certain"},
+        {"MinConfidence=0.99", NULL, "; a100 may run it, but this is not certain"},
+        {"MemoryHeadroom=5", NULL, "; a100 may run it, but this is not certain"},
         {"Policy User=1000 Upgrade=yes\nPolicy Group=0 Upgrade=no\nUpgrade=rescue",
          NULL,
          "(not moved: its Cost is higher (Upgrade=no))"},
@@ -229,7 +229,7 @@ TEST ("a precision without a unit is said and rescued")
         "Mode=advise", &job, "v100 cannot run precision=bf16; a100 can", NULL);
     expect_lines ("Upgrade=no",
                   &job,
-                  "a100 can (not moved: its Cost is higher (Upgrade=no))",
+                  "a100 can run it (not moved: its Cost is higher (Upgrade=no))",
                   NULL);
 }
 
