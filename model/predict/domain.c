@@ -18,9 +18,6 @@
 /* Independent lanes of a sum, which compilers put into one register. */
 #define LANES 4
 
-/* Coordinates by which points are compared first. */
-#define HEAD 16
-
 /* Points between two looks at the deadline: some 50 microseconds. */
 #define POINTS_PER_LOOK 64
 
@@ -148,27 +145,6 @@ static float look_at (const struct dn_domain *domain,
     return most;
 }
 
-/* The points in their order, but at first the one whose first coordinates are nearest
- * to a run: by it most of the others are too far away. Set their square distances by
- * these coordinates, and return it.
- */
-static int find_near (const struct dn_domain *domain,
-                      const struct run *run,
-                      float near[DN_PROTOTYPES_MAX])
-{
-    int n_head = domain->n_network < HEAD ? domain->n_network : HEAD;
-    int nearest = 0;
-
-    for (int i = 0; i < domain->n_points; i++) {
-        const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
-
-        near[i] = square_distance (run->point, at, n_head, INFINITY);
-        if (near[i] < near[nearest])
-            nearest = i;
-    }
-    return nearest;
-}
-
 void dn_domain_distances (const struct dn_domain *domain,
                           const float *features,
                           int n,
@@ -176,26 +152,19 @@ void dn_domain_distances (const struct dn_domain *domain,
                           double *distances)
 {
     struct run runs[DN_CANDIDATES_MAX] = {0};
-    float near[DN_PROTOTYPES_MAX];
     bool all_same = true;
     float most = INFINITY;
-    int nearest;
 
     for (int r = 0; r < n; r++) {
         set_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs[0], &runs[r]);
         all_same = all_same && runs[r].same;
     }
-    nearest = find_near (domain, &runs[0], near);
-    for (int i = domain->n_points > 0 ? -1 : 0; i < domain->n_points; i++) {
-        int place = i < 0 ? nearest : i;
-        const float *at = domain->points + (ptrdiff_t) place * domain->n_used;
-        float shared;
+    for (int i = 0; i < domain->n_points; i++) {
+        const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
+        float shared = square_distance (runs[0].point, at, domain->n_network, most);
 
         if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
             return;
-        if (all_same && near[place] >= most)
-            continue;
-        shared = square_distance (runs[0].point, at, domain->n_network, most);
         if (!all_same || shared < most)
             most = look_at (domain, at, shared, n, runs);
     }
