@@ -255,7 +255,7 @@ int dn_records_db_open (struct dn_records_db *db,
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
     char whole[PATH_MAX];
-    uid_t folder;
+    uid_t folder = 0;
     struct stat before;
     struct stat after;
 
