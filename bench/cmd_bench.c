@@ -334,12 +334,13 @@ static int make_entry (const struct call *call)
     char path[PATH_MAX];
     const char *name;
 
-    if (call->hardware && !realpath (call->hardware, path))
+    if (call->hardware && !realpath (call->hardware, path)) {
         dn_err_set (&err, DN_E_IO, "%s: %s", call->hardware, strerror (errno));
-    else
-        dn_load_catalogue (
-            call->hardware ? path : DNNEST_HARDWARE_DIR, &catalogue, &err);
-    if (err.code != DN_E_NONE)
+        return dn_fail (DN_EXIT_CONF, &err);
+    }
+    if (dn_load_catalogue (
+            call->hardware ? path : DNNEST_HARDWARE_DIR, &catalogue, &err)
+        < 0)
         return dn_fail (DN_EXIT_CONF, &err);
     if (read_facts (call, &facts, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);

@@ -50,7 +50,7 @@ print({x["key"]: x["file"].split("/")[-2] for x in device["sources"]
        if x["key"] in ("Tdp", "Stream")}, device["fp32_flops"])')" \
     "{'Tdp': 'hardware', 'Stream': 'site'} 8100000000000"
 step() {
-    "$DNNEST" predict --json --hardware "$1" --datasets "$work/datasets.conf" --model none \
+    "$DNNEST" predict --json --hardware "$1" --datasets "$work/datasets.conf" --model none --zoo "$work/zoo" \
         --conf "$work/site.conf" --gpu t4_16gb \
         "model=vgg16,batch=32,precision=fp32,optimizer=sgd,steps=10,input=synthetic" \
         | python3 -c 'import json, sys
