@@ -57,9 +57,9 @@ static int add_tree (const struct json_object *tree,
             continue;
         if (n + 2 > n_nodes)
             return dn_err_set (err, DN_E_BUG, "libxgboost: a tree with a circle");
-        nodes[i].feature = (uint16_t) value_of (tree, "split_indices", place[i]);
+        nodes[i].feature = (uint8_t) value_of (tree, "split_indices", place[i]);
         nodes[i].missing_left = value_of (tree, "default_left", place[i]) != 0;
-        nodes[i].child = n;
+        nodes[i].child = (uint16_t) n;
         place[n++] = left;
         place[n++] = (int) value_of (tree, "right_children", place[i]);
     }
