@@ -15,27 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    QUERY = 1 << 0,
-    KEY = 1 << 1,
-    VALUE = 1 << 2,
-    WHOLE = 1 << 3, /* query, key and value in one */
-    OUT = 1 << 4,
-    GATE = 1 << 5,
-    UP = 1 << 6,
-    DOWN = 1 << 7,
-    HEAD = 1 << 8,
-    OTHER = 1 << 9,
-    USUAL = QUERY | VALUE | WHOLE,
-    ATTENTION = QUERY | KEY | VALUE | WHOLE | OUT,
-    INNER = GATE | UP | DOWN
-};
+/* What is adapted where lora_targets= is not given. */
+#define USUAL (QUERY | VALUE | WHOLE)
 
 /* Names of layers in transformers and in the original code of the models. */
 static const struct dn_tune_word words[] = {
     {"attention", ATTENTION, ATTENTION},
     {"mlp ffn", INNER, INNER},
-    {"all all_linear", ATTENTION | INNER | OTHER, ATTENTION | INNER | OTHER},
+    {"all all_linear", LAYERS, LAYERS},
     {"q q_proj q_lin query to_q wq", QUERY, QUERY},
     {"k k_proj k_lin key to_k wk", KEY, KEY},
     {"v v_proj v_lin value to_v wv", VALUE, VALUE},
@@ -60,23 +47,9 @@ const struct dn_tune_words dn_adapter_words = {"lora_targets",
 /* What the i-th operator is, as a set of targets. */
 static unsigned layers_of (const struct dn_graph *graph, int i, int head)
 {
-    static const unsigned of_roles[] = {
-        [DN_ROLE_OTHER] = OTHER,
-        [DN_ROLE_QUERY] = QUERY,
-        [DN_ROLE_KEY] = KEY,
-        [DN_ROLE_VALUE] = VALUE,
-        [DN_ROLE_KEY_VALUE] = KEY | VALUE,
-        [DN_ROLE_QKV] = QUERY | KEY | VALUE | WHOLE,
-        [DN_ROLE_ATTENTION_OUT] = OUT,
-        [DN_ROLE_GATE] = GATE,
-        [DN_ROLE_UP] = UP,
-        [DN_ROLE_DOWN] = DOWN,
-    };
-    const struct dn_op *op = &graph->ops[i];
-
-    if (op->kind != DN_OP_LINEAR)
+    if (graph->ops[i].kind != DN_OP_LINEAR)
         return 0;
-    return i == head ? HEAD : of_roles[op->role];
+    return i == head ? HEAD : dn_tune_sets (graph, i, head) & LAYERS;
 }
 
 static unsigned all_layers (const struct dn_graph *graph)

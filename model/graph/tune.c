@@ -9,19 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a parameter belongs to. */
-enum {
-    EMBEDDING = 1 << 0,
-    ATTENTION = 1 << 1,
-    INNER = 1 << 2,
-    NORM = 1 << 3,
-    BIAS = 1 << 4,
-    ENCODER = 1 << 5,
-    DECODER = 1 << 6,
-    BACKBONE = 1 << 7,
-    HEAD = 1 << 8
-};
-
 static const struct dn_tune_word words[] = {
     {"embedding embeddings", EMBEDDING, EMBEDDING},
     {"backbone", BACKBONE, BACKBONE},
@@ -45,49 +32,6 @@ struct choice {
     unsigned sets;
     bool only;
 };
-
-/* Is this the table whose weights the head uses? */
-static bool is_tied_table (const struct dn_graph *graph,
-                           const struct dn_op *op,
-                           int head)
-{
-    return op->kind == DN_OP_EMBEDDING && head >= 0 && graph->ops[head].tied
-           && op->params == graph->ops[head].n * graph->ops[head].k;
-}
-
-static unsigned sets_of (const struct dn_graph *graph, int i, int head)
-{
-    const struct dn_op *op = &graph->ops[i];
-    unsigned sets = 0;
-
-    if (i == head || op->part == DN_PART_HEAD || is_tied_table (graph, op, head))
-        sets |= HEAD;
-    else
-        sets |= BACKBONE;
-    if (op->kind == DN_OP_EMBEDDING || (op->kind == DN_OP_LINEAR && op->tied))
-        sets |= EMBEDDING;
-    if (op->kind == DN_OP_NORM)
-        sets |= NORM;
-    if (op->part == DN_PART_ENCODER)
-        sets |= ENCODER;
-    if (op->part == DN_PART_DECODER)
-        sets |= DECODER;
-    switch (op->role) {
-    case DN_ROLE_QUERY:
-    case DN_ROLE_KEY:
-    case DN_ROLE_VALUE:
-    case DN_ROLE_KEY_VALUE:
-    case DN_ROLE_QKV:
-    case DN_ROLE_ATTENTION_OUT:
-        return sets | ATTENTION;
-    case DN_ROLE_GATE:
-    case DN_ROLE_UP:
-    case DN_ROLE_DOWN:
-        return sets | INNER;
-    default:
-        return sets;
-    }
-}
 
 /* Biases among the parameters of an operator, and their tensors. */
 static double biases_of (const struct dn_op *op, double *tensors)
@@ -117,7 +61,7 @@ static unsigned all_sets (const struct dn_graph *graph)
 
     for (int i = 0; i < graph->n_ops; i++) {
         if (graph->ops[i].params > 0)
-            all |= sets_of (graph, i, head);
+            all |= dn_tune_sets (graph, i, head);
         if (biases_of (&graph->ops[i], &tensors) > 0)
             all |= BIAS;
     }
@@ -310,7 +254,7 @@ static int apply (struct dn_graph *graph,
     for (int i = 0; i < graph->n_ops; i++) {
         if (i % OPS_PER_LOOK == 0 && look (deadline, err) < 0)
             return -1;
-        freeze (&graph->ops[i], choice, sets_of (graph, i, head));
+        freeze (&graph->ops[i], choice, dn_tune_sets (graph, i, head));
     }
     find_needed (graph, needed);
     if (spec->quant > DN_QUANT_NONE && quantise (graph, spec->quant, err) < 0)

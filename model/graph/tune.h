@@ -21,6 +21,32 @@ int dn_tune (struct dn_graph *graph,
              const struct dn_deadline *deadline,
              struct dn_err *err);
 
+/* What the parameters of an operator belong to, as a set: the layer, then the part. */
+enum {
+    QUERY = 1 << 0,
+    KEY = 1 << 1,
+    VALUE = 1 << 2,
+    WHOLE = 1 << 3, /* query, key and value in one */
+    OUT = 1 << 4,
+    GATE = 1 << 5,
+    UP = 1 << 6,
+    DOWN = 1 << 7,
+    OTHER = 1 << 8,
+    HEAD = 1 << 9,
+    ATTENTION = QUERY | KEY | VALUE | WHOLE | OUT,
+    INNER = GATE | UP | DOWN,
+    LAYERS = ATTENTION | INNER | OTHER,
+    EMBEDDING = 1 << 10,
+    NORM = 1 << 11,
+    BIAS = 1 << 12,
+    ENCODER = 1 << 13,
+    DECODER = 1 << 14,
+    BACKBONE = 1 << 15
+};
+
+/* That of the i-th operator; 'head' is the graph's. */
+unsigned dn_tune_sets (const struct dn_graph *graph, int i, int head);
+
 /* Words of a key of fine-tuning that mean the same, between blanks, what they mean as a
  * set of bits, and of what a network must have something for errors to list the first.
  */

@@ -1,4 +1,5 @@
-/* tune_words.c - the words of frozen=, trainable= and lora_targets=
+/* tune_words.c - what parameters belong to, and the words of frozen=, trainable= and
+ * lora_targets= for that
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,6 +7,47 @@
 #include "base/messages.h"
 
 #include <string.h>
+
+/* Is this the table whose weights the head uses? */
+static bool is_tied_table (const struct dn_graph *graph,
+                           const struct dn_op *op,
+                           int head)
+{
+    return op->kind == DN_OP_EMBEDDING && head >= 0 && graph->ops[head].tied
+           && op->params == graph->ops[head].n * graph->ops[head].k;
+}
+
+unsigned dn_tune_sets (const struct dn_graph *graph, int i, int head)
+{
+    static const unsigned of_roles[] = {
+        [DN_ROLE_OTHER] = OTHER,
+        [DN_ROLE_QUERY] = QUERY,
+        [DN_ROLE_KEY] = KEY,
+        [DN_ROLE_VALUE] = VALUE,
+        [DN_ROLE_KEY_VALUE] = KEY | VALUE,
+        [DN_ROLE_QKV] = QUERY | KEY | VALUE | WHOLE,
+        [DN_ROLE_ATTENTION_OUT] = OUT,
+        [DN_ROLE_GATE] = GATE,
+        [DN_ROLE_UP] = UP,
+        [DN_ROLE_DOWN] = DOWN,
+    };
+    const struct dn_op *op = &graph->ops[i];
+    unsigned sets = of_roles[op->role];
+
+    if (i == head || op->part == DN_PART_HEAD || is_tied_table (graph, op, head))
+        sets |= HEAD;
+    else
+        sets |= BACKBONE;
+    if (op->kind == DN_OP_EMBEDDING || (op->kind == DN_OP_LINEAR && op->tied))
+        sets |= EMBEDDING;
+    if (op->kind == DN_OP_NORM)
+        sets |= NORM;
+    if (op->part == DN_PART_ENCODER)
+        sets |= ENCODER;
+    if (op->part == DN_PART_DECODER)
+        sets |= DECODER;
+    return sets;
+}
 
 int dn_tune_fail (const struct dn_tune_words *known,
                   const struct dn_graph *graph,
