@@ -1,0 +1,579 @@
+/* ablation.c - what white box and trees give alone and together, by the rows they saw
+ *
+ * usage: ablation HARDWARE-FOLDER RUNS.csv PLOT.dat
+ *
+ * Rows are held out in three ways, FOLDS times each, and each way to predict learns
+ * from ever more of the others, drawn by a fixed seed. The tables go to stdout, in
+ * Markdown; medians to PLOT.dat, a block per way to hold out, for
+ * tests/bench/run-ablation.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xgboost/c_api.h>
+
+#include "learn/boost.h"
+#include "learn/runs.h"
+#include "step_fit.h"
+#include "tests/unit/networks.h"
+
+#define FOLDS 5
+#define DRAWS 5 /* of the rows to learn from, in each fold; all rows are one */
+#define SEED  1
+
+#define PLAIN_ROUNDS 100
+
+/* Beyond this a ratio is no longer learned, as in 'dnnest-dev train' (learn/parts.h).
+ */
+#define RATIO_LIMIT 1.0
+
+/* 0: all that are not held out. */
+static const int sizes[] = {20, 50, 100, 500, 0};
+#define N_SIZES ((int) DN_N_ELEMENTS (sizes))
+
+enum held_out {
+    HELD_ROWS,
+    HELD_MODELS,
+    HELD_GPUS,
+    N_HELD
+};
+
+static const char *const held_text[N_HELD] = {"A tenth of the rows (in distribution)",
+                                              "Unseen models",
+                                              "Unseen GPUs"};
+
+/* The vector that trees are given. */
+enum vector {
+    VECTOR_NONE, /* no trees */
+    VECTOR_TABULAR,
+    VECTOR_FED, /* tabular, and the white box's time of a step */
+    VECTOR_FULL
+};
+
+struct learner {
+    const char *name;
+    enum vector vector;
+    bool ratio;  /* learns ln (measured / white box), else ln (measured) */
+    bool bare;   /* the white box has data-sheet constants */
+    bool shrunk; /* as 'dnnest-dev train': limited, and towards the white box */
+    bool plain;  /* XGBoost's own settings; else those of 'dnnest-dev train' */
+};
+
+static const struct learner learners[] = {
+    {"black box", VECTOR_TABULAR, false, false, false, true},
+    {"white box", VECTOR_NONE, true, false, false, false},
+    {"fed", VECTOR_FED, false, false, false, true},
+    {"hybrid", VECTOR_FULL, true, false, true, false},
+    {"bare white box", VECTOR_NONE, true, true, false, false},
+    {"bare hybrid", VECTOR_FULL, true, true, false, false},
+};
+#define N_LEARNERS ((int) DN_N_ELEMENTS (learners))
+
+/* What a form can state of a job, the device's data sheet, and the usual two figures of
+ * a network: its parameters and the FLOPs of a sample.
+ */
+static const enum dn_feature tabular[] = {
+    DN_FEATURE_PARAMS,
+    DN_FEATURE_SAMPLE_FLOPS,
+    DN_FEATURE_SAMPLE_SIZE,
+    DN_FEATURE_SEQUENCE,
+    DN_FEATURE_BATCH,
+    DN_FEATURE_ACCUMULATION,
+    DN_FEATURE_ELEMENT_BYTES,
+    DN_FEATURE_MATRIX_UNITS,
+    DN_FEATURE_TF32,
+    DN_FEATURE_OPTIMIZER_STATES,
+    DN_FEATURE_FRAMEWORK_PYTORCH,
+    DN_FEATURE_FRAMEWORK_GRAPH,
+    DN_FEATURE_TUNED,
+    DN_FEATURE_COMPILED,
+    DN_FEATURE_CHECKPOINTING,
+    DN_FEATURE_REAL_INPUT,
+    DN_FEATURE_NO_OPTIMIZER,
+    DN_FEATURE_POWER_LIMIT,
+    DN_FEATURE_GPUS,
+    DN_FEATURE_NODES,
+    DN_FEATURE_TENSOR_PARALLEL,
+    DN_FEATURE_PIPELINE_PARALLEL,
+    DN_FEATURE_SHARDING,
+    DN_FEATURE_PEAK,
+    DN_FEATURE_VECTOR_PEAK,
+    DN_FEATURE_BANDWIDTH,
+    DN_FEATURE_BALANCE,
+    DN_FEATURE_MEMORY,
+    DN_FEATURE_L2,
+    DN_FEATURE_MULTIPROCESSORS,
+    DN_FEATURE_LINK,
+    DN_FEATURE_GENERATION,
+    DN_FEATURE_BOARD_POWER,
+    /* End of tabular */
+};
+#define N_TABULAR ((int) DN_N_ELEMENTS (tabular))
+
+/* Errors of one learner with one number of rows, over all folds and draws. */
+struct errors {
+    double *value;
+    int *model;
+    int n;
+    int size;
+};
+
+struct bench {
+    struct bench_set set;
+    struct dn_runs runs;
+    struct dn_example *bare; /* the same runs as the bare white box sees them */
+    double *measured;        /* ln s */
+    struct errors errors[N_HELD][N_SIZES][N_LEARNERS];
+    double n_rows[N_HELD][N_SIZES]; /* learned from, mean over the folds */
+};
+
+/* --- the rows -------------------------------------------------------------------- */
+
+static void *allocate (int n, size_t size)
+{
+    void *made = calloc ((size_t) (n > 0 ? n : 1), size);
+
+    if (!made)
+        bench_die ("rows", "out of memory");
+    return made;
+}
+
+static int add_both (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    static const struct dn_datasets no_datasets;
+    struct bench *bench = context;
+    int before = bench->set.n_runs;
+    int n = bench->runs.n;
+
+    if (bench_add_run (row, &bench->set, err) < 0
+        || dn_runs_add (&bench->runs,
+                        row,
+                        &bench->set.catalogue,
+                        &no_datasets,
+                        shipped_networks (),
+                        err)
+               < 0)
+        return -1;
+    if (bench->set.n_runs - before != bench->runs.n - n)
+        bench_die ("rows", "the white box and the trees differ in what they can use");
+    return 0;
+}
+
+/* Data sheets and round figures, nothing fitted to a measured step: every rate is
+ * reached, all communication that can be hidden is, an operator costs the host 10 us
+ * and the device 5 us.
+ */
+static struct dn_constants bare_constants (void)
+{
+    struct dn_constants c = dn_constants_default;
+
+    c.eff_linear_fp32 = c.eff_conv_fp32 = 1;
+    c.eff_linear_tensor = c.eff_conv_tensor = c.eff_tf32 = 1;
+    c.eff_grouped = c.eff_memory = c.eff_light = 1;
+    c.tile = 1;
+    c.kernel_s = c.recurrence_s = 5e-6;
+    c.launch_s = 1e-5;
+    c.step_s = 0;
+    c.optimizer = c.optimizer_launches = 1;
+    c.ngc_tensor = c.ngc_memory = c.ngc_grouped = c.ngc_launch = c.ngc_step = 1;
+    c.nvlink_eff = c.mesh_eff = c.pcie_eff = 1;
+    c.nvlink_start_s = c.pcie_start_s = 1e-5;
+    c.hop_s = 1e-6;
+    c.node_bw = 2.5e10;      /* 200 Gb/s per GPU */
+    c.node_bw_pcie = 1.25e9; /* 10 Gb/s per node */
+    c.overlap = 1;
+    c.straggler = 0;
+    c.cores = 8;
+    return c;
+}
+
+static void add_bare (struct bench *bench)
+{
+    struct dn_constants constants = bare_constants ();
+    int n = bench->runs.n;
+
+    bench->bare = allocate (n, sizeof (*bench->bare));
+    bench->measured = allocate (n, sizeof (*bench->measured));
+    for (int i = 0; i < n; i++) {
+        const struct bench_run *run = &bench->set.runs[i];
+        const struct dn_case c = {&constants, &run->spec, &run->graph, run->device, 0};
+        struct dn_estimate e;
+
+        dn_whitebox (&c, &e);
+        bench->bare[i] = bench->runs.runs[i];
+        dn_features (&c, &e, bench->bare[i].features);
+        bench->bare[i].ratio[DN_QUANTITY_STEP] = log (run->step_s / e.step_s.p50);
+        bench->measured[i] = log (run->step_s);
+    }
+}
+
+/* --- one learner ----------------------------------------------------------------- */
+
+static int width_of (enum vector vector)
+{
+    return vector == VECTOR_FULL ? DN_N_FEATURES : N_TABULAR + (vector == VECTOR_FED);
+}
+
+static float *fill_vectors (const struct dn_example *runs,
+                            enum vector vector,
+                            const int *index,
+                            int n)
+{
+    int width = width_of (vector);
+    float *filled = allocate (n * width, sizeof (*filled));
+
+    for (int i = 0; i < n; i++) {
+        const float *features = runs[index[i]].features;
+        float *out = filled + (size_t) i * (size_t) width;
+
+        if (vector == VECTOR_FULL) {
+            memcpy (out, features, sizeof (runs->features));
+            continue;
+        }
+        for (int f = 0; f < N_TABULAR; f++)
+            out[f] = features[tabular[f]];
+        if (vector == VECTOR_FED)
+            out[N_TABULAR] = features[DN_FEATURE_STEP_TIME];
+    }
+    return filled;
+}
+
+static void add_error (struct errors *errors, double value, int model)
+{
+    if (errors->n == errors->size) {
+        errors->size = errors->size > 0 ? 2 * errors->size : 4096;
+        errors->value =
+            realloc (errors->value, (size_t) errors->size * sizeof (*errors->value));
+        errors->model =
+            realloc (errors->model, (size_t) errors->size * sizeof (*errors->model));
+        if (!errors->value || !errors->model)
+            bench_die ("errors", "out of memory");
+    }
+    errors->value[errors->n] = value;
+    errors->model[errors->n++] = model;
+}
+
+/* ln of what is learned of run 'i'. */
+static double target_of (const struct bench *bench,
+                         const struct learner *learner,
+                         const struct dn_example *runs,
+                         int i)
+{
+    double ratio = runs[i].ratio[DN_QUANTITY_STEP];
+
+    if (!learner->ratio)
+        return bench->measured[i];
+    return learner->shrunk ? fmin (fmax (ratio, -RATIO_LIMIT), RATIO_LIMIT) : ratio;
+}
+
+/* Trees as XGBoost makes them when it is told nothing but the number of them: those of
+ * 'dnnest-dev train' see few features each, which mends small corrections and spoils
+ * the time itself.
+ */
+static int learn_plain (const float *vectors,
+                        int n,
+                        int width,
+                        const float *targets,
+                        const float *tests,
+                        int n_test,
+                        float *sums)
+{
+    static const char *const parameters[][2] = {{"base_score", "0"},
+                                                {"tree_method", "hist"},
+                                                {"nthread", "1"},
+                                                {"verbosity", "0"}};
+    DMatrixHandle data[2];
+    BoosterHandle trees;
+    bst_ulong len;
+    const float *out;
+    int rc = XGDMatrixCreateFromMat (
+        vectors, (bst_ulong) n, (bst_ulong) width, NAN, &data[0]);
+
+    rc |= XGDMatrixCreateFromMat (
+        tests, (bst_ulong) n_test, (bst_ulong) width, NAN, &data[1]);
+    if (rc != 0 || XGDMatrixSetFloatInfo (data[0], "label", targets, (bst_ulong) n) != 0
+        || XGBoosterCreate (data, 1, &trees) != 0)
+        return -1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (parameters); i++)
+        rc |= XGBoosterSetParam (trees, parameters[i][0], parameters[i][1]);
+    for (int i = 0; i < PLAIN_ROUNDS; i++)
+        rc |= XGBoosterUpdateOneIter (trees, i, data[0]);
+    rc |= XGBoosterPredict (trees, data[1], 0, 0, 0, &len, &out);
+    if (rc != 0 || len != (bst_ulong) n_test)
+        return -1;
+    memcpy (sums, out, (size_t) n_test * sizeof (*sums));
+    XGBoosterFree (trees);
+    XGDMatrixFree (data[0]);
+    XGDMatrixFree (data[1]);
+    return 0;
+}
+
+static void learn_tuned (const float *vectors,
+                         int n,
+                         int width,
+                         const float *targets,
+                         const float *tests,
+                         int n_test,
+                         float *sums)
+{
+    float *weights = allocate (n, sizeof (*weights));
+    struct dn_err err = {0};
+    struct dn_boost *trees;
+
+    for (int i = 0; i < n; i++)
+        weights[i] = 1;
+    trees = dn_boost_train (vectors, n, width, targets, weights, NULL, SEED, &err);
+    if (!trees || dn_boost_predict (trees, tests, n_test, width, sums, &err) < 0)
+        bench_die ("trees", err.text);
+    dn_boost_free (trees);
+    free (weights);
+}
+
+/* Trees on the first 'n' runs of the index, summed up for the 'n_test' of 'test'. Trees
+ * shrink towards 0; only for the shipped white box that is a good guess, others get
+ * their mean back.
+ */
+static void learn (const struct bench *bench,
+                   const struct learner *learner,
+                   const struct dn_example *runs,
+                   const int *index,
+                   int n,
+                   const int *test,
+                   int n_test,
+                   float *sums)
+{
+    int width = width_of (learner->vector);
+    float *vectors = fill_vectors (runs, learner->vector, index, n);
+    float *tests = fill_vectors (runs, learner->vector, test, n_test);
+    float *targets = allocate (n, sizeof (*targets));
+    double mean = 0;
+
+    for (int i = 0; i < n && !learner->shrunk; i++)
+        mean += target_of (bench, learner, runs, index[i]) / n;
+    for (int i = 0; i < n; i++)
+        targets[i] = (float) (target_of (bench, learner, runs, index[i]) - mean);
+    if (!learner->plain)
+        learn_tuned (vectors, n, width, targets, tests, n_test, sums);
+    else if (learn_plain (vectors, n, width, targets, tests, n_test, sums) < 0)
+        bench_die ("trees", XGBGetLastError ());
+    for (int i = 0; i < n_test; i++)
+        sums[i] += (float) mean;
+    free (vectors);
+    free (tests);
+    free (targets);
+}
+
+static void judge (const struct bench *bench,
+                   const struct learner *learner,
+                   const int *index,
+                   int n,
+                   const int *test,
+                   int n_test,
+                   struct errors *errors)
+{
+    const struct dn_example *runs = learner->bare ? bench->bare : bench->runs.runs;
+    float *sums = allocate (n_test, sizeof (*sums));
+
+    if (learner->vector != VECTOR_NONE)
+        learn (bench, learner, runs, index, n, test, n_test, sums);
+    for (int i = 0; i < n_test; i++) {
+        const struct dn_example *run = &runs[test[i]];
+        double truth =
+            learner->ratio ? run->ratio[DN_QUANTITY_STEP] : bench->measured[test[i]];
+
+        add_error (errors,
+                   fabs (exp ((double) sums[i] - truth) - 1),
+                   run->label[DN_LABEL_MODEL]);
+    }
+    free (sums);
+}
+
+/* --- folds and draws ------------------------------------------------------------- */
+
+static void shuffle (int *values, int n, uint64_t *state)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int) (dn_random (state) % (uint64_t) (i + 1));
+        int kept = values[i];
+
+        values[i] = values[j];
+        values[j] = kept;
+    }
+}
+
+/* The fold of every run. Of single rows there are ten folds, and FOLDS are used. */
+static int *assign_folds (const struct bench *bench, enum held_out held)
+{
+    const struct dn_runs *runs = &bench->runs;
+    enum dn_label label = held == HELD_MODELS ? DN_LABEL_MODEL : DN_LABEL_GPU;
+    int n = held == HELD_ROWS ? runs->n : runs->labels[label].n;
+    int n_folds = held == HELD_ROWS ? 10 : FOLDS;
+    int *order = allocate (n, sizeof (*order));
+    int *fold = allocate (n, sizeof (*fold));
+    int *fold_of = allocate (runs->n, sizeof (*fold_of));
+    uint64_t state = SEED;
+
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    shuffle (order, n, &state);
+    for (int i = 0; i < n; i++)
+        fold[order[i]] = i % n_folds;
+    for (int i = 0; i < runs->n; i++)
+        fold_of[i] = fold[held == HELD_ROWS ? i : runs->runs[i].label[label]];
+    free (order);
+    free (fold);
+    return fold_of;
+}
+
+static void run_fold (struct bench *bench,
+                      enum held_out held,
+                      const int *fold_of,
+                      int fold,
+                      uint64_t *state)
+{
+    int *kept = allocate (bench->runs.n, sizeof (*kept));
+    int *test = allocate (bench->runs.n, sizeof (*test));
+    int n_kept = 0;
+    int n_test = 0;
+
+    for (int i = 0; i < bench->runs.n; i++)
+        if (fold_of[i] == fold)
+            test[n_test++] = i;
+        else
+            kept[n_kept++] = i;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        shuffle (kept, n_kept, state);
+        for (int s = 0; s < N_SIZES; s++) {
+            int n = sizes[s] > 0 && sizes[s] < n_kept ? sizes[s] : n_kept;
+
+            if (sizes[s] == 0 && draw > 0)
+                continue;
+            if (draw == 0)
+                bench->n_rows[held][s] += (double) n / FOLDS;
+            for (int l = 0; l < N_LEARNERS; l++)
+                judge (bench,
+                       &learners[l],
+                       kept,
+                       n,
+                       test,
+                       n_test,
+                       &bench->errors[held][s][l]);
+        }
+    }
+    free (kept);
+    free (test);
+}
+
+/* --- figures --------------------------------------------------------------------- */
+
+static double mean_of (const struct errors *errors)
+{
+    double sum = 0;
+
+    for (int i = 0; i < errors->n; i++)
+        sum += errors->value[i];
+    return sum / errors->n;
+}
+
+/* The median over the errors of a model; of all for -1. NaN without any. */
+static double median_error (const struct errors *errors, int model)
+{
+    double *values = allocate (errors->n, sizeof (*values));
+    double median;
+    int n = 0;
+
+    for (int i = 0; i < errors->n; i++)
+        if (model < 0 || errors->model[i] == model)
+            values[n++] = errors->value[i];
+    median = n > 0 ? bench_median (values, n) : NAN;
+    free (values);
+    return median;
+}
+
+/* One vote per model. */
+static double per_model (const struct errors *errors, int n_models)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < n_models; i++) {
+        double median = median_error (errors, i);
+
+        if (isnan (median))
+            continue;
+        sum += median;
+        n++;
+    }
+    return sum / n;
+}
+
+static void print_table (const struct bench *bench, enum held_out held)
+{
+    printf ("## %s\n\n| rows to learn from |", held_text[held]);
+    for (int l = 0; l < N_LEARNERS; l++)
+        printf (" %s |", learners[l].name);
+    printf ("\n|---:|");
+    for (int l = 0; l < N_LEARNERS; l++)
+        printf ("---:|");
+    printf ("\n");
+    for (int s = 0; s < N_SIZES; s++) {
+        printf (sizes[s] == 0 ? "| all (%.0f) |" : "| %.0f |", bench->n_rows[held][s]);
+        for (int l = 0; l < N_LEARNERS; l++) {
+            const struct errors *errors = &bench->errors[held][s][l];
+
+            printf (" %.1f / %.1f / %.1f |",
+                    100 * mean_of (errors),
+                    100 * median_error (errors, -1),
+                    100 * per_model (errors, bench->runs.labels[DN_LABEL_MODEL].n));
+        }
+        printf ("\n");
+    }
+    printf ("\n");
+}
+
+static void write_plot (const struct bench *bench, const char *path)
+{
+    FILE *file = fopen (path, "w");
+
+    if (!file)
+        bench_die (path, "cannot be written");
+    for (int h = 0; h < N_HELD; h++) {
+        for (int s = 0; s < N_SIZES; s++) {
+            fprintf (file, "%.0f", bench->n_rows[h][s]);
+            for (int l = 0; l < N_LEARNERS; l++)
+                fprintf (
+                    file, " %.1f", 100 * median_error (&bench->errors[h][s][l], -1));
+            fprintf (file, "\n");
+        }
+        fprintf (file, "\n\n");
+    }
+    if (fclose (file) != 0)
+        bench_die (path, "cannot be written");
+}
+
+int main (int argc, char *argv[])
+{
+    static struct bench bench;
+
+    if (argc != 4)
+        bench_die ("usage", "ablation HARDWARE-FOLDER RUNS.csv PLOT.dat");
+    bench.runs = dn_runs_start (DN_RUNS_MAX, SEED);
+    bench_read_catalogue (argv[1], &bench.set.catalogue);
+    bench_read_table (argv[2], add_both, &bench);
+    add_bare (&bench);
+    for (int h = 0; h < N_HELD; h++) {
+        int *fold_of = assign_folds (&bench, (enum held_out) h);
+        uint64_t state = SEED;
+
+        for (int fold = 0; fold < FOLDS; fold++)
+            run_fold (&bench, (enum held_out) h, fold_of, fold, &state);
+        free (fold_of);
+        print_table (&bench, (enum held_out) h);
+        fflush (stdout);
+    }
+    write_plot (&bench, argv[3]);
+    return 0;
+}
