@@ -60,7 +60,6 @@ struct pass {
     bool defining; /* a function */
     int braces;
     int loops;
-    bool pattern;               /* of a case */
     int n;                      /* programs up to here */
     struct dn_script_fact last; /* of them */
     bool beside;                /* a program runs in the background */
@@ -455,14 +454,23 @@ static bool is_cuda (struct dn_span part)
     return part.len > 4 && begins (part, "cu") && is_digit (part.text[letters]);
 }
 
-static void judge_part (struct pass *r, const struct parts *p, enum dn_word kind)
+/* A part that is in no variable. */
+static void read_part (struct pass *r, struct parts *p)
 {
     const struct dn_token *token = p->token;
     const struct command *c = top (r);
     bool in_sum = c->bracket == SUM;
+    enum dn_word kind;
 
+    cut_part (p);
+    r->found->names[(p->hash >> 6) % 64] |= UINT64_C (1) << (p->hash % 64);
+    r->part = kind = kind_of (r, p);
+    if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
+        take_value (r, p);
+    if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p->part))
+        judge_version (r, p, kind != DN_W_TORCH);
     /* "--cv 5" and "PE=16", but not any other word that has them. */
-    if ((dn_span_is (p->part, "cv") && token->text.text[0] != '-')
+    if (kind == DN_W_NONE || (dn_span_is (p->part, "cv") && token->text.text[0] != '-')
         || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
         return;
     if (says[kind] != DN_REASON_NONE)
@@ -471,12 +479,10 @@ static void judge_part (struct pass *r, const struct parts *p, enum dn_word kind
         use_allotted (r, token);
     if (kind == DN_W_CPUS && in_sum)
         keep (r, DN_REASON_script_computes, fact_of (token));
-    if (kind == DN_W_ALLOTTED)
-        await (r, DN_W_CPUS, token);
-    else if (kind >= DN_W_CPUS && kind <= DN_W_ARCH_LIST) {
+    if (kind >= DN_W_CPUS && kind <= DN_W_ARCH_LIST)
         settle (r);
-        await (r, kind, token);
-    }
+    if (kind >= DN_W_ALLOTTED && kind <= DN_W_ARCH_LIST)
+        await (r, kind == DN_W_ALLOTTED ? DN_W_CPUS : kind, token);
 }
 
 static void name_type (struct pass *r, const struct parts *p)
@@ -491,22 +497,6 @@ static void name_type (struct pass *r, const struct parts *p)
         if (rest.len == 0 || !is_digit (rest.text[0]))
             keep (r, DN_REASON_script_type, fact_of (p->token));
     }
-}
-
-/* A part that is in no variable. */
-static void read_part (struct pass *r, struct parts *p)
-{
-    enum dn_word kind;
-
-    cut_part (p);
-    r->found->names[(p->hash >> 6) % 64] |= UINT64_C (1) << (p->hash % 64);
-    r->part = kind = kind_of (r, p);
-    if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
-        take_value (r, p);
-    if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p->part))
-        judge_version (r, p, kind != DN_W_TORCH);
-    if (kind != DN_W_NONE)
-        judge_part (r, p, kind);
 }
 
 /* Judge a word by its parts. A value may be in the word of its name or the next one. */
@@ -586,19 +576,6 @@ static bool is_assignment (struct dn_span word)
            && (word.text[i] == '=' || (word.text[i] == '+' && has (word, "+=")));
 }
 
-/* A program that may train ends here. A function may be called several times, or beside
- * another.
- */
-static void count_program (struct pass *r, const struct command *c)
-{
-    if (r->loops > 0 || c->many || r->defining)
-        keep (r, DN_REASON_script_loop, c->what);
-    else if (r->n > 0)
-        keep (r, DN_REASON_script_programs, c->what);
-    r->n++;
-    r->last = c->what;
-}
-
 /* A function begins, whose programs are counted where it is defined, and not where it
  * is called.
  */
@@ -621,19 +598,6 @@ static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
     c->program = !is_shell_script (word);
     if (!c->program)
         keep (r, DN_REASON_script_script, c->what);
-}
-
-/* Words of the shell that have other commands around them. */
-static void follow_block (struct pass *r, enum dn_word word)
-{
-    if (word == DN_W_FOR || word == DN_W_LOOP)
-        r->loops++;
-    else if (word == DN_W_DONE)
-        r->loops -= r->loops > 0;
-    else if (word == DN_W_BEGIN)
-        r->braces++;
-    else if (word == DN_W_END && r->braces > 0 && --r->braces == 0)
-        r->defining = false;
 }
 
 /* The first word of a command, or that of one behind a launcher. */
@@ -663,8 +627,11 @@ static void begin_command (struct pass *r,
         run_unknown (r, c, token->text);
     else if (word == DN_W_NPROC)
         use_allotted (r, token);
-    else
-        follow_block (r, word);
+    r->loops += word == DN_W_FOR || word == DN_W_LOOP;
+    r->loops -= word == DN_W_DONE && r->loops > 0;
+    r->braces += word == DN_W_BEGIN;
+    if (word == DN_W_END && r->braces > 0 && --r->braces == 0)
+        r->defining = false;
 }
 
 /* The value of an option of srun or mpirun. */
@@ -874,8 +841,6 @@ static void read_argument (struct pass *r,
         define_function (r, word);
     else if (c->word == DN_W_FUNCTION)
         begin_command (r, token, DN_W_BEGIN);
-    else if (c->word == DN_W_CASE && dn_span_is (word, "in"))
-        r->pattern = true;
     else if (c->word == DN_W_FIND && begins (word, "-exec")) {
         c->many = true;
         c->where = AT_COMMAND;
@@ -895,9 +860,7 @@ static void read_word (struct pass *r, const struct dn_token *token)
     }
     if (c->code)
         read_code (c, token->text);
-    else if (r->pattern && dn_span_is (token->text, "esac"))
-        r->pattern = false;
-    else if (hidden || r->pattern || c->bracket == SUM || c->bracket == LIST)
+    else if (hidden || c->bracket == SUM || c->bracket == LIST)
         ; /* not of a command */
     else if (c->where == AT_COMMAND && token->glued)
         c->where = IN_ARGUMENTS;
@@ -925,8 +888,14 @@ static void end_command (struct pass *r, bool background, bool within)
     settle (r);
     if (c->where == IN_OPTIONS && c->word == DN_W_SHELL)
         keep (r, DN_REASON_script_script, c->what);
-    if (c->program)
-        count_program (r, c);
+    if (c->program) {
+        if (r->loops > 0 || c->many || r->defining)
+            keep (r, DN_REASON_script_loop, c->what);
+        else if (r->n > 0)
+            keep (r, DN_REASON_script_programs, c->what);
+        r->n++;
+        r->last = c->what;
+    }
     r->beside |= background && r->n > 0;
     if ((c->program && r->defining) || (r->beside && r->n > 1)
         || (background && r->n > 0 && (r->loops > 0 || c->many)))
@@ -935,14 +904,18 @@ static void end_command (struct pass *r, bool background, bool within)
         .bracket = c->bracket, .texts = c->texts && within, .many = c->many && within};
 }
 
-/* Behind a bracket. The text of $( ) may be settings, and no program. */
+/* Behind a bracket. The text of $( ) may be settings, and no program; what is in front
+ * of a ')' that closes none is a pattern.
+ */
 static void pop (struct pass *r)
 {
     bool settings = top (r)->word == DN_W_SETTINGS;
 
     if (r->depth == 0)
-        return;
+        top (r)->program = false;
     end_command (r, false, false);
+    if (r->depth == 0)
+        return;
     r->depth--;
     if (settings)
         top (r)->program = false;
@@ -989,7 +962,6 @@ static void follow_mark (struct pass *r, const struct dn_token *token, char befo
         end_command (r,
                      token->mark == '&' && before != '&' && next != '&',
                      token->quoted || token->here);
-    r->pattern = token->mark == ';' && before == ';';
 }
 
 static void read_mark (struct pass *r, const struct dn_token *token)
@@ -1004,10 +976,7 @@ static void read_mark (struct pass *r, const struct dn_token *token)
         return;
     if (token->quoted && !c->texts && !(token->mark == '(' && before == '$'))
         return;
-    if (r->pattern) {
-        r->pattern = token->mark != ')';
-        c->where = r->pattern ? c->where : AT_COMMAND;
-    } else if (token->mark == '(') {
+    if (token->mark == '(') {
         open_bracket (r, token, before);
     } else if (token->mark == ')') {
         pop (r);

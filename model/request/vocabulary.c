@@ -28,7 +28,7 @@ static const struct {
      " strings stty sync tac tail tee tensorboard times top touch tput tr trap"
      " true tty type typeset ulimit umask unalias uname uniq unset uptime usleep"
      " virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq zcat zgrep"
-     " esac"},
+     " case esac"},
     {DN_W_PRINTS, "echo printf :"},
     {DN_W_NPROC, "nproc"},
     {DN_W_SETTINGS, "modulecmd module ml dircolors"},
@@ -81,7 +81,6 @@ static const struct {
     {DN_W_BEGIN, "{"},
     {DN_W_FOR, "for"},
     {DN_W_DONE, "done"},
-    {DN_W_CASE, "case"},
     {DN_W_FUNCTION, "function"},
     {DN_W_END, "}"},
     {DN_W_FIND, "find"},

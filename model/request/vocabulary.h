@@ -40,7 +40,6 @@ enum dn_word {
     DN_W_BEGIN,
     DN_W_FOR,
     DN_W_DONE,
-    DN_W_CASE,
     DN_W_FUNCTION,
     DN_W_END,
     DN_W_FIND,

@@ -228,27 +228,17 @@ static void *member (struct dn_spec *spec, const struct dn_key *key)
     return (char *) spec + key->offset;
 }
 
-static int64_t int_of (const struct dn_spec *spec, const struct dn_key *key)
+union value {
+    int64_t number;
+    double real;
+    int constant;
+};
+
+static union value value_of (const struct dn_spec *spec, const struct dn_key *key)
 {
-    int64_t value;
+    union value value = {0};
 
-    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
-    return value;
-}
-
-static double real_of (const struct dn_spec *spec, const struct dn_key *key)
-{
-    double value;
-
-    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
-    return value;
-}
-
-static int enum_of (const struct dn_spec *spec, const struct dn_key *key)
-{
-    int value;
-
-    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
+    memcpy (&value, (const char *) spec + key->offset, types[key->type].size);
     return value;
 }
 
@@ -382,16 +372,16 @@ static void add_value (struct dn_buf *buf,
 {
     switch (key->type) {
     case DN_KEY_INT:
-        dn_buf_number (buf, int_of (spec, key));
+        dn_buf_number (buf, value_of (spec, key).number);
         break;
     case DN_KEY_TIME:
-        dn_buf_text (buf, dn_time_write (int_of (spec, key)).text);
+        dn_buf_text (buf, dn_time_write (value_of (spec, key).number).text);
         break;
     case DN_KEY_REAL:
-        write_real (buf, real_of (spec, key));
+        write_real (buf, value_of (spec, key).real);
         break;
     case DN_KEY_ENUM:
-        dn_buf_text (buf, dn_names_get (&key->names, enum_of (spec, key)));
+        dn_buf_text (buf, dn_names_get (&key->names, value_of (spec, key).constant));
         break;
     case DN_KEY_NAME:
         dn_buf_text (buf, (const char *) spec + key->offset);
@@ -537,11 +527,7 @@ static int read_value (const struct dn_key *key,
     const int64_t min = (int64_t) key->min;
     const int64_t max = (int64_t) key->max;
     int rc = -1;
-    union {
-        int64_t number;
-        double real;
-        int constant;
-    } out = {0};
+    union value out = {0};
 
     switch (key->type) {
     case DN_KEY_INT:
@@ -606,6 +592,12 @@ static int fail_value (const struct dn_key *key,
     const char *synonym = dn_spec_value_synonym (key->name, value, &other);
     struct dn_quoted quoted = dn_quote (value.text, value.len);
 
+    if (key->type == DN_KEY_INT && (int) key->max == 1) {
+        if (dn_span_is (value, "true") || dn_span_is (value, "yes"))
+            synonym = "1";
+        if (dn_span_is (value, "false") || dn_span_is (value, "no"))
+            synonym = "0";
+    }
     if (value.text[0] == '"' || value.text[0] == '\'')
         return dn_err_set (
             err, DN_E_SYNTAX, dn_say_err_value_quotes, key->name, key->name);
