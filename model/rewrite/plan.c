@@ -94,11 +94,16 @@ static char *join (struct draft *draft,
 {
     size_t size = strlen (first) + strlen (separator) + strlen (second) + 1;
     char *text = malloc (size);
+    struct dn_buf buf;
 
-    if (text)
-        snprintf (text, size, "%s%s%s", first, separator, second);
-    else
+    if (!text) {
         draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+        return NULL;
+    }
+    buf = dn_buf_on (text, size);
+    dn_buf_text (&buf, first);
+    dn_buf_text (&buf, separator);
+    dn_buf_text (&buf, second);
     return text;
 }
 
@@ -142,8 +147,9 @@ static void edit_number_variable (struct draft *draft,
                                   int64_t number)
 {
     char value[32];
+    struct dn_buf buf = dn_buf_on (value, sizeof (value));
 
-    snprintf (value, sizeof (value), "%" PRId64, number);
+    dn_buf_number (&buf, number);
     if (dn_job_getenv (draft->request->job, name))
         edit_variable (draft, name, new_name, value);
 }

@@ -434,7 +434,8 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
 const struct dn_key *dn_spec_key (struct dn_span name)
 {
     for (int i = 0; i < N_KEYS; i++)
-        if (dn_span_is (name, keys[i].name))
+        if (name.len > 0 && name.text[0] == keys[i].name[0]
+            && dn_span_is (name, keys[i].name))
             return &keys[i];
     return NULL;
 }

@@ -120,7 +120,9 @@ def members(properties):
 
 
 def written(code):
-    return set(re.findall(r'\b(?:dn_json_)?put(?:_\w+)? \(\s*\w+,\s*"(\w+)"', code))
+    """Members, by the functions that write one or in formats."""
+    by_name = r'\b(?:dn_json_)?(?:put|add)(?:_\w+)? \(\s*\w+,\s*"(\w+)"'
+    return set(re.findall(by_name, code)) | set(re.findall(r'\\"(\w+)\\":', code))
 
 
 def array(code, name):
