@@ -11,23 +11,26 @@
 #include <string.h>
 
 /* FNV-1a, of words. */
+static inline uint64_t add_word (uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C (0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
 static uint64_t add_hash (uint64_t hash, struct dn_span bytes)
 {
-    size_t at = 0;
+    const char *at = bytes.text;
+    size_t left = bytes.len;
+    uint64_t word;
 
-    while (at < bytes.len) {
-        uint64_t word = 0;
-        size_t left = bytes.len - at;
-
-        if (left >= sizeof (word))
-            memcpy (&word, bytes.text + at, sizeof (word));
-        else
-            memcpy (&word, bytes.text + at, left);
-        hash = (hash ^ word) * UINT64_C (0x100000001b3);
-        hash ^= hash >> 32;
-        at += sizeof (word);
+    for (; left >= sizeof (word); left -= sizeof (word), at += sizeof (word)) {
+        memcpy (&word, at, sizeof (word));
+        hash = add_word (hash, word);
     }
-    return hash + bytes.len;
+    word = 0;
+    if (left > 0)
+        memcpy (&word, at, left);
+    return add_word (hash, word) + bytes.len;
 }
 
 struct dn_cache_key dn_cache_key_of (struct dn_span input, struct dn_span text)

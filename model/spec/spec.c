@@ -269,10 +269,13 @@ struct dn_spec dn_spec_of_application (const struct dn_spec *spec)
 
 bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
 {
-    return memcmp ((const char *) spec + key->offset,
-                   types[key->type].unset,
-                   types[key->type].size)
-           != 0;
+    const char *value = (const char *) spec + key->offset;
+    const void *other = types[key->type].unset;
+    size_t size = types[key->type].size;
+
+    /* A number is compared without a call. */
+    return size == sizeof (int64_t) ? memcmp (value, other, sizeof (int64_t)) != 0
+                                    : memcmp (value, other, size) != 0;
 }
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
@@ -434,7 +437,7 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
 const struct dn_key *dn_spec_key (struct dn_span name)
 {
     for (int i = 0; i < N_KEYS; i++)
-        if (name.len > 0 && name.text[0] == keys[i].name[0]
+        if (name.len > 0 && dn_lower (name.text[0]) == keys[i].name[0]
             && dn_span_is (name, keys[i].name))
             return &keys[i];
     return NULL;
