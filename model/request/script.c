@@ -587,7 +587,9 @@ static void define_function (struct pass *r, struct dn_span name)
         r->functions[r->n_functions++] = dn_words_hash (name);
 }
 
-/* A program, a script or a function of the user. */
+/* A program, a script or a function of the user; or a text that is run as commands and
+ * stands elsewhere: eval "$COMMANDS".
+ */
 static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
 {
     uint32_t hash = dn_words_hash (word);
@@ -595,7 +597,8 @@ static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
     for (int i = 0; i < r->n_functions; i++)
         if (r->functions[i] == hash)
             return;
-    c->program = !is_shell_script (word);
+    c->program =
+        !is_shell_script (word) && !(c->texts && word.len > 1 && word.text[0] == '$');
     if (!c->program)
         keep (r, DN_REASON_script_script, c->what);
 }
@@ -772,7 +775,9 @@ static void read_program (struct pass *r,
         count_option (r, token, (struct dn_span){word.text + 2, word.len - 2});
     if (!c->program)
         return;
-    if (dn_span_is (word, "-m")) {
+    if (dn_span_is (word, ":")) { /* srun A : B */
+        keep (r, DN_REASON_script_beside, c->what);
+    } else if (dn_span_is (word, "-m")) {
         if (c->named)
             keep (r, DN_REASON_script_sweep, c->what);
         c->where = python ? IN_OPTIONS : c->where;

@@ -25,7 +25,7 @@ static const struct {
      " pushd pwd read readarray readlink readonly realpath redis-cli redis-server"
      " return rev rm rmdir rocm-smi sacct salloc sbatch scancel scontrol sed seff"
      " select seq set shift shopt shuf sinfo sort source split sprio ss sstat stat"
-     " strings stty sync tac tail tee tensorboard times top touch tput tr trap"
+     " strings stty sync tac tail tee tensorboard times top touch tput tr"
      " true tty type typeset ulimit umask unalias uname uniq unset uptime usleep"
      " virtualenv vmstat wait wall wc whereis which who whoami xxd yes yq zcat zgrep"
      " case esac"},
@@ -76,7 +76,7 @@ static const struct {
      "apptainer charliecloud docker enroot nvidia-docker podman podman-hpc"
      " singularity udocker"},
     {DN_W_OPENS, "do then ! exec command builtin coproc time if else elif"},
-    {DN_W_EVAL, "eval"},
+    {DN_W_EVAL, "eval trap"},
     {DN_W_LOOP, "while until"},
     {DN_W_BEGIN, "{"},
     {DN_W_FOR, "for"},
