@@ -180,8 +180,8 @@ static int load_one (int dir,
                      struct dn_err *err)
 {
     char path[DN_SITE_PATH_MAX + NAME_MAX + sizeof (site_folder) + 2];
-    char *text;
-    size_t len;
+    char *text = NULL;
+    size_t len = 0;
 
     snprintf (path, sizeof (path), "%s/%s", dir_path, name);
     if (load_at (dir, name, path, files->size_max, &text, &len, err) < 0)

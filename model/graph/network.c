@@ -69,7 +69,7 @@ static void find_family (struct dn_network *network)
               at ? at + 1 : "");
     if (network->family[strspn (network->family, name_letters)] != '\0'
         || network->family[0] == '\0')
-        snprintf (network->family, sizeof (network->family), "network");
+        memcpy (network->family, "network", sizeof ("network"));
 }
 
 static int check_name (const struct dn_networks *networks,

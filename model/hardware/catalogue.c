@@ -266,7 +266,7 @@ static int read_pair (struct reading *r, const struct dn_pair *pair, struct dn_e
         return r->row ? 0 : -1;
     }
     key = find_key (r->keys, pair->key, err);
-    if (!key)
+    if (!key || !r->row) /* a file of generations begins with a row */
         return -1;
     if (key == device_keys && r->stated & 1)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);

@@ -14,6 +14,7 @@
             sizeof (((struct dn_gpu_type *) NULL)->member)                             \
     }
 
+/* NOLINTBEGIN(bugprone-sizeof-expression): members may be pointers */
 /* clang-format off */
 static const struct dn_gpu_key gpu_keys[] = {
     KEY ("Type", TEXT, type,
@@ -50,6 +51,7 @@ static const struct dn_gpu_key gpu_keys[] = {
     /* End of gpu_keys */
 };
 /* clang-format on */
+/* NOLINTEND(bugprone-sizeof-expression) */
 
 const struct dn_gpu_key *dn_gpu_keys (int *n_keys)
 {

@@ -291,7 +291,39 @@ struct dn_submitter dn_submitter_of (const struct dn_job *job)
         job->partition, job->account, job->qos, job->user_id, job->group_id};
 }
 
-/* The names of a job, split once for all lines. */
+/* Any total order will do. Comparing lengths first is fastest. */
+static int compare_exact (const void *a, const void *b)
+{
+    const struct dn_span *left = a;
+    const struct dn_span *right = b;
+
+    if (left->len != right->len)
+        return left->len < right->len ? -1 : 1;
+    return memcmp (left->text, right->text, left->len);
+}
+
+static int compare_folded (const void *a, const void *b)
+{
+    const struct dn_span *left = a;
+    const struct dn_span *right = b;
+    int difference = 0;
+
+    if (left->len != right->len)
+        return left->len < right->len ? -1 : 1;
+    for (size_t i = 0; i < left->len && difference == 0; i++)
+        difference = dn_lower (left->text[i]) - dn_lower (right->text[i]);
+    return difference;
+}
+
+/* Slurm compares partitions as they are written, accounts and QOS without case; in some
+ * locales the lower case of I is not i.
+ */
+static int (*order_of (enum dn_scope scope)) (const void *, const void *)
+{
+    return scope == DN_SCOPE_PARTITION ? compare_exact : compare_folded;
+}
+
+/* The names of a job, split and sorted once for all lines. */
 struct seeker {
     const struct dn_submitter *submitter;
     struct {
@@ -314,6 +346,11 @@ static void cut_names (struct seeker *seeker, enum dn_scope scope, const char *t
         if (name.len > 0 && name.len < DN_NAME_MAX)
             seeker->names[scope].list[n++] = name;
     }
+    if (n > 1)
+        qsort (seeker->names[scope].list,
+               (size_t) n,
+               sizeof (seeker->names[scope].list[0]),
+               order_of (scope));
     seeker->names[scope].n = n;
 }
 
@@ -351,21 +388,6 @@ static bool is_person (enum dn_scope scope,
                            compare_ids));
 }
 
-/* Slurm compares partitions as they are written, accounts and QOS without case; in some
- * locales the lower case of I is not i.
- */
-static bool is_same (enum dn_scope scope, struct dn_span a, struct dn_span b)
-{
-    if (a.len != b.len)
-        return false;
-    if (scope == DN_SCOPE_PARTITION)
-        return memcmp (a.text, b.text, a.len) == 0;
-    for (size_t i = 0; i < a.len; i++)
-        if (dn_lower (a.text[i]) != dn_lower (b.text[i]))
-            return false;
-    return true;
-}
-
 static bool matches_scope (const struct dn_policy *policy,
                            enum dn_scope scope,
                            const struct seeker *seeker)
@@ -381,9 +403,12 @@ static bool matches_scope (const struct dn_policy *policy,
     while (!is_people (scope) && rest.text) {
         struct dn_span name = dn_span_cut (&rest, ",");
 
-        for (int k = 0; k < seeker->names[scope].n; k++)
-            if (is_same (scope, name, seeker->names[scope].list[k]))
-                return true;
+        if (bsearch (&name,
+                     seeker->names[scope].list,
+                     (size_t) seeker->names[scope].n,
+                     sizeof (name),
+                     order_of (scope)))
+            return true;
     }
     return false;
 }

@@ -205,12 +205,10 @@ static double sum_of (const struct dn_trees *trees, const float *row)
             /* a branch is predicted by the CPU; arithmetic instead took 1.4 times as
              * long
              */
-            if (value < node->value)
+            if (value < node->value || (isnan (value) && node->missing_left))
                 node = child;
-            else if (value >= node->value)
-                node = child + 1;
             else
-                node = node->missing_left ? child : child + 1;
+                node = child + 1;
         }
         sum += (double) node->value;
     }

@@ -152,6 +152,8 @@ static void estimate_all (const struct dn_case *c,
         for (struct dn_lane *lane = &lanes[i]; lane; lane = lane->next) {
             struct dn_case own = *c;
 
+            if (dn_deadline_passed (deadline))
+                return;
             own.device = lane->setup.device;
             fill (&own, lane, &content, &estimates[lane - lanes]);
         }

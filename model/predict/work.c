@@ -421,14 +421,17 @@ static void find_light (const struct loading *l, bool backward)
     struct dn_load *load = l->load;
     double bytes = l->r->bytes;
     double casts = op->single && bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
-    double elements[2];
+    double forward;
+    double data;
 
     load->light = true;
     if (op->single)
         bytes = fmax (bytes, 4);
-    light_traffic (op, &elements[DN_FORWARD], &elements[DN_DATA]);
+    light_traffic (op, &forward, &data);
     for (int d = DN_FORWARD; d <= (backward ? DN_DATA : DN_FORWARD); d++) {
-        load->amount[d].bytes = (elements[d] + casts) * l->samples * bytes;
+        double elements = d == DN_FORWARD ? forward : data;
+
+        load->amount[d].bytes = (elements + casts) * l->samples * bytes;
         load->amount[d].wait = has_steps (op) ? DN_WAIT_FORWARD : DN_WAIT_NONE;
     }
 }
@@ -646,7 +649,7 @@ void dn_load_of (const struct dn_lane *lane,
     double share = op->repeat / split_of (c, op);
     double weight_share = op->flops > 0 ? 1 - c->graph->spared : 1;
     struct loading l = {
-        c, r, op, samples, op->in * samples, op->out * samples, 0, load};
+        c, r, op, samples, op->in * samples, op->out * samples, 0, NULL};
 
     *load = (struct dn_load){.op = op,
                              .block = op->block,
@@ -654,6 +657,7 @@ void dn_load_of (const struct dn_lane *lane,
                              .kernels = op->repeat * dn_kernels_of (c, op),
                              .each = op->repeat * op->each * c->batch,
                              .share = {share, share, share * weight_share}};
+    l.load = load;
     if (op->kind == DN_OP_CONV && is_moved (c, r, op))
         l.moved = 2 * (l.in + l.out) * r->bytes;
     find_work (&l);

@@ -91,7 +91,7 @@ static void add_verdict (struct dn_buf *line,
     const char *verdict = "error";
     const char *abstained = NULL;
 
-    if (!err)
+    if (decision && !err)
         verdict = dn_names_get (&dn_verdict_names, (int) decision->verdict);
     if (decision && decision->abstain != DN_ABSTAIN_NONE)
         abstained = dn_names_get (&dn_abstain_names, (int) decision->abstain);

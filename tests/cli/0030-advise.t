@@ -119,9 +119,9 @@ keeps 'a reservation keeps the GPU type' 'reservation' --reservation=r
 keeps 'a constraint keeps the GPU type' 'constraint' -C 'a100|v100'
 keeps 'a list of excluded nodes that is not counted keeps the GPU type' 'excluded' -x nodes/bad
 keeps 'a clock of the GPUs keeps the GPU type' '--gpu-freq' --gpu-freq=low
-keeps 'temporary disk keeps the GPU type where that of a node is unknown' 'lacks NodeTmp' --tmp=1G
+keeps 'temporary disk keeps the GPU type where that of a node is unknown' 'unknown how many MB of temporary disk' --tmp=1G
 keeps 'whole cores keep the GPU type where threads per core are unknown' \
-    'lacks ThreadsPerCore' --hint=nomultithread
+    'unknown how many threads per core' --hint=nomultithread
 json 'a clock of the GPUs keeps the time' \
     "d['decision']['time_limit_s'] is None and any('time: kept, a clock' in r for r in d['reasons'])" \
     advise --gpu-freq=low "$job"

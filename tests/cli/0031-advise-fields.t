@@ -44,15 +44,15 @@ for version in 23.11.1 24.05; do
         "$time; tres_per_job gres/gpu:a100:4 -> gres/gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
         'gres is followed by a slash'
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
-        "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:twin:1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:twin:1" \
+        "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:twin:1; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:twin:1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
         '-c is in tres_per_task with a colon'
 done
 for version in 24.11 25.05.3 26.05; do
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
-        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
         '-c is in tres_per_task with an equals sign'
     fields $version '-t 1-0 --tres-per-task=cpu=16,gres/gpu:a100=1 -n 1' \
-        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2" \
         '--tres-per-task is as typed, its CPUs are in the fields'
 done
 

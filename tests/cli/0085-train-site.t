@@ -20,7 +20,7 @@ import sys
 program, work = sys.argv[1:]
 rows = [{"spec": "model=%s,batch=%d,precision=fp16,optimizer=sgd,input=synthetic" % (model, batch),
          "gpu": gpu, "step_ms": "1", "peak_mem_gb": "", "power_w": "", "user": os.getuid()}
-        for model in ("resnet50", "vgg16", "bert_base") for batch in (1, 4, 16, 24, 32, 64)
+        for model in ("resnet50", "resnet34", "bert_base") for batch in (1, 4, 16, 24, 32, 64)
         for gpu in ("v100_sxm2_32gb", "a100_sxm4_40gb")]
 
 
@@ -56,7 +56,7 @@ m = json.load(open(sys.argv[2] + "/manifest.json"))
 print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
 }
 
-gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 of user [0-9]* ' \
+gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application resnet34 of user [0-9]* ' \
     train --site "$runs" --out "$work/one"
 is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
     "$(printf '%s\n' domain.points manifest.json memory.trees site.json step.trees)"
@@ -75,16 +75,16 @@ holds 'the links of runs on one GPU are not judged' \
 
 dn train --site "$runs" --out "$work/two" > "$work/out"
 is 'the same runs give the same bundle' "$(diff -r "$work/one" "$work/two")" ''
-sed -n '1p;/vgg16,batch=1,.*v100/p;/bert_base,batch=1,/p' "$runs" > "$work/three.csv"
+sed -n '1p;/resnet34,batch=1,.*v100/p;/bert_base,batch=1,/p' "$runs" > "$work/three.csv"
 dn train --site "$work/three.csv" --out "$work/few" > "$work/out"
 holds 'three runs of two applications move the site less than thirty' \
     "s['runs'] == 3 and 0 < math.log(s['step']['scale'])
      < math.log(json.load(open('$work/one/site.json'))['step']['scale'])" "$work/few"
-sed -n '1p;/vgg16/p' "$runs" > "$work/alone.csv"
+sed -n '1p;/resnet34/p' "$runs" > "$work/alone.csv"
 dn train --site "$work/alone.csv" --out "$work/alone" > "$work/out"
 holds 'runs of one application move no constant and no scale' \
     's["runs"] == 10 and s["constants"] == {} and s["devices"] == {}
-     and s["step"]["scale"] == 1 and len(s["history"]["users"]["'$UID'"]["vgg16"]["runs"]) == 10' \
+     and s["step"]["scale"] == 1 and len(s["history"]["users"]["'$UID'"]["resnet34"]["runs"]) == 10' \
     "$work/alone"
 json '--json has the document and the counts' \
     'd["rows"] == 30 and d["used"] == 30 and d["site"]["dnnest_site"] == 4
@@ -115,7 +115,7 @@ less 'runs that were held back are predicted better with the site' "$after" "0.3
 less 'the memory of runs that were held back is predicted better with the site' \
     "$memory_after" "0.7 * $memory_before"
 is 'the white box is the same with and without the site' "$still_white" "$white"
-spec=model=vgg16,batch=24,precision=fp16,optimizer=sgd,input=synthetic
+spec=model=resnet34,batch=24,precision=fp16,optimizer=sgd,input=synthetic
 step() {
     bundle=$1 dn predict --json --gpu v100_sxm2_32gb "$spec" \
         | python3 -c 'import json, sys
@@ -129,9 +129,9 @@ less 'the confidence is higher where the site is known' "$unsure" "$sure"
 
 holds 'the history keeps the runs of each application' \
     '{a: len(r["runs"]) for a, r in s["history"]["users"]["'$UID'"].items()}
-     == {"resnet50": 10, "vgg16": 10, "bert_base": 10}
+     == {"resnet50": 10, "resnet34": 10, "bert_base": 10}
      and list(s["history"]["users"]) == ["'$UID'"]
-     and set(s["history"]["users"]["'$UID'"]["vgg16"]["runs"][0])
+     and set(s["history"]["users"]["'$UID'"]["resnet34"]["runs"][0])
      == {"device", "precision", "ratio", "own", "noise", "at"}' "$work/one"
 bundle=$work/one
 gives 'explain says that the runs of the site moved it' 0 \

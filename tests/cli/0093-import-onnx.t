@@ -27,7 +27,7 @@ agrees() {
     dn import --onnx "$file" --out "$work/$1.json" >/dev/null || return
     DNNEST=$DNNEST "$top/tests/import/check-agrees" "$work/$1.json" "$2" \
         --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" --model none
+        --datasets "$work/datasets.conf" --zoo "$work/zoo" --model none
 }
 
 is 'resnet18 of opset 9 is that of the zoo' "$(agrees resnet18 model=resnet18 2>&1)" ''

@@ -55,14 +55,14 @@ json_object_to_json_string json_object_to_json_string_ext json_tokener_error_des
 json_tokener_free json_tokener_get_error json_tokener_get_parse_end json_tokener_new_ex
 json_tokener_parse_ex json_tokener_set_flags json_type_to_name'
 # plugin/submit/keeper.c: that thread. Submissions wait for it a tenth of a second at most,
-# once per reconfiguration.
+# once per reconfiguration. It is joined only after it has said that it ends.
 readonly KEEPER='__cxa_atexit getpid sigfillset pthread_attr_destroy pthread_attr_init
-pthread_attr_setstacksize pthread_clockjoin_np pthread_cond_broadcast pthread_cond_init pthread_cond_signal
+pthread_attr_setstacksize pthread_join pthread_cond_broadcast pthread_cond_init pthread_cond_signal
 pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
 pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
-pthread_sigmask pthread_timedjoin_np'
-# On the client: what an outer job left in the environment, and --dnnest=help.
-readonly USER='getenv unsetenv exit printf putchar puts __printf_chk'
+pthread_sigmask'
+# On the client: what an outer job left in the environment, and --dnnest=help; whose file it is.
+readonly USER='geteuid getenv unsetenv exit printf putchar puts __printf_chk'
 # Added by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memmove_chk __memset_chk __snprintf_chk
@@ -75,7 +75,7 @@ __vsnprintf_chk __strcpy_chk __read_chk'
 readonly BANNED='system popen fork vfork execve execvp execl posix_spawn posix_spawnp dlopen
 getpwnam getpwuid getpwuid_r getgrnam getgrgid getgrgid_r getaddrinfo gethostbyname
 socket connect bind listen accept send recv sendto recvfrom poll select epoll_wait
-sleep usleep nanosleep clock_nanosleep pthread_join pthread_cond_wait sem_wait
+sleep usleep nanosleep clock_nanosleep pthread_cond_wait sem_wait
 flock lockf mkfifo kill raise signal sigaction alarm setitimer
 exit _exit _Exit quick_exit abort __assert_fail longjmp atexit
 setenv putenv unsetenv getenv secure_getenv setlocale strtok strtod strtof atof localtime

@@ -25,7 +25,7 @@ const char *const large_job_names[N_LARGE_JOBS] = {
     "dnnest:model=bert_large,batch=16,precision=fp16,seq_len=512,optimizer=lamb,"      \
     "epochs=2.%09u,samples=1000000"
 #define SIDECAR_TEXT                                                                   \
-    "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet152\",\"batch\":32,"     \
+    "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet34\",\"batch\":32,"      \
     "\"precision\":\"fp32\",\"epochs\":20.%09u,\"dataset\":\"imagenet\"}}"
 
 static const char *const texts[N_LARGE_JOBS] = {

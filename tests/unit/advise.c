@@ -86,7 +86,6 @@ TEST ("the time is looked at before every stage")
                                          "network",
                                          "estimate",
                                          "estimate",
-                                         "estimate",
                                          "residual",
                                          "residual",
                                          "residual",

@@ -58,6 +58,33 @@ static void assert_number (const struct dn_advice *advice,
     assert_int_equal (edit->new_number, new_number);
 }
 
+TEST ("all five places of the CPU count are edited")
+{
+    const char *const env[] = {
+        "PATH=/bin", "SLURM_CPUS_PER_TASK=80", "SLURM_TRES_PER_TASK=cpu=80"};
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    int64_t cpus;
+    char text[64];
+    char variable[96];
+
+    job.tres[DN_GPU_PER_TASK] = "cpu=80";
+    job.env = env;
+    job.n_env = 3;
+    advice = scene_advise ("Mode=enforce", &job);
+    cpus = advice->decision.cpus_per_task;
+    assert_in_range (cpus, 8, 79);
+    assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
+    assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
+    assert_number (advice, DN_FIELD_PN_MIN_CPUS, 80, cpus);
+    snprintf (text, sizeof (text), "cpu=%d", (int) cpus);
+    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=80", text);
+    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
+    assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
+    snprintf (variable, sizeof (variable), "SLURM_CPUS_PER_TASK=%d", (int) cpus);
+    assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
+}
+
 TEST ("a larger minimum per node is the user's own")
 {
     struct dn_job job = scene_job ();

@@ -206,7 +206,10 @@ static void add_mlp (struct dn_build *build)
         dn_build_fail (
             build, DN_E_RANGE, dn_say_err_zoo_layers, layers, 1, DEPTH_MAX, "ncf");
     for (int i = 0; i < layers && !build->failed; i++)
-        add_rectified (build, halving ? build->at.channels / 2 : usual[i]);
+        add_rectified (build,
+                       halving || i >= (int) DN_N_ELEMENTS (usual)
+                           ? build->at.channels / 2
+                           : usual[i]);
 }
 
 static void build_ncf (struct dn_build *build, const void *row)
