@@ -166,6 +166,30 @@ void dn_buf_number (struct dn_buf *buf, int64_t number)
     put_number (buf, number, 0);
 }
 
+void dn_buf_escape (struct dn_buf *buf, struct dn_span text, char coded)
+{
+    while (text.len > 0) {
+        size_t n = 0;
+        char c;
+
+        while (n < text.len && text.text[n] >= ' ' && text.text[n] <= '~'
+               && text.text[n] != '"' && text.text[n] != '\\' && text.text[n] != coded)
+            n++;
+        dn_buf_put (buf, text.text, n);
+        if (n == text.len)
+            return;
+        c = text.text[n];
+        if (c == coded && c != '\0')
+            dn_buf_add (buf, "\\u%04x", (unsigned) c);
+        else if (c == '"' || c == '\\')
+            dn_buf_add (buf, "\\%c", c);
+        else
+            dn_buf_put (buf, "?", 1);
+        text.text += n + 1;
+        text.len -= n + 1;
+    }
+}
+
 /* What stands between '%' and the letter of a conversion. */
 struct conversion {
     size_t width; /* of a number, with zeros; 0: none */
@@ -596,14 +620,6 @@ int dn_time_read (struct dn_span span,
     return 0;
 }
 
-static void put_two_digits (struct dn_buf *buf, char before, int64_t number)
-{
-    const char text[] = {
-        before, (char) ('0' + number / 10 % 10), (char) ('0' + number % 10)};
-
-    dn_buf_put (buf, before ? text : text + 1, before ? 3 : 2);
-}
-
 struct dn_time_text dn_time_write (int64_t seconds)
 {
     struct dn_time_text out = {""};
@@ -619,8 +635,10 @@ struct dn_time_text dn_time_write (int64_t seconds)
     }
     if (seconds >= 86400)
         dn_buf_add (&buf, "%" PRId64 "-", seconds / 86400);
-    put_two_digits (&buf, '\0', seconds % 86400 / 3600);
-    put_two_digits (&buf, ':', seconds % 3600 / 60);
-    put_two_digits (&buf, ':', seconds % 60);
+    put_number (&buf, seconds % 86400 / 3600, 2);
+    dn_buf_put (&buf, ":", 1);
+    put_number (&buf, seconds % 3600 / 60, 2);
+    dn_buf_put (&buf, ":", 1);
+    put_number (&buf, seconds % 60, 2);
     return out;
 }

@@ -55,6 +55,11 @@ void dn_buf_text (struct dn_buf *buf, const char *text);
 void dn_buf_put (struct dn_buf *buf, const char *text, size_t len);
 void dn_buf_number (struct dn_buf *buf, int64_t number);
 
+/* The same of a text within a string of JSON. What is not printable ASCII becomes '?',
+ * and the character 'coded' (0: none) its number.
+ */
+void dn_buf_escape (struct dn_buf *buf, struct dn_span text, char coded);
+
 /* Read a whole number with an optional multiplier k, M, G, T (powers of 1000, as the
  * metadata keys define them) and check it against min..max. 'what' names it in errors.
  */

@@ -104,25 +104,9 @@ static void put_real (struct dn_buf *buf, const char *key, double value)
 /* sacct -P separates columns by '|' and does not escape it. */
 static void add_string (struct dn_buf *buf, const char *text)
 {
-    dn_buf_text (buf, "\"");
-    while (*text != '\0') {
-        size_t len = strcspn (text, "\"\\|");
-
-        for (size_t i = 0; i < len; i++)
-            if (text[i] < ' ' || text[i] > '~')
-                len = i;
-        dn_buf_put (buf, text, len);
-        text += len;
-        if (*text == '\0')
-            break;
-        dn_buf_text (buf,
-                     *text == '|'    ? "\\u007c"
-                     : *text == '"'  ? "\\\""
-                     : *text == '\\' ? "\\\\"
-                                     : "?");
-        text++;
-    }
-    dn_buf_text (buf, "\"");
+    dn_buf_put (buf, "\"", 1);
+    dn_buf_escape (buf, dn_span_of (text), '|');
+    dn_buf_put (buf, "\"", 1);
 }
 
 /* A text, unless it is empty. */

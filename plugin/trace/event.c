@@ -30,15 +30,11 @@ static const struct dn_names kind_names = DN_NAMES (kind_text, DN_N_JOB_KINDS);
 /* A string of JSON, of at most 'max' characters of 'text'. */
 static void add_string (struct dn_buf *line, const char *text, size_t max)
 {
-    dn_buf_put (line, "\"", 1);
-    for (size_t i = 0; i < max && text[i] != '\0'; i++) {
-        char c = (char) (text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+    size_t len = strnlen (text, max + 1);
 
-        if (c == '"' || c == '\\')
-            dn_buf_put (line, "\\", 1);
-        dn_buf_put (line, &c, 1);
-    }
-    dn_buf_text (line, strnlen (text, max + 1) > max ? "...\"" : "\"");
+    dn_buf_put (line, "\"", 1);
+    dn_buf_escape (line, (struct dn_span){text, len > max ? max : len}, '\0');
+    dn_buf_text (line, len > max ? "...\"" : "\"");
 }
 
 /* NULL and "" are left out. */
