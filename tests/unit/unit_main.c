@@ -43,6 +43,10 @@ __attribute__ ((weak)) int after_test (void **state)
 
 int main (void)
 {
+    if (n_tests == 0) {
+        puts ("1..0 # SKIP no test in this build");
+        return 0;
+    }
     /* What cmocka_run_group_tests_name () calls, for a number of tests that is not
      * known when this is compiled.
      */
