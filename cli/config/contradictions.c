@@ -67,7 +67,7 @@ static void check_rules (const struct search *search,
                 dn_time_write (rules->time_min_s).text,
                 dn_time_write (rules->time_max_s).text);
     if (rules->mode == DN_MODE_ENFORCE && rules->time_limit == DN_TIME_KEEP
-        && rules->gpu_type == DN_CHOICE_KEEP && rules->cpus == DN_CHOICE_KEEP)
+        && rules->gpu_type == DN_TYPE_KEEP && rules->cpus == DN_CHOICE_KEEP)
         report (search,
                 "%sMode=enforce changes nothing: TimeLimit, GpuType and Cpus are keep",
                 where);
@@ -128,9 +128,9 @@ static const char *find_missing (const struct dn_gpu_type *type)
 static bool chooses_gpus (const struct dn_site *site)
 {
     for (int i = 0; i < site->policies.n_policies; i++)
-        if (site->policies.list[i].rules.gpu_type == DN_CHOICE_CHOOSE)
+        if (site->policies.list[i].rules.gpu_type > DN_TYPE_KEEP)
             return true;
-    return site->rules.gpu_type == DN_CHOICE_CHOOSE;
+    return site->rules.gpu_type > DN_TYPE_KEEP;
 }
 
 /* Can jobs be moved to the type? Report why not, unless its line says so. */

@@ -278,3 +278,45 @@ void dn_node_groups_free (struct dn_node_groups *groups)
     free (groups->groups);
     memset (groups, 0, sizeof (*groups));
 }
+
+/* Have all nodes of the type that feature, and no others? */
+static bool is_own (const struct dn_cluster *cluster,
+                    const char *type,
+                    struct dn_span feature)
+{
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+
+        if (dn_list_has (group->features, feature) != (strcmp (group->type, type) == 0))
+            return false;
+    }
+    return true;
+}
+
+static void name (const struct dn_cluster *cluster, struct dn_wait *wait)
+{
+    const struct dn_node_group *group = cluster->groups;
+    const struct dn_node_group *end = group + cluster->n_groups;
+    struct dn_span rest;
+
+    while (group < end && strcmp (group->type, wait->type) != 0)
+        group++;
+    if (group == end)
+        return;
+    rest = dn_span_of (group->features);
+    while (rest.text) {
+        struct dn_span feature = dn_span_trim (dn_span_cut (&rest, ","));
+        bool is_first = wait->feature[0] == '\0';
+
+        if ((is_first || dn_span_is (feature, wait->type)) && feature.len > 0
+            && feature.len < sizeof (wait->feature)
+            && is_own (cluster, wait->type, feature))
+            dn_span_copy (feature, wait->feature, sizeof (wait->feature), "", NULL);
+    }
+}
+
+void dn_node_groups_name (struct dn_cluster *cluster)
+{
+    for (int64_t i = 0; i < cluster->n_waits; i++)
+        name (cluster, &cluster->waits[i]);
+}

@@ -40,6 +40,11 @@ int dn_node_groups_add (struct dn_node_groups *groups,
  */
 void dn_node_groups_move (struct dn_node_groups *groups, struct dn_cluster *cluster);
 
+/* Fill the features of the waits of the cluster, which has all of its groups: one per
+ * GPU type that has a feature of its own, preferably of its name.
+ */
+void dn_node_groups_name (struct dn_cluster *cluster);
+
 /* NULL-safe; empty afterwards. */
 void dn_node_groups_free (struct dn_node_groups *groups);
 

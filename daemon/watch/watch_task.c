@@ -56,6 +56,8 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
 {
+    bool all; /* nodes are in the groups as they are */
+
     pass->cluster = calloc (1, sizeof (*pass->cluster));
     pass->nodes = dn_gpu_nodes_new ();
     pass->queue = dn_queue_new ();
@@ -67,8 +69,13 @@ static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *
         || dn_jobs_each (d, take_job, pass, err) < 0)
         return -1;
     pass->n_left_out = pass->groups.n_left_out;
+    all = pass->groups.n_plain == pass->groups.n_groups && pass->n_left_out == 0;
     dn_node_groups_move (&pass->groups, pass->cluster);
-    return dn_waits_estimate (pass->queue, pass->nodes, d->now_s, pass->cluster, err);
+    if (dn_waits_estimate (pass->queue, pass->nodes, d->now_s, pass->cluster, err) < 0)
+        return -1;
+    if (all)
+        dn_node_groups_name (pass->cluster);
+    return 0;
 }
 
 static int write_snapshot (const struct dn_daemon *d,

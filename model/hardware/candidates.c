@@ -18,15 +18,26 @@ static bool names_partition (const char *list, const char *name)
     return name[0] != '\0' && dn_list_has (list, dn_span_of (name));
 }
 
+/* The feature that selects the type: as its line states it, or by the snapshot. */
+static const char *feature_of (const struct dn_gpu_type *type,
+                               const struct dn_cluster *cluster)
+{
+    const struct dn_wait *wait = cluster ? dn_cluster_wait (cluster, type->type) : NULL;
+
+    if (type->by_feature[0] != '\0')
+        return type->by_feature;
+    return wait && wait->feature[0] != '\0' ? wait->feature : NULL;
+}
+
 /* Does the constraint, or the partition, name this type? */
-static bool is_named (const struct dn_gpu_type *type,
+static bool is_named (const struct dn_candidate *candidate,
                       const struct dn_request *request,
                       const struct dn_features *features)
 {
     for (int i = 0; i < features->n_names; i++)
-        if (dn_gpu_by_feature (type, features->names[i]))
+        if (dn_is_feature (candidate->feature, features->names[i]))
             return true;
-    return dn_gpu_by_partition (type, request->job);
+    return dn_gpu_by_partition (candidate->gpu, request->job);
 }
 
 /* Mark the types that the request names: by the gres type, else by partition and
@@ -46,7 +57,7 @@ static void find_named (const struct dn_gpu_types *types,
     for (int i = 0; i < types->n_types; i++) {
         const struct dn_gpu_type *type = &types->types[i];
         struct dn_candidate *candidate = &candidates->list[i];
-        bool is = is_named (type, request, features);
+        bool is = is_named (candidate, request, features);
 
         candidate->requested = typed ? type == named : is;
         if (!is)
@@ -59,8 +70,11 @@ static void find_named (const struct dn_gpu_types *types,
         if (!candidates->named)
             candidates->named = type;
     }
-    for (int i = 0; i < types->n_types && !any; i++)
-        candidates->list[i].requested = true;
+    for (int i = 0; i < types->n_types; i++) {
+        candidates->list[i].requested = candidates->list[i].requested || !any;
+        if (&types->types[i] == candidates->named)
+            candidates->named_feature = candidates->list[i].feature;
+    }
     if (!any)
         candidates->keep = DN_REASON (named_none);
 }
@@ -192,9 +206,8 @@ static struct dn_reason blocks (const struct dn_asking *asking,
         dn_reason_keep (&why, DN_REASON (move_unknown_gpus));
     if (dn_gpu_by_partition (asking->named, asking->request->job))
         dn_reason_keep (&why, refuses_partition (asking, type));
-    /* A snapshot does not say which feature selects the type. */
-    for (int i = 0; i < asking->features->n_names && type->by_feature[0] == '\0'; i++)
-        if (dn_gpu_by_feature (asking->named, asking->features->names[i]))
+    for (int i = 0; i < asking->features->n_names && !candidate->feature; i++)
+        if (dn_is_feature (asking->named_feature, asking->features->names[i]))
             dn_reason_keep (&why, DN_REASON (move_line_feature));
     dn_reason_keep (&why, room);
     return why;
@@ -253,20 +266,23 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
 
     memset (candidates, 0, offsetof (struct dn_candidates, list[types->n_types]));
     candidates->n_candidates = types->n_types;
+    for (int i = 0; i < types->n_types; i++) {
+        candidates->list[i].gpu = &types->types[i];
+        candidates->list[i].cost = types->types[i].cost;
+        candidates->list[i].feature = feature_of (&types->types[i], cluster);
+    }
     find_named (types, request, &features, candidates);
     keep_several (types, request, candidates);
     if (!plain)
         candidates->keep = DN_REASON (named_constraint);
-    else if (candidates->named && candidates->named->by_feature[0] != '\0'
-             && dn_script_has (&request->script, candidates->named->by_feature))
+    else if (candidates->named_feature
+             && dn_script_has (&request->script, candidates->named_feature))
         candidates->keep =
-            DN_REASON (script_feature, dn_arg_text (candidates->named->by_feature));
-    asking = dn_asking_of (cluster, request, &features, candidates->named);
+            DN_REASON (script_feature, dn_arg_text (candidates->named_feature));
+    asking = dn_asking_of (cluster, request, &features, candidates);
     for (int i = 0; i < types->n_types; i++) {
         struct dn_candidate *candidate = &candidates->list[i];
 
-        candidate->gpu = &types->types[i];
-        candidate->cost = candidate->gpu->cost;
         candidate->blocked =
             blocks (&asking, candidate, dn_offer_fill (&asking, candidate));
     }

@@ -64,6 +64,7 @@ static const struct dn_member group_fields[] = {
 };
 static const struct dn_member wait_fields[] = {
     DN_TEXT ("Type", WAIT, type, false),
+    DN_TEXT ("Feature", WAIT, feature, false),
     DN_COUNT_OR ("Gpu", WAIT, wait_s[DN_SHAPE_GPU], 0, TIME_MAX, DN_UNSET),
     DN_COUNT_OR ("Node", WAIT, wait_s[DN_SHAPE_NODE], 0, TIME_MAX, DN_UNSET),
     DN_COUNT_OR ("Nodes", WAIT, wait_s[DN_SHAPE_NODES], 0, TIME_MAX, DN_UNSET),
@@ -389,4 +390,17 @@ const struct dn_wait *dn_cluster_wait (const struct dn_cluster *cluster,
         if (strcmp (cluster->waits[i].type, type) == 0)
             return &cluster->waits[i];
     return NULL;
+}
+
+bool dn_list_has (const char *list, struct dn_span word)
+{
+    struct dn_span rest = dn_span_of (list);
+
+    while (rest.text) {
+        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+
+        if (piece.len == word.len && memcmp (piece.text, word.text, word.len) == 0)
+            return true;
+    }
+    return false;
 }

@@ -73,9 +73,13 @@ enum dn_cluster_line {
 
 const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line);
 
-/* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. */
+/* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. And the
+ * feature that all nodes of the type have and no other node with GPUs; "" there is
+ * none.
+ */
 struct dn_wait {
     char type[DN_NAME_MAX];
+    char feature[DN_NAME_MAX];
     int64_t wait_s[DN_N_SHAPES];
 };
 
@@ -189,6 +193,9 @@ struct dn_cluster_tail {
  */
 typedef int (*dn_cluster_put_f) (void *to, const char *text, size_t len);
 int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to);
+
+/* Is 'word' among the names of "a,b,c"? */
+bool dn_list_has (const char *list, struct dn_span word);
 
 /* NULL-safe. */
 void dn_cluster_free (struct dn_cluster *cluster) DN_COLD;

@@ -238,9 +238,9 @@ bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *j
 }
 
 /* Features, like partitions, are case-sensitive in Slurm. */
-bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name)
+bool dn_is_feature (const char *feature, struct dn_span name)
 {
-    size_t len = type ? strlen (type->by_feature) : 0;
+    size_t len = feature ? strlen (feature) : 0;
 
-    return len > 0 && name.len == len && memcmp (name.text, type->by_feature, len) == 0;
+    return len > 0 && name.len == len && memcmp (name.text, feature, len) == 0;
 }

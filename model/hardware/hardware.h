@@ -259,6 +259,8 @@ struct dn_candidate {
     double cost;         /* per GPU hour: of its Gpu line, TRESBillingWeights, or the
                             catalogue */
     bool requested;      /* the job may run on it as submitted */
+    const char *feature; /* that selects it: ByFeature=, or of the snapshot; NULL: none.
+                            Borrowed from them */
     int64_t node_cpus;   /* CPUs of one node that the request can get; DN_UNSET if
                             unknown */
     int64_t node_mem_mb; /* memory of one node, of the largest; DN_UNSET if unknown */
@@ -274,6 +276,7 @@ struct dn_candidate {
 struct dn_candidates {
     int n_candidates;
     const struct dn_gpu_type *named; /* the first that the request names, or NULL */
+    const char *named_feature;       /* its feature, or NULL */
     struct dn_reason keep;           /* why the type must stay; none when it need not */
     struct dn_reason prices;         /* why TRESBillingWeights are not used; or none */
     struct dn_candidate list[DN_CANDIDATES_MAX];
@@ -285,8 +288,8 @@ bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *j
 /* Have the nodes of a group of the snapshot that type? */
 bool dn_gpu_is_on (const struct dn_gpu_type *type, const struct dn_node_group *group);
 
-/* Is this name of a constraint the feature that selects this type? */
-bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
+/* Is this name of a constraint that feature of a candidate? NULL is none. */
+bool dn_is_feature (const char *feature, struct dn_span name);
 
 /* The candidates of a request, in the order of the Gpu lines: every mapped type, with a
  * reason where it cannot run the request (GPUs per node, nodes, memory, temporary disk,

@@ -20,19 +20,6 @@
  */
 #define COUNTS_MAX 16
 
-bool dn_list_has (const char *list, struct dn_span word)
-{
-    struct dn_span rest = dn_span_of (list);
-
-    while (rest.text) {
-        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
-
-        if (piece.len == word.len && memcmp (piece.text, word.text, word.len) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool dn_list_has_partitions (const char *list, const char *partitions)
 {
     struct dn_span rest = {partitions, 0};
@@ -157,7 +144,7 @@ static bool has_features (const struct pass *pass,
 
     for (int i = 0; i < features->n_names; i++) {
         *missing = features->names[i];
-        if (!dn_gpu_by_feature (pass->asking->named, *missing)
+        if (!dn_is_feature (pass->asking->named_feature, *missing)
             && !dn_list_has (list, *missing))
             return false;
     }
@@ -343,12 +330,13 @@ static int64_t default_limit (const struct dn_cluster *cluster, const char *part
 struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
                                const struct dn_request *request,
                                const struct dn_features *features,
-                               const struct dn_gpu_type *named)
+                               const struct dn_candidates *candidates)
 {
     struct dn_asking asking = {.cluster = cluster,
                                .request = request,
                                .features = features,
-                               .named = named,
+                               .named = candidates->named,
+                               .named_feature = candidates->named_feature,
                                .n_nodes = request->job->min_nodes,
                                .until_s = DN_UNLIMITED};
     int64_t limit_s = request->time_limit_s;

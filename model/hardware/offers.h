@@ -19,16 +19,17 @@ struct dn_asking {
     const struct dn_request *request;
     const struct dn_features *features;
     const struct dn_gpu_type *named; /* the type that the request names, or NULL */
+    const char *named_feature;       /* the feature that selects it, or NULL */
     int64_t n_nodes;                 /* nodes needed; DN_UNSET if unknown */
     int64_t until_s; /* the end of the job if it starts now, seconds since 1970;
                         DN_UNLIMITED */
 };
 
-/* 'named' and 'features' are borrowed. */
+/* All is borrowed; of the candidates that which the request names is known. */
 struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
                                const struct dn_request *request,
                                const struct dn_features *features,
-                               const struct dn_gpu_type *named);
+                               const struct dn_candidates *candidates);
 
 /* Fill the members of 'candidate' that depend on the nodes of its type: node_cpus,
  * idle_cpus, node_mem_mb, unavailable. Return the reason where its nodes have no room
@@ -36,9 +37,6 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
  */
 struct dn_reason dn_offer_fill (const struct dn_asking *asking,
                                 struct dn_candidate *candidate);
-
-/* Is 'word' among the names of "a,b,c"? */
-bool dn_list_has (const char *list, struct dn_span word);
 
 /* Are all partitions that a job names in that list? NULL: it names none. */
 bool dn_list_has_partitions (const char *list, const char *partitions);

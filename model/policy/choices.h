@@ -81,25 +81,16 @@ double dn_deciding_price (const struct dn_deciding *d, int i);
 /* Fill 'starts_now' and 'wait_s' of the options, whose CPUs are known. */
 void dn_deciding_look_at_waits (struct dn_deciding *d);
 
-/* Why the job must run on candidate 'than' rather than on 'i', because it waits too
- * long for 'i'; none if it need not. With W the wait for a candidate and R the likely
- * time of the run on it:
- *
- * - 'than' starts now, 'i' does not: yes if W(i) is unknown or the amount of work is,
- *   if W(i) > R(than), or if W(i) + R(i) > MaxSlowdown * R(than);
- * - both wait, and all is known: yes if
- *   W(i) + R(i) > MaxSlowdown * (W(than) + R(than));
- * - in all other cases no: 'i' starts now, or the waits count as equal.
- */
-struct dn_reason dn_deciding_waits_too_long (const struct dn_deciding *d,
-                                             int i,
-                                             int than);
-
 /* The limit of its QOS, association and partition that the job keeps as submitted, and
  * would exceed if moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
  * requested); none: it keeps all, or there is no snapshot.
  */
 struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus);
+
+/* Does a limit of its QOS, association or partition count GPUs of one type? A job that
+ * names no type would escape it.
+ */
+bool dn_deciding_limits_types (const struct dn_deciding *d);
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.
@@ -109,8 +100,10 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i);
 /* Fill the standings, and what they limit. */
 void dn_deciding_look_at_limits (struct dn_deciding *d);
 
-/* The candidate to run on: the best by the objective among those that the job may move
- * to and that save at least MinGain; the requested one if there is none.
+/* Leave the type open, where another one is as good for the job but for the time; the
+ * decision gets the types. Return the candidate to run on: the requested one or, with
+ * GpuType=choose, one of them that can start the job now and saves MinGain by the
+ * objective.
  */
 int dn_choose_gpu (const struct dn_deciding *d);
 
@@ -136,6 +129,9 @@ void dn_choose_cpus (const struct dn_deciding *d);
  * minutes, or below half an hour of one; DN_UNSET if unknown.
  */
 int64_t dn_needed_time (const struct dn_deciding *d, int i);
+
+/* What the requested limit will at most be lowered to, on the requested type. */
+int64_t dn_lowered_limit (const struct dn_deciding *d);
 
 /* Does a run of that length meet the deadlines if it starts immediately? The deadline
  * of the metadata is a duration, that of --deadline a point in time.

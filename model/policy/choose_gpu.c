@@ -1,8 +1,10 @@
-/* choose_gpu.c - the GPU type to run on
+/* choose_gpu.c - the GPU types to run on
  *
- * A job that can run on the type that it requests moves to another one for a gain by
- * the objective; one that cannot moves to a type on which it can (a rescue). Neither
- * moves to a type of higher Cost, unless the rule Upgrade allows it.
+ * A job that can run on the type that it requests is left open to others: its request
+ * becomes the same without the type, with the feature or in the partition of that type.
+ * Nothing has changed for it, but the type can be decided when one can start it
+ * (dnnestd steer). One that cannot run there moves to a type on which it can (a
+ * rescue), but to none of higher Cost, unless the rule Upgrade allows it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -128,23 +130,27 @@ static struct dn_reason lacks_room (const struct dn_deciding *d, int i)
     return dn_broken_limit (d, i, dn_all_cpus (d->request, each));
 }
 
-/* Why the run on candidate 'i' would not end within the requested limit and the
+/* The requested limit means work: on candidate 'i' it is that much longer, and that
+ * must be allowed. Without a snapshot nothing is known to be allowed but the requested
+ * limit: one that is lowered anyway may be longer there. The run must also meet the
  * deadline.
  */
-static struct dn_reason exceeds_time (const struct dn_deciding *d, int i)
+static struct dn_reason exceeds_limit (const struct dn_deciding *d, int i)
 {
-    bool slower = slowdown_on (d, i) > 1;
-    int64_t needed = dn_needed_time (d, i);
+    double factor = dn_open_factor (slowdown_on (d, i));
     int64_t limit = d->request->time_limit_s;
+    int64_t needed = dn_needed_time (d, i);
+    int64_t longest = d->view->cluster ? dn_longest_limit (d, i) : limit;
+    int64_t least = d->view->cluster ? limit : dn_lowered_limit (d);
+    double there = (double) least * factor;
 
-    if (needed == DN_UNSET)
-        return slower ? DN_REASON (other_no_work) : DN_NO_REASON;
-    if (slower && limit == DN_UNSET)
+    if (factor > 1 && limit == DN_UNSET && !d->view->cluster)
         return DN_REASON (other_no_limit);
-    if (limit > 0 && needed > limit)
-        return DN_REASON (other_over_limit, dn_arg_time (needed));
-    if (!dn_keeps_deadline (d, needed))
-        return DN_REASON (other_over_deadline, dn_arg_time (needed));
+    if (least > 0 && there > (double) longest)
+        return DN_REASON (other_over_limit, dn_arg_time ((int64_t) there));
+    if (needed == DN_UNSET ? factor > 1 && !dn_keeps_deadline (d, INT64_MAX)
+                           : !dn_keeps_deadline (d, needed))
+        return DN_REASON (other_over_deadline);
     return DN_NO_REASON;
 }
 
@@ -189,18 +195,66 @@ static struct dn_reason is_blocked (const struct dn_deciding *d, int i)
     return d->candidates->list[i].blocked;
 }
 
-static struct dn_reason waits_longer (const struct dn_deciding *d, int i)
+/* Cost forbids an open type only if the admin says so. */
+static struct dn_reason is_forbidden (const struct dn_deciding *d, int i)
 {
-    return dn_deciding_waits_too_long (d, i, d->base);
+    const struct dn_rules *rules = d->rules;
+
+    if (d->candidates->list[i].cost <= d->candidates->list[d->base].cost
+        || (rules->upgrade != DN_UPGRADE_NO && rules->steer != DN_STEER_CHEAPER))
+        return DN_NO_REASON;
+    return rules->upgrade == DN_UPGRADE_NO
+               ? DN_REASON (other_more_expensive, dn_arg_text ("no"))
+               : DN_REASON (other_steer);
+}
+
+/* Can the job ask for candidate 'i' without naming its type? */
+static struct dn_reason lacks_name (const struct dn_deciding *d, int i)
+{
+    return d->candidates->list[i].feature
+                   || dn_gpu_by_partition (d->candidates->list[d->base].gpu,
+                                           d->request->job)
+               ? DN_NO_REASON
+               : DN_REASON (other_no_feature);
 }
 
 /* Why the job stays on its type whatever the others offer; none if it need not. */
 static struct dn_reason keeps_gpu (const struct dn_deciding *d, int i)
 {
     (void) i;
-    if (d->rules->gpu_type != DN_CHOICE_CHOOSE)
+    if (d->rules->gpu_type <= DN_TYPE_KEEP)
         return DN_REASON (policy_keeps_gpu);
     return dn_given (d->request->keep_gpu) ? d->request->keep_gpu : d->candidates->keep;
+}
+
+/* Why the job cannot ask for its type in another way, or must not. */
+static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
+{
+    const struct dn_request *request = d->request;
+    struct dn_reason why = keeps_gpu (d, base);
+    struct dn_features features;
+
+    if (dn_given (why))
+        return why;
+    if (d->rules->record == DN_RECORD_NONE)
+        return DN_REASON (record_none);
+    if (d->rules->steer == DN_STEER_NO)
+        return DN_REASON (policy_keeps_gpu);
+    if (dn_deciding_limits_types (d))
+        return DN_REASON (typed_limits);
+    /* srun of the script would wait for the constraint of the submission. */
+    if (dn_job_getenv (request->job, "SLURM_CONSTRAINT"))
+        return DN_REASON (req_env_constraint);
+    why = lacks_name (d, base);
+    /* Alternatives are of plain features, without others. */
+    dn_features_read (request->job->features, &features);
+    if (!d->view->cluster
+        && (!d->candidates->list[base].feature || features.n_names > 1
+            || (features.n_names == 1
+                && !dn_is_feature (d->candidates->list[base].feature,
+                                   features.names[0]))))
+        dn_reason_keep (&why, DN_REASON (open_blind));
+    return why;
 }
 
 /* The likely time on candidate 'i' is above the limit or the deadline. The requested
@@ -220,17 +274,17 @@ static struct dn_reason likely_exceeds_time (const struct dn_deciding *d, int i)
 
 typedef struct dn_reason (*check_f) (const struct dn_deciding *d, int i);
 
-/* What speaks against a move, the most important first: of a job that can run on its
- * type, and of one that cannot, to a candidate that holds it.
+/* What speaks against a candidate, the most important first: for a job that can run on
+ * its type, and for one that cannot, of a candidate that holds it.
  */
-static const check_f move_checks[] = {is_blocked,
+static const check_f open_checks[] = {is_blocked,
                                       dn_deciding_unfit,
-                                      exceeds_cost,
+                                      is_forbidden,
                                       is_too_slow,
                                       lacks_room,
-                                      exceeds_time,
+                                      exceeds_limit,
                                       exceeds_budget,
-                                      waits_longer,
+                                      lacks_name,
                                       NULL};
 static const check_f rescue_checks[] =
     {keeps_gpu, exceeds_cost, is_blocked, lacks_room, likely_exceeds_time, NULL};
@@ -277,18 +331,92 @@ static void say_objective (const struct dn_deciding *d)
             d, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
 }
 
-/* Is candidate 'i' better than 'best', another one to which the job may move? */
-static bool is_better (const struct dn_deciding *d, int i, int best)
+/* Add candidate 'i', by its time; the slowest has no place beyond DN_OPEN_MAX. */
+static void open_to (const struct dn_deciding *d, int i)
 {
-    return !dn_given (dn_deciding_waits_too_long (d, i, best))
-           && (dn_deciding_price (d, i) < dn_deciding_price (d, best)
-               || dn_given (dn_deciding_waits_too_long (d, best, i)));
+    struct dn_decision *decision = d->decision;
+    const struct dn_candidate *candidate = &d->candidates->list[i];
+    double slow = slowdown_on (d, i);
+    int n = decision->n_open;
+    int at = n > 0 ? 1 : 0;
+
+    while (at < n && decision->open[at].slow <= slow)
+        at++;
+    if (at == DN_OPEN_MAX)
+        return;
+    if (n < DN_OPEN_MAX)
+        decision->n_open = ++n;
+    for (int k = n - 1; k > at; k--)
+        decision->open[k] = decision->open[k - 1];
+    decision->open[at] = (struct dn_open){
+        candidate->gpu,
+        dn_gpu_by_partition (d->candidates->list[d->base].gpu, d->request->job)
+            ? NULL
+            : candidate->feature,
+        slow};
+}
+
+/* Fill the open types: the requested one and others, or none. */
+static void open_types (const struct dn_deciding *d)
+{
+    struct dn_decision *decision = d->decision;
+
+    open_to (d, d->base);
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        if (i != d->base && !dn_given (refuses (d, i, open_checks))) {
+            open_to (d, i);
+            dn_deciding_say (d,
+                             DN_REASON (gpu_open,
+                                        dn_deciding_type (d, i),
+                                        dn_arg_share (slowdown_on (d, i)),
+                                        dn_deciding_type (d, d->base)));
+        }
+    if (decision->n_open == 1)
+        decision->n_open = 0;
+    decision->either = decision->n_open > 0 && !d->view->cluster;
+    if (decision->either)
+        decision->factor = dn_open_factor (decision->open[decision->n_open - 1].slow);
+}
+
+static bool is_open (const struct dn_deciding *d, int i)
+{
+    for (int k = 1; k < d->decision->n_open; k++)
+        if (d->decision->open[k].gpu == d->candidates->list[i].gpu)
+            return true;
+    return false;
+}
+
+/* The open type that can start the job now and is the best by the objective. */
+static int find_idle (const struct dn_deciding *d)
+{
+    double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
+    int best = d->base;
+
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        struct dn_arg type = dn_deciding_type (d, i);
+
+        if (!is_open (d, i))
+            continue;
+        if (!d->options[i].starts_now)
+            dn_deciding_say (
+                d, dn_reason_in (DN_REASON (gpu_not, type), DN_REASON (other_busy)));
+        else if (slowdown_on (d, i) > 1 && d->request->time_limit_s == DN_UNSET)
+            dn_deciding_say (
+                d,
+                dn_reason_in (DN_REASON (gpu_not, type), DN_REASON (other_no_limit)));
+        else if (dn_deciding_price (d, i) > limit)
+            dn_deciding_say (d, DN_REASON (gpu_no_gain, type));
+        else if (!dn_given (exceeds_cost (d, i))
+                 && (best == d->base
+                     || dn_deciding_price (d, i) < dn_deciding_price (d, best)))
+            best = i;
+    }
+    return best;
 }
 
 int dn_choose_gpu (const struct dn_deciding *d)
 {
-    struct dn_reason why = keeps_gpu (d, d->base);
-    double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
+    struct dn_reason why = keeps_closed (d, d->base);
     int best = d->base;
 
     if (dn_given (why)) {
@@ -299,17 +427,13 @@ int dn_choose_gpu (const struct dn_deciding *d)
     if (dn_given (d->candidates->prices))
         dn_deciding_say (d,
                          dn_reason_in (DN_REASON (gpu_prices), d->candidates->prices));
-    for (int i = 0; i < d->candidates->n_candidates; i++) {
-        if (i == d->base)
-            continue;
-        if (dn_given (refuses (d, i, move_checks)))
-            continue;
-        if (dn_deciding_price (d, i) > limit)
-            dn_deciding_say (d, DN_REASON (gpu_no_gain, dn_deciding_type (d, i)));
-        else if (best == d->base || is_better (d, i, best))
-            best = i;
-    }
-    say_choice (d, best);
+    open_types (d);
+    if (d->rules->gpu_type == DN_TYPE_CHOOSE && d->view->cluster)
+        best = find_idle (d);
+    if (best != d->base)
+        d->decision->factor = dn_open_factor (slowdown_on (d, best));
+    if (d->decision->n_open == 0 || best != d->base)
+        say_choice (d, best);
     return best;
 }
 

@@ -95,6 +95,17 @@ static struct dn_reason keeps_time (const struct dn_deciding *d)
     return DN_NO_REASON;
 }
 
+int64_t dn_lowered_limit (const struct dn_deciding *d)
+{
+    int64_t limit = d->request->time_limit_s;
+    int64_t needed = dn_needed_time (d, d->base);
+
+    return dn_given (keeps_time (d)) || needed == DN_UNSET || needed > limit
+                   || d->rules->time_limit == DN_TIME_TIME_MIN
+               ? limit
+               : needed;
+}
+
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
  * reason.
  */
@@ -117,6 +128,29 @@ static bool may_raise_time (const struct dn_deciding *d,
     else if (needed > dn_longest_limit (d, d->decision->chosen))
         *why = DN_REASON (over_max_time);
     return !dn_given (*why);
+}
+
+/* What the requested limit amounts to where the job runs or, if that is open until its
+ * start, on the slowest type.
+ */
+static int64_t own_limit (const struct dn_deciding *d)
+{
+    int64_t limit = d->request->time_limit_s;
+
+    return limit > 0 && d->decision->factor > 1
+               ? round_up ((double) limit * d->decision->factor, SHORT_TIME_STEP_S)
+               : limit;
+}
+
+/* The limit for 'quantile' of the runs there. */
+static int64_t bound_at (const struct dn_deciding *d, double quantile)
+{
+    const struct dn_decision *decision = d->decision;
+    int64_t bound = time_at (d, decision->chosen, quantile);
+
+    return bound > 0 && decision->either
+               ? round_limit ((double) bound * decision->factor)
+               : bound;
 }
 
 /* The limit on the chosen candidate. */
@@ -146,22 +180,21 @@ static struct bound guarded_bound (const struct dn_deciding *d,
         return bound;
     }
     bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
-    bound.limit_s = time_at (d, d->decision->chosen, bound.quantile);
+    bound.limit_s = bound_at (d, bound.quantile);
     if (bound.limit_s < least)
         bound.limit_s = round_limit ((double) least);
-    return bound.limit_s < request->time_limit_s ? bound : *safe;
+    return bound.limit_s < own_limit (d) ? bound : *safe;
 }
 
 static struct bound find_bound (const struct dn_deciding *d)
 {
     const struct dn_rules *rules = d->rules;
-    int chosen = d->decision->chosen;
-    struct bound safe = {.limit_s = dn_needed_time (d, chosen),
+    struct bound safe = {.limit_s = bound_at (d, rules->time_quantile),
                          .quantile = rules->time_quantile};
 
     if (rules->time_limit == DN_TIME_TIME_MIN) {
         safe.quantile = rules->guarded_quantile;
-        safe.limit_s = time_at (d, chosen, safe.quantile);
+        safe.limit_s = bound_at (d, safe.quantile);
         return safe;
     }
     return dn_deciding_has_guard (d) ? guarded_bound (d, &safe) : safe;
@@ -196,7 +229,7 @@ static void set_time (const struct dn_deciding *d, const struct bound *bound)
         decision->time_min_s = bound->limit_s;
     else
         decision->time_limit_s = bound->limit_s;
-    decision->extended = bound->extended && bound->limit_s < d->request->time_limit_s;
+    decision->extended = bound->extended && bound->limit_s < own_limit (d);
     if (decision->extended)
         say_bound (d,
                    bound->limit_s,
@@ -211,6 +244,19 @@ static void set_time (const struct dn_deciding *d, const struct bound *bound)
                    bound->why);
 }
 
+/* Is the bound no lower than what the job has, so that the limit stays? */
+static bool keeps_limit (const struct dn_deciding *d,
+                         const struct bound *bound,
+                         struct dn_reason *why)
+{
+    int64_t own = own_limit (d);
+
+    return bound->limit_s == own
+           || ((own == DN_UNSET || bound->limit_s > own)
+               && (d->rules->time_limit == DN_TIME_TIME_MIN
+                   || !may_raise_time (d, bound->limit_s, why)));
+}
+
 void dn_choose_time (const struct dn_deciding *d)
 {
     const struct dn_request *request = d->request;
@@ -218,6 +264,9 @@ void dn_choose_time (const struct dn_deciding *d)
     struct dn_reason why = keeps_time (d);
 
     d->decision->time_quantile = bound.quantile;
+    /* The same work takes longer there. */
+    if (own_limit (d) != request->time_limit_s)
+        d->decision->time_limit_s = own_limit (d);
     if (!dn_given (why) && bound.limit_s == DN_UNSET)
         why = dn_spec_lacks_work (d->spec);
     if (dn_given (why)) {
@@ -227,10 +276,7 @@ void dn_choose_time (const struct dn_deciding *d)
     if (request->job->time_min_min > 0
         && bound.limit_s < request->job->time_min_min * 60)
         bound.limit_s = request->job->time_min_min * 60;
-    if (bound.limit_s == request->time_limit_s
-        || ((request->time_limit_s == DN_UNSET || bound.limit_s > request->time_limit_s)
-            && (d->rules->time_limit == DN_TIME_TIME_MIN
-                || !may_raise_time (d, bound.limit_s, &why))))
+    if (keeps_limit (d, &bound, &why))
         say_bound (d,
                    bound.limit_s,
                    DN_REASON_time_kept_bound,

@@ -109,6 +109,8 @@ static void move_to (const struct dn_deciding *d, int i)
         return;
     decision->gpu = d->candidates->list[i].gpu;
     decision->from = d->candidates->list[d->base].gpu;
+    decision->feature = d->candidates->list[i].feature;
+    decision->from_feature = d->candidates->list[d->base].feature;
     decision->cost = d->candidates->list[i].cost;
     decision->from_cost = d->candidates->list[d->base].cost;
     decision->starts_now = d->options[i].starts_now && !d->options[d->base].starts_now;
@@ -157,6 +159,7 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->cpus_per_task = decision->cpus_each_gpu = DN_UNSET;
     decision->cost = decision->from_cost = DN_UNSET;
     decision->base = decision->chosen = -1;
+    decision->factor = 1;
 }
 
 void dn_policy_abstain (struct dn_decision *decision,
@@ -170,7 +173,7 @@ void dn_policy_abstain (struct dn_decision *decision,
 
 static bool changes_any (const struct dn_decision *decision)
 {
-    return decision->gpu || decision->cpus_per_task != DN_UNSET
+    return decision->gpu || decision->n_open > 0 || decision->cpus_per_task != DN_UNSET
            || decision->cpus_each_gpu != DN_UNSET || decision->time_limit_s != DN_UNSET
            || decision->time_min_s != DN_UNSET;
 }

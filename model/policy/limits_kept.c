@@ -285,3 +285,25 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i)
     }
     return longest;
 }
+
+bool dn_deciding_limits_types (const struct dn_deciding *d)
+{
+    static const char typed[] = "gres/gpu:";
+    const struct dn_cluster *cluster = d->view->cluster;
+
+    for (int k = 0; k < d->n_standings; k++) {
+        const struct sources sources = sources_of (cluster, &d->standings[k]);
+
+        for (int s = 0; s < sources.n; s++) {
+            const struct dn_limited *limited = sources.list[s].limited;
+
+            for (int64_t i = limited->first_limit;
+                 i >= 0 && i < limited->first_limit + limited->n_limits
+                 && i < cluster->n_limits;
+                 i++)
+                if (strncmp (cluster->limits[i].tres, typed, sizeof (typed) - 1) == 0)
+                    return true;
+        }
+    }
+    return false;
+}

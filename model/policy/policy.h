@@ -78,6 +78,24 @@ struct dn_warning {
     int n_parts;
 };
 
+/* A GPU type that a job may get when it can start. */
+#define DN_OPEN_MAX 4
+struct dn_open {
+    const struct dn_gpu_type *gpu;
+    const char *feature; /* that selects it; NULL: its partition does */
+    double slow;         /* time of the run there / on the requested type */
+};
+
+/* How much longer than on the requested type a run may take on one where it takes
+ * 'slow' times as long: a limit means work, and the ratio of two predictions has an
+ * error of 10 % (1.3: no job is killed for it, doc/accuracy.md).
+ */
+#define DN_OPEN_MARGIN 1.3
+static inline double dn_open_factor (double slow)
+{
+    return slow > 1 ? slow * DN_OPEN_MARGIN : 1;
+}
+
 /* What to change. A field that is kept has DN_UNSET or NULL. */
 struct dn_decision {
     enum dn_verdict verdict;
@@ -88,9 +106,15 @@ struct dn_decision {
     bool extended; /* the guard extends the new limit, up to the requested one */
     const struct dn_gpu_type *gpu;  /* new type */
     const struct dn_gpu_type *from; /* the type that it replaces */
-    double cost;                    /* of a new type per GPU hour, and of the one */
-    double from_cost;               /* that it replaces */
-    bool starts_now; /* the new type has idle nodes, the one that it replaces none */
+    const char *feature;            /* that selects the new type; NULL: none */
+    const char *from_feature;
+    struct dn_open open[DN_OPEN_MAX]; /* the requested type first */
+    int n_open;                       /* 0: the type is as requested, or 'gpu' */
+    bool either;      /* the job starts on any of them; false: dnnestd says on which */
+    double factor;    /* of the limit that its user requested: more time elsewhere */
+    double cost;      /* of a new type per GPU hour, and of the one */
+    double from_cost; /* that it replaces */
+    bool starts_now;  /* the new type has idle nodes, the one that it replaces none */
     int64_t cpus_per_task; /* new count */
     bool rescued;          /* 'gpu' replaces a type on which the job cannot run */
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */

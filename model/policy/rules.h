@@ -59,6 +59,16 @@ enum dn_choice {
     DN_CHOICES (DN_ENUM_CONSTANT) DN_N_CHOICES
 };
 
+/* The GPU type of a job. */
+#define DN_TYPE_CHOICES(ROW)                                                           \
+    ROW (TYPE_UNKNOWN, "unknown")                                                      \
+    ROW (TYPE_KEEP, "keep")                                                            \
+    ROW (TYPE_OPEN, "open") /* leave it open until the job can start */                \
+    ROW (TYPE_CHOOSE, "choose") /* the same, and move it to one that is idle */
+enum dn_type_choice {
+    DN_TYPE_CHOICES (DN_ENUM_CONSTANT) DN_N_TYPE_CHOICES
+};
+
 #define DN_MESSAGES(ROW)                                                               \
     ROW (MESSAGE_UNKNOWN, "unknown")                                                   \
     ROW (MESSAGE_CHANGE, "change")                                                     \
@@ -66,6 +76,16 @@ enum dn_choice {
     ROW (MESSAGE_NEVER, "never")
 enum dn_message {
     DN_MESSAGES (DN_ENUM_CONSTANT) DN_N_MESSAGES
+};
+
+/* May dnnestd give a pending job another GPU type? */
+#define DN_STEERS(ROW)                                                                 \
+    ROW (STEER_UNKNOWN, "unknown")                                                     \
+    ROW (STEER_NO, "no")                                                               \
+    ROW (STEER_CHEAPER, "cheaper") /* of no higher Cost */                             \
+    ROW (STEER_BOTH, "both")
+enum dn_steer {
+    DN_STEERS (DN_ENUM_CONSTANT) DN_N_STEERS
 };
 
 /* May a job move to a GPU type of higher Cost? */
@@ -154,11 +174,18 @@ extern const struct dn_names dn_mode_names;
     ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
           "set a limit where none was requested",                                      \
           DN_YES)                                                      \
-    ENUM (dn_choice, gpu_type, "GpuType", LOWER, "choose",                             \
-          "keep the GPU type, or choose the best one for the objective",               \
-          DN_CHOICES)                                               \
-    ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
-          "what the choice of a GPU type minimises",                                   \
+    ENUM (dn_type_choice, gpu_type, "GpuType", LOWER, "open",                          \
+          "keep the GPU type, leave it open until the job can start, or also move it " \
+          "to the best idle one for the objective",                                    \
+          DN_TYPE_CHOICES)                                               \
+    ENUM (dn_steer, steer, "Steer", LOWER, "both",                                     \
+          "which types dnnestd may give a pending job whose type is open: none, of no "\
+          "higher Cost, or all",                                                       \
+          DN_STEERS)                                                    \
+    NUMBER (RATIO, keep, "Keep", 0, 1, HIGHER, "0.25",                                 \
+            "share of the GPUs of a type that stays idle for those who ask for it")    \
+    ENUM (dn_objective, objective, "Objective", NONE, "finish",                        \
+          "what GpuType=choose minimises",                                             \
           DN_OBJECTIVES)                                         \
     ENUM (dn_yes, user_objective, "UserObjective", LOWER, "no",                        \
           "yes: objective= of a job overrides Objective",                              \

@@ -176,7 +176,28 @@ static struct dn_span type_in (const struct dn_tres *entry, bool bare)
     return bare && !entry->gpu ? entry->name : entry->type;
 }
 
-/* Replace the requested type in a GPU entry by the new one; the rest is kept. */
+/* Remove the type of a GPU entry: "gpu:a100:4" -> "gpu:4", a bare "a100" -> "1". */
+static void drop_type (const struct dn_tres *entry,
+                       struct dn_span type,
+                       struct dn_buf *buf)
+{
+    size_t head = (size_t) (type.text - entry->whole.text);
+    struct dn_span rest = {type.text + type.len, entry->whole.len - head - type.len};
+
+    if (head == 0) {
+        if (rest.len > 0)
+            dn_buf_add (buf, "%.*s", (int) rest.len - 1, rest.text + 1);
+        else
+            dn_buf_text (buf, "1");
+        return;
+    }
+    dn_buf_add (buf, "%.*s", (int) head - 1, entry->whole.text);
+    dn_buf_add (buf, "%.*s", (int) rest.len, rest.text);
+}
+
+/* Replace the requested type in a GPU entry by the new one, or remove it where it is
+ * open; the rest is kept.
+ */
 static bool change_gpu_entry (const struct draft *draft,
                               const struct dn_tres *entry,
                               bool bare,
@@ -186,9 +207,14 @@ static bool change_gpu_entry (const struct draft *draft,
     struct dn_span type = type_in (entry, bare);
     size_t head;
 
-    if (!draft->decision->gpu || old_type[0] == '\0' || (!entry->gpu && !bare)
-        || type.len != strlen (old_type) || memcmp (type.text, old_type, type.len) != 0)
+    if ((!draft->decision->gpu && draft->decision->n_open == 0) || old_type[0] == '\0'
+        || (!entry->gpu && !bare) || type.len != strlen (old_type)
+        || memcmp (type.text, old_type, type.len) != 0)
         return false;
+    if (draft->decision->n_open > 0) {
+        drop_type (entry, type, buf);
+        return true;
+    }
     head = (size_t) (type.text - entry->whole.text);
     dn_buf_add (buf,
                 "%.*s%s%.*s",
@@ -317,28 +343,54 @@ static void edit_cpus (struct draft *draft)
     edit_memory (draft);
 }
 
-/* A constraint with the feature of the new type in place of that of the old one. True
- * if it differs.
- */
-static bool change_features (const struct dn_decision *decision,
-                             const char *text,
-                             struct dn_buf *buf)
+/* The constraint of the request with the feature 'to' in place of 'from', or added. */
+static void write_features (const struct dn_request *request,
+                            const char *from,
+                            const char *to,
+                            struct dn_buf *buf)
 {
     struct dn_features features;
-    bool changed = false;
+    bool has = false;
 
-    if (!decision->gpu || !dn_features_read (text, &features))
-        return false;
+    if (!to || !dn_features_read (request->job->features, &features))
+        return;
     for (int i = 0; i < features.n_names; i++) {
         struct dn_span name = features.names[i];
-        bool old = dn_gpu_by_feature (decision->from, name);
 
-        if (old)
-            name = dn_span_of (decision->gpu->by_feature);
-        changed = changed || old;
+        if (dn_is_feature (from, name)) {
+            name = dn_span_of (to);
+            has = true;
+        }
         dn_buf_add (buf, "%s%.*s", i > 0 ? "&" : "", (int) name.len, name.text);
     }
-    return changed && !buf->cut;
+    if (!has)
+        dn_buf_add (buf, "%s%s", features.n_names > 0 ? "&" : "", to);
+}
+
+/* "a100|v100"; of several nodes "[a100|v100]": all of one of them. */
+static void write_either (const struct dn_request *request,
+                          const struct dn_decision *decision,
+                          struct dn_buf *buf)
+{
+    bool several = request->n_nodes != 1;
+
+    dn_buf_text (buf, several ? "[" : "");
+    for (int i = 0; i < decision->n_open; i++)
+        dn_buf_add (buf, "%s%s", i > 0 ? "|" : "", decision->open[i].feature);
+    dn_buf_text (buf, several ? "]" : "");
+}
+
+/* A job that moves without being open keeps a constraint that names no type. */
+static bool names_type (const struct dn_request *request,
+                        const struct dn_decision *decision)
+{
+    struct dn_features features;
+
+    dn_features_read (request->job->features, &features);
+    for (int i = 0; i < features.n_names; i++)
+        if (dn_is_feature (decision->from_feature, features.names[i]))
+            return true;
+    return false;
 }
 
 /* The new partition and constraint. Slurm sets the partition in the job's environment;
@@ -348,14 +400,29 @@ static void find_place (const struct dn_request *request,
                         const struct dn_decision *decision,
                         struct dn_patch *patch)
 {
+    const char *asked = request->job->features;
     struct dn_buf buf = dn_buf_on (patch->features, sizeof (patch->features));
+    bool by_partition =
+        decision->gpu && dn_gpu_by_partition (decision->from, request->job);
 
-    if (decision->gpu && dn_gpu_by_partition (decision->from, request->job))
+    if (by_partition)
         snprintf (patch->partition,
                   sizeof (patch->partition),
                   "%s",
                   decision->gpu->by_partition);
-    if (!change_features (decision, request->job->features, &buf))
+    for (int i = 0; i < decision->n_open; i++) {
+        struct dn_buf place = dn_buf_on (patch->places[i], sizeof (patch->places[i]));
+
+        write_features (
+            request, decision->open[0].feature, decision->open[i].feature, &place);
+    }
+    if (decision->either)
+        write_either (request, decision, &buf);
+    else if (decision->gpu && (decision->n_open > 0 || names_type (request, decision)))
+        write_features (request, decision->from_feature, decision->feature, &buf);
+    else if (decision->n_open > 0)
+        dn_buf_text (&buf, patch->places[0]);
+    if (buf.cut || (asked && strcmp (asked, patch->features) == 0))
         patch->features[0] = '\0';
 }
 
@@ -369,6 +436,8 @@ static void edit_place (struct draft *draft)
     if (patch->features[0] == '\0')
         return;
     edit_text (draft, DN_FIELD_FEATURES, job->features, patch->features);
+    if (draft->decision->either)
+        edit_text (draft, DN_FIELD_PREFER, job->prefer, patch->places[0]);
     if (dn_job_getenv (job, "SLURM_CONSTRAINT"))
         set_variable (draft, "SLURM_CONSTRAINT", patch->features);
 }

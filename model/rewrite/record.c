@@ -109,10 +109,10 @@ static void add_string (struct dn_buf *buf, const char *text)
     dn_buf_put (buf, "\"", 1);
 }
 
-/* A text, unless it is empty. */
+/* A text, unless it is absent or empty. */
 static void put_text (struct dn_buf *buf, const char *key, const char *text)
 {
-    if (text[0] == '\0')
+    if (!text || text[0] == '\0')
         return;
     put_key (buf, key);
     add_string (buf, text);
@@ -145,6 +145,38 @@ static void put_request (struct dn_buf *buf, const struct dn_story *story)
     dn_buf_text (buf, "}");
 }
 
+/* What the requested limit amounts to where the same work takes longer; -1: itself. */
+static double cap_of (const struct dn_story *story)
+{
+    double factor = story->decision->factor;
+    int64_t asked_s = story->request->time_limit_s;
+
+    return factor > 1 && asked_s > 0 ? ceil ((double) asked_s * factor / 60) * 60 : -1;
+}
+
+/* The types that the job may get, the requested one first, each with what selects it
+ * and the time there in percent.
+ */
+static void put_open (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+
+    put_key (buf, "open");
+    dn_buf_text (buf, "[");
+    for (int i = 0; i < decision->n_open; i++) {
+        const struct dn_open *open = &decision->open[i];
+
+        dn_buf_text (buf, i > 0 ? ",{" : "{");
+        put_text (buf, "gpu", open->gpu->type);
+        put_text (buf, "features", story->patch->places[i]);
+        put_text (buf, "partition", open->feature ? "" : open->gpu->by_partition);
+        put_real (buf, "slow", open->slow * 100);
+        dn_buf_text (buf, "}");
+    }
+    dn_buf_text (buf, "]");
+    put_number (buf, "either", decision->either ? 1 : DN_UNSET);
+}
+
 static void put_set (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
@@ -160,7 +192,10 @@ static void put_set (struct dn_buf *buf, const struct dn_story *story)
     put_text (buf, "features", story->patch->features);
     put_number (buf, "cpus_per_task", decision->cpus_per_task);
     put_number (buf, "cpus_each_gpu", decision->cpus_each_gpu);
+    put_real (buf, "cap_s", cap_of (story));
     dn_buf_text (buf, "}");
+    if (decision->n_open > 0)
+        put_open (buf, story);
 }
 
 /* The time without history, rounded as it is recorded; -1: unknown. */

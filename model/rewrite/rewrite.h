@@ -30,6 +30,7 @@
     ROW (FIELD_CPUS_PER_TRES, "cpus_per_tres")                                         \
     ROW (FIELD_PARTITION, "partition")                                                 \
     ROW (FIELD_FEATURES, "features") /* the constraint */                              \
+    ROW (FIELD_PREFER, "prefer") /* of a constraint that leaves a choice */            \
     ROW (FIELD_ENV, "environment") /* a whole entry "NAME=value", replaced or added */ \
     ROW (FIELD_ADMIN_COMMENT, "admin_comment")
 /* clang-format on */
@@ -71,6 +72,8 @@ struct dn_patch {
     /* The decided partition and constraint, in every mode; empty: unchanged. */
     char partition[DN_NAME_MAX];
     char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
+    /* The constraint with which the job runs on each open type; "": by its partition */
+    char places[DN_OPEN_MAX][DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
     char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: none */
     char warnings[DN_WARNINGS_MAX][DN_WARN_TEXT_MAX]; /* a line each for the user */
     int n_warnings;

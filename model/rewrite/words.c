@@ -67,7 +67,7 @@ static void add_place (struct dn_buf *buf, const struct dn_story *story)
 
     if (patch->partition[0] != '\0')
         dn_buf_add (buf, dn_say_user_partition, job->partition, patch->partition);
-    if (patch->features[0] != '\0')
+    if (patch->features[0] != '\0' && job->features)
         dn_buf_add (buf, dn_say_user_constraint, job->features, patch->features);
 }
 
@@ -97,6 +97,26 @@ static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
         dn_buf_add (buf, dn_say_user_cost, tenths / 10, tenths % 10);
     }
     dn_buf_add (buf, ")");
+}
+
+/* "gpu a100:1 -> a100 or v100, which starts first (1.6x the time)" */
+static void add_open (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+    int64_t tenths = tenths_of (decision->open[decision->n_open - 1].slow);
+
+    add_gpus (buf, decision->open[0].gpu->type, story->request->n_gpus);
+    dn_buf_text (buf, " -> ");
+    for (int i = 0; i < decision->n_open; i++)
+        dn_buf_add (buf,
+                    "%s%s",
+                    i == 0                     ? ""
+                    : i + 1 < decision->n_open ? ", "
+                                               : dn_say_user_or,
+                    decision->open[i].gpu->type);
+    dn_buf_text (buf, dn_say_user_first);
+    dn_buf_add (buf, dn_say_user_slowdown, tenths / 10, tenths % 10);
+    dn_buf_text (buf, ")");
 }
 
 /* "-c 20 -> 10" in the unit of the user's own option. */
@@ -155,6 +175,10 @@ static void add_changes (struct dn_buf *buf, const struct dn_story *story)
         add_gpus (buf, decision->gpu->type, story->request->n_gpus);
         add_exchange (buf, story);
         add_place (buf, story);
+        comma = ", ";
+    } else if (decision->n_open > 0) {
+        dn_buf_add (buf, dn_say_user_gpu, comma);
+        add_open (buf, story);
         comma = ", ";
     }
     if (decision->cpus_per_task == DN_UNSET && decision->cpus_each_gpu == DN_UNSET)

@@ -284,6 +284,7 @@ static const struct member {
     [DN_FIELD_CPUS_PER_TRES] = MEMBER (cpus_per_tres),
     [DN_FIELD_PARTITION] = MEMBER (partition),
     [DN_FIELD_FEATURES] = MEMBER (features),
+    [DN_FIELD_PREFER] = MEMBER (prefer),
     [DN_FIELD_ADMIN_COMMENT] = MEMBER (admin_comment),
 };
 
