@@ -87,10 +87,10 @@ void dn_deciding_look_at_waits (struct dn_deciding *d);
  */
 struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus);
 
-/* Does a limit of its QOS, association or partition count GPUs of one type? A job that
- * names no type would escape it.
+/* The reason, if a limit of the QOS, association or partition on candidate 'i' counts
+ * GPUs of one type: a job that names none would escape it.
  */
-bool dn_deciding_limits_types (const struct dn_deciding *d);
+struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i);
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.

@@ -236,12 +236,14 @@ static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
 
     if (dn_given (why))
         return why;
-    if (d->rules->record == DN_RECORD_NONE)
+    /* dnnestd finds open jobs by their records. */
+    if (d->view->cluster && d->rules->record == DN_RECORD_NONE)
         return DN_REASON (record_none);
     if (d->rules->steer == DN_STEER_NO)
         return DN_REASON (policy_keeps_gpu);
-    if (dn_deciding_limits_types (d))
-        return DN_REASON (typed_limits);
+    why = dn_deciding_typed_limit (d, base);
+    if (dn_given (why))
+        return why;
     /* srun of the script would wait for the constraint of the submission. */
     if (dn_job_getenv (request->job, "SLURM_CONSTRAINT"))
         return DN_REASON (req_env_constraint);
@@ -284,6 +286,7 @@ static const check_f open_checks[] = {is_blocked,
                                       lacks_room,
                                       exceeds_limit,
                                       exceeds_budget,
+                                      dn_deciding_typed_limit,
                                       lacks_name,
                                       NULL};
 static const check_f rescue_checks[] =
@@ -348,12 +351,7 @@ static void open_to (const struct dn_deciding *d, int i)
         decision->n_open = ++n;
     for (int k = n - 1; k > at; k--)
         decision->open[k] = decision->open[k - 1];
-    decision->open[at] = (struct dn_open){
-        candidate->gpu,
-        dn_gpu_by_partition (d->candidates->list[d->base].gpu, d->request->job)
-            ? NULL
-            : candidate->feature,
-        slow};
+    decision->open[at] = (struct dn_open){candidate->gpu, candidate->feature, slow};
 }
 
 /* Fill the open types: the requested one and others, or none. */

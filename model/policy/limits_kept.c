@@ -286,24 +286,32 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i)
     return longest;
 }
 
-bool dn_deciding_limits_types (const struct dn_deciding *d)
+struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
 {
     static const char typed[] = "gres/gpu:";
+    const size_t len = sizeof (typed) - 1;
     const struct dn_cluster *cluster = d->view->cluster;
+    struct dn_standing own;
+    int n = 0;
+    const struct dn_standing *standings =
+        cluster ? standings_on (d, i, &own, &n) : NULL;
 
-    for (int k = 0; k < d->n_standings; k++) {
-        const struct sources sources = sources_of (cluster, &d->standings[k]);
+    for (int k = 0; k < n; k++) {
+        const struct sources sources = sources_of (cluster, &standings[k]);
 
         for (int s = 0; s < sources.n; s++) {
             const struct dn_limited *limited = sources.list[s].limited;
 
-            for (int64_t i = limited->first_limit;
-                 i >= 0 && i < limited->first_limit + limited->n_limits
-                 && i < cluster->n_limits;
-                 i++)
-                if (strncmp (cluster->limits[i].tres, typed, sizeof (typed) - 1) == 0)
-                    return true;
+            for (int64_t at = limited->first_limit;
+                 at >= 0 && at < limited->first_limit + limited->n_limits
+                 && at < cluster->n_limits;
+                 at++)
+                if (dn_word_equal (cluster->limits[at].tres,
+                                   strnlen (cluster->limits[at].tres, len),
+                                   typed,
+                                   len))
+                    return DN_REASON (typed_limits);
         }
     }
-    return false;
+    return DN_NO_REASON;
 }

@@ -82,7 +82,7 @@ struct dn_warning {
 #define DN_OPEN_MAX 4
 struct dn_open {
     const struct dn_gpu_type *gpu;
-    const char *feature; /* that selects it; NULL: its partition does */
+    const char *feature; /* that selects it; NULL: none */
     double slow;         /* time of the run there / on the requested type */
 };
 

@@ -380,17 +380,26 @@ static void write_either (const struct dn_request *request,
     dn_buf_text (buf, several ? "]" : "");
 }
 
-/* A job that moves without being open keeps a constraint that names no type. */
-static bool names_type (const struct dn_request *request,
-                        const struct dn_decision *decision)
+/* The constraint with which the job runs on the type of feature 'to': as it is, if the
+ * partition selects the type, or the job is not open, and it names no type.
+ */
+static void write_place (const struct dn_request *request,
+                         const struct dn_decision *decision,
+                         const char *from,
+                         const char *to,
+                         struct dn_buf *buf)
 {
+    const struct dn_gpu_type *gpu = decision->from;
     struct dn_features features;
+    bool named = false;
 
+    if (decision->n_open > 0)
+        gpu = decision->open[0].gpu;
     dn_features_read (request->job->features, &features);
     for (int i = 0; i < features.n_names; i++)
-        if (dn_is_feature (decision->from_feature, features.names[i]))
-            return true;
-    return false;
+        named = named || dn_is_feature (from, features.names[i]);
+    if (named || (decision->n_open > 0 && !dn_gpu_by_partition (gpu, request->job)))
+        write_features (request, from, to, buf);
 }
 
 /* The new partition and constraint. Slurm sets the partition in the job's environment;
@@ -402,24 +411,24 @@ static void find_place (const struct dn_request *request,
 {
     const char *asked = request->job->features;
     struct dn_buf buf = dn_buf_on (patch->features, sizeof (patch->features));
-    bool by_partition =
-        decision->gpu && dn_gpu_by_partition (decision->from, request->job);
 
-    if (by_partition)
+    if (decision->gpu && dn_gpu_by_partition (decision->from, request->job))
         snprintf (patch->partition,
                   sizeof (patch->partition),
                   "%s",
                   decision->gpu->by_partition);
     for (int i = 0; i < decision->n_open; i++) {
+        const struct dn_open *open = &decision->open[i];
         struct dn_buf place = dn_buf_on (patch->places[i], sizeof (patch->places[i]));
 
-        write_features (
-            request, decision->open[0].feature, decision->open[i].feature, &place);
+        write_place (
+            request, decision, decision->open[0].feature, open->feature, &place);
     }
     if (decision->either)
         write_either (request, decision, &buf);
-    else if (decision->gpu && (decision->n_open > 0 || names_type (request, decision)))
-        write_features (request, decision->from_feature, decision->feature, &buf);
+    else if (decision->gpu)
+        write_place (
+            request, decision, decision->from_feature, decision->feature, &buf);
     else if (decision->n_open > 0)
         dn_buf_text (&buf, patch->places[0]);
     if (buf.cut || (asked && strcmp (asked, patch->features) == 0))

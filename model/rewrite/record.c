@@ -160,16 +160,18 @@ static double cap_of (const struct dn_story *story)
 static void put_open (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
+    bool by_partition;
 
     put_key (buf, "open");
     dn_buf_text (buf, "[");
+    by_partition = dn_gpu_by_partition (decision->open[0].gpu, story->request->job);
     for (int i = 0; i < decision->n_open; i++) {
         const struct dn_open *open = &decision->open[i];
 
         dn_buf_text (buf, i > 0 ? ",{" : "{");
         put_text (buf, "gpu", open->gpu->type);
         put_text (buf, "features", story->patch->places[i]);
-        put_text (buf, "partition", open->feature ? "" : open->gpu->by_partition);
+        put_text (buf, "partition", by_partition ? open->gpu->by_partition : "");
         put_real (buf, "slow", open->slow * 100);
         dn_buf_text (buf, "}");
     }

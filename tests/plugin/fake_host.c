@@ -29,14 +29,16 @@ TEST ("a job is rewritten in all places")
     char number[16];
 
     start_plugin (ENFORCE);
-    make_job (&desc, RESNET);
+    make_job (&desc, SHORT_RESNET);
     slurm_text_free (&desc.tres_per_node);
     desc.tres_per_job = slurm_text (GPU "a100:4");
     desc.tres_per_task = slurm_text ("cpu=80");
     assert_moved (&desc);
     cpus = desc.cpus_per_task;
-    assert_string_equal (desc.tres_per_job, GPU "v100:4");
-    assert_string_equal (job_getenv (&desc, "SLURM_GPUS"), "v100:4");
+    assert_string_equal (desc.tres_per_job, GPU "4");
+    assert_string_equal (job_getenv (&desc, "SLURM_GPUS"), "4");
+    assert_string_equal (desc.features, "[a100|v100]");
+    assert_string_equal (desc.prefer, "a100");
     assert_int_equal (desc.min_cpus, cpus);
     assert_int_equal (desc.pn_min_cpus, cpus);
     snprintf (number, sizeof (number), "cpu=%u", cpus);

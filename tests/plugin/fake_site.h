@@ -21,9 +21,9 @@
 
 #define GPU_LINES                                                                      \
     "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL\n"                                               \
+    "NodeMemory=512000 Partitions=ALL ByFeature=a100\n"                                \
     "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL\n"
+    "NodeMemory=512000 Partitions=ALL ByFeature=v100\n"
 #define ENFORCE "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
 
 struct plugin {

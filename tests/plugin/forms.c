@@ -15,7 +15,7 @@
 #include "submit/adapter.h"
 
 #define CONF                                                                           \
-    "Mode=enforce\nRecord=none\nMinConfidence=0\nMaxSlowdown=9\nTimeMin=12:00:00\n"    \
+    "Mode=enforce\nMinConfidence=0\nMaxSlowdown=9\nTimeMin=12:00:00\n"    \
     "CpusPerGpuMin=16\n"
 #define METADATA                                                                       \
     "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=2,"      \
@@ -259,7 +259,6 @@ static void write_job (job_desc_msg_t *desc, struct dn_buf *buf)
     dn_buf_add (buf, "pn_min_memory=%llu\n", (unsigned long long) desc->pn_min_memory);
     dn_buf_add (buf, "bitflags=%llu\n", (unsigned long long) desc->bitflags);
     add_line (buf, "comment", desc->comment);
-    add_line (buf, "admin_comment", desc->admin_comment);
     for (uint32_t i = 0; i < desc->env_size; i++)
         dn_buf_add (buf, "env:%s\n", desc->environment[i]);
     assert_false (buf->cut);
@@ -320,6 +319,7 @@ static void check (const struct golden *golden)
     struct dn_advice *advice = dn_advice_new ();
     char log[DN_LOG_TEXT_MAX];
     job_desc_msg_t desc;
+    struct dn_view view;
     struct dn_job job;
     int n;
 
@@ -327,7 +327,8 @@ static void check (const struct golden *golden)
     buf = dn_buf_on (before, sizeof (before));
     write_job (&desc, &buf);
     dn_adapter_read (&desc, &job);
-    if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) < 0)
+    scene_idle (&view);
+    if (dn_advise (site, &view, &job, NULL, NULL, advice, &err) < 0)
         fail_msg ("forms.txt line %d: %s", golden->line, err.text);
     dn_advice_log (advice, log);
     if (dn_adapter_apply (&desc, &advice->patch, &err) < 0)

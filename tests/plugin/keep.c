@@ -103,16 +103,18 @@ TEST ("the log has a job as it was submitted")
     job_desc_msg_t desc;
 
     start_plugin (with_traces (conf));
-    make_job (&desc, SHORT_RESNET);
+    make_job (&desc,
+              "dnnest:model=resnet50,batch=256,precision=fp32,epochs=1,"
+              "dataset=imagenet");
     slurm_text_free (&desc.tres_per_node);
     desc.tres_per_node = slurm_text (GPU "4");
     slurm_text_free (&desc.partition);
-    desc.partition = slurm_text ("gpu-a100");
+    desc.partition = slurm_text ("gpu-v100");
     assert_moved (&desc);
-    assert_string_equal (desc.partition, "gpu-v100");
+    assert_string_equal (desc.partition, "gpu-a100");
     job_free (&desc);
     stop_plugin ();
-    assert_int_equal (count_lines ("log.jsonl", "\"partition\":\"gpu-a100\""), 1);
+    assert_int_equal (count_lines ("log.jsonl", "\"partition\":\"gpu-v100\""), 1);
     forget_traces ();
 }
 

@@ -36,7 +36,7 @@ struct tally {
 
 static void judge (const job_desc_msg_t *desc, struct tally *tally)
 {
-    bool moved = strcmp (desc->tres_per_node, GPU "v100:4") == 0;
+    bool moved = strcmp (desc->tres_per_node, GPU "4") == 0;
     bool shorter = desc->time_limit < 1440;
     bool fewer = desc->cpus_per_task < 80;
 

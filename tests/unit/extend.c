@@ -241,22 +241,6 @@ TEST ("a request between the two bounds is lowered only by a guard")
     assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
 }
 
-TEST ("a move must end within the limit without the guard")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("Mode=enforce", &without_guard, &job);
-    int64_t moved = advice->decision.time_limit_s;
-
-    assert_non_null (advice->decision.gpu);
-    job.time_limit_min = moved / 60;
-    advice = advise ("Mode=enforce", &with_guard, &job);
-    assert_non_null (advice->decision.gpu);
-    job.time_limit_min -= 5;
-    advice = advise ("Mode=enforce", &with_guard, &job);
-    assert_null (advice->decision.gpu);
-    assert_true (has_reason (advice, "above the requested limit"));
-}
-
 TEST ("what is only advised is safe")
 {
     struct dn_job job = scene_job ();

@@ -30,8 +30,7 @@ TEST ("a line with Type and Device suffices with a fresh snapshot")
         advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, age_s, &job);
         assert_int_equal (advice->decision.gpu != NULL, age_s <= 300);
         if (age_s > 300)
-            scene_need_reason (advice,
-                               "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
+            scene_need_reason (advice, "no feature or partition of their own");
     }
     advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, -1, &job);
     assert_null (advice->decision.gpu);
@@ -79,10 +78,12 @@ TEST ("a stale snapshot is not believed")
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 0, &job);
     assert_null (advice->decision.gpu);
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
-    assert_non_null (advice->decision.gpu);
+    assert_null (advice->decision.gpu);
+    assert_false (scene_has_reason (advice, "drained"));
     strcat (conf, "SnapshotAge=3600\n");
     advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
     assert_null (advice->decision.gpu);
+    scene_need_reason (advice, "drained");
 }
 
 /* The job's limit is a day. */
@@ -194,7 +195,7 @@ TEST ("CPUs are those of the groups that fit")
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 96);
     assert_int_equal (advice->candidates.list[0].idle_cpus, 16);
-    scene_need_reason (advice, "not v100: its GPUs are busy, a100 starts now");
+    scene_need_reason (advice, "not v100: its GPUs are busy");
     advice =
         scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "0", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 16);
@@ -281,81 +282,20 @@ TEST ("prices are billing weights where no line states one")
 /* --- waits -------------------------------------------------------------------------
  */
 
-TEST ("a type that starts now is not left for a long wait")
+TEST ("a job moves at its submission only to idle GPUs")
 {
     struct dn_job job = scene_job ();
 
-    SEES ("", A100_IDLE V100_BUSY QUEUE, false, "its GPUs are busy, a100 starts now");
-    SEES ("",
-          A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Gpu=0 Node=432000 Nodes=0\n",
-          false,
-          "its GPUs are busy: expected wait 5-00:00:00, a100 starts now");
-    SEES ("",
-          A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Gpu=432000 Node=60\n",
-          true,
-          MOVED);
-    SEES ("", A100_BUSY V100_BUSY QUEUE, true, MOVED);
+    SEES ("", A100_IDLE V100_IDLE QUEUE, true, MOVED);
     SEES ("", A100_BUSY V100_IDLE QUEUE, true, MOVED);
-    SEES ("",
-          A100_BUSY V100_BUSY QUEUE
-          "Wait Type=a100 Node=3600\nWait Type=v100 Node=86400\n",
-          false,
-          "expected wait 1-00:00:00, that for a100 is 01:00:00");
-    SEES ("",
-          A100_BUSY V100_BUSY QUEUE
-          "Wait Type=a100 Node=86400\nWait Type=v100 Node=86400\n",
-          true,
-          MOVED);
-    /* Without an amount of work a wait cannot be weighed. */
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
-    SEES ("", A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Node=60\n", false, "");
-}
-
-/* The wait that is just acceptable: the run on the present type takes R, on the other
- * one S, the wait is at most R and at most MaxSlowdown * R - S.
- */
-TEST ("the longest wait follows MaxSlowdown")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, 0, &job);
-    double other_s = advice->estimates[0].train_s.p50;
-    double own_s = advice->estimates[1].train_s.p50;
-
-    for (int i = 0; i < 3; i++) {
-        double slowdown = 2 + 2 * i;
-        double most_s = fmin (own_s, slowdown * own_s - other_s);
-
-        for (int k = -60; k <= 60; k += 120) {
-            char conf[64];
-            char rows[1024];
-
-            snprintf (conf, sizeof (conf), "MaxSlowdown=%d", (int) slowdown);
-            snprintf (rows,
-                      sizeof (rows),
-                      A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Node=%d\n",
-                      (int) fmax (most_s + k, 0));
-            advice = scene_see (conf, rows, 0, &job);
-            assert_int_equal (advice->decision.gpu != NULL, k < 0 && most_s > 60);
-        }
-    }
-}
-
-TEST ("finish counts wait and run")
-{
-    struct dn_job job = scene_job ();
-
-    SEES (
-        "Objective=finish", A100_IDLE V100_IDLE QUEUE, false, "a100 is the right type");
+    SEES ("", A100_IDLE V100_BUSY QUEUE, false, "its GPUs are busy");
+    SEES ("", A100_BUSY V100_BUSY QUEUE "Wait Type=v100 Node=60\n", false, "busy");
+    SEES ("GpuType=open", A100_BUSY V100_IDLE QUEUE, false, "v100, too, if");
     SEES ("Objective=finish",
           A100_BUSY V100_IDLE QUEUE "Wait Type=a100 Node=432000\n",
           true,
           "% of its wait and run");
-    SEES ("Objective=finish", A100_BUSY V100_IDLE QUEUE, false, "too little gain");
-    SEES ("Objective=finish",
-          A100_BUSY V100_BUSY QUEUE
-          "Wait Type=a100 Node=432000\nWait Type=v100 Node=60\n",
-          true,
-          MOVED);
+    SEES ("Objective=finish", A100_IDLE V100_IDLE QUEUE, false, "too little gain");
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,objective=finish";
     SEES ("Objective=time\nUserObjective=yes",

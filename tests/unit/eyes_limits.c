@@ -49,45 +49,14 @@ static void decide (const struct row *row, const char *conf, int64_t age_s)
 
 static const struct row limits[] = {
     {"", NULL, true, true, NULL},
-    /* Per type of GPU. */
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")),
-     "q",
-     false,
-     true,
-     "not v100: above MaxTRESPerJob=gres/gpu:v100=0 of the QOS 'q'"},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=3")), "q", false, true, "=3 of"},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=4")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("job", "GRES/GPU:V100 Count=0")), "q", false, true, NULL},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "Q", false, true, NULL},
+    /* A job that names no type would escape a limit of one. */
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "q", false, true, "by type"},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=4")), "q", false, true, "by type"},
+    {QOS ("q", LIMIT ("job", "GRES/GPU:V100 Count=0")), "q", false, true, "by type"},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "Q", false, true, "by type"},
     {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "qq", true, true, NULL},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v10 Count=0")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("node", "gres/gpu:v100 Count=3")),
-     "q",
-     false,
-     true,
-     "above MaxTRESPerNode"},
-    {QOS ("q", LIMIT ("user", "gres/gpu:v100 Count=3")),
-     "q",
-     false,
-     true,
-     "above MaxTRESPerUser"},
-    {QOS ("q", LIMIT ("account", "gres/gpu:v100 Count=3")),
-     "q",
-     false,
-     true,
-     "above MaxTRESPerAccount"},
-    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8 Used=5")),
-     "q",
-     false,
-     true,
-     "above GrpTRES=gres/gpu:v100=8"},
-    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8 Used=4")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("min_job", "gres/gpu:a100 Count=1")),
-     "q",
-     false,
-     true,
-     "below MinTRESPerJob=gres/gpu:a100=1"},
+    {QOS ("q", LIMIT ("user", "gres/gpu:a100 Count=8")), "q", false, true, "by type"},
+    {QOS ("q", LIMIT ("group", "gres/gpu Count=8 Used=5")), "q", true, true, NULL},
     /* One that the job exceeds in any case. */
     {QOS ("q", LIMIT ("job", "gres/gpu Count=2")), "q", true, true, NULL},
     /* CPUs. */
@@ -144,7 +113,7 @@ TEST ("limits of a stale snapshot are not known")
                       NULL};
 
     decide (&row, conf, 0);
-    row.moved = row.trimmed = true;
+    row.trimmed = true;
     decide (&row, conf, 301);
 }
 
@@ -380,7 +349,8 @@ TEST ("a move to another partition asks its snapshot")
     } cases[] = {
         {TWO ("Up=yes MaxTime=86400"), NULL, NULL},
         {TWO ("Up=yes"), NULL, NULL},
-        {TWO ("Up=yes MaxTime=86399"), NULL, "above the MaxTime of its partition"},
+        {TWO ("Up=yes MaxTime=35999"), NULL, "above the MaxTime of its partition"},
+        {TWO ("Up=yes MaxTime=36000"), NULL, "which is not known to be allowed"},
         {TWO ("Up=no"), NULL, "its partition is not up"},
         {TWO ("Up=yes AllowAccounts=x,y"), NULL, "may not admit the job's account"},
         {TWO ("Up=yes AllowAccounts=x,y"), "Y", NULL},
@@ -401,6 +371,7 @@ TEST ("a move to another partition asks its snapshot")
         struct dn_advice *advice;
 
         job.partition = "pa";
+        job.time_limit_min = 600;
         job.account = cases[i].account;
         job.min_nodes = job.max_nodes = 1;
         advice = scene_see (conf, cases[i].rows, 0, &job);

@@ -115,12 +115,11 @@ TEST ("nothing is ever raised")
     job.cpus_per_task = 4;
     job.min_cpus = 4;
     job.pn_min_cpus = 4;
-    advice = scene_advise ("", &job);
+    advice = scene_advise ("GpuType=keep", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     assert_null (advice->decision.gpu);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    scene_need_reason (advice, "above the requested limit");
     scene_need_reason (advice, "time: kept, the bound is");
     scene_need_reason (advice,
                        "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
@@ -195,7 +194,7 @@ TEST ("a move must be worth it and quick enough")
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,deadline=2:00:00";
     advice = scene_advise ("", &job);
-    scene_need_reason (advice, "above the deadline");
+    scene_need_reason (advice, "might not meet the deadline");
 }
 
 /* With Cost=3 of the v100 and Cost=4 of the a100. */
@@ -206,6 +205,7 @@ static struct dn_advice *advise_prices (const char *from,
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_new ();
     struct dn_site *site;
+    struct dn_view view;
     char conf[100];
     char comment[100];
 
@@ -221,7 +221,8 @@ static struct dn_advice *advise_prices (const char *from,
     site->gpu_types.types[0].cost = 3;
     job.tres[DN_GPU_PER_NODE] = from;
     job.comment = comment;
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
+    scene_idle (&view);
+    assert_int_equal (dn_advise (site, &view, &job, NULL, NULL, advice, NULL), 0);
     scene_free (site);
     return advice;
 }
@@ -277,17 +278,21 @@ TEST ("a move keeps the budget of the job")
     assert_non_null (advice->decision.gpu);
 }
 
-TEST ("without an amount of work time stays and no slower GPU is chosen")
+TEST ("without an amount of work the time stays, or is as much longer")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
 
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
     advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
     scene_need_reason (advice, "the amount of work is unknown");
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_non_null (advice->decision.gpu);
+    assert_near ((double) advice->decision.time_limit_s,
+                 ceil (1440 * advice->decision.factor) * 60);
     assert_true (advice->decision.cpus_per_task < 80);
+    advice = scene_advise ("GpuType=open", &job);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_int_equal (advice->decision.n_open, 2);
 }
 
 TEST ("an unset limit is filled only if the admin says so")
@@ -366,25 +371,25 @@ static struct dn_job tight_job (void)
 TEST ("limits are raised only if the admin says so")
 {
     struct dn_job job = tight_job ();
-    struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=yes", &job);
+    struct dn_advice *advice = scene_advise ("GpuType=keep Mode=enforce NeverRaise=yes", &job);
     int64_t bound;
 
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     scene_need_reason (advice, "NeverRaise=yes");
-    advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
+    advice = scene_advise ("GpuType=keep Mode=enforce NeverRaise=no", &job);
     bound = advice->decision.time_limit_s;
     assert_true (bound > 30 * 60);
     assert_null (advice->decision.gpu);
     assert_contains (advice->patch.user_text, "time 00:30:00 -> ");
-    advice = scene_advise ("NeverRaise=no TimeMax=00:40:00", &job);
+    advice = scene_advise ("GpuType=keep NeverRaise=no TimeMax=00:40:00", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     scene_need_reason (advice, "above TimeMax");
     job.deadline_s = bound - 1;
-    advice = scene_advise ("NeverRaise=no", &job);
+    advice = scene_advise ("GpuType=keep NeverRaise=no", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     scene_need_reason (advice, "beyond the deadline");
     job.deadline_s = bound;
-    advice = scene_advise ("NeverRaise=no", &job);
+    advice = scene_advise ("GpuType=keep NeverRaise=no", &job);
     assert_int_equal (advice->decision.time_limit_s, bound);
 }
 
@@ -480,7 +485,8 @@ TEST ("the least time is left where it would hurt")
         job.time_limit_min = cases[i].time_limit_min;
         job.time_min_min = cases[i].time_min_min;
         job.deadline_s = cases[i].deadline_s;
-        advice = scene_advise ("TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
+        advice = scene_advise (
+            "GpuType=keep TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
         scene_need_reason (advice, cases[i].reason);
         assert_int_equal (advice->decision.time_min_s, DN_UNSET);
         assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
@@ -500,7 +506,7 @@ TEST ("a move keeps the deadline of the job")
     job.deadline_s = bound - 1;
     advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "above the deadline");
+    scene_need_reason (advice, "might not meet the deadline");
 }
 
 /* The objective's value of a step on candidate 'i'; the scene's costs are 1 and 4. */

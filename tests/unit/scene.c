@@ -72,8 +72,12 @@ static struct dn_site *site_of (const char *lines, const char *conf)
         || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", false, &err)
                < 0
         || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
-               < 0
-        || dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
+               < 0)
+        fail_msg ("%s", err.text);
+    /* Not the defaults: the tests see by a move that a type is fit for the job. */
+    site->rules.gpu_type = DN_TYPE_CHOOSE;
+    site->rules.objective = DN_OBJECTIVE_COST;
+    if (dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
         || dn_site_read (site, dn_span_of (conf), "conf", NULL, &err) < 0)
         fail_msg ("%s", err.text);
     scene_generations (&site->catalogue);
@@ -148,23 +152,6 @@ struct dn_job scene_job (void)
     return job;
 }
 
-char scene_log[DN_LOG_TEXT_MAX];
-
-struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
-{
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
-
-    if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    scene_log[0] = '\0';
-    if (advice->decision.verdict != DN_VERDICT_NONE)
-        dn_advice_log (advice, scene_log);
-    scene_free (site);
-    return advice;
-}
-
 /* Append those of 'rows' that begin with 'kind', and count them. */
 static int take_rows (struct dn_buf *buf, const char *rows, const char *kind)
 {
@@ -201,14 +188,51 @@ static struct dn_cluster *read_rows (const char *rows)
                 "Cluster Version=1 Name=c Time=%d Slurm=2411 SoftTimeMin=no "
                 "Enforces=yes\n",
                 SCENE_NOW);
-    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
         n += take_rows (&buf, rows, kinds[i]);
+        if (i == 0 && !strstr (rows, "Wait Type=a100"))
+            n += take_rows (&buf, "Wait Type=a100\n", "Wait");
+        if (i == 0 && !strstr (rows, "Wait Type=v100"))
+            n += take_rows (&buf, "Wait Type=v100\n", "Wait");
+    }
     dn_buf_add (&buf, "End Rows=%d\n", n);
     cluster = dn_cluster_read (dn_span_of (text), "snapshot", &err);
     if (!cluster)
         fail_msg ("%s", err.text);
+    for (int64_t i = 0; i < cluster->n_waits; i++)
+        snprintf (cluster->waits[i].feature,
+                  DN_NAME_MAX,
+                  "%s",
+                  strcmp (cluster->waits[i].type, "a100") == 0 ? "ampere" : "volta");
     free (text);
     return cluster;
+}
+
+char scene_log[DN_LOG_TEXT_MAX];
+
+void scene_idle (struct dn_view *view)
+{
+    struct dn_cluster *cluster = read_rows (SCENE_IDLE);
+
+    *view = (struct dn_view){.cluster = cluster, .now_s = SCENE_NOW};
+    keep (NULL, cluster, NULL);
+}
+
+struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
+{
+    struct dn_site *site = scene_site (conf);
+    struct dn_advice *advice = scene_new ();
+    struct dn_err err = {0};
+    struct dn_view view;
+
+    scene_idle (&view);
+    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    scene_log[0] = '\0';
+    if (advice->decision.verdict != DN_VERDICT_NONE)
+        dn_advice_log (advice, scene_log);
+    scene_free (site);
+    return advice;
 }
 
 struct dn_advice *scene_see (const char *conf,

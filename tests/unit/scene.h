@@ -29,7 +29,10 @@ struct dn_job scene_job (void);
 /* An empty advice. The last ones are kept, as all that the scene hands out. */
 struct dn_advice *scene_new (void);
 
-/* Advise on 'job' under 'conf'; fails the test on an error. */
+/* A view in which all nodes are idle. */
+void scene_idle (struct dn_view *view);
+
+/* Advise on 'job' under 'conf', where all nodes are idle; fails the test on an error. */
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
 
 /* The line for slurmctld's log of the last of them. */
@@ -59,5 +62,14 @@ void scene_need_reason (const struct dn_advice *advice, const char *part);
 #define V100_BUSY SCENE_NODES ("v100", "2", "2")
 #define V100_DOWN SCENE_NODES ("v100", "0", "0")
 #define QUEUE     "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n"
+#define SCENE_ALL(type)                                                                \
+    "Group Type=" type SCENE_SHAPE                                                     \
+    "Features=ib Partitions=gpu,gpu-a100,gpu-v100 Nodes=2 Up=2 Idle=0,0,0,0,2\n"
+#define SCENE_IDLE                                                                     \
+    SCENE_ALL ("a100")                                                                 \
+    SCENE_ALL ("v100")                                                                 \
+    SCENE_ALL ("big")                                                                  \
+    QUEUE "Partition Name=gpu-a100 Up=yes MaxTime=172800\n"                            \
+          "Partition Name=gpu-v100 Up=yes MaxTime=172800\n"
 
 #endif

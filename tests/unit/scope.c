@@ -153,6 +153,8 @@ static const char *const pairs[][3] = {
     {"Message", "always", "never"},
     {"Record", "none", "admin_comment"},
     {"Upgrade", "no", "rescue"},
+    {"Steer", "no", "cheaper"},
+    {"Keep", "0.5", "0.1"},
     {"UserObjective", "no", "yes"},
     {"GuardedQuantile", "0.9", "0.7"},
     {"GuardTrust", "0", "0.5"},
@@ -233,7 +235,7 @@ TEST ("a line overrides the site even when it is less strict")
     assert_int_equal (rules.mode, DN_MODE_ENFORCE);
     assert_near (rules.time_margin, 0.1);
     assert_int_equal (origins.line[0], 2);
-    assert_int_equal (rules.gpu_type, DN_CHOICE_CHOOSE);
+    assert_int_equal (rules.gpu_type, DN_TYPE_CHOOSE);
     scene_free (site);
 }
 

@@ -244,8 +244,10 @@ static struct dn_advice *decide_with (const char *conf,
     struct dn_decision *decision = &advice->decision;
     struct dn_request *request = &advice->request;
     struct dn_err err = {0};
+    struct dn_view view;
 
-    if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
+    scene_idle (&view);
+    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
     request->need = need;
     request->need_why =
@@ -257,7 +259,7 @@ static struct dn_advice *decide_with (const char *conf,
                       &advice->spec,
                       &advice->candidates,
                       advice->estimates,
-                      &(struct dn_view){.cluster = NULL},
+                      &view,
                       decision);
     scene_free (site);
     return advice;
@@ -441,14 +443,14 @@ TEST ("an objective buys a more expensive type only if allowed")
         {"Upgrade=yes", false, "objective=time is not honoured (UserObjective=no)"},
         {"UserObjective=yes",
          false,
-         "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
-        {"Objective=time", false, "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
+         "gpu: a100, too, if it can start the job first"},
+        {"Objective=time", false, "gpu: a100, too, if it can start the job first"},
         {"UserObjective=yes Upgrade=no", false, "its Cost is higher (Upgrade=no)"},
         {"UserObjective=yes Upgrade=yes", true, "of its time"},
         {"Objective=time Upgrade=yes", true, "of its time"},
         {"UserObjective=yes Upgrade=yes\nPolicy User=1000 Upgrade=rescue",
          false,
-         "its Cost is higher (Upgrade=rescue)"},
+         "gpu: a100, too, if it can start the job first"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
