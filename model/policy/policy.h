@@ -9,6 +9,8 @@
 #ifndef DN_POLICY_H
 #define DN_POLICY_H
 
+#include <math.h>
+
 #include "hardware/hardware.h"
 #include "policy/rules.h"
 #include "policy/view.h"
@@ -88,12 +90,12 @@ struct dn_open {
 
 /* How much longer than on the requested type a run may take on one where it takes
  * 'slow' times as long: a limit means work, and the ratio of two predictions has an
- * error of 10 % (1.3: no job is killed for it, doc/accuracy.md).
+ * error of 10 %, for which no job may be killed.
  */
 #define DN_OPEN_MARGIN 1.3
 static inline double dn_open_factor (double slow)
 {
-    return slow > 1 ? slow * DN_OPEN_MARGIN : 1;
+    return fmax (1, slow * DN_OPEN_MARGIN);
 }
 
 /* What to change. A field that is kept has DN_UNSET or NULL. */

@@ -346,3 +346,45 @@ TEST ("any number of types is bounded")
     assert_int_equal (groups.n_groups, DN_NODE_KINDS_MAX);
     assert_int_equal (groups.n_left_out, 3000 - DN_NODE_KINDS_MAX);
 }
+
+static const char *feature_of (const struct dn_cluster *cluster, const char *type)
+{
+    return dn_cluster_wait (cluster, type)->feature;
+}
+
+/* Each case has the features of nodes with a100 and of those with v100. */
+TEST ("a type is named by a feature of its own")
+{
+    static const struct {
+        const char *a100;
+        const char *v100;
+        const char *expected; /* of a100 */
+    } cases[] = {
+        {"a100", "v100", "a100"},       {"ib,ampere", "ib", "ampere"},
+        {"big,a100", "v100", "a100"},   {"x,y", "", "x"},
+        {"ib", "ib", ""},               {"", "ib", ""},
+        {"a100,ib", "a100,v100", "ib"}, {NULL, NULL, ""},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+        struct dn_link_node node = a100;
+        struct dn_cluster *cluster = calloc (1, sizeof (*cluster));
+
+        node.features = cases[i].a100;
+        add (&groups, &node);
+        node.mem_mb++;
+        add (&groups, &node);
+        node.gres = "gpu:v100:4";
+        node.features = cases[i].v100;
+        add (&groups, &node);
+        assert_non_null (cluster);
+        dn_node_groups_move (&groups, cluster);
+        cluster->n_waits = 1;
+        cluster->waits = calloc (1, sizeof (*cluster->waits));
+        strcpy (cluster->waits[0].type, "a100");
+        dn_node_groups_name (cluster);
+        assert_string_equal (feature_of (cluster, "a100"), cases[i].expected);
+        dn_cluster_free (cluster);
+    }
+}
