@@ -133,6 +133,24 @@ static bool chooses_gpus (const struct dn_site *site)
     return site->rules.gpu_type > DN_TYPE_KEEP;
 }
 
+/* Can jobs ask for the type without naming it? */
+static void check_name (const struct search *search, const struct dn_gpu_type *type)
+{
+    const struct dn_wait *wait =
+        search->cluster ? dn_cluster_wait (search->cluster, type->type) : NULL;
+
+    if (type->by_feature[0] != '\0' || type->by_partition[0] != '\0'
+        || (wait && wait->feature[0] != '\0'))
+        return;
+    report_to (search,
+               search->warnings,
+               "Gpu Type=%s: jobs stay on the type that they name: it has no feature of "
+               "its own; add Feature=%s to the NodeName= lines of its nodes in slurm.conf%s",
+               type->type,
+               type->type,
+               search->cluster ? "" : ", and ByFeature= here or run dnnestd");
+}
+
 /* Can jobs be moved to the type? Report why not, unless its line says so. */
 static bool check_target (const struct search *search, const struct dn_gpu_type *type)
 {
@@ -147,6 +165,7 @@ static bool check_target (const struct search *search, const struct dn_gpu_type 
                    "dnnestd",
                    type->type,
                    missing);
+    check_name (search, type);
     if (!search->cluster || dn_site_gpus_now (search->cluster, type).n_up != DN_UNSET)
         return true;
     report (search,
