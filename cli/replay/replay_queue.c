@@ -55,7 +55,7 @@ static int read_count (const struct dn_row *row,
     if ((!text || text[0] == '\0') && otherwise >= 0)
         return 0;
     return dn_int_read (
-        dn_span_of (text ? text : ""), column, 1, DN_SIM_NODES_MAX, count, err);
+        dn_span_of (text ? text : ""), column, 1, INT32_MAX, count, err);
 }
 
 static int take_node_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -67,6 +67,7 @@ static int take_node_row (const struct dn_row *row, void *context, struct dn_err
     if (read_count (row, "nodes", -1, &pool.nodes, err) < 0
         || read_count (row, "gpus", -1, &pool.gpus, err) < 0
         || read_count (row, "cpus", 0, &pool.cpus, err) < 0
+        || read_count (row, "mem_mb", 0, &pool.mem_mb, err) < 0
         || dn_span_copy (
                dn_span_of (type ? type : ""), pool.type, DN_NAME_MAX, "type", err)
                < 0)
@@ -109,6 +110,7 @@ int dn_replay_queue_cluster (struct dn_replay_queue *queue,
             .nodes = group->n_nodes,
             .gpus = group->gpus,
             .cpus = group->cpus > 0 ? group->cpus : 0,
+            .mem_mb = group->mem_mb > 0 ? group->mem_mb : 0,
         };
 
         memcpy (pool.type, group->type, sizeof (pool.type));
@@ -196,9 +198,107 @@ static struct dn_sim_job by_policy (const struct dn_replay_queue *queue,
     return after;
 }
 
+/* --- what a table states ---------------------------------------------------------- */
+
+/* A number of a table in 'value', which stays if there is none. */
+static int read_told (const struct dn_row *row,
+                      const char *column,
+                      double *value,
+                      struct dn_err *err)
+{
+    const char *text = dn_row_get (row, column);
+
+    if (!text || text[0] == '\0')
+        return 0;
+    return dn_real_read (dn_span_of (text), column, 0, 1e12, value, err);
+}
+
+/* The run time and the predicted one on that type; NaN: not stated. */
+static int read_type (const struct dn_row *row,
+                      const char *type,
+                      double *run_s,
+                      double *likely_s,
+                      struct dn_err *err)
+{
+    char run[DN_NAME_MAX + 8], likely[DN_NAME_MAX + 8];
+
+    *run_s = *likely_s = NAN;
+    snprintf (run, sizeof (run), "run_s:%s", type);
+    snprintf (likely, sizeof (likely), "likely_s:%s", type);
+    return read_told (row, run, run_s, err) < 0
+               ? -1
+               : read_told (row, likely, likely_s, err);
+}
+
+/* The job is open to the other types that the row has both times of. */
+static int open_job (const struct dn_sim *sim,
+                     const struct dn_row *row,
+                     struct dn_sim_job *job,
+                     struct dn_err *err)
+{
+    for (int i = 0; i < sim->n_pools && job->n_others < DN_SIM_OTHERS_MAX; i++) {
+        uint64_t pools = pools_of (sim, sim->pools[i].type);
+        double run_s, likely_s;
+
+        if (job->pools & pools || pools & ((UINT64_C (1) << i) - 1))
+            continue;
+        if (read_type (row, sim->pools[i].type, &run_s, &likely_s, err) < 0)
+            return -1;
+        if (isfinite (run_s) && isfinite (likely_s) && job->likely_s > 0)
+            job->others[job->n_others++] =
+                (struct dn_sim_other){pools, run_s, likely_s / job->likely_s};
+    }
+    return 0;
+}
+
+/* A limit that a guard doubles up to the user's own. */
+static void set_limits (struct dn_sim_job *job, double limit_s)
+{
+    double own_s = job->limits_s[0];
+
+    job->n_limits = 0;
+    for (; limit_s > 0 && limit_s < own_s && job->n_limits < DN_SIM_LIMITS_MAX - 1;
+         limit_s *= 2)
+        job->limits_s[job->n_limits++] = limit_s;
+    job->limits_s[job->n_limits++] = own_s;
+}
+
+/* What the row of a table states in place of run time and policy. */
+static int take_told (const struct dn_sim *sim,
+                      const struct dn_row *row,
+                      const struct dn_finished *job,
+                      struct dn_sim_job *before,
+                      struct dn_sim_job *after,
+                      struct dn_err *err)
+{
+    double open = NAN, run_s, likely_s, cpus, limit_s = 0;
+
+    if (read_told (row, "open", &open, err) < 0
+        || read_type (row, dn_rebuild_gpu (job), &run_s, &likely_s, err) < 0)
+        return -1;
+    if (isfinite (run_s)) {
+        before->run_s = run_s;
+        before->limits_s[0] = (double) dn_rebuild_limit (job);
+    }
+    if (isnan (open))
+        return 0;
+    *after = *before;
+    cpus = (double) before->cpus;
+    if (open == 0)
+        return 0;
+    if (read_told (row, "set_cpus", &cpus, err) < 0
+        || read_told (row, "set_limit_s", &limit_s, err) < 0)
+        return -1;
+    after->cpus = (int64_t) cpus;
+    after->likely_s = likely_s;
+    set_limits (after, limit_s);
+    return open_job (sim, row, after, err);
+}
+
 int dn_replay_queue_add (struct dn_replay_queue *queue,
                          const struct dn_finished *row,
                          const struct dn_replayed *job,
+                         const struct dn_row *told,
                          struct dn_err *err)
 {
     struct dn_sim_job before = as_requested (queue, row, job);
@@ -209,7 +309,8 @@ int dn_replay_queue_add (struct dn_replay_queue *queue,
         queue->left_out++;
         return 0;
     }
-    if (grow (queue, err) < 0)
+    if (grow (queue, err) < 0
+        || (told && take_told (&queue->sim, told, row, &before, &after, err) < 0))
         return -1;
     queue->jobs[DN_REPLAY_BEFORE][i] = before;
     queue->jobs[DN_REPLAY_AFTER][i] = after;

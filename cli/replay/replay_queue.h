@@ -30,8 +30,9 @@ struct dn_replay_queue {
     int64_t left_out; /* jobs without a start, GPUs, or of a type without nodes */
 };
 
-/* Pools from a table with the columns type, nodes, gpus, cpus (of a node; may be
- * missing), or from the groups of a snapshot, all of their nodes. -1 with 'err'.
+/* Pools from a table with the columns type, nodes, gpus, cpus, mem_mb (of a node; the
+ * last two may be missing), or from the groups of a snapshot, all of their nodes. -1
+ * with 'err'.
  */
 int dn_replay_queue_nodes (struct dn_replay_queue *queue,
                            const char *path,
@@ -40,9 +41,13 @@ int dn_replay_queue_cluster (struct dn_replay_queue *queue,
                              const struct dn_cluster *cluster,
                              struct dn_err *err);
 
+/* Add a job. The row of a table (NULL: none) may state more about it, in the columns
+ * that dnnest(1) names.
+ */
 int dn_replay_queue_add (struct dn_replay_queue *queue,
                          const struct dn_finished *row,
                          const struct dn_replayed *job,
+                         const struct dn_row *told,
                          struct dn_err *err);
 
 /* Run both queues. */

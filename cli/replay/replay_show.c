@@ -125,6 +125,7 @@ static int add_queue (struct dn_grid *grid,
         add_real (grid, 100 * sums.utilisation, 1);
         add_count (grid, sums.killed);
         add_count (grid, sums.extended);
+        add_count (grid, sums.steered);
     }
     return 0;
 }
@@ -140,7 +141,8 @@ static int print_queue (const struct dn_replay_queue *queue, struct dn_err *err)
                                                     {"SLOWDOWN", true},
                                                     {"BUSY %", true},
                                                     {"KILLED", true},
-                                                    {"EXTENDED", true}};
+                                                    {"EXTENDED", true},
+                                                    {"STEERED", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, DN_N_ELEMENTS (columns));
 
@@ -213,6 +215,8 @@ static int add_arm (struct json_object *to,
         return -1;
     dn_json_add_count (row, "jobs", sums.jobs);
     dn_json_add_count (row, "impossible", sums.impossible);
+    dn_json_add_count (row, "steered", sums.steered);
+    dn_json_add_signed (row, "end_mean_s", sums.end_mean_s);
     dn_json_add_signed (row, "wait_mean_s", sums.wait_mean_s);
     dn_json_add_signed (row, "wait_median_s", sums.wait_median_s);
     dn_json_add_signed (row, "wait_p95_s", sums.wait_p95_s);

@@ -63,6 +63,8 @@ static void count (const struct dn_sim_job *job, struct dn_sim_sums *sums)
     sums->jobs++;
     sums->killed += job->killed;
     sums->extended += job->extended > 0;
+    sums->steered += job->other >= 0;
+    sums->end_mean_s += job->end_s - job->submit_s;
     sums->wait_mean_s += job->start_s - job->submit_s;
     sums->slowdown += slowdown (job);
     sums->gpu_hours += hours;
@@ -99,6 +101,7 @@ int dn_sim_sum (const struct dn_sim *sim,
     sums->wait_median_s = quantile (waits, sums->jobs, 0.5);
     sums->wait_p95_s = quantile (waits, sums->jobs, 0.95);
     sums->wait_mean_s = sums->jobs > 0 ? sums->wait_mean_s / (double) sums->jobs : NAN;
+    sums->end_mean_s = sums->jobs > 0 ? sums->end_mean_s / (double) sums->jobs : NAN;
     sums->slowdown = sums->jobs > 0 ? sums->slowdown / (double) sums->jobs : NAN;
     if (until_s > since_s)
         sums->utilisation = busy / (gpus_of (sim, pool) * (until_s - since_s));

@@ -10,22 +10,21 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "sim_nodes.h"
 
 /* When less than a quarter of the limit, and than this, is left, it is extended. */
 #define LEAD_MAX_S 1800.0
 
-/* Requests that failed since nodes became idle are remembered by their GPUs. */
-#define FAILED_MAX 64
+/* A steered job must end before this share of its expected time on its own type. */
+#define GAIN 0.9
 
-/* No request of as many GPUs with this limit or a longer one fits. */
-struct failed {
-    bool set;
-    double limit_s;
-    int64_t gpus;
-    int64_t nodes;
-    int64_t cpus;
-};
+/* Seconds between passes of steering, a multiple of the interval of backfill. */
+#define STEER_S 60.0
+
+/* The expected wait of a job that has no start in sight is at most that. */
+#define WAIT_MAX_S (30 * 86400.0)
+
+/* Limits on a slower type: the error of predicted slowdowns. */
+#define SLOW_MARGIN 1.3
 
 /* A time at which a running job ends or its limit is extended. */
 struct event {
@@ -33,19 +32,30 @@ struct event {
     int64_t job;
 };
 
+/* Where and when a job can start. */
+struct slot {
+    double at_s;
+    int pool; /* -1: nowhere */
+    struct dn_plan_need need;
+    int32_t *nodes;
+};
+
 struct state {
     const struct dn_sim *sim;
     struct dn_sim_job *jobs;
     int64_t n_jobs;
-    struct dn_sim_space spaces[DN_SIM_POOLS_MAX];
-    struct failed failed[DN_SIM_POOLS_MAX][FAILED_MAX];
-    struct event *heap; /* one per running job, at most; owned */
+    struct dn_plan *plan; /* its types are the pools; owned */
+    int32_t *nodes[2];    /* of a slot, and of one that is tried; owned */
+    struct event *heap;   /* one per running job, at most; owned */
     int64_t n_heap;
-    int64_t *next; /* waiting job behind each, -1: none; owned */
-    int64_t first; /* waiting job; -1: none */
+    double *planned_s; /* start of each job by the last pass; owned */
+    int64_t *next;     /* waiting job behind each, -1: none; owned */
+    int64_t first;     /* waiting job; -1: none */
     int64_t last;
-    int64_t n_waiting;
+    int64_t n_open; /* waiting jobs */
     int64_t depth;
+    bool changed; /* since the last pass of backfill */
+    double due_s; /* the next one */
     struct dn_err *err;
 };
 
@@ -91,9 +101,20 @@ static struct event pop (struct state *state)
     return top;
 }
 
+double dn_sim_factor (double slow)
+{
+    return slow > 1 ? slow * SLOW_MARGIN : 1;
+}
+
 static double limit_of (const struct dn_sim_job *job)
 {
-    return job->limits_s[job->extended];
+    return job->limits_s[job->extended]
+           * (job->other < 0 ? 1 : dn_sim_factor (job->others[job->other].slow));
+}
+
+static double run_of (const struct dn_sim_job *job)
+{
+    return job->other < 0 ? job->run_s : job->others[job->other].run_s;
 }
 
 /* The next event of a running job: its end, or before it the extension of its limit. */
@@ -105,10 +126,10 @@ static struct event next_event (const struct state *state, int64_t i)
     if (job->extended + 1 < job->n_limits) {
         double due_s = limit_s - fmin (limit_s / 4, LEAD_MAX_S);
 
-        if (due_s < job->run_s)
+        if (due_s < run_of (job))
             return (struct event){job->start_s + due_s, i};
     }
-    return (struct event){job->start_s + fmin (job->run_s, limit_s), i};
+    return (struct event){job->start_s + fmin (run_of (job), limit_s), i};
 }
 
 /* --- the queue -------------------------------------------------------------------- */
@@ -121,7 +142,7 @@ static void append (struct state *state, int64_t i)
     else
         state->first = i;
     state->last = i;
-    state->n_waiting++;
+    state->n_open += state->jobs[i].n_others > 0;
 }
 
 /* Remove the job behind 'previous' (-1: the first one). */
@@ -135,149 +156,229 @@ static void unlink_after (struct state *state, int64_t previous)
         state->next[previous] = state->next[i];
     if (state->last == i)
         state->last = previous;
-    state->n_waiting--;
+    state->n_open -= state->jobs[i].n_others > 0;
 }
 
-static void forget_failed (struct state *state)
+/* What the job needs there; false if the pool cannot hold it, even when idle. A job
+ * that is larger than a node and states no number of nodes gets whole nodes.
+ */
+static bool need_of (const struct dn_sim_pool *pool,
+                     const struct dn_sim_job *job,
+                     struct dn_plan_need *need)
 {
-    for (int pool = 0; pool < state->sim->n_pools; pool++)
-        memset (state->failed[pool], 0, sizeof (state->failed[pool]));
+    int64_t nodes = (job->gpus + pool->gpus - 1) / pool->gpus;
+    int64_t gpus = pool->gpus, cpus = 0;
+
+    if (nodes <= 1 || nodes <= job->nodes) {
+        nodes = job->nodes > 1 ? job->nodes : 1;
+        gpus = (job->gpus + nodes - 1) / nodes;
+    }
+    if (pool->cpus > 0)
+        cpus = (job->cpus + nodes - 1) / nodes;
+    *need = (struct dn_plan_need){
+        (int32_t) nodes,
+        (int32_t) gpus,
+        (int32_t) cpus,
+        pool->mem_mb > 0 ? job->mem_mb : 0,
+    };
+    return nodes <= pool->nodes && cpus <= pool->cpus && need->mem_mb <= pool->mem_mb;
 }
 
-static struct failed *failed_of (struct state *state, int pool, int64_t gpus)
+/* The earliest start of the job in some pools. Valid until the next call. */
+static struct slot find (struct state *state,
+                         const struct dn_sim_job *job,
+                         uint64_t pools,
+                         double now_s,
+                         double length_s)
 {
-    return &state->failed[pool][gpus < FAILED_MAX ? gpus : 0];
+    struct slot best = {INFINITY, -1, {0}, NULL};
+    int used = 0;
+
+    for (int pool = 0; pool < state->sim->n_pools && best.at_s > now_s; pool++) {
+        struct slot slot = {.pool = pool, .nodes = state->nodes[used]};
+
+        if (!(pools >> pool & 1)
+            || !need_of (&state->sim->pools[pool], job, &slot.need))
+            continue;
+        slot.at_s =
+            dn_plan_when (state->plan, &slot.need, pool, now_s, length_s, slot.nodes);
+        if (slot.at_s < best.at_s) {
+            best = slot;
+            used = 1 - used;
+        }
+    }
+    return best;
 }
 
-static bool has_failed (struct state *state, int pool, const struct dn_sim_job *job)
+/* Start the job behind 'previous' now; its member 'other' is set. */
+static int start (struct state *state,
+                  int64_t previous,
+                  const struct slot *slot,
+                  double now_s)
 {
-    const struct failed *failed = failed_of (state, pool, job->gpus);
-
-    return failed->set && job->gpus == failed->gpus && job->nodes == failed->nodes
-           && job->cpus >= failed->cpus && limit_of (job) >= failed->limit_s;
-}
-
-static void note_failed (struct state *state, int pool, const struct dn_sim_job *job)
-{
-    *failed_of (state, pool, job->gpus) =
-        (struct failed){true, limit_of (job), job->gpus, job->nodes, job->cpus};
-}
-
-/* Start a job in one of its pools. 1: started, 0: none is free. */
-static int start (struct state *state, int64_t i, double now_s)
-{
+    int64_t i = previous < 0 ? state->first : state->next[previous];
     struct dn_sim_job *job = &state->jobs[i];
 
-    for (int pool = 0; pool < state->sim->n_pools; pool++) {
-        struct dn_sim_need need;
-        int rc;
-
-        if (!(job->pools >> pool & 1) || has_failed (state, pool, job)
-            || !dn_sim_space_need (&state->spaces[pool], job, &need))
-            continue;
-        rc = dn_sim_space_start (
-            &state->spaces[pool], &need, i, now_s + limit_of (job), state->err);
-        if (rc == 1) {
-            job->start_s = now_s;
-            job->pool = pool;
-            push (state, next_event (state, i));
-        }
-        if (rc != 0)
-            return rc;
-        note_failed (state, pool, job);
-    }
+    job->start_s = now_s;
+    job->pool = slot->pool;
+    if (dn_plan_start (state->plan, &slot->need, slot->nodes, now_s + limit_of (job), i)
+        < 0)
+        return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
+    push (state, next_event (state, i));
+    unlink_after (state, previous);
     return 0;
 }
 
-/* Reserve nodes for a job that cannot start, in that of its pools without a reservation
- * in which it can start first.
+/* The main scheduler: behind the first job that has to wait none starts in its pools.
  */
-static void reserve (struct state *state, int64_t i, double now_s)
+static int start_first (struct state *state, double now_s)
 {
-    const struct dn_sim_watch *watch = &state->sim->watch;
-    double best_s = INFINITY;
-    int best = -1;
-    struct dn_sim_need need;
-
-    for (int pool = 0; pool < state->sim->n_pools; pool++) {
-        struct dn_sim_space *space = &state->spaces[pool];
-        double at_s;
-
-        if (!(state->jobs[i].pools >> pool & 1) || space->reserved >= 0
-            || !dn_sim_space_need (space, &state->jobs[i], &need))
-            continue;
-        at_s = dn_sim_space_when (space, &need, now_s);
-        if (best < 0 || at_s < best_s) {
-            best = pool;
-            best_s = at_s;
-        }
-    }
-    if (best < 0)
-        return;
-    dn_sim_space_need (&state->spaces[best], &state->jobs[i], &need);
-    dn_sim_space_reserve (&state->spaces[best], &need, i, best_s);
-    if (watch->reserved)
-        watch->reserved (watch->to, i, best, best_s);
-}
-
-/* Test the first jobs of the queue in order. */
-static int pass (struct state *state, double now_s)
-{
+    uint64_t open = UINT64_MAX >> (64 - state->sim->n_pools);
     int64_t previous = -1, i = state->first;
 
-    forget_failed (state);
-    for (int pool = 0; pool < state->sim->n_pools; pool++)
-        dn_sim_space_release (&state->spaces[pool]);
-    for (int64_t n = 0; i >= 0 && n < state->depth;) {
+    dn_plan_forget (state->plan);
+    for (int64_t n = 0; i >= 0 && n < state->depth && open != 0; n++) {
+        const struct dn_sim_job *job = &state->jobs[i];
         int64_t behind = state->next[i];
-        int rc = start (state, i, now_s);
+        struct slot slot = find (state, job, job->pools & open, now_s, limit_of (job));
 
-        if (rc < 0)
-            return -1;
-        if (rc == 1) {
-            unlink_after (state, previous);
-        } else {
-            reserve (state, i, now_s);
+        if (slot.at_s > now_s) {
+            open &= ~job->pools;
             previous = i;
-            n++;
+        } else if (start (state, previous, &slot, now_s) < 0) {
+            return -1;
         }
         i = behind;
     }
     return 0;
 }
 
-/* A job is submitted. Those that wait already cannot start: nothing became idle since
- * they were tested, and the time to their reservations is shorter.
- */
-static int submit (struct state *state, int64_t i)
+/* Pools with idle GPUs. */
+static uint64_t idle_pools (const struct state *state)
 {
-    int rc = 0;
+    uint64_t pools = 0;
 
-    if (state->n_waiting < state->depth) {
-        rc = start (state, i, state->jobs[i].submit_s);
-        if (rc == 0)
-            reserve (state, i, state->jobs[i].submit_s);
+    for (int pool = 0; pool < state->sim->n_pools; pool++)
+        if (dn_plan_idle (state->plan, pool, NULL) > 0)
+            pools |= UINT64_C (1) << pool;
+    return pools;
+}
+
+/* Plan the first jobs in order, and start those that can. Only a job that may be
+ * steered has a use for a plan in a pool without idle GPUs.
+ */
+static int backfill (struct state *state, double now_s, bool all)
+{
+    uint64_t idle = idle_pools (state);
+    int64_t previous = -1, i = state->first;
+
+    dn_plan_forget (state->plan);
+    for (int64_t n = 0; i >= 0 && n < state->depth && idle != 0; n++) {
+        const struct dn_sim_job *job = &state->jobs[i];
+        int64_t behind = state->next[i];
+        struct slot slot = {.at_s = INFINITY};
+
+        if (all || (job->pools & idle) != 0)
+            slot = find (state, job, job->pools, now_s, limit_of (job));
+        state->planned_s[i] = slot.at_s;
+        if (slot.at_s <= now_s) {
+            if (start (state, previous, &slot, now_s) < 0)
+                return -1;
+        } else {
+            if (slot.at_s < now_s + DN_SIM_WINDOW_S
+                && dn_plan_reserve (
+                       state->plan, &slot.need, slot.nodes, slot.at_s, limit_of (job))
+                       < 0)
+                return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
+            previous = i;
+        }
+        i = behind;
     }
-    if (rc == 0)
-        append (state, i);
-    return rc < 0 ? -1 : 0;
+    return 0;
+}
+
+/* Does the share of the type that is kept stay idle without these GPUs? */
+static bool keeps (const struct state *state, uint64_t pools, int64_t gpus)
+{
+    int64_t idle = 0, all = 0;
+
+    for (int pool = 0; pool < state->sim->n_pools; pool++)
+        if (pools >> pool & 1) {
+            int64_t of_pool;
+
+            idle += dn_plan_idle (state->plan, pool, &of_pool);
+            all += of_pool;
+        }
+    return (double) (idle - gpus) >= state->sim->keep * (double) all;
+}
+
+/* Set another type that the job can start on now and ends on early enough. */
+static bool choose_other (struct state *state,
+                          int64_t i,
+                          double now_s,
+                          struct slot *slot)
+{
+    struct dn_sim_job *job = &state->jobs[i];
+    double here_s = fmin (state->planned_s[i] - now_s, WAIT_MAX_S) + job->likely_s;
+
+    for (job->other = 0; job->other < job->n_others; job->other++) {
+        const struct dn_sim_other *other = &job->others[job->other];
+
+        if (job->likely_s * other->slow >= GAIN * here_s
+            || !keeps (state, other->pools, job->gpus))
+            continue;
+        *slot = find (state, job, other->pools, now_s, limit_of (job));
+        if (slot->at_s <= now_s)
+            return true;
+    }
+    job->other = -1;
+    return false;
+}
+
+static int steer (struct state *state, double now_s)
+{
+    int64_t previous = -1, i = state->first;
+
+    for (int64_t n = 0; i >= 0 && n < state->depth; n++) {
+        int64_t behind = state->next[i];
+        struct slot slot;
+
+        if (!choose_other (state, i, now_s, &slot))
+            previous = i;
+        else if (start (state, previous, &slot, now_s) < 0)
+            return -1;
+        i = behind;
+    }
+    return 0;
+}
+
+/* A pass of backfill; each minute with steering. */
+static int pass (struct state *state)
+{
+    double now_s = state->due_s;
+    bool steers = state->n_open > 0 && fmod (now_s, STEER_S) == 0;
+
+    state->changed = state->n_open > 0 && !steers;
+    state->due_s += DN_SIM_INTERVAL_S;
+    if (backfill (state, now_s, steers) < 0)
+        return -1;
+    return steers ? steer (state, now_s) : 0;
 }
 
 /* The job of an event ends, or its limit is extended. */
 static void happen (struct state *state, const struct event *event)
 {
     struct dn_sim_job *job = &state->jobs[event->job];
-    struct dn_sim_space *space = &state->spaces[job->pool];
     double limit_s = limit_of (job);
 
-    if (event->at_s >= job->start_s + fmin (job->run_s, limit_s)) {
+    if (event->at_s >= job->start_s + fmin (run_of (job), limit_s)) {
         job->end_s = event->at_s;
-        job->killed = limit_s < job->run_s;
-        dn_sim_space_finish (space, event->job, job->start_s + limit_s);
+        job->killed = limit_s < run_of (job);
+        dn_plan_end (state->plan, job->pool, event->job);
     } else {
         job->extended++;
-        dn_sim_space_extend (
-            space, event->job, job->start_s + limit_s, job->start_s + limit_of (job));
+        dn_plan_extend (
+            state->plan, job->pool, event->job, job->start_s + limit_of (job));
         push (state, next_event (state, event->job));
     }
 }
@@ -292,7 +393,8 @@ static int check_pools (const struct dn_sim *sim, struct dn_err *err)
         const struct dn_sim_pool *pool = &sim->pools[i];
 
         if (pool->nodes < 1 || pool->nodes > DN_SIM_NODES_MAX || pool->gpus < 1
-            || pool->cpus < 0)
+            || pool->gpus > INT32_MAX || pool->cpus < 0 || pool->cpus > INT32_MAX
+            || pool->mem_mb < 0)
             return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_pool, i);
     }
     return 0;
@@ -301,11 +403,16 @@ static int check_pools (const struct dn_sim *sim, struct dn_err *err)
 static bool is_valid (const struct dn_sim_job *job)
 {
     if (!isfinite (job->submit_s) || !(job->run_s >= 0) || !isfinite (job->run_s)
-        || job->gpus < 1 || job->nodes < 0 || job->cpus < 0 || job->n_limits < 1
-        || job->n_limits > DN_SIM_LIMITS_MAX || !(job->limits_s[0] > 0))
+        || job->gpus < 1 || job->nodes < 0 || job->cpus < 0 || job->mem_mb < 0
+        || job->n_limits < 1 || job->n_limits > DN_SIM_LIMITS_MAX
+        || !(job->limits_s[0] > 0))
         return false;
     for (int i = 1; i < job->n_limits; i++)
         if (!(job->limits_s[i] > job->limits_s[i - 1]))
+            return false;
+    for (int i = 0; i < job->n_others; i++)
+        if (!(job->others[i].run_s >= 0) || !(job->others[i].slow > 0)
+            || !(job->likely_s > 0))
             return false;
     return true;
 }
@@ -320,11 +427,10 @@ static int check_jobs (const struct dn_sim_job *jobs, int64_t n, struct dn_err *
 
 static bool is_possible (const struct state *state, const struct dn_sim_job *job)
 {
-    struct dn_sim_need need;
+    struct dn_plan_need need;
 
     for (int pool = 0; pool < state->sim->n_pools; pool++)
-        if (job->pools >> pool & 1
-            && dn_sim_space_need (&state->spaces[pool], job, &need))
+        if (job->pools >> pool & 1 && need_of (&state->sim->pools[pool], job, &need))
             return true;
     return false;
 }
@@ -332,51 +438,79 @@ static bool is_possible (const struct state *state, const struct dn_sim_job *job
 static void clear (struct dn_sim_job *job)
 {
     job->start_s = job->end_s = NAN;
-    job->pool = -1;
+    job->pool = job->other = -1;
     job->extended = 0;
     job->killed = false;
 }
 
+/* Something has changed at that time. */
+static int react (struct state *state, double now_s)
+{
+    state->due_s =
+        fmax (state->due_s, DN_SIM_INTERVAL_S * ceil (now_s / DN_SIM_INTERVAL_S));
+    state->changed = true;
+    return start_first (state, now_s);
+}
+
 static int run (struct state *state)
 {
-    int64_t i = 0;
+    for (int64_t i = 0;;) {
+        double submit_s = i < state->n_jobs ? state->jobs[i].submit_s : INFINITY;
+        double end_s = state->n_heap > 0 ? state->heap[0].at_s : INFINITY;
+        double now_s = fmin (submit_s, end_s);
+        int rc = 0;
 
-    while (i < state->n_jobs || state->n_heap > 0) {
-        double now_s;
-
-        if (state->n_heap == 0
-            || (i < state->n_jobs && state->jobs[i].submit_s < state->heap[0].at_s)) {
+        if (state->changed && state->due_s <= now_s && state->first >= 0) {
+            rc = pass (state);
+        } else if (isinf (now_s)) {
+            return 0;
+        } else if (submit_s < end_s) {
             clear (&state->jobs[i]);
-            if (is_possible (state, &state->jobs[i]) && submit (state, i) < 0)
-                return -1;
+            if (is_possible (state, &state->jobs[i])) {
+                append (state, i);
+                rc = react (state, now_s);
+            }
             i++;
-            continue;
-        }
-        now_s = state->heap[0].at_s;
-        while (state->n_heap > 0 && state->heap[0].at_s <= now_s) {
-            struct event event = pop (state);
+        } else {
+            while (state->n_heap > 0 && state->heap[0].at_s <= now_s) {
+                struct event event = pop (state);
 
-            happen (state, &event);
+                happen (state, &event);
+            }
+            rc = react (state, now_s);
         }
-        if (pass (state, now_s) < 0)
+        if (rc < 0)
             return -1;
     }
-    return 0;
 }
 
 static int begin (struct state *state)
 {
-    size_t n = (size_t) state->n_jobs + 1;
+    size_t n = (size_t) state->n_jobs + 1, nodes = 0;
+    bool failed;
 
+    for (int pool = 0; pool < state->sim->n_pools; pool++)
+        nodes += (size_t) state->sim->pools[pool].nodes;
+    state->plan = dn_plan_new ();
+    state->nodes[0] = calloc (nodes, sizeof (int32_t));
+    state->nodes[1] = calloc (nodes, sizeof (int32_t));
     state->heap = calloc (n, sizeof (*state->heap));
     state->next = calloc (n, sizeof (*state->next));
-    if (!state->heap || !state->next)
-        return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
-    for (int i = 0; i < state->sim->n_pools; i++)
-        if (dn_sim_space_begin (&state->spaces[i], &state->sim->pools[i], state->err)
-            < 0)
-            return -1;
-    return 0;
+    state->planned_s = calloc (n, sizeof (*state->planned_s));
+    failed = !state->plan || !state->nodes[0] || !state->nodes[1] || !state->heap
+             || !state->next || !state->planned_s;
+    for (int i = 0; i < state->sim->n_pools && !failed; i++) {
+        const struct dn_sim_pool *pool = &state->sim->pools[i];
+
+        for (int64_t k = 0; k < pool->nodes && !failed; k++)
+            failed = dn_plan_node (state->plan,
+                                   i,
+                                   (int32_t) pool->gpus,
+                                   (int32_t) pool->cpus,
+                                   pool->mem_mb)
+                     < 0;
+    }
+    return failed ? dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory) : 0;
 }
 
 int dn_simulate (const struct dn_sim *sim,
@@ -401,8 +535,10 @@ int dn_simulate (const struct dn_sim *sim,
     rc = begin (state);
     if (rc == 0)
         rc = run (state);
-    for (int i = 0; i < sim->n_pools; i++)
-        dn_sim_space_end (&state->spaces[i]);
+    dn_plan_free (state->plan);
+    free (state->nodes[0]);
+    free (state->nodes[1]);
+    free (state->planned_s);
     free (state->heap);
     free (state->next);
     free (state);

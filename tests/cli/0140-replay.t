@@ -49,6 +49,27 @@ json 'waits: 0, 490, 580, 0 and 0 s' 'd["queue"]["types"][0]["requested"]["wait_
     replay --trace=trace.csv --simulate --nodes=nodes.csv --jobs=jobs.csv
 is 'a row per job' "$(cut -d , -f 1,3 jobs.csv | sed -n 3,4p | paste -sd ' ')" \
     '2,1000500 3,1000600'
+# A job holds both a100; an open one and one that is not wait for them, and a v100 is idle.
+{
+    echo 'cluster,raw_id,job,submit_s,start_s,end_s,user,state,nodes,cpus,gpu,gpus,limit_s,open,run_s:a100,likely_s:a100,run_s:v100,likely_s:v100,set_cpus,set_limit_s'
+    printf 'c,%s,%s,%s,1000030,1001030,1001,COMPLETED,1,8,a100,%s,10000,%s\n' \
+        1 1 1000020 2 0,9000,9000,,,, \
+        2 2 1000021 1 1,1000,1000,2000,2000,4,1800 \
+        3 3 1000022 1 0,1000,1000,2000,2000,4,1800
+} >open.csv
+printf 'type,nodes,gpus,cpus\na100,1,2,256\nv100,1,1,4\n' >two.csv
+json 'an open job of a table is steered and ends there, another one waits' \
+    'd["queue"]["types"][0]["policy"]["steered"] == 1 and
+     round(d["queue"]["types"][0]["requested"]["end_mean_s"]) == 9666' \
+    replay --trace=open.csv --simulate --nodes=two.csv --keep=0 --jobs=jobs.csv
+is 'by its own time and CPUs on that type' \
+    "$(cut -d , -f 2,3,4,6,7,8 jobs.csv | sed -n 3,4p | paste -sd ' ')" \
+    'a100,1009020,1010020,v100,1000080,1002080 a100,1009020,1010020,a100,1009020,1010020'
+json 'a share of the type that stays idle' 'd["queue"]["types"][0]["policy"]["steered"] == 0' \
+    replay --trace=open.csv --simulate --nodes=two.csv
+sed 's/2000,2000,4/2000,x,4/' open.csv >broken.csv
+refuses 'a predicted time that is none' 4 'broken.csv.*likely_s:v100' \
+    replay --trace=broken.csv --simulate --nodes=two.csv
 documented 'dnnest(1) names every member of the JSON' replay --trace=trace.csv --simulate --nodes=nodes.csv
 
 # --- errors ------------------------------------------------------------------------------

@@ -49,41 +49,33 @@ TEST ("jobs start in order of age")
     assert_ends (jobs[2], 160);
 }
 
-/* Two of four GPUs are busy until their limit at 200; the second job needs four. A job
- * of two GPUs may run before it only if its limit ends by then.
+/* Two of four GPUs are busy until their limit at 200; the second job needs four. A pass
+ * at 30 starts a job of two GPUs before it only if its limit ends by then.
  */
 TEST ("short jobs are backfilled")
 {
     struct dn_sim sim = cluster (1, 4);
     struct dn_sim_job jobs[] = {job (0, 2, 150, 200),
                                 job (1, 4, 10, 20),
-                                job (2, 2, 10, 199),
-                                job (3, 2, 10, 198),
-                                job (12.5, 2, 10, 187.5)};
+                                job (2, 2, 10, 171),
+                                job (3, 2, 10, 170)};
 
-    simulate (&sim, jobs, 5);
+    simulate (&sim, jobs, 4);
     assert_starts (jobs[0], 0);
     assert_starts (jobs[1], 150);
-    assert_starts (jobs[2], 160); /* its limit would have ended at 201 */
-    assert_starts (jobs[3], 160); /* its limit would have ended at 201 */
-    assert_starts (jobs[4], 12.5);
+    assert_starts (jobs[2], 160);
+    assert_starts (jobs[3], 30);
 }
 
-/* On the node of a reservation, GPUs that the reserved job does not need are free. */
-TEST ("spare gpus are used")
+TEST ("a reservation keeps whole nodes, also GPUs that its job does not need")
 {
     struct dn_sim sim = cluster (1, 8);
-    struct dn_sim_job jobs[] = {job (0, 5, 100, 100),
-                                job (1, 6, 10, 10),
-                                job (2, 1, 500, 500),
-                                job (3, 1, 500, 500),
-                                job (4, 1, 500, 500)};
+    struct dn_sim_job jobs[] = {
+        job (0, 5, 100, 100), job (1, 6, 10, 10), job (2, 1, 500, 500)};
 
-    simulate (&sim, jobs, 5);
+    simulate (&sim, jobs, 3);
     assert_starts (jobs[1], 100);
-    assert_starts (jobs[2], 2);
-    assert_starts (jobs[3], 3);
-    assert_starts (jobs[4], 110); /* a third would delay the six */
+    assert_starts (jobs[2], 100);
 }
 
 TEST ("a job sits on one node")
@@ -97,7 +89,7 @@ TEST ("a job sits on one node")
     simulate (&sim, jobs, 4);
     assert_starts (jobs[1], 0);
     assert_starts (jobs[2], 50); /* two GPUs are idle, on two nodes */
-    assert_starts (jobs[3], 2);
+    assert_starts (jobs[3], 30);
 }
 
 TEST ("the tightest node is taken")
@@ -122,6 +114,33 @@ TEST ("large jobs get whole nodes")
     assert_starts (jobs[1], 1);
     assert_starts (jobs[2], 51);
     assert_starts (jobs[3], 100);
+}
+
+TEST ("a job that states its nodes takes a share of each")
+{
+    struct dn_sim sim = cluster (2, 4);
+    struct dn_sim_job jobs[] = {job (0, 6, 100, 100), job (1, 1, 10, 10)};
+
+    jobs[0].nodes = 2;
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 1);
+    jobs[0].nodes = 0;
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 100);
+}
+
+TEST ("memory is a bound")
+{
+    struct dn_sim sim = cluster (1, 4);
+    struct dn_sim_job jobs[] = {job (0, 1, 100, 100), job (1, 1, 10, 10)};
+
+    jobs[0].mem_mb = 700;
+    jobs[1].mem_mb = 400;
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 1);
+    sim.pools[0].mem_mb = 1000;
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 100);
 }
 
 TEST ("cpus are a bound")
@@ -164,8 +183,8 @@ TEST ("the guard extends")
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (0, 1, 160, 100),
                                 job (1, 2, 10, 10),
-                                job (2, 1, 90, 98),
-                                job (80, 1, 5, 99)};
+                                job (2, 1, 60, 70),
+                                job (80, 1, 5, 80)};
 
     jobs[0].limits_s[1] = 200;
     jobs[0].limits_s[2] = 1000;
@@ -174,8 +193,8 @@ TEST ("the guard extends")
     assert_int_equal (jobs[0].extended, 2);
     assert_false (jobs[0].killed);
     assert_ends (jobs[0], 160);
-    assert_starts (jobs[2], 2);
-    assert_starts (jobs[3], 92); /* ends by 200, the limit then */
+    assert_starts (jobs[2], 30);
+    assert_starts (jobs[3], 120); /* ends by 200, the limit then */
     assert_starts (jobs[1], 160);
     jobs[0].run_s = 60;
     simulate (&sim, jobs, 4);
@@ -224,7 +243,7 @@ TEST ("the depth is a bound")
     assert_starts (jobs[3], 110);
     sim.depth = 3;
     simulate (&sim, jobs, 4);
-    assert_starts (jobs[3], 3);
+    assert_starts (jobs[3], 30);
 }
 
 TEST ("sums")
@@ -237,6 +256,7 @@ TEST ("sums")
     simulate (&sim, jobs, 3);
     assert_int_equal (dn_sim_sum (&sim, jobs, 3, -1, &sums, NULL), 0);
     assert_float_equal (sums.wait_mean_s, 50.0 / 3, 1e-9);
+    assert_float_equal (sums.end_mean_s, 175.0 / 3, 1e-9);
     assert_float_equal (sums.wait_median_s, 0, 1e-9);
     assert_float_equal (sums.wait_p95_s, 50, 1e-9);
     assert_float_equal (sums.slowdown, (1 + 55.0 / 10 + 1) / 3, 1e-9);
@@ -260,35 +280,113 @@ TEST ("wrong input is refused")
     jobs[1] = job (6, 1, NAN, 1);
     assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
     jobs[1] = job (6, 1, 1, 1);
+    jobs[1].n_others = 1;
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    jobs[1] = job (6, 1, 1, 1);
     sim.pools[0].gpus = 0;
     assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
     sim.n_pools = 0;
     assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
 }
 
+/* --- steering --------------------------------------------------------------------- */
+
+/* Two a100, of which a job holds both until 1000, and four v100. */
+static struct dn_sim two_types (struct dn_sim_job *holder)
+{
+    struct dn_sim sim = cluster (1, 2);
+
+    sim.n_pools = 2;
+    sim.pools[1] = (struct dn_sim_pool){.type = "v100", .nodes = 1, .gpus = 4};
+    *holder = job (0, 2, 1000, 1000);
+    return sim;
+}
+
+/* A job for an a100 that may get a v100, on which it needs twice the time. */
+static struct dn_sim_job open_job (double submit, double run, double limit)
+{
+    struct dn_sim_job opened = job (submit, 1, run, limit);
+
+    opened.likely_s = run;
+    opened.others[0] = (struct dn_sim_other){2, 2 * run, 2};
+    opened.n_others = 1;
+    return opened;
+}
+
+TEST ("an open job that would wait starts on another type, and has its time there")
+{
+    struct dn_sim_job jobs[2];
+    struct dn_sim sim = two_types (&jobs[0]);
+    struct dn_sim_sums sums;
+
+    jobs[1] = open_job (10, 98, 100);
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 60);
+    assert_int_equal (jobs[1].pool, 1);
+    assert_ends (jobs[1], 60 + 196);
+    assert_false (jobs[1].killed);
+    assert_int_equal (dn_sim_sum (&sim, jobs, 2, -1, &sums, NULL), 0);
+    assert_int_equal (sums.steered, 1);
+}
+
+TEST ("an open job with a start on its own type stays there")
+{
+    struct dn_sim_job jobs[3];
+    struct dn_sim sim = two_types (&jobs[0]);
+
+    jobs[0].gpus = 1;
+    jobs[1] = open_job (10, 98, 100);
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 10);
+    assert_int_equal (jobs[1].pool, 0);
+}
+
+TEST ("an open job stays if it ends no earlier elsewhere")
+{
+    struct dn_sim_job jobs[2];
+    struct dn_sim sim = two_types (&jobs[0]);
+
+    jobs[1] = open_job (10, 1100, 1200);
+    simulate (&sim, jobs, 2);
+    assert_starts (jobs[1], 1000);
+    assert_int_equal (jobs[1].other, -1);
+}
+
+TEST ("steering leaves a share of the type idle")
+{
+    struct dn_sim_job jobs[4];
+    struct dn_sim sim = two_types (&jobs[0]);
+
+    sim.keep = 0.5;
+    for (int i = 1; i < 4; i++)
+        jobs[i] = open_job (10, 98, 100);
+    simulate (&sim, jobs, 4);
+    assert_starts (jobs[1], 60);
+    assert_starts (jobs[2], 60);
+    assert_starts (jobs[3], 256 + 44); /* the next minute with two idle */
+}
+
+TEST ("steering delays no job of the other type")
+{
+    struct dn_sim_job jobs[4];
+    struct dn_sim sim = two_types (&jobs[0]);
+
+    jobs[1] = job (0, 3, 400, 400);
+    jobs[2] = job (1, 4, 10, 10);
+    jobs[1].pools = jobs[2].pools = 2;
+    jobs[3] = open_job (10, 130, 131); /* 60 + 131 x 2.6 is 400.6 */
+    simulate (&sim, jobs, 4);
+    assert_starts (jobs[2], 400);
+    assert_starts (jobs[3], 420);
+    jobs[3] = open_job (10, 130, 130);
+    simulate (&sim, jobs, 4);
+    assert_starts (jobs[2], 400);
+    assert_starts (jobs[3], 60);
+}
+
 /* --- any queue -------------------------------------------------------------------- */
 
 #define N_JOBS 3000
-
-/* The last reservation of each job. */
-struct promises {
-    double at_s[N_JOBS];
-    double first_s[N_JOBS];
-    int n;
-    int later; /* reservations that moved to a later time */
-};
-
-static void note (void *to, int64_t i, int pool, double at_s)
-{
-    struct promises *promises = to;
-
-    (void) pool;
-    if (isnan (promises->at_s[i]))
-        promises->n++;
-    else if (at_s > promises->at_s[i] + 1e-6)
-        promises->later++;
-    promises->at_s[i] = at_s;
-}
 
 static double draw (uint64_t *seed)
 {
@@ -311,9 +409,13 @@ static void draw_jobs (struct dn_sim_job *jobs, int64_t n, uint64_t seed)
     }
 }
 
-/* No pool has more GPUs in use than it has, at the starts of some jobs. */
+/* No job starts before its submission, and no pool has more GPUs in use than it has, at
+ * the starts of some jobs.
+ */
 static void check_capacity (const struct dn_sim *sim, const struct dn_sim_job *jobs)
 {
+    for (int i = 0; i < N_JOBS; i++)
+        assert_true (isnan (jobs[i].start_s) || jobs[i].start_s >= jobs[i].submit_s);
     for (int i = 0; i < N_JOBS; i += 7) {
         int64_t used = 0;
 
@@ -321,38 +423,64 @@ static void check_capacity (const struct dn_sim *sim, const struct dn_sim_job *j
             if (jobs[k].pool == jobs[i].pool && jobs[k].start_s <= jobs[i].start_s
                 && jobs[k].end_s > jobs[i].start_s)
                 used += jobs[k].gpus;
-        assert_true (used
-                     <= sim->pools[jobs[i].pool].nodes * sim->pools[jobs[i].pool].gpus);
+        if (jobs[i].pool >= 0)
+            assert_true (used <= sim->pools[jobs[i].pool].nodes
+                                     * sim->pools[jobs[i].pool].gpus);
     }
 }
 
-TEST ("backfill delays no reservation")
+TEST ("a pool never has more jobs than GPUs, also with open jobs")
 {
     struct dn_sim sim = cluster (4, 8);
     struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
-    struct promises *promises = calloc (1, sizeof (*promises));
+    int64_t steered = 0;
 
-    assert_true (jobs && promises);
+    assert_non_null (jobs);
     sim.n_pools = 2;
     sim.pools[0].cpus = 40;
     sim.pools[1] =
         (struct dn_sim_pool){.type = "v100", .nodes = 8, .gpus = 4, .cpus = 16};
-    sim.watch.reserved = note;
-    sim.watch.to = promises;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        promises->n = 0;
-        for (int i = 0; i < N_JOBS; i++)
-            promises->at_s[i] = NAN;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
         draw_jobs (jobs, N_JOBS, seed);
+        for (int i = 0; i < N_JOBS; i += 2) {
+            jobs[i].likely_s = jobs[i].run_s;
+            jobs[i].others[0] =
+                (struct dn_sim_other){3 - jobs[i].pools, 1.5 * jobs[i].run_s, 1.4};
+            jobs[i].n_others = 1;
+        }
         simulate (&sim, jobs, N_JOBS);
-        assert_true (promises->n > 100);
-        assert_int_equal (promises->later, 0);
-        for (int i = 0; i < N_JOBS; i++)
-            if (!isnan (promises->at_s[i]))
-                assert_true (jobs[i].start_s <= promises->at_s[i] + 1e-6);
         check_capacity (&sim, jobs);
+        for (int i = 0; i < N_JOBS; i++)
+            steered += jobs[i].other >= 0;
     }
-    free (promises);
+    assert_true (steered > 100);
+    free (jobs);
+}
+
+/* In order of age on equal GPUs with limits that let nothing pass: the next GPU that is
+ * free takes the next job, as in a queue with 8 servers.
+ */
+TEST ("a queue without backfill is that of theory")
+{
+    struct dn_sim sim = cluster (2, 4);
+    struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
+    double free_s[8] = {0};
+
+    assert_non_null (jobs);
+    draw_jobs (jobs, N_JOBS, 5);
+    for (int i = 0; i < N_JOBS; i++)
+        jobs[i] = job (jobs[i].submit_s / 2, 1, jobs[i].run_s, 1e6);
+    simulate (&sim, jobs, N_JOBS);
+    for (int i = 0; i < N_JOBS; i++) {
+        int first = 0;
+
+        for (int k = 1; k < 8; k++)
+            if (free_s[k] < free_s[first])
+                first = k;
+        free_s[first] = fmax (free_s[first], jobs[i].submit_s);
+        assert_starts (jobs[i], free_s[first]);
+        free_s[first] += jobs[i].run_s;
+    }
     free (jobs);
 }
 

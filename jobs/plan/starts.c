@@ -1,4 +1,4 @@
-/* plan.c - when jobs can start on nodes whose running jobs use up their limits
+/* starts.c - when jobs can start on nodes whose running jobs use up their limits
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
