@@ -23,7 +23,7 @@
 /* The expected wait of a job that has no start in sight is at most that. */
 #define WAIT_MAX_S (30 * 86400.0)
 
-/* Limits on a slower type: the error of predicted slowdowns. */
+/* Limits on another type: for the error of predicted slowdowns. */
 #define SLOW_MARGIN 1.3
 
 /* A time at which a running job ends or its limit is extended. */
@@ -103,7 +103,7 @@ static struct event pop (struct state *state)
 
 double dn_sim_factor (double slow)
 {
-    return slow > 1 ? slow * SLOW_MARGIN : 1;
+    return fmax (1, slow * SLOW_MARGIN);
 }
 
 static double limit_of (const struct dn_sim_job *job)
