@@ -18,9 +18,6 @@
 
 #define PIECE_LEN 65536
 
-/* Share of the GPUs of a type that steering leaves idle. */
-#define KEEP 0.25
-
 /* The options of a call, and its state. */
 struct call {
     struct dn_options given;
@@ -38,7 +35,6 @@ struct call {
     const char *jobs;
     bool simulate;
     struct dn_replay *replay;
-    int64_t keep;              /* percent */
     const struct dn_row *told; /* row of the present job, if it is of a table */
     struct dn_replay_queue queue;
     struct dn_progress progress;
@@ -115,13 +111,6 @@ static const struct dn_option options[] = {
                 queue.sim.depth,
                 1,
                 INT32_MAX),
-    DN_OPT_INT ("keep",
-                0,
-                "PERCENT",
-                "of the GPUs of a type that steering leaves idle (25)",
-                keep,
-                0,
-                100),
     DN_OPT_TEXT ("jobs", 0, "FILE", "write a row per simulated job", jobs),
     DN_OPT_END,
 };
@@ -133,10 +122,9 @@ static int check_options (const struct dn_command *self, const struct call *call
     if (call->nodes && call->snapshot)
         return dn_options_misuse (self, "--nodes and --snapshot cannot be combined");
     if (!call->simulate
-        && (call->nodes || call->snapshot || call->jobs || call->queue.sim.depth > 0
-            || call->keep >= 0))
+        && (call->nodes || call->snapshot || call->jobs || call->queue.sim.depth > 0))
         return dn_options_misuse (
-            self, "--nodes, --snapshot, --depth, --keep and --jobs need --simulate");
+            self, "--nodes, --snapshot, --depth and --jobs need --simulate");
     return DN_EXIT_DONE;
 }
 
@@ -145,7 +133,6 @@ static int take_options (const struct dn_command *self, struct call *call)
     struct dn_options *given = &call->given;
 
     call->options.history = true;
-    call->keep = -1;
     /* The decisions count as if they were applied; --set may say otherwise. */
     if (!dn_settings_add (&call->settings, self, "Mode=enforce"))
         return -1;
@@ -264,7 +251,7 @@ static int replay (struct call *call, const struct dn_site *site, struct dn_err 
     dn_progress_end (&call->progress);
     if (rc < 0)
         return -1;
-    call->queue.sim.keep = call->keep >= 0 ? (double) call->keep / 100 : KEEP;
+    call->queue.sim.keep = site->rules.keep;
     if (call->simulate && dn_replay_queue_run (&call->queue, err) < 0)
         return -1;
     if (call->jobs && dn_replay_queue_write (&call->queue, call->jobs, err) < 0)

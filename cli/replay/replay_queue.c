@@ -187,6 +187,15 @@ static struct dn_sim_job by_policy (const struct dn_replay_queue *queue,
     after.pools = pools_of (&queue->sim, job->gpu);
     after.cpus = job->cpus_after;
     after.run_s = job->runs_s;
+    after.likely_s = job->likely_s;
+    for (int i = 0; i < job->n_open && after.n_others < DN_SIM_OTHERS_MAX; i++) {
+        struct dn_sim_other other = {pools_of (&queue->sim, job->open[i].gpu),
+                                     job->ran_s * job->open[i].slow,
+                                     job->open[i].slow};
+
+        if (other.pools != 0)
+            after.others[after.n_others++] = other;
+    }
     if (job->n_limits == 0)
         return after;
     after.n_limits = job->n_limits;

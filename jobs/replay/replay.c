@@ -155,6 +155,8 @@ static void add_steps (const struct dn_advice *advice, struct dn_replayed *out)
 static void set_limits (const struct dn_advice *advice, struct dn_replayed *out)
 {
     const struct dn_decision *decision = &advice->decision;
+    /* A limit that serves each type of a list, on the job's own one. */
+    double factor = decision->either ? decision->factor : 1;
 
     if (decision->time_min_s != DN_UNSET) {
         out->soft = true;
@@ -162,10 +164,23 @@ static void set_limits (const struct dn_advice *advice, struct dn_replayed *out)
         add_limit (out, out->limit_s < 0 ? INFINITY : (double) out->limit_s);
     } else if (decision->time_limit_s != DN_UNSET) {
         out->guarded = decision->extended;
-        add_limit (out, (double) decision->time_limit_s);
+        add_limit (out, (double) decision->time_limit_s / factor);
         if (decision->extended)
             add_steps (advice, out);
     }
+}
+
+/* The types that it may get when it can start. */
+static void set_open (const struct dn_advice *advice, struct dn_replayed *out)
+{
+    const struct dn_decision *decision = &advice->decision;
+
+    if (decision->n_open == 0 || decision->base < 0)
+        return;
+    out->likely_s = advice->estimates[decision->base].train_s.p50;
+    for (int i = 1; i < decision->n_open && out->likely_s > 0; i++)
+        out->open[out->n_open++] = (struct dn_replay_open){decision->open[i].gpu->type,
+                                                           decision->open[i].slow};
 }
 
 /* Its GPU type, CPUs and run time on that type. */
@@ -306,6 +321,7 @@ static int replay_one (struct dn_replay *replay,
     if (out->fate == DN_REPLAY_CHANGED) {
         set_limits (replay->advice, out);
         set_resources (replay->advice, out);
+        set_open (replay->advice, out);
         judge (out);
     }
     if (remember (replay, row, rebuilt, out, err) < 0)

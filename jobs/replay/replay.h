@@ -37,6 +37,12 @@ enum dn_replay_fate {
 
 const char *dn_replay_fate_text (enum dn_replay_fate fate);
 
+/* Another type that a job is left open to. */
+struct dn_replay_open {
+    const char *gpu;
+    double slow; /* the predicted time there, of that on its own type */
+};
+
 struct dn_replayed {
     enum dn_replay_fate fate;
     enum dn_evidence evidence;
@@ -57,6 +63,9 @@ struct dn_replayed {
     bool extended; /* the guard would have to */
     bool killed;   /* at a limit below the user's own, not extended */
     int64_t runs;  /* of its application that were known */
+    struct dn_replay_open open[DN_OPEN_MAX];
+    int n_open;
+    double likely_s; /* predicted run time on its own type, of open jobs */
 };
 
 struct dn_replay_options {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "policy/policy.h"
 
 /* When less than a quarter of the limit, and than this, is left, it is extended. */
 #define LEAD_MAX_S 1800.0
@@ -22,9 +23,6 @@
 
 /* The expected wait of a job that has no start in sight is at most that. */
 #define WAIT_MAX_S (30 * 86400.0)
-
-/* Limits on another type: for the error of predicted slowdowns. */
-#define SLOW_MARGIN 1.3
 
 /* A time at which a running job ends or its limit is extended. */
 struct event {
@@ -101,15 +99,10 @@ static struct event pop (struct state *state)
     return top;
 }
 
-double dn_sim_factor (double slow)
-{
-    return fmax (1, slow * SLOW_MARGIN);
-}
-
 static double limit_of (const struct dn_sim_job *job)
 {
     return job->limits_s[job->extended]
-           * (job->other < 0 ? 1 : dn_sim_factor (job->others[job->other].slow));
+           * (job->other < 0 ? 1 : dn_open_factor (job->others[job->other].slow));
 }
 
 static double run_of (const struct dn_sim_job *job)

@@ -15,7 +15,7 @@
  * Steering, each minute, as dnnestd does: behind all these plans, an open job that
  * waits starts on another type that has room for it now, if its predicted end there is
  * before 0.9 of that on its own type, and if the share 'keep' of the GPUs of the other
- * type stays idle. Its limits are those of its own type times dn_sim_factor ().
+ * type stays idle. Its limits are those of its own type times dn_open_factor ().
  *
  * What is not: shares, QOS, preemption, failing nodes, the time that a job takes to
  * start and end, jobs that were steered and did not start.
@@ -92,9 +92,6 @@ struct dn_sim {
     int64_t depth; /* 0: DN_SIM_DEPTH */
     double keep;   /* share of the GPUs of a type that steering leaves idle */
 };
-
-/* What limits are multiplied by on a type of that slowdown. */
-double dn_sim_factor (double slow);
 
 /* Run the jobs. They must be sorted by submit_s. -1 with 'err' without memory, or if
  * the jobs or pools are not as stated above; it names the job by its index.
