@@ -183,7 +183,7 @@ extern const struct dn_names dn_mode_names;
           "higher Cost, or all",                                                       \
           DN_STEERS)                                                    \
     NUMBER (RATIO, keep, "Keep", 0, 1, HIGHER, "0.25",                                 \
-            "share of the GPUs of a type that stays idle for those who ask for it")    \
+            "share of the GPUs of a type that stays idle for jobs that request it")    \
     ENUM (dn_objective, objective, "Objective", NONE, "finish",                        \
           "what GpuType=choose minimises",                                             \
           DN_OBJECTIVES)                                         \

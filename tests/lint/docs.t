@@ -116,7 +116,7 @@ def plugin_chapter(title):
 def members(properties):
     for key, value in properties.items():
         yield key
-        yield from members(value.get("properties", {}))
+        yield from members(value.get("items", value).get("properties", {}))
 
 
 def written(code):
