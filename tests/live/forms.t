@@ -18,7 +18,8 @@ CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=24 ThreadsPerCore=2'
 readonly WORK=${LIVE_KEYS/steps=20000/steps=2000},net=ib100x4
 readonly METADATA="dnnest:$WORK"
 
-# write_conf [KEY=VALUE]...: these are in the line of v100
+# write_conf [KEY=VALUE]...: these are in the line of v100; more rules in 'rules'
+rules=
 write_conf() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=2'
     nodes+=' Partitions=gpu,long'
@@ -26,8 +27,8 @@ write_conf() {
 Mode=enforce Message=change
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf DecisionTime=1000
-Bundle=$dir/etc/bundle
-TimeMin=12:00:00 CpusPerGpuMin=16 MinGain=0
+Bundle=$dir/etc/bundle StateDir=$dir/seen SnapshotAge=3600
+TimeMin=12:00:00 CpusPerGpuMin=16 MinGain=0 $rules
 Gpu Type=a100 Device=a100_sxm4_40gb $nodes ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
 Gpu Type=v100 Device=v100_sxm2_16gb $nodes ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib $*
 END
@@ -47,11 +48,17 @@ for partition in "${partitions[@]}"; do
     options+=(--conf "PartitionName=$partition MaxTime=2-0 State=UP")
 done
 live_start --plugin-dir "$plugin_dir" --no-accounting "${options[@]}"
-scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
-scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme ActiveFeatures=ampere,ib,nvme
+# A reconfiguration forgets these features.
+see() {
+    scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
+    scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme ActiveFeatures=ampere,ib,nvme
+    live_see
+}
+see
 
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
+env -0 >"env-$SLURM_JOB_ID"
 srun sh -c 'echo "step on $SLURMD_NODENAME"'
 END
 
@@ -85,61 +92,61 @@ changes_of() {
 readonly T='TimeLimit=12:00:00'
 
 # Some versions request the CPUs of one task for all of --ntasks-per-gpu.
-per_gpu='CPUs/Task=16 MinCPUsNode=16 '
+per_gpu='CPUs/Task=16 Features=ampere MinCPUsNode=16 '
 job=$(submit -H -t 1-0 --comment=dnnest:off --gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000) || job=0
-if [[ $(cluster_job_field "$job" NumCPUs) = 20 ]]; then per_gpu=; fi
+if [[ $(cluster_job_field "$job" NumCPUs) = 20 ]]; then per_gpu='Features=ampere '; fi
 scancel -Q "$job" || true
 forms=(
-    "--gres=gpu:a100:4 --mem=256000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 --mem=256000|Features=ampere $T TresPerNode=gres:gpu:4|a"
     "--gres=gpu:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T|[av]"
     "--gres=gpu:a100:1,gpu:v100:1||"
-    "--gpus=a100:4 --mem=256000|$T TresPerJob=gres:gpu:v100:4|v"
-    "--gpus-per-node=a100:2 -N 2 --mem=64000|$T TresPerNode=gres:gpu:v100:2|v"
-    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=16 $T TresPerTask=gres:gpu:v100:1|v"
+    "--gpus=a100:4 --mem=256000|Features=ampere $T TresPerJob=gres:gpu:4|a"
+    "--gpus-per-node=a100:2 -N 2 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:2|a"
+    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=16 $T TresPerTask=gres:gpu:1|a"
     "--gpus-per-socket=a100:2 --sockets-per-node=2 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T|a"
-    "--gpus=a100:4 --gpus-per-node=a100:2 --mem=64000|$T TresPerJob=gres:gpu:v100:4 TresPerNode=gres:gpu:v100:2|v"
-    "--gpus=a100:4 --gpus-per-task=a100:1 -n 4 --mem=64000|$T TresPerJob=gres:gpu:v100:4 TresPerTask=gres:gpu:v100:1|v"
-    "--gres=gpu:a100:4 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem=64000|CpusPerTres=gres:gpu:16 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem-per-cpu=1000|CpusPerTres=gres:gpu:16 MinMemoryNode=80000M $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 $T TresPerJob=gres:gpu:v100:4|v"
-    "--gpus=a100:4 --cpus-per-gpu=20|$T TresPerJob=gres:gpu:v100:4|v"
+    "--gpus=a100:4 --gpus-per-node=a100:2 --mem=64000|Features=ampere $T TresPerJob=gres:gpu:4 TresPerNode=gres:gpu:2|a"
+    "--gpus=a100:4 --gpus-per-task=a100:1 -n 4 --mem=64000|Features=ampere $T TresPerJob=gres:gpu:4 TresPerTask=gres:gpu:1|a"
+    "--gres=gpu:a100:4 -c 80 --mem=64000|CPUs/Task=64 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
+    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem=64000|CpusPerTres=gres:gpu:16 Features=ampere $T TresPerNode=gres:gpu:4|a"
+    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem-per-cpu=1000|CpusPerTres=gres:gpu:16 Features=ampere MinMemoryNode=80000M $T TresPerNode=gres:gpu:4|a"
+    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 Features=ampere $T TresPerJob=gres:gpu:4|a"
+    "--gpus=a100:4 --cpus-per-gpu=20|Features=ampere $T TresPerJob=gres:gpu:4|a"
     "--gres=gpu:a100:4 -c 80 --mem=0|CPUs/Task=64 MinCPUsNode=64 $T|a"
-    "--gres=gpu:a100:4 -c 80 --mem-per-cpu=4096|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=320G $T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -c 80 --mem-per-gpu=60000|CPUs/Task=64 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -N 1 -n 80 --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -N 2 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus-per-node=a100:4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus-per-task=a100:1 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerTask=gres:gpu:v100:1|v"
+    "--gres=gpu:a100:4 -c 80 --mem-per-cpu=4096|CPUs/Task=64 Features=ampere MinCPUsNode=64 MinMemoryNode=320G $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -c 80 --mem-per-gpu=60000|CPUs/Task=64 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -c 80|CPUs/Task=64 Features=ampere MinCPUsNode=64 MinMemoryNode=400000M $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -N 1 -n 80 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -N 2 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
+    "--gpus-per-node=a100:4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
+    "--gpus-per-task=a100:1 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerTask=gres:gpu:1|a"
     "--gres=gpu:a100:2 -n 2 -c 20 --mem=64000||a"
-    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|$per_gpu$T TresPerJob=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:2 -c 40 --hint=nomultithread --mem=64000|CPUs/Task=32 MinCPUsNode=32 $T TresPerNode=gres:gpu:v100:2|v"
-    "--gres=gpu:a100:2 -c 40 --threads-per-core=1 --mem-per-cpu=1000|CPUs/Task=32 MinCPUsNode=32 MinMemoryNode=40000M $T TresPerNode=gres:gpu:v100:2|v"
-    "--gres=gpu:a100:2 -c 40 --ntasks-per-core=1 --mem=64000|CPUs/Task=32 MinCPUsNode=32 $T TresPerNode=gres:gpu:v100:2|v"
+    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|$per_gpu$T TresPerJob=gres:gpu:4|a"
+    "--gres=gpu:a100:2 -c 40 --hint=nomultithread --mem=64000|CPUs/Task=32 Features=ampere MinCPUsNode=32 $T TresPerNode=gres:gpu:2|a"
+    "--gres=gpu:a100:2 -c 40 --threads-per-core=1 --mem-per-cpu=1000|CPUs/Task=32 Features=ampere MinCPUsNode=32 MinMemoryNode=40000M $T TresPerNode=gres:gpu:2|a"
+    "--gres=gpu:a100:2 -c 40 --ntasks-per-core=1 --mem=64000|CPUs/Task=32 Features=ampere MinCPUsNode=32 $T TresPerNode=gres:gpu:2|a"
     "--gres=gpu:a100:2 -c 40 --hint=memory_bound --mem=64000|$T|a"
-    "--gres=gpu:a100:4 --tmp=90G --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 --tmp=90G --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
     "--gres=gpu:a100:4 -c 80 --gpu-freq=low --mem=64000|CPUs/Task=64 MinCPUsNode=64|a"
-    "--gres=gpu:a100:4 -p gpu,long --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:a100:4 -x v1 --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -p gpu,long --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 -x v1 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
     "--gres=gpu:a100:4 -x a1,v1 --mem=64000|$T|a"
     "--gres=gpu:a100:4 -x v[1-2] --mem=64000|$T|a"
     "--gres=gpu:a100:1 -N 1-2 --mem=64000||a"
     "--gres=gpu:a100:4 -c 80 --mincpus=90 --mem=64000|CPUs/Task=64 $T|a"
     "--gres=gpu:a100:4 -c 80 --exclusive --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -p gpu --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 Partition=gpu-v100 $T|v"
-    "--gpus=a100:4 -p gpu-a100 --mem=64000|Partition=gpu-v100 $T TresPerJob=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -p gpu --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T|a"
+    "--gpus=a100:4 -p gpu-a100 --mem=64000|$T TresPerJob=gres:gpu:4|a"
     "--gres=gpu:4 -p gpu-a100|$T|a"
     "--gres=gpu:a100:4 -p gpu,gpu-a100 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -C ib --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
-    "--gres=gpu:4 -C ampere --mem=64000|Features=volta $T|v"
-    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|Features=ib&volta Partition=gpu-v100 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -C ib --mem=64000|Features=ib&ampere $T TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:4 -C ampere --mem=64000|$T|a"
+    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|$T TresPerNode=gres:gpu:4|a"
     "--gres=gpu:4 -C ampere&nvme --mem=64000|$T|a"
     "--gres=gpu:4 -C ampere|volta --mem=64000|$T|[av]"
     "--gres=gpu:a100:4 -w a1 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|TimeLimit=13:00:00 TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|Features=ampere TimeLimit=13:00:00 TresPerNode=gres:gpu:4|a"
 )
 
 # An option may contain a '|', too: the first and the last two separate the parts.
@@ -150,31 +157,75 @@ split_form() {
     expected=${expected##*|}
 }
 
-ids=()
-for form in "${forms[@]}"; do
-    split_form "$form"
-    # shellcheck disable=SC2086  # one word per option
-    changes_of -t 1-0 $opts
-    is "$opts becomes '$expected'" "$changes" "$expected"
-    ids+=(0)
-    if [[ -n $where ]]; then
-        # shellcheck disable=SC2086
-        ids[-1]=$(submit -t 1-0 --comment="$METADATA" -o out-%j $opts) || ids[-1]=0
-    fi
-done
-for i in "${!forms[@]}"; do
-    split_form "${forms[i]}"
-    if [[ -z $where ]]; then continue; fi
+# check FORM...: the request and, all at once, the runs
+check() {
+    local form ids=()
+    for form; do
+        split_form "$form"
+        # shellcheck disable=SC2086  # one word per option
+        changes_of -t 1-0 $opts
+        is "$opts becomes '$expected'" "$changes" "$expected"
+        ids+=(0)
+        if [[ -n $where ]]; then
+            # shellcheck disable=SC2086
+            ids[-1]=$(submit -t 1-0 --comment="$METADATA" -o out-%j $opts) || ids[-1]=0
+        fi
+    done
+    for form; do
+        check_run "$form" "${ids[0]}"
+        ids=("${ids[@]:1}")
+    done
+}
+check_run() {
+    local id=$2
+    split_form "$1"
+    if [[ -z $where ]]; then return; fi
     # shellcheck disable=SC2086
-    if [[ ${ids[i]} = 0 ]] && ! submit -t 1-0 --comment=dnnest:off -o /dev/null $opts >"$dir/id"; then
+    if [[ $id = 0 ]] && ! submit -t 1-0 --comment=dnnest:off -o /dev/null $opts >"$dir/id"; then
         skip "the job of $opts completes" 'this Slurm refuses the same without dnnest'
-        continue
+        return
     fi
-    ok "the job of $opts completes" cluster_wait_job "${ids[i]}" COMPLETED 120
+    ok "the job of $opts completes" cluster_wait_job "$id" COMPLETED 120
     # TaskPlugin=task/none cannot bind, and these GPUs have no clock.
     is "the srun of $opts runs on the right nodes, without an error" \
         "$(grep -vxE "step on ${where}[12]|srun: cluster configuration lacks support for cpu binding|GpuFreq=.*" \
-            "$dir/home/out-${ids[i]}" || true)" ''
+            "$dir/home/out-$id" || true)" ''
+    # srun reads it.
+    if [[ $expected = *gres:gpu:[1-9]* ]]; then
+        is "the environment of $opts has no type" \
+            "$(grep -z '^SLURM_.*[av]100:' "$dir/home/env-$id" | tr '\0' ' ')" ''
+    fi
+}
+check "${forms[@]}"
+
+# With the type of the idle nodes that are cheapest.
+moves=(
+    "--gres=gpu:a100:4 --mem=256000|Features=volta $T TresPerNode=gres:gpu:4|v"
+    "--gpus-per-node=a100:2 -N 2 --mem=64000|Features=volta $T TresPerNode=gres:gpu:2|v"
+    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 Features=volta MinCPUsNode=16 $T TresPerTask=gres:gpu:1|v"
+    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 Features=volta $T TresPerJob=gres:gpu:4|v"
+    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 Partition=gpu-v100 $T|v"
+    "--gpus=a100:4 -p gpu-a100 --mem=64000|Partition=gpu-v100 $T TresPerJob=gres:gpu:4|v"
+    "--gres=gpu:a100:4 -C ib --mem=64000|Features=ib&volta $T TresPerNode=gres:gpu:4|v"
+    "--gres=gpu:4 -C ampere --mem=64000|Features=volta $T|v"
+    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|Features=ib&volta Partition=gpu-v100 $T TresPerNode=gres:gpu:4|v"
+)
+rules=$LIVE_MOVES
+write_conf
+cluster_reconfigure
+see
+check "${moves[@]}"
+
+# Without a snapshot the scheduler chooses.
+live_blind
+for request in --gres=gpu:a100:4 --gpus=a100:4 '--gpus-per-node=a100:2 -N 2' '--gpus-per-task=a100:1 -n 4'; do
+    # shellcheck disable=SC2086
+    job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --mem=64000 $request)
+    like "$request without a snapshot can have both types" \
+        "$(scontrol show job -o "$job")" " Features=\[?ampere\|volta\]?(:1)? "
+    ok "the job of $request without a snapshot completes" cluster_wait_job "$job" COMPLETED 120
+    like "the srun of $request without a snapshot runs on one type" \
+        "$(cut -c 9 "$dir/home/out-$job" | sort -u)" '^[av]$'
 done
 
 # --- how many nodes Slurm makes of a request -------------------------------------------

@@ -18,13 +18,16 @@
 #   admin ARGUMENT...             sacctmgr
 #   minutes TIME                  of a time that scontrol shows
 #   live_looked                   waits until the plugin has looked at the files of dnnestd
+#   live_see                      dnnestd takes a snapshot, and the plugin reads it; it stays
+#                                 valid until live_blind removes it
+#   LIVE_MOVES                    rules by which jobs move at submission, with a snapshot
 #   mark; logged                  what dnnest wrote since then into the controller's log
 #
 # Where no cluster can run, or one of the plugins is not built, the test is skipped.
 # DNNEST_PLUGIN_DIR, DNNEST and DNNEST_SHARE name the plugins, the command and the
 # directory of the shipped files, such as those that 'make install' has made; the others are
 # those of the build.
-# Sets top, build, plugin_dir, dnnest, share and dir; tap.sh and cluster.sh are sourced, too.
+# Sets top, build, plugin_dir, dnnest, dnnestd, share and dir; tap.sh and cluster.sh are sourced, too.
 # shellcheck disable=SC2034  # used by those that source it
 
 set -euo pipefail
@@ -36,6 +39,7 @@ build=${abs_top_builddir:-$top}
 plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
 dnnest=${DNNEST:-$build/dnnest}
 share=${DNNEST_SHARE:-$top/etc}
+dnnestd=${DNNESTD:-$build/dnnestd}
 # Variables of the test suite, which sbatch would pass to the jobs; no user has them.
 for variable in "${!DNNEST@}"; do export -n "$variable"; done
 # shellcheck source=tests/live/lib/tap.sh
@@ -53,6 +57,7 @@ live_begin() {
         fi
     done
     dir=$(mktemp -d "/tmp/dnnest-$name.XXXXXX")
+    mkdir "$dir/seen"
     cluster_trap "rm -rf '$dir'"
 }
 
@@ -66,6 +71,7 @@ live_hardware() {
 
 # With the shipped bundle, prices and rules, four a100, 80 CPUs and a day become four v100,
 # at two thirds of the cost, a tenth of the CPUs and a few hours.
+readonly LIVE_MOVES='GpuType=choose Objective=cost'
 readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=text'
 
 # Nodes are those of cluster_start. All rules have their defaults, but a decision may take a
@@ -77,6 +83,7 @@ live_conf() {
 
     printf '%s\n' "HardwareDir=$dir/etc/hardware" "ZooDir=$dir/etc/zoo" \
         "Datasets=$dir/etc/datasets.conf DecisionTime=1000" "Bundle=$dir/etc/bundle" \
+        "StateDir=$dir/seen SnapshotAge=3600" \
         "Gpu Type=a100 Device=a100_sxm4_40gb $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb $nodes" "$@" >"$dir/etc/dnnest.new"
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
@@ -120,6 +127,16 @@ _live_sleeps() {
 }
 _live_has_slept() {
     (($(_live_sleeps "$1") >= $2))
+}
+
+live_see() {
+    "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" >>"$dir/log/watch.out" 2>&1 ||
+        fail "dnnestd watch --once: $(tail -n 3 "$dir/log/watch.out")"
+    live_looked
+}
+live_blind() {
+    rm -f "$dir/seen/cluster.snapshot"
+    live_looked
 }
 
 live_end() {
