@@ -18,13 +18,23 @@ static bool names_partition (const char *list, const char *name)
     return name[0] != '\0' && dn_list_has (list, dn_span_of (name));
 }
 
+/* Has a node of the snapshot that feature? Slurm refuses a job that requests another.
+ */
+static bool exists (const struct dn_cluster *cluster, const char *feature)
+{
+    for (int64_t i = 0; i < cluster->n_groups; i++)
+        if (dn_list_has (cluster->groups[i].features, dn_span_of (feature)))
+            return true;
+    return false;
+}
+
 /* The feature that selects the type: as its line states it, or by the snapshot. */
 static const char *feature_of (const struct dn_gpu_type *type,
                                const struct dn_cluster *cluster)
 {
     const struct dn_wait *wait = cluster ? dn_cluster_wait (cluster, type->type) : NULL;
 
-    if (type->by_feature[0] != '\0')
+    if (type->by_feature[0] != '\0' && (!cluster || exists (cluster, type->by_feature)))
         return type->by_feature;
     return wait && wait->feature[0] != '\0' ? wait->feature : NULL;
 }

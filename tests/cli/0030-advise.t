@@ -26,42 +26,42 @@ quiet=$work/quiet.sh
 grep -v 9999999 "$job" > "$quiet"
 
 gives 'the line that the user would see comes first' 0 \
-    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4 \(1\.0x the time, 0\.3x the cost\), -c 16 -> 2 \(' advise "$job"
-gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "$job"
+    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4 \(1\.0x the time, 0\.3x the cost\), -c 16 -> 2 \(' advise "${moving[@]}" "$job"
+gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "${moving[@]}" "$job"
 gives 'the request is shown before and after' 0 \
-    'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
+    'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "${moving[@]}" "$job"
 gives 'the edits of fields are shown before and after' 0 \
-    'time_limit +1440 +30.*tres_per_job +gres.gpu:a100:4 +gres.gpu:twin:4' advise "$job"
-gives 'the reasons are shown' 0 'Reasons:.*time: the bound is 00:30:00' advise "$job"
-gives 'the candidates are shown' 0 'GPU +FITS .*twin +yes .*' advise "$job"
-is 'the script may come from stdin' "$(dn advise - < "$job")" "$(dn advise "$job")"
+    'time_limit +1440 +30.*tres_per_job +gres.gpu:a100:4 +gres.gpu:4' advise "${moving[@]}" "$job"
+gives 'the reasons are shown' 0 'Reasons:.*time: the bound is 00:30:00' advise "${moving[@]}" "$job"
+gives 'the candidates are shown' 0 'GPU +FITS .*twin +yes .*' advise "${moving[@]}" "$job"
+is 'the script may come from stdin' "$(dn advise "${moving[@]}" - < "$job")" "$(dn advise "${moving[@]}" "$job")"
 is 'arguments after the script belong to the script' \
-    "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
+    "$(dn advise "${moving[@]}" "$job" --time=7 -x --json)" "$(dn advise "${moving[@]}" "$job")"
 
 json 'the members of the contract are there' \
     'list(d) == ["metadata", "spec", "decision", "message", "warnings", "edits", "reasons", "record",
-     "candidates", "assumed", "app", "history"]' advise "$job"
+     "candidates", "assumed", "app", "history"]' advise "${moving[@]}" "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
-     "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": None,
+     "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": "twin",
      "cpus_per_task": 2, "cpus_each_gpu": None, "note": None, "chosen": "twin"}' \
-    advise "$job"
+    advise "${moving[@]}" "$job"
 json 'an edit has field, old and new' \
-    '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "$job"
+    '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "${moving[@]}" "$job"
 json 'reasons are sentences' \
-    'len(d["reasons"]) >= 3 and all(isinstance(r, str) for r in d["reasons"])' advise "$job"
+    'len(d["reasons"]) >= 3 and all(isinstance(r, str) for r in d["reasons"])' advise "${moving[@]}" "$job"
 json 'the record keeps the original request' \
     'd["record"]["dnnest"] == 1 and d["record"]["req"]["time_s"] == 86400
      and d["record"]["req"]["gpu"] == "a100" and d["record"]["req"]["cpus_per_task"] == 16' \
-    advise "$job"
+    advise "${moving[@]}" "$job"
 json 'the record is that of the admin comment' \
     '[json.loads(e["new"]) for e in d["edits"] if e["field"] == "admin_comment"]
-     == [d["record"]]' advise "$job"
+     == [d["record"]]' advise "${moving[@]}" "$job"
 json 'candidates are objects of predict with the figures of the site' \
     '[c["type"] for c in d["candidates"]] == ["a100", "twin"]
      and [c["requested"] for c in d["candidates"]] == [True, False]
      and all(c["gpu"] == "a100_sxm4_40gb" and c["blocked"] is None
-             and c["step_ms"]["p50"] > 0 for c in d["candidates"])' advise "$job"
+             and c["step_ms"]["p50"] > 0 for c in d["candidates"])' advise "${moving[@]}" "$job"
 json 'the number of GPUs comes from the request' 'd["spec"]["gpus"] == 4' advise "$job"
 
 json 'the command line overrides the script' \
@@ -111,7 +111,7 @@ keeps() {
     local title=$1 reason=$2
     shift 2
     json "$title" "d['decision']['gpu'] is None and any('$reason' in r for r in d['reasons'])" \
-        advise "$@" "$job"
+        advise "${moving[@]}" "$@" "$job"
 }
 keeps 'named nodes keep the GPU type' 'nodes were named' -w n1
 keeps 'a node file keeps the GPU type' 'nodes were named' -F nodes.txt

@@ -16,24 +16,24 @@ fields() {
     # shellcheck disable=SC2086  # one word per option
     json "$version: $title" "'; '.join('%s %s -> %s' % (e['field'], e['old'], e['new'])
         for e in d['edits'] if e['field'] != 'admin_comment') == '''$want'''" \
-        advise --slurm "$version" --comment="dnnest:$short" $options
+        advise --snapshot="$work/idle" --slurm "$version" --comment="dnnest:$short" $options
 }
 
 time='time_limit 1440 -> 30'
 for version in 22.05 23.02.7; do
     fields $version '-t 1-0 -G a100:4' \
-        "$time; tres_per_job gres:gpu:a100:4 -> gres:gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
+        "$time; tres_per_job gres:gpu:a100:4 -> gres:gpu:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=4; features None -> a100" \
         '--gpus is in tres_per_job and in the environment'
     fields $version '-t 1-0 --gres=gpu:a100:4' \
-        "$time; tres_per_node gres:gpu:a100:4 -> gres:gpu:twin:4" \
+        "$time; tres_per_node gres:gpu:a100:4 -> gres:gpu:4; features None -> a100" \
         '--gres is in tres_per_node alone'
     fields $version '-t 1-0 --gres=gpu:a100:4,license:2' \
         "$time" 'other resources of a node keep the GPU type'
     fields $version '-t 1-0 --gpus-per-node=a100:2 -N2' \
-        "$time; tres_per_node gres:gpu:a100:2 -> gres:gpu:twin:2; environment SLURM_GPUS_PER_NODE=a100:2 -> SLURM_GPUS_PER_NODE=twin:2" \
+        "$time; tres_per_node gres:gpu:a100:2 -> gres:gpu:2; environment SLURM_GPUS_PER_NODE=a100:2 -> SLURM_GPUS_PER_NODE=2; features None -> a100" \
         '--gpus-per-node is in tres_per_node and in the environment'
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 2' \
-        "$time; tres_per_task gres:gpu:a100:1 -> gres:gpu:twin:1; environment SLURM_GPUS_PER_TASK=a100:1 -> SLURM_GPUS_PER_TASK=twin:1" \
+        "$time; tres_per_task gres:gpu:a100:1 -> gres:gpu:1; environment SLURM_GPUS_PER_TASK=a100:1 -> SLURM_GPUS_PER_TASK=1; features None -> a100" \
         '--gpus-per-task is in tres_per_task and in the environment'
     fields $version '-t 1-0 -G a100:1 -c 16 --gpu-bind=none --set=GpuType=keep' \
         "$time; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2" \
@@ -41,18 +41,18 @@ for version in 22.05 23.02.7; do
 done
 for version in 23.11.1 24.05; do
     fields $version '-t 1-0 -G a100:4' \
-        "$time; tres_per_job gres/gpu:a100:4 -> gres/gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
+        "$time; tres_per_job gres/gpu:a100:4 -> gres/gpu:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=4; features None -> a100" \
         'gres is followed by a slash'
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
-        "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:twin:1; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:twin:1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
+        "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:1; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:1; features None -> a100; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
         '-c is in tres_per_task with a colon'
 done
 for version in 24.11 25.05.3 26.05; do
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
-        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1; features None -> a100; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2" \
         '-c is in tres_per_task with an equals sign'
     fields $version '-t 1-0 --tres-per-task=cpu=16,gres/gpu:a100=1 -n 1' \
-        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2" \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu=1; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1; features None -> a100; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2" \
         '--tres-per-task is as typed, its CPUs are in the fields'
 done
 
@@ -140,9 +140,9 @@ JOB
 json 'quotes, backslashes and comments of #SBATCH lines are understood' \
     '[(e["field"], e["old"]) for e in d["edits"]][:2]
      == [("time_limit", 1440), ("tres_per_job", "gres:gpu:a100:1")]' \
-    advise --slurm $v "$work/quotes.sh"
+    advise --snapshot="$work/idle" --slurm $v "$work/quotes.sh"
 printf '#!/bin/sh\r\n#SBATCH -G a100:1 -t 1-0\r\n#DNNEST %s\r\n' "$short" > "$work/dos.sh"
-json 'a carriage return is a blank' 'd["decision"]["gpu"] == "twin"' advise "$work/dos.sh"
+json 'a carriage return is a blank' 'd["decision"]["time_limit_s"] == 1800' advise "$work/dos.sh"
 like 'DOS line ends, which sbatch refuses, have a warning' "$err" \
     '^dnnest: warning: the script has DOS line ends .CR LF., with which sbatch refuses it'
 done_testing

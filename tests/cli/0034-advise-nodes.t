@@ -15,7 +15,11 @@ Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=64 NodeMem
 Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 NodeCpus=64 NodeMemory=1000000 Partitions=gpu,long $1
 END
 }
-job=(--conf "$work/nodes.conf" --comment="dnnest:$short" -t 1-0 --mem=8G -p gpu)
+# The lines state all of the nodes, the snapshot only what selects a type and is idle.
+sed -i 's/ Partitions=gpu / Partitions=gpu,long /; s/ Cpus=256 / Cpus=64 /
+    /Type=twin/s/Nodes=9 Up=9 Idle=0,0,0,0,0,0,0,0,9/Nodes=2 Up=2 Idle=0,0,0,0,0,0,0,0,2/' "$work/idle"
+sed -i '/^Partition /p; s/^Partition Name=gpu Default=yes/Partition Name=long/; s/Rows=5/Rows=6/' "$work/idle"
+job=("${moving[@]}" --conf "$work/nodes.conf" --comment="dnnest:$short" -t 1-0 --mem=8G -p gpu)
 
 moves() {
     json "$1" 'd["decision"]["gpu"] == "twin"' advise "${job[@]}" "${@:2}"

@@ -12,18 +12,22 @@ cat >>"$work/eyes.conf" <<END
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4
 Gpu Type=twin Device=a100_sxm4_40gb Cost=1
 END
-job=(--conf "$work/eyes.conf" --snapshot="$work/snapshot" --comment="dnnest:$short" -t 1-0
+job=("${moving[@]}" --conf "$work/eyes.conf" --snapshot="$work/snapshot" --comment="dnnest:$short" -t 1-0
     --mem=8G -G a100:1 -N 1)
 
-# snapshot A100 TWIN [ROW]...: what is up and idle of each type, and further rows
+# snapshot A100 TWIN WAIT [ROW]...: what is up and idle of each type, how long a GPU of each
+# is waited for, and further rows
 snapshot() {
-    local shape='Gpus=8 Cpus=64 Memory=1000000 Partitions=gpu Nodes=2'
+    local shape='Gpus=8 Cpus=64 Memory=1000000 Partitions=gpu Nodes=2' a100 twin
+    IFS=/ read -r a100 twin <<<"$3"
     {
         echo 'Cluster Version=1 Name=c Time=1800000000 Slurm=2411 SoftTimeMin=no Enforces=yes'
         echo "Group Type=a100 $shape $1"
         echo "Group Type=twin $shape $2"
-        printf '%s\n' "${@:3}"
-        echo "End Rows=$(($#))"
+        echo "Wait Type=a100 Feature=a100 Gpu=$a100"
+        echo "Wait Type=twin Feature=twin Gpu=$twin"
+        printf '%s\n' "${@:4}"
+        echo "End Rows=$(($# + 1))"
     } >"$work/snapshot"
 }
 readonly IDLE='Up=2 Idle=0,0,0,0,0,0,0,0,2' BUSY='Up=2 Idle=2' DOWN='Up=0 Idle=0'
@@ -38,21 +42,23 @@ stays() {
         advise "${job[@]}" "${@:3}"
 }
 
-snapshot "$IDLE" "$IDLE" "$GPU"
+snapshot "$IDLE" "$IDLE" 0/0 "$GPU"
 moves 'a job moves to an idle type whose line has Type and Device only'
-snapshot "$IDLE" "$DOWN" "$GPU"
+snapshot "$IDLE" "$DOWN" 0/0 "$GPU"
 stays 'a job stays if the nodes of the other type are down' \
     'its 2 nodes are down, drained or reserved'
-snapshot "$IDLE" "$BUSY" 'Wait Type=twin Gpu=432000' "$GPU"
-stays 'a job stays if it would wait for days' \
-    'its GPUs are busy: expected wait 5-00:00:00, a100 starts now'
-snapshot "$BUSY" "$IDLE" 'Wait Type=a100 Gpu=432000' "$GPU"
+snapshot "$IDLE" "$BUSY" 0/432000 "$GPU"
+stays 'a job does not move to a type that cannot start it now' 'not twin: its GPUs are busy'
+json 'it is open to that type' '[t["gpu"] for t in d["record"]["open"]] == ["a100", "twin"]
+     and d["decision"]["features"] == "a100"' advise "${job[@]}"
+snapshot "$BUSY" "$IDLE" 432000/0 "$GPU"
 moves 'Objective=finish leaves a busy type' --set Objective=finish
-snapshot "$IDLE" "$IDLE" "$GPU" 'Qos Name=q' 'Limit Scope=job Tres=gres/gpu:twin Count=0'
+snapshot "$IDLE" "$IDLE" 0/0 "$GPU" 'Qos Name=q' 'Limit Scope=job Tres=gres/gpu:twin Count=0'
 moves 'a job without the QOS moves'
-stays 'a job of a QOS that allows none of the type stays' \
-    "above MaxTRESPerJob=gres/gpu:twin=0 of the QOS" --qos=q
-snapshot "$DOWN" "$IDLE" "$GPU"
+stays 'a job of a QOS that counts GPUs by type keeps its type' \
+    "gpu: kept, a limit of the QOS or account counts GPUs by type" --qos=q
+json 'such a job is not open' '"open" not in d["record"]' advise "${job[@]}" --qos=q
+snapshot "$DOWN" "$IDLE" 0/0 "$GPU"
 json 'a type without nodes is warned of' 'd["warnings"][0]["kind"] == "nodes"' \
     advise "${job[@]}" --set GpuType=keep
 

@@ -45,6 +45,20 @@ Mode=enforce MinConfidence=0
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
 Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
 CONF
+# That cluster, idle, and with what jobs move to the twin.
+{
+    echo 'Cluster Version=1 Name=c Time=1800000000 Slurm=2205 SoftTimeMin=no Enforces=no'
+    for type in a100 twin; do
+        echo "Group Type=$type Gpus=8 Cpus=256 Memory=1000000 Features=$type" \
+            'Partitions=gpu Nodes=9 Up=9 Idle=0,0,0,0,0,0,0,0,9'
+    done
+    echo 'Wait Type=a100 Feature=a100 Gpu=0 Node=0 Nodes=0'
+    echo 'Wait Type=twin Feature=twin Gpu=0 Node=0 Nodes=0'
+    echo 'Partition Name=gpu Default=yes Up=yes'
+    echo 'End Rows=5'
+} > "$work/idle"
+# shellcheck disable=SC2034  # used by files that source this
+moving=(--snapshot="$work/idle" --set=GpuType=choose --set=Objective=cost)
 
 # A run that is short, needs no loader and fits anywhere.
 # shellcheck disable=SC2034  # used by files that source this

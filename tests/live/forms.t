@@ -281,16 +281,17 @@ is 'a node of 48 cores has no more CPUs with --hint=nomultithread' "$refused" 1
 
 # --- what users have in their environment --------------------------------------------
 
-# As in the table: SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.
+# SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.
+see
 export SLURM_GRES=gpu:a100:1 SLURM_CONSTRAINT=ampere
 job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --gres=gpu:a100:4 -C ampere --mem=64000)
 ok 'a job with SLURM_GRES and SLURM_CONSTRAINT completes' cluster_wait_job "$job" COMPLETED 120
 is 'the srun of a job with SLURM_GRES and SLURM_CONSTRAINT runs on the right node' \
-    "$(<"$dir/home/out-$job")" "$(printf 'step on v%d' \
+    "$(<"$dir/home/out-$job")" "$(printf 'step on a%d' \
     "$(grep -o '[12]$' "$dir/home/out-$job" || echo 0)")"
 unset SLURM_GRES SLURM_CONSTRAINT
 SRUN_CPUS_PER_TASK=80 changes_of -t 1-0 --gres=gpu:v100:4 -c 80 --mem=64000
-is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "$T"
+is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "Features=volta $T TresPerNode=gres:gpu:4"
 
 # --- metadata with another number of GPUs ----------------------------------------------
 
@@ -304,7 +305,7 @@ like 'one line says that the metadata have more GPUs' "$said" \
 # --- arrays, heterogeneous jobs, dry runs, holds ---------------------------------------
 
 changes_of -t 1-0 --array=1-4%2 --gres=gpu:a100:4 --mem=64000
-is 'all tasks of an array move' "$changes" "$T TresPerNode=gres:gpu:v100:4"
+is 'all tasks of an array move' "$changes" "Features=volta $T TresPerNode=gres:gpu:4"
 job=$(submit -t 1-0 --array=1-2 --comment="$METADATA" -o out-%A-%a --gres=gpu:a100:4 --mem=64000)
 ok 'all tasks of a moved array run' \
     cluster_until 120 test "$dir/home/out-$job-1" -ef "$dir/home/out-$job-1" -a \
@@ -387,13 +388,14 @@ else
     printf '#SCRON -t 1-0 --gres=gpu:a100:4 --mem=64000 --comment=%s\n0 0 1 1 * true\n' "$METADATA" |
         cluster_as_user scrontab - >"$dir/said" 2>&1 || true
     job=$(squeue -h -o %A | sort -n | tail -1)
-    like 'a job of scrontab moves' "$(asked "$job" | tr '\n' ' ')" "$T.*TresPerNode=gres:gpu:v100:4"
+    like 'a job of scrontab moves' "$(asked "$job" | tr '\n' ' ')" "$T.*TresPerNode=gres:gpu:4"
 fi
 
 # --- a type that no job is moved to ------------------------------------------------------
 
 write_conf MoveTo=no
 cluster_reconfigure
+see
 changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000
 is 'no job is moved to a type whose Gpu line says MoveTo=no' "$changes" "$T"
 
