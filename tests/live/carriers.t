@@ -16,7 +16,7 @@ readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf Mode=enforce "$@"
+    live_conf Mode=enforce "$LIVE_MOVES" "$@"
 }
 
 submit() {
@@ -60,6 +60,7 @@ echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 write_conf
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
+live_see
 
 home=$dir/home
 one_line=$'^sbatch: dnnest: time 1-00:00:00 -> [^\n]*gpu a100:4 -> v100:4[^\n]*$'

@@ -3,13 +3,11 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Each case is seen twice: with the snapshot that 'dnnestd watch' takes at that moment, and
-# without one, where the job is moved to nodes that cannot be had, or exceeds a limit.
+# Each case is seen with the snapshot that 'dnnestd watch' takes at that moment.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin eyes job_submit_dnnest
-dnnestd=${DNNESTD:-$build/dnnestd}
 [[ -x $dnnestd ]] || skip_all 'dnnestd is not built'
 
 readonly B=(--gres=gpu:a100:1 -c 16 --mem=64G -t 2-0 -o /dev/null)
@@ -25,53 +23,40 @@ Mode=enforce
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
 Bundle=$dir/etc/bundle
-StateDir=$dir/eyes
+StateDir=$dir/seen
+SnapshotAge=3600
+$LIVE_MOVES
 DecisionTime=1000
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $*
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $*
 END
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
 }
-see() {
-    "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" >>"$dir/log/watch.out" 2>&1 \
-        || fail "dnnestd watch --once: $(tail -n 3 "$dir/log/watch.out")"
-    live_looked
-}
-blind() {
-    rm -f "$dir/eyes/cluster.snapshot"
-    live_looked
-}
-
-# Sets 'job', 'said' and 'gpus'.
+# Sets 'job', 'said' and 'gpus', the constraint and the GPUs.
 submit() {
     job=$(cluster_as_user sbatch --parsable "${B[@]}" --comment="$M" "$@" job.sh 2>"$dir/said") \
         || job=
     said=$(<"$dir/said")
     gpus=rejected
-    if [[ -n $job ]]; then gpus=$(cluster_job_field "$job" TresPerNode); fi
+    if [[ -n $job ]]; then gpus="$(cluster_job_field "$job" Features) $(cluster_job_field "$job" TresPerNode)"; fi
 }
-# stays TITLE REASON [OPTION...]: with eyes the job keeps its type, for that reason; without
-# it is moved.
+# stays TITLE REASON [OPTION...]: the job does not move, for that reason
 stays() {
     local title=$1 reason=$2
     shift 2
-    see
+    live_see
     mark
     submit -H "$@"
-    like "$title: stays" "$gpus" 'gpu:a100:1'
+    like "$title: stays" "$gpus" 'null.*gpu:a100:1|^a100 .*gpu:1'
     like "$title: the log says why" "$(logged | grep because= | tail -n 1)" "$reason"
-    scancel "$job"
-    blind
-    submit -H "$@"
-    like "$title: moved without a snapshot" "$gpus" 'gpu:v100:1'
     scancel "$job"
 }
 moves() {
     local title=$1
     shift
-    see
+    live_see
     submit -H "$@"
-    like "$title: moved" "$gpus" 'gpu:v100:1'
+    like "$title: moved" "$gpus" '^v100 .*gpu:1'
     scancel "$job"
 }
 # runs TITLE [OPTION...]: the job runs to its end.
@@ -91,9 +76,9 @@ runs_now() {
 
 live_hardware
 use "$NODES"
-mkdir -m 755 "$dir/eyes"
 live_start --plugin-dir "$plugin_dir" \
-    --conf 'AccountingStorageEnforce=associations,limits,qos'
+    --conf 'AccountingStorageEnforce=associations,limits,qos' \
+    --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 State=UP'
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 
 # --- nodes that cannot be had ---------------------------------------------------------
@@ -128,7 +113,7 @@ cluster_until 180 is_idle v1,v2
 moves 'V100 idle again'
 
 scontrol update nodename=a1,a2 state=drain reason=eyes
-see
+live_see
 submit -H
 like 'the user is told that no A100 is there' "$said" \
     'warning: no node with a100 is available \(its 2 nodes are .*\); v100 has idle ones'
@@ -139,7 +124,7 @@ scontrol update nodename=a1,a2 state=resume
 
 use ''
 moves 'lines with Type and Device alone'
-blind
+live_blind
 submit -H
 like 'such lines move no job without a snapshot' "$gpus" 'gpu:a100:1'
 scancel "$job"
@@ -157,7 +142,7 @@ PartitionName=mem Nodes=v[1-2],a[1-2] DefMemPerCPU=3000 MaxTime=1:00:00 State=UP
 END
 cluster_restart_ctld
 cluster_until 180 is_idle v1,v2,a1,a2
-see
+live_see
 for qos in novolta wide strict one; do
     runs "a job with dnnest:off runs: $qos" --qos=$qos --comment=dnnest:off
     runs "with eyes so does the same job: $qos" --qos=$qos
@@ -167,16 +152,16 @@ like 'a job of a QOS without V100 stays' "$gpus" 'gpu:a100:1'
 is 'a job that stays gets the CPUs that an A100 needs' "$(cluster_job_field "$job" NumCPUs)" 13
 scancel "$job"
 submit -H --qos=wide
-like 'a job of a QOS with at least 12 CPUs moves' "$gpus" 'gpu:v100:1'
+like 'a job of a QOS with at least 12 CPUs moves' "$gpus" '^v100 .*gpu:1'
 is 'a job that needs 12 CPUs keeps those that it requested' "$(cluster_job_field "$job" NumCPUs)" 16
 scancel "$job"
 
 admin modify user "$CLUSTER_USER" set defaultqos=novolta
-see
+live_see
 runs 'a QOS that a job has by default binds, too'
 admin modify user "$CLUSTER_USER" set defaultqos=normal
 admin modify account research set GrpTRES=gres/gpu:v100=0
-see
+live_see
 runs 'a job of an account without V100 runs'
 like 'a job of an account without V100 stays' "$gpus" 'gpu:a100:1'
 admin modify account research set GrpTRES=gres/gpu:v100=-1
@@ -184,7 +169,7 @@ moves 'the account may have V100 again'
 
 # --- a partition of its own ------------------------------------------------------------
 
-see
+live_see
 job=$(cluster_as_user sbatch --parsable -H -p mem --gres=gpu:a100:1 -c 16 -t 1:00:00 \
     --comment="$M" job.sh 2>"$dir/said")
 like 'memory of the default per CPU of the partition is kept' \

@@ -70,11 +70,16 @@ Mode=enforce
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
 Bundle=$dir/etc/bundle
+StateDir=$dir/seen
+SnapshotAge=3600
 DecisionTime=1000
+$LIVE_MOVES
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 END
-live_start --plugin-dir "$plugin_dir" --no-accounting
+live_start --plugin-dir "$plugin_dir" --no-accounting \
+    --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 State=UP'
+live_see
 
 # --- what may change -----------------------------------------------------------------
 
@@ -89,7 +94,6 @@ plain 'torchrun --standalone --nproc_per_node=1 train.py -c config.yaml'
 plain 'srun -n1 --exact --gpus=1 -c $SLURM_CPUS_PER_TASK python train.py'
 plain 'head_node=$(srun --nodes=1 --ntasks=1 -w "$SLURMD_NODENAME" hostname -I)' \
     'torchrun --rdzv_endpoint=$head_node:29500 train.py'
-plain 'CMD="python train.py --lr 0.1"' 'bash -c "$CMD"'
 plain 'cat >config.yaml <<END' 'for seed in 1 2 3; do python train.py; done' 'END' \
     'python train.py'
 plain 'python -c "import torch; print(torch.__version__)"' 'python train.py'
@@ -137,6 +141,8 @@ several 'pip install -r requirements.txt' 'python train.py'
 
 script 'run() { torchrun train.py "$@"; }' 'run --seed 1' 'run --seed 2'
 keeps 'a function keeps all fields' '' 'time: kept, [^;]*line [0-9]+'
+script 'CMD="python train.py --lr 0.1"' 'bash -c "$CMD"'
+keeps 'a command in a variable keeps all fields' '' 'time: kept, [^;]*line [0-9]+'
 script 'python train.py --fold 0 &' 'python train.py --fold 1 &' 'wait'
 keeps 'programs side by side keep all fields' '' 'cpus: kept, [^;]*line [0-9]+'
 

@@ -20,7 +20,7 @@ group=$(id -gn "$CLUSTER_USER")
 
 live_partitions=gpu,debug
 write_conf() {
-    live_conf Mode=enforce "$@"
+    live_conf Mode=enforce "$LIVE_MOVES" "$@"
 }
 
 # Start a controller with these lines in its dnnest.conf, and mark its log.
@@ -52,6 +52,7 @@ live_hardware
 write_conf
 
 live_start --plugin-dir "$plugin_dir"
+live_see
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
 srun sh -c 'echo "step on $SLURMD_NODENAME with $SLURM_CPUS_PER_TASK CPUs"'
@@ -143,7 +144,7 @@ is 'a job of the control group is like one without metadata' "$(shown "$job")" "
 is 'the user of a job of the control group gets no message' "$said" ''
 like 'the record of a job of the control group has what would have changed' \
     "$(cluster_job_field "$job" AdminComment)" \
-    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","cpus_per_task":[0-9]+\}'
+    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","features":"v100","cpus_per_task":[0-9]+\}'
 like 'the log names the job of the control group' \
     "$(logged)" 'verdict=control .*the job is in the control group'
 
@@ -209,7 +210,7 @@ is 'NeverRaise=no raises no limit above TimeMax' \
 
 use Cpus=keep TimeLimit=keep
 held "${A100[@]}" --comment="$JOB"
-like 'a job moves' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
+is 'a job moves' "$(cluster_job_field "$job" Features)" v100
 held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment="$JOB"
 like 'a job with a deadline does not miss it on another type' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'

@@ -18,7 +18,7 @@ readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf "$@"
+    live_conf "$LIVE_MOVES" "$@"
 }
 
 submit() {
@@ -74,6 +74,7 @@ live_hardware
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir"
+live_see
 like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices, .*model bundle default'
 
 cat >"$dir/home/job.sh" <<'END'
@@ -156,7 +157,7 @@ held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$JOB" --exclusive
 like 'a job that requests whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
 
 held "${A100[@]}" --comment="$JOB" --array=1-4%2
-like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
+is 'a job array moves as a whole' "$(cluster_job_field "$job" Features)" v100
 
 held "${A100[@]}" --comment="$JOB" : --gres=gpu:a100:2 -c 40
 is 'a heterogeneous job keeps its time' "$(cluster_job_field "$job" TimeLimit | head -1)" '1-00:00:00'

@@ -130,16 +130,19 @@ warns 'three warnings, the most serious first' \
 
 # --- what an objective may do --------------------------------------------------------
 
+use Mode=enforce "$LIVE_MOVES"
+live_see
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'objective=time of a job buys no more expensive type' "$(gpus)" 'gpu:v100:1'
+is 'objective=time of a job buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
 like 'the log says that the objective is not honoured' "$(logged)" \
     'objective=time is not honoured \(UserObjective=no\)'
-use Mode=enforce UserObjective=yes
+use Mode=enforce "$LIVE_MOVES" UserObjective=yes
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'UserObjective=yes alone buys no more expensive type' "$(gpus)" 'gpu:v100:1'
-use Mode=enforce UserObjective=yes Upgrade=yes
+is 'UserObjective=yes alone buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
+use Mode=enforce "$LIVE_MOVES" UserObjective=yes Upgrade=yes
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'UserObjective=yes and Upgrade=yes let objective=time choose' "$(gpus)" 'gpu:a100:1'
+is 'UserObjective=yes and Upgrade=yes let objective=time choose' "$(cluster_job_field "$job" Features)" a100
+live_blind
 use Mode=enforce Upgrade=no
 warns 'Upgrade=no' 'needs about .*\(not moved: its Cost is higher \(Upgrade=no\)\)' \
     "${V100[@]}" --comment="$LARGE"
