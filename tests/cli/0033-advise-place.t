@@ -14,7 +14,24 @@ Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=100
 Gpu Type=h100 Device=h100_sxm5_80gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper Features=ib
 Gpu Type=hwin Device=h100_sxm5_80gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper2 Features=ib
 CONF
-job=(--comment="dnnest:$short" -t 1-0 --mem=8G)
+# idle TYPE FEATURES PARTITION: its nodes
+idle() {
+    echo "Group Type=$1 Gpus=8 Cpus=256 Memory=1000000 Features=$2 Partitions=$3" \
+        'Nodes=9 Up=9 Idle=0,0,0,0,0,0,0,0,9'
+}
+{
+    echo 'Cluster Version=1 Name=c Time=1800000000 Slurm=2205 SoftTimeMin=no Enforces=no'
+    idle a100 ib dear
+    idle twin ib cheap
+    idle h100 hopper,ib gpu
+    idle hwin hopper2,ib gpu
+    printf 'Wait Type=%s Gpu=0 Node=0 Nodes=0\n' a100 twin h100 hwin
+    echo 'Partition Name=gpu Default=yes Up=yes'
+    echo 'Partition Name=dear Up=yes MaxTime=172800 DefMemPerCPU=1024'
+    echo 'Partition Name=cheap Up=yes MaxTime=86400'
+    echo 'End Rows=11'
+} >"$work/idle"
+job=("${moving[@]}" --comment="dnnest:$short" -t 1-0 --mem=8G)
 
 json 'a partition names the type, and a move changes it' \
     'd["decision"]["gpu"] == "twin" and d["decision"]["partition"] == "cheap"
@@ -68,9 +85,9 @@ stays 'a time limit above the MaxTime of the other partition keeps the GPU type'
     'above the MaxTime' \
     "${job[@]}" -p dear -G 4 -t 1-0:01
 stays 'a job without a time limit keeps the GPU type' 'no time limit was requested' \
-    --comment="dnnest:$short" --mem=8G -p dear -G 4
+    "${moving[@]}" --comment="dnnest:$short" --mem=8G -p dear -G 4
 stays 'a job without a memory request keeps the GPU type' 'no memory was requested' \
-    --comment="dnnest:$short" -t 1-0 --def-mem-per-cpu=1G -p dear -G 4
+    "${moving[@]}" --comment="dnnest:$short" -t 1-0 --def-mem-per-cpu=1G -p dear -G 4
 stays '--batch keeps the GPU type' '--batch' "${job[@]}" -C 'hopper&ib' --batch=hopper -G 4
 
 gives 'config shows how jobs ask for a type' 0 \
@@ -86,12 +103,12 @@ json 'with a change a warning states that the metadata name fewer GPUs' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4 -N 1
 json 'without a change a warning states that the metadata name fewer GPUs' \
     'd["message"] is None and d["warnings"][1:] == ['"$fewer"']' \
-    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
+    advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'the warnings are the lines that the user would see, the most serious first' 0 \
     $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested\nverdict: keep' \
-    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
+    advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'Message=never keeps the warnings from the user' 0 '^verdict: keep' \
-    advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
+    advise --set=Message=never --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"
      and "time: kept, the number of GPUs is unknown (gpus=)" in d["reasons"]' \
@@ -99,4 +116,41 @@ json 'a request that leaves the number of GPUs open is kept' \
 json 'a request that leaves the number of GPUs open changes when the metadata name it' \
     'd["decision"]["time_limit_s"] is not None' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper --gpus-per-socket=2
+
+# --- open to other types ---------------------------------------------------------------
+
+job=(--comment="dnnest:$short" -t 1-0 --mem=8G -N 1)
+seen=(--snapshot="$work/idle" "${job[@]}")
+json 'a job in the partition of a type is open to the other partition' \
+    'd["decision"]["gpu"] is None and d["decision"]["partition"] is None
+     and d["record"]["open"] == [{"gpu": "a100", "partition": "dear", "slow": 100},
+                                 {"gpu": "twin", "partition": "cheap", "slow": 100}]' \
+    advise "${seen[@]}" -p dear -G 4
+json 'a job with the feature of a type is open to the other feature' \
+    'd["decision"]["features"] is None
+     and [t["features"] for t in d["record"]["open"]] == ["ib&hopper", "ib&hopper2"]' \
+    advise "${seen[@]}" -C 'ib&hopper' -G 4
+json 'a typed request gets the feature of its type' \
+    '{"field": "tres_per_job", "old": "gres:gpu:h100:4", "new": "gres:gpu:4"} in d["edits"]
+     and {"field": "features", "old": None, "new": "hopper"} in d["edits"]
+     and "gpu h100:4 -> h100 or hwin, whichever can start it first (at most 1.0x the time)"
+     in d["message"] and "either" not in d["record"]' \
+    advise "${seen[@]}" --slurm=22.05 -p gpu -G h100:4
+json 'a constraint of another feature stays beside it' \
+    'd["decision"]["features"] == "ib&hopper"' advise "${seen[@]}" -p gpu -C ib -G h100:4
+json 'without a snapshot the constraint has both features, and the own type is preferred' \
+    '{"field": "features", "old": None, "new": "hopper|hopper2"} in d["edits"]
+     and {"field": "prefer", "old": None, "new": "hopper"} in d["edits"]
+     and d["record"]["either"] == 1' advise "${job[@]}" -p gpu -G h100:4
+json 'without a snapshot several nodes are all of one type' \
+    'd["decision"]["features"] == "[hopper|hopper2]"' \
+    advise "${job[@]}" -p gpu -N 2 --gpus-per-node=h100:4
+stays 'without a snapshot a constraint of another feature keeps the GPU type' \
+    'gpu: kept, other features are requested' "${job[@]}" -p gpu -C ib -G h100:4
+stays 'Steer=no keeps the GPU type' 'gpu: kept' --set=Steer=no "${seen[@]}" -p gpu -G h100:4
+json 'Steer=cheaper opens a type to those of no higher Cost' \
+    '"open" not in d["record"]' advise --set=Steer=cheaper "${seen[@]}" -p gpu -G hwin:4
+sed 's/hopper2/hopper3/' "$work/idle" >"$work/renamed"
+stays 'a feature that no node has is not requested' 'no feature or partition of their own' \
+    --snapshot="$work/renamed" "${job[@]}" -p gpu -G hwin:4
 done_testing

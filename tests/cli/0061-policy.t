@@ -42,7 +42,7 @@ rule 'a user with another number is not matched' Cpus choose default --user=$((u
 rule 'a group is matched by number' GpuType keep new.conf:8 --user=1234 --group=77
 rule 'a group is matched by name' \
     GpuType keep new.conf:8 --user=1234 --group="$(getent group 0 | cut -d: -f1)"
-rule 'a user of another group is not matched' GpuType choose default --user=1234 --group=78
+rule 'a user of another group is not matched' GpuType open default --user=1234 --group=78
 json 'JSON has the lines, and which of them match' \
     '[(p["line"], p["for"], p["sets"], p["matches"]) for p in d["policies"]][:2] == [
         (4, {"Partition": "debug,test"}, {"Mode": "observe"}, True),
@@ -232,7 +232,7 @@ json 'a job of the control group is unchanged and recorded' \
     'd["decision"]["verdict"] == "control" and d["record"]["verdict"] == "control"
      and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
      and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
-    advise --conf "$work/new.conf" -A course "${job[@]}"
+    advise --conf "$work/new.conf" -A course "${moving[@]}" "${job[@]}"
 json 'with OptIn=all a job without metadata is recorded' \
     'd["metadata"] == "none" and d["decision"]["verdict"] == "abstain"
      and d["record"]["why"] == ["no_metadata"]' \
@@ -241,11 +241,11 @@ json 'with OptIn=all a job that opts out is not recorded' 'd["record"] is None' 
     advise --conf "$work/new.conf" -q all -G a100:1 --comment=dnnest:off
 for deadline in now+10minutes now+10minute now+600 "$(date -d '+10 min' +%FT%T)"; do
     json "a move keeps --deadline=$deadline" \
-        'd["decision"]["gpu"] is None and any("above the deadline" in r for r in d["reasons"])' \
-        advise --conf "$work/new.conf" --deadline="$deadline" "${job[@]}"
+        'd["decision"]["gpu"] is None and any("might not meet the deadline" in r for r in d["reasons"])' \
+        advise --conf "$work/new.conf" --deadline="$deadline" "${moving[@]}" "${job[@]}"
 done
 json 'a deadline that is far away does not matter' 'd["decision"]["gpu"] == "twin"' \
-    advise --conf "$work/new.conf" --deadline=now+2days "${job[@]}"
+    advise --conf "$work/new.conf" --deadline=now+2days "${moving[@]}" "${job[@]}"
 try advise --conf "$work/new.conf" --deadline=teatime "${job[@]}"
 like 'a deadline in another form has a warning and is ignored' "$code $err" \
     '^0 dnnest: warning: --deadline=teatime is not supported'
