@@ -367,8 +367,10 @@ static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
         add_proposal (
             grid, "partition", request->job->partition, advice->patch.partition);
     if (advice->patch.features[0] != '\0')
-        add_proposal (
-            grid, "constraint", request->job->features, advice->patch.features);
+        add_proposal (grid,
+                      "constraint",
+                      request->job->features ? request->job->features : "-",
+                      advice->patch.features);
     if (decision->cpus_per_task != DN_UNSET) {
         dn_grid_add (grid, "cpus per task");
         dn_grid_add (grid, "%" PRId64, request->cpus_per_task);

@@ -30,6 +30,8 @@ gives 'the line that the user would see comes first' 0 \
 gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "${moving[@]}" "$job"
 gives 'the request is shown before and after' 0 \
     'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "${moving[@]}" "$job"
+gives 'a constraint that is added has no previous value' 0 'constraint +- +a100' \
+    advise --snapshot="$work/idle" "$job"
 gives 'the edits of fields are shown before and after' 0 \
     'time_limit +1440 +30.*tres_per_job +gres.gpu:a100:4 +gres.gpu:4' advise "${moving[@]}" "$job"
 gives 'the reasons are shown' 0 'Reasons:.*time: the bound is 00:30:00' advise "${moving[@]}" "$job"

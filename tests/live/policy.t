@@ -20,7 +20,7 @@ group=$(id -gn "$CLUSTER_USER")
 
 live_partitions=gpu,debug
 write_conf() {
-    live_conf Mode=enforce "$LIVE_MOVES" "$@"
+    live_conf "$LIVE_MOVES" Mode=enforce "$@"
 }
 
 # Start a controller with these lines in its dnnest.conf, and mark its log.
@@ -144,7 +144,7 @@ is 'a job of the control group is like one without metadata' "$(shown "$job")" "
 is 'the user of a job of the control group gets no message' "$said" ''
 like 'the record of a job of the control group has what would have changed' \
     "$(cluster_job_field "$job" AdminComment)" \
-    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","features":"v100","cpus_per_task":[0-9]+\}'
+    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","features":"v100","cpus_per_task":[0-9]+,"cap_s":[0-9]+\}'
 like 'the log names the job of the control group' \
     "$(logged)" 'verdict=control .*the job is in the control group'
 
