@@ -19,7 +19,7 @@ readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf "$@"
+    live_conf "$LIVE_MOVES" "$@"
 }
 
 # Sets 'job', 'said' and 'status'.
@@ -58,6 +58,7 @@ install -m 755 "$build/tests/live/forge" "$dir/forge"
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
+live_see
 
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 

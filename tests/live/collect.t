@@ -167,7 +167,7 @@ is 'one whose node failed' "$(column "$lost" outcome)" 'node_failure'
 is 'one on two nodes' "$(column "$wide" 'nodes, host, gpus')" '2 v1 2'
 like 'one that dnnest changed' \
     "$(column "$changed" 'mode, verdict, asked_gpu, asked_limit_s, asked_cpus, set_gpu, gpu')" \
-    '^enforce change a100 86400 80 v100 v100$'
+    '^enforce change a100 86400 80 None a100$'
 ok 'with its prediction' test "$(ask "SELECT likely_s > 0 AND bound_s > likely_s AND
     set_limit_s = limit_s AND spec LIKE 'model=bert_base%' AND bundle <> ''
     FROM jobs WHERE job = '$changed'")" = 1

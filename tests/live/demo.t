@@ -22,7 +22,7 @@ told() {
     like "$2" "$(sed -n "/^== $1[.]/,/^== $(($1 + 1))[.]/p" <<<"$said" | tr '\n' ' ')" "$3"
 }
 told 1 'a job is right-sized' 'Slurm has job [0-9]+: time limit 0[0-9:]+, GPUs a100:1, [0-9] CPUs'
-told 2 'a job is moved' 'gpu a100:4 -> v100:4 .* Slurm has job [0-9]+: .*, GPUs v100:4, '
+told 2 'a GPU type is left open' 'gpu a100:4 -> a100 or v100, .* Slurm has job [0-9]+: .*, GPUs 4, '
 told 3 'a job is warned of' 'dnnest: warning: needs about [0-9]+ GiB of GPU memory, a100 has 40'
 told 4 'a job is limited by earlier runs' 'by 3 of your runs.* It has completed'
 told 5 'a job is extended past its limit' \

@@ -23,7 +23,7 @@ readonly TRES_SINCE=39
 
 write_conf() {
     live_hardware
-    live_conf Mode=enforce
+    live_conf Mode=enforce "$LIVE_MOVES"
 }
 
 # request METHOD PATH [FILE]: the answer's body, then its status on a separate line. As the
@@ -95,6 +95,7 @@ sbatch_held() {
 
 write_conf
 live_start --plugin-dir "$plugin_dir"
+live_see
 cat >"$home/job.sh" <<'END'
 #!/bin/sh
 srun sh -c 'echo "step on $SLURMD_NODENAME"'

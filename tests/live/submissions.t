@@ -54,12 +54,15 @@ HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
 Bundle=$dir/etc/bundle
 DecisionTime=1000
+StateDir=$dir/seen
+SnapshotAge=3600
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $NODE
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $NODE
 END
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf 'PartitionName=gpu Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP Default=YES' \
     --conf 'PartitionName=long Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP'
+live_see
 
 # --- helpers -------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ readonly FIND_S=60
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf "Bundle=$bundle" "DecisionLog=$decisions" "Counters=$dir/trace/dnnest.prom" "$@"
+    live_conf "$LIVE_MOVES" "Bundle=$bundle" "DecisionLog=$decisions" "Counters=$dir/trace/dnnest.prom" "$@"
 }
 
 # Sets 'job' and 'said'.
@@ -115,6 +115,7 @@ live_hardware
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir"
+live_see
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
 sleep "${1-0}"

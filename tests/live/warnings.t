@@ -131,6 +131,7 @@ warns 'three warnings, the most serious first' \
 # --- what an objective may do --------------------------------------------------------
 
 use Mode=enforce "$LIVE_MOVES"
+cluster_until 180 _cluster_nodes_idle
 live_see
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
 is 'objective=time of a job buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
