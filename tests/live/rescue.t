@@ -4,7 +4,8 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Real jobs that fail on a v100 as PyTorch does, and succeed on an a100.
+# Real jobs that v100 cannot run by their description. They move, fail on an a100 as PyTorch
+# does, and succeed on a v100.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
@@ -12,7 +13,7 @@ dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin rescue job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
-readonly SPEC=dnnest:$LIVE_KEYS
+readonly SPEC=dnnest:${LIVE_KEYS/fp16/bf16}
 readonly INTERVAL=5
 
 # Sets 'job'; options of sbatch. It says on which node it runs.
@@ -23,7 +24,7 @@ submit() {
 #!/bin/sh
 echo "on \$SLURMD_NODENAME"
 env | grep ^SLURM_RESTART_COUNT
-case \$SLURMD_NODENAME in v*) echo '$says'; exit 1 ;; esac
+case \$SLURMD_NODENAME in a*) echo '$says'; exit 1 ;; esac
 srun -n 1 hostname
 END
     ); then
@@ -64,22 +65,22 @@ version=$(scontrol -V | grep -o '[0-9]*\.[0-9]*' | head -n 1)
 "$dnnestd" rescue -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
 dnnestd_pid=$!
 
-submit --gres=gpu:a100:1
+submit --gres=gpu:v100:1
 moved=$job
-ok 'a job was moved to a v100' test "$(gres "$moved")" = v100:1
+ok 'a job was moved to an a100' test "$(gres "$moved")" = a100:1
 diag "$(<"$dir/said")"
-submit --gres=gpu:a100:1 --no-requeue
+submit --gres=gpu:v100:1 --no-requeue
 norequeue=$job
-submit --gpus-per-node=a100:1
+submit --gpus-per-node=v100:1
 form=$job
-submit --gres=gpu:a100:1 -p off
+submit --gres=gpu:v100:1 -p off
 off=$job
-SAYS=ValueError submit --gres=gpu:a100:1
+SAYS=ValueError submit --gres=gpu:v100:1
 other=$job
 for job in "$norequeue" "$form" "$off" "$other"; do
     ok "job $job fails" cluster_until 180 state_is "$job" FAILED
 done
-ok 'a lack of GPU memory is seen' cluster_until 180 log_has "$moved" 'out of GPU memory on v100'
+ok 'a lack of GPU memory is seen' cluster_until 180 log_has "$moved" 'out of GPU memory on a100'
 like 'the log has the record, to learn from' "$(<"$dir/log/dnnestd.log")" \
     "rescue: job $moved: .*\"spec\":\"model=bert_base"
 ok 'Rescue=off is obeyed' cluster_until 180 log_has "$off" 'not started again: Rescue=off'
@@ -94,11 +95,11 @@ else
         cluster_until 180 log_has "$norequeue" 'not started again: it may not be requeued'
     ok 'a job whose environment has the type is told of' \
         cluster_until 180 log_has "$form" 'not started again: .*--gres alone'
-    like 'the job is requeued with its own type' "$(gres "$moved")" '^a100:1$'
+    like 'the job is requeued with its own type' "$(gres "$moved")" '^v100:1$'
     is 'the requeued job has its own limit' "$(field "$moved" TimeLimit)" 1-00:00:00
     like 'the record has the rescue' "$(scontrol show job -o "$moved")" '"rescued":1'
-    ok 'the requeued job succeeds on an a100' cluster_until 240 state_is "$moved" COMPLETED
-    like 'the output shows a second run' "$(<"$dir/home/$moved.out")" 'on v[0-9].*on a[0-9].*SLURM_RESTART_COUNT=1'
+    ok 'the requeued job succeeds on a v100' cluster_until 240 state_is "$moved" COMPLETED
+    like 'the output shows a second run' "$(<"$dir/home/$moved.out")" 'on a[0-9].*on v[0-9].*SLURM_RESTART_COUNT=1'
 fi
 is 'another failure is left alone' "$(field "$other" JobState)" FAILED
 not_ok 'another failure is not told of' log_has "$other" out

@@ -57,12 +57,11 @@ live_begin() {
         fi
     done
     dir=$(mktemp -d "/tmp/dnnest-$name.XXXXXX")
-    mkdir "$dir/seen"
     cluster_trap "rm -rf '$dir'"
 }
 
 live_hardware() {
-    mkdir -p "$dir"/etc/{hardware,bundle,zoo}
+    mkdir -p "$dir"/etc/{hardware,bundle,zoo} "$dir/seen"
     install -m 644 "$share"/hardware/*.conf "$dir/etc/hardware/"
     install -m 644 "$share"/zoo/*.json "$dir/etc/zoo/"
     install -m 644 "$share"/bundle/* "$dir/etc/bundle/"
