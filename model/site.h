@@ -66,6 +66,8 @@
           "seconds between two snapshots of the cluster by dnnestd")                   \
     REAL (guard_interval_s, "GuardInterval", 1, 3600, "60",                            \
           "seconds between two passes of dnnestd over the running jobs")               \
+    REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
+          "seconds between two passes of dnnestd over the pending open jobs")          \
     REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
           "seconds between two collections of finished jobs by dnnestd")               \
     REAL (keep_jobs_days, "KeepJobs", 1, 3660, "400",                                  \

@@ -18,14 +18,14 @@ json 'JSON has the rules' \
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "ZooDir", "Bundle",
         "SidecarDir", "ProbeDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
-        "SnapshotAge", "WatchInterval", "GuardInterval", "CollectInterval",
+        "SnapshotAge", "WatchInterval", "GuardInterval", "SteerInterval", "CollectInterval",
         "KeepJobs", "Accounting", "LearnInterval",
         "AccountingToken", "Prometheus", "PrometheusQueries", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
      and [s["range"] for s in d["site"]] == [None] * 11
-         + ["0..1k", "1..86400", "1..3600", "1..3600", "10..86400", "1..3660", None, "1..2592k"] + [None] * 3
+         + ["0..1k", "1..86400", "1..3600", "1..3600", "1..3600", "10..86400", "1..3660", None, "1..2592k"] + [None] * 3
          + ["0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]
-     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 60, 300, 400, "slurmdbd", 3600, "none", "none", "none", None, 1, None, None, None, ""]' config
+     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 60, 60, 300, 400, "slurmdbd", 3600, "none", "none", "none", None, 1, None, None, None, ""]' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
@@ -102,7 +102,7 @@ wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..
 wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][22:24] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"]][23:25] == [400.5, 1.25]' config --conf "$work/new.conf"
 
 mkdir -m 755 "$work/state"
 conf "StateDir=$work/state"
