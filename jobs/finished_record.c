@@ -35,11 +35,11 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
     job->app = r->app;
     job->work_unit = r->work_unit;
     job->work = r->work;
-    job->asked_limit_s = r->asked_s;
+    job->asked_limit_s = dn_recorded_cap (r);
     job->asked_gpu = r->asked_gpu;
     job->asked_cpus = cpus_of (r, r->asked_cpus_each_gpu, r->asked_cpus_per_task);
-    job->set_limit_s = r->set_s;
-    job->set_gpu = r->set_gpu;
+    job->set_limit_s = dn_recorded_set (r);
+    job->set_gpu = r->steer_gpu[0] != '\0' ? r->steer_gpu : r->set_gpu;
     job->set_cpus = cpus_of (r, r->set_cpus_each_gpu, r->set_cpus_per_task);
     job->extensions = r->n_later;
     job->rescued = r->rescued;
@@ -47,12 +47,14 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
 
 static void take_prediction (struct dn_finished *job, const struct dn_recorded *r)
 {
-    job->base_s = r->base_s;
-    job->likely_s = seconds_of (r->likely_s);
-    job->bound_s = r->bound_s;
+    bool moved = dn_recorded_there (r, 1) != 1;
+
+    job->base_s = dn_recorded_there (r, r->base_s);
+    job->likely_s = dn_recorded_there (r, seconds_of (r->likely_s));
+    job->bound_s = dn_recorded_there (r, r->bound_s);
     job->bound_bp = r->bound_bp;
-    job->p95_s = seconds_of (r->p95_s);
-    job->pred_gpu = r->pred_gpu;
+    job->p95_s = dn_recorded_there (r, seconds_of (r->p95_s));
+    job->pred_gpu = moved ? "" : r->pred_gpu; /* which has its times for one device */
     job->pred_mem_gb = r->pred_mem_mb / 1024;
     job->pred_cpus = r->pred_cpus;
     job->confidence = r->confidence / 100;

@@ -48,21 +48,28 @@ static int64_t minutes_up (int64_t seconds)
     return minutes_down (seconds + 59);
 }
 
+static int64_t there (const struct dn_recorded *recorded, int64_t seconds)
+{
+    return seconds > 0 ? (int64_t) dn_recorded_there (recorded, (double) seconds)
+                       : seconds;
+}
+
 struct dn_promise dn_promise_of (const struct dn_recorded *recorded)
 {
-    struct dn_promise promise = {.asked_s = recorded->asked_s,
+    struct dn_promise promise = {.asked_s = dn_recorded_cap (recorded),
                                  .set_s = DN_UNSET,
                                  .written_s = DN_UNSET,
-                                 .p95_s = recorded->p95_s,
-                                 .p99_s = recorded->p99_s,
+                                 .p95_s = there (recorded, recorded->p95_s),
+                                 .p99_s = there (recorded, recorded->p99_s),
                                  .signal_s = recorded->signal_s};
+    int64_t set_s = dn_recorded_set (recorded);
     int n = recorded->n_later;
 
-    if (!recorded->changed || recorded->set_s < 60
-        || (recorded->asked_s >= 0 && recorded->asked_s <= recorded->set_s))
+    if (!recorded->changed || set_s < 60
+        || (promise.asked_s >= 0 && promise.asked_s <= set_s))
         return promise;
-    promise.set_s = minutes_up (recorded->set_s);
-    promise.written_s = minutes_up (n > 0 ? recorded->later_s[n - 1] : recorded->set_s);
+    promise.set_s = minutes_up (set_s);
+    promise.written_s = minutes_up (n > 0 ? recorded->later_s[n - 1] : set_s);
     return promise;
 }
 

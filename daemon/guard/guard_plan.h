@@ -19,8 +19,9 @@
 
 /* The limit that dnnest lowered, all in seconds; DN_UNSET: not known. */
 struct dn_promise {
-    int64_t asked_s;   /* by the user; DN_UNLIMITED; DN_UNSET: none was given */
-    int64_t set_s;     /* at the submission; DN_UNSET: there is nothing to guard */
+    int64_t asked_s;   /* by the user, for the type that the job got (dn_recorded_cap);
+                          DN_UNLIMITED; DN_UNSET: none was given */
+    int64_t set_s;     /* before the start; DN_UNSET: there is nothing to guard */
     int64_t written_s; /* the last value that dnnest wrote */
     int64_t p95_s;     /* of the run, without a margin */
     int64_t p99_s;

@@ -17,7 +17,10 @@ static int64_t minutes_up (double seconds)
     return (int64_t) ceil (seconds / 60) * 60;
 }
 
-/* Would dnnest have set this limit at the submission, had it known the history? */
+/* Would dnnest have set this limit at the submission, had it known the history? Of a
+ * job that was given another GPU type the limit is for that one, until it starts, which
+ * is soon, or has its own type again.
+ */
 static bool is_ours (const struct dn_revise_case *c)
 {
     const struct dn_rules *rules = c->rules;
@@ -25,18 +28,8 @@ static bool is_ours (const struct dn_revise_case *c)
     return rules->revise == DN_YES_YES && rules->mode == DN_MODE_ENFORCE
            && rules->time_limit == DN_TIME_LIMIT && rules->record != DN_RECORD_NONE
            && strcmp (c->recorded->mode, "enforce") == 0
-           && strcmp (c->recorded->verdict, "control") != 0 && c->time_min_s <= 0;
-}
-
-/* What the limit is, if no human has changed it. */
-static int64_t written_s (const struct dn_recorded *recorded)
-{
-    int64_t last = recorded->asked_s;
-
-    if (recorded->changed && recorded->set_s > 0)
-        last = recorded->n_later > 0 ? recorded->later_s[recorded->n_later - 1]
-                                     : recorded->set_s;
-    return last >= 0 ? minutes_up ((double) last) : last;
+           && strcmp (c->recorded->verdict, "control") != 0 && c->time_min_s <= 0
+           && !c->recorded->either && c->recorded->steer_gpu[0] == '\0';
 }
 
 /* Work in the unit of the row; -1: it is not known. */
@@ -78,7 +71,7 @@ static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
 enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
                                        struct dn_revision *revision)
 {
-    int64_t written = written_s (c->recorded);
+    int64_t written = dn_recorded_written (c->recorded);
     struct dn_range law;
 
     if (!is_ours (c))

@@ -26,6 +26,9 @@
 /* Numbers in a record: seconds of 2^32 minutes are the largest. */
 #define NUMBER_MAX INT64_C (300000000000)
 
+/* Percent; of a type that takes a thousand times as long. */
+#define OPEN_SLOW_MAX 100000
+
 /* The length of the JSON object at the beginning of 'text'; 0: it does not end. */
 static size_t object_length (const char *text)
 {
@@ -94,6 +97,7 @@ enum part {
     PART_REQ,
     PART_SET,
     PART_PRED,
+    PART_STEER,
     N_PARTS
 };
 
@@ -101,6 +105,7 @@ static const char *const part_names[N_PARTS] = {
     [PART_REQ] = "req",
     [PART_SET] = "set",
     [PART_PRED] = "pred",
+    [PART_STEER] = "steer",
 };
 
 enum type {
@@ -131,6 +136,11 @@ static const struct member members[] = {
     {PART_TOP, "unit", TYPE_TEXT, AT (work_unit), false},
     {PART_TOP, "work", TYPE_REAL, AT (work), false},
     {PART_TOP, "rescued", TYPE_FLAG, AT (rescued), true},
+    {PART_TOP, "either", TYPE_FLAG, AT (either), true},
+    {PART_STEER, "gpu", TYPE_TEXT, AT (steer_gpu), true},
+    {PART_STEER, "time_s", TYPE_COUNT, AT (steer_s), true},
+    {PART_STEER, "cap_s", TYPE_COUNT, AT (cap_s), true},
+    {PART_STEER, "at_s", TYPE_COUNT, AT (steered_at_s), true},
     {PART_REQ, "time_s", TYPE_COUNT, AT (asked_s), true},
     {PART_REQ, "signal_s", TYPE_COUNT, AT (signal_s), true},
     {PART_REQ, "gpu", TYPE_TEXT, AT (asked_gpu), true},
@@ -143,7 +153,9 @@ static const struct member members[] = {
     {PART_REQ, "cpus_per_task", TYPE_COUNT, AT (asked_cpus_per_task), false},
     {PART_SET, "time_s", TYPE_COUNT, AT (set_s), true},
     {PART_SET, "time_min_s", TYPE_COUNT, AT (soft_s), true},
+    {PART_SET, "cap_s", TYPE_COUNT, AT (set_cap_s), true},
     {PART_SET, "gpu", TYPE_TEXT, AT (set_gpu), true},
+    {PART_SET, "features", TYPE_TEXT, AT (set_features), true},
     {PART_SET, "cpus_each_gpu", TYPE_COUNT, AT (set_cpus_each_gpu), false},
     {PART_SET, "cpus_per_task", TYPE_COUNT, AT (set_cpus_per_task), false},
     {PART_PRED, "train_s", TYPE_COUNT, AT (likely_s), true},
@@ -211,6 +223,34 @@ static int read_later (const struct json_object *record,
     for (int i = 0; i < n; i++)
         recorded->later_s[i] = (int64_t) seconds[i];
     recorded->n_later = n;
+    return 0;
+}
+
+static int read_open (const struct json_object *record,
+                      struct dn_recorded *recorded,
+                      struct dn_err *err)
+{
+    struct json_object *list = NULL;
+    int n;
+
+    if (dn_json_read_array (record, "open", DN_OPEN_MAX, &list, err) < 0)
+        return -1;
+    n = list ? (int) json_object_array_length (list) : 0;
+    for (int i = 0; i < n; i++) {
+        struct json_object *from = json_object_array_get_idx (list, (size_t) i);
+        struct dn_open_type *to = &recorded->open[i];
+
+        if (dn_json_need_text (from, "gpu", to->gpu, sizeof (to->gpu), err) < 0
+            || dn_json_need_int (from, "slow", 1, OPEN_SLOW_MAX, &to->slow, err) < 0
+            || dn_json_read_text (
+                   from, "features", to->features, sizeof (to->features), err)
+                   < 0
+            || dn_json_read_text (
+                   from, "partition", to->partition, sizeof (to->partition), err)
+                   < 0)
+            return dn_err_wrap (err, "open");
+    }
+    recorded->n_open = n;
     return 0;
 }
 
@@ -288,6 +328,8 @@ static int read_members (struct json_object *record,
         recorded->asked_s = DN_UNLIMITED;
     if (read_later (record, recorded, rc ? NULL : err) < 0)
         rc = -1;
+    if (read_open (record, recorded, rc ? NULL : err) < 0)
+        rc = -1;
     read_why (record, recorded->why);
     recorded->changed = strcmp (recorded->mode, "enforce") == 0
                         && strcmp (recorded->verdict, "change") == 0;
@@ -310,8 +352,105 @@ int dn_record_read (const char *admin_comment,
 
 const char *dn_recorded_gpu (const struct dn_recorded *recorded)
 {
+    if (recorded->n_open > 0 && (recorded->either || recorded->steer_gpu[0] != '\0'))
+        return recorded->steer_gpu;
     return recorded->changed && recorded->set_gpu[0] != '\0' ? recorded->set_gpu
                                                              : recorded->asked_gpu;
+}
+
+/* --- open jobs -------------------------------------------------------------------- */
+
+/* The requested type has the limit itself. */
+static double factor_of (const struct dn_recorded *recorded, int entry)
+{
+    return entry == 0 ? 1 : dn_open_factor ((double) recorded->open[entry].slow / 100);
+}
+
+int dn_open_find (const struct dn_recorded *recorded, const char *gpu)
+{
+    for (int i = 0; i < recorded->n_open; i++)
+        if (strcmp (recorded->open[i].gpu, gpu) == 0)
+            return i;
+    return -1;
+}
+
+int dn_open_home (const struct dn_recorded *recorded)
+{
+    int slowest = 0;
+
+    if (recorded->n_open == 0)
+        return -1;
+    if (!recorded->either)
+        return recorded->set_gpu[0] != '\0' ? dn_open_find (recorded, recorded->set_gpu)
+                                            : 0;
+    for (int i = 1; i < recorded->n_open; i++)
+        if (recorded->open[i].slow > recorded->open[slowest].slow)
+            slowest = i;
+    return slowest;
+}
+
+int dn_open_now (const struct dn_recorded *recorded)
+{
+    return recorded->steer_gpu[0] != '\0' ? dn_open_find (recorded, recorded->steer_gpu)
+                                          : dn_open_home (recorded);
+}
+
+/* The limit of an earlier type was rounded up: in minutes, the one that it was made of
+ * is the whole part of the quotient, because factors are 1 or more.
+ */
+int64_t dn_open_limit (const struct dn_recorded *recorded,
+                       int64_t limit_s,
+                       int from,
+                       int to)
+{
+    double minutes;
+
+    if (limit_s < 0 || from < 0 || to < 0)
+        return limit_s;
+    minutes = ceil ((double) limit_s / 60);
+    if (from != 0)
+        minutes = floor (minutes / factor_of (recorded, from) + 1e-6);
+    minutes = ceil (minutes * factor_of (recorded, to) - 1e-6);
+    return 60 * (int64_t) fmax (minutes, 1);
+}
+
+int64_t dn_recorded_cap (const struct dn_recorded *recorded)
+{
+    if (recorded->steer_gpu[0] != '\0' && recorded->cap_s > 0)
+        return recorded->cap_s;
+    if (recorded->changed && recorded->steer_gpu[0] == '\0' && recorded->set_cap_s > 0)
+        return recorded->set_cap_s;
+    return recorded->asked_s;
+}
+
+int64_t dn_recorded_set (const struct dn_recorded *recorded)
+{
+    return recorded->steer_gpu[0] != '\0' ? recorded->steer_s : recorded->set_s;
+}
+
+int64_t dn_recorded_written (const struct dn_recorded *recorded)
+{
+    int64_t last = dn_recorded_set (recorded);
+
+    if (!recorded->changed || last <= 0)
+        last = recorded->asked_s;
+    else if (recorded->n_later > 0)
+        last = recorded->later_s[recorded->n_later - 1];
+    return last > 0 ? (last + 59) / 60 * 60 : last;
+}
+
+/* The prediction is for the type that was set; where Slurm chooses, for the requested
+ * one.
+ */
+double dn_recorded_there (const struct dn_recorded *recorded, double seconds)
+{
+    int now = dn_open_now (recorded);
+    int home = recorded->either ? 0 : dn_open_home (recorded);
+
+    if (now < 0 || home < 0 || recorded->steer_gpu[0] == '\0')
+        return seconds;
+    return seconds * (double) recorded->open[now].slow
+           / (double) recorded->open[home].slow;
 }
 
 /* --- changes ---------------------------------------------------------------------- */
@@ -475,6 +614,33 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
     if ((limit_s == DN_UNSET ? dn_json_put_number (record, "rescued", 1)
                              : add_later (record, &recorded, limit_s))
         < 0) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
+        return NULL;
+    }
+    return write_back (admin_comment, old, record, err);
+}
+
+char *dn_record_steer (const char *admin_comment,
+                       const struct dn_steering *steering,
+                       struct dn_err *err)
+{
+    struct dn_span old;
+    struct dn_recorded recorded;
+    dn_cleanup (dn_json_free) struct json_object *record =
+        record_to_change (admin_comment, &old, &recorded, err);
+    struct json_object *part;
+
+    if (!record)
+        return NULL;
+    json_object_object_del (record, "later");
+    json_object_object_del (record, "steer");
+    part = steering ? dn_json_put_object (record, "steer") : NULL;
+    if (steering
+        && (!part || dn_json_put_text (part, "gpu", steering->gpu) < 0
+            || dn_json_put_number (part, "time_s", steering->limit_s) < 0
+            || (steering->cap_s > 0
+                && dn_json_put_number (part, "cap_s", steering->cap_s) < 0)
+            || dn_json_put_number (part, "at_s", steering->at_s) < 0)) {
         dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
         return NULL;
     }

@@ -11,11 +11,19 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "policy/policy.h"
 
 #define DN_EXTENSIONS_MAX 8
 
+struct dn_open_type {
+    char gpu[DN_NAME_MAX];
+    char features[DN_NAME_MAX * 4]; /* the whole constraint there; "": see the next */
+    char partition[DN_NAME_MAX * 4];
+    int64_t slow; /* predicted time there in % of that on the requested type */
+};
+
 /* Counts that the record does not state are DN_UNSET, reals NaN, texts "", flags 0.
- * 8 KB.
+ * 12 KB.
  */
 struct dn_recorded {
     bool found; /* there is a record, of a version that is known */
@@ -43,10 +51,23 @@ struct dn_recorded {
 
     /* what dnnest set at the submission */
     int64_t set_s;
-    int64_t soft_s; /* --time-min */
+    int64_t soft_s;    /* --time-min */
+    int64_t set_cap_s; /* what the requested limit amounts to; DN_UNSET: itself */
     char set_gpu[DN_NAME_MAX];
     int64_t set_cpus_each_gpu;
     int64_t set_cpus_per_task;
+
+    char set_features[DN_RECORD_MAX + 1];
+
+    /* GPU types that it may get, the requested one first ("open"), and the last move to
+     * one of them by dnnestd ("steer") */
+    struct dn_open_type open[DN_OPEN_MAX];
+    int n_open;
+    int64_t either;              /* 1: Slurm chooses the type at the start */
+    char steer_gpu[DN_NAME_MAX]; /* "": not moved */
+    int64_t steer_s;             /* the limit that was set with it */
+    int64_t cap_s;               /* what the user's limit amounts to on that type */
+    int64_t steered_at_s;        /* seconds since 1970 */
 
     /* what it predicted: time, with and without history, and quantiles */
     int64_t likely_s;
@@ -76,8 +97,64 @@ int dn_record_read (const char *admin_comment,
                     struct dn_recorded *recorded,
                     struct dn_err *err);
 
-/* The GPU type that the job was sent to: the one that was set, or requested. */
+/* The GPU type that the job was sent to: the one that was set, or requested; "" where
+ * Slurm chooses it.
+ */
 const char *dn_recorded_gpu (const struct dn_recorded *recorded);
+
+/* --- open jobs: a limit follows the GPU type ------------------------------------- */
+
+/* The entry of "open" of that type; -1: there is none. */
+int dn_open_find (const struct dn_recorded *recorded, const char *gpu);
+
+/* The entry that the job had at its submission: the requested type, or the one that was
+ * set; of a job of which Slurm chooses the type the slowest, which its limit is for.
+ * -1: the job is not open.
+ */
+int dn_open_home (const struct dn_recorded *recorded);
+
+/* The entry that it has now: that, or the one of the last move. */
+int dn_open_now (const struct dn_recorded *recorded);
+
+/* A limit that is for the type of the entry 'from' as one for 'to', in whole minutes,
+ * rounded up. DN_UNLIMITED stays.
+ */
+int64_t dn_open_limit (const struct dn_recorded *recorded,
+                       int64_t limit_s,
+                       int from,
+                       int to);
+
+/* What the user's own limit amounts to on the type of the job; DN_UNLIMITED, DN_UNSET.
+ */
+int64_t dn_recorded_cap (const struct dn_recorded *recorded);
+
+/* The limit that dnnest set while the job was pending, for the type that it has;
+ * DN_UNSET: none.
+ */
+int64_t dn_recorded_set (const struct dn_recorded *recorded);
+
+/* The limit that the job has if only dnnest has changed it, in whole minutes; of
+ * one that was given none DN_UNSET.
+ */
+int64_t dn_recorded_written (const struct dn_recorded *recorded);
+
+/* Predicted seconds on the type of the job, of those that were predicted at the
+ * submission.
+ */
+double dn_recorded_there (const struct dn_recorded *recorded, double seconds);
+
+/* The same admin comment with the move of a job, and no "later"; NULL: with none. It is
+ * freed with free (); NULL with 'err'.
+ */
+struct dn_steering {
+    const char *gpu;
+    int64_t limit_s;
+    int64_t cap_s; /* DN_UNLIMITED and DN_UNSET: not stated */
+    int64_t at_s;
+};
+char *dn_record_steer (const char *admin_comment,
+                       const struct dn_steering *steering,
+                       struct dn_err *err);
 
 /* A limit that replaces the one of the submission, while the job is pending. Seconds.
  */

@@ -114,6 +114,27 @@ TEST ("a job ran without the time that it was suspended")
     "\"base_s\":8000},\"later\":[30000,40000],\"rescued\":1,"                          \
     "\"warn\":\"limit\",\"spec\":\"model=resnet50,batch=256\"}"
 
+TEST ("of a job that was moved while it waited, times and limits are those there")
+{
+    struct dn_recorded recorded;
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    dn_finished_from_record (
+        &job,
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{\"time_s\":"
+        "36000,\"gpu\":\"a100\"},\"set\":{\"time_s\":3600},\"pred\":{\"gpu\":\"a\","
+        "\"train_s\":2000},\"open\":[{\"gpu\":\"a100\",\"slow\":100},{\"gpu\":\"v100\","
+        "\"slow\":150}],\"steer\":{\"gpu\":\"v100\",\"time_s\":7020,\"cap_s\":70200}}",
+        &recorded);
+    assert_int_equal (job.asked_limit_s, 70200);
+    assert_int_equal (job.set_limit_s, 7020);
+    assert_string_equal (job.asked_gpu, "a100");
+    assert_string_equal (job.set_gpu, "v100");
+    assert_near (job.likely_s, 3000);
+    assert_string_equal (job.pred_gpu, "");
+}
+
 TEST ("a record fills what dnnest did")
 {
     struct dn_recorded recorded;

@@ -151,6 +151,129 @@ TEST ("the last limits are kept")
     free (text);
 }
 
+#define OPENED                                                                              \
+    "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{\"time_s\":36000,"  \
+    "\"gpu\":\"a\"},\"set\":{\"time_s\":3600,\"features\":\"a\"},\"open\":[{\"gpu\":\"a\"," \
+    "\"features\":\"a\",\"slow\":100},{\"gpu\":\"b\",\"partition\":\"p\",\"slow\":150},"    \
+    "{\"gpu\":\"c\",\"features\":\"c&x\",\"slow\":60},{\"gpu\":\"d\",\"slow\":90}]"
+
+TEST ("the types of an open job are read")
+{
+    struct dn_recorded r;
+
+    assert_int_equal (dn_record_read (OPENED "}", &r, NULL), 1);
+    assert_int_equal (r.n_open, 4);
+    assert_string_equal (r.set_features, "a");
+    assert_string_equal (r.open[1].partition, "p");
+    assert_string_equal (r.open[2].features, "c&x");
+    assert_int_equal (r.open[2].slow, 60);
+    assert_int_equal (dn_open_find (&r, "c"), 2);
+    assert_int_equal (dn_open_find (&r, "z"), -1);
+    assert_int_equal (dn_open_now (&r), 0);
+    assert_string_equal (dn_recorded_gpu (&r), "a");
+    assert_int_equal (dn_recorded_cap (&r), 36000);
+    assert_int_equal (
+        dn_record_read ("{\"dnnest\":1,\"open\":[{\"gpu\":\"a\"}]}", &r, NULL), -1);
+    assert_int_equal (
+        dn_record_read (
+            "{\"dnnest\":1,\"open\":[{\"gpu\":\"a\",\"slow\":0}]}", &r, NULL),
+        -1);
+}
+
+TEST ("a limit follows the type, and back again")
+{
+    struct dn_recorded r;
+
+    assert_int_equal (dn_record_read (OPENED "}", &r, NULL), 1);
+    assert_int_equal (dn_open_limit (&r, 3600, 0, 0), 3600);
+    assert_int_equal (dn_open_limit (&r, 3600, 0, 1), 7020);
+    assert_int_equal (dn_open_limit (&r, 3660, 0, 1), 7140); /* 118.95 minutes */
+    assert_int_equal (dn_open_limit (&r, 3600, 0, 2), 3600);
+    assert_int_equal (dn_open_limit (&r, 3600, 0, 3), 4260); /* 0.9 x 1.3 */
+    for (int to = 0; to < 4; to++)
+        for (int64_t minutes = 1; minutes < 5000; minutes += 7)
+            assert_int_equal (
+                dn_open_limit (&r, dn_open_limit (&r, 60 * minutes, 0, to), to, 0),
+                60 * minutes);
+    assert_int_equal (dn_open_limit (&r, DN_UNLIMITED, 0, 1), DN_UNLIMITED);
+    assert_int_equal (dn_open_limit (&r, DN_UNSET, 0, 1), DN_UNSET);
+}
+
+TEST ("a job of which Slurm chooses the type has the limit of the slowest")
+{
+    struct dn_recorded r;
+
+    assert_int_equal (dn_record_read (OPENED ",\"either\":1}", &r, NULL), 1);
+    assert_int_equal (dn_open_now (&r), 1);
+    assert_string_equal (dn_recorded_gpu (&r), "");
+    assert_true (dn_recorded_there (&r, 100) == 100);
+}
+
+TEST ("a job that was moved at its submission is at home there")
+{
+    const struct dn_steering to = {"a", 3600, 36000, 1700000000};
+    struct dn_recorded r;
+    char *moved;
+
+    assert_int_equal (
+        dn_record_read (
+            "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":"
+            "{\"time_s\":36000},\"set\":{\"time_s\":7020,\"cap_s\":70200,"
+            "\"gpu\":\"b\"},\"open\":[{\"gpu\":\"a\",\"slow\":100},"
+            "{\"gpu\":\"b\",\"slow\":150}]}",
+            &r,
+            NULL),
+        1);
+    assert_int_equal (dn_open_home (&r), 1);
+    assert_int_equal (dn_open_now (&r), 1);
+    assert_int_equal (dn_recorded_cap (&r), 70200);
+    assert_true (dn_recorded_there (&r, 150) == 150);
+    assert_int_equal (dn_open_limit (&r, 7020, 1, 0), 3600);
+    moved = dn_record_steer (
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"set\":{\"gpu\":\"b\"},"
+        "\"open\":[{\"gpu\":\"a\",\"slow\":100},{\"gpu\":\"b\",\"slow\":150}]}",
+        &to,
+        NULL);
+    assert_int_equal (dn_record_read (moved, &r, NULL), 1);
+    assert_int_equal (dn_open_now (&r), 0);
+    assert_true (dn_recorded_there (&r, 150) == 100);
+    assert_int_equal (dn_recorded_cap (&r), 36000);
+    free (moved);
+}
+
+TEST ("a move is set, replaced and dropped, and ends what came later")
+{
+    const struct dn_steering steering = {"b", 7020, 70200, 1700000000};
+    const struct dn_steering other = {"c", 3600, DN_UNSET, 1700000060};
+    char *moved = dn_record_steer (OPENED ",\"later\":[7200]}", &steering, NULL);
+    char *again;
+    char *back;
+    struct dn_recorded r;
+
+    assert_non_null (moved);
+    assert_contains (moved,
+                     "],\"steer\":{\"gpu\":\"b\",\"time_s\":7020,\"cap_s\":70200,"
+                     "\"at_s\":1700000000}}");
+    assert_int_equal (dn_record_read (moved, &r, NULL), 1);
+    assert_int_equal (r.n_later, 0);
+    assert_int_equal (dn_open_now (&r), 1);
+    assert_string_equal (dn_recorded_gpu (&r), "b");
+    assert_int_equal (dn_recorded_cap (&r), 70200);
+    assert_int_equal (dn_recorded_set (&r), 7020);
+    assert_int_equal (dn_recorded_written (&r), 7020);
+    assert_true (dn_recorded_there (&r, 100) == 150);
+    again = dn_record_steer (moved, &other, NULL);
+    assert_int_equal (dn_record_read (again, &r, NULL), 1);
+    assert_string_equal (r.steer_gpu, "c");
+    assert_int_equal (r.cap_s, DN_UNSET);
+    back = dn_record_steer (again, NULL, NULL);
+    assert_string_equal (back, OPENED "}");
+    free (moved);
+    free (again);
+    free (back);
+    assert_null (dn_record_steer ("none", &steering, NULL));
+}
+
 TEST ("a long record loses what it can spare")
 {
     char text[DN_RECORD_MAX + 1];
