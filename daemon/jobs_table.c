@@ -30,14 +30,20 @@ struct reread {
     bool same;
 };
 
+static bool same_text (const char *a, const char *b)
+{
+    return strcmp (a ? a : "", b ? b : "") == 0;
+}
+
 static int compare (void *to, const struct dn_link_job *now)
 {
     struct reread *reread = to;
     const struct dn_link_job *job = reread->job;
 
     reread->same = reread->may (now) && now->limit_s == job->limit_s
-                   && now->admin_comment && job->admin_comment
-                   && strcmp (now->admin_comment, job->admin_comment) == 0;
+                   && same_text (now->admin_comment, job->admin_comment)
+                   && same_text (now->features, job->features)
+                   && same_text (now->partition, job->partition);
     return 0;
 }
 

@@ -164,18 +164,34 @@ static void set_times (const slurm_job_info_t *from, struct dn_link_job *job)
         job->ran_s = from->pre_sus_time;
 }
 
-static const char *join_gres (const slurm_job_info_t *from, struct dn_link_jobs *jobs)
+static void set_gres (const slurm_job_info_t *from,
+                      struct dn_link_jobs *jobs,
+                      struct dn_link_job *job)
 {
-    const char *const parts[] = {from->tres_per_job,
-                                 from->tres_per_node,
-                                 from->tres_per_socket,
-                                 from->tres_per_task};
     struct dn_buf buf = dn_buf_on (jobs->gres, sizeof (jobs->gres));
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
-        if (parts[i] && parts[i][0] != '\0')
-            dn_buf_add (&buf, "%s%s", buf.len > 0 ? "," : "", parts[i]);
-    return buf.len > 0 ? jobs->gres : NULL;
+    job->tres_per[DN_TRES_PER_JOB] = from->tres_per_job;
+    job->tres_per[DN_TRES_PER_NODE] = from->tres_per_node;
+    job->tres_per[DN_TRES_PER_SOCKET] = from->tres_per_socket;
+    job->tres_per[DN_TRES_PER_TASK] = from->tres_per_task;
+    for (int i = 0; i < DN_N_TRES_PER; i++)
+        if (job->tres_per[i] && job->tres_per[i][0] != '\0')
+            dn_buf_add (&buf, "%s%s", buf.len > 0 ? "," : "", job->tres_per[i]);
+    job->gres = buf.len > 0 ? jobs->gres : NULL;
+}
+
+static void set_needs (const slurm_job_info_t *from, struct dn_link_job *job)
+{
+    int64_t mem_mb = (int64_t) (from->pn_min_memory & ~MEM_PER_CPU);
+
+    job->n_tasks = from->num_tasks == NO_VAL ? 0 : from->num_tasks;
+    job->node_cpus = from->pn_min_cpus == NO_VAL16 ? 0 : from->pn_min_cpus;
+    if (from->pn_min_memory == NO_VAL64)
+        return;
+    if (from->pn_min_memory & MEM_PER_CPU)
+        job->mem_per_cpu_mb = mem_mb;
+    else
+        job->node_mem_mb = mem_mb;
 }
 
 /* Slurm computes the names of the files from patterns; only jobs with a record need
@@ -205,6 +221,8 @@ static void take_job (slurm_job_info_t *from,
         .state = dn_link_state (from->job_state & JOB_STATE_BASE),
         .n_nodes = from->num_nodes,
         .n_cpus = from->num_cpus,
+        .priority = from->priority,
+        .whole = from->shared == JOB_SHARED_NONE,
         .restarts = from->restart_cnt,
         .exit_code = dn_link_number (from->exit_code),
         .batch = from->batch_flag != 0,
@@ -213,10 +231,10 @@ static void take_job (slurm_job_info_t *from,
         .partition = from->partition,
         .account = from->account,
         .qos = from->qos,
+        .features = from->features,
         .nodes = from->nodes,
         .reservation = from->resv_name,
         .tres = from->tres_req_str,
-        .gres = join_gres (from, jobs),
         .comment = from->comment,
         .admin_comment = from->admin_comment,
         .work_dir = from->work_dir,
@@ -224,7 +242,11 @@ static void take_job (slurm_job_info_t *from,
     job->queued = job->phase == DN_PHASE_PENDING
                   && (from->state_reason == WAIT_PRIORITY
                       || from->state_reason == WAIT_RESOURCES);
+    job->unseen =
+        job->phase == DN_PHASE_PENDING && from->state_reason == WAIT_NO_REASON;
     set_ids (from, job);
+    set_gres (from, jobs, job);
+    set_needs (from, job);
     set_times (from, job);
     set_paths (from, jobs, job);
 }

@@ -117,6 +117,15 @@ enum dn_job_phase {
     DN_N_PHASES
 };
 
+/* How GPUs are requested. */
+enum dn_tres_per {
+    DN_TRES_PER_JOB,
+    DN_TRES_PER_NODE,
+    DN_TRES_PER_SOCKET,
+    DN_TRES_PER_TASK,
+    DN_N_TRES_PER
+};
+
 /* A job of the table. Texts are borrowed and may be NULL. Times are seconds since 1970,
  * 0: unknown.
  */
@@ -139,19 +148,28 @@ struct dn_link_job {
     int64_t suspended_s; /* in all, but for a suspension that lasts */
     int64_t ran_s;       /* of a suspended job: how long it ran before */
     int64_t n_nodes, n_cpus;
+    int64_t n_tasks;
+    int64_t node_cpus;   /* at least, on each node; 0: not stated, as the next two */
+    int64_t node_mem_mb; /* of memory per node or per CPU one is stated */
+    int64_t mem_per_cpu_mb;
+    int64_t priority; /* 0: held */
     int64_t restarts;
     int64_t exit_code; /* as wait () returns it */
     bool batch;
     bool queued;  /* pending for resources, or after other jobs that are */
+    bool unseen;  /* pending, and the scheduler has not looked at it yet */
+    bool whole;   /* it has its nodes to itself (--exclusive) */
     bool requeue; /* may be requeued */
     bool federated;
     const char *partition; /* of a running job the one that it runs in */
     const char *account;
     const char *qos;
-    const char *nodes; /* a hostlist */
+    const char *features; /* the constraint */
+    const char *nodes;    /* a hostlist */
     const char *reservation;
     const char *tres; /* requested, as "cpu=4,gres/gpu:a100=1" */
     const char *gres; /* tres_per_* as requested, joined by "," */
+    const char *tres_per[DN_N_TRES_PER];
     const char *comment;
     const char *admin_comment;
     const char *std_out;
