@@ -47,6 +47,7 @@ extern const struct dn_task dn_task_rescue;
 extern const struct dn_task dn_task_collect;
 extern const struct dn_task dn_task_learn;
 extern const struct dn_task dn_task_revise;
+extern const struct dn_task dn_task_steer;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

@@ -13,6 +13,7 @@ const struct dn_task *const dn_tasks[] = {
     &dn_task_collect,
     &dn_task_learn,
     &dn_task_revise,
+    &dn_task_steer,
     NULL,
     /* End of dn_tasks */
 };

@@ -38,6 +38,9 @@ static const char *const tick_text[] = {
     [DN_TICK_RESCUED] = "rescued",
     [DN_TICK_FALSE_FITS] = "false_fits",
     [DN_TICK_NOT_RESCUED] = "not_rescued",
+    [DN_TICK_STEERED] = "steered",
+    [DN_TICK_STEERED_BACK] = "steered_back",
+    [DN_TICK_FITTED] = "fitted",
 };
 const struct dn_names dn_tick_names = DN_NAMES (tick_text, DN_N_TICKS);
 
@@ -59,6 +62,10 @@ static const char *const tick_help[] = {
     [DN_TICK_RESCUED] = "Jobs started again with their original request.",
     [DN_TICK_FALSE_FITS] = "Jobs that ran out of memory on GPUs that dnnest chose.",
     [DN_TICK_NOT_RESCUED] = "Such jobs that could not be started again.",
+    [DN_TICK_STEERED] = "Pending jobs given another GPU type that could start them.",
+    [DN_TICK_STEERED_BACK] =
+        "Such jobs that did not start there, given their own again.",
+    [DN_TICK_FITTED] = "Limits of started jobs fitted to the GPU type that they got.",
 };
 _Static_assert(DN_N_ELEMENTS (tick_help) == DN_N_TICKS, "a sentence for each counter");
 

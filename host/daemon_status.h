@@ -32,8 +32,11 @@ enum dn_tick {
     DN_TICK_SHORTENED,    /* by their progress */
     DN_TICK_REVISED,      /* limits of pending jobs, by history */
     DN_TICK_RESCUED,
-    DN_TICK_FALSE_FITS,  /* moved jobs whose GPU memory did not suffice */
-    DN_TICK_NOT_RESCUED, /* of these */
+    DN_TICK_FALSE_FITS,   /* moved jobs whose GPU memory did not suffice */
+    DN_TICK_NOT_RESCUED,  /* of these */
+    DN_TICK_STEERED,      /* pending jobs that were given another GPU type */
+    DN_TICK_STEERED_BACK, /* of these, given their own again */
+    DN_TICK_FITTED,       /* limits of started jobs, to the type that they got */
     DN_N_TICKS
 };
 

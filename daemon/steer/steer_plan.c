@@ -1,0 +1,166 @@
+/* steer_plan.c - whether an open job gets another GPU type
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "steer/steer_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Passes after which a job that has not started has its own type again. */
+#define PASSES 2
+
+static bool is_text (const char *text, const char *wanted)
+{
+    return strcmp (text ? text : "", wanted) == 0;
+}
+
+/* Is the job as dnnest wrote it, and may it be changed? */
+static bool is_ours (const struct dn_steer_case *c, const struct dn_link_job *job)
+{
+    const struct dn_recorded *recorded = c->recorded;
+    const struct dn_open_type *type = &recorded->open[0];
+    int64_t written = dn_recorded_written (recorded);
+    int now = dn_open_now (recorded);
+
+    if (now < 0 || !recorded->changed || c->rules->mode != DN_MODE_ENFORCE
+        || c->rules->record == DN_RECORD_NONE)
+        return false;
+    if (written != DN_UNSET && job->limit_s != written)
+        return false;
+    if (recorded->either && recorded->steer_gpu[0] == '\0')
+        return true;
+    type = &recorded->open[now];
+    return type->features[0] != '\0' ? is_text (job->features, type->features)
+                                     : is_text (job->partition, type->partition);
+}
+
+static struct dn_steer_change change_to (const struct dn_steer_case *c,
+                                         const struct dn_link_job *job,
+                                         int to)
+{
+    const struct dn_recorded *recorded = c->recorded;
+    int from = dn_open_now (recorded);
+
+    return (struct dn_steer_change){
+        .from = from,
+        .to = to,
+        .limit_s = dn_open_limit (recorded, job->limit_s, from, to),
+        .cap_s = dn_open_limit (recorded, recorded->asked_s, 0, to)};
+}
+
+enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
+                                        const struct dn_steer_job *job,
+                                        struct dn_steer_change *change)
+{
+    const struct dn_recorded *recorded = c->recorded;
+
+    if (!is_ours (c, &job->link) || dn_open_home (recorded) < 0)
+        return DN_STEER_HANDS_OFF;
+    *change = change_to (c, &job->link, dn_open_home (recorded));
+    if (recorded->steer_gpu[0] != '\0')
+        return c->now_s >= recorded->steered_at_s + PASSES * c->interval_s
+                   ? DN_STEER_UNDO
+                   : DN_STEER_STAYS;
+    if (c->rules->steer <= DN_STEER_NO || c->rests || recorded->either
+        || job->link.limit_s < 60 || !(job->start_s > (double) c->now_s)
+        || isinf (job->start_s))
+        return DN_STEER_STAYS;
+    return DN_STEER_MOVE;
+}
+
+/* Predicted seconds on the type of an entry, of those on the present one; without a
+ * prediction, of a job that takes its limit.
+ */
+static double run_on (const struct dn_steer_case *c,
+                      const struct dn_link_job *job,
+                      int entry)
+{
+    const struct dn_recorded *recorded = c->recorded;
+    double here_s = recorded->likely_s > 0
+                        ? dn_recorded_there (recorded, (double) recorded->likely_s)
+                        : (double) job->limit_s;
+
+    return here_s * (double) recorded->open[entry].slow
+           / (double) recorded->open[dn_open_now (recorded)].slow;
+}
+
+/* Is enough of the type idle after the job? */
+static bool keeps_share (const struct dn_steer_case *c,
+                         const struct dn_steer_queue *queue,
+                         const struct dn_steer_job *job,
+                         int type)
+{
+    int64_t gpus = job->need.gpus;
+    int64_t idle = 0;
+    int64_t all = 0;
+
+    for (int i = 0; i < queue->n_pools; i++) {
+        if (queue->pools[i].type != type)
+            continue;
+        idle += dn_plan_idle (queue->plan, i, NULL);
+        all += queue->pools[i].gpus;
+        if (job->link.whole && queue->pools[i].max_gpus > gpus)
+            gpus = queue->pools[i].max_gpus;
+    }
+    idle -= gpus * job->need.nodes;
+    return (double) idle >= c->rules->keep * (double) all - 1e-6;
+}
+
+bool dn_steer_may_move (const struct dn_steer_case *c,
+                        struct dn_steer_queue *queue,
+                        const struct dn_steer_job *job,
+                        int to,
+                        int64_t longest_s,
+                        struct dn_steer_change *change)
+{
+    const struct dn_open_type *open = &c->recorded->open[to];
+    const struct dn_link_job *link = &job->link;
+    int type = dn_type_find (&queue->types, open->gpu);
+    double end_here;
+    double end_there;
+
+    *change = change_to (c, link, to);
+    if (type < 0 || to == change->from
+        || (c->rules->steer == DN_STEER_CHEAPER && !(c->costs[to] <= c->costs[0]))
+        || (longest_s != DN_UNLIMITED && change->limit_s > longest_s)
+        || (link->deadline > 0 && c->now_s + change->limit_s > link->deadline))
+        return false;
+    end_here = job->start_s - (double) c->now_s + run_on (c, link, change->from);
+    end_there = run_on (c, link, to);
+    return end_there < DN_STEER_GAIN * end_here
+           && (to == 0 || keeps_share (c, queue, job, type))
+           && dn_steer_when (
+                  queue,
+                  job,
+                  dn_steer_pools (
+                      queue,
+                      type,
+                      open->features[0] != '\0' ? open->features : link->features,
+                      open->partition[0] != '\0' ? open->partition : link->partition),
+                  c->now_s,
+                  (double) change->limit_s,
+                  &change->pool)
+                  <= (double) c->now_s;
+}
+
+/* Once, and only where most of the limit is left: a job that runs is not ended by it.
+ */
+enum dn_steer_verdict dn_steer_running (const struct dn_steer_case *c,
+                                        const struct dn_link_job *job,
+                                        const char *type,
+                                        struct dn_steer_change *change)
+{
+    const struct dn_recorded *recorded = c->recorded;
+    int to = type ? dn_open_find (recorded, type) : -1;
+
+    if (!recorded->either || recorded->steer_gpu[0] != '\0' || !is_ours (c, job))
+        return DN_STEER_HANDS_OFF;
+    if (to < 0 || recorded->n_later > 0 || job->limit_s < 60)
+        return DN_STEER_STAYS;
+    *change = change_to (c, job, to);
+    if (change->limit_s > job->limit_s)
+        change->limit_s = job->limit_s;
+    return 2 * (c->now_s - job->start) > change->limit_s ? DN_STEER_STAYS
+                                                         : DN_STEER_FIT;
+}

@@ -1,0 +1,735 @@
+/* steer.c - tests of the passes over pending open jobs, with a slurmctld that is made
+ * up
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+#include "guard/guard_plan.h"
+#include "jobs/plan/plan.h"
+#include "jobs_table.h"
+#include "rewrite/recorded.h"
+#include "steer/steer_queue.h"
+
+#define NOW      INT64_C (1700000000)
+#define JOBS_MAX 20010
+#define HOUR     3600
+
+/* Two nodes a1 a2 of four a100, two v1 v2 of four v100, in partition gpu. */
+struct dn_link {
+    struct dn_link_node nodes[4];
+    struct dn_link_job jobs[JOBS_MAX];
+    char *comments[JOBS_MAX]; /* owned */
+    int n_jobs;
+    int64_t max_time_s;
+    int n_changes;
+    struct {
+        char name[DN_NAME_MAX];
+        char features[DN_NAME_MAX];
+        int64_t limit_s;
+    } changed[64];
+    void (*between) (struct dn_link *link); /* called before a job is read again */
+};
+
+static struct dn_link slurm;
+static int64_t ticks[DN_N_TICKS];
+
+void dn_tick (enum dn_tick what)
+{
+    ticks[what]++;
+}
+
+static char said[8192];
+
+void dn_log (enum dn_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    (void) level;
+    va_start (args, format);
+    vsnprintf (said + strlen (said), sizeof (said) - strlen (said), format, args);
+    va_end (args);
+}
+
+int dn_link_jobs (struct dn_link *link, struct dn_err *err)
+{
+    (void) link;
+    (void) err;
+    return 0;
+}
+
+void dn_link_jobs_drop (struct dn_link *link)
+{
+    (void) link;
+}
+
+int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
+{
+    int rc = 0;
+
+    for (int i = 0; i < link->n_jobs && rc == 0; i++)
+        rc = take (to, &link->jobs[i]);
+    return rc;
+}
+
+int dn_link_nodes (struct dn_link *link,
+                   int64_t now_s,
+                   dn_link_node_f take,
+                   void *to,
+                   struct dn_err *err)
+{
+    int rc = 0;
+
+    (void) now_s;
+    (void) err;
+    for (int i = 0; i < 4 && rc == 0; i++)
+        rc = take (to, &link->nodes[i]);
+    return rc;
+}
+
+int dn_link_job_now (struct dn_link *link,
+                     int64_t raw_id,
+                     dn_link_job_f take,
+                     void *to,
+                     struct dn_err *err)
+{
+    struct dn_link_job job = link->jobs[0];
+
+    (void) err;
+    if (link->between)
+        link->between (link);
+    for (int i = 0; i < link->n_jobs; i++)
+        if (link->jobs[i].raw_id == raw_id)
+            job = link->jobs[i];
+    return take (to, &job);
+}
+
+bool dn_link_is_lost (const struct dn_err *err)
+{
+    return err->code == DN_E_TIME;
+}
+
+bool dn_link_share_node (const char *a, const char *b)
+{
+    return a && b && strcmp (a, b) == 0;
+}
+
+static void set_comment (struct dn_link_job *job, const char *comment)
+{
+    char **at = &slurm.comments[job - slurm.jobs];
+
+    free (*at);
+    *at = strdup (comment);
+    job->admin_comment = *at;
+}
+
+/* What slurmctld would do is noted, and done to jobs that are no arrays. */
+static struct {
+    char *comment;
+} later[64]; /* the table stays as it is until the round ends */
+
+int dn_link_update (struct dn_link *link,
+                    const struct dn_link_change *change,
+                    struct dn_err *err)
+{
+    int n = link->n_changes++;
+
+    (void) err;
+    assert_true (n < 64);
+    assert_true (change->limit_s >= 60 && change->limit_s % 60 == 0);
+    snprintf (link->changed[n].name, DN_NAME_MAX, "%s", change->name);
+    snprintf (link->changed[n].features,
+              DN_NAME_MAX,
+              "%s",
+              change->features ? change->features : "");
+    link->changed[n].limit_s = change->limit_s;
+    free (later[n].comment);
+    later[n].comment = strdup (change->admin_comment);
+    return 0;
+}
+
+int dn_link_cluster (struct dn_link *link,
+                     struct dn_cluster *cluster,
+                     struct dn_err *err)
+{
+    (void) err;
+    *cluster = (struct dn_cluster){.enforces = true};
+    cluster->partitions = calloc (1, sizeof (*cluster->partitions));
+    cluster->n_partitions = 1;
+    strcpy (cluster->partitions[0].name, "gpu");
+    cluster->partitions[0].max_time_s = link->max_time_s;
+    cluster->partitions[0].default_time_s = DN_UNSET;
+    return 0;
+}
+
+/* --- scenes ------------------------------------------------------------------------
+ */
+
+#define OPEN                                                                           \
+    "\"open\":[{\"gpu\":\"a100\",\"features\":\"a100\",\"slow\":100},"                 \
+    "{\"gpu\":\"v100\",\"features\":\"v100\",\"slow\":162}]"
+#define HEAD                                                                           \
+    "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","     \
+    "\"req\":{\"time_s\":36000,\"gpu\":\"a100\",\"gpus\":1},"
+
+static const char opened[] = HEAD "\"set\":{\"features\":\"a100\"}," OPEN
+                                  ",\"pred\":{\"gpu\":\"x\",\"train_s\":18000}}";
+static const char lowered[] =
+    HEAD "\"set\":{\"time_s\":21600,\"features\":\"a100\"}," OPEN
+         ",\"pred\":{\"gpu\":\"x\",\"train_s\":18000,\"p95_s\":20000}}";
+static const char either[] =
+    HEAD "\"set\":{\"features\":\"a100|v100\",\"time_s\":75840},\"either\":1," OPEN "}";
+static const char of_v100[] = HEAD
+    "\"set\":{\"features\":\"v100\"},\"open\":[{\"gpu\":\"v100\",\"features\":\"v100\","
+    "\"slow\":100},{\"gpu\":\"a100\",\"features\":\"a100\",\"slow\":62}],"
+    "\"pred\":{\"gpu\":\"x\",\"train_s\":18000}}";
+
+/* 36,000 s x 1.62 x 1.3, in whole minutes. */
+#define CAP_V100 75840
+
+struct scene {
+    struct dn_site site;
+    struct dn_daemon d;
+    void *memory;
+    struct dn_err err;
+};
+
+static struct scene *scene; /* of the test */
+
+static void set_idle (const char *type, int idle)
+{
+    static char used[4][32];
+
+    for (int i = 0; i < 4; i++) {
+        struct dn_link_node *node = &slurm.nodes[i];
+
+        if (!strstr (node->gres, type))
+            continue;
+        snprintf (used[i], sizeof (used[i]), "gpu:%s:%d(IDX:0)", type, 4 - idle);
+        node->gres_used = used[i];
+        node->idle_cpus = 24 * idle;
+    }
+}
+
+int before_test (void **state)
+{
+    static const char *const names[] = {"a1", "a2", "v1", "v2"};
+
+    (void) state;
+    scene = calloc (1, sizeof (*scene));
+    for (int i = 0; i < slurm.n_jobs; i++)
+        free (slurm.comments[i]);
+    memset (&slurm, 0, sizeof (slurm));
+    memset (ticks, 0, sizeof (ticks));
+    said[0] = '\0';
+    slurm.max_time_s = DN_UNLIMITED;
+    for (int i = 0; i < 4; i++)
+        slurm.nodes[i] =
+            (struct dn_link_node){.name = names[i],
+                                  .gres = i < 2 ? "gpu:a100:4" : "gpu:v100:4",
+                                  .features = i < 2 ? "a100,ib" : "v100,ib",
+                                  .partitions = "gpu",
+                                  .cpus = 96,
+                                  .mem_mb = 1000,
+                                  .idle_mem_mb = 1000,
+                                  .up = true};
+    set_idle ("a100", 0);
+    set_idle ("v100", 4);
+    scene->site.rules = dn_rules_default ();
+    scene->site.rules.mode = DN_MODE_ENFORCE;
+    scene->site.steer_interval_s = 60;
+    scene->site.gpu_types.n_types = 2;
+    strcpy (scene->site.gpu_types.types[0].type, "a100");
+    strcpy (scene->site.gpu_types.types[1].type, "v100");
+    scene->site.gpu_types.types[0].cost = 4;
+    scene->site.gpu_types.types[1].cost = 1;
+    scene->d = (struct dn_daemon){
+        .site = &scene->site, .link = &slurm, .now_s = NOW, .once = true};
+    scene->memory = calloc (1, dn_task_steer.memory);
+    return 0;
+}
+
+int after_test (void **state)
+{
+    (void) state;
+    free (scene->memory);
+    free (scene);
+    return 0;
+}
+
+static struct dn_link_job *add_job (const char *features, const char *comment)
+{
+    struct dn_link_job *job = &slurm.jobs[slurm.n_jobs++];
+
+    *job = (struct dn_link_job){.job_id = slurm.n_jobs,
+                                .raw_id = slurm.n_jobs,
+                                .array_task = DN_UNSET,
+                                .het_offset = DN_UNSET,
+                                .phase = DN_PHASE_PENDING,
+                                .limit_s = 10 * HOUR,
+                                .submit = NOW - 100,
+                                .eligible = NOW - 100,
+                                .n_nodes = 1,
+                                .n_cpus = 4,
+                                .n_tasks = 1,
+                                .priority = 10000000 - slurm.n_jobs,
+                                .queued = true,
+                                .partition = "gpu",
+                                .account = "research",
+                                .qos = "normal",
+                                .features = features,
+                                .tres_per = {[DN_TRES_PER_NODE] = "gres:gpu:1"}};
+    snprintf (job->name, sizeof (job->name), "%d", slurm.n_jobs);
+    if (comment)
+        set_comment (job, comment);
+    return job;
+}
+
+/* It holds a whole node for 'hours'. */
+static struct dn_link_job *add_running (const char *node, int hours)
+{
+    struct dn_link_job *job = add_job (NULL, NULL);
+
+    job->phase = DN_PHASE_RUNNING;
+    job->queued = false;
+    job->start = NOW - 60;
+    job->end = NOW + hours * HOUR;
+    job->n_cpus = 96;
+    job->tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    job->nodes = node;
+    return job;
+}
+
+/* Jobs that hold all a100 for 20 hours. */
+static void fill_a100 (void)
+{
+    add_running ("a1", 20);
+    add_running ("a2", 20);
+}
+
+/* One round; the changes are in the table afterwards. */
+static int pass (void)
+{
+    int first = slurm.n_changes;
+    int rc = dn_task_steer.run (scene->memory, &scene->d, &scene->err);
+
+    dn_jobs_drop (&scene->d);
+    for (int n = first; n < slurm.n_changes; n++)
+        for (int i = 0; i < slurm.n_jobs; i++) {
+            struct dn_link_job *job = &slurm.jobs[i];
+
+            if (strcmp (job->name, slurm.changed[n].name) != 0)
+                continue;
+            set_comment (job, later[n].comment);
+            job->limit_s = slurm.changed[n].limit_s;
+            if (slurm.changed[n].features[0] != '\0')
+                job->features = slurm.changed[n].features;
+        }
+    assert_int_equal (rc, 0);
+    return slurm.n_changes - first;
+}
+
+static struct dn_recorded record_of (const struct dn_link_job *job)
+{
+    struct dn_recorded recorded;
+
+    assert_int_equal (dn_record_read (job->admin_comment, &recorded, NULL), 1);
+    return recorded;
+}
+
+/* --- moves -------------------------------------------------------------------------
+ */
+
+TEST ("a job whose type is full gets another one, in one request")
+{
+    struct dn_link_job *job;
+    struct dn_recorded recorded;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "v100");
+    assert_int_equal (job->limit_s, CAP_V100);
+    recorded = record_of (job);
+    assert_string_equal (recorded.steer_gpu, "v100");
+    assert_int_equal (recorded.steer_s, CAP_V100);
+    assert_int_equal (recorded.cap_s, CAP_V100);
+    assert_int_equal (recorded.steered_at_s, NOW);
+    assert_int_equal (ticks[DN_TICK_STEERED], 1);
+    assert_contains (said, "steer: job 3: a100 -> v100, limit 10:00:00 -> 21:04:00");
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("a lowered limit is scaled, and the cap is that of the user")
+{
+    struct dn_link_job *job;
+    struct dn_promise promise;
+    struct dn_recorded recorded;
+
+    fill_a100 ();
+    job = add_job ("a100", lowered);
+    job->limit_s = 6 * HOUR;
+    assert_int_equal (pass (), 1);
+    assert_int_equal (job->limit_s, 45540); /* 21,600 x 2.106, up to a minute */
+    recorded = record_of (job);
+    promise = dn_promise_of (&recorded);
+    assert_int_equal (promise.asked_s, CAP_V100);
+    assert_int_equal (promise.set_s, 45540);
+    assert_int_equal (promise.written_s, 45540);
+    assert_int_equal (promise.p95_s, 32400);
+}
+
+TEST ("a job that can start on its own type stays")
+{
+    add_running ("a1", 20);
+    set_idle ("a100", 4);
+    add_job ("a100", opened);
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("a job that starts on its own type soon enough stays")
+{
+    add_running ("a1", 2);
+    add_running ("a2", 2);
+    add_job ("a100", opened); /* 2 + 5 hours here, 8.1 there */
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("a job that asked for the slower type gets the faster one, with its limit")
+{
+    struct dn_link_job *job;
+
+    set_idle ("a100", 4);
+    set_idle ("v100", 0);
+    add_running ("v1", 20);
+    add_running ("v2", 20);
+    job = add_job ("v100", of_v100);
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 10 * HOUR);
+}
+
+TEST ("Steer=cheaper and Steer=no are kept")
+{
+    struct dn_link_job *job;
+
+    scene->site.rules.steer = DN_STEER_CHEAPER;
+    set_idle ("a100", 4);
+    set_idle ("v100", 0);
+    add_running ("v1", 20);
+    add_running ("v2", 20);
+    job = add_job ("v100", of_v100);
+    assert_int_equal (pass (), 0);
+    scene->site.gpu_types.types[0].cost = 0.5;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    scene->site.rules.steer = DN_STEER_NO;
+    add_job ("v100", of_v100);
+    assert_int_equal (pass (), 0);
+    scene->site.rules.steer = DN_STEER_BOTH;
+    scene->site.rules.mode = DN_MODE_ADVISE;
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("a share of the other type stays idle")
+{
+    fill_a100 ();
+    for (int i = 0; i < 8; i++)
+        add_job ("a100", opened);
+    assert_int_equal (pass (), 6);
+    assert_int_equal (pass (), 0);
+    scene->site.rules.keep = 0.125;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("jobs of the other type that wait are planned first, whatever their priority")
+{
+    fill_a100 ();
+    add_running ("v1", 1);
+    slurm.nodes[2].gres_used = "gpu:v100:4";
+    slurm.nodes[2].idle_cpus = 0;
+    add_job ("a100", opened);
+    add_job ("v100", NULL)->n_nodes = 2;
+    slurm.jobs[slurm.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    scene->site.rules.keep = 0;
+    assert_int_equal (pass (), 0); /* v2 is reserved in an hour */
+    slurm.jobs[slurm.n_jobs - 1].queued = false;
+    slurm.jobs[slurm.n_jobs - 1].unseen = true;
+    assert_int_equal (pass (), 0);
+    slurm.jobs[slurm.n_jobs - 1].priority = 0; /* held */
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("of two open jobs the one of higher priority is moved")
+{
+    struct dn_link_job *low;
+    struct dn_link_job *high;
+
+    fill_a100 ();
+    low = add_job ("a100", opened);
+    high = add_job ("a100", opened);
+    high->priority = low->priority + 1;
+    set_idle ("v100", 1);
+    assert_int_equal (pass (), 0);
+    scene->site.rules.keep = 0.13;
+    slurm.nodes[3].gres_used = "gpu:v100:2";
+    slurm.nodes[3].idle_cpus = 48;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (high->features, "v100");
+}
+
+TEST ("an untyped job waits on the type that comes first")
+{
+    struct dn_link_job *any;
+
+    fill_a100 ();
+    any = add_job (NULL, NULL);
+    any->tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    any->n_cpus = 96;
+    add_job ("a100", opened)->n_nodes = 2;
+    slurm.jobs[slurm.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    scene->site.rules.keep = 0;
+    assert_int_equal (pass (), 0); /* the other job starts on v1 */
+    any->features = "ib&[a100|v100]";
+    assert_int_equal (pass (), 0);
+    any->features = "ib&a100";
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("a job that was moved at its submission may come back")
+{
+    struct dn_link_job *job;
+
+    set_idle ("a100", 4);
+    set_idle ("v100", 0);
+    add_running ("v1", 20);
+    add_running ("v2", 20);
+    job = add_job (
+        "v100",
+        HEAD
+        "\"set\":{\"features\":\"v100\",\"gpu\":\"v100\",\"cap_s\":75840,\"time_s\":"
+        "45540}," OPEN ",\"pred\":{\"gpu\":\"x\",\"train_s\":29160}}");
+    job->limit_s = 45540;
+    scene->site.rules.keep = 1;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 6 * HOUR);
+    scene->d.now_s += 120;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "v100");
+    assert_int_equal (job->limit_s, 45540);
+}
+
+/* --- what is left alone ------------------------------------------------------------
+ */
+
+TEST ("what a human has changed stays")
+{
+    fill_a100 ();
+    add_job ("a100&ib", opened);
+    add_job ("a100", opened)->limit_s = 9 * HOUR;
+    add_job ("a100", "{\"dnnest\":1,\"open\":[]}");
+    add_job ("a100", "mine");
+    assert_int_equal (pass (), 0);
+}
+
+static void change_features (struct dn_link *link)
+{
+    link->jobs[link->n_jobs - 1].features = "a100&ib";
+}
+
+TEST ("a change between the table and the request stops it")
+{
+    fill_a100 ();
+    add_job ("a100", opened);
+    slurm.between = change_features;
+    assert_int_equal (pass (), 0);
+    assert_int_equal (ticks[DN_TICK_STEERED], 0);
+}
+
+TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
+{
+    fill_a100 ();
+    add_job ("a100", opened)->priority = 0;
+    add_job ("a100", opened)->eligible = NOW + 60;
+    add_job ("a100", opened)->queued = false;
+    add_job ("a100", opened)->het_offset = 0;
+    add_job ("a100", opened)->federated = true;
+    add_job ("a100", opened)->reservation = "course";
+    add_job ("a100", opened)->deadline = NOW + CAP_V100 - 1;
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("no limit is set above MaxTime")
+{
+    fill_a100 ();
+    add_job ("a100", opened);
+    slurm.max_time_s = CAP_V100 - 60;
+    assert_int_equal (pass (), 0);
+    slurm.max_time_s = CAP_V100;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("nodes that are down, planned or reserved are no room")
+{
+    fill_a100 ();
+    add_job ("a100", opened);
+    slurm.nodes[2].up = slurm.nodes[3].up = false;
+    assert_int_equal (pass (), 0);
+    slurm.nodes[2].up = slurm.nodes[3].up = true;
+    slurm.nodes[2].busy = slurm.nodes[3].busy = true;
+    assert_int_equal (pass (), 0);
+    slurm.nodes[2].busy = slurm.nodes[3].busy = false;
+    for (int i = 2; i < 4; i++) {
+        slurm.nodes[i].reserved_from = NOW + HOUR;
+        slurm.nodes[i].reserved_until = NOW + 2 * HOUR;
+    }
+    assert_int_equal (pass (), 0);
+    slurm.nodes[2].reserved_until = slurm.nodes[2].reserved_from = 0;
+    assert_int_equal (pass (), 1);
+}
+
+/* --- what follows ------------------------------------------------------------------
+ */
+
+TEST ("a job that did not start there has its own type again, and rests")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", lowered);
+    job->limit_s = 6 * HOUR;
+    assert_int_equal (pass (), 1);
+    scene->d.now_s += 119;
+    assert_int_equal (pass (), 0);
+    scene->d.now_s += 1;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 6 * HOUR);
+    assert_string_equal (record_of (job).steer_gpu, "");
+    assert_int_equal (ticks[DN_TICK_STEERED_BACK], 1);
+    scene->d.now_s += 600;
+    assert_int_equal (pass (), 0);
+    scene->d.now_s += 601;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "v100");
+}
+
+TEST ("a moved job that a human has changed is not moved back")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    assert_int_equal (pass (), 1);
+    job->features = "v100&ib";
+    scene->d.now_s += 300;
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("of an array the first pending task is moved, one in a pass")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    job->pending_tasks = "3,5-9%4";
+    assert_int_equal (pass (), 1);
+    assert_string_equal (slurm.changed[0].name, "3_3");
+    assert_string_equal (slurm.changed[0].features, "v100");
+}
+
+TEST ("a pass makes 50 changes at most, and the first ones after a start fewer")
+{
+    static const int n[] = {5, 10, 20, 40, 50, 50};
+
+    fill_a100 ();
+    for (int i = 0; i < 60; i++)
+        add_job ("a100", opened);
+    slurm.nodes[2].gres = slurm.nodes[3].gres = "gpu:v100:1000";
+    slurm.nodes[2].gres_used = slurm.nodes[3].gres_used = NULL;
+    slurm.nodes[2].idle_cpus = slurm.nodes[3].idle_cpus = 10000;
+    scene->d.dry_run = true;
+    scene->d.once = false;
+    for (size_t i = 0; i < DN_N_ELEMENTS (n); i++) {
+        int lines = 0;
+
+        said[0] = '\0';
+        assert_int_equal (pass (), 0);
+        for (const char *at = said; (at = strstr (at, "would change")); at++)
+            lines++;
+        assert_int_equal (lines, n[i]);
+    }
+}
+
+TEST ("a started job of which Slurm chose the type has the limit of that type, once")
+{
+    struct dn_link_job *job = add_job ("a100|v100", either);
+    struct dn_recorded recorded;
+
+    job->phase = DN_PHASE_RUNNING;
+    job->queued = false;
+    job->limit_s = CAP_V100;
+    job->start = NOW - 100;
+    job->nodes = "a2";
+    assert_int_equal (pass (), 1);
+    assert_string_equal (slurm.changed[0].features, "");
+    assert_int_equal (job->limit_s, 36000);
+    recorded = record_of (job);
+    assert_string_equal (recorded.steer_gpu, "a100");
+    assert_int_equal (recorded.cap_s, 36000);
+    assert_string_equal (dn_recorded_gpu (&recorded), "a100");
+    assert_int_equal (ticks[DN_TICK_FITTED], 1);
+    assert_int_equal (pass (), 0);
+    set_comment (job, either);
+    job->limit_s = CAP_V100;
+    job->start = NOW - 20000;
+    assert_int_equal (pass (), 0);
+    job->start = NOW - 100;
+    job->limit_s = CAP_V100 + 60;
+    assert_int_equal (pass (), 0);
+}
+
+/* --- sizes -------------------------------------------------------------------------
+ */
+
+TEST ("of 20,000 pending jobs 500 of each type are planned")
+{
+    struct dn_steer_queue *queue = dn_steer_queue_new (NULL);
+    int planned = 0;
+
+    fill_a100 ();
+    for (int i = 0; i < 20000; i++)
+        add_job (i % 2 ? "a100" : "v100", i % 2 ? opened : of_v100);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal (dn_steer_add_node (queue, &slurm.nodes[i], NOW, NULL), 0);
+    for (int i = 0; i < slurm.n_jobs; i++)
+        assert_int_equal (dn_steer_add_job (queue, &slurm.jobs[i], NOW, NULL), 0);
+    assert_int_equal (dn_steer_lay (queue, NOW, NULL), 0);
+    for (int64_t i = 0; i < queue->n_jobs; i++)
+        planned += !isnan (queue->jobs[i].start_s);
+    assert_int_equal (planned, 2 * DN_STEER_DEPTH);
+    assert_int_equal (queue->n_calls, 2 * DN_STEER_DEPTH);
+    dn_steer_queue_free (queue);
+}
+
+TEST ("a pass over 20,000 pending jobs costs little")
+{
+    struct rusage before;
+    struct rusage after;
+    double ms;
+
+    fill_a100 ();
+    for (int i = 0; i < 20000; i++)
+        add_job ("a100", opened)->limit_s = 9 * HOUR; /* a human's: none is moved */
+    getrusage (RUSAGE_SELF, &before);
+    assert_int_equal (pass (), 0);
+    getrusage (RUSAGE_SELF, &after);
+    ms = 1e3 * (double) (after.ru_utime.tv_sec - before.ru_utime.tv_sec)
+         + (double) (after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1e3;
+    print_message ("# a pass over 20000 pending jobs: %.0f ms\n", ms);
+    assert_true (ms < 2000); /* on a busy machine, with sanitizers */
+}
