@@ -24,41 +24,6 @@
 /* --- what other programs print -------------------------------------------------------
  */
 
-/* The standard output of a program; NULL with 'err'. */
-static char *output_of (char *const argv[], struct dn_err *err)
-{
-    dn_cleanup (dn_fd_cleanup) int out = dn_child_file ("", 0);
-    char *text = NULL;
-    int status = 0;
-    off_t len;
-    pid_t pid = -1;
-    int rc;
-
-    if (out < 0)
-        rc = errno;
-    else
-        rc = dn_child_start (argv, (const int[]){-1, out, -1}, &pid);
-    if (rc == 0 && dn_child_wait (pid, &status) < 0)
-        rc = errno;
-    if (rc != 0) {
-        dn_err_set (err, DN_E_IO, "%s: %s", argv[0], dn_errno_text (rc).text);
-        return NULL;
-    }
-    if (!WIFEXITED (status) || WEXITSTATUS (status) != 0) {
-        dn_err_set (err, DN_E_IO, "%s failed", argv[0]);
-        return NULL;
-    }
-    len = lseek (out, 0, SEEK_END);
-    if (len >= 0 && len <= DN_STATE_FILE_MAX)
-        text = calloc (1, (size_t) len + 1);
-    if (!text || pread (out, text, (size_t) len, 0) != len) {
-        free (text);
-        dn_err_set (err, DN_E_IO, "%s: its output cannot be read", argv[0]);
-        return NULL;
-    }
-    return text;
-}
-
 /* A snapshot of this moment. */
 static char *make_snapshot (struct dn_err *err)
 {
@@ -67,7 +32,7 @@ static char *make_snapshot (struct dn_err *err)
     char *argv[] = {program, "watch", "--once", "--out=-", NULL};
 
     if (program)
-        return output_of (argv, err);
+        return dn_child_output (argv, false, err);
     dn_err_set (err, DN_E_NOMEM, "dnnestd: out of memory");
     return NULL;
 }
@@ -125,7 +90,7 @@ static void ask_nodes (const struct dn_cluster *cluster,
         dn_buf_add (
             &gres_buf, "--gres=gpu%s%s:1", group->type[0] ? ":" : "", group->type);
         dn_buf_add (&partition_buf, "--partition=%s", group->partitions);
-        text = output_of (argv, &err);
+        text = dn_child_output (argv, false, &err);
         if (text)
             dn_products_read (products, catalogue, text);
         else

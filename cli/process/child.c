@@ -1,4 +1,4 @@
-/* child.c - other programs: gnuplot, sbatch
+/* child.c - other programs: gnuplot, sbatch, scontrol
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,9 +7,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/limits.h"
+#include "host/files.h"
 
 int dn_child_file (const char *text, size_t len)
 {
@@ -65,4 +69,39 @@ int dn_child_wait (pid_t pid, int *status)
         if (errno != EINTR)
             return -1;
     return 0;
+}
+
+char *dn_child_output (char *const argv[], bool quiet, struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int out = dn_child_file ("", 0);
+    dn_cleanup (dn_fd_cleanup) int dropped = quiet ? dn_child_file ("", 0) : -1;
+    char *text = NULL;
+    int status = 0;
+    off_t len;
+    pid_t pid = -1;
+    int rc;
+
+    if (out < 0)
+        rc = errno;
+    else
+        rc = dn_child_start (argv, (const int[]){-1, out, dropped}, &pid);
+    if (rc == 0 && dn_child_wait (pid, &status) < 0)
+        rc = errno;
+    if (rc != 0) {
+        dn_err_set (err, DN_E_IO, "%s: %s", argv[0], dn_errno_text (rc).text);
+        return NULL;
+    }
+    if (!WIFEXITED (status) || WEXITSTATUS (status) != 0) {
+        dn_err_set (err, DN_E_IO, "%s failed", argv[0]);
+        return NULL;
+    }
+    len = lseek (out, 0, SEEK_END);
+    if (len >= 0 && len <= DN_STATE_FILE_MAX)
+        text = calloc (1, (size_t) len + 1);
+    if (!text || pread (out, text, (size_t) len, 0) != len) {
+        free (text);
+        dn_err_set (err, DN_E_IO, "%s: its output cannot be read", argv[0]);
+        return NULL;
+    }
+    return text;
 }

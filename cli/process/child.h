@@ -1,4 +1,4 @@
-/* child.h - other programs: gnuplot, sbatch
+/* child.h - other programs: gnuplot, sbatch, scontrol
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "base/err.h"
 
 /* An anonymous file with the content 'text', positioned at its start; -1 with errno. */
 int dn_child_file (const char *text, size_t len);
@@ -19,5 +21,10 @@ int dn_child_start (char *const argv[], const int files[3], pid_t *pid);
 
 /* Wait until it ends. -1 with errno. */
 int dn_child_wait (pid_t pid, int *status);
+
+/* The standard output of a program, freed with free (); NULL with 'err'. 'quiet': what
+ * it writes to stderr is dropped.
+ */
+char *dn_child_output (char *const argv[], bool quiet, struct dn_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* job_story.c - what dnnest did to one finished job, and what became of it
+/* job_story.c - what dnnest did to one job, and what became of it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,8 +13,10 @@
 #include "jobs/worth/sums.h"
 #include "output/json.h"
 #include "output/show.h"
+#include "process/child.h"
 #include "report/site_store.h"
 #include "report/when.h"
+#include "rewrite/recorded.h"
 
 /* Rows of one job: it is started again some times at most. */
 #define RUNS_MAX 100
@@ -182,6 +184,53 @@ static void print_run (const struct dn_finished *job)
     print_use (job);
 }
 
+/* --- a job that has not ended -------------------------------------------------------
+ */
+
+static void add_types (struct dn_buf *buf, const struct dn_recorded *r)
+{
+    dn_buf_add (buf, "may run on ");
+    for (int i = 0; i < r->n_open; i++)
+        dn_buf_add (buf,
+                    "%s%s",
+                    i == 0              ? ""
+                    : i + 1 < r->n_open ? ", "
+                                        : " or ",
+                    safe (r->open[i].gpu));
+    if (r->steer_gpu[0] != '\0')
+        dn_buf_add (buf,
+                    "; moved to %s at %s, limit %s",
+                    safe (r->steer_gpu),
+                    dn_when_minute (r->steered_at_s).text,
+                    limit_of (r->steer_s).text);
+    else if (r->either)
+        dn_buf_add (buf, ", whichever can start it first");
+}
+
+/* One line about the types that a pending or running job may get, as slurmctld has it.
+ * False: it says nothing of that.
+ */
+static bool tell_open (const char *id, struct json_object *json)
+{
+    char *argv[] = {"scontrol", "show", "job", "-o", (char *) id, NULL};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_recorded recorded;
+    char line[512];
+    struct dn_buf buf = dn_buf_on (line, sizeof (line));
+
+    if (!dn_is_digit (id[0]) || strspn (id, "0123456789_+") != strlen (id))
+        return false;
+    text = dn_child_output (argv, true, NULL);
+    if (!text)
+        return false;
+    text[strcspn (text, "\n")] = '\0'; /* of an array, the first record */
+    if (dn_record_read (text, &recorded, NULL) <= 0 || recorded.n_open == 0)
+        return false;
+    add_types (&buf, &recorded);
+    dn_json_add_text (json, "open", line);
+    return true;
+}
+
 /* --- reading ------------------------------------------------------------------------
  */
 
@@ -205,6 +254,8 @@ int dn_job_story (const char *path, const char *id, bool as_json)
     struct dn_store_filter filter = dn_store_all ();
     struct dn_err err = {0};
     struct story story = {.n_runs = 0};
+    bool failed;
+    bool open;
 
     dn_json_add_text (json, "job", id);
     dn_json_add_text (json, "store", path);
@@ -212,11 +263,17 @@ int dn_job_story (const char *path, const char *id, bool as_json)
         story.runs = dn_json_add_array (json, "runs");
     filter.job = id;
     store = dn_site_store_open (path, &err);
-    if (!store || dn_store_read (store, &filter, take, &story, &err) < 0)
+    failed = !store || dn_store_read (store, &filter, take, &story, &err) < 0;
+    open = story.n_runs == 0 && tell_open (id, json);
+    if (failed && !open)
         return dn_fail (DN_EXIT_DATA, &err);
+    if (open && !as_json)
+        printf ("Job %s: %s\n",
+                id,
+                json_object_get_string (json_object_object_get (json, "open")));
     if (as_json)
         dn_json_print (json);
-    if (story.n_runs > 0)
+    if (story.n_runs > 0 || open)
         return DN_EXIT_DONE;
     dn_complain ("job %s is not in %s; one that is pending, running or has just ended "
                  "is shown by 'scontrol show job %s'",

@@ -33,6 +33,23 @@ json 'each start is a run' '[r["state"] for r in d["runs"]] == ["PREEMPTED", "CO
 documented 'dnnest(1) names every member of the JSON' status 12_3 --db="$work/jobs.db"
 refuses 'a job that is not in the store' 1 'job 99 is not in .*scontrol show job 99' \
     status 99 --db="$work/jobs.db"
+
+# A job that slurmctld has.
+mkdir "$work/bin"
+cat >"$work/bin/scontrol" <<'END'
+#!/bin/sh
+[ "$*" = 'show job -o 99' ] || exit 1
+echo 'JobId=99 AdminComment={"dnnest":1,"req":{},"open":[{"gpu":"a100","slow":100},{"gpu":"v100","slow":162}],"steer":{"gpu":"v100","time_s":7620,"at_s":1767571200}} Comment=x'
+END
+chmod +x "$work/bin/scontrol"
+PATH="$work/bin:$PATH" gives 'a pending job has its types in one line' 0 \
+    '^Job 99: may run on a100 or v100; moved to v100 at 2026-01-05 [0-9:]+, limit 02:07:00$' \
+    status 99 --db="$work/jobs.db"
+PATH="$work/bin:$PATH" json 'JSON has it, too' '"a100 or v100" in d["open"] and d["runs"] == []' \
+    status 99 --db="$work/jobs.db"
+PATH="$work/bin:$PATH" documented 'dnnest(1) names that member' status 99 --db="$work/jobs.db"
+PATH="$work/bin:$PATH" refuses 'a job that slurmctld has not' 1 'job 98 is not in' \
+    status 98 --db="$work/jobs.db"
 refuses 'a job of a hostile name' 1 'job .*is not in' status "1' OR '1'='1" --db="$work/jobs.db"
 refuses 'a store that does not exist' 4 'no store' status 1 --db="$work/none.db"
 refuses '--db without a job' 2 'needs a JOBID' status --db="$work/jobs.db"
