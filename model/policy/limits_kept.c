@@ -286,10 +286,16 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i)
     return longest;
 }
 
+/* "gres/gpu:a100", in any case. */
+static bool counts_type (const char *tres)
+{
+    struct dn_span rest = dn_span_of (tres);
+
+    return dn_span_is (dn_span_cut (&rest, ":"), "gres/gpu") && rest.text;
+}
+
 struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
 {
-    static const char typed[] = "gres/gpu:";
-    const size_t len = sizeof (typed) - 1;
     const struct dn_cluster *cluster = d->view->cluster;
     struct dn_standing own;
     int n = 0;
@@ -306,10 +312,7 @@ struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
                  at >= 0 && at < limited->first_limit + limited->n_limits
                  && at < cluster->n_limits;
                  at++)
-                if (dn_word_equal (cluster->limits[at].tres,
-                                   strnlen (cluster->limits[at].tres, len),
-                                   typed,
-                                   len))
+                if (counts_type (cluster->limits[at].tres))
                     return DN_REASON (typed_limits);
         }
     }

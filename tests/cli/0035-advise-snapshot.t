@@ -49,7 +49,7 @@ stays 'a job stays if the nodes of the other type are down' \
     'its 2 nodes are down, drained or reserved'
 snapshot "$IDLE" "$BUSY" 0/432000 "$GPU"
 stays 'a job does not move to a type that cannot start it now' 'not twin: its GPUs are busy'
-json 'it is open to that type' '[t["gpu"] for t in d["record"]["open"]] == ["a100", "twin"]
+json 'a job that does not move is open to that type' '[t["gpu"] for t in d["record"]["open"]] == ["a100", "twin"]
      and d["decision"]["features"] == "a100"' advise "${job[@]}"
 snapshot "$BUSY" "$IDLE" 432000/0 "$GPU"
 moves 'Objective=finish leaves a busy type' --set Objective=finish
