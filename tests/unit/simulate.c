@@ -329,6 +329,18 @@ TEST ("an open job that would wait starts on another type, and has its time ther
     assert_int_equal (sums.steered, 1);
 }
 
+TEST ("a job on a type that was predicted to be as fast has time for the error of that")
+{
+    struct dn_sim_job jobs[2];
+    struct dn_sim sim = two_types (&jobs[0]);
+
+    jobs[1] = open_job (10, 98, 100);
+    jobs[1].others[0] = (struct dn_sim_other){2, 103, 0.97};
+    simulate (&sim, jobs, 2);
+    assert_ends (jobs[1], 60 + 103);
+    assert_false (jobs[1].killed);
+}
+
 TEST ("an open job with a start on its own type stays there")
 {
     struct dn_sim_job jobs[3];
