@@ -212,11 +212,12 @@ int64_t dn_plan_idle (const struct dn_plan *plan, int type, int64_t *all)
 
 /* --- the earliest start ----------------------------------------------------------- */
 
-/* The earliest start on that node from from_s on. */
+/* The earliest start on that node from from_s on; INFINITY if it is after until_s. */
 static double node_when (const struct node *node,
                          const struct dn_plan_need *need,
                          double now_s,
                          double from_s,
+                         double until_s,
                          double length_s)
 {
     struct amount idle = node->idle;
@@ -225,7 +226,7 @@ static double node_when (const struct node *node,
     if (node->gpus < need->gpus)
         return INFINITY;
     for (int32_t i = 0; !has_room (&idle, need); i++) {
-        if (i == node->n_runs)
+        if (i == node->n_runs || at_s > until_s)
             return INFINITY;
         add (&idle, &node->runs[i].held, 1);
         at_s = fmax (at_s, fmax (node->runs[i].by_s, now_s + 1));
@@ -248,7 +249,7 @@ static double when_one (const struct dn_plan *plan,
 
     for (int32_t i = plan->first[type]; i >= 0; i = plan->nodes[i].next) {
         const struct node *node = &plan->nodes[i];
-        double at_s = node_when (node, need, now_s, now_s, length_s);
+        double at_s = node_when (node, need, now_s, now_s, best_s, length_s);
 
         if (at_s < best_s
             || (best && at_s == best_s
@@ -322,7 +323,7 @@ double dn_plan_when (struct dn_plan *plan,
         for (int32_t i = plan->first[type]; i >= 0; i = plan->nodes[i].next) {
             if (tries == 0 || plan->free_s[i] < at_s)
                 plan->free_s[i] =
-                    node_when (&plan->nodes[i], need, now_s, at_s, length_s);
+                    node_when (&plan->nodes[i], need, now_s, at_s, INFINITY, length_s);
             if (plan->free_s[i] <= at_s && n < need->nodes)
                 at[n++] = i;
         }
