@@ -68,6 +68,14 @@ bool dn_finished_changed (const struct dn_finished *job)
     return strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;
 }
 
+/* A job that was started again for GPU memory had been moved to another type. */
+bool dn_finished_memory_killed (const struct dn_finished *job)
+{
+    return dn_finished_changed (job) && job->set_mem_gb > 0
+           && (strcmp (job->outcome, "out_of_memory") == 0
+               || (job->rescued == 1 && job->set_gpu[0] == '\0'));
+}
+
 /* --- tables ---------------------------------------------------------------------- */
 
 static bool is_limit (const struct dn_finished_column *column)

@@ -71,6 +71,9 @@ void dn_finished_from_record (struct dn_finished *job,
 /* Did dnnest change the job: mode enforce, verdict change? */
 bool dn_finished_changed (const struct dn_finished *job);
 
+/* Was the job killed for host memory that dnnest had lowered? */
+bool dn_finished_memory_killed (const struct dn_finished *job);
+
 /* Read a row of a CSV table: a cell that is empty, and a column that the table does not
  * have, is unknown. A limit may be UNLIMITED. Texts are those of the row. -1 with
  * 'err', which names the column.

@@ -60,6 +60,12 @@ bool dn_store_has_jobs (const struct dn_store *store)
     return store->db.version >= VERSION_FIRST;
 }
 
+bool dn_store_has (const struct dn_store *store, int i)
+{
+    return store->db.version > VERSION_FIRST
+           || (i != DN_FINISHED_AT_asked_gpus && i != DN_FINISHED_AT_set_mem_gb);
+}
+
 static int begin (struct dn_store *store, struct dn_err *err)
 {
     return store->db.adding ? 0 : dn_records_db_begin (&store->db, err);

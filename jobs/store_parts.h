@@ -20,4 +20,7 @@ struct dn_store {
  */
 bool dn_store_has_jobs (const struct dn_store *store);
 
+/* Does its table have column 'i' of finished jobs? */
+bool dn_store_has (const struct dn_store *store, int i);
+
 #endif

@@ -129,6 +129,7 @@ void dn_report_figures (const struct dn_sums_part *part,
     take (to, "rescued", (double) part->rescued);
     take (to, "killed_at_our_limit", (double) part->killed_ours);
     take (to, "killed_at_own_limit", (double) part->killed_user);
+    take (to, "killed_for_memory", (double) part->killed_memory);
     take_amounts (part, take, to);
     take (to, "energy_measured", (double) part->measured);
     take (to, "energy_kwh", part->energy_kwh);

@@ -86,9 +86,11 @@ static void print_events (const struct dn_report *report)
                 dn_report_number (all->energy_kwh).text,
                 all->measured);
     printf ("\njobs killed at a limit of dnnest: %" PRId64
-            "; at their users' own limit: %" PRId64 "\n",
+            "; at their users' own limit: %" PRId64
+            "; for host memory that dnnest lowered: %" PRId64 "\n",
             all->killed_ours,
-            all->killed_user);
+            all->killed_user,
+            all->killed_memory);
     printf ("limits extended: %" PRId64 " times, of %" PRId64
             " jobs; jobs started again as requested: %" PRId64 "\n\n",
             all->extensions,

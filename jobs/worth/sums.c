@@ -151,14 +151,19 @@ static void add_amounts (const struct dn_sums *sums,
     double ran = view->ran_s / HOUR;
     double gpus = count_or (job->gpus, 0);
     double cpus = count_or (job->cpus, 0);
+    double asked_gpus = count_or (job->asked_gpus, gpus);
     double price = gpus * price_of (sums, job->gpu);
     const char *asked_gpu = job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu;
-    double asked_price = gpus * price_of (sums, asked_gpu);
+    double asked_price = asked_gpus * price_of (sums, asked_gpu);
     bool changed = view->changed;
 
     add_amount (part, DN_MEASURE_HOURS, asked, limit, ran, changed);
-    add_amount (
-        part, DN_MEASURE_GPU_HOURS, asked * gpus, limit * gpus, ran * gpus, changed);
+    add_amount (part,
+                DN_MEASURE_GPU_HOURS,
+                asked * asked_gpus,
+                limit * gpus,
+                ran * gpus,
+                changed);
     add_amount (part,
                 DN_MEASURE_CPU_HOURS,
                 asked * count_or (job->asked_cpus, cpus),
@@ -218,6 +223,8 @@ static void add_part (const struct dn_sums *sums,
     part->rescued += job->rescued == 1;
     part->killed_ours += view->outcome == DN_OUTCOME_LIMIT_OURS;
     part->killed_user += view->outcome == DN_OUTCOME_LIMIT_USER;
+    /* One that was started again had all of its memory. */
+    part->killed_memory += job->rescued != 1 && dn_finished_memory_killed (job);
     if (!view->ran)
         return;
     part->ran++;

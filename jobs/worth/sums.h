@@ -79,7 +79,9 @@ struct dn_sums_part {
     int64_t rescued;
     int64_t killed_ours; /* at a limit below the user's own */
     int64_t killed_user;
-    int64_t measured; /* jobs whose energy is known */
+    int64_t killed_memory; /* for host memory that dnnest had lowered; those that
+                              Slurm calls OUT_OF_MEMORY */
+    int64_t measured;      /* jobs whose energy is known */
     double energy_kwh;
     struct dn_amount amounts[DN_N_MEASURES];
     double wasted[DN_N_WASTES];

@@ -48,6 +48,7 @@ struct dn_recorded {
     int64_t tasks;
     int64_t asked_cpus_each_gpu;
     int64_t asked_cpus_per_task;
+    int64_t asked_mem_mb; /* host memory of a node */
 
     /* what dnnest set at the submission */
     int64_t set_s;
@@ -56,6 +57,8 @@ struct dn_recorded {
     char set_gpu[DN_NAME_MAX];
     int64_t set_cpus_each_gpu;
     int64_t set_cpus_per_task;
+    int64_t set_mem_mb;
+    int64_t set_gpus; /* of the whole job */
 
     char set_features[DN_RECORD_MAX + 1];
 

@@ -107,7 +107,8 @@ TEST ("a job ran without the time that it was suspended")
     "\"app\":\"fp:0123456789abcdef\",\"unit\":\"epochs\",\"work\":30,"                 \
     "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":4,\"nodes\":1,\"tasks\":2,"   \
     "\"cpus_per_task\":40},"                                                           \
-    "\"set\":{\"time_s\":23400,\"gpu\":\"v100\",\"cpus_each_gpu\":6},"                 \
+    "\"set\":{\"time_s\":23400,\"gpu\":\"v100\",\"cpus_each_gpu\":6,\"gpus\":2,"       \
+    "\"mem_mb\":24576},"                                                               \
     "\"pred\":{\"gpu\":\"v100_sxm2_16gb\",\"step_us\":228000,\"train_s\":9000,"        \
     "\"bound_s\":12000,\"bound_bp\":8000,\"p95_s\":15000,\"p99_s\":21000,"             \
     "\"mem_mb\":13312,\"cpus_per_gpu\":6,\"conf\":65,\"bundle\":\"b7\",\"hist\":5,"    \
@@ -155,7 +156,10 @@ TEST ("a record fills what dnnest did")
     assert_int_equal (job.asked_cpus, 80);
     assert_int_equal (job.set_limit_s, 23400);
     assert_string_equal (job.set_gpu, "v100");
-    assert_int_equal (job.set_cpus, 24);
+    assert_int_equal (job.set_cpus, 12);
+    assert_int_equal (job.asked_gpus, 4);
+    assert_int_equal (job.gpus, 2);
+    assert_near (job.set_mem_gb, 24);
     assert_int_equal (job.extensions, 2);
     assert_int_equal (job.rescued, 1);
     assert_near (job.base_s, 8000);

@@ -561,6 +561,17 @@ TEST ("an older store is upgraded and keeps its runs")
     assert_int_equal (n, 3);
 }
 
+TEST ("a store without the newest columns is read, and gets them when a job is added")
+{
+    remove_store ();
+    fill (0, 5);
+    execute ("ALTER TABLE jobs DROP COLUMN set_mem_gb; ALTER TABLE jobs DROP COLUMN "
+             "asked_gpus; PRAGMA user_version = 3");
+    assert_int_equal (look (dn_store_all ()).n, 5);
+    fill (5, 7);
+    assert_int_equal (look (dn_store_all ()).n, 7);
+}
+
 TEST ("a store that was edited is refused, or read up to the edit")
 {
     static const struct {

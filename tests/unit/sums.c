@@ -100,6 +100,23 @@ TEST ("a changed job saves what is not reserved")
     assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
 }
 
+TEST ("GPUs that were given back are saved, and a kill for memory is counted")
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+
+    job.asked_gpus = 8;
+    job.set_mem_gb = 24;
+    add (sums, &job);
+    assert_amount (sums, DN_MEASURE_GPU_HOURS, 80, 6, 4, 74);
+    assert_int_equal (sums->all.killed_memory, 0);
+    job.outcome = "out_of_memory";
+    add (sums, &job);
+    job.set_mem_gb = NAN;
+    add (sums, &job);
+    assert_int_equal (sums->all.killed_memory, 1);
+}
+
 TEST ("jobs that dnnest did not change save nothing")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
