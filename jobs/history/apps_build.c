@@ -27,6 +27,7 @@ struct group {
     int32_t type;
     uint16_t gpus;
     enum dn_work_unit unit;  /* of the newest run */
+    bool mem_kept;           /* a run was killed when its memory had been lowered */
     struct dn_fit_run *runs; /* DN_FIT_RUNS_MAX; owned */
     int n;
 };
@@ -82,7 +83,9 @@ bool dn_build_run (const struct dn_build *build,
                                .work = 1,
                                .exact = evidence == DN_EVIDENCE_EXACT,
                                .cores = job->cpu_s / fmax (ran_s, 1) / gpus,
-                               .gpu_mem_gb = job->gpu_mem_gb};
+                               .gpu_mem_gb = job->gpu_mem_gb,
+                               .mem_gb = job->host_mem_gb
+                                         * (double) (job->nodes > 0 ? job->nodes : 1)};
     if (*unit == DN_WORK_PREDICTED)
         run->work = work_predicted (build, job);
     else if (*unit != DN_WORK_RUN)
@@ -107,15 +110,21 @@ static int32_t type_of (struct dn_apps *apps, const char *name)
     return apps->n_types++;
 }
 
+static int64_t end_of (const struct group *group)
+{
+    return group->n > 0 ? group->runs[group->n - 1].end_s : 0;
+}
+
 /* Move the oldest group of the owner out of the way; the newest are at the end. */
 static struct group *oldest (struct making *m)
 {
     struct group *old = &m->groups[0];
 
     for (int i = 1; i < m->n_groups; i++)
-        if (m->groups[i].runs[m->groups[i].n - 1].end_s < old->runs[old->n - 1].end_s)
+        if (end_of (&m->groups[i]) < end_of (old))
             old = &m->groups[i];
     old->n = 0;
+    old->mem_kept = false;
     return old;
 }
 
@@ -145,6 +154,7 @@ static struct group *new_group (struct making *m)
         return NULL;
     m->n_groups++;
     group->n = 0;
+    group->mem_kept = false;
     return group;
 }
 
@@ -277,8 +287,10 @@ static int end_owner (struct making *m)
             .key = group->key, .type = group->type, .gpus = group->gpus};
 
         if (group->n > 0
-            && dn_fit_row (group->runs, group->n, group->unit, &prior, &row))
+            && dn_fit_row (group->runs, group->n, group->unit, &prior, &row)) {
+            row.mem_kept = group->mem_kept;
             rc = add_row (m, &row);
+        }
     }
     m->n_groups = 0;
     return rc;
@@ -303,7 +315,10 @@ static int take_job (void *to, const struct dn_finished *job)
     struct group *group;
     int32_t type;
 
-    if (key == 0 || !dn_build_run (m->build, job, &unit, &run))
+    bool killed = dn_finished_memory_killed (job);
+    bool counts = dn_build_run (m->build, job, &unit, &run);
+
+    if (key == 0 || !(counts || killed))
         return 0;
     if (m->owner != owner_of (m, job) && end_owner (m) < 0)
         return -1;
@@ -314,7 +329,9 @@ static int take_job (void *to, const struct dn_finished *job)
     group = group_of (m, key, type, (uint16_t) (job->gpus > 0 ? job->gpus : 0));
     if (!group)
         return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
-    add_run (group, unit, &run);
+    group->mem_kept = group->mem_kept || killed;
+    if (counts)
+        add_run (group, unit, &run);
     return 0;
 }
 

@@ -318,8 +318,10 @@ static void set_seen (const struct dn_fit_run runs[], int n, struct dn_app_row *
         row->longest_s = largest (row->longest_s, run->ran_s);
         row->cores = largest (row->cores, run->cores);
         row->gpu_mem_gb = largest (row->gpu_mem_gb, run->gpu_mem_gb);
+        row->mem_gb = largest (row->mem_gb, run->mem_gb);
         if (!run->exact)
             continue;
+        row->mem_runs = (uint8_t) (row->mem_runs + (run->mem_gb > 0));
         row->runs++;
         row->last_s = (uint32_t) run->end_s;
         row->work_min = fminf (row->work_min, (float) run->work);

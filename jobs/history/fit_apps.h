@@ -37,6 +37,7 @@ struct dn_fit_run {
     bool exact;        /* else it would have taken longer */
     double cores;      /* CPUs busy per GPU; NaN unknown */
     double gpu_mem_gb; /* peak of one GPU; NaN unknown */
+    double mem_gb;     /* peak of host memory on all nodes; NaN unknown */
 };
 
 struct dn_fit_prior {

@@ -18,12 +18,13 @@
 #define TIME_MAX UINT32_MAX
 
 /* Three years, as ms and as us; a spread of a factor of e^10; 10^15 units of work. */
-#define MS_MAX    INT64_C (100000000000)
-#define US_MAX    INT64_C (100000000000000)
-#define SIGMA_MAX 10000000
-#define CORES_MAX 4096000
-#define MIB_MAX   16777216
-#define WORK_MAX  INT64_C (1000000000000000)
+#define MS_MAX       INT64_C (100000000000)
+#define US_MAX       INT64_C (100000000000000)
+#define SIGMA_MAX    10000000
+#define CORES_MAX    4096000
+#define MIB_MAX      16777216
+#define HOST_MIB_MAX (INT64_C (1) << 40)
+#define WORK_MAX     INT64_C (1000000000000000)
 
 _Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row) <= 8000000, "rows of 8 MB");
 
@@ -37,7 +38,7 @@ static const char *const unit_text[] = {
 const struct dn_names dn_work_unit_names = DN_NAMES (unit_text, DN_N_WORK_UNITS);
 
 static const struct dn_member head_fields[] = {
-    DN_COUNT ("Version", struct dn_app_head, version, DN_APPS_VERSION, DN_APPS_VERSION),
+    DN_COUNT ("Version", struct dn_app_head, version, 1, DN_APPS_VERSION),
     DN_COUNT ("Time", struct dn_app_head, time_s, 0, TIME_MAX),
     DN_FLAG ("ByAccount", struct dn_app_head, by_account, true),
     DN_TEXT ("Bundle", struct dn_app_head, bundle, false),
@@ -63,6 +64,9 @@ static const struct dn_member app_fields[] = {
     DN_COUNT ("Longest", struct dn_app_line, longest_ms, 0, MS_MAX),
     DN_COUNT_OR ("Cores", struct dn_app_line, milli_cores, 0, CORES_MAX, 0),
     DN_COUNT_OR ("Memory", struct dn_app_line, memory_mib, 0, MIB_MAX, 0),
+    DN_COUNT_OR ("HostMemory", struct dn_app_line, host_mib, 0, HOST_MIB_MAX, 0),
+    DN_COUNT_OR ("HostRuns", struct dn_app_line, host_runs, 0, UINT8_MAX, 0),
+    DN_FLAG ("HostKept", struct dn_app_line, host_kept, false),
     DN_COUNT_OR ("WorkMin", struct dn_app_line, work_min, 1, WORK_MAX, 1),
     DN_COUNT_OR ("WorkMax", struct dn_app_line, work_max, 1, WORK_MAX, 1),
 };
@@ -123,7 +127,8 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_apps *apps = to;
     struct dn_app_head head;
 
-    if (dn_fields_version (line, DN_APPS_VERSION, err) < 0
+    if ((dn_fields_version (line, 1, NULL) < 0
+         && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
         || dn_fields_read (&kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
         return -1;
     apps->time_s = head.time_s;
@@ -183,6 +188,9 @@ static struct dn_app_row row_of (const struct dn_app_line *app)
         .longest_s = (float) ((double) app->longest_ms / DN_APPS_PER_MILLI),
         .cores = (float) ((double) app->milli_cores / DN_APPS_PER_MILLI),
         .gpu_mem_gb = (float) ((double) app->memory_mib / DN_APPS_MIB_PER_GIB),
+        .mem_gb = (float) ((double) app->host_mib / DN_APPS_MIB_PER_GIB),
+        .mem_runs = (uint8_t) app->host_runs,
+        .mem_kept = app->host_kept,
         .work_min = (float) app->work_min,
         .work_max = (float) app->work_max,
     };

@@ -21,12 +21,13 @@
 #include "base/fields.h"
 #include "predict/estimate.h"
 
-#define DN_APPS_VERSION 1
+/* Version 1 had no host memory. */
+#define DN_APPS_VERSION 2
 
 /* Its name in StateDir. */
 #define DN_APPS_FILE "history"
 
-/* Rows at most, 80 bytes each: 8 MB; those that are most useful are kept. */
+/* Rows at most, 64 bytes each: 8 MB; those that are most useful are kept. */
 #define DN_APPS_MAX 100000
 
 /* In which unit the work of a run is known. */
@@ -61,6 +62,9 @@ struct dn_app_row {
     float longest_s;  /* run that was ever seen, exact or not */
     float cores;      /* CPUs busy per GPU, the largest of recent runs; 0 unknown */
     float gpu_mem_gb; /* peak of one GPU, the largest of recent runs; 0 unknown */
+    float mem_gb; /* peak of host memory, as if the job were on one node; the same */
+    uint8_t mem_runs; /* recent runs that measured it */
+    bool mem_kept;    /* one was killed when its memory had been lowered: it stays */
     float work_min;   /* of the runs, in its unit */
     float work_max;
 };

@@ -40,6 +40,9 @@ struct dn_app_line {
     int64_t longest_ms;
     int64_t milli_cores;
     int64_t memory_mib;
+    int64_t host_mib;
+    int64_t host_runs;
+    bool host_kept;
     int64_t work_min;
     int64_t work_max;
 };

@@ -48,6 +48,9 @@ static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
         .longest_ms = whole (row->longest_s, DN_APPS_PER_MILLI),
         .milli_cores = whole (row->cores, DN_APPS_PER_MILLI),
         .memory_mib = whole (row->gpu_mem_gb, DN_APPS_MIB_PER_GIB),
+        .host_mib = whole (row->mem_gb, DN_APPS_MIB_PER_GIB),
+        .host_runs = row->mem_runs,
+        .host_kept = row->mem_kept,
         .work_min = whole (row->work_min, 1),
         .work_max = whole (row->work_max, 1)};
 

@@ -211,6 +211,25 @@ static void set_cpus (const struct dn_app_row *row, struct dn_estimate *estimate
         estimate->cpus_per_gpu = busy;
 }
 
+/* The most that a run on any type had; how many measured it with as many GPUs. */
+static void set_host_memory (const struct dn_learner *learner,
+                             struct dn_estimate *estimate)
+{
+    int64_t n;
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+    int64_t runs = 0;
+
+    estimate->host_peak_gb = 0;
+    estimate->host_kept = false;
+    for (int64_t i = 0; i < n; i++) {
+        estimate->host_peak_gb = fmaxf (estimate->host_peak_gb, rows[i].mem_gb);
+        estimate->host_kept = estimate->host_kept || rows[i].mem_kept;
+        if (rows[i].gpus == learner->gpus || rows[i].gpus == 0)
+            runs += rows[i].mem_runs;
+    }
+    estimate->host_runs = (uint8_t) (runs < UINT8_MAX ? runs : UINT8_MAX);
+}
+
 static const struct dn_app_row *row_of (const struct dn_learner *learner,
                                         const char *type)
 {
@@ -226,6 +245,7 @@ void dn_learned_apply (const struct dn_learner *learner,
 
     if (!estimate->by_history)
         estimate->base_s = estimate->train_s.p50;
+    set_host_memory (learner, estimate);
     if (!learner->apps)
         return;
     if (row) {

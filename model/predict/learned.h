@@ -14,6 +14,8 @@
  *   on it replaces the prediction where a fingerprint names the application; app= may
  *   name runs of different sizes.
  * - Measured CPUs raise the need; a quarter is added for peaks.
+ * - Of host memory the largest peak of runs on any type is known, and how many measured
+ *   it with as many GPUs; the policy makes a bound of them.
  *
  * Confidence is n / (n + 1) / (1 + sigma) by n runs that scatter by sigma: two runs
  * that scatter by less than a third reach the MinConfidence that is the default.

@@ -11,14 +11,14 @@
 #include "state_text.h"
 
 static const char whole[] =
-    "History Version=1 Time=1700000000 ByAccount=no Bundle=2026.1\n"
+    "History Version=2 Time=1700000000 ByAccount=no Bundle=2026.1\n"
     "Type Name=a100\n"
     "Type Name=v100\n"
     "App Key=00000000000000ff Type=0 Gpus=4 Unit=run Freedom=2 Runs=3 Last=1699999999 "
     "Time=3600000000 Sigma=80000 Longest=3700500\n"
     "App Key=00000000000000ff Type=1 Unit=epochs Freedom=9 Runs=10 Last=1699999998 "
     "Start=60000 Time=120000000 Sigma=50000 Longest=12000000 Cores=3500 "
-    "Memory=10240 WorkMin=10 WorkMax=90\n"
+    "Memory=10240 HostMemory=30720 HostRuns=3 HostKept=yes WorkMin=10 WorkMax=90\n"
     "App Key=ffffffffffffffff Type=0 Gpus=1 Unit=predicted Freedom=255 Runs=4000 "
     "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000\n"
     "End Rows=3\n";
@@ -44,6 +44,9 @@ TEST ("what is read is written again")
     assert_int_equal (apps->rows[1].unit, DN_WORK_EPOCHS);
     assert_float_equal (apps->rows[1].cores, 3.5, 1e-6);
     assert_float_equal (apps->rows[1].gpu_mem_gb, 10, 1e-6);
+    assert_float_equal (apps->rows[1].mem_gb, 30, 1e-6);
+    assert_true (apps->rows[1].mem_runs == 3 && apps->rows[1].mem_kept);
+    assert_true (apps->rows[0].mem_runs == 0 && !apps->rows[0].mem_kept);
     assert_float_equal (apps->rows[0].work_max, 1, 0);
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_string_equal (text.text, whole);
@@ -58,7 +61,9 @@ TEST ("what is wrong is named by line and key")
         const char *new;
         const char *says;
     } cases[] = {
-        {"Version=1", "Version=7 Other=x", "line 1: Version: 7, this program reads 1"},
+        {"Version=2", "Version=7 Other=x", "line 1: Version: 7, this program reads 2"},
+        {"Version=2", "Version=1", NULL},
+        {"HostRuns=3", "HostRuns=256", "line 5: HostRuns: 256 out of range 0..255"},
         {"ByAccount=no", "ByAccount=2", "line 1: ByAccount: '2' is neither yes nor no"},
         {" Bundle=2026.1", "", NULL},
         {"Type Name=a100", "Type Name=", "line 2: Name: '' is empty"},

@@ -130,6 +130,43 @@ TEST ("each owner application and type has a row")
     dn_apps_free (apps);
 }
 
+TEST ("host memory is learned, and that a job was killed when it was lowered")
+{
+    struct dn_store *store = store_open (true);
+    struct dn_finished job;
+    struct dn_apps *apps;
+
+    for (int i = 0; i < 3; i++) {
+        job = job_of (ALICE, "train", 1000);
+        job.host_mem_gb = 10 + i;
+        job.nodes = 2;
+        if (i == 0)
+            job.host_mem_gb = NAN;
+        add (store, &job);
+        job = job_of (BOB, "train", 1000);
+        job.host_mem_gb = 5;
+        add (store, &job);
+    }
+    job = job_of (BOB, "train", 100);
+    job.mode = "enforce";
+    job.verdict = "change";
+    job.set_mem_gb = 12;
+    job.state = "OUT_OF_MEMORY";
+    job.outcome = "out_of_memory";
+    add (store, &job);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    /* 12 GiB on each of two nodes. */
+    assert_float_equal (row_of (apps, ALICE, "train")->mem_gb, 24, 1e-3);
+    assert_int_equal (row_of (apps, ALICE, "train")->mem_runs, 2);
+    assert_false (row_of (apps, ALICE, "train")->mem_kept);
+    assert_float_equal (row_of (apps, BOB, "train")->mem_gb, 5, 1e-3);
+    assert_int_equal (row_of (apps, BOB, "train")->mem_runs, 3);
+    assert_true (row_of (apps, BOB, "train")->mem_kept);
+    dn_apps_free (apps);
+}
+
 TEST ("what says nothing is left out")
 {
     static const struct {
