@@ -1,4 +1,4 @@
-/* evidence.c - did a job fail for lack of GPU memory?
+/* evidence.c - did a job fail for lack of memory?
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,9 +39,24 @@ static const char *below (const char *path, const char *dir)
     return *path != '\0' ? path : NULL;
 }
 
+/* slurmstepd: error: Detected 1 oom_kill event in StepId=17.0 (cgroups)
+ * slurmstepd: error: StepId=17.0 exceeded memory limit (2 > 1) ... (OverMemoryKill)
+ */
+static bool says_host (struct dn_span line)
+{
+    static const char *const words[] = {
+        "oom_kill event", "oom-kill event", "exceeded memory limit ("};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (words); i++)
+        if (memmem (line.text, line.len, words[i], strlen (words[i])))
+            return true;
+    return false;
+}
+
 static bool is_printed (const struct dn_site *site,
                         const struct dn_link_job *job,
-                        const char *path)
+                        const char *path,
+                        bool of_host)
 {
     const char *name = below (path, site->output_dir);
     struct dn_err err = {0};
@@ -58,16 +73,21 @@ static bool is_printed (const struct dn_site *site,
     }
     rest = dn_span_of (text);
     while ((line = dn_span_cut (&rest, "\r\n")).text)
-        if (dn_says_out_of_memory (line))
+        if (of_host ? says_host (line) : dn_says_out_of_memory (line))
             return true;
     return false;
 }
 
-bool dn_evidence_find (const struct dn_site *site, const struct dn_link_job *job)
+bool dn_evidence_find (const struct dn_site *site,
+                       const struct dn_link_job *job,
+                       bool of_host)
 {
-    if (is_reported (site, job))
+    bool failed = strcmp (job->state, "FAILED") == 0;
+
+    if (of_host ? !failed : failed && is_reported (site, job))
         return true;
-    if (site->output_dir[0] == '\0')
+    if (!failed || site->output_dir[0] == '\0')
         return false;
-    return is_printed (site, job, job->std_err) || is_printed (site, job, job->std_out);
+    return is_printed (site, job, job->std_err, of_host)
+           || is_printed (site, job, job->std_out, of_host);
 }

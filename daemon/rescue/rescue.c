@@ -1,4 +1,5 @@
-/* rescue.c - the task that starts moved jobs again which ran out of GPU memory
+/* rescue.c - the task that starts jobs again which ran out of memory: of the GPU, where
+ * dnnest had moved them, or of the host, where it had lowered that
  *
  * A pass looks at each failed job with a record once. The job is requeued and held,
  * gets the request of its user and the note "rescued" in one update, and is released;
@@ -114,24 +115,32 @@ static void forget (struct rescue *rescue)
 static void tell (const struct pass *pass,
                   const struct seen *seen,
                   const struct dn_link_job *job,
-                  const struct dn_recorded *recorded)
+                  const struct dn_recorded *recorded,
+                  bool of_host)
 {
     enum dn_rescue_refusal refusal = seen->plan.refusal;
+    char what[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (what, sizeof (what));
 
-    dn_tick (DN_TICK_FALSE_FITS);
+    if (of_host)
+        dn_buf_add (&buf, dn_say_rescue_of_host);
+    else
+        dn_buf_add (&buf, dn_say_rescue_of_gpu, recorded->set_gpu);
+    if (!of_host)
+        dn_tick (DN_TICK_FALSE_FITS);
     if (refusal != DN_REFUSAL_NONE && refusal != DN_REFUSAL_RULES)
         dn_tick (DN_TICK_NOT_RESCUED);
     if (refusal != DN_REFUSAL_NONE)
         dn_log (DN_LOG_INFO,
                 dn_say_rescue_not_started,
                 job->name,
-                recorded->set_gpu,
+                what,
                 dn_rescue_refusal_text (refusal));
     else
         dn_log (DN_LOG_INFO,
                 pass->d->dry_run ? dn_say_rescue_would : dn_say_rescue_started,
                 job->name,
-                recorded->set_gpu);
+                what);
     dn_log (DN_LOG_INFO, dn_say_rescue_record, job->name, job->admin_comment);
 }
 
@@ -140,21 +149,26 @@ static int look (struct pass *pass, struct seen *seen, const struct dn_link_job 
     const struct dn_site *site = pass->d->site;
     struct dn_recorded recorded;
     struct dn_err err = {0};
-    bool enabled;
+    bool of_gpu, of_host, enabled;
 
     seen->stage = STAGE_DONE;
-    if (dn_record_read (job->admin_comment, &recorded, NULL) <= 0
-        || !dn_rescue_concerns (job, &recorded) || !dn_evidence_find (site, job))
+    if (dn_record_read (job->admin_comment, &recorded, NULL) <= 0)
         return 0;
-    enabled = dn_rules_of (site, job).rescue == DN_RESCUE_REQUEUE;
-    seen->plan = dn_rescue_plan (job, &recorded, enabled, pass->slurm);
+    of_gpu = dn_rescue_concerns (job, &recorded, false)
+             && dn_evidence_find (site, job, false);
+    of_host = !of_gpu && dn_rescue_concerns (job, &recorded, true)
+              && dn_evidence_find (site, job, true);
+    if (!of_gpu && !of_host)
+        return 0;
+    enabled = of_host || dn_rules_of (site, job).rescue == DN_RESCUE_REQUEUE;
+    seen->plan = dn_rescue_plan (job, &recorded, of_host, enabled, pass->slurm);
     if (seen->plan.refusal == DN_REFUSAL_NONE)
         seen->comment = dn_record_note (job->admin_comment, DN_UNSET, &err);
     if (seen->plan.refusal == DN_REFUSAL_NONE && !seen->comment) {
         dn_log (DN_LOG_ERROR, dn_say_rescue_error, job->name, err.text);
         return 0;
     }
-    tell (pass, seen, job, &recorded);
+    tell (pass, seen, job, &recorded, of_host);
     if (seen->plan.refusal == DN_REFUSAL_NONE && !pass->d->dry_run)
         seen->stage = STAGE_REQUEUE;
     return 0;
@@ -167,8 +181,7 @@ static int take_job (void *to, const struct dn_link_job *job)
 
     if (seen)
         seen->present = true;
-    if (job->phase != DN_PHASE_ENDED || !job->state
-        || strcmp (job->state, "FAILED") != 0 || !job->admin_comment
+    if (!dn_rescue_failed (job) || !job->admin_comment
         || !strstr (job->admin_comment, "{\"dnnest\":"))
         return 0;
     seen = take_seen (pass, job);
@@ -189,8 +202,7 @@ static int compare_run (void *to, const struct dn_link_job *now)
 
     if (seen->tried && now->phase == DN_PHASE_PENDING)
         seen->stage = STAGE_CHANGE;
-    else if (now->phase != DN_PHASE_ENDED || now->start != seen->start
-             || strcmp (now->state, "FAILED") != 0)
+    else if (!dn_rescue_failed (now) || now->start != seen->start)
         seen->stage = STAGE_DONE;
     return 0;
 }
@@ -213,7 +225,8 @@ static int advance (struct pass *pass, struct seen *seen, struct dn_err *err)
         .name = seen->name,
         .limit_s = plan->limit_s,
         .admin_comment = seen->comment,
-        .gres = plan->gres,
+        .gres = plan->gres[0] ? plan->gres : NULL,
+        .mem_mb = plan->mem_mb,
         .partition = plan->partition[0] ? plan->partition : NULL,
         .features = plan->features[0] ? plan->features : NULL};
 
@@ -291,7 +304,7 @@ static void end_rescue (void *memory)
 
 const struct dn_task dn_task_rescue = {
     .name = "rescue",
-    .help = "start moved jobs again that ran out of GPU memory",
+    .help = "start jobs again that ran out of memory after a change",
     .interval_offset = offsetof (struct dn_site, guard_interval_s),
     .memory = sizeof (struct rescue),
     .run = run_rescue,

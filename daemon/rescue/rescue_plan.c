@@ -1,4 +1,4 @@
-/* rescue_plan.c - whether and how a job that ran out of GPU memory is started again
+/* rescue_plan.c - whether and how a job that ran out of memory is started again
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,12 +30,21 @@ const char *dn_rescue_refusal_text (enum dn_rescue_refusal refusal)
     return refusal_texts[refusal];
 }
 
-bool dn_rescue_concerns (const struct dn_link_job *job,
-                         const struct dn_recorded *recorded)
+bool dn_rescue_failed (const struct dn_link_job *job)
 {
-    return job->batch && job->phase == DN_PHASE_ENDED && job->state
-           && strcmp (job->state, "FAILED") == 0 && recorded->changed
-           && recorded->set_gpu[0] != '\0';
+    return job->phase == DN_PHASE_ENDED && job->state
+           && (strcmp (job->state, "FAILED") == 0
+               || strcmp (job->state, "OUT_OF_MEMORY") == 0);
+}
+
+bool dn_rescue_concerns (const struct dn_link_job *job,
+                         const struct dn_recorded *recorded,
+                         bool of_host)
+{
+    return job->batch && dn_rescue_failed (job) && recorded->changed
+           && (of_host ? recorded->set_mem_mb > 0
+                             && recorded->asked_mem_mb > recorded->set_mem_mb
+                       : recorded->set_gpu[0] != '\0');
 }
 
 static bool is_text (struct dn_span span, const char *text)
@@ -79,6 +88,7 @@ static bool retype (const struct dn_link_job *job,
 
 static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,
                                           const struct dn_recorded *recorded,
+                                          bool of_host,
                                           bool enabled,
                                           int slurm)
 {
@@ -86,33 +96,37 @@ static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,
         return DN_REFUSAL_RULES;
     if (recorded->rescued)
         return DN_REFUSAL_RESCUED;
-    if (slurm < RETYPE_VERSION)
+    if (!of_host && slurm < RETYPE_VERSION)
         return DN_REFUSAL_VERSION;
     if (!job->requeue)
         return DN_REFUSAL_NO_REQUEUE;
     if (job->het_offset != DN_UNSET || job->federated)
         return DN_REFUSAL_PART;
-    return recorded->by_gres && recorded->asked_gpu[0] != '\0' ? DN_REFUSAL_NONE
-                                                               : DN_REFUSAL_FORM;
+    return of_host || (recorded->by_gres && recorded->asked_gpu[0] != '\0')
+               ? DN_REFUSAL_NONE
+               : DN_REFUSAL_FORM;
 }
 
 struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
                                       const struct dn_recorded *recorded,
+                                      bool of_host,
                                       bool enabled,
                                       int slurm)
 {
-    struct dn_rescue_plan plan = {.refusal =
-                                      refusal_of (job, recorded, enabled, slurm)};
+    struct dn_rescue_plan plan = {
+        .refusal = refusal_of (job, recorded, of_host, enabled, slurm)};
     struct dn_buf buf = dn_buf_on (plan.gres, sizeof (plan.gres));
 
     if (plan.refusal != DN_REFUSAL_NONE)
         return plan;
-    if (!retype (job, recorded, &buf)) {
-        plan.refusal = DN_REFUSAL_CHANGED;
-        return plan;
-    }
+    if (recorded->asked_mem_mb > recorded->set_mem_mb && recorded->set_mem_mb > 0)
+        plan.mem_mb = recorded->asked_mem_mb;
     if (recorded->set_s > 0 && recorded->asked_s >= 60)
         plan.limit_s = recorded->asked_s - recorded->asked_s % 60;
+    if (of_host) /* on the GPUs that it has */
+        return plan;
+    if (!retype (job, recorded, &buf))
+        plan.refusal = DN_REFUSAL_CHANGED;
     memcpy (plan.partition, recorded->asked_partition, sizeof (plan.partition));
     memcpy (plan.features, recorded->asked_features, sizeof (plan.features));
     return plan;

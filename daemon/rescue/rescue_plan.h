@@ -1,8 +1,9 @@
-/* rescue_plan.h - whether and how a job that ran out of GPU memory is started again
+/* rescue_plan.h - whether and how a job that ran out of memory is started again
  *
  * In: a job that has failed, its record. Out: the request with which it is started
  * again, or why it is not. Such a job was moved by dnnest to a GPU type whose memory
- * did not suffice: its user would not have lost the run without dnnest.
+ * did not suffice, or dnnest had lowered its host memory: its user would not have lost
+ * the run without dnnest.
  *
  * Slurm changes the GPU type of a pending job from 23.02 on; 22.05 takes the change and
  * then never starts the job. The environment of a job keeps the old type. Only --gres
@@ -34,19 +35,27 @@ const char *dn_rescue_refusal_text (enum dn_rescue_refusal refusal);
 
 struct dn_rescue_plan {
     enum dn_rescue_refusal refusal;
-    char gres[DN_TRES_MAX + DN_NAME_MAX]; /* of a node, with the requested type */
+    char gres[DN_TRES_MAX + DN_NAME_MAX]; /* of a node, with the requested type; "" */
+    int64_t mem_mb;                       /* host memory of a node; 0: unchanged */
     int64_t limit_s;                      /* 0: unchanged */
     char partition[DN_RECORD_MAX + 1];    /* "": unchanged, as the next */
     char features[DN_RECORD_MAX + 1];
 };
 
-/* Did dnnest move the job to another GPU type, and did it fail there by itself? */
+/* Did the job fail by itself, or was it killed for host memory? */
+bool dn_rescue_failed (const struct dn_link_job *job);
+
+/* Did dnnest move the job to another GPU type, or ('of_host') lower its host memory,
+ * and did it fail then?
+ */
 bool dn_rescue_concerns (const struct dn_link_job *job,
-                         const struct dn_recorded *recorded);
+                         const struct dn_recorded *recorded,
+                         bool of_host);
 
 /* How such a job is started again under 'slurm', 2411 for 24.11. */
 struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
                                       const struct dn_recorded *recorded,
+                                      bool of_host,
                                       bool enabled,
                                       int slurm);
 

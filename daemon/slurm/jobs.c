@@ -392,6 +392,8 @@ int dn_link_update (struct dn_link *link,
     desc.tres_per_node = (char *) change->gres;
     desc.partition = (char *) change->partition;
     desc.features = (char *) change->features;
+    if (change->mem_mb > 0)
+        desc.pn_min_memory = (uint64_t) change->mem_mb;
     return update (&desc, change->name, "update", err);
 }
 

@@ -212,6 +212,7 @@ struct dn_link_change {
     const char *gres; /* tres_per_node; of a pending job, from 23.02 on */
     const char *partition;
     const char *features;
+    int64_t mem_mb; /* host memory of a node */
 };
 int dn_link_update (struct dn_link *link,
                     const struct dn_link_change *change,

@@ -33,6 +33,7 @@ SILENT = [
     (r"model/spec/spec\.c", r"amount of work"),
     (r"model/site\.h", r"(age|bytes|CPU time|days|director|energy|file|grams|images|public keys|seconds|table|text|tokens|URL|where)[a-z ]* .*"),
     (r"host/daemon_status\.c", r"[A-Z].*\."),
+    (r"daemon/rescue/evidence\.c", r"oom.kill event|exceeded memory limit \("),
     (r"host/progress_file\.c", r"(report|out_of_memory) %d.*|.*[Oo]ut of memory|OOM when .*"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
     (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),

@@ -25,6 +25,7 @@ struct dn_link {
     char gres[DN_TRES_MAX];
     char partition[DN_NAME_MAX];
     int64_t limit_s;
+    int64_t mem_mb;
 };
 
 static struct dn_link slurm;
@@ -119,13 +120,14 @@ int dn_link_update (struct dn_link *link,
                     struct dn_err *err)
 {
     assert_int_equal (link->job.phase, DN_PHASE_PENDING);
-    snprintf (link->gres, sizeof (link->gres), "%s", change->gres);
+    snprintf (link->gres, sizeof (link->gres), "%s", change->gres ? change->gres : "");
     snprintf (link->partition,
               sizeof (link->partition),
               "%s",
               change->partition ? change->partition : "");
     snprintf (link->comment, sizeof (link->comment), "%s", change->admin_comment);
     link->limit_s = change->limit_s;
+    link->mem_mb = change->mem_mb;
     return call (link, "U", err);
 }
 
@@ -366,6 +368,61 @@ TEST ("other jobs are left alone")
         assert_string_equal (slurm.calls, "");
         assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
     }
+}
+
+/* A job whose host memory was lowered, and that was killed for it. */
+static void begin_killed (void)
+{
+    begin ();
+    slurm.slurm = 2205;
+    scene.site.rules.rescue = DN_RESCUE_OFF;
+    strcpy (slurm.comment,
+            "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{"
+            "\"time_s\":36000,\"gpu\":\"a100\",\"gpus\":4,\"mem_mb\":320000},"
+            "\"set\":{\"time_s\":3600,\"cpus_per_task\":9,\"mem_mb\":24576}}");
+    slurm.job.state = "OUT_OF_MEMORY";
+}
+
+TEST ("a job that was killed with less host memory gets its request back")
+{
+    begin_killed ();
+    assert_int_equal (pass (), 0);
+    assert_string_equal (slurm.calls, "QUR");
+    assert_int_equal (slurm.mem_mb, 320000);
+    assert_int_equal (slurm.limit_s, 36000);
+    assert_string_equal (slurm.gres, "");
+    assert_contains (slurm.comment, "\"rescued\":1");
+    assert_contains (said, "out of host memory, lowered by dnnest: started again");
+    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
+    slurm.job.phase = DN_PHASE_ENDED;
+    slurm.job.state = "OUT_OF_MEMORY";
+    slurm.job.start = NOW;
+    assert_int_equal (pass (), 0);
+    assert_string_equal (slurm.calls, "QUR");
+    assert_contains (said, "started again before");
+    begin_killed ();
+    slurm.job.requeue = false;
+    pass ();
+    expect_refusal ("may not be requeued");
+}
+
+TEST ("a step that was killed for host memory is seen in the output")
+{
+    begin_killed ();
+    slurm.job.state = "FAILED";
+    put ("out",
+         "epoch 1\nslurmstepd: error: Detected 1 oom_kill event in StepId=12.0\n");
+    pass ();
+    assert_string_equal (slurm.calls, "QUR");
+    begin_killed ();
+    slurm.job.state = "FAILED"; /* a lack of GPU memory, on the requested type */
+    pass ();
+    assert_string_equal (slurm.calls, "");
+    begin_killed ();
+    memcpy (strstr (slurm.comment, "24576"), "99999", 5);
+    memcpy (strstr (slurm.comment, "320000"), "099999", 6);
+    pass (); /* not lowered */
+    assert_string_equal (slurm.calls, "");
 }
 
 /* The end of a long output counts; the beginning does not. */
