@@ -172,6 +172,8 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
     dn_json_add_count (
         row, "cpus_each_gpu", given ? decision->cpus_each_gpu : DN_UNSET);
+    dn_json_add_count (row, "gpus", given ? decision->gpus : DN_UNSET);
+    dn_json_add_count (row, "mem_mb", given ? decision->mem_mb : DN_UNSET);
     add_reason (row, "note", &decision->note);
     dn_json_add_text (row, "chosen", chosen);
 }
@@ -345,6 +347,15 @@ static void add_proposal (struct dn_grid *grid,
     dn_grid_add (grid, "%s", new_text);
 }
 
+static void add_count (struct dn_grid *grid, const char *name, int64_t old, int64_t new)
+{
+    if (new == DN_UNSET)
+        return;
+    dn_grid_add (grid, "%s", name);
+    dn_grid_add (grid, "%" PRId64, old);
+    dn_grid_add (grid, "%" PRId64, new);
+}
+
 /* The requests of the decision, by the names of sbatch's options. */
 static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
 {
@@ -371,16 +382,10 @@ static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
                       "constraint",
                       request->job->features ? request->job->features : "-",
                       advice->patch.features);
-    if (decision->cpus_per_task != DN_UNSET) {
-        dn_grid_add (grid, "cpus per task");
-        dn_grid_add (grid, "%" PRId64, request->cpus_per_task);
-        dn_grid_add (grid, "%" PRId64, decision->cpus_per_task);
-    }
-    if (decision->cpus_each_gpu != DN_UNSET) {
-        dn_grid_add (grid, "cpus per gpu");
-        dn_grid_add (grid, "%" PRId64, request->cpus_each_gpu);
-        dn_grid_add (grid, "%" PRId64, decision->cpus_each_gpu);
-    }
+    add_count (grid, "gpus", request->asked_gpus, decision->gpus);
+    add_count (grid, "cpus per task", request->cpus_per_task, decision->cpus_per_task);
+    add_count (grid, "cpus per gpu", request->cpus_each_gpu, decision->cpus_each_gpu);
+    add_count (grid, "memory [MB]", request->mem_per_node_mb, decision->mem_mb);
 }
 
 static int print_changes (const struct dn_advice *advice)

@@ -334,6 +334,7 @@ static int read_request (struct making *m)
         request->keep_gpu = request->keep_cpus = DN_REASON (opted_by_history);
         return request->n_gpus == 0 ? DONE : NEXT;
     }
+    dn_policy_lower_gpus (&advice->rules, &advice->spec, request);
     fill_from_request (&advice->spec, request);
     /* Of a job that follows its history nothing is known on other types; its runs are
      * whole jobs, of however many trainings. */

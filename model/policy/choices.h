@@ -1,7 +1,8 @@
 /* choices.h - the stages of a decision, private to policy/
  *
  * In: one struct dn_deciding. Out: members of its decision, each with its reason. Each
- * stage is in a file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c;
+ * stage is in a file of its own: choose_gpu.c, choose_cpus.c,
+ * choose_memory.c, choose_time.c, warn.c;
  * decide.c calls them in order. waiting.c and limits_kept.c tell what the snapshot says
  * of a choice, extend.c what the guard can do for the job.
  *
@@ -124,6 +125,9 @@ int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 void dn_deciding_look_at_cpus (struct dn_deciding *d);
 
 void dn_choose_cpus (const struct dn_deciding *d);
+
+/* Choose the host memory, when the CPUs are chosen. */
+void dn_choose_memory (const struct dn_deciding *d);
 
 /* The time limit that a run on candidate 'i' needs by TimeQuantile, a multiple of five
  * minutes, or below half an hour of one; DN_UNSET if unknown.

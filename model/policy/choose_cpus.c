@@ -59,12 +59,15 @@ int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count)
 }
 
 /* May each task or GPU get 'count' CPUs, more than requested? A node must be known to
- * have them.
+ * have them, unless the job has as many on more GPUs that it gives back.
  */
 static bool may_raise_cpus (const struct dn_deciding *d, int i, int64_t count)
 {
     int64_t cpus = dn_cpus_on_node (d->request, count);
 
+    if (d->request->asked_gpus != DN_UNSET && cpus != DN_UNSET
+        && cpus <= d->request->n_cpus)
+        return true;
     return d->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
            && cpus <= d->candidates->list[i].node_cpus;
 }
@@ -111,6 +114,24 @@ static struct dn_reason keeps_more (const struct dn_deciding *d,
     return DN_NO_REASON;
 }
 
+/* Is it known what the input pipeline of a run on candidate 'i' needs? */
+static bool knows_input (const struct dn_deciding *d, int i)
+{
+    return busy_cpus (d, i) != DN_UNSET
+           && (d->estimates[i].by_history || tells_input (d->spec));
+}
+
+/* CPUs that a job whose number of GPUs goes down keeps where its needs are unknown, per
+ * task: those of the GPUs that stay; 0: there is no such share.
+ */
+static int64_t share_of_gpus (const struct dn_request *request)
+{
+    if (request->asked_gpus == DN_UNSET || request->cpus_each_gpu != DN_UNSET)
+        return 0;
+    return (request->cpus_per_task * request->n_gpus + request->asked_gpus - 1)
+           / request->asked_gpus;
+}
+
 /* CPUs that a run on candidate 'i' needs, in the unit of the request; the requested
  * ones, and the reason '*why', where these must be kept.
  */
@@ -121,6 +142,7 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
     int64_t per_gpu = busy_cpus (d, i);
     int64_t times;
     int64_t requested = requested_cpus (request, &times);
+    int64_t share = knows_input (d, i) ? 0 : share_of_gpus (request);
     int64_t needed;
 
     *why = DN_NO_REASON;
@@ -130,8 +152,7 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
         *why = DN_REASON (gpus_unknown);
-    else if (per_gpu == DN_UNSET
-             || !(d->estimates[i].by_history || tells_input (d->spec)))
+    else if (!knows_input (d, i) && share == 0)
         *why = DN_REASON (input_unknown);
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = DN_REASON (cpus_over_max);
@@ -144,6 +165,8 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
     if (needed < request->n_tasks)
         needed = request->n_tasks;
     needed = (needed + times - 1) / times;
+    if (needed < share)
+        needed = share;
     if (needed > requested && !may_raise_cpus (d, i, needed))
         return requested;
     if (needed < requested)
@@ -177,7 +200,9 @@ void dn_choose_cpus (const struct dn_deciding *d)
         decision->cpus_each_gpu = each;
     else if (each != requested)
         decision->cpus_per_task = each;
-    if (each * times < per_gpu * request->n_gpus)
+    if (!knows_input (d, decision->chosen))
+        dn_deciding_say (d, DN_REASON (cpus_share, unit, dn_arg_count (each)));
+    else if (each * times < per_gpu * request->n_gpus)
         dn_deciding_say (d,
                          (struct dn_reason){d->estimates[decision->chosen].by_history
                                                 ? DN_REASON_cpus_short_of_runs

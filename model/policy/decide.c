@@ -152,11 +152,25 @@ static bool is_sure (const struct dn_deciding *d)
     return abstain (d, DN_ABSTAIN_CONFIDENCE);
 }
 
+/* Does the job with fewer GPUs than its user's keep the limits that it has kept? */
+static bool may_have_fewer (const struct dn_deciding *d)
+{
+    struct dn_reason why = DN_NO_REASON;
+
+    if (d->request->asked_gpus != DN_UNSET)
+        why = dn_broken_limit (d, d->decision->chosen, DN_UNSET);
+    if (!dn_given (why))
+        return true;
+    dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), why));
+    return abstain (d, DN_ABSTAIN_GPUS);
+}
+
 void dn_policy_begin (struct dn_decision *decision)
 {
     memset (decision, 0, offsetof (struct dn_decision, reasons));
     decision->time_limit_s = decision->time_min_s = DN_UNSET;
     decision->cpus_per_task = decision->cpus_each_gpu = DN_UNSET;
+    decision->gpus = decision->mem_mb = DN_UNSET;
     decision->cost = decision->from_cost = DN_UNSET;
     decision->base = decision->chosen = -1;
     decision->factor = 1;
@@ -174,7 +188,8 @@ void dn_policy_abstain (struct dn_decision *decision,
 static bool changes_any (const struct dn_decision *decision)
 {
     return decision->gpu || decision->n_open > 0 || decision->cpus_per_task != DN_UNSET
-           || decision->cpus_each_gpu != DN_UNSET || decision->time_limit_s != DN_UNSET
+           || decision->cpus_each_gpu != DN_UNSET || decision->gpus != DN_UNSET
+           || decision->mem_mb != DN_UNSET || decision->time_limit_s != DN_UNSET
            || decision->time_min_s != DN_UNSET;
 }
 
@@ -199,12 +214,28 @@ static void say_history (const struct dn_deciding *d)
     dn_deciding_say (d, reason);
 }
 
+/* The request is about fewer GPUs than the user's (dn_policy_lower_gpus ()). */
+static void lower_gpus (const struct dn_deciding *d)
+{
+    const struct dn_request *request = d->request;
+
+    if (request->asked_gpus == DN_UNSET)
+        return;
+    d->decision->gpus = request->n_gpus;
+    dn_deciding_say (d,
+                     DN_REASON (gpus_fewer,
+                                dn_arg_count (request->n_gpus),
+                                dn_arg_count (request->asked_gpus)));
+}
+
 static void choose (const struct dn_deciding *d)
 {
     if (!d->decision->rescued)
         move_to (d, dn_choose_gpu (d));
     say_history (d);
+    lower_gpus (d);
     dn_choose_cpus (d);
+    dn_choose_memory (d);
     dn_choose_time (d);
 }
 
@@ -239,7 +270,7 @@ void dn_policy_decide (const struct dn_rules *rules,
     dn_deciding_look_at_cpus (&d);
     dn_deciding_look_at_waits (&d);
     dn_warn_of_nodes (&d);
-    if (can_run (&d) && is_sure (&d)) {
+    if (can_run (&d) && is_sure (&d) && may_have_fewer (&d)) {
         choose (&d);
         decision->verdict =
             changes_any (decision) ? DN_VERDICT_CHANGE : DN_VERDICT_KEEP;

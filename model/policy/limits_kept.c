@@ -33,27 +33,34 @@ static double times (int64_t count, int64_t n)
     return count < 0 || n < 0 ? -1 : (double) count * (double) n;
 }
 
+/* 'asked': before GPUs and memory are given back. */
 static struct use use_of (const struct dn_deciding *d,
                           int i,
                           int64_t cpus,
+                          bool asked,
                           const struct dn_standing *standing)
 {
     const struct dn_request *request = d->request;
+    bool more = asked && request->asked_gpus != DN_UNSET;
+    int64_t n_gpus = more ? request->asked_gpus : request->n_gpus;
+    int64_t on_node = more ? request->asked_gpus : request->gpus_per_node;
+    int64_t mem_mb = asked || d->decision->mem_mb == DN_UNSET ? request->mem_per_node_mb
+                                                              : d->decision->mem_mb;
     const struct dn_partition *partition = standing->partition;
     const char *type = i < 0 ? NULL : d->candidates->list[i].gpu->type;
     int64_t n_nodes = request->n_nodes;
 
     return (struct use){.all = {.cpus = (double) cpus,
-                                .mem_mb = times (request->mem_per_node_mb, n_nodes),
+                                .mem_mb = times (mem_mb, n_nodes),
                                 .nodes = (double) n_nodes,
-                                .gpus = (double) request->n_gpus,
+                                .gpus = (double) n_gpus,
                                 .gpu_type = type},
                         .node = {.cpus = cpus < 0 || n_nodes < 1
                                              ? -1
                                              : (double) cpus / (double) n_nodes,
-                                 .mem_mb = (double) request->mem_per_node_mb,
+                                 .mem_mb = (double) mem_mb,
                                  .nodes = 1,
-                                 .gpus = (double) request->gpus_per_node,
+                                 .gpus = (double) on_node,
                                  .gpu_type = type},
                         .weights = partition ? partition->weights : ""};
 }
@@ -219,9 +226,9 @@ struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cp
     for (int k = 0; k < n && !dn_given (why); k++) {
         const struct dn_standing *old =
             standings == &own ? &d->standings[0] : &standings[k];
-        struct use before = use_of (d, d->base, requested, old);
+        struct use before = use_of (d, d->base, requested, true, old);
         struct use after =
-            use_of (d, i, cpus == DN_UNSET ? requested : cpus, &standings[k]);
+            use_of (d, i, cpus == DN_UNSET ? requested : cpus, false, &standings[k]);
 
         why = broken_of (cluster, &standings[k], &before, &after);
     }

@@ -120,6 +120,8 @@ struct dn_decision {
     int64_t cpus_per_task; /* new count */
     bool rescued;          /* 'gpu' replaces a type on which the job cannot run */
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */
+    int64_t gpus;          /* new number */
+    int64_t mem_mb;        /* new host memory of a node */
     int base;   /* index of the candidate that it runs on as submitted, -1 unknown */
     int chosen; /* that it will run on */
     int n_reasons;
@@ -200,6 +202,14 @@ bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
                            const struct dn_spec *spec,
                            const char *salt);
+
+/* Lower the GPUs of a request with Gpus=choose to the number of the description, where
+ * nothing in the request or the script could use more: one node, one task. All that
+ * follows is about the lower number.
+ */
+void dn_policy_lower_gpus (const struct dn_rules *rules,
+                           const struct dn_spec *spec,
+                           struct dn_request *request);
 
 /* Give a decision the verdict control; what it would have changed stays in it. One that
  * abstains is not changed, since it treats no job in either group.

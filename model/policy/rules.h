@@ -69,6 +69,28 @@ enum dn_type_choice {
     DN_TYPE_CHOICES (DN_ENUM_CONSTANT) DN_N_TYPE_CHOICES
 };
 
+/* Host memory: what only follows from a default per CPU goes down with the CPUs, and
+ * what was requested in words too, as far as finished runs say so.
+ */
+#define DN_MEMORIES(ROW)                                                               \
+    ROW (MEMORY_UNKNOWN, "unknown")                                                    \
+    ROW (MEMORY_KEEP, "keep")                                                          \
+    ROW (MEMORY_DEFAULT, "default")                                                    \
+    ROW (MEMORY_MEASURED, "measured")
+enum dn_memory_rule {
+    DN_MEMORIES (DN_ENUM_CONSTANT) DN_N_MEMORIES
+};
+
+/* GPUs that the description says the job does not use. */
+#define DN_GPUS_RULES(ROW)                                                             \
+    ROW (GPUS_UNKNOWN, "unknown")                                                      \
+    ROW (GPUS_KEEP, "keep")                                                            \
+    ROW (GPUS_ADVISE, "advise")                                                        \
+    ROW (GPUS_CHOOSE, "choose")
+enum dn_gpus_rule {
+    DN_GPUS_RULES (DN_ENUM_CONSTANT) DN_N_GPUS_RULES
+};
+
 #define DN_MESSAGES(ROW)                                                               \
     ROW (MESSAGE_UNKNOWN, "unknown")                                                   \
     ROW (MESSAGE_CHANGE, "change")                                                     \
@@ -209,6 +231,14 @@ extern const struct dn_names dn_mode_names;
             "minimum number of CPUs per GPU that a job keeps")                         \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
             "a job that needs more CPUs per GPU than this keeps what it requested")    \
+    ENUM (dn_memory_rule, memory, "Memory", LOWER, "default",                          \
+          "keep host memory, or lower what only follows from a default per CPU, or "   \
+          "also what was requested, to what finished runs needed",                     \
+          DN_MEMORIES)                                                                 \
+    ENUM (dn_gpus_rule, gpus, "Gpus", LOWER, "advise",                                 \
+          "GPUs above those of the description: keep them, tell the user, or request " \
+          "fewer on one node",                                                         \
+          DN_GPUS_RULES)                                                               \
     NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.5",               \
             "predictions with a lower confidence change nothing")                      \
     ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \

@@ -10,17 +10,23 @@
 
 #include <math.h>
 
-/* The number of GPUs is never changed, so only the user can correct this. */
+/* Without Gpus=choose only the user can correct the number of GPUs. */
 void dn_warn_of_request (const struct dn_deciding *d)
 {
     const struct dn_request *request = d->request;
+    bool fewer = d->spec->gpus < request->n_gpus;
+    struct dn_warning *warning;
 
     if (request->n_gpus != DN_UNSET && d->spec->gpus != DN_UNSET
-        && d->spec->gpus != request->n_gpus) {
+        && d->spec->gpus != request->n_gpus
+        && !(fewer && d->rules->gpus == DN_GPUS_KEEP)) {
         struct dn_reason differ = DN_REASON (
             warn_gpus, dn_arg_count (d->spec->gpus), dn_arg_count (request->n_gpus));
 
-        dn_decision_warn (d->decision, DN_WARNING_METADATA, differ);
+        warning = dn_decision_warn (d->decision, DN_WARNING_METADATA, differ);
+        if (fewer)
+            dn_warning_add (warning,
+                            DN_REASON (warn_fewer, dn_arg_count (d->spec->gpus)));
         dn_deciding_say (d, differ);
     }
     if (dn_given (request->open_why))

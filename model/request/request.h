@@ -167,10 +167,11 @@ struct dn_request {
     int64_t time_limit_s;        /* or DN_UNSET, DN_UNLIMITED */
     enum dn_gpu_field gpu_field; /* the field that their number is taken from */
     int64_t n_gpus;              /* of the whole job; DN_UNSET if unknown */
-    int64_t gpus_per_node;       /* maximum on one node; DN_UNSET if unknown */
-    char gpu_type[DN_NAME_MAX];  /* "" when untyped, or of several types */
-    int64_t n_nodes;             /* DN_UNSET if Slurm chooses their number */
-    int64_t most_nodes;          /* the most that it may choose; DN_UNSET if unknown */
+    int64_t asked_gpus; /* their number before it was lowered; DN_UNSET: it was not */
+    int64_t gpus_per_node;      /* maximum on one node; DN_UNSET if unknown */
+    char gpu_type[DN_NAME_MAX]; /* "" when untyped, or of several types */
+    int64_t n_nodes;            /* DN_UNSET if Slurm chooses their number */
+    int64_t most_nodes;         /* the most that it may choose; DN_UNSET if unknown */
     int64_t n_tasks;
     int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
     int64_t cpus_each_gpu;   /* DN_UNSET when --cpus-per-gpu was not given */

@@ -226,6 +226,27 @@ static bool change_gpu_entry (const struct draft *draft,
     return true;
 }
 
+/* Replace the number at the end of the GPU entry that was written from 'from' on. */
+static bool change_count (const struct draft *draft,
+                          const struct dn_tres *entry,
+                          bool bare,
+                          size_t from,
+                          struct dn_buf *buf)
+{
+    size_t at = buf->len;
+
+    if (draft->decision->gpus == DN_UNSET || (!entry->gpu && !bare) || buf->cut)
+        return false;
+    while (at > from && dn_is_digit (buf->text[at - 1]))
+        at--;
+    if (at == buf->len
+        || (at > from && buf->text[at - 1] != ':' && buf->text[at - 1] != '='))
+        return false;
+    buf->len = at;
+    dn_buf_number (buf, draft->decision->gpus);
+    return true;
+}
+
 /* Append 'text' to 'buf', changed as decided. Return true if it differs; a text that
  * cannot be parsed does not change.
  */
@@ -241,6 +262,7 @@ static bool change_tres (const struct draft *draft,
         return false;
     for (int i = 0; i < list.n_entries; i++) {
         const struct dn_tres *entry = &list.entries[i];
+        size_t from = buf->len + (i > 0);
 
         if (i > 0)
             dn_buf_add (buf, ",");
@@ -249,6 +271,7 @@ static bool change_tres (const struct draft *draft,
             changed = true;
         else
             dn_buf_add (buf, "%.*s", (int) entry->whole.len, entry->whole.text);
+        changed = change_count (draft, entry, bare, from, buf) || changed;
     }
     return changed && !buf->cut;
 }
@@ -273,20 +296,24 @@ static void edit_tres (struct draft *draft)
     }
 }
 
-/* Memory was requested per CPU: keep its total. The two variables exclude each other.
+/* The new memory. Memory that was requested per CPU and has none keeps its total when
+ * the CPUs change. The two variables exclude each other.
  */
 static void edit_memory (struct draft *draft)
 {
     const struct dn_request *request = draft->request;
+    const struct dn_decision *decision = draft->decision;
+    bool cpus_change =
+        decision->cpus_per_task != DN_UNSET || decision->cpus_each_gpu != DN_UNSET;
+    int64_t mb = decision->mem_mb;
 
-    if (!request->mem_follows_cpus)
+    if (mb == DN_UNSET && (!request->mem_follows_cpus || !cpus_change))
         return;
-    edit_number (draft,
-                 DN_FIELD_MEM_PER_NODE,
-                 request->job->mem_per_node_mb,
-                 request->mem_per_node_mb);
-    edit_number_variable (
-        draft, "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", request->mem_per_node_mb);
+    if (mb == DN_UNSET)
+        mb = request->mem_per_node_mb;
+    edit_number (draft, DN_FIELD_MEM_PER_NODE, request->job->mem_per_node_mb, mb);
+    edit_number_variable (draft, "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", mb);
+    edit_number_variable (draft, "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_NODE", mb);
 }
 
 static void edit_cpus_per_task (struct draft *draft, int64_t cpus)
@@ -316,6 +343,8 @@ static void edit_cpus_each_gpu (struct draft *draft, int64_t cpus)
     const struct dn_request *request = draft->request;
     const struct dn_job *job = request->job;
     const char *old_text = job->cpus_per_tres;
+    int64_t asked_gpus =
+        request->asked_gpus != DN_UNSET ? request->asked_gpus : request->n_gpus;
     size_t head = strlen (old_text);
     char text[DN_TRES_MAX + DN_NAME_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -323,9 +352,10 @@ static void edit_cpus_each_gpu (struct draft *draft, int64_t cpus)
     while (head > 0 && old_text[head - 1] != ':' && old_text[head - 1] != '=')
         head--;
     dn_buf_add (&buf, "%.*s%" PRId64, (int) head, old_text, cpus);
-    edit_text (draft, DN_FIELD_CPUS_PER_TRES, old_text, text);
+    if (cpus != request->cpus_each_gpu)
+        edit_text (draft, DN_FIELD_CPUS_PER_TRES, old_text, text);
     /* Since Slurm 24.05, sbatch sets this product. */
-    if (job->min_cpus == request->cpus_each_gpu * request->n_gpus)
+    if (job->min_cpus == request->cpus_each_gpu * asked_gpus)
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_gpus);
     edit_number_variable (draft, "SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_GPU", cpus);
 }
@@ -338,8 +368,8 @@ static void edit_cpus (struct draft *draft)
         edit_cpus_per_task (draft, decision->cpus_per_task);
     else if (decision->cpus_each_gpu != DN_UNSET)
         edit_cpus_each_gpu (draft, decision->cpus_each_gpu);
-    else
-        return;
+    else if (decision->gpus != DN_UNSET && draft->request->cpus_each_gpu != DN_UNSET)
+        edit_cpus_each_gpu (draft, draft->request->cpus_each_gpu);
     edit_memory (draft);
 }
 

@@ -134,7 +134,10 @@ static void put_request (struct dn_buf *buf, const struct dn_story *story)
     put_number (buf, "signal_s", signal_s > 0 ? signal_s : DN_UNSET);
     put_text (
         buf, "gpu", dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
-    put_number (buf, "gpus", request->n_gpus);
+    put_number (buf,
+                "gpus",
+                request->asked_gpus == DN_UNSET ? request->n_gpus
+                                                : request->asked_gpus);
     put_number (buf, "nodes", request->n_nodes);
     put_number (buf, "tasks", request->n_tasks);
     put_number (buf, "cpus_per_task", request->cpus_per_task);
@@ -194,6 +197,8 @@ static void put_set (struct dn_buf *buf, const struct dn_story *story)
     put_text (buf, "features", story->patch->features);
     put_number (buf, "cpus_per_task", decision->cpus_per_task);
     put_number (buf, "cpus_each_gpu", decision->cpus_each_gpu);
+    put_number (buf, "gpus", decision->gpus);
+    put_number (buf, "mem_mb", decision->mem_mb);
     put_real (buf, "cap_s", cap_of (story));
     dn_buf_text (buf, "}");
     if (decision->n_open > 0)

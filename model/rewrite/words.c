@@ -51,12 +51,12 @@ static void add_runs (struct dn_buf *buf, const struct dn_estimate *estimate)
                     estimate->history_runs);
 }
 
-/* "a100:4", or "a100" where the number is unknown. */
+/* "a100:4", "a100" where the number is unknown, "4" without a type. */
 static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
 {
     dn_buf_add (buf, "%s", dn_quote (type, strlen (type)).text);
     if (n_gpus != DN_UNSET)
-        dn_buf_add (buf, ":%" PRId64, n_gpus);
+        dn_buf_add (buf, "%s%" PRId64, type[0] != '\0' ? ":" : "", n_gpus);
 }
 
 /* ", partition A -> B, constraint C -> D" after a new GPU type. */
@@ -158,7 +158,24 @@ static void add_time (struct dn_buf *buf, const struct dn_story *story)
                     asked.text);
 }
 
-/* "time A -> B, gpu C -> D, -c E -> F" */
+/* "gpu a100:4 -> v100:1 (1.6x the time), partition A -> B" */
+static void add_gpu (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_request *request = story->request;
+    const struct dn_decision *decision = story->decision;
+    const char *from = decision->gpu ? decision->from->type : request->gpu_type;
+    bool fewer = decision->gpus != DN_UNSET;
+
+    add_gpus (buf, from, fewer ? request->asked_gpus : request->n_gpus);
+    dn_buf_add (buf, " -> ");
+    add_gpus (buf, decision->gpu ? decision->gpu->type : from, request->n_gpus);
+    if (!decision->gpu)
+        return;
+    add_exchange (buf, story);
+    add_place (buf, story);
+}
+
+/* "time A -> B, gpu C -> D, -c E -> F, mem G -> H" */
 static void add_changes (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
@@ -168,23 +185,26 @@ static void add_changes (struct dn_buf *buf, const struct dn_story *story)
         add_time (buf, story);
         comma = ", ";
     }
-    if (decision->gpu) {
+    if (decision->gpu || decision->gpus != DN_UNSET) {
         dn_buf_add (buf, dn_say_user_gpu, comma);
-        add_gpus (buf, decision->from->type, story->request->n_gpus);
-        dn_buf_add (buf, " -> ");
-        add_gpus (buf, decision->gpu->type, story->request->n_gpus);
-        add_exchange (buf, story);
-        add_place (buf, story);
+        add_gpu (buf, story);
         comma = ", ";
     } else if (decision->n_open > 0) {
         dn_buf_add (buf, dn_say_user_gpu, comma);
         add_open (buf, story);
         comma = ", ";
     }
-    if (decision->cpus_per_task == DN_UNSET && decision->cpus_each_gpu == DN_UNSET)
-        return;
-    dn_buf_add (buf, "%s", comma);
-    add_cpus (buf, story);
+    if (decision->cpus_per_task != DN_UNSET || decision->cpus_each_gpu != DN_UNSET) {
+        dn_buf_add (buf, "%s", comma);
+        add_cpus (buf, story);
+        comma = ", ";
+    }
+    if (decision->mem_mb != DN_UNSET)
+        dn_buf_add (buf,
+                    dn_say_user_memory,
+                    comma,
+                    story->request->mem_per_node_mb / 1024,
+                    decision->mem_mb / 1024);
 }
 
 /* May the user get messages at all? */

@@ -46,8 +46,15 @@ json 'the members of the contract are there' \
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": "twin",
-     "cpus_per_task": 2, "cpus_each_gpu": None, "note": None, "chosen": "twin"}' \
+     "cpus_per_task": 2, "cpus_each_gpu": None, "gpus": None, "mem_mb": None, "note": None,
+     "chosen": "twin"}' \
     advise "${moving[@]}" "$job"
+json 'GPUs that the description does not use are given back' \
+    'd["decision"]["gpus"] == 1 and d["decision"]["mem_mb"] == 25 * 1024
+     and {"field": "tres_per_node", "old": "gres:gpu:a100:4", "new": "gres:gpu:a100:1"} in d["edits"]
+     and d["record"]["req"]["gpus"] == 4 and d["record"]["set"]["gpus"] == 1' \
+    advise --set Gpus=choose --set GpuType=keep --gres=gpu:a100:4 -c 16 --mem=100G -N 1 \
+    --comment="dnnest:$short,gpus=1" --wrap='python train.py'
 json 'an edit has field, old and new' \
     '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "${moving[@]}" "$job"
 json 'reasons are sentences' \
