@@ -1,0 +1,150 @@
+#!/bin/bash
+# memory.t - memory and GPUs that jobs give back let others start, on a real Slurm
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Jobs with 80 CPUs of a node, whose memory follows from DefMemPerCPU: half of the node in
+# one partition, all of it in the other. A run that uses more than it has left is killed by
+# Slurm (OverMemoryKill, whose jobs are FAILED; there are no cgroups): the same pages are
+# mapped again and again, and count each time.
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+dnnestd=${DNNESTD:-$build/dnnestd}
+live_begin memory job_submit_dnnest
+if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
+if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+
+readonly SPEC=dnnest:app=net,$LIVE_KEYS,workers=4
+
+# --- helpers -----------------------------------------------------------------------------
+
+# submit SECONDS GIB [OPTION...]: sets 'job' and 'said'. The first run maps GIB, the next
+# none: it is the same application.
+submit() {
+    live_need -c 80 -t 1-0 -p full --gres=gpu:a100:2 -o "$dir/home/%j.out" --comment="$SPEC" \
+        --export="ALL,RUN_S=$1,RUN_GIB=$2" "${@:3}" run.sh
+}
+daemon() {
+    "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
+}
+# learn REGEX: collects and learns until the history has it; accounting is late
+learn() {
+    cluster_until 90 learned "$1" && live_looked
+}
+learned() {
+    daemon collect && daemon learn && grep -qE "$1" "$dir/state.dnnest/history"
+}
+field() { cluster_job_field "$1" "$2"; }
+state_is() { [[ $(field "$1" JobState) = "$2" ]]; }
+member() {
+    scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
+}
+# both JOB JOB: they run at the same time, on the same node
+both() {
+    state_is "$1" RUNNING && state_is "$2" RUNNING &&
+        [[ $(field "$1" NodeList) = "$(field "$2" NodeList)" ]]
+}
+
+# --- the cluster -------------------------------------------------------------------------
+
+live_hardware
+mkdir -p "$dir/state.dnnest"
+live_conf Mode=enforce GpuType=keep TimeLimit=keep "StateDir=$dir/state.dnnest" \
+    "OutputDir=$dir/home" 'Policy Partition=one Gpus=choose'
+chmod -R go-w "$dir/etc" "$dir/state.dnnest"
+live_start --plugin-dir "$plugin_dir" --conf DefMemPerCPU=3200 \
+    --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1 \
+    --conf JobAcctGatherParams=OverMemoryKill \
+    --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=half Nodes=a1 MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=full Nodes=a1 MaxTime=2-0 State=UP DefMemPerCPU=6400' \
+    --conf 'PartitionName=one Nodes=a1 MaxTime=2-0 State=UP'
+cat >"$dir/home/run.sh" <<'END'
+#!/bin/sh
+exec python3 train.py
+END
+cat >"$dir/home/train.py" <<'END'
+import mmap, os, time
+own = bytearray(200 << 20)
+size = 256 << 20
+maps = []
+if "SLURM_RESTART_COUNT" not in os.environ:
+    with open("pages.%d" % os.getpid(), "w+b") as file:
+        file.truncate(size)
+        os.unlink(file.name)
+        for _ in range(4 * int(os.environ["RUN_GIB"])):
+            maps.append(mmap.mmap(file.fileno(), size, mmap.MAP_SHARED | 0x8000))
+            time.sleep(0.05)
+time.sleep(int(os.environ["RUN_S"]))
+END
+ok 'dnnestd takes a snapshot' daemon watch
+live_looked
+
+# --- at once, where memory leaves room ---------------------------------------------------
+
+submit 60 0 -p half
+first=$job
+like 'without a run only the CPUs go down' "$said" 'dnnest: -c 80 -> [0-9]+ \('
+submit 60 0 -p half
+ok 'two jobs with half of the memory share a node' cluster_until 60 both "$first" "$job"
+is 'the memory of both is kept whole' "$(field "$first" MinMemoryNode) $(member "$job" set.mem_mb)" \
+    '250G null'
+scancel "$first" "$job"
+cluster_wait_job "$job" CANCELLED 60
+
+# --- from the second submission on, where it is all of the node --------------------------
+
+submit 6 0
+first=$job
+submit 1 0
+ok 'the first job runs' cluster_wait_job "$first" RUNNING 60
+sleep 3
+is 'the next waits for its memory, as none has run' "$(field "$job" JobState)" PENDING
+cluster_wait_job "$job" COMPLETED 90
+ok 'the peak of a run is learned' learn 'HostMemory=2[0-9][0-9] HostRuns=[12]'
+submit 60 0
+first=$job
+like 'the user is told of the memory' "$said" 'dnnest: -c 80 -> [0-9]+, mem 500G -> [0-9]+G \('
+mem=$(member "$first" set.mem_mb)
+submit 60 0
+ok 'two jobs share a node now' cluster_until 60 both "$first" "$job"
+is 'both have the memory of the record' "$(field "$first" MinMemoryNode)" "$((mem / 1024))G"
+scancel "$first" "$job"
+submit 1 0 --mem=400G -H
+is 'memory in words stays' "$(field "$job" MinMemoryNode)" 400G
+scancel "$job"
+
+# --- killed for it -----------------------------------------------------------------------
+
+submit 3 $((mem / 1024 + 4))
+ok 'a job that needs more is killed' cluster_wait_job "$job" FAILED 60
+ok 'the output of a killed job says why' \
+    cluster_until 30 grep -q 'exceeded memory limit' "$dir/home/$job.out"
+ok 'dnnestd looks at it' daemon rescue
+like 'the log says what was done' "$(<"$dir/log/dnnestd.log")" \
+    "rescue: job $job: out of host memory, lowered by dnnest: started again"
+is 'a killed job gets the memory of its request' "$(field "$job" MinMemoryNode) $(member "$job" rescued)" '500G 1'
+# Slurm delays a requeued job by two minutes, so that the killed run has left the node.
+sleep 10
+scontrol update "JobId=$job" StartTime=now
+ok 'a job that was started again completes' cluster_wait_job "$job" COMPLETED 90
+ok 'the application is marked in the history' learn HostKept=yes
+like 'the report counts it' "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
+    'started again as requested: 1'
+submit 1 0 -H
+is 'the application keeps its memory from then on' \
+    "$(field "$job" MinMemoryNode) $(member "$job" set.mem_mb)" '500G null'
+scancel "$job"
+
+# --- GPUs that are not used --------------------------------------------------------------
+
+submit 60 0 -p one --gres=gpu:a100:4 --comment="${SPEC/app=net/app=one},gpus=1"
+first=$job
+like 'the user is told of the GPUs' "$said" 'dnnest: gpu a100:4 -> a100:1, -c 80 -> '
+is 'the record has both numbers' "$(member "$first" req.gpus) $(member "$first" set.gpus)" '4 1'
+submit 60 0 -p one --gres=gpu:a100:3 --comment=dnnest:off -c 4 --mem=1G
+ok 'the freed GPUs run another job' cluster_until 60 both "$first" "$job"
+like 'the job has one GPU' "$(scontrol show job "$first")" 'gres/gpu(:a100)?=1[^0-9]'
+scancel "$first" "$job"
+live_end
