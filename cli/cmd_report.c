@@ -14,6 +14,7 @@
 #include "report/report.h"
 #include "report/site_store.h"
 #include "report/when.h"
+#include "seen.h"
 
 /* The options of a call, and its state. */
 struct call {
@@ -166,6 +167,22 @@ static int read_jobs (struct call *call, struct dn_err *err)
     return rc;
 }
 
+/* Without a snapshot in use nothing is known. */
+static void count_stranded (const struct dn_site *site, struct dn_report *report)
+{
+    struct dn_seen seen;
+    const struct dn_cluster *cluster;
+
+    dn_seen_read (&seen, site, NULL);
+    cluster = dn_seen_cluster (&seen);
+    report->stranded_cpus = report->stranded_mem = cluster ? 0 : DN_UNSET;
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
+        report->stranded_cpus += cluster->groups[i].stranded_cpus;
+        report->stranded_mem += cluster->groups[i].stranded_mem;
+    }
+    dn_seen_free (&seen);
+}
+
 static int show (const struct dn_options *given, struct call *call)
 {
     struct dn_err err = {0};
@@ -203,6 +220,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     call.report.since_s = call.filter.since_s;
     call.report.until_s = call.filter.until_s;
     call.report.prices = any_price (&site->gpu_types);
+    count_stranded (site, &call.report);
     call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
     if (!call.report.sums)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");

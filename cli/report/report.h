@@ -27,6 +27,10 @@ struct dn_report {
     int64_t now_s;
     bool me;
     bool prices; /* money is known */
+    /* Idle GPUs now that have too few CPUs or too little memory beside them; DN_UNSET
+     * without a snapshot. */
+    int64_t stranded_cpus;
+    int64_t stranded_mem;
     struct dn_sums *sums;
     /* of --me, newest use is not sorted: in the order of applications; owned */
     struct dn_own_app *apps;

@@ -183,6 +183,8 @@ int dn_report_json (struct dn_report *report)
     put_time (json, "first_end", sums->first_s);
     put_time (json, "last_end", sums->last_s);
     dn_json_add_bool (json, "prices", report->prices);
+    dn_json_add_count (json, "stranded_by_cpus", report->stranded_cpus);
+    dn_json_add_count (json, "stranded_by_memory", report->stranded_mem);
     dn_report_figures (&sums->all, put_figure, dn_json_add_object (json, "all"));
     put_kept (json, sums);
     part = dn_json_add_object (json, "wait");

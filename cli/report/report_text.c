@@ -87,15 +87,21 @@ static void print_events (const struct dn_report *report)
                 all->measured);
     printf ("\njobs killed at a limit of dnnest: %" PRId64
             "; at their users' own limit: %" PRId64
-            "; for host memory that dnnest lowered: %" PRId64 "\n",
+            "\njobs killed for host memory that dnnest lowered: %" PRId64 "\n",
             all->killed_ours,
             all->killed_user,
             all->killed_memory);
     printf ("limits extended: %" PRId64 " times, of %" PRId64
-            " jobs; jobs started again as requested: %" PRId64 "\n\n",
+            " jobs; jobs started again as requested: %" PRId64 "\n",
             all->extensions,
             all->extended,
             all->rescued);
+    if (report->stranded_cpus != DN_UNSET)
+        printf ("idle GPUs now without enough idle CPUs: %" PRId64
+                "; without enough idle memory: %" PRId64 "\n",
+                report->stranded_cpus,
+                report->stranded_mem);
+    printf ("\n");
 }
 
 static void add_wait (struct dn_grid *grid, const char *name, struct dn_spread *wait)

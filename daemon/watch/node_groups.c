@@ -16,14 +16,15 @@ static int64_t least (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-int64_t dn_node_idle_gpus (const struct dn_link_node *node,
-                           const struct dn_gres_gpus *gpus)
+/* GPUs of the type that are neither used nor drained, of a node that takes jobs. */
+static int64_t unused_gpus (const struct dn_link_node *node,
+                            const struct dn_gres_gpus *gpus)
 {
     struct dn_gres used;
     struct dn_gres drained;
     int64_t idle;
 
-    if (!node->up || node->busy || node->idle_mem_mb <= 0)
+    if (!node->up || node->busy)
         return 0;
     used = dn_gres_read (node->gres_used);
     drained = dn_gres_read (node->gres_drain);
@@ -32,8 +33,23 @@ int64_t dn_node_idle_gpus (const struct dn_link_node *node,
     /* GPUs in use whose type is not told may be of any. */
     if (gpus->type[0] != '\0')
         idle -= dn_gres_count (&used, "") + dn_gres_count (&drained, "");
-    idle = least (idle, node->idle_cpus);
     return idle > 0 ? idle : 0;
+}
+
+int64_t dn_node_idle_gpus (const struct dn_link_node *node,
+                           const struct dn_gres_gpus *gpus)
+{
+    int64_t idle = least (unused_gpus (node, gpus), node->idle_cpus);
+
+    return idle > 0 && node->idle_mem_mb > 0 ? idle : 0;
+}
+
+/* Of 'idle' GPUs those that have not so much of a resource each. */
+static int64_t stranded (int64_t idle, int64_t have, int64_t each)
+{
+    int64_t served = have > 0 ? have / (each > 0 ? each : 1) : 0;
+
+    return served < idle ? idle - served : 0;
 }
 
 /* --- lists of names ----------------------------------------------------------------
@@ -235,6 +251,7 @@ int dn_node_groups_add (struct dn_node_groups *groups,
     for (int i = 0; i < gres.n_gpus; i++) {
         struct dn_node_group wanted;
         struct dn_node_group *group;
+        int64_t unused;
 
         if (gres.gpus[i].count <= 0)
             continue;
@@ -250,6 +267,11 @@ int dn_node_groups_add (struct dn_node_groups *groups,
             continue;
         group->n_up++;
         group->n_idle[least (dn_node_idle_gpus (node, &gres.gpus[i]), group->gpus)]++;
+        unused = unused_gpus (node, &gres.gpus[i]);
+        group->stranded_cpus +=
+            stranded (unused, node->idle_cpus, groups->cpus_per_gpu);
+        group->stranded_mem +=
+            stranded (unused, node->idle_mem_mb, groups->mem_per_gpu_mb);
     }
     return 0;
 }

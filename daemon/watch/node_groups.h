@@ -4,6 +4,9 @@
  * It counts in n_idle with the GPUs of the type that are neither used nor drained, but
  * with no more than its idle CPUs, and with none if it is busy or has no idle memory.
  *
+ * Idle GPUs are stranded where a job could not have them with 'cpus_per_gpu' idle CPUs,
+ * or with 'mem_per_gpu_mb' of idle memory, each.
+ *
  * Memory is bounded: nodes of any number of kinds become at most DN_NODE_KINDS_MAX
  * groups. Further kinds are merged with others of the same type and number of GPUs:
  * such a group has the least CPUs and memory of its nodes, only the features and
@@ -25,8 +28,10 @@
 struct dn_node_groups {
     struct dn_node_group *groups; /* owned */
     int64_t n_groups;
-    int64_t n_plain;    /* of n_groups: those before the merged ones */
-    int64_t n_left_out; /* nodes for which not even a merged group was left */
+    int64_t n_plain;      /* of n_groups: those before the merged ones */
+    int64_t n_left_out;   /* nodes for which not even a merged group was left */
+    int64_t cpus_per_gpu; /* what a job needs for a GPU; 0: any is enough */
+    int64_t mem_per_gpu_mb;
     int32_t slots[4 * DN_NODE_KINDS_MAX]; /* numbers of groups by hash, plus one */
 };
 

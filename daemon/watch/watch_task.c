@@ -54,6 +54,20 @@ static int take_job (void *to, const struct dn_link_job *job)
     return dn_queue_add (pass->queue, job, pass->now_s, pass->err);
 }
 
+/* What a job needs beside each GPU, by the rules and the cluster's default. */
+static int set_needs (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
+{
+    struct dn_link_conf conf;
+
+    if (dn_link_conf (d->link, &conf, err) < 0)
+        return -1;
+    pass->groups.cpus_per_gpu = d->site->rules.cpus_per_gpu_min;
+    if (conf.def_mem_per_cpu_mb > 0)
+        pass->groups.mem_per_gpu_mb =
+            conf.def_mem_per_cpu_mb * pass->groups.cpus_per_gpu;
+    return 0;
+}
+
 static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
 {
     bool all; /* nodes are in the groups as they are */
@@ -64,7 +78,8 @@ static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *
     if (!pass->cluster || !pass->nodes || !pass->queue)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "watch");
     pass->cluster->time_s = d->now_s;
-    if (dn_link_cluster (d->link, pass->cluster, err) < 0
+    if (set_needs (d, pass, err) < 0
+        || dn_link_cluster (d->link, pass->cluster, err) < 0
         || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0
         || dn_jobs_each (d, take_job, pass, err) < 0)
         return -1;

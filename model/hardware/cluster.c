@@ -61,6 +61,8 @@ static const struct dn_member group_fields[] = {
      .required = true,
      .max = NODES_MAX,
      .size = DN_NODE_GPUS_MAX + 1},
+    DN_COUNT_OR ("NoCpus", GROUP, stranded_cpus, 0, COUNT_MAX, 0),
+    DN_COUNT_OR ("NoMemory", GROUP, stranded_mem, 0, COUNT_MAX, 0),
 };
 static const struct dn_member wait_fields[] = {
     DN_TEXT ("Type", WAIT, type, false),

@@ -46,6 +46,10 @@ struct dn_node_group {
     /* Of these, how many nodes have that many idle GPUs, each with at least an idle
      * CPU. A node that is to run another job next (planned) has none. */
     int64_t n_idle[DN_NODE_GPUS_MAX + 1];
+    /* Idle GPUs of these nodes that have too few idle CPUs, or too little idle memory,
+     * beside them (daemon/watch/node_groups.h). */
+    int64_t stranded_cpus;
+    int64_t stranded_mem;
 };
 
 /* Shapes of jobs with an expected wait of their own. */

@@ -62,6 +62,43 @@ TEST ("GPUs of nodes and jobs are read")
     }
 }
 
+TEST ("idle GPUs without CPUs or memory beside them are stranded")
+{
+    static const struct {
+        int64_t idle_cpus;
+        int64_t idle_mem_mb;
+        int64_t no_cpus;
+        int64_t no_memory;
+    } cases[] = {
+        {96, 500000, 0, 0},
+        {6, 500000, 0, 0},
+        {3, 500000, 2, 0},
+        {0, 500000, 3, 0},
+        {96, 20000, 0, 1},
+        {96, 0, 0, 3},
+        {1, 9999, 3, 3},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {
+            .cpus_per_gpu = 2, .mem_per_gpu_mb = 10000};
+        struct dn_link_node node = {.gres = "gpu:a100:4",
+                                    .gres_used = "gpu:a100:1(IDX:0)",
+                                    .cpus = 96,
+                                    .idle_cpus = cases[i].idle_cpus,
+                                    .mem_mb = 512000,
+                                    .idle_mem_mb = cases[i].idle_mem_mb,
+                                    .up = true};
+
+        assert_int_equal (dn_node_groups_add (&groups, &node, NULL), 0);
+        assert_int_equal (groups.groups[0].stranded_cpus, cases[i].no_cpus);
+        assert_int_equal (groups.groups[0].stranded_mem, cases[i].no_memory);
+        node.busy = true;
+        assert_int_equal (dn_node_groups_add (&groups, &node, NULL), 0);
+        assert_int_equal (groups.groups[0].stranded_cpus, cases[i].no_cpus);
+    }
+}
+
 TEST ("a text with many types is bounded")
 {
     char text[2000];
