@@ -142,13 +142,14 @@ static void check_name (const struct search *search, const struct dn_gpu_type *t
     if (type->by_feature[0] != '\0' || type->by_partition[0] != '\0'
         || (wait && wait->feature[0] != '\0'))
         return;
-    report_to (search,
-               search->warnings,
-               "Gpu Type=%s: jobs stay on the type that they name: it has no feature of "
-               "its own; add Feature=%s to the NodeName= lines of its nodes in slurm.conf%s",
-               type->type,
-               type->type,
-               search->cluster ? "" : ", and ByFeature= here or run dnnestd");
+    report_to (
+        search,
+        search->warnings,
+        "Gpu Type=%s: jobs stay on the type that they name: it has no feature of "
+        "its own; add Feature=%s to the NodeName= lines of its nodes in slurm.conf%s",
+        type->type,
+        type->type,
+        search->cluster ? "" : ", and ByFeature= here or run dnnestd");
 }
 
 /* Can jobs be moved to the type? Report why not, unless its line says so. */

@@ -397,10 +397,14 @@ TEST ("a type is named by a feature of its own")
         const char *v100;
         const char *expected; /* of a100 */
     } cases[] = {
-        {"a100", "v100", "a100"},       {"ib,ampere", "ib", "ampere"},
-        {"big,a100", "v100", "a100"},   {"x,y", "", "x"},
-        {"ib", "ib", ""},               {"", "ib", ""},
-        {"a100,ib", "a100,v100", "ib"}, {NULL, NULL, ""},
+        {"a100", "v100", "a100"},
+        {"ib,ampere", "ib", "ampere"},
+        {"big,a100", "v100", "a100"},
+        {"x,y", "", "x"},
+        {"ib", "ib", ""},
+        {"", "ib", ""},
+        {"a100,ib", "a100,v100", "ib"},
+        {NULL, NULL, ""},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {

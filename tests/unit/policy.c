@@ -371,7 +371,8 @@ static struct dn_job tight_job (void)
 TEST ("limits are raised only if the admin says so")
 {
     struct dn_job job = tight_job ();
-    struct dn_advice *advice = scene_advise ("GpuType=keep Mode=enforce NeverRaise=yes", &job);
+    struct dn_advice *advice =
+        scene_advise ("GpuType=keep Mode=enforce NeverRaise=yes", &job);
     int64_t bound;
 
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);

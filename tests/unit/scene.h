@@ -32,7 +32,8 @@ struct dn_advice *scene_new (void);
 /* A view in which all nodes are idle. */
 void scene_idle (struct dn_view *view);
 
-/* Advise on 'job' under 'conf', where all nodes are idle; fails the test on an error. */
+/* Advise on 'job' under 'conf', where all nodes are idle; fails the test on an error.
+ */
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
 
 /* The line for slurmctld's log of the last of them. */

@@ -441,9 +441,7 @@ TEST ("an objective buys a more expensive type only if allowed")
     } cases[] = {
         {"", false, "objective=time is not honoured (UserObjective=no)"},
         {"Upgrade=yes", false, "objective=time is not honoured (UserObjective=no)"},
-        {"UserObjective=yes",
-         false,
-         "gpu: a100, too, if it can start the job first"},
+        {"UserObjective=yes", false, "gpu: a100, too, if it can start the job first"},
         {"Objective=time", false, "gpu: a100, too, if it can start the job first"},
         {"UserObjective=yes Upgrade=no", false, "its Cost is higher (Upgrade=no)"},
         {"UserObjective=yes Upgrade=yes", true, "of its time"},
