@@ -136,20 +136,17 @@ static bool chooses_gpus (const struct dn_site *site)
 /* Can jobs ask for the type without naming it? */
 static void check_name (const struct search *search, const struct dn_gpu_type *type)
 {
-    const struct dn_wait *wait =
-        search->cluster ? dn_cluster_wait (search->cluster, type->type) : NULL;
+    const struct dn_wait *wait = dn_cluster_wait (search->cluster, type->type);
 
-    if (type->by_feature[0] != '\0' || type->by_partition[0] != '\0'
-        || (wait && wait->feature[0] != '\0'))
-        return;
-    report_to (
-        search,
-        search->warnings,
-        "Gpu Type=%s: jobs stay on the type that they name: it has no feature of "
-        "its own; add Feature=%s to the NodeName= lines of its nodes in slurm.conf%s",
-        type->type,
-        type->type,
-        search->cluster ? "" : ", and ByFeature= here or run dnnestd");
+    if (type->by_feature[0] == '\0' && type->by_partition[0] == '\0' && wait
+        && wait->feature[0] == '\0')
+        report_to (
+            search,
+            search->warnings,
+            "Gpu Type=%s: no feature selects it, so jobs that name it stay on it: "
+            "add Feature=%s to the NodeName= lines of its nodes in slurm.conf",
+            type->type,
+            type->type);
 }
 
 /* Can jobs be moved to the type? Report why not, unless its line says so. */
@@ -166,7 +163,8 @@ static bool check_target (const struct search *search, const struct dn_gpu_type 
                    "dnnestd",
                    type->type,
                    missing);
-    check_name (search, type);
+    if (search->cluster)
+        check_name (search, type);
     if (!search->cluster || dn_site_gpus_now (search->cluster, type).n_up != DN_UNSET)
         return true;
     report (search,

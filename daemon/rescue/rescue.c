@@ -125,7 +125,7 @@ static void tell (const struct pass *pass,
     if (of_host)
         dn_buf_add (&buf, dn_say_rescue_of_host);
     else
-        dn_buf_add (&buf, dn_say_rescue_of_gpu, recorded->set_gpu);
+        dn_buf_add (&buf, dn_say_rescue_of_gpu, dn_recorded_gpu (recorded));
     if (!of_host)
         dn_tick (DN_TICK_FALSE_FITS);
     if (refusal != DN_REFUSAL_NONE && refusal != DN_REFUSAL_RULES)

@@ -4,6 +4,7 @@
  */
 #include "rescue/rescue_plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/messages.h"
@@ -44,7 +45,9 @@ bool dn_rescue_concerns (const struct dn_link_job *job,
     return job->batch && dn_rescue_failed (job) && recorded->changed
            && (of_host ? recorded->set_mem_mb > 0
                              && recorded->asked_mem_mb > recorded->set_mem_mb
-                       : recorded->set_gpu[0] != '\0');
+                       : recorded->set_gpu[0] != '\0'
+                             || (recorded->steer_gpu[0] != '\0'
+                                 && dn_open_now (recorded) > 0));
 }
 
 static bool is_text (struct dn_span span, const char *text)
@@ -86,6 +89,24 @@ static bool retype (const struct dn_link_job *job,
     return changed && !buf->cut;
 }
 
+/* The place in which an open job runs on the type that its user had requested. False if
+ * it is not in the one that dnnest had set.
+ */
+static bool reopen (const struct dn_link_job *job,
+                    const struct dn_recorded *recorded,
+                    struct dn_rescue_plan *plan)
+{
+    const struct dn_open_type *own = &recorded->open[0];
+    const struct dn_open_type *now = &recorded->open[dn_open_now (recorded)];
+    bool same = now->features[0] != '\0'
+                    ? job->features && strcmp (job->features, now->features) == 0
+                    : job->partition && strcmp (job->partition, now->partition) == 0;
+
+    snprintf (plan->features, sizeof (plan->features), "%s", own->features);
+    snprintf (plan->partition, sizeof (plan->partition), "%s", own->partition);
+    return same;
+}
+
 static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,
                                           const struct dn_recorded *recorded,
                                           bool of_host,
@@ -96,13 +117,14 @@ static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,
         return DN_REFUSAL_RULES;
     if (recorded->rescued)
         return DN_REFUSAL_RESCUED;
-    if (!of_host && slurm < RETYPE_VERSION)
+    if (!of_host && recorded->n_open == 0 && slurm < RETYPE_VERSION)
         return DN_REFUSAL_VERSION;
     if (!job->requeue)
         return DN_REFUSAL_NO_REQUEUE;
     if (job->het_offset != DN_UNSET || job->federated)
         return DN_REFUSAL_PART;
-    return of_host || (recorded->by_gres && recorded->asked_gpu[0] != '\0')
+    return of_host || recorded->n_open > 0
+                   || (recorded->by_gres && recorded->asked_gpu[0] != '\0')
                ? DN_REFUSAL_NONE
                : DN_REFUSAL_FORM;
 }
@@ -121,10 +143,15 @@ struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
         return plan;
     if (recorded->asked_mem_mb > recorded->set_mem_mb && recorded->set_mem_mb > 0)
         plan.mem_mb = recorded->asked_mem_mb;
-    if (recorded->set_s > 0 && recorded->asked_s >= 60)
+    if ((recorded->set_s > 0 || recorded->n_open > 0) && recorded->asked_s >= 60)
         plan.limit_s = recorded->asked_s - recorded->asked_s % 60;
     if (of_host) /* on the GPUs that it has */
         return plan;
+    if (recorded->n_open > 0) {
+        if (!reopen (job, recorded, &plan))
+            plan.refusal = DN_REFUSAL_CHANGED;
+        return plan;
+    }
     if (!retype (job, recorded, &buf))
         plan.refusal = DN_REFUSAL_CHANGED;
     memcpy (plan.partition, recorded->asked_partition, sizeof (plan.partition));

@@ -23,8 +23,8 @@ static bool is_ours (const struct dn_steer_case *c, const struct dn_link_job *jo
     int64_t written = dn_recorded_written (recorded);
     int now = dn_open_now (recorded);
 
-    if (now < 0 || !recorded->changed || c->rules->mode != DN_MODE_ENFORCE
-        || c->rules->record == DN_RECORD_NONE)
+    if (now < 0 || recorded->rescued || !recorded->changed
+        || c->rules->mode != DN_MODE_ENFORCE || c->rules->record == DN_RECORD_NONE)
         return false;
     if (written != DN_UNSET && job->limit_s != written)
         return false;

@@ -24,6 +24,7 @@ struct dn_link {
     bool refuse_update;
     char gres[DN_TRES_MAX];
     char partition[DN_NAME_MAX];
+    char features[DN_NAME_MAX];
     int64_t limit_s;
     int64_t mem_mb;
 };
@@ -125,6 +126,10 @@ int dn_link_update (struct dn_link *link,
               sizeof (link->partition),
               "%s",
               change->partition ? change->partition : "");
+    snprintf (link->features,
+              sizeof (link->features),
+              "%s",
+              change->features ? change->features : "");
     snprintf (link->comment, sizeof (link->comment), "%s", change->admin_comment);
     link->limit_s = change->limit_s;
     link->mem_mb = change->mem_mb;
@@ -262,6 +267,41 @@ TEST ("a moved job out of memory gets its request back")
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
     assert_contains (said, "started again before");
+}
+
+/* No Slurm is too old for it, and no variable of the job names the type. */
+TEST ("an open job out of memory goes back to the type that it requested")
+{
+    static const char open[] =
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{"
+        "\"time_s\":36000,\"gpu\":\"a100\",\"gpus\":4},\"set\":{\"features\":"
+        "\"a100\"},\"open\":[{\"gpu\":\"a100\",\"features\":\"a100\",\"slow\":100},"
+        "{\"gpu\":\"v100\",\"features\":\"v100\",\"slow\":160}],\"steer\":{"
+        "\"gpu\":\"v100\",\"time_s\":74880,\"cap_s\":74880,\"at_s\":1699990000}}";
+
+    for (int i = 0; i < 3; i++) {
+        begin ();
+        strcpy (slurm.comment, open);
+        slurm.slurm = 2205;
+        slurm.job.gres = "gres:gpu:4";
+        slurm.job.features = i == 1 ? "a100" : "v100";
+        if (i == 2) /* it was not moved */
+            strcpy (strstr (slurm.comment, ",\"steer\""), "}");
+        assert_int_equal (pass (), 0);
+        if (i == 0)
+            needs_openat2 ();
+        assert_string_equal (slurm.calls, i == 0 ? "QUR" : "");
+    }
+    begin ();
+    strcpy (slurm.comment, open);
+    slurm.slurm = 2205;
+    slurm.job.gres = "gres:gpu:4";
+    slurm.job.features = "v100";
+    assert_int_equal (pass (), 0);
+    assert_string_equal (slurm.features, "a100");
+    assert_string_equal (slurm.gres, "");
+    assert_int_equal (slurm.limit_s, 36000);
+    assert_contains (said, "on v100, chosen by dnnest: started again");
 }
 
 TEST ("an answer that is lost is made good")
