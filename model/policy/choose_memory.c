@@ -58,12 +58,17 @@ static struct dn_reason keeps (const struct dn_deciding *d,
     return DN_NO_REASON;
 }
 
+static double peak_of (const struct dn_estimate *estimate)
+{
+    return (double) estimate->host_peak_gb * DN_GIB;
+}
+
 /* Bytes that suffice. */
 static double needed (const struct dn_deciding *d, const struct dn_estimate *estimate)
 {
     const struct dn_request *request = d->request;
     double mem = (double) request->mem_per_node_mb * 1048576;
-    double peak = (double) estimate->host_peak_gb * DN_GIB;
+    double peak = peak_of (estimate);
 
     if (estimate->host_runs == 0) /* the share of the GPUs that stay */
         mem *= (double) request->n_gpus / (double) request->asked_gpus;
@@ -105,12 +110,12 @@ void dn_choose_memory (const struct dn_deciding *d)
         dn_deciding_say (d, dn_reason_in (DN_REASON (memory_kept), why));
         return;
     }
-    dn_deciding_say (d,
-                     estimate->host_runs > 0
-                         ? DN_REASON (memory_by_runs,
-                                      dn_arg_count ((int64_t) gib),
-                                      dn_arg_count (estimate->host_runs),
-                                      dn_arg_count ((int64_t) ceil (
-                                          (double) estimate->host_peak_gb)))
-                         : DN_REASON (memory_share, dn_arg_count ((int64_t) gib)));
+    dn_deciding_say (
+        d,
+        estimate->host_runs > 0
+            ? DN_REASON (memory_by_runs,
+                         dn_arg_count ((int64_t) gib),
+                         dn_arg_count (estimate->host_runs),
+                         dn_arg_count ((int64_t) ceil (peak_of (estimate) / DN_GIB)))
+            : DN_REASON (memory_share, dn_arg_count ((int64_t) gib)));
 }
