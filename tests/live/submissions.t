@@ -36,7 +36,7 @@ readonly COMMANDS=(
     "cpus||$RESNET|$ONE --gpu-freq=low"
     "time||$RESNET|$ONE --exclusive"
     "time cpus||$RESNET|$ONE -w a1"
-    "|shorter than the likely|$BERT|--gres=gpu:v100:1 -c 4 --mem=64G -t 00:30:00"
+    "gpu|shorter than the likely|$BERT|--gres=gpu:v100:1 -c 4 --mem=64G -t 00:30:00"
     "time gpu|bf16|${BERT/fp16/bf16}|--gres=gpu:v100:1 -c 4 --mem=64G -t 1-0"
     "time gpu|GPU memory|$GPT2|--gres=gpu:v100:1 -c 4 --mem=64G -t 2-0"
     "|quote|'dnnest:$RESNET'|$ONE"
