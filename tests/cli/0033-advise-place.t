@@ -9,8 +9,8 @@ need_python
 
 cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=dear MaxTime=2-0
-Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=cheap MaxTime=1-0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=dear MaxTime=3-0
+Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=cheap MaxTime=2-0
 Gpu Type=h100 Device=h100_sxm5_80gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper Features=ib
 Gpu Type=hwin Device=h100_sxm5_80gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper2 Features=ib
 CONF
@@ -27,8 +27,8 @@ idle() {
     idle hwin hopper2,ib gpu
     printf 'Wait Type=%s Gpu=0 Node=0 Nodes=0\n' a100 twin h100 hwin
     echo 'Partition Name=gpu Default=yes Up=yes'
-    echo 'Partition Name=dear Up=yes MaxTime=172800 DefMemPerCPU=1024'
-    echo 'Partition Name=cheap Up=yes MaxTime=86400'
+    echo 'Partition Name=dear Up=yes MaxTime=259200 DefMemPerCPU=1024'
+    echo 'Partition Name=cheap Up=yes MaxTime=172800'
     echo 'End Rows=11'
 } >"$work/idle"
 job=("${moving[@]}" --comment="dnnest:$short" -t 1-0 --mem=8G)
@@ -83,7 +83,7 @@ stays 'partition and feature of different types keep the GPU type' \
     "${job[@]}" -p dear -C hopper -G 4
 stays 'a time limit above the MaxTime of the other partition keeps the GPU type' \
     'above the MaxTime' \
-    "${job[@]}" -p dear -G 4 -t 1-0:01
+    "${job[@]}" -p dear -G 4 -t 2-0:01
 stays 'a job without a time limit keeps the GPU type' 'no time limit was requested' \
     "${moving[@]}" --comment="dnnest:$short" --mem=8G -p dear -G 4
 stays 'a job without a memory request keeps the GPU type' 'no memory was requested' \
@@ -94,7 +94,7 @@ gives 'config shows how jobs ask for a type' 0 \
     $'a100 .* -p dear *\n.* -p cheap *\n.* -C hopper *\n' config
 json 'config has in JSON how jobs ask for a type' \
     '[(g["by_partition"], g["max_time"], g["by_feature"], g["features"]) for g in d["gpus"]] ==
-     [("dear", "2-00:00:00", None, None), ("cheap", "1-00:00:00", None, None),
+     [("dear", "3-00:00:00", None, None), ("cheap", "2-00:00:00", None, None),
       (None, None, "hopper", "ib"), (None, None, "hopper2", "ib")]' config
 
 fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested"}'
