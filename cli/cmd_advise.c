@@ -148,6 +148,7 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
 {
     const struct dn_decision *decision = &advice->decision;
     struct json_object *row = dn_json_add_object (json, "decision");
+    struct json_object *types = NULL;
     bool given = is_decided (advice);
     const char *chosen = NULL;
 
@@ -164,6 +165,13 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
                       decision->time_quantile > 0 ? decision->time_quantile : -1);
     dn_json_add_bool (row, "time_extended", decision->extended);
     dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
+    if (decision->n_open > 0) {
+        types = json_object_new_array ();
+        for (int i = 0; i < decision->n_open; i++)
+            json_object_array_add (
+                types, json_object_new_string (decision->open[i].gpu->type));
+    }
+    json_object_object_add (row, "open", types);
     dn_json_add_text (
         row, "partition", advice->patch.partition[0] ? advice->patch.partition : NULL);
     dn_json_add_text (
@@ -374,6 +382,8 @@ static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
                       dn_time_write (decision->time_min_s).text);
     if (decision->gpu)
         add_proposal (grid, "gpu", decision->from->type, decision->gpu->type);
+    for (int i = 1; i < decision->n_open; i++)
+        add_proposal (grid, "gpu, or", "-", decision->open[i].gpu->type);
     if (advice->patch.partition[0] != '\0')
         add_proposal (
             grid, "partition", request->job->partition, advice->patch.partition);

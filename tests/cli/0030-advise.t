@@ -45,7 +45,7 @@ json 'the members of the contract are there' \
      "candidates", "assumed", "app", "history"]' advise "${moving[@]}" "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
-     "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": "twin",
+     "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "open": ["a100", "twin"], "partition": None, "features": "twin",
      "cpus_per_task": 2, "cpus_each_gpu": None, "gpus": None, "mem_mb": None, "note": None,
      "chosen": "twin"}' \
     advise "${moving[@]}" "$job"

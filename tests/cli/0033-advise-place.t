@@ -97,7 +97,7 @@ json 'config has in JSON how jobs ask for a type' \
      [("dear", "3-00:00:00", None, None), ("cheap", "2-00:00:00", None, None),
       (None, None, "hopper", "ib"), (None, None, "hopper2", "ib")]' config
 
-fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested"}'
+fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested; 2 would suffice"}'
 json 'with a change a warning states that the metadata name fewer GPUs' \
     'd["decision"]["verdict"] == "change" and d["warnings"] == ['"$fewer"']' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4 -N 1
@@ -105,7 +105,7 @@ json 'without a change a warning states that the metadata name fewer GPUs' \
     'd["message"] is None and d["warnings"][1:] == ['"$fewer"']' \
     advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'the warnings are the lines that the user would see, the most serious first' 0 \
-    $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested\nverdict: keep' \
+    $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested; 2 would suffice\nverdict: keep' \
     advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'Message=never keeps the warnings from the user' 0 '^verdict: keep' \
     advise --set=Message=never --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
@@ -146,7 +146,7 @@ json 'without a snapshot several nodes are all of one type' \
     'd["decision"]["features"] == "[hopper|hopper2]"' \
     advise "${job[@]}" -p gpu -N 2 --gpus-per-node=h100:4
 stays 'without a snapshot a constraint of another feature keeps the GPU type' \
-    'gpu: kept, other features are requested' "${job[@]}" -p gpu -C ib -G h100:4
+    'gpu: kept, without dnnestd only a type' "${job[@]}" -p gpu -C ib -G h100:4
 stays 'Steer=no keeps the GPU type' 'gpu: kept' --set=Steer=no "${seen[@]}" -p gpu -G h100:4
 json 'Steer=cheaper opens a type to those of no higher Cost' \
     '"open" not in d["record"]' advise --set=Steer=cheaper "${seen[@]}" -p gpu -G hwin:4

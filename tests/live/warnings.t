@@ -121,10 +121,10 @@ use Mode=enforce
 
 # --- what was meant otherwise --------------------------------------------------------
 
-warns 'metadata of fewer GPUs' 'metadata says 2 GPUs, 4 were requested$' \
+warns 'metadata of fewer GPUs' 'metadata says 2 GPUs, 4 were requested(; 2 would suffice)?$' \
     --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 1-0 --comment="$SMALL,epochs=1,gpus=2"
 warns 'three warnings, the most serious first' \
-    '-t 00:10:00 is .*%v100 would miss --deadline in .*%metadata says 2 GPUs, 4 were requested$' \
+    '-t 00:10:00 is .*%v100 would miss --deadline in .*%metadata says 2 GPUs, 4 were requested(; 2 would suffice)?$' \
     --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 10 --deadline=now+20minutes \
     --comment="$SMALL,epochs=10,gpus=2"
 

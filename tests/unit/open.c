@@ -167,7 +167,7 @@ TEST ("without dnnestd the job may start on any of the types")
         assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
         assert_int_equal (advice->decision.either, cases[i].constraint != NULL);
         if (!cases[i].constraint) {
-            scene_need_reason (advice, "no dnnestd runs");
+            scene_need_reason (advice, "without dnnestd only a type");
         } else {
             assert_string_equal (new_text (advice, DN_FIELD_FEATURES),
                                  cases[i].constraint);
