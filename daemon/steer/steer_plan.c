@@ -123,7 +123,8 @@ bool dn_steer_may_move (const struct dn_steer_case *c,
     *change = change_to (c, link, to);
     if (type < 0 || to == change->from
         || (c->rules->steer == DN_STEER_CHEAPER && !(c->costs[to] <= c->costs[0]))
-        || (longest_s != DN_UNLIMITED && change->limit_s > longest_s)
+        || (longest_s != DN_UNLIMITED
+            && (change->limit_s > longest_s || change->cap_s > longest_s))
         || (link->deadline > 0 && c->now_s + change->limit_s > link->deadline))
         return false;
     end_here = job->start_s - (double) c->now_s + run_on (c, link, change->from);

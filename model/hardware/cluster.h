@@ -85,6 +85,7 @@ struct dn_wait {
     char type[DN_NAME_MAX];
     char feature[DN_NAME_MAX];
     int64_t wait_s[DN_N_SHAPES];
+    int64_t moved_gpus; /* by decisions since; changed atomically by their threads */
 };
 
 /* Lists of names in a partition: NULL-like "" is all (allow) or none (deny). A list

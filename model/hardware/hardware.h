@@ -269,6 +269,7 @@ struct dn_candidate {
      * request is available: it is drained, down, reserved.
      */
     int64_t idle_cpus;
+    int64_t idle_gpus; /* of all nodes that fit the request */
     bool unavailable;
     struct dn_reason blocked; /* why it cannot be a target; none when it can */
 };

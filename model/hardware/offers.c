@@ -97,6 +97,7 @@ struct pass {
     int64_t n_up;
     int64_t reserved_from; /* the first reservation that a job would run into */
     int64_t mem_mb;        /* the most of a node */
+    int64_t idle_gpus;
     struct dn_reason why;
 };
 
@@ -203,14 +204,19 @@ static int64_t usable_cpus (const struct pass *pass, const struct dn_node_group 
     return pass->asking->request->job->whole_cores ? cpus / threads : cpus;
 }
 
-/* Nodes of the group on which the request finds its GPUs idle. */
-static int64_t idle_nodes (const struct pass *pass, const struct dn_node_group *group)
+/* Nodes of the group on which the request finds its GPUs idle, and their idle GPUs. */
+static int64_t idle_nodes (const struct pass *pass,
+                           const struct dn_node_group *group,
+                           int64_t *idle_gpus)
 {
     int64_t gpus = pass->asking->request->gpus_per_node;
     int64_t n = 0;
 
-    for (int64_t i = gpus > 0 ? gpus : 1; i <= DN_NODE_GPUS_MAX; i++)
+    *idle_gpus = 0;
+    for (int64_t i = gpus > 0 ? gpus : 1; i <= DN_NODE_GPUS_MAX; i++) {
         n += group->n_idle[i];
+        *idle_gpus += i * group->n_idle[i];
+    }
     return n;
 }
 
@@ -234,6 +240,7 @@ static void reach (struct pass *pass, enum step step, struct dn_reason why)
 /* What a group that fits offers. */
 static void take_nodes (struct pass *pass, const struct dn_node_group *group)
 {
+    int64_t idle_gpus;
     int at;
 
     pass->n_all += group->n_nodes;
@@ -249,7 +256,8 @@ static void take_nodes (struct pass *pass, const struct dn_node_group *group)
     reach (pass, STEP_UNRESERVED, DN_NO_REASON);
     at = entry_of (&pass->counts, usable_cpus (pass, group));
     pass->counts.of[at].n_nodes += group->n_up;
-    pass->counts.of[at].n_idle += idle_nodes (pass, group);
+    pass->counts.of[at].n_idle += idle_nodes (pass, group, &idle_gpus);
+    pass->idle_gpus += idle_gpus;
 }
 
 static void look_at (struct pass *pass, const struct dn_node_group *group)
@@ -309,6 +317,7 @@ static struct dn_reason conclude (const struct pass *pass,
         return DN_REASON (move_unknown_nodes);
     candidate->node_cpus = most_cpus (&pass->counts, needed, false);
     candidate->idle_cpus = most_cpus (&pass->counts, needed, true);
+    candidate->idle_gpus = pass->idle_gpus;
     if (candidate->node_cpus != DN_UNSET)
         return DN_NO_REASON;
     candidate->unavailable = pass->asking->cluster != NULL;

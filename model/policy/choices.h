@@ -82,6 +82,11 @@ double dn_deciding_price (const struct dn_deciding *d, int i);
 /* Fill 'starts_now' and 'wait_s' of the options, whose CPUs are known. */
 void dn_deciding_look_at_waits (struct dn_deciding *d);
 
+/* Count the job's GPUs as no longer idle on candidate 'i' to which it moves, until the
+ * next snapshot.
+ */
+void dn_deciding_note_move (const struct dn_deciding *d, int i);
+
 /* The limit of its QOS, association and partition that the job keeps as submitted, and
  * would exceed if moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
  * requested); none: it keeps all, or there is no snapshot.

@@ -428,8 +428,10 @@ int dn_choose_gpu (const struct dn_deciding *d)
     open_types (d);
     if (d->rules->gpu_type == DN_TYPE_CHOOSE && d->view->cluster)
         best = find_idle (d);
-    if (best != d->base)
+    if (best != d->base) {
         d->decision->factor = dn_open_factor (slowdown_on (d, best));
+        dn_deciding_note_move (d, best);
+    }
     if (d->decision->n_open == 0 || best != d->base)
         say_choice (d, best);
     return best;

@@ -5,6 +5,8 @@
 #include "policy/choices.h"
 #include "base/messages.h"
 
+#include <string.h>
+
 /* One GPU, about a node of them, or several nodes. */
 static enum dn_job_shape shape_of (const struct dn_request *request)
 {
@@ -26,6 +28,33 @@ static int64_t wait_for (const struct dn_deciding *d, int i)
     return wait ? wait->wait_s[shape_of (d->request)] : DN_UNSET;
 }
 
+/* The snapshot does not have the jobs of its last minute: those that were moved must
+ * not all be sent to the same idle GPUs.
+ */
+static bool has_idle_gpus (const struct dn_deciding *d, int i)
+{
+    const struct dn_candidate *candidate = &d->candidates->list[i];
+    const struct dn_wait *wait =
+        d->view->cluster ? dn_cluster_wait (d->view->cluster, candidate->gpu->type)
+                         : NULL;
+    int64_t moved = wait && i != d->base
+                        ? __atomic_load_n (&wait->moved_gpus, __ATOMIC_RELAXED)
+                        : 0;
+
+    return candidate->idle_gpus - moved >= d->request->n_gpus;
+}
+
+void dn_deciding_note_move (const struct dn_deciding *d, int i)
+{
+    const struct dn_cluster *cluster = d->view->cluster;
+    const char *type = d->candidates->list[i].gpu->type;
+
+    for (int64_t k = 0; d->rules->mode == DN_MODE_ENFORCE && k < cluster->n_waits; k++)
+        if (strcmp (cluster->waits[k].type, type) == 0)
+            __atomic_fetch_add (
+                &cluster->waits[k].moved_gpus, d->request->n_gpus, __ATOMIC_RELAXED);
+}
+
 void dn_deciding_look_at_waits (struct dn_deciding *d)
 {
     d->waits_known = d->view->cluster != NULL;
@@ -34,7 +63,7 @@ void dn_deciding_look_at_waits (struct dn_deciding *d)
         struct dn_option *option = &d->options[i];
 
         option->starts_now =
-            candidate->idle_cpus != DN_UNSET
+            candidate->idle_cpus != DN_UNSET && has_idle_gpus (d, i)
             && dn_cpus_on_node (d->request, option->cpus) <= candidate->idle_cpus;
         option->wait_s = d->view->cluster ? wait_for (d, i) : DN_UNSET;
         if (option->wait_s == DN_UNSET

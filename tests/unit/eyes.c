@@ -308,6 +308,26 @@ TEST ("a job moves at its submission only to idle GPUs")
           "objective=finish is not honoured");
 }
 
+/* Two nodes of four GPUs are idle: for two jobs, until the next snapshot. */
+TEST ("idle GPUs are not promised twice")
+{
+    struct dn_site *site = scene_site ("Mode=enforce");
+    struct dn_job job = scene_job ();
+    struct dn_view view;
+
+    scene_idle (&view);
+    for (int i = 0; i < 4; i++) {
+        struct dn_advice *advice = scene_new ();
+
+        if (i == 3)
+            scene_idle (&view);
+        assert_int_equal (dn_advise (site, &view, &job, NULL, NULL, advice, NULL), 0);
+        assert_int_equal (advice->decision.gpu != NULL, i != 2);
+        assert_int_equal (advice->decision.n_open, 2);
+    }
+    scene_free (site);
+}
+
 /* --- what the user is told ----------------------------------------------------------
  */
 
