@@ -53,6 +53,7 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
     job->set_gpu = r->steer_gpu[0] != '\0' ? r->steer_gpu : r->set_gpu;
     job->set_cpus =
         cpus_of (r, gpus_of (r), r->set_cpus_each_gpu, r->set_cpus_per_task);
+    job->pred_wait_s = r->wait_s;
     job->set_mem_gb = real_of (r->set_mem_mb) / 1024;
     job->extensions = r->n_later;
     job->rescued = r->rescued;

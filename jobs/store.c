@@ -63,7 +63,8 @@ bool dn_store_has_jobs (const struct dn_store *store)
 bool dn_store_has (const struct dn_store *store, int i)
 {
     return store->db.version > VERSION_FIRST
-           || (i != DN_FINISHED_AT_asked_gpus && i != DN_FINISHED_AT_set_mem_gb);
+           || (i != DN_FINISHED_AT_asked_gpus && i != DN_FINISHED_AT_set_mem_gb
+               && i != DN_FINISHED_AT_pred_wait_s);
 }
 
 static int begin (struct dn_store *store, struct dn_err *err)

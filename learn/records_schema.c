@@ -41,7 +41,8 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE INDEX jobs_name ON jobs (job); "
     "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)",
     "ALTER TABLE jobs ADD COLUMN asked_gpus INTEGER; "
-    "ALTER TABLE jobs ADD COLUMN set_mem_gb REAL",
+    "ALTER TABLE jobs ADD COLUMN set_mem_gb REAL; "
+    "ALTER TABLE jobs ADD COLUMN pred_wait_s INTEGER",
 };
 
 /* --- making ---------------------------------------------------------------------- */

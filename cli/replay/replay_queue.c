@@ -266,9 +266,10 @@ static void set_limits (struct dn_sim_job *job, double limit_s)
     double own_s = job->limits_s[0];
 
     job->n_limits = 0;
-    for (; limit_s > 0 && limit_s < own_s && job->n_limits < DN_SIM_LIMITS_MAX - 1;
-         limit_s *= 2)
+    while (limit_s > 0 && limit_s < own_s && job->n_limits < DN_SIM_LIMITS_MAX - 1) {
         job->limits_s[job->n_limits++] = limit_s;
+        limit_s *= 2;
+    }
     job->limits_s[job->n_limits++] = own_s;
 }
 

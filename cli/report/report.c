@@ -130,6 +130,8 @@ void dn_report_figures (const struct dn_sums_part *part,
     take (to, "killed_at_our_limit", (double) part->killed_ours);
     take (to, "killed_at_own_limit", (double) part->killed_user);
     take (to, "killed_for_memory", (double) part->killed_memory);
+    take (to, "forecasts", (double) part->forecasts);
+    take (to, "forecasts_within_two", (double) part->forecasts_near);
     take_amounts (part, take, to);
     take (to, "energy_measured", (double) part->measured);
     take (to, "energy_kwh", part->energy_kwh);

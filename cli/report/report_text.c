@@ -96,6 +96,11 @@ static void print_events (const struct dn_report *report)
             all->extensions,
             all->extended,
             all->rescued);
+    if (all->forecasts > 0)
+        printf ("waits that were expected within a factor of two: %" PRId64
+                " of %" PRId64 " jobs\n",
+                all->forecasts_near,
+                all->forecasts);
     if (report->stranded_cpus != DN_UNSET)
         printf ("idle GPUs now without enough idle CPUs: %" PRId64
                 "; without enough idle memory: %" PRId64 "\n",

@@ -19,7 +19,7 @@ static bool is_text (const char *text, const char *wanted)
 static bool is_ours (const struct dn_steer_case *c, const struct dn_link_job *job)
 {
     const struct dn_recorded *recorded = c->recorded;
-    const struct dn_open_type *type = &recorded->open[0];
+    const struct dn_open_type *type;
     int64_t written = dn_recorded_written (recorded);
     int now = dn_open_now (recorded);
 

@@ -208,6 +208,7 @@ int dn_steer_add_node (struct dn_steer_queue *queue,
 /* Do nodes with these features meet the constraint? Of several nodes all are taken to
  * be alike. Operators count from left to right, as in Slurm.
  */
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
 static bool meets (const char **at, const char *features, int depth)
 {
     bool value = true;

@@ -209,6 +209,20 @@ static void add_waste (struct dn_sums_part *part, const struct view *view)
         part->wasted[DN_WASTE_GPUS] += resting / HOUR;
 }
 
+/* Waits below this are as good as none. */
+#define AT_ONCE_S 300.0
+
+static void add_forecast (struct dn_sums_part *part, const struct dn_finished *job)
+{
+    double wait_s = fmax (dn_sums_wait_s (job), AT_ONCE_S);
+    double expected_s = fmax ((double) job->pred_wait_s, AT_ONCE_S);
+
+    if (job->pred_wait_s < 0 || isnan (dn_sums_wait_s (job)))
+        return;
+    part->forecasts++;
+    part->forecasts_near += expected_s <= 2 * wait_s && wait_s <= 2 * expected_s;
+}
+
 static void add_part (const struct dn_sums *sums,
                       struct dn_sums_part *part,
                       const struct view *view)
@@ -225,6 +239,7 @@ static void add_part (const struct dn_sums *sums,
     part->killed_user += view->outcome == DN_OUTCOME_LIMIT_USER;
     /* One that was started again had all of its memory. */
     part->killed_memory += job->rescued != 1 && dn_finished_memory_killed (job);
+    add_forecast (part, job);
     if (!view->ran)
         return;
     part->ran++;

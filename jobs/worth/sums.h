@@ -79,9 +79,11 @@ struct dn_sums_part {
     int64_t rescued;
     int64_t killed_ours; /* at a limit below the user's own */
     int64_t killed_user;
-    int64_t killed_memory; /* for host memory that dnnest had lowered; those that
-                              Slurm calls OUT_OF_MEMORY */
-    int64_t measured;      /* jobs whose energy is known */
+    int64_t killed_memory;  /* for host memory that dnnest had lowered; those that
+                               Slurm calls OUT_OF_MEMORY */
+    int64_t forecasts;      /* jobs of which a start was expected */
+    int64_t forecasts_near; /* at half to twice the wait, or both within five minutes */
+    int64_t measured;       /* jobs whose energy is known */
     double energy_kwh;
     struct dn_amount amounts[DN_N_MEASURES];
     double wasted[DN_N_WASTES];

@@ -113,6 +113,9 @@ void dn_deciding_look_at_limits (struct dn_deciding *d);
  */
 int dn_choose_gpu (const struct dn_deciding *d);
 
+/* Is candidate 'i' an open type besides the requested one? */
+bool dn_deciding_is_open (const struct dn_deciding *d, int i);
+
 /* The best candidate that can run a job that cannot run on the requested one: first
  * those that it may move to.
  */

@@ -376,7 +376,7 @@ static void open_types (const struct dn_deciding *d)
         decision->factor = dn_open_factor (decision->open[decision->n_open - 1].slow);
 }
 
-static bool is_open (const struct dn_deciding *d, int i)
+bool dn_deciding_is_open (const struct dn_deciding *d, int i)
 {
     for (int k = 1; k < d->decision->n_open; k++)
         if (d->decision->open[k].gpu == d->candidates->list[i].gpu)
@@ -393,7 +393,7 @@ static int find_idle (const struct dn_deciding *d)
     for (int i = 0; i < d->candidates->n_candidates; i++) {
         struct dn_arg type = dn_deciding_type (d, i);
 
-        if (!is_open (d, i))
+        if (!dn_deciding_is_open (d, i))
             continue;
         if (!d->options[i].starts_now)
             dn_deciding_say (

@@ -174,6 +174,7 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->cost = decision->from_cost = DN_UNSET;
     decision->base = decision->chosen = -1;
     decision->factor = 1;
+    decision->wait_s = decision->own_wait_s = DN_UNSET;
 }
 
 void dn_policy_abstain (struct dn_decision *decision,
@@ -228,6 +229,19 @@ static void lower_gpus (const struct dn_deciding *d)
                                 dn_arg_count (request->asked_gpus)));
 }
 
+/* When the job is expected to start, by the snapshot. */
+static void forecast (const struct dn_deciding *d)
+{
+    struct dn_decision *decision = d->decision;
+
+    decision->own_wait_s = d->options[d->base].wait_s;
+    decision->wait_s = d->options[decision->chosen].wait_s;
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        if (dn_deciding_is_open (d, i) && d->options[i].wait_s != DN_UNSET
+            && decision->wait_s > d->options[i].wait_s)
+            decision->wait_s = d->options[i].wait_s;
+}
+
 static void choose (const struct dn_deciding *d)
 {
     if (!d->decision->rescued)
@@ -237,6 +251,7 @@ static void choose (const struct dn_deciding *d)
     dn_choose_cpus (d);
     dn_choose_memory (d);
     dn_choose_time (d);
+    forecast (d);
 }
 
 void dn_policy_decide (const struct dn_rules *rules,

@@ -112,11 +112,13 @@ struct dn_decision {
     const char *from_feature;
     struct dn_open open[DN_OPEN_MAX]; /* the requested type first */
     int n_open;                       /* 0: the type is as requested, or 'gpu' */
-    bool either;      /* the job starts on any of them; false: dnnestd says on which */
-    double factor;    /* of the limit that its user requested: more time elsewhere */
-    double cost;      /* of a new type per GPU hour, and of the one */
-    double from_cost; /* that it replaces */
-    bool starts_now;  /* the new type has idle nodes, the one that it replaces none */
+    bool either;    /* the job starts on any of them; false: dnnestd says on which */
+    double factor;  /* of the limit that its user requested: more time elsewhere */
+    int64_t wait_s; /* expected until the first of its types starts it, */
+    int64_t own_wait_s; /* and until the requested one does; DN_UNSET: unknown */
+    double cost;        /* of a new type per GPU hour, and of the one */
+    double from_cost;   /* that it replaces */
+    bool starts_now;    /* the new type has idle nodes, the one that it replaces none */
     int64_t cpus_per_task; /* new count */
     bool rescued;          /* 'gpu' replaces a type on which the job cannot run */
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */

@@ -231,6 +231,7 @@ static void put_prediction (struct dn_buf *buf, const struct dn_story *story)
     put_number (buf, "cpus_per_gpu", chosen->cpus_per_gpu);
     put_real (buf, "base_s", base_of (chosen));
     put_number (buf, "hist", runs > 0 ? runs : DN_UNSET);
+    put_number (buf, "wait_s", story->decision->wait_s);
     put_real (buf, "conf", chosen->confidence * 100);
     put_text (buf, "bundle", chosen->bundle ? chosen->bundle : "");
     dn_buf_text (buf, "}");

@@ -173,6 +173,7 @@ static const struct member members[] = {
     {PART_PRED, "conf", TYPE_REAL, AT (confidence), false},
     {PART_PRED, "bundle", TYPE_TEXT, AT (bundle), false},
     {PART_PRED, "hist", TYPE_COUNT, AT (history_runs), false},
+    {PART_PRED, "wait_s", TYPE_COUNT, AT (wait_s), false},
 };
 
 static void clear (struct dn_recorded *recorded)

@@ -85,6 +85,7 @@ struct dn_recorded {
     double confidence; /* in % */
     char bundle[DN_RECORD_MAX + 1];
     int64_t history_runs;
+    int64_t wait_s; /* expected at the submission */
 
     /* what happened since */
     int64_t later_s[DN_EXTENSIONS_MAX]; /* limits that the guard set ("later") */

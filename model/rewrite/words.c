@@ -116,6 +116,12 @@ static void add_open (struct dn_buf *buf, const struct dn_story *story)
                     decision->open[i].gpu->type);
     dn_buf_text (buf, dn_say_user_first);
     dn_buf_add (buf, dn_say_user_slowdown, tenths / 10, tenths % 10);
+    if (decision->wait_s != DN_UNSET && decision->own_wait_s > 0)
+        dn_buf_add (buf,
+                    dn_say_user_start,
+                    dn_time_write (decision->wait_s).text,
+                    decision->open[0].gpu->type,
+                    dn_time_write (decision->own_wait_s).text);
     dn_buf_text (buf, ")");
 }
 

@@ -173,16 +173,17 @@ is 'sbatch reports escapes in --dnnest= in one line' "$(wc -l <"$dir/said")" 1
 # --- gaming --------------------------------------------------------------------------
 
 # A lie can lower the request, as its owner can with -t, -c and --gres=. No lie raises
-# anything.
+# anything but a limit, by as much as the job is slower on the type that it moves to.
 for lie in steps=1 steps=100000000 batch=1 batch=65536 deadline=30-0 objective=time; do
     # shellcheck disable=SC2001
     keys=$(sed "s/${lie%%=*}=[^,]*,//" <<<"$KEYS"),$lie
     forge comment="dnnest:$keys"
-    raised=$(awk '
+    cap=$(cluster_job_field "$job" AdminComment | grep -oE '"cap_s":[0-9]+' || echo :86400)
+    raised=$(awk -v cap="$((${cap#*:} / 60))" '
         function minutes(t,  d, p) { d = 0
             if (split(t, p, "-") == 2) { d = p[1]; t = p[2] }
             split(t, p, ":"); return d * 1440 + p[1] * 60 + p[2] + p[3] / 60 }
-        /^TimeLimit=/ { if (minutes(substr($0, 11)) > 1440) print }
+        /^TimeLimit=/ { if (minutes(substr($0, 11)) > cap) print }
         /^(NumCPUs|CPUs\/Task|MinCPUsNode)=/ { split($0, p, "="); if (p[2] > 80) print }
         /^TresPerNode=/ { if ($0 !~ /:4$/) print }' <<<"$(request_of "$job")")
     is "the lie $lie raises nothing" "$status $raised" '0 '

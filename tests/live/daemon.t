@@ -106,7 +106,7 @@ pid=$(pid_of ours)
 # --- status, counters, messages to the manager -------------------------------------------
 
 ok 'all is fresh' cluster_until 180 "$dnnest" status --conf "$dir/etc/ours.conf"
-is 'all tasks have run' "$(status_of ours '[.tasks[].name] | join(" ")')" 'watch guard rescue collect learn revise'
+is 'all tasks have run' "$(status_of ours '[.tasks[].name] | join(" ")')" 'watch guard rescue collect learn revise steer'
 is 'Slurm is known by its version' "$(status_of ours .dnnestd.slurm)" \
     "$(scontrol --version | sed -E 's/^[a-z-]+ ([0-9]+)\.0?([0-9]+).*/\1 \2/' \
         | { read -r a b && printf '%d%02d' "$a" "$b"; })"

@@ -112,6 +112,7 @@ lines_for "$SLURM_CONF" >>"$SLURM_CONF"
 lines_for "$dir/etc/plugstack.conf" >>"$dir/etc/plugstack.conf"
 
 # What the README says about dnnest.conf, with the installed files.
+mkdir -p "$dir/seen"
 live_conf "HardwareDir=$usr/share/dnnest/hardware" "Datasets=$usr/share/dnnest/datasets.conf" \
     "Bundle=$usr/share/dnnest/bundle" Mode=enforce
 run "$usr/bin/dnnest" config --check "$dir/etc/dnnest.conf"

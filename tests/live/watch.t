@@ -43,10 +43,10 @@ start() {
 
 look
 is 'every type is a group of like nodes' "$(line ^Group)" \
-    'Group Type=a100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2
-Group Type=v100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2'
+    'Group Type=a100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Features=a100 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2
+Group Type=v100 Gpus=4 Cpus=96 Memory=512000 Tmp=100000 ThreadsPerCore=1 Features=v100 Partitions=gpu Nodes=2 Up=2 Idle=0,0,0,0,2'
 is 'no job waits in an idle cluster' "$(line ^Wait)" \
-    $'Wait Type=a100 Gpu=0 Node=0 Nodes=0\nWait Type=v100 Gpu=0 Node=0 Nodes=0'
+    $'Wait Type=a100 Feature=a100 Gpu=0 Node=0 Nodes=0\nWait Type=v100 Feature=v100 Gpu=0 Node=0 Nodes=0'
 is 'the cluster is named, with its version and what it enforces' \
     "$(sed -E '1!d; s/Time=[0-9]*/Time=T/' <<<"$snapshot")" \
     "Cluster Version=1 Name=private Time=T Slurm=$(_cluster_version) SoftTimeMin=no Enforces=yes"
@@ -65,11 +65,11 @@ sees 'GPUs in use are not idle' 'Type=a100 .*Idle=0,0,0,1,1$'
 like 'GPUs that were requested without a type are not idle' "$(line 'Group Type=v100')" 'Idle=0,1,0,0,1$'
 cpus=$(start -n1 -c96 -w v2 -t 30)
 cluster_wait_job "$cpus" RUNNING 180
-sees 'GPUs of a node without idle CPUs are not idle' 'Type=v100 .*Idle=1,1$'
+sees 'GPUs of a node without idle CPUs are not idle' 'Type=v100 .*Idle=1,1 NoCpus=4'
 scancel "$cpus"
 memory=$(start -n1 --mem=512000 -w v2 -t 30)
 cluster_wait_job "$memory" RUNNING 180
-sees 'GPUs of a node without idle memory are not idle' 'Type=v100 .*Idle=1,1$'
+sees 'GPUs of a node without idle memory are not idle' 'Type=v100 .*Idle=1,1 NoMemory=4$'
 scancel "$memory"
 
 # A full type: a1 and a2 until their limits, and two that wait.
@@ -137,7 +137,7 @@ sees 'a reserved node is not up' \
 scontrol create reservation=maint starttime=now duration=10 nodes=v2 users=root flags=maint >/dev/null
 look
 is 'a node in maintenance is not up' "$(line 'Group Type=v100 .*Up=[1-9]')" ''
-like 'a type that is up nowhere has no wait' "$(line 'Wait Type=v100')" '^Wait Type=v100$'
+like 'a type that is up nowhere has no wait' "$(line 'Wait Type=v100')" '^Wait Type=v100 Feature=v100$'
 for name in later sooner far present maint; do scontrol delete reservation="$name"; done
 look
 is 'without reservations all nodes are up' "$(line 'Up=2' | wc -l)" 2

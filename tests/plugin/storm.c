@@ -121,13 +121,14 @@ static void change_news (int i)
         text,
         sizeof (text),
         "Cluster Version=1 Name=c Time=%lld Slurm=2411 SoftTimeMin=no Enforces=no\n"
-        "Group Type=v100 Gpus=4 Nodes=4 Up=4 Idle=0,0,0,0,%d\n"
+        "Group Type=v100 Gpus=4 Features=v100 Nodes=4 Up=4 Idle=0,0,0,0,%d\n"
+        "Group Type=a100 Gpus=4 Features=a100 Nodes=4 Up=4 Idle=4\n"
         "Wait Type=a100 Gpu=%d\n"
         "%s",
         (long long) time (NULL),
         i % 5,
         i,
-        i % 3 == 2 ? "" : "End Rows=2\n");
+        i % 3 == 2 ? "" : "End Rows=3\n");
     replace_news ("cluster.snapshot", text);
     snprintf (text,
               sizeof (text),

@@ -308,6 +308,28 @@ TEST ("a job moves at its submission only to idle GPUs")
           "objective=finish is not honoured");
 }
 
+TEST ("the expected start is said, and recorded")
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        scene_see ("Mode=enforce\nGpuType=open",
+                   A100_BUSY V100_BUSY QUEUE
+                   "Wait Type=a100 Node=36000\nWait Type=v100 Node=600\n",
+                   0,
+                   &job);
+
+    assert_contains (advice->patch.user_text,
+                     "x the time; start in about 00:10:00, on a100 alone 10:00:00)");
+    assert_contains (advice->patch.record, "\"wait_s\":600");
+    advice =
+        scene_see ("Mode=enforce\nGpuType=open", A100_IDLE V100_IDLE QUEUE, 0, &job);
+    assert_null (strstr (advice->patch.user_text, "start in about"));
+    assert_contains (advice->patch.record, "\"wait_s\":0");
+    advice =
+        scene_see ("Mode=enforce\nGpuType=open", A100_BUSY V100_BUSY QUEUE, 0, &job);
+    assert_null (strstr (advice->patch.record, "\"wait_s\""));
+}
+
 /* Two nodes of four GPUs are idle: for two jobs, until the next snapshot. */
 TEST ("idle GPUs are not promised twice")
 {

@@ -566,7 +566,8 @@ TEST ("a store without the newest columns is read, and gets them when a job is a
     remove_store ();
     fill (0, 5);
     execute ("ALTER TABLE jobs DROP COLUMN set_mem_gb; ALTER TABLE jobs DROP COLUMN "
-             "asked_gpus; PRAGMA user_version = 3");
+             "asked_gpus; ALTER TABLE jobs DROP COLUMN pred_wait_s; "
+             "PRAGMA user_version = 3");
     assert_int_equal (look (dn_store_all ()).n, 5);
     fill (5, 7);
     assert_int_equal (look (dn_store_all ()).n, 7);

@@ -155,6 +155,8 @@ static const char *const pairs[][3] = {
     {"Upgrade", "no", "rescue"},
     {"Steer", "no", "cheaper"},
     {"Keep", "0.5", "0.1"},
+    {"Memory", "keep", "measured"},
+    {"Gpus", "keep", "choose"},
     {"UserObjective", "no", "yes"},
     {"GuardedQuantile", "0.9", "0.7"},
     {"GuardTrust", "0", "0.5"},

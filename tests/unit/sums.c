@@ -117,6 +117,33 @@ TEST ("GPUs that were given back are saved, and a kill for memory is counted")
     assert_int_equal (sums->all.killed_memory, 1);
 }
 
+/* Waits below five minutes are as good as none. */
+TEST ("a wait is expected well within a factor of two")
+{
+    static const struct {
+        int64_t expected_s;
+        int64_t wait_s;
+        int near;
+    } cases[] = {{1000, 500, 1},
+                 {1000, 499, 0},
+                 {1000, 2000, 1},
+                 {1000, 2001, 0},
+                 {0, 600, 1},
+                 {0, 601, 0},
+                 {DN_UNSET, 0, 0}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+        struct dn_finished job = a_job ();
+
+        job.eligible_s = job.start_s - cases[i].wait_s;
+        job.pred_wait_s = cases[i].expected_s;
+        add (sums, &job);
+        assert_int_equal (sums->all.forecasts, cases[i].expected_s != DN_UNSET);
+        assert_int_equal (sums->all.forecasts_near, cases[i].near);
+    }
+}
+
 TEST ("jobs that dnnest did not change save nothing")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();

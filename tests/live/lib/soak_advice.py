@@ -25,7 +25,7 @@ DERIVED = ("num_cpus", "pn_min_cpus")
 # Slurm's estimate of the number of nodes; the requested number is in tres_req_str.
 GUESSED = ("num_nodes",)
 # The rest of an edit is in no field of the job.
-UNSEEN = ("environment", "min_cpus", "pn_min_cpus")
+UNSEEN = ("environment", "min_cpus", "pn_min_cpus", "prefer")
 # Slurm changes the other fields when the job runs.
 LASTING = ("admin_comment", "comment", "cpus_per_task", "features", "num_tasks",
            "partition", "pn_min_memory", "time_limit", "tres_per_job", "tres_per_node",
