@@ -16,6 +16,7 @@ mkdir "$TMPDIR"
 export PROBE_TEST_MARK=$work # identifies processes that remain
 spec=model=resnet18,image=32,batch=32,steps=5000,input=synthetic,app=tiny
 hook=(--hook "$top/cli/probe/hook")
+sed -i '1iObjective=cost' "$work/site.conf" # the line for sbatch names the cheapest type
 
 # strays: processes of a probe that still run
 strays() {
@@ -54,7 +55,7 @@ try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps
 like 'the line for sbatch names the GPU type of the site' \
     "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
 cp "$work/site.conf" "$work/kept.conf"
-sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;3d' "$work/site.conf"
+sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;4d' "$work/site.conf"
 try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
 like 'the line for sbatch names the partition of the GPU type' \
     "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='
