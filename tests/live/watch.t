@@ -144,7 +144,7 @@ is 'without reservations all nodes are up' "$(line 'Up=2' | wc -l)" 2
 
 # --- features and partitions -----------------------------------------------------------
 
-scontrol update nodename=a1,a2 availablefeatures=ib,ampere
+scontrol update nodename=a1,a2 availablefeatures=a100,ib,ampere
 scontrol update nodename=a1,a2 activefeatures=ib,ampere
 sees 'features are those of the nodes' 'Type=a100 .*Features=ib,ampere '
 admin add qos partqos
