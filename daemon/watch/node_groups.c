@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "request/request.h"
 
 #define LIST_MAX (DN_NAME_MAX * 4)
 
@@ -301,6 +302,17 @@ void dn_node_groups_free (struct dn_node_groups *groups)
     memset (groups, 0, sizeof (*groups));
 }
 
+/* Does a constraint read it as one name? Slurm does not check the names in slurm.conf.
+ */
+static bool is_plain (struct dn_span feature)
+{
+    char text[DN_NAME_MAX];
+    struct dn_features features;
+
+    return feature.len > 0 && dn_span_copy (feature, text, sizeof (text), "", NULL) == 0
+           && dn_features_read (text, &features) && features.n_names == 1;
+}
+
 /* Have all nodes of the type that feature, and no others? */
 static bool is_own (const struct dn_cluster *cluster,
                     const char *type,
@@ -330,8 +342,8 @@ static void name (const struct dn_cluster *cluster, struct dn_wait *wait)
         struct dn_span feature = dn_span_trim (dn_span_cut (&rest, ","));
         bool is_first = wait->feature[0] == '\0';
 
-        if ((is_first || dn_span_is (feature, wait->type)) && feature.len > 0
-            && feature.len < sizeof (wait->feature)
+        if ((is_first || dn_span_is (feature, wait->type))
+            && feature.len < sizeof (wait->feature) && is_plain (feature)
             && is_own (cluster, wait->type, feature))
             dn_span_copy (feature, wait->feature, sizeof (wait->feature), "", NULL);
     }

@@ -400,6 +400,7 @@ TEST ("a type is named by a feature of its own")
         {"a100", "v100", "a100"},
         {"ib,ampere", "ib", "ampere"},
         {"big,a100", "v100", "a100"},
+        {"big|b,b&2,b*2,(b,[b],ampere", "", "ampere"},
         {"x,y", "", "x"},
         {"ib", "ib", ""},
         {"", "ib", ""},
