@@ -75,6 +75,12 @@ static bool is_waiting (const struct dn_link_job *job)
            && (job->queued || job->unseen);
 }
 
+/* It gets its own type again whatever it waits for: another type may be the reason. */
+static bool is_pending (const struct dn_link_job *job)
+{
+    return job->phase == DN_PHASE_PENDING;
+}
+
 static bool is_running (const struct dn_link_job *job)
 {
     return job->phase == DN_PHASE_RUNNING;
@@ -166,7 +172,7 @@ static const struct {
     dn_job_may_f may;
 } changes[] = {
     [DN_STEER_MOVE] = {dn_say_steer_move, DN_TICK_STEERED, is_waiting},
-    [DN_STEER_UNDO] = {dn_say_steer_back, DN_TICK_STEERED_BACK, is_waiting},
+    [DN_STEER_UNDO] = {dn_say_steer_back, DN_TICK_STEERED_BACK, is_pending},
     [DN_STEER_FIT] = {dn_say_steer_fit, DN_TICK_FITTED, is_running},
 };
 
@@ -357,7 +363,7 @@ static int find_open (void *to, const struct dn_link_job *job)
 {
     struct pass *pass = to;
 
-    pass->open = (is_waiting (job) || is_running (job)) && is_open (job);
+    pass->open = (is_pending (job) || is_running (job)) && is_open (job);
     return pass->open;
 }
 
@@ -376,6 +382,8 @@ static int take_job (void *to, const struct dn_link_job *job)
 
     if (dn_steer_add_job (pass->queue, job, pass->d->now_s, pass->err) < 0)
         return -1;
+    if (is_pending (job) && !is_waiting (job) && pass->n_left > 0)
+        return serve (pass, &(struct dn_steer_job){.link = *job, .start_s = NAN});
     if (!is_running (job) || pass->n_left == 0 || !is_open (job)
         || !has (job, "\"either\":1") || has (job, "\"steer\":")
         || !look_at (pass, job, &look)

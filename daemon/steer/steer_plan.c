@@ -15,18 +15,22 @@ static bool is_text (const char *text, const char *wanted)
     return strcmp (text ? text : "", wanted) == 0;
 }
 
-/* Is the job as dnnest wrote it, and may it be changed? */
-static bool is_ours (const struct dn_steer_case *c, const struct dn_link_job *job)
+static bool has_our_limit (const struct dn_steer_case *c, const struct dn_link_job *job)
+{
+    int64_t written = dn_recorded_written (c->recorded);
+
+    return written == DN_UNSET || job->limit_s == written;
+}
+
+/* Has the job the type that dnnest gave it, and may it be changed? */
+static bool has_our_type (const struct dn_steer_case *c, const struct dn_link_job *job)
 {
     const struct dn_recorded *recorded = c->recorded;
     const struct dn_open_type *type;
-    int64_t written = dn_recorded_written (recorded);
     int now = dn_open_now (recorded);
 
     if (now < 0 || recorded->rescued || !recorded->changed
         || c->rules->mode != DN_MODE_ENFORCE || c->rules->record == DN_RECORD_NONE)
-        return false;
-    if (written != DN_UNSET && job->limit_s != written)
         return false;
     if (recorded->either && recorded->steer_gpu[0] == '\0')
         return true;
@@ -55,9 +59,14 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
 {
     const struct dn_recorded *recorded = c->recorded;
 
-    if (!is_ours (c, &job->link) || dn_open_home (recorded) < 0)
+    bool ours = has_our_limit (c, &job->link);
+
+    if (!has_our_type (c, &job->link) || dn_open_home (recorded) < 0
+        || (!ours && recorded->steer_gpu[0] == '\0'))
         return DN_STEER_HANDS_OFF;
     *change = change_to (c, &job->link, dn_open_home (recorded));
+    if (!ours)
+        change->limit_s = job->link.limit_s > 0 ? job->link.limit_s : 0;
     if (recorded->steer_gpu[0] != '\0')
         return c->now_s >= recorded->steered_at_s + PASSES * c->interval_s
                    ? DN_STEER_UNDO
@@ -155,7 +164,8 @@ enum dn_steer_verdict dn_steer_running (const struct dn_steer_case *c,
     const struct dn_recorded *recorded = c->recorded;
     int to = type ? dn_open_find (recorded, type) : -1;
 
-    if (!recorded->either || recorded->steer_gpu[0] != '\0' || !is_ours (c, job))
+    if (!recorded->either || recorded->steer_gpu[0] != '\0' || !has_our_limit (c, job)
+        || !has_our_type (c, job))
         return DN_STEER_HANDS_OFF;
     if (to < 0 || recorded->n_later > 0 || job->limit_s < 60)
         return DN_STEER_STAYS;

@@ -536,6 +536,36 @@ TEST ("what a human has changed stays")
     assert_int_equal (pass (), 0);
 }
 
+TEST ("a job has its own type again whatever keeps it from the other one")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    assert_int_equal (pass (), 1);
+    job->queued = false; /* PartitionTimeLimit, ReqNodeNotAvail, BadConstraints */
+    scene->d.now_s += 120;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 10 * HOUR);
+}
+
+TEST ("a job whose user has lowered the limit meanwhile keeps that on its own type")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    assert_int_equal (pass (), 1);
+    job->limit_s = HOUR;
+    scene->d.now_s += 120;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, HOUR);
+    scene->d.now_s += 1300;
+    assert_int_equal (pass (), 0);
+}
+
 static void change_features (struct dn_link *link)
 {
     link->jobs[link->n_jobs - 1].features = "a100&ib";
