@@ -146,6 +146,9 @@ static struct dn_reason exceeds_limit (const struct dn_deciding *d, int i)
 
     if (factor > 1 && limit == DN_UNSET && !d->view->cluster)
         return DN_REASON (other_no_limit);
+    /* Slurm may lower the limit to that, which means less work there. */
+    if (factor > 1 && d->request->job->time_min_min != DN_UNSET)
+        return DN_REASON (has_time_min);
     if (least > 0 && there > (double) longest)
         return DN_REASON (other_over_limit, dn_arg_time ((int64_t) there));
     if (needed == DN_UNSET ? factor > 1 && !dn_keeps_deadline (d, INT64_MAX)

@@ -146,7 +146,7 @@ forms=(
     "--gres=gpu:4 -C ampere&nvme --mem=64000|$T|a"
     "--gres=gpu:4 -C ampere|volta --mem=64000|$T|[av]"
     "--gres=gpu:a100:4 -w a1 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|Features=ampere TimeLimit=13:00:00 TresPerNode=gres:gpu:4|a"
+    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|TimeLimit=13:00:00|a"
 )
 
 # An option may contain a '|', too: the first and the last two separate the parts.

@@ -123,6 +123,18 @@ TEST ("a type that must not be open stays as it is")
     }
 }
 
+TEST ("a job with a minimum time is not open to slower types")
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    job.time_limit_min = 1440;
+    job.time_min_min = 60;
+    advice = scene_advise (OPEN, &job);
+    assert_int_equal (advice->decision.n_open, 0);
+    scene_need_reason (advice, "(--time-min)");
+}
+
 TEST ("a higher cost closes a type only if the admin says so")
 {
     static const struct {
