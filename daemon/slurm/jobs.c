@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "watch/gres.h"
 
 /* Exported by libslurm, in no public header. */
 extern void slurm_xfree (void **item);
@@ -180,12 +181,28 @@ static void set_gres (const slurm_job_info_t *from,
     job->gres = buf.len > 0 ? jobs->gres : NULL;
 }
 
+/* The count of "gres:gpu:8"; 0: none. */
+static int64_t of_gpu (const char *tres)
+{
+    struct dn_gres gres = dn_gres_read (tres);
+
+    return gres.n_gpus > 0 ? gres.gpus[0].count : 0;
+}
+
+static bool is_text (const char *text)
+{
+    return text && text[0] != '\0';
+}
+
 static void set_needs (const slurm_job_info_t *from, struct dn_link_job *job)
 {
     int64_t mem_mb = (int64_t) (from->pn_min_memory & ~MEM_PER_CPU);
 
     job->n_tasks = from->num_tasks == NO_VAL ? 0 : from->num_tasks;
     job->node_cpus = from->pn_min_cpus == NO_VAL16 ? 0 : from->pn_min_cpus;
+    job->cpus_per_gpu = of_gpu (from->cpus_per_tres);
+    job->mem_per_gpu_mb = of_gpu (from->mem_per_tres);
+    job->on_nodes = is_text (from->req_nodes) || is_text (from->exc_nodes);
     if (from->pn_min_memory == NO_VAL64)
         return;
     if (from->pn_min_memory & MEM_PER_CPU)

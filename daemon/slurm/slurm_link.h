@@ -152,14 +152,17 @@ struct dn_link_job {
     int64_t node_cpus;   /* at least, on each node; 0: not stated, as the next two */
     int64_t node_mem_mb; /* of memory per node or per CPU one is stated */
     int64_t mem_per_cpu_mb;
+    int64_t mem_per_gpu_mb; /* 0: not stated */
+    int64_t cpus_per_gpu;
     int64_t priority; /* 0: held */
     int64_t restarts;
     int64_t exit_code; /* as wait () returns it */
     bool batch;
-    bool queued;  /* pending for resources, or after other jobs that are */
-    bool unseen;  /* pending, and the scheduler has not looked at it yet */
-    bool whole;   /* it has its nodes to itself (--exclusive) */
-    bool requeue; /* may be requeued */
+    bool queued;   /* pending for resources, or after other jobs that are */
+    bool unseen;   /* pending, and the scheduler has not looked at it yet */
+    bool on_nodes; /* it asks for nodes by their names, or excludes some */
+    bool whole;    /* it has its nodes to itself (--exclusive) */
+    bool requeue;  /* may be requeued */
     bool federated;
     const char *partition; /* of a running job the one that it runs in */
     const char *account;

@@ -72,8 +72,8 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
                    ? DN_STEER_UNDO
                    : DN_STEER_STAYS;
     if (c->rules->steer <= DN_STEER_NO || c->rests || recorded->either
-        || job->link.limit_s < 60 || !(job->start_s > (double) c->now_s)
-        || isinf (job->start_s))
+        || job->link.on_nodes || job->link.limit_s < 60
+        || !(job->start_s > (double) c->now_s) || isinf (job->start_s))
         return DN_STEER_STAYS;
     return DN_STEER_MOVE;
 }

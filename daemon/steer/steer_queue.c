@@ -287,8 +287,6 @@ static void set_need (struct dn_steer_queue *queue, struct dn_steer_job *job)
                                       .mem_mb = link->node_mem_mb};
     if (link->node_cpus > job->need.cpus)
         job->need.cpus = (int32_t) link->node_cpus;
-    if (link->mem_per_cpu_mb > 0)
-        job->need.mem_mb = link->mem_per_cpu_mb * job->need.cpus;
     job->type = DN_QUEUE_ANY;
     for (int i = 0; i < DN_N_TRES_PER && total == 0; i++) {
         struct dn_gres gres = dn_gres_read (link->tres_per[i]);
@@ -304,6 +302,12 @@ static void set_need (struct dn_steer_queue *queue, struct dn_steer_job *job)
             total *= link->n_tasks > 0 ? link->n_tasks : 1;
     }
     job->need.gpus = share (total, nodes);
+    if (link->cpus_per_gpu * job->need.gpus > job->need.cpus)
+        job->need.cpus = share (link->cpus_per_gpu * job->need.gpus, 1);
+    if (link->mem_per_cpu_mb > 0)
+        job->need.mem_mb = link->mem_per_cpu_mb * job->need.cpus;
+    if (link->mem_per_gpu_mb > 0)
+        job->need.mem_mb = link->mem_per_gpu_mb * job->need.gpus;
 }
 
 /* --- jobs --------------------------------------------------------------------------

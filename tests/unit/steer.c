@@ -593,6 +593,28 @@ TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
     assert_int_equal (pass (), 0);
 }
 
+TEST ("memory and CPUs per GPU need room, too")
+{
+    struct dn_link_job *job;
+
+    fill_a100 ();
+    job = add_job ("a100", opened);
+    job->mem_per_gpu_mb = 1001;
+    assert_int_equal (pass (), 0);
+    job->mem_per_gpu_mb = 1000;
+    job->cpus_per_gpu = 97;
+    assert_int_equal (pass (), 0);
+    job->cpus_per_gpu = 96;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("a job that asks for nodes by their names is not moved")
+{
+    fill_a100 ();
+    add_job ("a100", opened)->on_nodes = true;
+    assert_int_equal (pass (), 0);
+}
+
 TEST ("no limit is set above MaxTime")
 {
     fill_a100 ();
