@@ -24,10 +24,12 @@
 #define CHANGES_MAX   50
 #define CHANGES_FIRST 5
 
-/* A job that was given its own type again keeps it for so many passes; of so many jobs
- * this is remembered.
+/* A job that was given its own type again keeps it for so many passes, or where it was
+ * not for lack of room that it did not start (a limit of minutes of GPUs, a licence),
+ * for so many; of so many jobs this is remembered.
  */
 #define REST_PASSES 20
+#define LONG_PASSES 1440
 #define RESTS_MAX   256
 
 struct rest {
@@ -271,7 +273,9 @@ static int read_cluster (struct pass *pass)
 static void let_rest (struct pass *pass, const struct dn_steer_job *job)
 {
     struct steer *steer = pass->steer;
-    int64_t for_s = REST_PASSES * (int64_t) pass->d->site->steer_interval_s;
+    bool kept = !is_waiting (&job->link) && job->link.eligible <= pass->d->now_s;
+    int passes = kept ? LONG_PASSES : REST_PASSES;
+    int64_t for_s = passes * (int64_t) pass->d->site->steer_interval_s;
 
     steer->rests[steer->n_rests++ % RESTS_MAX] =
         (struct rest){job->link.raw_id, pass->d->now_s + for_s};

@@ -548,6 +548,9 @@ TEST ("a job has its own type again whatever keeps it from the other one")
     assert_int_equal (pass (), 1);
     assert_string_equal (job->features, "a100");
     assert_int_equal (job->limit_s, 10 * HOUR);
+    job->queued = true;
+    scene->d.now_s += HOUR;
+    assert_int_equal (pass (), 0); /* it would not start there later, too */
 }
 
 TEST ("a job whose user has lowered the limit meanwhile keeps that on its own type")
