@@ -7,8 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Passes after which a job that has not started has its own type again. */
-#define PASSES 2
+/* Passes after which a job that has not started has its own type again, and of one that
+ * waits for something else than room.
+ */
+#define PASSES      2
+#define KEPT_PASSES 1
 
 static bool is_text (const char *text, const char *wanted)
 {
@@ -58,8 +61,8 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
                                         struct dn_steer_change *change)
 {
     const struct dn_recorded *recorded = c->recorded;
-
     bool ours = has_our_limit (c, &job->link);
+    int passes = job->link.queued || job->link.unseen ? PASSES : KEPT_PASSES;
 
     if (!has_our_type (c, &job->link) || dn_open_home (recorded) < 0
         || (!ours && recorded->steer_gpu[0] == '\0'))
@@ -68,7 +71,7 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
     if (!ours)
         change->limit_s = job->link.limit_s > 0 ? job->link.limit_s : 0;
     if (recorded->steer_gpu[0] != '\0')
-        return c->now_s >= recorded->steered_at_s + PASSES * c->interval_s
+        return c->now_s >= recorded->steered_at_s + passes * c->interval_s
                    ? DN_STEER_UNDO
                    : DN_STEER_STAYS;
     if (c->rules->steer <= DN_STEER_NO || c->rests || recorded->either

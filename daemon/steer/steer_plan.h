@@ -7,8 +7,9 @@
  * after all that is planned there, if a share of that type stays idle, and if the job
  * is predicted to end there at less than DN_STEER_GAIN of the time at which it would
  * end on its own. One that has not started there after two passes gets its own type
- * again. A job of which Slurm chose the type gets the limit of that type when it runs.
- * Whatever is not as dnnest wrote it is a human's, and stays.
+ * again, and after one where something else than room keeps it. A job of which Slurm
+ * chose the type gets the limit of that type when it runs. Whatever is not as dnnest
+ * wrote it is a human's, and stays.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -143,7 +143,15 @@ ok 'a job that did not start there has its own type again' \
 is 'a job with its own type again has its own limit, and no record of a move' \
     "$(field "$back" TimeLimit) $(member "$back" steer)" '01:00:00 null'
 is 'no job has bad constraints then' "$(bad)" 0
-scancel "$back" "$taken"
+kept=$(open 60 '' ",\"steer\":{\"gpu\":\"v100\",\"time_s\":7620,\"cap_s\":7620,\
+\"at_s\":$(date +%s)}" --gres=gpu:1)
+scontrol update "JobId=$kept" Features=v100 TimeLimit=127
+scontrol update PartitionName=gpu MaxTime=100
+scontrol release "$kept"
+ok 'a job that a lowered MaxTime keeps from that type has its own again' \
+    cluster_until 90 has "$kept" Features a100
+scontrol update PartitionName=gpu MaxTime=2-0
+scancel "$back" "$kept" "$taken"
 
 # --- limits mean work ----------------------------------------------------------------------
 
@@ -170,5 +178,5 @@ free_all
 
 is 'dnnestd counts its moves' \
     "$(jq '[.hours[].steered] | add' "$dir/state/dnnestd.status") $(
-        jq '[.hours[].steered_back // 0] | add' "$dir/state/dnnestd.status")" '9 1'
+        jq '[.hours[].steered_back // 0] | add' "$dir/state/dnnestd.status")" '9 2'
 live_end

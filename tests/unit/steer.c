@@ -544,7 +544,9 @@ TEST ("a job has its own type again whatever keeps it from the other one")
     job = add_job ("a100", opened);
     assert_int_equal (pass (), 1);
     job->queued = false; /* PartitionTimeLimit, ReqNodeNotAvail, BadConstraints */
-    scene->d.now_s += 120;
+    scene->d.now_s += 59;
+    assert_int_equal (pass (), 0);
+    scene->d.now_s += 1;
     assert_int_equal (pass (), 1);
     assert_string_equal (job->features, "a100");
     assert_int_equal (job->limit_s, 10 * HOUR);
