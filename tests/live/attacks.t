@@ -58,7 +58,7 @@ install -m 755 "$build/tests/live/forge" "$dir/forge"
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
-live_see
+live_see for-all
 
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 

@@ -60,7 +60,7 @@ echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 write_conf
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
-live_see
+live_see for-all
 
 home=$dir/home
 one_line=$'^sbatch: dnnest: time 1-00:00:00 -> [^\n]*gpu a100:4 -> v100:4[^\n]*$'

@@ -90,7 +90,7 @@ is 'seven ports are in use' "$(cluster_listening | wc -l)" 7
 pids=$(cluster_pids)
 started=$SECONDS
 ok 'the cluster stops' cluster_stop
-ok 'the cluster stops within 15 seconds' test $((SECONDS - started)) -le 15
+ok 'the cluster stops within a minute' test $((SECONDS - started)) -le 60
 
 alive() {
     local pid

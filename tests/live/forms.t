@@ -52,7 +52,7 @@ live_start --plugin-dir "$plugin_dir" --no-accounting "${options[@]}"
 see() {
     scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
     scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme ActiveFeatures=ampere,ib,nvme
-    live_see
+    live_see "$@"
 }
 see
 
@@ -213,7 +213,7 @@ moves=(
 rules=$LIVE_MOVES
 write_conf
 cluster_reconfigure
-see
+see for-all
 check "${moves[@]}"
 
 # Without a snapshot the scheduler chooses.

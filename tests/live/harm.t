@@ -79,7 +79,7 @@ Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMem
 END
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 State=UP'
-live_see
+live_see for-all
 
 # --- what may change -----------------------------------------------------------------
 

@@ -52,7 +52,7 @@ live_hardware
 write_conf
 
 live_start --plugin-dir "$plugin_dir"
-live_see
+live_see for-all
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
 srun sh -c 'echo "step on $SLURMD_NODENAME with $SLURM_CPUS_PER_TASK CPUs"'

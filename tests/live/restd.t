@@ -95,7 +95,7 @@ sbatch_held() {
 
 write_conf
 live_start --plugin-dir "$plugin_dir"
-live_see
+live_see for-all
 cat >"$home/job.sh" <<'END'
 #!/bin/sh
 srun sh -c 'echo "step on $SLURMD_NODENAME"'

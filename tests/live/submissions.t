@@ -62,7 +62,7 @@ END
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf 'PartitionName=gpu Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP Default=YES' \
     --conf 'PartitionName=long Nodes=v[1-2],a[1-2] MaxTime=INFINITE State=UP'
-live_see
+live_see for-all
 
 # --- helpers -------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ live_hardware
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir"
-live_see
+live_see for-all
 like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices, .*model bundle default'
 
 cat >"$dir/home/job.sh" <<'END'

@@ -115,7 +115,7 @@ live_hardware
 write_conf Mode=enforce
 
 live_start --plugin-dir "$plugin_dir"
-live_see
+live_see for-all
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
 sleep "${1-0}"

@@ -132,7 +132,7 @@ warns 'three warnings, the most serious first' \
 
 use Mode=enforce "$LIVE_MOVES"
 cluster_until 180 _cluster_nodes_idle
-live_see
+live_see for-all
 submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
 is 'objective=time of a job buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
 like 'the log says that the objective is not honoured' "$(logged)" \

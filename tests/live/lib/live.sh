@@ -18,8 +18,9 @@
 #   admin ARGUMENT...             sacctmgr
 #   minutes TIME                  of a time that scontrol shows
 #   live_looked                   waits until the plugin has looked at the files of dnnestd
-#   live_see                      dnnestd takes a snapshot, and the plugin reads it; it stays
-#                                 valid until live_blind removes it
+#   live_see [for-all]            dnnestd takes a snapshot, and the plugin reads it; it stays
+#                                 valid until live_blind removes it. With idle nodes for all
+#                                 jobs: idle GPUs are promised to one job only
 #   LIVE_MOVES                    rules by which jobs move at submission, with a snapshot
 #   mark; logged                  what dnnest wrote since then into the controller's log
 #
@@ -129,8 +130,14 @@ _live_has_slept() {
 }
 
 live_see() {
+    local snapshot=$dir/seen/cluster.snapshot
     "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" >>"$dir/log/watch.out" 2>&1 ||
         fail "dnnestd watch --once: $(tail -n 3 "$dir/log/watch.out")"
+    if [[ ${1:-} = for-all ]]; then
+        sed 's/Nodes=2 Up=2 Idle=0,0,0,0,2/Nodes=900 Up=900 Idle=0,0,0,0,900/' "$snapshot" \
+            >"$snapshot.new"
+        mv "$snapshot.new" "$snapshot"
+    fi
     live_looked
 }
 live_blind() {
