@@ -282,7 +282,7 @@ is 'a node of 48 cores has no more CPUs with --hint=nomultithread' "$refused" 1
 # --- what users have in their environment --------------------------------------------
 
 # SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.
-see
+see for-all
 export SLURM_GRES=gpu:a100:1 SLURM_CONSTRAINT=ampere
 job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --gres=gpu:a100:4 -C ampere --mem=64000)
 ok 'a job with SLURM_GRES and SLURM_CONSTRAINT completes' cluster_wait_job "$job" COMPLETED 120
