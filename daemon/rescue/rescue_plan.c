@@ -98,13 +98,10 @@ static bool reopen (const struct dn_link_job *job,
 {
     const struct dn_open_type *own = &recorded->open[0];
     const struct dn_open_type *now = &recorded->open[dn_open_now (recorded)];
-    bool same = now->features[0] != '\0'
-                    ? job->features && strcmp (job->features, now->features) == 0
-                    : job->partition && strcmp (job->partition, now->partition) == 0;
 
     snprintf (plan->features, sizeof (plan->features), "%s", own->features);
     snprintf (plan->partition, sizeof (plan->partition), "%s", own->partition);
-    return same;
+    return dn_open_is_place (now, job->features, job->partition);
 }
 
 static enum dn_rescue_refusal refusal_of (const struct dn_link_job *job,

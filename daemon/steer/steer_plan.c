@@ -5,18 +5,12 @@
 #include "steer/steer_plan.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Passes after which a job that has not started has its own type again, and of one that
  * waits for something else than room.
  */
 #define PASSES      2
 #define KEPT_PASSES 1
-
-static bool is_text (const char *text, const char *wanted)
-{
-    return strcmp (text ? text : "", wanted) == 0;
-}
 
 static bool has_our_limit (const struct dn_steer_case *c, const struct dn_link_job *job)
 {
@@ -29,7 +23,6 @@ static bool has_our_limit (const struct dn_steer_case *c, const struct dn_link_j
 static bool has_our_type (const struct dn_steer_case *c, const struct dn_link_job *job)
 {
     const struct dn_recorded *recorded = c->recorded;
-    const struct dn_open_type *type;
     int now = dn_open_now (recorded);
 
     if (now < 0 || recorded->rescued || !recorded->changed
@@ -37,9 +30,7 @@ static bool has_our_type (const struct dn_steer_case *c, const struct dn_link_jo
         return false;
     if (recorded->either && recorded->steer_gpu[0] == '\0')
         return true;
-    type = &recorded->open[now];
-    return type->features[0] != '\0' ? is_text (job->features, type->features)
-                                     : is_text (job->partition, type->partition);
+    return dn_open_is_place (&recorded->open[now], job->features, job->partition);
 }
 
 static struct dn_steer_change change_to (const struct dn_steer_case *c,

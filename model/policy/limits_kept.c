@@ -301,6 +301,18 @@ static bool counts_type (const char *tres)
     return dn_span_is (dn_span_cut (&rest, ":"), "gres/gpu") && rest.text;
 }
 
+static bool limits_types (const struct dn_cluster *cluster,
+                          const struct dn_limited *limited)
+{
+    int64_t end = limited->first_limit + limited->n_limits;
+
+    for (int64_t i = limited->first_limit; i >= 0 && i < end && i < cluster->n_limits;
+         i++)
+        if (counts_type (cluster->limits[i].tres))
+            return true;
+    return false;
+}
+
 struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
 {
     const struct dn_cluster *cluster = d->view->cluster;
@@ -312,16 +324,9 @@ struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
     for (int k = 0; k < n; k++) {
         const struct sources sources = sources_of (cluster, &standings[k]);
 
-        for (int s = 0; s < sources.n; s++) {
-            const struct dn_limited *limited = sources.list[s].limited;
-
-            for (int64_t at = limited->first_limit;
-                 at >= 0 && at < limited->first_limit + limited->n_limits
-                 && at < cluster->n_limits;
-                 at++)
-                if (counts_type (cluster->limits[at].tres))
-                    return DN_REASON (typed_limits);
-        }
+        for (int s = 0; s < sources.n; s++)
+            if (limits_types (cluster, sources.list[s].limited))
+                return DN_REASON (typed_limits);
     }
     return DN_NO_REASON;
 }

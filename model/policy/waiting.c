@@ -5,8 +5,6 @@
 #include "policy/choices.h"
 #include "base/messages.h"
 
-#include <string.h>
-
 /* One GPU, about a node of them, or several nodes. */
 static enum dn_job_shape shape_of (const struct dn_request *request)
 {
@@ -47,12 +45,13 @@ static bool has_idle_gpus (const struct dn_deciding *d, int i)
 void dn_deciding_note_move (const struct dn_deciding *d, int i)
 {
     const struct dn_cluster *cluster = d->view->cluster;
-    const char *type = d->candidates->list[i].gpu->type;
+    const struct dn_wait *wait =
+        dn_cluster_wait (cluster, d->candidates->list[i].gpu->type);
 
-    for (int64_t k = 0; d->rules->mode == DN_MODE_ENFORCE && k < cluster->n_waits; k++)
-        if (strcmp (cluster->waits[k].type, type) == 0)
-            __atomic_fetch_add (
-                &cluster->waits[k].moved_gpus, d->request->n_gpus, __ATOMIC_RELAXED);
+    if (wait && d->rules->mode == DN_MODE_ENFORCE)
+        __atomic_fetch_add (&cluster->waits[wait - cluster->waits].moved_gpus,
+                            d->request->n_gpus,
+                            __ATOMIC_RELAXED);
 }
 
 void dn_deciding_look_at_waits (struct dn_deciding *d)

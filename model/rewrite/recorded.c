@@ -393,6 +393,16 @@ int dn_open_home (const struct dn_recorded *recorded)
     return slowest;
 }
 
+bool dn_open_is_place (const struct dn_open_type *type,
+                       const char *features,
+                       const char *partition)
+{
+    const char *own = type->features[0] != '\0' ? type->features : type->partition;
+    const char *text = type->features[0] != '\0' ? features : partition;
+
+    return strcmp (text ? text : "", own) == 0;
+}
+
 int dn_open_now (const struct dn_recorded *recorded)
 {
     return recorded->steer_gpu[0] != '\0' ? dn_open_find (recorded, recorded->steer_gpu)

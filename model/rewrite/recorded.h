@@ -111,6 +111,12 @@ const char *dn_recorded_gpu (const struct dn_recorded *recorded);
 /* The entry of "open" of that type; -1: there is none. */
 int dn_open_find (const struct dn_recorded *recorded, const char *gpu);
 
+/* Has a job with that constraint and partition, which may be NULL, those of the entry?
+ */
+bool dn_open_is_place (const struct dn_open_type *type,
+                       const char *features,
+                       const char *partition);
+
 /* The entry that the job had at its submission: the requested type, or the one that was
  * set; of a job of which Slurm chooses the type the slowest, which its limit is for.
  * -1: the job is not open.
