@@ -1,4 +1,4 @@
-/* cmd_status.c - shows what dnnestd and the plugin do, or did to a job
+/* cmd_status.c - shows what dnnestd, dnnest-guard and the plugin do, or did to a job
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -51,10 +51,16 @@ static void add_parts (struct json_object *json, const struct dn_health *health)
     }
 }
 
-static void add_daemon (struct json_object *json, const struct dn_health *health)
+static void add_program (struct json_object *json, const struct dn_health_status *of)
 {
-    const struct dn_daemon_status *status = &health->status;
-    struct json_object *to = dn_json_add_object (json, "dnnestd");
+    const struct dn_daemon_status *status = &of->status;
+    struct json_object *to;
+
+    if (!of->found) {
+        json_object_object_add (json, of->name, NULL);
+        return;
+    }
+    to = dn_json_add_object (json, of->name);
 
     dn_json_add_text (to, "version", status->version);
     dn_json_add_count (to, "pid", status->pid);
@@ -70,12 +76,10 @@ static void add_daemon (struct json_object *json, const struct dn_health *health
     add_time (to, "error_time", status->error_s);
 }
 
-static void add_tasks (struct json_object *json, const struct dn_health *health)
+static void add_tasks (struct json_object *array, const struct dn_daemon_status *status)
 {
-    struct json_object *array = dn_json_add_array (json, "tasks");
-
-    for (int i = 0; i < health->status.n_tasks; i++) {
-        const struct dn_daemon_task *task = &health->status.tasks[i];
+    for (int i = 0; i < status->n_tasks; i++) {
+        const struct dn_daemon_task *task = &status->tasks[i];
         struct json_object *row = dn_json_append_object (array);
 
         dn_json_add_text (row, "name", task->name);
@@ -86,15 +90,25 @@ static void add_tasks (struct json_object *json, const struct dn_health *health)
     }
 }
 
+/* What both programs have counted. */
+static int64_t of_day (const struct dn_health *health, enum dn_tick tick)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
+        if (health->programs[i].found)
+            sum +=
+                dn_daemon_status_day (&health->programs[i].status, tick, health->now_s);
+    return sum;
+}
+
 static void add_day (struct json_object *json, const struct dn_health *health)
 {
     struct json_object *day = dn_json_add_object (json, "day");
 
     for (int i = 0; i < DN_N_TICKS; i++)
         dn_json_add_count (
-            day,
-            dn_names_get (&dn_tick_names, i),
-            dn_daemon_status_day (&health->status, (enum dn_tick) i, health->now_s));
+            day, dn_names_get (&dn_tick_names, i), of_day (health, (enum dn_tick) i));
 }
 
 static void add_plugin (struct json_object *json, const struct dn_plugin_counts *counts)
@@ -111,17 +125,18 @@ static void add_plugin (struct json_object *json, const struct dn_plugin_counts 
 static void print_json (const struct dn_health *health)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *tasks;
 
     dn_json_add_bool (json, "fresh", dn_health_is_fresh (health));
     dn_json_add_text (json, "limits", dn_limits_kind_name (health->limits));
     dn_json_add_count (json, "users", health->n_users);
     dn_json_add_count (json, "distrusted", health->n_distrusted);
     add_parts (json, health);
-    if (health->has_status)
-        add_daemon (json, health);
-    else
-        json_object_object_add (json, "dnnestd", NULL);
-    add_tasks (json, health);
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
+        add_program (json, &health->programs[i]);
+    tasks = dn_json_add_array (json, "tasks");
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
+        add_tasks (tasks, &health->programs[i].status);
     add_day (json, health);
     if (health->has_counts)
         add_plugin (json, &health->counts);
@@ -159,14 +174,16 @@ static int print_parts (const struct dn_health *health)
 }
 
 /* Release 2411 is "24.11". */
-static void print_daemon (const struct dn_health *health)
+static void print_program (const struct dn_health *health,
+                           const struct dn_health_status *of)
 {
-    const struct dn_daemon_status *status = &health->status;
+    const struct dn_daemon_status *status = &of->status;
     struct dn_time_text age;
 
-    if (!health->has_status)
+    if (!of->found)
         return;
-    printf ("\ndnnestd %s, pid %" PRId64 ", started %s ago",
+    printf ("\n%s %s, pid %" PRId64 ", started %s ago",
+            of->name,
             status->version,
             status->pid,
             age_text (health->now_s - status->started_s, &age));
@@ -192,7 +209,7 @@ static void print_limits (const struct dn_health *health)
     static const char *const words[] = {
         [DN_LIMITS_KEPT] = "those of the users (TimeLimit=keep)",
         [DN_LIMITS_SOFT] = "soft (--time-min, which Slurm 24.11 lets jobs exceed)",
-        [DN_LIMITS_GUARDED] = "guarded (GuardedQuantile; dnnestd extends them)",
+        [DN_LIMITS_GUARDED] = "guarded (GuardedQuantile; dnnest-guard extends them)",
         [DN_LIMITS_QUANTILE] = "TimeQuantile (no guard extends them)",
     };
 
@@ -208,9 +225,8 @@ static void print_day (const struct dn_health *health)
 {
     bool any = false;
 
-    for (int i = 0; health->has_status && i < DN_N_TICKS; i++) {
-        int64_t n =
-            dn_daemon_status_day (&health->status, (enum dn_tick) i, health->now_s);
+    for (int i = 0; i < DN_N_TICKS; i++) {
+        int64_t n = of_day (health, (enum dn_tick) i);
 
         if (n == 0)
             continue;
@@ -254,7 +270,8 @@ static int print_text (const struct dn_health *health)
 
     if (rc != DN_EXIT_DONE)
         return rc;
-    print_daemon (health);
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
+        print_program (health, &health->programs[i]);
     print_limits (health);
     print_day (health);
     print_next (health);

@@ -1,4 +1,5 @@
-/* health.c - what runs and what is stale around dnnestd, read from its files
+/* health.c - what runs and what is stale around dnnestd and dnnest-guard, read from its
+ * files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -100,10 +101,22 @@ static int read_counts (struct dn_span text,
 /* The plugin writes its counters every five seconds. */
 #define COUNTERS_S 60
 
-#define NEXT_START "start it: systemctl enable --now dnnestd"
-#define NEXT_LOG   "see why: systemctl status dnnestd; journalctl -u dnnestd"
 #define NEXT_TRUST                                                                     \
-    "the file must belong to root or SlurmUser and be whole: dnnestd replaces it"
+    "the file must belong to root or SlurmUser and be whole: its program replaces it"
+
+static const struct {
+    const char *name;
+    const char *start;
+    const char *log;
+} programs[] = {
+    [DN_HEALTH_DNNESTD] = {"dnnestd",
+                           "start it: systemctl enable --now dnnestd",
+                           "see why: systemctl status dnnestd; journalctl -u dnnestd"},
+    [DN_HEALTH_GUARD] =
+        {"dnnest-guard",
+         "start it: systemctl enable --now dnnest-guard dnnest-restore.timer",
+         "see why: systemctl status dnnest-guard; journalctl -u dnnest-guard"},
+};
 
 static const char *const state_text[] = {
     [DN_HEALTH_FRESH] = "fresh",
@@ -158,50 +171,59 @@ static void set_error (struct dn_health_part *part, const char *text)
     snprintf (part->error, sizeof (part->error), "%s", text);
 }
 
-static bool is_running (const struct dn_health *health)
+static bool is_running (const struct dn_health *health, int program)
 {
-    return health->has_status
-           && dn_daemon_status_is_alive (&health->status, health->now_s)
-           && health->status.written_s <= health->now_s + SKEW_S;
+    const struct dn_health_status *status = &health->programs[program];
+
+    return status->found && dn_daemon_status_is_alive (&status->status, health->now_s)
+           && status->status.written_s <= health->now_s + SKEW_S;
 }
 
-static void read_status (struct dn_health *health, const struct dn_site *site)
+static void read_status (struct dn_health *health,
+                         const struct dn_site *site,
+                         int program)
 {
-    const struct dn_daemon_status *status = &health->status;
-    struct dn_health_part *part = add_part (health, "dnnestd", DN_HEALTH_FRESH, NULL);
+    struct dn_daemon_status *status = &health->programs[program].status;
+    const char *name = programs[program].name;
+    struct dn_health_part *part = add_part (health, name, DN_HEALTH_FRESH, NULL);
+    char file[DN_NAME_MAX];
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_err err = {0};
     size_t len = 0;
     int rc;
 
-    part->path = dn_view_path (site->state_dir, "dnnestd.status");
+    health->programs[program].name = name;
+    snprintf (file, sizeof (file), "%s.status", name);
+    part->path = dn_view_path (site->state_dir, file);
     rc = dn_view_text (
         part->path.text, DN_VIEW_THEIRS, DN_STATE_FILE_MAX, &text, &len, &err);
     if (rc == 0 && !text) {
         part->state = DN_HEALTH_NONE;
-        part->next = NEXT_START;
+        part->next = programs[program].start;
         return;
     }
     if (rc < 0
         || dn_daemon_status_read (
-               (struct dn_span){text, len}, part->path.text, &health->status, &err)
+               (struct dn_span){text, len}, part->path.text, status, &err)
                < 0) {
         part->state = DN_HEALTH_BROKEN;
         part->next = NEXT_TRUST;
         set_error (part, err.text);
         return;
     }
-    health->has_status = true;
+    health->programs[program].found = true;
     part->age_s = health->now_s - status->written_s;
-    if (is_running (health))
+    if (is_running (health, program))
         return;
     part->state = status->ended_s > 0 ? DN_HEALTH_ENDED : DN_HEALTH_OLD;
-    part->next = status->ended_s > 0 ? NEXT_START : NEXT_LOG;
+    part->next = status->ended_s > 0 ? programs[program].start : programs[program].log;
     if (part->age_s < 0)
         part->next = "written in the future: set the clocks of the hosts";
 }
 
-static void judge_task (struct dn_health *health, const struct dn_daemon_task *task)
+static void judge_task (struct dn_health *health,
+                        const struct dn_daemon_task *task,
+                        int program)
 {
     struct dn_health_part *part = add_part (health, task->name, DN_HEALTH_FRESH, NULL);
 
@@ -215,26 +237,24 @@ static void judge_task (struct dn_health *health, const struct dn_daemon_task *t
     else if (part->age_s > LATE * task->interval_s + RUN_S || part->age_s < -SKEW_S)
         part->state = DN_HEALTH_OLD;
     if (part->state != DN_HEALTH_FRESH)
-        part->next = NEXT_LOG;
+        part->next = programs[program].log;
 }
 
-/* What dnnestd says about slurmctld counts while it runs. */
-static void judge_daemon (struct dn_health *health)
+/* What a program says about slurmctld counts while it runs. */
+static void judge_program (struct dn_health *health, int program)
 {
+    const struct dn_health_status *of = &health->programs[program];
     struct dn_health_part *part;
 
-    if (is_running (health)) {
-        part = add_part (health,
-                         "slurmctld",
-                         health->status.up ? DN_HEALTH_FRESH : DN_HEALTH_DOWN,
-                         NULL);
-        if (!health->status.up) {
-            part->next = "try scontrol ping; dnnestd reconnects by itself";
-            set_error (part, "does not answer dnnestd");
-        }
+    if (is_running (health, program) && !of->status.up) {
+        part = add_part (health, "slurmctld", DN_HEALTH_DOWN, NULL);
+        part->next = "try scontrol ping; both reconnect by themselves";
+        set_error (part, "does not answer");
+    } else if (is_running (health, program) && program == DN_HEALTH_DNNESTD) {
+        add_part (health, "slurmctld", DN_HEALTH_FRESH, NULL);
     }
-    for (int i = 0; health->has_status && i < health->status.n_tasks; i++)
-        judge_task (health, &health->status.tasks[i]);
+    for (int i = 0; of->found && i < of->status.n_tasks; i++)
+        judge_task (health, &of->status.tasks[i], program);
 }
 
 /* --- files -------------------------------------------------------------------------
@@ -327,8 +347,10 @@ void dn_health_read (struct dn_health *health, const struct dn_site *site)
     memset (health, 0, sizeof (*health));
     dn_seen_read (&health->seen, site, NULL);
     health->now_s = health->seen.view.now_s;
-    read_status (health, site);
-    judge_daemon (health);
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++) {
+        read_status (health, site, i);
+        judge_program (health, i);
+    }
     judge_file (
         health,
         "snapshot",
@@ -337,7 +359,7 @@ void dn_health_read (struct dn_health *health, const struct dn_site *site)
     judge_file (health,
                 "heartbeat",
                 &health->seen.guarded,
-                "limits are not extended until dnnestd guard runs");
+                "limits are not extended until dnnest-guard runs");
     read_counters (health, site);
     judge_limits (health, site);
 }

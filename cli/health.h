@@ -1,4 +1,5 @@
-/* health.h - what runs and what is stale around dnnestd, read from its files
+/* health.h - what runs and what is stale around dnnestd and dnnest-guard, read from its
+ * files
  *
  * In: the files in StateDir and the plugin's file of counters. Out: struct dn_health, a
  * list of parts, each with its state, its age and what to do about it. All files may
@@ -45,8 +46,21 @@ struct dn_health_part {
     const char *next; /* what to do; NULL: nothing */
 };
 
-/* dnnestd, slurmctld, the tasks, and three files */
-#define DN_HEALTH_PARTS_MAX (DN_DAEMON_TASKS_MAX + 5)
+/* The programs beside slurmctld. */
+enum dn_health_program {
+    DN_HEALTH_DNNESTD,
+    DN_HEALTH_GUARD,
+    DN_N_HEALTH_PROGRAMS
+};
+
+struct dn_health_status {
+    const char *name; /* "dnnestd" */
+    bool found;       /* its file was read */
+    struct dn_daemon_status status;
+};
+
+/* Of each program it, slurmctld and the tasks; and three files. */
+#define DN_HEALTH_PARTS_MAX (DN_N_HEALTH_PROGRAMS * (DN_DAEMON_TASKS_MAX + 2) + 3)
 
 /* What limits follow now. */
 enum dn_limits_kind {
@@ -64,8 +78,7 @@ struct dn_health {
     int64_t now_s;
     struct dn_health_part parts[DN_HEALTH_PARTS_MAX];
     int n_parts;
-    bool has_status; /* dnnestd.status was read */
-    struct dn_daemon_status status;
+    struct dn_health_status programs[DN_N_HEALTH_PROGRAMS];
     bool has_counts;
     struct dn_plugin_counts counts;
     enum dn_limits_kind limits;

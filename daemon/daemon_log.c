@@ -12,6 +12,7 @@
 /* One line of the log; a longer text is cut. */
 #define LINE_MAX_BYTES 1024
 
+static const char *log_name = "dnnestd";
 static enum dn_log_style log_style = DN_LOG_PLAIN;
 static enum dn_log_level log_level = DN_LOG_INFO;
 
@@ -27,8 +28,9 @@ static const char *const level_prefix[] = {
     [DN_LOG_DEBUG] = "debug: ",
 };
 
-void dn_log_begin (enum dn_log_style style, enum dn_log_level level)
+void dn_log_begin (const char *name, enum dn_log_style style, enum dn_log_level level)
 {
+    log_name = name;
     log_style = style;
     log_level = level;
 }
@@ -68,7 +70,7 @@ void dn_log (enum dn_log_level level, const char *format, ...)
     if (level > log_level)
         return;
     if (log_style == DN_LOG_PLAIN)
-        dn_buf_add (&buf, "dnnestd: ");
+        dn_buf_add (&buf, "%s: ", log_name);
     if (log_style == DN_LOG_JOURNAL)
         dn_buf_add (&buf, "%s", journal_prefix[level]);
     if (log_style == DN_LOG_TIMED) {

@@ -11,13 +11,15 @@
 #include "task.h"
 
 enum dn_log_style {
-    DN_LOG_PLAIN,  /* "dnnestd: text", for a command */
+    DN_LOG_PLAIN,  /* "NAME: text", for a command */
     DN_LOG_TIMED,  /* "2026-11-23T10:00:00 error: text" */
     DN_LOG_JOURNAL /* "<3>text" */
 };
 
-/* Lines above 'level' are dropped. Without a call: plain, up to DN_LOG_INFO. */
-void dn_log_begin (enum dn_log_style style, enum dn_log_level level);
+/* Lines above 'level' are dropped. 'name' is that of the program. Without a call:
+ * "dnnestd", plain, up to DN_LOG_INFO.
+ */
+void dn_log_begin (const char *name, enum dn_log_style style, enum dn_log_level level);
 
 /* The style for a process that runs for long: is stderr the journal? */
 enum dn_log_style dn_log_style_of_service (void);

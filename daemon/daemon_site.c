@@ -57,6 +57,7 @@ int dn_daemon_site_load (struct dn_daemon_site *daemon_site,
     struct dn_site *site;
 
     paths.conf = conf_path (daemon_site);
+    paths.model = daemon_site->rules_only ? DN_SITE_NONE : NULL;
     if (conf && !is_same (&daemon_site->slurm, conf)) {
         free_rules (&daemon_site->slurm);
         if (copy_rules (conf, &daemon_site->slurm, err) < 0)
@@ -70,6 +71,32 @@ int dn_daemon_site_load (struct dn_daemon_site *daemon_site,
     site = dn_load_site (&paths, &context, err);
     if (!site)
         return -1;
+    dn_load_free (daemon_site->site);
+    daemon_site->site = site;
+    return 0;
+}
+
+static void ignore (void *to, const struct dn_err *err)
+{
+    (void) to;
+    (void) err;
+}
+
+int dn_daemon_site_defaults (struct dn_daemon_site *daemon_site)
+{
+    const struct dn_load_paths paths = dn_load_default_paths ();
+    const char *conf = conf_path (daemon_site);
+    struct dn_problems problems = {.report = ignore};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_site *site = calloc (1, sizeof (*site));
+    size_t len;
+
+    if (!site || dn_site_init (site, paths.hardware, paths.datasets, NULL) < 0) {
+        dn_load_free (site);
+        return -1;
+    }
+    if (conf && dn_load_file (conf, &text, &len, NULL) == 0)
+        dn_site_read_paths (site, (struct dn_span){text, len}, conf, &problems, NULL);
     dn_load_free (daemon_site->site);
     daemon_site->site = site;
     return 0;

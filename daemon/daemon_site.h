@@ -17,6 +17,7 @@ struct dn_slurm_rules {
 
 /* Zeroed: nothing loaded yet. */
 struct dn_daemon_site {
+    bool rules_only;      /* without a model, which no rule depends on */
     const char *conf;     /* dnnest.conf, or NULL: the default path, if it exists */
     struct dn_site *site; /* in force; owned */
     struct dn_slurm_rules slurm;
@@ -30,6 +31,11 @@ struct dn_daemon_site {
 int dn_daemon_site_load (struct dn_daemon_site *daemon_site,
                          const struct dn_link_conf *conf,
                          struct dn_err *err);
+
+/* Load the defaults, with the paths of dnnest.conf where these can be read. -1 without
+ * memory.
+ */
+int dn_daemon_site_defaults (struct dn_daemon_site *daemon_site);
 
 /* Have the files changed since the last load, or with 'conf' (NULL: not known) what
  * the rules depend on?

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "daemon_log.h"
 #include "loop.h"
-#include "tasks.h"
+#include "task.h"
 
 enum {
     OPTION_CONF = 256,
@@ -38,6 +38,26 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* In the order of a round. */
+static const struct dn_task *const tasks[] = {
+    &dn_task_watch,
+    &dn_task_rescue,
+    &dn_task_collect,
+    &dn_task_learn,
+    &dn_task_revise,
+    &dn_task_steer,
+    NULL,
+    /* End of tasks */
+};
+
+static const struct dn_task *task_find (const char *name)
+{
+    for (int i = 0; tasks[i]; i++)
+        if (strcmp (tasks[i]->name, name) == 0)
+            return tasks[i];
+    return NULL;
+}
+
 static void print_help (void)
 {
     printf (
@@ -46,8 +66,8 @@ static void print_help (void)
         "\n"
         "Runs beside slurmctld, as SlurmUser, and repeats all tasks, or one of them.\n"
         "\n");
-    for (int i = 0; dn_tasks[i]; i++)
-        printf ("  %-11s %s\n", dn_tasks[i]->name, dn_tasks[i]->help);
+    for (int i = 0; tasks[i]; i++)
+        printf ("  %-11s %s\n", tasks[i]->name, tasks[i]->help);
     printf (
         "\n"
         "  -D          stay in the foreground (it always does)\n"
@@ -170,7 +190,7 @@ static int read_line (int argc, char **argv, struct line *line)
             return rc;
     }
     if (optind < argc) {
-        line->task = dn_task_find (argv[optind]);
+        line->task = task_find (argv[optind]);
         if (!line->task)
             return fail_usage ("task", argv[optind], dn_say_usage_task);
         optind++;
@@ -186,13 +206,16 @@ static int read_line (int argc, char **argv, struct line *line)
 
 int main (int argc, char **argv)
 {
-    struct line line = {.options = {.since_s = DN_UNSET}};
+    struct line line = {.options = {.name = "dnnestd", .since_s = DN_UNSET}};
     int rc = read_line (argc, argv, &line);
+    const struct dn_task *const one[] = {line.task, NULL};
 
     if (rc != DN_DAEMON_DONE || line.done)
         return rc;
-    dn_log_begin (line.once ? DN_LOG_PLAIN : dn_log_style_of_service (),
+    dn_log_begin ("dnnestd",
+                  line.once ? DN_LOG_PLAIN : dn_log_style_of_service (),
                   line.verbose ? DN_LOG_DEBUG : DN_LOG_INFO);
-    return (int) (line.once ? dn_loop_once (&line.options, line.task)
-                            : dn_loop_run (&line.options, line.task));
+    if (line.once)
+        return (int) dn_loop_once (&line.options, line.task);
+    return (int) dn_loop_run (&line.options, line.task ? one : tasks);
 }

@@ -12,6 +12,7 @@ int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_e
         if (dn_link_jobs (d->link, err) < 0)
             return -1;
         d->jobs = d->link;
+        d->now_s = dn_link_now (d->link);
         dn_tick (DN_TICK_JOB_TABLES);
     }
     return dn_link_jobs_each (d->link, take, to);

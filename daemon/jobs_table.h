@@ -10,7 +10,8 @@
 
 #include "task.h"
 
-/* Call 'take' for every job, also after other tasks of the same round. A value other
+/* Call 'take' for every job, also after other tasks of the same round; the first call
+ * sets 'now_s' of the round to the time of the table. A value other
  * than 0 ends the loop and is returned. -1 with 'err', if the table cannot be read.
  */
 int dn_jobs_each (struct dn_daemon *d,

@@ -22,7 +22,6 @@
 #include "jobs_table.h"
 #include "notify.h"
 #include "signals.h"
-#include "tasks.h"
 #include "ticks.h"
 
 /* Between two tries to reach slurmctld; a random part is added to each. */
@@ -38,6 +37,9 @@
 /* A task that is due so soon runs in this round. */
 #define TOGETHER_MS 500
 
+/* Tasks, at most. */
+#define TASKS_MAX 8
+
 /* One task in the loop. */
 struct turn {
     const struct dn_task *task;
@@ -49,7 +51,7 @@ struct loop {
     const struct dn_loop_options *options;
     struct dn_daemon_site site;
     struct dn_daemon daemon;
-    struct turn turns[DN_TASKS_MAX];
+    struct turn turns[TASKS_MAX];
     int n_turns;
     int64_t retry_ms; /* 0: slurmctld answered the last time */
     bool said_down;
@@ -89,16 +91,6 @@ static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_er
     return 0;
 }
 
-static int add_turns (struct loop *loop, const struct dn_task *task, struct dn_err *err)
-{
-    if (task)
-        return add_turn (loop, task, err);
-    for (int i = 0; dn_tasks[i]; i++)
-        if (add_turn (loop, dn_tasks[i], err) < 0)
-            return -1;
-    return 0;
-}
-
 static void end_loop (struct loop *loop)
 {
     for (int i = 0; i < loop->n_turns; i++) {
@@ -116,7 +108,7 @@ static void end_loop (struct loop *loop)
 /* Load the configuration, and what both ways of running need. */
 static enum dn_daemon_exit begin_loop (struct loop *loop,
                                        const struct dn_loop_options *options,
-                                       const struct dn_task *task,
+                                       const struct dn_task *const *tasks,
                                        struct dn_err *err)
 {
     loop->options = options;
@@ -127,19 +119,37 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     loop->daemon.store = options->store;
     loop->daemon.since_s = options->since_s;
     loop->daemon.conf = options->conf;
-    if (dn_daemon_site_load (&loop->site, NULL, err) < 0)
-        return DN_DAEMON_CONF;
+    loop->site.rules_only = options->stubborn;
+    if (dn_daemon_site_load (&loop->site, NULL, err) < 0) {
+        if (!options->stubborn || dn_daemon_site_defaults (&loop->site) < 0)
+            return DN_DAEMON_CONF;
+        dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err->text);
+    }
     loop->daemon.site = loop->site.site;
     loop->daemon.link = dn_link_open (err);
     if (!loop->daemon.link)
         return DN_DAEMON_CONF;
-    return add_turns (loop, task, err) < 0 ? DN_DAEMON_BUG : DN_DAEMON_DONE;
+    for (int i = 0; tasks[i] && i < TASKS_MAX; i++)
+        if (add_turn (loop, tasks[i], err) < 0)
+            return DN_DAEMON_BUG;
+    return DN_DAEMON_DONE;
 }
 
 /* Files are written into StateDir, unless nothing or another file is written. */
 static bool needs_state_dir (const struct dn_loop_options *options)
 {
     return !options->out && !options->store && !options->dry_run;
+}
+
+static int make_state_dir (const struct loop *loop, struct dn_err *err)
+{
+    if (!needs_state_dir (loop->options)
+        || dn_put_dir (loop->site.site->state_dir, err) == 0)
+        return 0;
+    if (!loop->options->stubborn)
+        return -1;
+    dn_log (DN_LOG_ERROR, "%s", err->text);
+    return 0;
 }
 
 /* --- the configuration ------------------------------------------------------------ */
@@ -188,6 +198,16 @@ static struct dn_daemon_task *status_of (const struct turn *turn, int i)
     return task;
 }
 
+/* Seconds between two runs, as the site has it. */
+static double interval_of (const struct dn_task *task, const struct dn_site *site)
+{
+    double interval_s;
+
+    memcpy (
+        &interval_s, (const char *) site + task->interval_offset, sizeof (interval_s));
+    return interval_s;
+}
+
 static int run_turn (struct loop *loop, int i, struct dn_err *err)
 {
     struct turn *turn = &loop->turns[i];
@@ -197,7 +217,7 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
 
     *err = (struct dn_err){.code = DN_E_NONE};
     rc = turn->task->run (turn->memory, &loop->daemon, err);
-    task->interval_s = (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
+    task->interval_s = (int64_t) (interval_of (turn->task, loop->site.site) + 0.5);
     task->took_ms = dn_monotonic_ms () - from_ms;
     task->error[0] = '\0';
     if (rc >= 0)
@@ -216,7 +236,7 @@ static int run_due (struct loop *loop)
     for (int i = 0; i < loop->n_turns && !lost; i++) {
         struct turn *turn = &loop->turns[i];
         struct dn_err err;
-        double interval_s = dn_task_interval (turn->task, loop->site.site);
+        double interval_s = interval_of (turn->task, loop->site.site);
         int rc;
 
         if (turn->next_ms > now_ms + TOGETHER_MS)
@@ -262,7 +282,7 @@ static void do_round (struct loop *loop)
 {
     struct dn_err err = {.code = DN_E_NONE};
 
-    loop->daemon.now_s = (int64_t) time (NULL);
+    loop->daemon.now_s = dn_link_now (loop->daemon.link);
     dn_tick (DN_TICK_ROUNDS);
     if (!dn_link_is_up (loop->daemon.link)) {
         say_down (loop);
@@ -319,34 +339,47 @@ static void wait_for_round (struct loop *loop)
 
 /* --- interface -------------------------------------------------------------------- */
 
+/* Orderly: the tasks leave. What they could not do is said. */
+static void leave (struct loop *loop)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    dn_notify_stopping ();
+    loop->daemon.now_s = dn_link_now (loop->daemon.link);
+    for (int i = 0; i < loop->n_turns; i++)
+        if (loop->turns[i].task->leave
+            && loop->turns[i].task->leave (loop->turns[i].memory, &loop->daemon, &err)
+                   < 0)
+            dn_log (DN_LOG_ERROR, "%s", err.text);
+    dn_ticks.status.ended_s = (int64_t) time (NULL);
+    if (needs_state_dir (loop->options))
+        dn_ticks_write (loop->site.site->state_dir, dn_ticks.status.ended_s, NULL);
+}
+
 enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
-                                 const struct dn_task *task)
+                                 const struct dn_task *const *tasks)
 {
     dn_cleanup (end_loop) struct loop loop = {.retry_ms = 0};
     struct dn_err err = {.code = DN_E_NONE};
-    enum dn_daemon_exit rc = begin_loop (&loop, options, task, &err);
+    enum dn_daemon_exit rc = begin_loop (&loop, options, tasks, &err);
 
-    if (rc == DN_DAEMON_DONE && needs_state_dir (options)
-        && dn_put_dir (loop.site.site->state_dir, &err) < 0)
+    if (rc == DN_DAEMON_DONE && make_state_dir (&loop, &err) < 0)
         rc = DN_DAEMON_CONF;
-    if (rc == DN_DAEMON_DONE && dn_signals_begin (&err) < 0)
+    if (rc == DN_DAEMON_DONE && dn_signals_begin (options->leave_s, &err) < 0)
         rc = DN_DAEMON_BUG;
     if (rc != DN_DAEMON_DONE) {
         dn_log (DN_LOG_ERROR, "%s", err.text);
         return rc;
     }
-    dn_ticks_begin (loop.site.site->state_dir, (int64_t) time (NULL));
-    dn_log (DN_LOG_INFO, dn_say_daemon_started, PACKAGE_VERSION);
+    dn_ticks_begin (options->name, loop.site.site->state_dir, (int64_t) time (NULL));
+    dn_log (DN_LOG_INFO, dn_say_daemon_started, options->name, PACKAGE_VERSION);
     dn_notify_ready ();
     while (!dn_signals_end ()) {
         do_round (&loop);
         wait_for_round (&loop);
     }
-    dn_notify_stopping ();
-    dn_ticks.status.ended_s = (int64_t) time (NULL);
-    if (needs_state_dir (options))
-        dn_ticks_write (loop.site.site->state_dir, dn_ticks.status.ended_s, NULL);
-    dn_log (DN_LOG_INFO, dn_say_daemon_ended);
+    leave (&loop);
+    dn_log (DN_LOG_INFO, dn_say_daemon_ended, options->name);
     return DN_DAEMON_DONE;
 }
 
@@ -355,11 +388,11 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
 {
     dn_cleanup (end_loop) struct loop loop = {.retry_ms = 0};
     struct dn_err err = {.code = DN_E_NONE};
-    enum dn_daemon_exit rc = begin_loop (&loop, options, task, &err);
-    bool alone = task && task->alone;
+    const struct dn_task *const tasks[] = {task, NULL};
+    enum dn_daemon_exit rc = begin_loop (&loop, options, tasks, &err);
+    bool alone = task->alone;
 
-    if (rc == DN_DAEMON_DONE && needs_state_dir (options)
-        && dn_put_dir (loop.site.site->state_dir, &err) < 0)
+    if (rc == DN_DAEMON_DONE && make_state_dir (&loop, &err) < 0)
         rc = DN_DAEMON_CONF;
     loop.daemon.once = true;
     if (rc == DN_DAEMON_DONE && !alone && !dn_link_is_up (loop.daemon.link)) {
@@ -367,9 +400,10 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
         rc = DN_DAEMON_UNREACHED;
     }
     if (rc == DN_DAEMON_DONE) {
-        loop.daemon.now_s = (int64_t) time (NULL);
-        if ((!alone && meet_slurmctld (&loop, &err) < 0)
-            || run_turn (&loop, 0, &err) < 0)
+        if (!alone && meet_slurmctld (&loop, &err) < 0)
+            rc = exit_of (&err);
+        loop.daemon.now_s = dn_link_now (loop.daemon.link);
+        if (rc == DN_DAEMON_DONE && run_turn (&loop, 0, &err) < 0)
             rc = exit_of (&err);
     }
     if (rc != DN_DAEMON_DONE)

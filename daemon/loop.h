@@ -17,6 +17,11 @@ enum dn_daemon_exit {
 };
 
 struct dn_loop_options {
+    const char *name; /* of the program, and of its files in StateDir: "dnnestd" */
+    /* A configuration or a StateDir that cannot be used does not end the program: it
+     * goes on with the last good ones, first with the defaults. */
+    bool stubborn;
+    int leave_s;      /* seconds that the tasks have for leaving after SIGTERM */
     const char *conf; /* dnnest.conf; NULL: the default */
     const char *out;  /* of struct dn_daemon */
     bool dry_run;
@@ -29,10 +34,10 @@ struct dn_loop_options {
 enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
                                   const struct dn_task *task);
 
-/* Run the task, or all where it is NULL, each after its interval, until a signal ends
- * it. While slurmctld does not answer, wait for it.
+/* Run the tasks, which end with NULL, each after its interval, until a signal ends it.
+ * While slurmctld does not answer, wait for it.
  */
 enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
-                                 const struct dn_task *task);
+                                 const struct dn_task *const *tasks);
 
 #endif

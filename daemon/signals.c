@@ -17,12 +17,13 @@
 #include "base/messages.h"
 
 /* Seconds after SIGTERM in which a round may come to its own end. */
-#define GRACE_S 1
+#define ROUND_S 1
 
 /* Longest wait: poll () takes an int. */
 #define WAIT_MAX_MS 3600000
 
 static int wake_fd = -1;
+static unsigned grace_s;
 static volatile sig_atomic_t end_asked;
 static volatile sig_atomic_t reload_asked;
 
@@ -41,7 +42,7 @@ static void on_end (int number)
 
     (void) number;
     end_asked = 1;
-    alarm (GRACE_S);
+    alarm (grace_s);
     wake ();
     errno = saved;
 }
@@ -76,8 +77,9 @@ static int handle (int number, void (*handler) (int), struct dn_err *err)
     return 0;
 }
 
-int dn_signals_begin (struct dn_err *err)
+int dn_signals_begin (int leave_s, struct dn_err *err)
 {
+    grace_s = ROUND_S + (unsigned) leave_s;
     end_asked = reload_asked = 0;
     wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd < 0)

@@ -1,6 +1,6 @@
-/* task.h - what dnnestd does, one task after the other
+/* task.h - what dnnestd and dnnest-guard do, one task after the other
  *
- * A task runs to its end in some hundred milliseconds; the loop of dnnestd calls it
+ * A task runs to its end in some hundred milliseconds; the loop calls it
  * again after its interval. 'dnnestd TASK --once' calls it once and ends.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -17,7 +17,7 @@
 struct dn_daemon {
     const struct dn_site *site; /* the configuration in force */
     struct dn_link *link;
-    int64_t now_s;    /* start of the round, seconds since 1970 */
+    int64_t now_s;    /* of the round, seconds since 1970, by slurmctld's clock */
     bool dry_run;     /* change nothing; say what would be changed */
     const char *conf; /* dnnest.conf; NULL: the default */
     const char *out;  /* file to write in place of that in StateDir; NULL; "-" stdout */
@@ -38,11 +38,12 @@ struct dn_task {
     size_t memory; /* bytes that it has between calls, first all 0 */
     /* 0, or 1 where it has more to do and wants to be called again soon. */
     int (*run) (void *memory, struct dn_daemon *d, struct dn_err *err);
+    /* Before an orderly end, while slurmctld answers; NULL: nothing. */
+    int (*leave) (void *memory, struct dn_daemon *d, struct dn_err *err);
     void (*end) (void *memory); /* frees what these point to; NULL: nothing */
 };
 
 extern const struct dn_task dn_task_watch;
-extern const struct dn_task dn_task_guard;
 extern const struct dn_task dn_task_rescue;
 extern const struct dn_task dn_task_collect;
 extern const struct dn_task dn_task_learn;

@@ -1,4 +1,4 @@
-/* daemon_status.c - what dnnestd leaves about itself for 'dnnest status'
+/* daemon_status.c - what dnnestd and dnnest-guard leave about themselves
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,23 +23,15 @@
 #define N_MAX    1e15
 
 static const char *const tick_text[] = {
-    [DN_TICK_ROUNDS] = "rounds",
-    [DN_TICK_FAILURES] = "failures",
-    [DN_TICK_SNAPSHOTS] = "snapshots",
-    [DN_TICK_JOB_TABLES] = "job_tables",
-    [DN_TICK_GUARDED] = "guarded",
-    [DN_TICK_EXTENSIONS] = "extensions",
-    [DN_TICK_REFUSED] = "refused",
-    [DN_TICK_AT_OWN_LIMIT] = "at_own_limit",
-    [DN_TICK_HANDS_OFF] = "hands_off",
-    [DN_TICK_HELD] = "held",
-    [DN_TICK_SHORTENED] = "shortened",
-    [DN_TICK_REVISED] = "revised",
-    [DN_TICK_RESCUED] = "rescued",
-    [DN_TICK_FALSE_FITS] = "false_fits",
-    [DN_TICK_NOT_RESCUED] = "not_rescued",
-    [DN_TICK_STEERED] = "steered",
-    [DN_TICK_STEERED_BACK] = "steered_back",
+    [DN_TICK_ROUNDS] = "rounds",         [DN_TICK_FAILURES] = "failures",
+    [DN_TICK_SNAPSHOTS] = "snapshots",   [DN_TICK_JOB_TABLES] = "job_tables",
+    [DN_TICK_GUARDED] = "guarded",       [DN_TICK_EXTENSIONS] = "extensions",
+    [DN_TICK_REFUSED] = "refused",       [DN_TICK_AT_OWN_LIMIT] = "at_own_limit",
+    [DN_TICK_HANDS_OFF] = "hands_off",   [DN_TICK_HELD] = "held",
+    [DN_TICK_SHORTENED] = "shortened",   [DN_TICK_RESTORED] = "restored",
+    [DN_TICK_REVISED] = "revised",       [DN_TICK_RESCUED] = "rescued",
+    [DN_TICK_FALSE_FITS] = "false_fits", [DN_TICK_NOT_RESCUED] = "not_rescued",
+    [DN_TICK_STEERED] = "steered",       [DN_TICK_STEERED_BACK] = "steered_back",
     [DN_TICK_FITTED] = "fitted",
 };
 const struct dn_names dn_tick_names = DN_NAMES (tick_text, DN_N_TICKS);
@@ -55,9 +47,10 @@ static const char *const tick_help[] = {
     [DN_TICK_REFUSED] = "Extensions that Slurm refused.",
     [DN_TICK_AT_OWN_LIMIT] = "Jobs extended up to the limit of their user.",
     [DN_TICK_HANDS_OFF] = "Jobs left alone because their limit was changed by others.",
-    [DN_TICK_HELD] =
-        "Jobs that a partition, QOS, deadline or reservation kept from an extension.",
+    [DN_TICK_HELD] = "Jobs that a deadline or a reservation kept from an extension.",
     [DN_TICK_SHORTENED] = "Time limits shortened by the progress of the job.",
+    [DN_TICK_RESTORED] =
+        "Lowered limits given back to their users because the guard leaves.",
     [DN_TICK_REVISED] = "Time limits of pending jobs lowered by history.",
     [DN_TICK_RESCUED] = "Jobs started again with their original request.",
     [DN_TICK_FALSE_FITS] = "Jobs that ran out of memory on GPUs that dnnest chose.",
@@ -72,6 +65,14 @@ _Static_assert(DN_N_ELEMENTS (tick_help) == DN_N_TICKS, "a sentence for each cou
 const char *dn_tick_help (enum dn_tick tick)
 {
     return tick_help[tick];
+}
+
+bool dn_tick_is_of (enum dn_tick tick, bool guard)
+{
+    if (tick == DN_TICK_ROUNDS || tick == DN_TICK_FAILURES
+        || tick == DN_TICK_JOB_TABLES)
+        return true;
+    return guard == (tick >= DN_TICK_GUARDED && tick <= DN_TICK_RESTORED);
 }
 
 /* --- counting ----------------------------------------------------------------------

@@ -1,7 +1,7 @@
-/* daemon_status.h - what dnnestd leaves about itself for 'dnnest status'
+/* daemon_status.h - what dnnestd and dnnest-guard leave about themselves
  *
- * A small JSON object in the file dnnestd.status, replaced after each round. The text
- * may come from anywhere: numbers, texts and counts have bounds.
+ * A small JSON object in the file dnnestd.status or dnnest-guard.status, replaced after
+ * each round. The text may come from anywhere: numbers, texts and counts have bounds.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 /* Bytes of the file, at most. */
 #define DN_DAEMON_STATUS_MAX 32768
 
-/* What the daemon counts, for Prometheus and 'dnnest status'. */
+/* What dnnestd and dnnest-guard count, for Prometheus and 'dnnest status'. */
 enum dn_tick {
     DN_TICK_ROUNDS,
     DN_TICK_FAILURES,   /* of a round, by the connection */
@@ -28,8 +28,9 @@ enum dn_tick {
     DN_TICK_REFUSED,      /* extensions that Slurm refused */
     DN_TICK_AT_OWN_LIMIT, /* jobs that reached the limit of their own user */
     DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
-    DN_TICK_HELD,         /* by partition, QOS, deadline or reservation */
+    DN_TICK_HELD,         /* by deadline or reservation */
     DN_TICK_SHORTENED,    /* by their progress */
+    DN_TICK_RESTORED,     /* limits given back because the guard leaves */
     DN_TICK_REVISED,      /* limits of pending jobs, by history */
     DN_TICK_RESCUED,
     DN_TICK_FALSE_FITS,   /* moved jobs whose GPU memory did not suffice */
@@ -45,6 +46,9 @@ extern const struct dn_names dn_tick_names;
 
 /* One sentence about each, for the file of counters and 'dnnest status'. */
 const char *dn_tick_help (enum dn_tick tick);
+
+/* Is it a counter of dnnest-guard, or of dnnestd? Some are of both. */
+bool dn_tick_is_of (enum dn_tick tick, bool guard);
 
 /* Hours that are kept: the last day, and the one that has begun. */
 #define DN_DAEMON_HOURS 25

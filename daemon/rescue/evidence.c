@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "rescue/evidence.h"
+#include "reported.h"
 
 #include <string.h>
 
 #include "base/messages.h"
-#include "guard/reported.h"
 #include "host/files.h"
 #include "task.h"
 

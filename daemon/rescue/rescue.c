@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "guard/reported.h"
 #include "jobs_table.h"
+#include "reported.h"
 #include "rescue/evidence.h"
 #include "rescue/rescue_plan.h"
 

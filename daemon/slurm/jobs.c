@@ -79,8 +79,10 @@ int dn_link_jobs (struct dn_link *link, struct dn_err *err)
         return -1;
     dn_link_jobs_drop (link);
     errno = 0;
-    if (slurm_load_jobs (0, &jobs->reply, SHOWN) == SLURM_SUCCESS)
+    if (slurm_load_jobs (0, &jobs->reply, SHOWN) == SLURM_SUCCESS) {
+        dn_link_told (link, jobs->reply->last_update);
         return 0;
+    }
     jobs->reply = NULL;
     return dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "jobs", err);
 }

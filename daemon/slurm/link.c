@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/messages.h"
+#include "host/stopwatch.h"
 
 /* Exported by libslurm, in no public header. */
 extern slurm_conf_t slurm_conf;
@@ -142,6 +144,18 @@ bool dn_link_is_lost (const struct dn_err *err)
     return err->code == DN_E_TIME;
 }
 
+void dn_link_told (struct dn_link *link, int64_t now_s)
+{
+    link->told_s = now_s;
+    link->told_ms = dn_monotonic_ms ();
+}
+
+int64_t dn_link_now (const struct dn_link *link)
+{
+    return link->told_s > 0 ? link->told_s + (dn_monotonic_ms () - link->told_ms) / 1000
+                            : (int64_t) time (NULL);
+}
+
 const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err)
 {
     slurm_conf_t *conf = NULL;
@@ -158,6 +172,7 @@ const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err
     }
     free_conf (link->conf);
     link->conf = conf;
+    dn_link_told (link, conf->last_update);
     return conf;
 }
 

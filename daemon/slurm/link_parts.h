@@ -23,7 +23,12 @@ struct dn_link {
     struct dn_link_jobs *jobs;     /* of jobs.c; NULL: none */
     void (*free_tables) (struct dn_link_tables *tables); /* set with 'tables' */
     void (*free_jobs) (struct dn_link_jobs *jobs);       /* set with 'jobs' */
+    int64_t told_s;  /* slurmctld's clock in its last reply; 0: none yet */
+    int64_t told_ms; /* monotonic, when that came */
 };
+
+/* Note slurmctld's clock. */
+void dn_link_told (struct dn_link *link, int64_t now_s);
 
 /* Set 'err' from an error code of Slurm: "WHAT: Unable to contact slurm controller".
  * Return -1.

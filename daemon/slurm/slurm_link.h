@@ -29,6 +29,11 @@ bool dn_link_is_up (struct dn_link *link);
  */
 bool dn_link_is_lost (const struct dn_err *err);
 
+/* slurmctld's clock, seconds since 1970: as of its last reply that states it, and
+ * then by the monotonic clock; before the first one that of this host.
+ */
+int64_t dn_link_now (const struct dn_link *link);
+
 /* The configuration in force, borrowed from the link until the next call. */
 struct dn_link_conf {
     const char *cluster;
@@ -98,6 +103,7 @@ struct dn_link_reservation {
     int64_t from; /* seconds since 1970 */
     int64_t until;
     const char *nodes; /* a hostlist */
+    int64_t changed_s; /* the last change of any reservation */
 };
 typedef int (*dn_link_reservation_f) (void *to,
                                       const struct dn_link_reservation *reservation);

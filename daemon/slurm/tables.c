@@ -194,6 +194,7 @@ int dn_link_reservations (struct dn_link *link,
             .from = from->start_time,
             .until = from->end_time,
             .nodes = from->node_list,
+            .changed_s = tables->reservations->last_update,
         };
 
         rc = take (to, &reservation);

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "guard/around.h"
 #include "jobs_table.h"
 #include "policy/scope.h"
+#include "steer/around.h"
 #include "steer/steer_plan.h"
 
 /* Changes in one pass; after a start of dnnestd fewer, twice as many each time. */
@@ -229,13 +229,6 @@ static int change_job (struct pass *pass,
 /* --- pending jobs ------------------------------------------------------------------
  */
 
-static int64_t least (int64_t a, int64_t b)
-{
-    if (a == DN_UNLIMITED)
-        return b;
-    return b == DN_UNLIMITED || a < b ? a : b;
-}
-
 /* The longest limit that all partitions of a list allow the job. */
 static int64_t longest_in (const struct pass *pass,
                            const struct dn_link_job *job,
@@ -248,13 +241,15 @@ static int64_t longest_in (const struct pass *pass,
     while ((piece = dn_span_cut (&rest, ",")).text) {
         char name[DN_NAME_MAX];
         struct dn_link_job there = *job;
-        struct dn_guard_case c = {.limit_s = 0};
+        int64_t there_s;
 
         if (dn_span_copy (piece, name, sizeof (name), "partition", NULL) < 0)
             return 0;
         there.partition = name;
-        dn_guard_around (pass->cluster, &there, &c);
-        longest_s = least (longest_s, least (c.partition_s, c.wall_s));
+        there_s = dn_longest_around (pass->cluster, &there);
+        if (longest_s == DN_UNLIMITED
+            || (there_s != DN_UNLIMITED && there_s < longest_s))
+            longest_s = there_s;
     }
     return longest_s;
 }

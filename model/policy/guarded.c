@@ -15,7 +15,7 @@
 #define INTERVAL_MAX 86400
 
 /* Of the guard: intervals that a heartbeat lasts. */
-#define ALIVE_INTERVALS 3
+#define ALIVE_INTERVALS 4
 
 /* Jobs that needed more, from which on their share counts. */
 #define NEEDED_MIN 3
@@ -191,6 +191,11 @@ struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user
     return at < guarded->n_tallies && guarded->tallies[at].user_id == user_id
                ? &guarded->tallies[at]
                : NULL;
+}
+
+int64_t dn_guarded_lead (int64_t interval_s)
+{
+    return 7 * interval_s + 30;
 }
 
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s)

@@ -92,6 +92,9 @@ int dn_guarded_note (struct dn_guarded *guarded,
                      bool needed,
                      struct dn_err *err);
 
+/* Seconds before the end of a limit in which the guard extends it, at least. */
+int64_t dn_guarded_lead (int64_t interval_s);
+
 /* Is a guard alive at 'now_s' (its last pass is not older than three intervals, and not
  * in the future)? False for NULL.
  */

@@ -3,7 +3,7 @@
  * What is read has no more than its bounds, is written and read as the same, and gives
  * no time beyond a year.
  *
- * Aims at: host/progress_file.c daemon/guard/pace.c
+ * Aims at: host/progress_file.c guard/pace.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

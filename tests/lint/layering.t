@@ -77,6 +77,8 @@ is 'dev/ knows model/, host/, learn/, jobs/, import/ and what every command has'
     "$(knows dev "$model|(host|learn|jobs|import|generated|output|process)/.*|[a-z_]+\\.h")" ''
 is 'daemon/ knows model/, host/, learn/ and jobs/' \
     "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
+is 'guard/ knows model/, host/ and the loop of daemon/' \
+    "$(knows guard "$model|host/.*|(slurm/slurm_link|task|loop|jobs_table|output|reported|daemon_log)\\.h")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
     "$(knows bench "$model|(host|learn)/.*|(common|replace|dev_commands)\\.h|(process|output)/.*")" ''
 

@@ -36,6 +36,7 @@ SILENT = [
     (r"daemon/rescue/evidence\.c", r"oom.kill event|exceeded memory limit \("),
     (r"host/progress_file\.c", r"(report|out_of_memory) %d.*|.*[Oo]ut of memory|OOM when .*"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
+    (r"guard/dnnest_guard\.c", r"usage: .*|\)\\n  --help .*|dnnest-guard %s\\n"),
     (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
     (r"daemon/collect/http\.c", r"Accept: application/json"),
@@ -68,7 +69,7 @@ EOF
     )
 }
 
-readonly ROOMS=(model host plugin daemon jobs)
+readonly ROOMS=(model host plugin daemon guard jobs)
 mapfile -t files < <(c_files "${ROOMS[@]}")
 is "no message is written in ${ROOMS[*]}" "$(literals "${files[@]}")" ''
 
@@ -117,7 +118,7 @@ ids() { sed -nE 's/^DN_(MESSAGE|LISTED) \([A-Z]+, ([a-z0-9_]+),.*/\2/p' "$top/$C
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
 # used: the ids in the code; a reason is also made by DN_REASON (id, ...)
 used() {
-    (cd "$top" && find host jobs learn model plugin daemon -name '*.c' -exec cat {} + \
+    (cd "$top" && find host jobs learn model plugin daemon guard -name '*.c' -exec cat {} + \
         | tr -s ' \n' ' ' | grep -oE '(dn_say_|DN_REASON_|DN_REASON \( ?)[a-z0-9_]+' \
         | sed -E 's/^(dn_say_|DN_REASON_|DN_REASON \( ?)//' | sort -u)
 }

@@ -20,8 +20,7 @@ struct dn_link {
     struct dn_link_job jobs[JOBS_MAX];
     char *comments[JOBS_MAX]; /* owned */
     int n_jobs;
-    int64_t max_time_s;
-    int64_t max_wall_s;
+    int64_t now_s;                          /* its clock */
     struct dn_link_reservation reservation; /* of node n1, if it has a name */
     int n_tables;
     int n_changes;
@@ -89,6 +88,11 @@ int dn_link_job_now (struct dn_link *link,
         if (link->jobs[i].raw_id == raw_id)
             return take (to, &link->jobs[i]);
     return 0;
+}
+
+int64_t dn_link_now (const struct dn_link *link)
+{
+    return link->now_s;
 }
 
 bool dn_link_is_lost (const struct dn_err *err)
@@ -164,16 +168,12 @@ int dn_link_cluster (struct dn_link *link,
                      struct dn_err *err)
 {
     (void) err;
-    *cluster = (struct dn_cluster){.enforces = true};
+    (void) link;
+    *cluster = (struct dn_cluster){.n_partitions = 1};
     cluster->partitions = calloc (1, sizeof (*cluster->partitions));
-    cluster->n_partitions = 1;
     strcpy (cluster->partitions[0].name, "gpu");
-    cluster->partitions[0].max_time_s = link->max_time_s;
+    cluster->partitions[0].max_time_s = 7200;
     cluster->partitions[0].default_time_s = DN_UNSET;
-    cluster->qos = calloc (1, sizeof (*cluster->qos));
-    cluster->n_qos = 1;
-    strcpy (cluster->qos[0].name, "normal");
-    cluster->qos[0].max_wall_s = link->max_wall_s;
     return 0;
 }
 
@@ -213,7 +213,7 @@ static void forget_slurm (void)
     n_kept = 0;
     memset (&slurm, 0, sizeof (slurm));
     memset (ticks, 0, sizeof (ticks));
-    slurm.max_time_s = slurm.max_wall_s = DN_UNLIMITED;
+    slurm.now_s = NOW;
 }
 
 /* A running job of one hour with 'left_s' to go, which had asked for ten. */
@@ -253,6 +253,7 @@ static struct scene *begin (void)
     said[0] = '\0';
     scene->site.guard_interval_s = 60;
     scene->site.rules.time_margin = 0.1;
+    scene->site.rules.mode = DN_MODE_ENFORCE;
     snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "%s", dir);
     scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
     scene->memory = calloc (1, dn_task_guard.memory);
@@ -284,9 +285,9 @@ static int pass (struct scene *scene)
     return rc;
 }
 
-static void wait_s (struct scene *scene, int64_t seconds)
+static void wait_s (int64_t seconds)
 {
-    scene->d.now_s += seconds;
+    slurm.now_s += seconds;
 }
 
 static struct scene *scene; /* of the test */
@@ -319,13 +320,13 @@ TEST ("a job is extended and its record says so")
     assert_int_equal (ticks[DN_TICK_EXTENSIONS], 1);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 1);
-    wait_s (scene, 7920 - 2800 - 500);
+    wait_s (7920 - 2800 - 500);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 11880);
-    wait_s (scene, 11880 - 7920);
+    wait_s (11880 - 7920);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 36000);
-    wait_s (scene, 36000 - 11880);
+    wait_s (36000 - 11880);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 36000);
     assert_int_equal (ticks[DN_TICK_AT_OWN_LIMIT], 2);
@@ -467,48 +468,153 @@ TEST ("a job that was requeued begins anew")
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
 }
 
-TEST ("what is around the job holds it")
+static struct dn_guarded *read_heartbeat (void)
 {
-    struct dn_link_job *job = add_job (12, 800);
+    static char text[1 << 20];
+    FILE *file = fopen (heartbeat_path (), "r");
+    size_t len;
+    struct dn_guarded *guarded;
 
-    slurm.max_time_s = 5400;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 5400);
-    wait_s (scene, 2500);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 5400);
-    assert_int_equal (ticks[DN_TICK_HELD], 1);
-    slurm.max_time_s = DN_UNLIMITED;
-    slurm.max_wall_s = 6000;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 6000);
-    slurm.max_wall_s = DN_UNLIMITED;
-    job->partition = "unknown";
-    wait_s (scene, 700);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 6000);
+    assert_non_null (file);
+    len = fread (text, 1, sizeof (text), file);
+    fclose (file);
+    guarded = dn_guarded_read ((struct dn_span){text, len}, "guard", NULL);
+    assert_non_null (guarded);
+    return guarded;
 }
 
-TEST ("a reservation ends the job and its user is told")
+TEST ("a request without a limit gets that of its partition")
+{
+    struct dn_link_job *job = add_job (12, 800);
+    char *without = strdup (record);
+    char *limit = strstr (without, "\"time_s\":36000,");
+
+    memmove (limit, limit + 15, strlen (limit + 15) + 1);
+    set_comment (job, without);
+    free (without);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7200);
+}
+
+static void reserve (int64_t from, int64_t changed_s)
+{
+    slurm.reservation =
+        (struct dn_link_reservation){"service", from, NOW + 900000, "n1", changed_s};
+}
+
+TEST ("a reservation that the requested limit would have crossed ends the job")
 {
     struct dn_link_job *job = add_job (12, 800);
 
-    slurm.reservation =
-        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
+    reserve (NOW + 1400, job->start);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 3600 + 600);
     assert_int_equal (slurm.n_notices, 1);
     assert_string_equal (slurm.notice,
                          "dnnest: warning: the time limit is 01:10:00, not 10:00:00 as "
                          "requested: reservation service begins on a node of this job");
-    wait_s (scene, 800);
+    wait_s (800);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_notices, 1);
     assert_int_equal (job->limit_s, 3600 + 600);
     job->reservation = "service";
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
+}
+
+TEST ("a reservation of a later time, or behind the requested limit, does not")
+{
+    struct dn_link_job *job = add_job (12, 800);
+
+    reserve (NOW + 1400, job->start + 1);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7920);
+    /* The table changes: the reservation is as old as before. */
+    reserve (NOW + 1400, NOW);
+    job->start = NOW - 100;
+    set_comment (job, record);
+    job->limit_s = 3600;
+    job->end = NOW + 300;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 3600 + 1080);
+    /* One that moves is another one. */
+    reserve (NOW + 1500, NOW);
+    job->end = NOW + 300;
+    assert_int_equal (pass (scene), 0);
+    assert_true (job->limit_s > 3600 + 1080);
+    assert_int_equal (slurm.n_notices, 1);
+}
+
+TEST ("a guard that leaves gives all limits back")
+{
+    struct dn_link_job *running = add_job (1, 3000);
+    struct dn_link_job *pending = add_job (2, 3600);
+    struct dn_link_job *array = add_job (3, 3600);
+    struct dn_link_job *human = add_job (4, 3000);
+    struct dn_link_job *over = add_job (5, 3000);
+    struct dn_guarded *guarded;
+
+    pending->phase = array->phase = DN_PHASE_PENDING;
+    array->pending_tasks = "3,5-9%2";
+    strcpy (array->name, "3_[3,5-9]");
+    over->phase = DN_PHASE_ENDED;
+    set_limit (human, 3660);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (dn_task_guard.leave (scene->memory, &scene->d, &scene->err), 0);
+    dn_jobs_drop (&scene->d);
+    assert_int_equal (running->limit_s, 36000);
+    assert_int_equal (pending->limit_s, 36000);
+    assert_int_equal (array->limit_s, 36000);
+    assert_int_equal (human->limit_s, 3660);
+    assert_int_equal (over->limit_s, 3600);
+    assert_int_equal (ticks[DN_TICK_RESTORED], 3);
+    guarded = read_heartbeat ();
+    assert_int_equal (guarded->time_s, 0);
+    assert_false (dn_guarded_is_alive (guarded, NOW));
+    dn_guarded_free (guarded);
+    /* Nothing is left to be given back. */
+    assert_int_equal (dn_task_restore.run (scene->memory, &scene->d, &scene->err), 0);
+    assert_int_equal (slurm.n_changes, 3);
+}
+
+TEST ("limits are given back where the guard is silent")
+{
+    struct dn_link_job *job = add_job (1, 3000);
+    void *memory = calloc (1, dn_task_restore_if_silent.memory);
+
+    assert_int_equal (pass (scene), 0);
+    wait_s (4 * 60);
+    scene->d.now_s = slurm.now_s;
+    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
+    assert_int_equal (job->limit_s, 3600);
+    wait_s (1);
+    scene->d.now_s = slurm.now_s;
+    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
+    assert_int_equal (job->limit_s, 36000);
+    dn_task_restore_if_silent.end (memory);
+    free (memory);
+}
+
+TEST ("limits are given back where the mode is observe")
+{
+    struct dn_link_job *job = add_job (1, 3000);
+
+    scene->site.rules.mode = DN_MODE_OBSERVE;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 36000);
+    assert_contains (said, "given back");
+}
+
+TEST ("a StateDir that cannot be written does not matter")
+{
+    struct dn_link_job *job = add_job (12, 800);
+
+    snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "/proc/none");
+    assert_int_equal (pass (scene), -1);
+    assert_int_equal (job->limit_s, 7920);
+    assert_int_equal (pass (scene), -1);
+    assert_int_equal (slurm.n_changes, 1);
 }
 
 TEST ("a refusal concerns one job")
@@ -544,7 +650,7 @@ TEST ("a dry run changes nothing")
 {
     add_job (1, 100);
     slurm.reservation =
-        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
+        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1", 0};
     scene->d.dry_run = true;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
@@ -561,7 +667,7 @@ TEST ("two guards do what one does")
     for (int i = 0; i < 10; i++) {
         scene->memory = i % 2 ? other : own;
         assert_int_equal (pass (scene), 0);
-        wait_s (scene, 30);
+        wait_s (30);
     }
     assert_int_equal (slurm.n_changes, 1);
     assert_int_equal (job->limit_s, 7920);
@@ -569,21 +675,6 @@ TEST ("two guards do what one does")
     scene->memory = own;
     dn_task_guard.end (other);
     free (other);
-}
-
-static struct dn_guarded *read_heartbeat (void)
-{
-    static char text[1 << 20];
-    FILE *file = fopen (heartbeat_path (), "r");
-    size_t len;
-    struct dn_guarded *guarded;
-
-    assert_non_null (file);
-    len = fread (text, 1, sizeof (text), file);
-    fclose (file);
-    guarded = dn_guarded_read ((struct dn_span){text, len}, "guard", NULL);
-    assert_non_null (guarded);
-    return guarded;
 }
 
 TEST ("jobs are tallied and the heart beats")
@@ -595,7 +686,7 @@ TEST ("jobs are tallied and the heart beats")
     const struct dn_tally *tally;
 
     assert_int_equal (pass (scene), 0);
-    wait_s (scene, 200);
+    wait_s (200);
     done->phase = failed->phase = DN_PHASE_ENDED;
     done->state = "COMPLETED";
     failed->state = "FAILED";

@@ -25,8 +25,6 @@ static struct dn_guard_case one_case (void)
         .limit_s = HOUR,
         .end_s = 1000000 + 600,
         .default_s = DN_UNSET,
-        .partition_s = DN_UNLIMITED,
-        .wall_s = DN_UNLIMITED,
     };
 }
 
@@ -111,15 +109,15 @@ TEST ("a step gives a lead of room")
     assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
 }
 
-TEST ("the lead outlasts two passes and the signal")
+TEST ("the lead outlasts the silence of a dead guard, and the signal")
 {
     struct dn_guard_case c = one_case ();
 
     assert_int_equal (dn_guard_lead (&c, 100 * HOUR), 1800);
     assert_int_equal (dn_guard_lead (&c, HOUR), 900);
-    assert_int_equal (dn_guard_lead (&c, 120), 150);
+    assert_int_equal (dn_guard_lead (&c, 120), 450);
     c.interval_s = 600;
-    assert_int_equal (dn_guard_lead (&c, HOUR), 1230);
+    assert_int_equal (dn_guard_lead (&c, HOUR), 4230);
     c.interval_s = 60;
     c.promise.signal_s = 300;
     assert_int_equal (dn_guard_lead (&c, HOUR), 900 + 360);
@@ -144,14 +142,10 @@ TEST ("a human's limit is not touched")
     assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
 }
 
-TEST ("limits around the job hold it")
+TEST ("a deadline and a reservation hold it")
 {
     struct dn_guard_case c = one_case ();
 
-    c.partition_s = 5400;
-    assert_plan (&c, DN_GUARD_EXTEND, 5400, DN_HOLDER_PARTITION);
-    c.wall_s = 5399;
-    assert_plan (&c, DN_GUARD_EXTEND, 5340, DN_HOLDER_WALL);
     c.deadline = c.end_s + 119;
     assert_plan (&c, DN_GUARD_EXTEND, HOUR + 60, DN_HOLDER_DEADLINE);
     c.reserved_from = c.end_s + 60;
@@ -160,9 +154,6 @@ TEST ("limits around the job hold it")
     assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
     c.reserved_from = c.now_s - 100000;
     assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
-    c.partition_s = 60;
-    c.reserved_from = 0;
-    assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_PARTITION);
 }
 
 TEST ("a request without a limit has that of its partition")
@@ -172,12 +163,28 @@ TEST ("a request without a limit has that of its partition")
     c.promise.p95_s = c.promise.p99_s = DN_UNSET;
     c.promise.asked_s = DN_UNLIMITED;
     assert_plan (&c, DN_GUARD_EXTEND, INT64_C (365) * 86400, DN_HOLDER_NONE);
-    c.partition_s = 48 * HOUR;
-    assert_plan (&c, DN_GUARD_EXTEND, 48 * HOUR, DN_HOLDER_PARTITION);
     c.promise.asked_s = DN_UNSET;
-    assert_plan (&c, DN_GUARD_EXTEND, 48 * HOUR, DN_HOLDER_NONE);
+    assert_plan (&c, DN_GUARD_EXTEND, INT64_C (365) * 86400, DN_HOLDER_NONE);
     c.default_s = 4 * HOUR;
     assert_plan (&c, DN_GUARD_EXTEND, 4 * HOUR, DN_HOLDER_NONE);
+}
+
+TEST ("a guard that leaves gives the user's limit back at once")
+{
+    struct dn_guard_case c = one_case ();
+
+    c.restore = true;
+    c.end_s = c.now_s + 3000;
+    c.pace_s = 3100;
+    c.shorten = true;
+    c.deadline = c.end_s + 119;
+    c.reserved_from = c.end_s + 60;
+    assert_true (dn_guard_is_due (&c));
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+    c.limit_s = c.promise.written_s = 10 * HOUR;
+    assert_plan (&c, DN_GUARD_OWN, 0, DN_HOLDER_NONE);
+    c.limit_s = 9 * HOUR;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
 }
 
 TEST ("only lowered limits are guarded")
@@ -254,8 +261,6 @@ static struct life new_life (void)
     c->interval_s = draw (5, 120);
     c->margin = 0.01 * (double) draw (0, 50);
     c->default_s = DN_UNSET;
-    c->partition_s = draw (0, 3) ? DN_UNLIMITED : minutes (1, 3000);
-    c->wall_s = draw (0, 3) ? DN_UNLIMITED : draw (60, 180000);
     c->deadline = draw (0, 3) ? 0 : life.start + draw (1, 180000);
     c->reserved_from = draw (0, 3) ? 0 : life.start + draw (1, 180000);
     life.need_s = draw (1, 200000);
@@ -268,13 +273,11 @@ static struct life new_life (void)
     return life;
 }
 
-static bool holds (const struct life *life, int64_t limit, int64_t end)
+static bool holds (const struct life *life, int64_t end)
 {
     const struct dn_guard_case *c = &life->c;
 
-    return (c->partition_s == DN_UNLIMITED || limit <= c->partition_s)
-           && (c->wall_s == DN_UNLIMITED || limit <= c->wall_s)
-           && (c->deadline == 0 || end <= c->deadline)
+    return (c->deadline == 0 || end <= c->deadline)
            && (c->reserved_from == 0 || end <= c->reserved_from);
 }
 
@@ -295,7 +298,7 @@ static void pass (struct life *life)
     assert_true (plan.limit_s > c->limit_s);
     assert_true (plan.limit_s <= c->promise.asked_s);
     assert_int_equal (plan.limit_s % 60, 0);
-    assert_true (holds (life, plan.limit_s, c->end_s + plan.limit_s - c->limit_s));
+    assert_true (holds (life, c->end_s + plan.limit_s - c->limit_s));
     c->end_s += plan.limit_s - c->limit_s;
     c->limit_s = c->promise.written_s = plan.limit_s;
     assert_true (++life->n_extensions <= 3);
@@ -369,7 +372,6 @@ TEST ("every job gets what its user asked for")
 
         life.human_at = 0;
         c->deadline = c->reserved_from = 0;
-        c->partition_s = c->wall_s = DN_UNLIMITED;
         /* The job may be due all the time, but not before the first pass. */
         life.outage_s = dn_guard_lead (c, c->limit_s) - 2 * c->interval_s;
         ran = live (&life);

@@ -36,27 +36,42 @@ static char *text_of (const struct dn_ticks *ticks)
     return text;
 }
 
+/* Each has its own counters, and three are of both. */
 TEST ("every counter has its family")
 {
+    static const char *const prefixes[] = {"dnnestd", "dnnest_guard"};
+    int n_both = 0;
     char *text;
 
-    dn_ticks_begin (dir, NOW);
-    fill (&dn_ticks);
-    for (int i = 0; i < DN_N_TICKS; i++)
-        for (int n = 0; n <= i; n++)
-            dn_tick ((enum dn_tick) i);
-    text = text_of (&dn_ticks);
-    for (int i = 0; i < DN_N_TICKS; i++) {
-        const char *name = dn_names_get (&dn_tick_names, i);
-        char line[128];
+    for (int guard = 1; guard >= 0; guard--) {
+        dn_ticks_begin (guard ? "dnnest-guard" : "dnnestd", dir, NOW);
+        fill (&dn_ticks);
+        for (int i = 0; i < DN_N_TICKS; i++)
+            for (int n = 0; n <= i; n++)
+                dn_tick ((enum dn_tick) i);
+        text = text_of (&dn_ticks);
+        for (int i = 0; i < DN_N_TICKS; i++) {
+            const char *name = dn_names_get (&dn_tick_names, i);
+            char line[256];
 
-        snprintf (line, sizeof (line), "\ndnnestd_%s_total %d\n", name, i + 1);
-        assert_contains (text, line);
-        snprintf (line, sizeof (line), "\n# TYPE dnnestd_%s_total counter\n", name);
-        assert_contains (text, line);
-        snprintf (line, sizeof (line), "\n# HELP dnnestd_%s_total ", name);
-        assert_contains (text, line);
+            snprintf (line,
+                      sizeof (line),
+                      "\n# TYPE %s_%s_total counter\n%s_%s_total %d\n",
+                      prefixes[guard],
+                      name,
+                      prefixes[guard],
+                      name,
+                      i + 1);
+            if (dn_tick_is_of ((enum dn_tick) i, guard))
+                assert_contains (text, line);
+            else
+                assert_null (strstr (text, line));
+            n_both += dn_tick_is_of ((enum dn_tick) i, guard);
+        }
+        if (guard)
+            free (text);
     }
+    assert_int_equal (n_both, DN_N_TICKS + 3);
     assert_contains (text, "\ndnnestd_slurmctld_up 1\n");
     assert_contains (text, "\ndnnestd_start_time_seconds 1700000000\n");
     assert_contains (text, "\ndnnestd_last_run_seconds{task=\"watch\"} 1.234\n");
@@ -76,7 +91,7 @@ TEST ("promtool has no complaint")
 
     if (system ("command -v promtool >/dev/null 2>&1") != 0)
         return;
-    dn_ticks_begin (dir, NOW);
+    dn_ticks_begin ("dnnestd", dir, NOW);
     fill (&dn_ticks);
     text = text_of (&dn_ticks);
     promtool = popen ("promtool check metrics >&2", "w");
@@ -97,7 +112,7 @@ TEST ("every line is well-formed")
     char family[96] = "";
     int n_samples = 0;
 
-    dn_ticks_begin (dir, NOW);
+    dn_ticks_begin ("dnnestd", dir, NOW);
     fill (&dn_ticks);
     text = text_of (&dn_ticks);
     rest = text;
@@ -122,7 +137,7 @@ TEST ("every line is well-formed")
         assert_string_equal (name, family);
         n_samples++;
     }
-    assert_int_equal (n_samples, 3 + 4 + DN_N_TICKS);
+    assert_int_equal (n_samples, 3 + 4 + DN_N_TICKS - 8);
     free (text);
 }
 
@@ -147,7 +162,7 @@ TEST ("both files are written")
     struct dn_err err = {0};
     char *text;
 
-    dn_ticks_begin (dir, NOW);
+    dn_ticks_begin ("dnnestd", dir, NOW);
     fill (&dn_ticks);
     dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
     if (dn_ticks_write (dir, NOW + 2, &err) < 0)
@@ -173,12 +188,12 @@ TEST ("a restart keeps the day")
     const int64_t now_s = (int64_t) time (NULL);
     struct dn_err err = {0};
 
-    dn_ticks_begin ("/nonexistent", now_s);
+    dn_ticks_begin ("dnnestd", "/nonexistent", now_s);
     dn_tick (DN_TICK_EXTENSIONS);
     dn_tick (DN_TICK_EXTENSIONS);
     if (dn_ticks_write (dir, now_s, &err) < 0)
         fail_msg ("%s", err.text);
-    dn_ticks_begin (dir, now_s);
+    dn_ticks_begin ("dnnestd", dir, now_s);
     assert_int_equal (dn_ticks.total[DN_TICK_EXTENSIONS], 0);
     dn_tick (DN_TICK_EXTENSIONS);
     assert_int_equal (dn_daemon_status_day (
@@ -198,7 +213,7 @@ TEST ("a damaged status is no obstacle")
         assert_non_null (file);
         fputs (texts[i], file);
         fclose (file);
-        dn_ticks_begin (dir, NOW);
+        dn_ticks_begin ("dnnestd", dir, NOW);
         assert_int_equal (dn_ticks.status.n_hours, 0);
     }
 }

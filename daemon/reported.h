@@ -1,14 +1,13 @@
-/* reported.h - what a job has reported about its progress, for the guard
+/* reported.h - what a job has reported about its progress, and its rules
  *
  * The file ProgressDir/JOBID is read as any file of a user (host/files.h): it must be a
  * regular file of the job's user, reached through no link, and small.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_GUARD_REPORTED_H
-#define DN_GUARD_REPORTED_H
+#ifndef DN_REPORTED_H
+#define DN_REPORTED_H
 
-#include "guard/guard_plan.h"
 #include "host/progress_file.h"
 #include "site.h"
 #include "slurm/slurm_link.h"
@@ -19,14 +18,6 @@
 bool dn_progress_of (const struct dn_site *site,
                      const struct dn_link_job *job,
                      struct dn_progress *progress);
-
-/* Set 'pace_s' and 'shorten' of a case. 'ran_s' is the run time without suspensions.
- * The file is read only if the limit is near, or may be lowered.
- */
-void dn_guard_reported (const struct dn_site *site,
-                        const struct dn_link_job *job,
-                        int64_t ran_s,
-                        struct dn_guard_case *c);
 
 /* The rules for a job of the table. */
 struct dn_rules dn_rules_of (const struct dn_site *site, const struct dn_link_job *job);

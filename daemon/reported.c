@@ -1,15 +1,14 @@
-/* reported.c - what a job has reported about its progress, for the guard
+/* reported.c - what a job has reported about its progress, and its rules
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "guard/reported.h"
+#include "reported.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/messages.h"
-#include "guard/pace.h"
 #include "host/files.h"
 #include "task.h"
 
@@ -47,26 +46,4 @@ struct dn_rules dn_rules_of (const struct dn_site *site, const struct dn_link_jo
                                            .group_id = job->group_id};
 
     return dn_site_rules (site, &submitter, NULL);
-}
-
-void dn_guard_reported (const struct dn_site *site,
-                        const struct dn_link_job *job,
-                        int64_t ran_s,
-                        struct dn_guard_case *c)
-{
-    const struct dn_pace_job run = {job->start, c->now_s, ran_s, c->interval_s};
-    struct dn_progress progress;
-    struct dn_pace pace;
-    bool shorten;
-
-    if (site->progress_dir[0] == '\0')
-        return;
-    shorten = dn_rules_of (site, job).shorten == DN_YES_YES;
-    if ((!shorten && !dn_guard_is_due (c)) || !dn_progress_of (site, job, &progress))
-        return;
-    pace = dn_pace_needed (&progress, &run);
-    if (pace.needed_s > 0) {
-        c->pace_s = pace.needed_s;
-        c->shorten = shorten && pace.steady;
-    }
 }

@@ -1,8 +1,8 @@
-/* around.c - the limits of a cluster that bound one job
+/* around.c - the limits of a cluster that bound a job which moves
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "guard/around.h"
+#include "steer/around.h"
 
 #include <string.h>
 
@@ -86,20 +86,19 @@ static const struct dn_partition *partition_of (const struct dn_cluster *cluster
     return NULL;
 }
 
-void dn_guard_around (const struct dn_cluster *cluster,
-                      const struct dn_link_job *job,
-                      struct dn_guard_case *c)
+int64_t dn_longest_around (const struct dn_cluster *cluster,
+                           const struct dn_link_job *job)
 {
     const struct dn_partition *partition = partition_of (cluster, job);
+    int64_t wall_s = DN_UNLIMITED;
 
-    c->default_s = partition ? partition->default_time_s : DN_UNSET;
-    c->partition_s = partition ? partition->max_time_s : c->limit_s;
-    c->wall_s = DN_UNLIMITED;
-    if (!cluster->enforces)
-        return;
-    c->wall_s = wall_of_qos (cluster, job->qos);
-    if (partition)
-        c->wall_s = least (c->wall_s, wall_of_qos (cluster, partition->qos));
-    if (c->wall_s == DN_UNLIMITED)
-        c->wall_s = wall_of_association (cluster, job);
+    if (!partition)
+        return 0;
+    if (cluster->enforces) {
+        wall_s = least (wall_of_qos (cluster, job->qos),
+                        wall_of_qos (cluster, partition->qos));
+        if (wall_s == DN_UNLIMITED)
+            wall_s = wall_of_association (cluster, job);
+    }
+    return least (partition->max_time_s, wall_s);
 }

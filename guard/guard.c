@@ -1,36 +1,36 @@
-/* guard.c - the task that extends lowered limits of running jobs
+/* guard.c - the task that extends lowered limits of running jobs, and gives them back
  *
  * A pass over the table of jobs finds those whose limit is near, or may be lowered by
  * the progress that they report, the most urgent first. Each is read again just before
  * its limit and its record are changed in one request. After an error of the connection
  * the pass ends; the next one reads the table anew.
  *
+ * Before the guard leaves, and where it is silent, all jobs get back what their users
+ * requested, pending ones too: a pass in which every limit is due.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/messages.h"
-#include "guard/around.h"
+#include "guard/guard.h"
+#include "guard/heartbeat.h"
+#include "guard/pace.h"
 #include "guard/remembered.h"
-#include "guard/reported.h"
-#include "host/files.h"
-#include "host/view_files.h"
+#include "guard/reserved.h"
 #include "jobs_table.h"
-#include "output.h"
-#include "policy/guarded.h"
+#include "reported.h"
 
-/* Reservations that are looked at. */
-#define RESERVATIONS_MAX 4096
-
-/* Bytes of the file 'guard': a line of 20 jobs has some 250. */
-#define FILE_MAX (DN_GUARDED_USERS_MAX * 512)
+/* Bytes of a list of the tasks of an array. */
+#define NAME_OF_TASKS 1024
 
 struct guard {
     struct dn_guard_jobs jobs;
+    struct dn_reservations reservations;
     struct dn_guarded *guarded; /* the file of StateDir; owned; NULL: not read yet */
 };
 
@@ -43,26 +43,21 @@ struct due {
     int64_t entry; /* index of what is remembered */
 };
 
-struct reserved {
-    char *name;
-    char *nodes;
-    int64_t from;
-};
-
 struct pass {
     struct guard *guard;
     struct dn_daemon *d;
     struct due *due;
     int64_t n_due;
     struct dn_cluster *cluster; /* NULL: not read yet */
-    struct reserved *reserved;
-    int64_t n_reserved;
+    bool restore;               /* all limits, because the guard leaves */
     struct dn_err *err;
 };
 
-static bool is_running (const struct dn_link_job *job)
+/* Only limits of pending jobs that are given back are changed. */
+static bool may_change (const struct dn_link_job *job)
 {
-    return job->phase == DN_PHASE_RUNNING || job->phase == DN_PHASE_SUSPENDED;
+    return job->phase == DN_PHASE_PENDING || job->phase == DN_PHASE_RUNNING
+           || job->phase == DN_PHASE_SUSPENDED;
 }
 
 /* How long a job has run, without suspensions. */
@@ -75,6 +70,12 @@ static int64_t run_time (const struct dn_link_job *job, int64_t now_s)
     if (job->phase == DN_PHASE_PENDING || job->start <= 0 || (ended && job->end <= 0))
         return 0;
     return (ended ? job->end : now_s) - job->start - job->suspended_s;
+}
+
+/* Does the policy no longer change jobs of its user? */
+static bool is_observed (const struct dn_site *site, const struct dn_link_job *job)
+{
+    return dn_rules_of (site, job).mode == DN_MODE_OBSERVE;
 }
 
 static struct dn_guard_case case_of (const struct pass *pass,
@@ -91,12 +92,36 @@ static struct dn_guard_case case_of (const struct pass *pass,
                               .deadline = job->deadline,
                               .restarts = job->restarts,
                               .default_s = DN_UNSET,
-                              .partition_s = DN_UNLIMITED,
-                              .wall_s = DN_UNLIMITED};
+                              .restore = pass->restore || is_observed (site, job)};
 
     if (job->phase == DN_PHASE_SUSPENDED || job->end <= 0)
         c.end_s = c.now_s + job->limit_s - run_time (job, c.now_s);
     return c;
+}
+
+/* What the job has reported; the file is read only if the limit is near, or may be
+ * lowered.
+ */
+static void add_reported (const struct dn_site *site,
+                          const struct dn_link_job *job,
+                          struct dn_guard_case *c)
+{
+    const struct dn_pace_job run = {
+        job->start, c->now_s, run_time (job, c->now_s), c->interval_s};
+    struct dn_progress progress;
+    struct dn_pace pace;
+    bool shorten;
+
+    if (site->progress_dir[0] == '\0')
+        return;
+    shorten = dn_rules_of (site, job).shorten == DN_YES_YES;
+    if ((!shorten && !dn_guard_is_due (c)) || !dn_progress_of (site, job, &progress))
+        return;
+    pace = dn_pace_needed (&progress, &run);
+    if (pace.needed_s > 0) {
+        c->pace_s = pace.needed_s;
+        c->shorten = shorten && pace.steady;
+    }
 }
 
 /* --- the pass over the table --------------------------------------------------- */
@@ -165,18 +190,21 @@ static int take_job (void *to, const struct dn_link_job *job)
 
     if (!entry && err.code != DN_E_NONE)
         return dn_err_set (pass->err, err.code, "%s", err.text);
-    if (!entry || entry->promise.set_s == DN_UNSET || job->phase == DN_PHASE_PENDING)
+    if (!entry || entry->promise.set_s == DN_UNSET)
         return 0;
-    if (note_tally (pass, job, entry) < 0)
+    if (!pass->restore && note_tally (pass, job, entry) < 0)
         return -1;
-    if (!is_running (job) || entry->hands_off)
+    if (!may_change (job) || entry->hands_off)
+        return 0;
+    c = case_of (pass, job, &entry->promise);
+    if (job->phase == DN_PHASE_PENDING && !c.restore)
         return 0;
     if (!entry->guarded) {
         entry->guarded = true;
         dn_tick (DN_TICK_GUARDED);
     }
-    c = case_of (pass, job, &entry->promise);
-    dn_guard_reported (pass->d->site, job, run_time (job, c.now_s), &c);
+    if (!c.restore)
+        add_reported (pass->d->site, job, &c);
     verdict = dn_guard_plan (&c).verdict;
     if (verdict == DN_GUARD_HANDS_OFF)
         leave_alone (job, entry);
@@ -187,68 +215,41 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 /* --- what is around the jobs that are due -------------------------------------- */
 
-static int take_reservation (void *to, const struct dn_link_reservation *reservation)
+/* The limit of a job whose user gave none: that of its partition. */
+static int default_of (struct pass *pass, struct due *due)
 {
-    struct pass *pass = to;
-    struct reserved *reserved;
+    const struct dn_cluster *cluster;
 
-    if (!reservation->nodes || reservation->until <= pass->d->now_s)
+    if (due->c.promise.asked_s != DN_UNSET)
         return 0;
-    if (!pass->reserved)
-        pass->reserved = calloc (RESERVATIONS_MAX, sizeof (*pass->reserved));
-    if (!pass->reserved)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-    if (pass->n_reserved == RESERVATIONS_MAX)
-        return dn_err_set (
-            pass->err, DN_E_LIMIT, dn_say_err_reservations, RESERVATIONS_MAX);
-    reserved = &pass->reserved[pass->n_reserved++];
-    reserved->from = reservation->from;
-    reserved->name = strdup (reservation->name ? reservation->name : "");
-    reserved->nodes = strdup (reservation->nodes);
-    if (!reserved->name || !reserved->nodes)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    if (!pass->cluster) {
+        pass->cluster = calloc (1, sizeof (*pass->cluster));
+        if (!pass->cluster)
+            return dn_err_set (
+                pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+        if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
+            return -1;
+    }
+    cluster = pass->cluster;
+    for (int64_t i = 0; i < cluster->n_partitions; i++) {
+        const struct dn_partition *partition = &cluster->partitions[i];
+
+        if (due->job.partition && strcmp (partition->name, due->job.partition) == 0)
+            due->c.default_s = partition->default_time_s != DN_UNSET
+                                   ? partition->default_time_s
+                                   : partition->max_time_s;
+    }
     return 0;
 }
 
-/* Read once a pass, and only where a job is due. */
-static int read_around (struct pass *pass)
+/* A reservation that its user's limit would have crossed at the start. */
+static const struct dn_reserved *reserved_of (const struct pass *pass, struct due *due)
 {
-    if (pass->cluster)
-        return 0;
-    pass->cluster = calloc (1, sizeof (*pass->cluster));
-    if (!pass->cluster)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-    if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
-        return -1;
-    return dn_link_reservations (pass->d->link, take_reservation, pass, pass->err);
-}
+    const struct dn_reserved *reserved = dn_reservations_first (
+        &pass->guard->reservations, &due->job, due->job.start + dn_guard_own (&due->c));
 
-/* Does the job run in that reservation? */
-static bool is_own (const struct dn_link_job *job, const char *name)
-{
-    struct dn_span rest = dn_span_of (job->reservation ? job->reservation : "");
-    struct dn_span piece;
-
-    while ((piece = dn_span_cut (&rest, ",")).text)
-        if (piece.len == strlen (name) && memcmp (piece.text, name, piece.len) == 0)
-            return true;
-    return false;
-}
-
-/* The first reservation of a node of the job for others; NULL: none. */
-static const struct reserved *reserved_of (const struct pass *pass,
-                                           const struct dn_link_job *job)
-{
-    const struct reserved *first = NULL;
-
-    for (int64_t i = 0; i < pass->n_reserved; i++) {
-        const struct reserved *reserved = &pass->reserved[i];
-
-        if (!is_own (job, reserved->name) && (!first || reserved->from < first->from)
-            && dn_link_share_node (job->nodes, reserved->nodes))
-            first = reserved;
-    }
-    return first;
+    due->c.reserved_from = reserved ? reserved->from : 0;
+    return reserved;
 }
 
 /* --- changes ------------------------------------------------------------------- */
@@ -261,7 +262,9 @@ static void log_extension (const struct due *due, int64_t limit_s, bool dry_run)
             dry_run ? dn_say_daemon_would_change : "",
             dn_time_write (due->job.limit_s).text,
             dn_time_write (limit_s).text,
-            due->c.pace_s > 0 ? dn_say_guard_progress : "",
+            due->c.restore      ? dn_say_guard_restored
+            : due->c.pace_s > 0 ? dn_say_guard_progress
+                                : "",
             dn_time_write (dn_guard_own (&due->c)).text,
             (long long) (due->c.end_s - due->c.now_s));
 }
@@ -277,15 +280,35 @@ static int refused (struct dn_guard_job *entry, const struct dn_err *err)
     return 0;
 }
 
+/* What updates name: of the record of an array its pending tasks or, where Slurm has
+ * shortened their list, the whole array.
+ */
+static void name_tasks (const struct dn_link_job *job, char name[NAME_OF_TASKS])
+{
+    const char *tasks = job->pending_tasks;
+    struct dn_buf buf = dn_buf_on (name, NAME_OF_TASKS);
+
+    if (tasks && !strstr (tasks, "..."))
+        dn_buf_add (&buf,
+                    "%lld_[%.*s]",
+                    (long long) job->job_id,
+                    (int) strcspn (tasks, "%"),
+                    tasks);
+    if (buf.len == 0 || buf.cut)
+        snprintf (name, NAME_OF_TASKS, "%s", job->name);
+}
+
 /* Return 1 if the limit was changed, 0 if not, or -1 with 'err'. */
 static int change_limit (struct pass *pass, const struct due *due, int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
-    struct dn_link_change change = {.name = due->job.name, .limit_s = limit_s};
+    char name[NAME_OF_TASKS];
+    struct dn_link_change change = {.name = name, .limit_s = limit_s};
     int rc;
 
+    name_tasks (&due->job, name);
     if (pass->d->dry_run) {
         log_extension (due, limit_s, true);
         return 0;
@@ -296,12 +319,14 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
         return refused (entry, &err);
     }
     change.admin_comment = comment;
-    rc = dn_job_change (pass->d, &due->job, is_running, &change, &err, pass->err);
+    rc = dn_job_change (pass->d, &due->job, may_change, &change, &err, pass->err);
     if (rc == 0 && err.code != DN_E_NONE)
         return refused (entry, &err);
     if (rc <= 0)
         return rc;
-    dn_tick (limit_s < due->job.limit_s ? DN_TICK_SHORTENED : DN_TICK_EXTENSIONS);
+    dn_tick (due->c.restore               ? DN_TICK_RESTORED
+             : limit_s < due->job.limit_s ? DN_TICK_SHORTENED
+                                          : DN_TICK_EXTENSIONS);
     log_extension (due, limit_s, false);
     return 1;
 }
@@ -309,7 +334,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
 /* Tell the user of a reservation that ends the job. */
 static void warn_user (struct pass *pass,
                        const struct due *due,
-                       const struct reserved *reserved,
+                       const struct dn_reserved *reserved,
                        int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
@@ -349,14 +374,12 @@ static void tell_held (struct pass *pass,
 static int serve (struct pass *pass, struct due *due)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
-    const struct reserved *reserved;
+    const struct dn_reserved *reserved;
     struct dn_guard_plan plan;
 
-    if (read_around (pass) < 0)
+    if (default_of (pass, due) < 0)
         return -1;
-    dn_guard_around (pass->cluster, &due->job, &due->c);
-    reserved = reserved_of (pass, &due->job);
-    due->c.reserved_from = reserved ? reserved->from : 0;
+    reserved = reserved_of (pass, due);
     plan = dn_guard_plan (&due->c);
     if (plan.verdict == DN_GUARD_OWN && !entry->own) {
         entry->own = true;
@@ -388,9 +411,27 @@ static int by_urgency (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The reservations are read in each pass, so that it is known since when they are. Of
+ * a table of them that cannot be read the last one counts.
+ */
+static int read_reservations (const struct pass *pass)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (dn_reservations_read (
+            &pass->guard->reservations, pass->d->link, pass->d->now_s, &err)
+        == 0)
+        return 0;
+    if (dn_link_is_lost (&err))
+        return dn_err_set (pass->err, err.code, "%s", err.text);
+    dn_log (DN_LOG_ERROR, "%s", err.text);
+    return 0;
+}
+
 static int pass_all (struct pass *pass)
 {
-    if (dn_jobs_each (pass->d, take_job, pass, pass->err) != 0)
+    if (dn_jobs_each (pass->d, take_job, pass, pass->err) != 0
+        || read_reservations (pass) < 0)
         return -1;
     if (pass->n_due > 1)
         qsort (pass->due, (size_t) pass->n_due, sizeof (*pass->due), by_urgency);
@@ -400,80 +441,45 @@ static int pass_all (struct pass *pass)
     return 0;
 }
 
-static void free_pass (struct pass *pass)
+/* A pass over the jobs; all of them is remembered, as far as it came. */
+static int run_pass (struct guard *guard,
+                     struct dn_daemon *d,
+                     bool restore,
+                     struct dn_err *err)
 {
-    for (int64_t i = 0; i < pass->n_reserved; i++) {
-        free (pass->reserved[i].name);
-        free (pass->reserved[i].nodes);
-    }
-    free (pass->reserved);
-    dn_cluster_free (pass->cluster);
-    free (pass->due);
-}
+    struct pass pass = {.guard = guard, .d = d, .restore = restore, .err = err};
+    int rc = pass_all (&pass);
 
-/* --- the file 'guard': that the guard is alive, and the tallies ---------------- */
-
-static struct dn_guarded *read_left (const struct dn_daemon *d)
-{
-    struct dn_view_path path = dn_view_path (d->site->state_dir, DN_GUARDED_FILE);
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-    struct dn_guarded *guarded = NULL;
-    struct dn_err err = {0};
-
-    if (access (path.text, F_OK) < 0)
-        return NULL;
-    if (dn_file_read (path.text, FILE_MAX, &text, &err) == 0)
-        guarded = dn_guarded_read (dn_span_of (text), path.text, &err);
-    if (!guarded)
-        dn_log (DN_LOG_ERROR, dn_say_guard_counts_lost, err.text);
-    return guarded;
-}
-
-/* Read the file that an earlier process has left, once. One that is absent or not valid
- * begins anew. -1 with 'err' without memory.
- */
-static int begin_file (struct guard *guard,
-                       const struct dn_daemon *d,
-                       struct dn_err *err)
-{
-    if (!guard->guarded)
-        guard->guarded = read_left (d);
-    if (!guard->guarded)
-        guard->guarded = calloc (1, sizeof (*guard->guarded));
-    return guard->guarded
-               ? 0
-               : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-}
-
-/* After a complete pass; in a dry run only where an output is named. */
-static int write_file (struct guard *guard,
-                       const struct dn_daemon *d,
-                       struct dn_err *err)
-{
-    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.len = 0};
-
-    guard->guarded->time_s = d->now_s;
-    guard->guarded->interval_s = (int64_t) d->site->guard_interval_s;
-    if (dn_guarded_write (guard->guarded, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-    return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
+    dn_cluster_free (pass.cluster);
+    free (pass.due);
+    if (rc < 0)
+        dn_guard_jobs_keep (&guard->jobs);
+    else
+        dn_guard_jobs_turn (&guard->jobs);
+    return rc;
 }
 
 static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     struct guard *guard = memory;
-    struct pass pass = {.guard = guard, .d = d, .err = err};
-    int rc = begin_file (guard, d, err);
 
-    if (rc == 0)
-        rc = pass_all (&pass);
-    free_pass (&pass);
-    if (rc < 0) {
-        dn_guard_jobs_keep (&guard->jobs);
+    if (dn_heartbeat_begin (&guard->guarded, d, err) < 0
+        || run_pass (guard, d, false, err) < 0)
         return -1;
-    }
-    dn_guard_jobs_turn (&guard->jobs);
-    return write_file (guard, d, err);
+    return dn_heartbeat_write (guard->guarded, d, d->now_s, err);
+}
+
+/* Every job gets back what its user requested; what fails is left to --restore. */
+static int leave_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    struct guard *guard = memory;
+    int rc = dn_heartbeat_begin (&guard->guarded, d, err);
+
+    /* First, so that no limit is lowered any more. */
+    if (rc == 0)
+        dn_heartbeat_write (guard->guarded, d, 0, NULL);
+    dn_jobs_drop (d);
+    return run_pass (guard, d, true, err);
 }
 
 static void end_guard (void *memory)
@@ -481,6 +487,7 @@ static void end_guard (void *memory)
     struct guard *guard = memory;
 
     dn_guard_jobs_free (&guard->jobs);
+    dn_reservations_free (&guard->reservations);
     dn_guarded_free (guard->guarded);
 }
 
@@ -490,5 +497,34 @@ const struct dn_task dn_task_guard = {
     .interval_offset = offsetof (struct dn_site, guard_interval_s),
     .memory = sizeof (struct guard),
     .run = run_guard,
+    .leave = leave_guard,
+    .end = end_guard,
+};
+
+static int run_restore (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    return run_pass (memory, d, true, err);
+}
+
+const struct dn_task dn_task_restore = {
+    .name = "restore",
+    .help = "give every job back the time limit that its user requested",
+    .interval_offset = offsetof (struct dn_site, guard_interval_s),
+    .memory = sizeof (struct guard),
+    .run = run_restore,
+    .end = end_guard,
+};
+
+static int run_restore_if_silent (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    return dn_heartbeat_is_alive (d) ? 0 : run_pass (memory, d, true, err);
+}
+
+const struct dn_task dn_task_restore_if_silent = {
+    .name = "restore",
+    .help = "the same where no guard is alive",
+    .interval_offset = offsetof (struct dn_site, guard_interval_s),
+    .memory = sizeof (struct guard),
+    .run = run_restore_if_silent,
     .end = end_guard,
 };

@@ -7,8 +7,10 @@
  *
  * A lowered limit is extended before the job reaches it: at once to what the job needs,
  * if it has reported its progress, else first to the times that 95 and 99 % of such
- * runs need; then to what the user had asked for, never beyond. It is not touched once
- * a human has changed it. With Shorten=yes, progress also lowers it.
+ * runs need; then to what the user had asked for, never beyond. Slurm accepted that
+ * limit at the submission, so no MaxTime, QOS or partition of a later time shortens it.
+ * A limit is not touched once a human has changed it. With Shorten=yes, progress also
+ * lowers it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,16 +42,16 @@ struct dn_guard_case {
     double margin;      /* TimeMargin */
     int64_t pace_s;     /* run time that the job needs by its reports; 0: unknown */
     bool shorten;       /* and its limit may be lowered to that */
+    bool restore; /* the guard leaves: the user's limit at once, also if pending */
     /* The job. */
     int64_t limit_s; /* or DN_UNLIMITED */
     int64_t end_s;   /* when it reaches its limit; while suspended, if it resumed now */
     int64_t deadline; /* 0: none */
     int64_t restarts;
-    /* Limits around it. */
-    int64_t default_s;     /* of its partition, for jobs without a limit; DN_UNSET */
-    int64_t partition_s;   /* MaxTime; DN_UNLIMITED */
-    int64_t wall_s;        /* MaxWall of its QOS or association; DN_UNLIMITED */
-    int64_t reserved_from; /* the next reservation of its nodes for others; 0: none */
+    int64_t default_s; /* of its partition, if its user gave no limit; DN_UNSET */
+    /* A reservation of its nodes for others that was known when the job started, and
+     * that its user's limit would have crossed; 0: none. */
+    int64_t reserved_from;
 };
 
 enum dn_guard_verdict {
@@ -65,8 +67,6 @@ enum dn_guard_verdict {
 /* What bounds an extension. */
 enum dn_guard_holder {
     DN_HOLDER_NONE,
-    DN_HOLDER_PARTITION,
-    DN_HOLDER_WALL,
     DN_HOLDER_DEADLINE,
     DN_HOLDER_RESERVATION,
     DN_N_HOLDERS
@@ -88,7 +88,9 @@ struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c);
  */
 bool dn_guard_is_due (const struct dn_guard_case *c);
 
-/* Seconds before the end of a limit in which it is extended. */
+/* Seconds before the end of a limit in which it is extended: so many that, should the
+ * guard die, its silence is noticed and the limit restored before (dn_guarded_lead ()).
+ */
 int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s);
 
 /* What the user had asked for, in whole minutes. */

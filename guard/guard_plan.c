@@ -7,11 +7,10 @@
 #include <math.h>
 
 #include "base/messages.h"
+#include "policy/guarded.h"
 
 static const char *const holder_texts[] = {
     [DN_HOLDER_NONE] = "none",
-    [DN_HOLDER_PARTITION] = dn_say_held_partition,
-    [DN_HOLDER_WALL] = dn_say_held_wall,
     [DN_HOLDER_DEADLINE] = dn_say_held_deadline,
     [DN_HOLDER_RESERVATION] = dn_say_held_reservation,
 };
@@ -78,8 +77,8 @@ int64_t dn_guard_own (const struct dn_guard_case *c)
     int64_t own = c->promise.asked_s;
 
     if (own == DN_UNSET)
-        own = c->default_s != DN_UNSET ? c->default_s : c->partition_s;
-    if (own == DN_UNLIMITED || own > LONGEST_S)
+        own = c->default_s;
+    if (own < 0 || own > LONGEST_S)
         own = LONGEST_S;
     return minutes_down (own);
 }
@@ -87,7 +86,7 @@ int64_t dn_guard_own (const struct dn_guard_case *c)
 int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s)
 {
     int64_t lead = min_of (limit_s / 4, LEAD_MAX_S);
-    int64_t least = 2 * c->interval_s + 30;
+    int64_t least = dn_guarded_lead (c->interval_s);
 
     if (lead < least)
         lead = least;
@@ -106,7 +105,7 @@ static bool is_ours (const struct dn_guard_case *c)
 bool dn_guard_is_due (const struct dn_guard_case *c)
 {
     return c->promise.set_s != DN_UNSET && is_ours (c)
-           && c->end_s - c->now_s < dn_guard_lead (c, c->limit_s);
+           && (c->restore || c->end_s - c->now_s < dn_guard_lead (c, c->limit_s));
 }
 
 struct cap {
@@ -120,17 +119,13 @@ static void lower_cap (struct cap *cap, int64_t limit_s, enum dn_guard_holder ho
         *cap = (struct cap){limit_s > 0 ? minutes_down (limit_s) : 0, holder};
 }
 
-/* The least of the limits around the job, as a limit of it. A time of day at which it
- * must end is compared with its present end, which has its suspensions in it.
+/* What ends the job before its user's limit, as a limit of it. A time of day at which
+ * it must end is compared with its present end, which has its suspensions in it.
  */
 static struct cap cap_of (const struct dn_guard_case *c)
 {
     struct cap cap = {LONGEST_S, DN_HOLDER_NONE};
 
-    if (c->partition_s != DN_UNLIMITED)
-        lower_cap (&cap, c->partition_s, DN_HOLDER_PARTITION);
-    if (c->wall_s != DN_UNLIMITED)
-        lower_cap (&cap, c->wall_s, DN_HOLDER_WALL);
     if (c->deadline > 0)
         lower_cap (&cap, c->limit_s + c->deadline - c->end_s, DN_HOLDER_DEADLINE);
     if (c->reserved_from > 0)
@@ -194,6 +189,11 @@ struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c)
     plan.verdict = DN_GUARD_HANDS_OFF;
     if (!is_ours (c))
         return plan;
+    own = dn_guard_own (c);
+    if (c->restore && own > c->limit_s)
+        return (struct dn_guard_plan){.verdict = DN_GUARD_EXTEND, .limit_s = own};
+    if (c->restore)
+        return (struct dn_guard_plan){.verdict = DN_GUARD_OWN};
     plan.verdict = DN_GUARD_KEEP;
     plan.limit_s = shorter (c);
     if (plan.limit_s > 0)
@@ -202,7 +202,6 @@ struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c)
         return plan;
     plan.limit_s = 0;
     plan.verdict = DN_GUARD_OWN;
-    own = dn_guard_own (c);
     if (own <= c->limit_s)
         return plan;
     step = step_of (c, own);
