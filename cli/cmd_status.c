@@ -57,10 +57,10 @@ static void add_program (struct json_object *json, const struct dn_health_status
     struct json_object *to;
 
     if (!of->found) {
-        json_object_object_add (json, of->name, NULL);
+        json_object_object_add (json, of->key, NULL);
         return;
     }
-    to = dn_json_add_object (json, of->name);
+    to = dn_json_add_object (json, of->key);
 
     dn_json_add_text (to, "version", status->version);
     dn_json_add_count (to, "pid", status->pid);

@@ -106,14 +106,17 @@ static int read_counts (struct dn_span text,
 
 static const struct {
     const char *name;
+    const char *key;
     const char *start;
     const char *log;
 } programs[] = {
     [DN_HEALTH_DNNESTD] = {"dnnestd",
+                           "dnnestd",
                            "start it: systemctl enable --now dnnestd",
                            "see why: systemctl status dnnestd; journalctl -u dnnestd"},
     [DN_HEALTH_GUARD] =
         {"dnnest-guard",
+         "dnnest_guard",
          "start it: systemctl enable --now dnnest-guard dnnest-restore.timer",
          "see why: systemctl status dnnest-guard; journalctl -u dnnest-guard"},
 };
@@ -193,6 +196,7 @@ static void read_status (struct dn_health *health,
     int rc;
 
     health->programs[program].name = name;
+    health->programs[program].key = programs[program].key;
     snprintf (file, sizeof (file), "%s.status", name);
     part->path = dn_view_path (site->state_dir, file);
     rc = dn_view_text (
@@ -241,20 +245,24 @@ static void judge_task (struct dn_health *health,
 }
 
 /* What a program says about slurmctld counts while it runs. */
-static void judge_program (struct dn_health *health, int program)
+static void judge_slurmctld (struct dn_health *health)
 {
-    const struct dn_health_status *of = &health->programs[program];
     struct dn_health_part *part;
+    bool known = false;
+    bool down = false;
 
-    if (is_running (health, program) && !of->status.up) {
-        part = add_part (health, "slurmctld", DN_HEALTH_DOWN, NULL);
-        part->next = "try scontrol ping; both reconnect by themselves";
-        set_error (part, "does not answer");
-    } else if (is_running (health, program) && program == DN_HEALTH_DNNESTD) {
-        add_part (health, "slurmctld", DN_HEALTH_FRESH, NULL);
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++) {
+        known = known || is_running (health, i);
+        down = down || (is_running (health, i) && !health->programs[i].status.up);
     }
-    for (int i = 0; of->found && i < of->status.n_tasks; i++)
-        judge_task (health, &of->status.tasks[i], program);
+    if (!known)
+        return;
+    part =
+        add_part (health, "slurmctld", down ? DN_HEALTH_DOWN : DN_HEALTH_FRESH, NULL);
+    if (down) {
+        part->next = "try scontrol ping; dnnest reconnects by itself";
+        set_error (part, "does not answer");
+    }
 }
 
 /* --- files -------------------------------------------------------------------------
@@ -347,10 +355,12 @@ void dn_health_read (struct dn_health *health, const struct dn_site *site)
     memset (health, 0, sizeof (*health));
     dn_seen_read (&health->seen, site, NULL);
     health->now_s = health->seen.view.now_s;
-    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++) {
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
         read_status (health, site, i);
-        judge_program (health, i);
-    }
+    judge_slurmctld (health);
+    for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
+        for (int task = 0; task < health->programs[i].status.n_tasks; task++)
+            judge_task (health, &health->programs[i].status.tasks[task], i);
     judge_file (
         health,
         "snapshot",

@@ -54,13 +54,14 @@ enum dn_health_program {
 };
 
 struct dn_health_status {
-    const char *name; /* "dnnestd" */
+    const char *name; /* "dnnest-guard" */
+    const char *key;  /* in JSON: "dnnest_guard" */
     bool found;       /* its file was read */
     struct dn_daemon_status status;
 };
 
-/* Of each program it, slurmctld and the tasks; and three files. */
-#define DN_HEALTH_PARTS_MAX (DN_N_HEALTH_PROGRAMS * (DN_DAEMON_TASKS_MAX + 2) + 3)
+/* The programs, their tasks, slurmctld, and three files. */
+#define DN_HEALTH_PARTS_MAX (DN_N_HEALTH_PROGRAMS * (DN_DAEMON_TASKS_MAX + 1) + 4)
 
 /* What limits follow now. */
 enum dn_limits_kind {

@@ -52,9 +52,12 @@ def lists_of_debian(top):
         if kind == ".install":
             lines = re.sub(r"^#.*", "", read(top, DEB, name), flags=re.MULTILINE).splitlines()
             lists[package] = [below(line.split()[0]) for line in lines if line.strip()]
-    # debhelper installs the unit of a package where its version has units.
-    for package in re.findall(r"debian/([\w-]+)[.]service$", read(top, DEB, "rules"), re.MULTILINE):
-        lists[package].append(below(f"usr/lib/systemd/system/{package}.service"))
+    # debhelper installs the units of a package where its version has units.
+    rules = read(top, DEB, "rules")
+    for package in re.findall(r"debian/([\w-]+)[.]service$", rules, re.MULTILINE):
+        units = re.findall(r"^units = (.*)", rules, re.MULTILINE)[0].split()
+        lists[package] += [below(f"usr/lib/systemd/system/{unit}")
+                           for unit in [f"{package}.service", *units]]
     return lists
 
 

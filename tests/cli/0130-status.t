@@ -12,10 +12,21 @@ now=$(date +%s)
 mkdir "$state"
 printf 'StateDir=%s\n' "$state" >>"$work/site.conf"
 
-# status_file KEY=JSON...: a status of a running dnnestd, with other values for some members
+# status_file KEY=JSON...: a status of a running dnnestd, with other values for some members,
+# and one of dnnest-guard; program=guard changes that one
 status_file() {
+    local guard=() dnnestd=()
+    case ${1-} in
+    program=guard) guard=("${@:2}") ;;
+    *) dnnestd=("$@") ;;
+    esac
     now=$(date +%s) # it ages while the tests run
-    python3 - "$state/dnnestd.status" "$now" "$@" <<'PYTHON'
+    one_status dnnestd watch "${dnnestd[@]}"
+    one_status dnnest-guard guard "${guard[@]}"
+}
+one_status() {
+    local file=$state/$1.status
+    python3 - "$file" "$now" "${@:2}" <<'PYTHON'
 import json
 import sys
 
@@ -24,10 +35,10 @@ status = {"dnnestd": 1, "version": "0.9", "pid": 77, "started": now - 600, "writ
           "every_s": 60, "up": True, "up_since": now - 600, "cluster": "alpha", "slurm": 2411,
           "soft_time_min": False, "error": "",
           "tasks": [{"name": name, "interval_s": 60, "last": now - 9, "took_ms": 8, "error": ""}
-                    for name in ("watch", "guard")],
+                    for name in sys.argv[3:4]],
           "hours": [{"from": now - now % 3600, "extensions": 3, "rounds": 9},
                     {"from": now - now % 3600 - 40 * 3600, "extensions": 5}]}
-for change in sys.argv[3:]:
+for change in sys.argv[4:]:
     key, value = change.split("=", 1)
     if value == "gone":
         del status[key]
@@ -36,7 +47,7 @@ for change in sys.argv[3:]:
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     json.dump(status, file)
 PYTHON
-    chmod 644 "$state/dnnestd.status"
+    chmod 644 "$file"
 }
 
 snapshot_file() {
@@ -56,16 +67,16 @@ part='{p["part"]: p for p in d["parts"]}'
 status_file
 snapshot_file "$now"
 guard_file "$now" 'User Id=7 Jobs=14+,13+,12+,11+'
-gives 'a dnnestd that runs is fresh' 0 $'dnnestd +fresh +00:00:.*\nwatch +fresh .*\nguard +fresh ' \
+gives 'a dnnestd that runs is fresh' 0 $'dnnestd +fresh +00:00:.*\ndnnest-guard +fresh .*\nwatch +fresh .*\nguard +fresh ' \
     status
 gives 'the limits are those of a guard' 0 'limits: (guarded|soft)' status
-gives 'what was done in the last day is shown' 0 ' 3  Time limits extended\.' status
+gives 'what was done in the last day is shown' 0 ' 6  Time limits extended\.' status
 gives 'users whose jobs needed more are counted' 0 'guarded jobs: 1, of these 1 ' status
 json 'JSON has the parts and the counters of the last day' \
-    'd["fresh"] and [p["part"] for p in d["parts"]] == ["dnnestd", "slurmctld", "watch", "guard",
-        "snapshot", "heartbeat", "counters"]
-     and d["day"]["extensions"] == 3 and d["day"]["rounds"] == 9 and d["day"]["refused"] == 0
-     and d["dnnestd"]["pid"] == 77 and d["dnnestd"]["slurm"] == 2411
+    'd["fresh"] and [p["part"] for p in d["parts"]] == ["dnnestd", "dnnest-guard", "slurmctld", "watch",
+        "guard", "snapshot", "heartbeat", "counters"]
+     and d["day"]["extensions"] == 6 and d["day"]["rounds"] == 18 and d["day"]["refused"] == 0
+     and d["dnnestd"]["pid"] == 77 and d["dnnest_guard"]["pid"] == 77 and d["dnnestd"]["slurm"] == 2411
      and [t["name"] for t in d["tasks"]] == ["watch", "guard"] and d["tasks"][0]["took_ms"] == 8
      and all(p["next"] is None for p in d["parts"]) and d["distrusted"] == 1' status
 documented 'dnnest(1) names every member of the JSON' status
@@ -88,8 +99,10 @@ bad 'the status is from the future' old dnnestd 'set the clocks' 'written=now + 
 bad 'slurmctld does not answer' down slurmctld 'scontrol ping' 'up=False'
 bad 'a task failed' failed watch 'no such table; .*journalctl' \
     'tasks=[dict(status["tasks"][0], error="no such table")]'
-bad 'a task is late' old guard 'journalctl' 'tasks=[dict(status["tasks"][1], last=now - 900)]'
-bad 'a task has never run' none guard 'journalctl' \
+bad 'a task is late' old guard 'journalctl.*dnnest-guard' program=guard \
+    'tasks=[dict(status["tasks"][0], last=now - 900)]'
+bad 'the guard was stopped' ended dnnest-guard 'dnnest-restore\.timer' program=guard 'ended=now - 4'
+bad 'a task has never run' none guard 'journalctl' program=guard \
     'tasks=[{"name": "guard", "interval_s": 60, "took_ms": 0}]'
 
 status_file
@@ -100,6 +113,7 @@ gone() {
     mv "$work/aside" "$state/$1"
 }
 gone dnnestd.status dnnestd 'dnnestd has never run'
+gone dnnest-guard.status dnnest-guard 'dnnest-guard has never run'
 gone cluster.snapshot snapshot 'there is no snapshot'
 gone guard heartbeat 'there is no heartbeat'
 rm -rf "$work/empty.state"
@@ -183,7 +197,7 @@ broken 'version="\x1b[2J"'
 broken 'error="a" * 4000'
 broken 'tasks=7'
 broken 'tasks=[7]'
-broken 'tasks=status["tasks"] * 5'
+broken 'tasks=status["tasks"] * 9'
 broken 'hours=status["hours"] * 30'
 broken 'hours=[{"from": now, "rounds": -1}]'
 broken 'hours=[{"from": now, "rounds": 1e18}]'
@@ -199,7 +213,7 @@ mkfifo "$state/dnnestd.status"
 hostile 'a status that is a pipe is not waited for'
 rm "$state/dnnestd.status"
 status_file 'hours=[{"from": now - now % 3600, "rounds": 10**15}] * 25' 'started=99999999999'
-gives 'the largest numbers are shown' 0 '25000000000000000  Rounds' status
+gives 'the largest numbers are shown' 0 '25000000000000009  Rounds' status
 
 refuses 'a broken dnnest.conf is an error' 3 'absent.conf' status --conf "$work/absent.conf"
 refuses 'an argument is refused' 2 'unexpected argument' status 1 2

@@ -441,7 +441,7 @@ members train train
 members model show verify
 
 if command -v scdoc >/dev/null; then
-    for page in "$top"/cli/pages/*.scd "$top"/dev/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd; do
+    for page in "$top"/cli/pages/*.scd "$top"/dev/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/guard/*.scd; do
         ok "${page##*/} is a man page" bash -c "'${DNNEST%/*}/cli/page_rows' < '$page' | scdoc > /dev/null"
     done
 else

@@ -8,10 +8,17 @@
 
 # Names that the exporters write, from the tables that they are made of.
 exported() {
-    sed -n 's/^    \[DN_TICK_[A-Z_]*\] = "\([a-z_]*\)",$/dnnestd_\1_total/p' \
-        "$top/host/daemon_status.c" | sort -u
-    grep -oE '# TYPE dnnestd_[a-z_]+|dnnestd_[a-z_]+[{ ]' "$top/daemon/ticks.c" |
-        grep -oE 'dnnestd_[a-z_]+'
+    local prefix counters='GUARDED|EXTENSIONS|REFUSED|AT_OWN_LIMIT|HANDS_OFF|HELD|SHORTENED|RESTORED'
+    for prefix in dnnestd dnnest_guard; do
+        grep -oE 'DN_TICK_[A-Z_]*\] = "[a-z_]*"' "$top/host/daemon_status.c" |
+            sed -E 's/DN_TICK_(.*)\] = "(.*)"/\1 \2/' |
+            case $prefix in
+            dnnestd) grep -vE "^($counters) " ;;
+            *) grep -E "^($counters|ROUNDS|FAILURES) " ;;
+            esac |
+            sed "s/.* \(.*\)/${prefix}_\1_total/"
+        grep -oE '%s_[a-z_]+[{ ]' "$top/daemon/ticks.c" | sed "s/%s\(.*\)./$prefix\1/"
+    done
     tr '\n' ' ' <"$top/plugin/trace/counters.c" | grep -oE '(ONE|MANY) \( *"[a-z_]+' |
         sed 's/.*"\(.*\)/dnnest_\1_total/'
     grep -oE 'dnnest_[a-z_]+' "$top/plugin/trace/counters.c"

@@ -37,7 +37,7 @@ SILENT = [
     (r"host/progress_file\.c", r"(report|out_of_memory) %d.*|.*[Oo]ut of memory|OOM when .*"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),
     (r"guard/dnnest_guard\.c", r"usage: .*|\)\\n  --help .*|dnnest-guard %s\\n"),
-    (r"daemon/ticks\.c", r"(dnnestd_|\# |1 if |[A-Z]).*"),
+    (r"daemon/ticks\.c", r"(dnnest|%s_|\# |1 if |[A-Z]).*"),
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
     (r"daemon/collect/http\.c", r"Accept: application/json"),
     (r"daemon/collect/prometheus\.c", r"( and nvidia_|\)).*"),

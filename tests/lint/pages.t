@@ -14,7 +14,7 @@ mkdir "$work/man" "$work/html"
 # Every page, formatted, in $work/man
 formatted() {
     local source name
-    for source in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd \
+    for source in "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/guard/*.scd \
         "$top"/dev/*.scd; do
         name=${source##*/} name=${name%.scd}
         "${abs_top_builddir:-$top/build}/cli/page_rows" <"$source" >"$work/source" &&
@@ -88,7 +88,7 @@ PYTHON
 # mentions: the pages of dnnest that a page names and that do not exist
 mentions() {
     grep -oHE '\b(dnnest[a-z_.-]*|job_submit_dnnest|spank_dnnest)\*?\([0-9]\)' \
-        "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/dev/*.scd \
+        "$top"/cli/pages/*.scd "$top"/plugin/*/*.scd "$top"/daemon/*.scd "$top"/guard/*.scd "$top"/dev/*.scd \
         "$top"/*.md | tr -d '*' | while IFS=: read -r file name; do
         name=${name%)}
         [[ -e $work/man/${name/\(/.} ]] || echo "${file##*/} names $name)"

@@ -8,7 +8,6 @@
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin daemon job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
@@ -42,10 +41,14 @@ says_often() {
     (($(said "$1" "$2") >= $3))
 }
 has_files() {
-    local file
-    for file in cluster.snapshot guard dnnestd.status dnnestd.prom; do
-        [[ -s $dir/$1/$file ]] || return 1
+    local name=$1 file
+    shift
+    for file in cluster.snapshot dnnestd.status dnnestd.prom "$@"; do
+        [[ -s $dir/$name/$file ]] || return 1
     done
+}
+has_all_files() {
+    has_files "$1" guard dnnest-guard.status dnnest-guard.prom
 }
 counter() {
     sed -n "s/^dnnestd_$2 //p" "$dir/$1/dnnestd.prom"
@@ -100,24 +103,26 @@ PYTHON
 _cluster_spawn notified python3 "$dir/listen.py" "$dir/notify.sock"
 cluster_until 180 test -S "$dir/notify.sock"
 start ours ours NOTIFY_SOCKET="$dir/notify.sock" WATCHDOG_USEC=2000000
-ok 'another beside it writes its own' cluster_until 180 has_files ours
+_cluster_spawn guard "$dnnest_guard" -D --conf="$dir/etc/ours.conf"
+ok 'others beside it write their own' cluster_until 180 has_all_files ours
 pid=$(pid_of ours)
 
 # --- status, counters, messages to the manager -------------------------------------------
 
 ok 'all is fresh' cluster_until 180 "$dnnest" status --conf "$dir/etc/ours.conf"
-is 'all tasks have run' "$(status_of ours '[.tasks[].name] | join(" ")')" 'watch guard rescue collect learn revise steer'
+is 'all tasks have run' "$(status_of ours '[.tasks[].name] | join(" ")')" 'watch rescue collect learn revise steer guard'
 is 'Slurm is known by its version' "$(status_of ours .dnnestd.slurm)" \
     "$(scontrol --version | sed -E 's/^[a-z-]+ ([0-9]+)\.0?([0-9]+).*/\1 \2/' \
         | { read -r a b && printf '%d%02d' "$a" "$b"; })"
 is 'files are readable by all' "$(stat -c %a "$dir"/ours/* | sort -u)" 644
 ok 'rounds are counted' cluster_until 180 counted ours rounds_total 3
 if command -v promtool >/dev/null; then
-    ok 'promtool takes the counters' promtool check metrics <"$dir/ours/dnnestd.prom"
+    ok 'promtool takes the counters' promtool check metrics \
+        < <(cat "$dir/ours/dnnestd.prom" "$dir/ours/dnnest-guard.prom")
 fi
 is 'every counter is a number' \
-    "$(grep -v '^#' "$dir/ours/dnnestd.prom" \
-        | grep -cvE '^dnnestd_[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9]+(\.[0-9]+)?$' || true)" 0
+    "$(grep -hv '^#' "$dir/ours/dnnestd.prom" "$dir/ours/dnnest-guard.prom" \
+        | grep -cvE '^dnnest(d|_guard)_[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9]+(\.[0-9]+)?$' || true)" 0
 if ldd "$dnnestd" | grep -q libsystemd; then
     ok 'the manager is told that it is ready' \
         says_often notified '^READY=1' 1
@@ -131,8 +136,8 @@ fi
 
 like 'dnnestd watch --once --out=- prints a snapshot' \
     "$("$build/dnnestd" watch --once --out=- --conf "$dir/etc/ours.conf")" '^Cluster Version=1 '
-ok 'dnnestd guard --once --dry-run runs' \
-    "$build/dnnestd" guard --once --dry-run --conf "$dir/etc/ours.conf"
+ok 'dnnest-guard --once --dry-run runs' \
+    "$dnnest_guard" --once --dry-run --conf "$dir/etc/ours.conf"
 
 # --- the configuration -----------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ live_begin fetch
 for tool in slurmrestd prometheus promtool python3 openssl; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done
-dnnestd=${DNNESTD:-$build/dnnestd}
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
 # --- helpers -----------------------------------------------------------------------------

@@ -10,7 +10,6 @@
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin memory job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

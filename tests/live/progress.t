@@ -8,7 +8,6 @@
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin progress job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
@@ -66,7 +65,7 @@ live_start --plugin-dir "$plugin_dir" \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
     --conf 'PartitionName=long Nodes=ALL MaxTime=2-0 State=UP' \
     --conf 'PartitionName=rigid Nodes=ALL MaxTime=2-0 State=UP'
-"$dnnestd" guard -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
+"$dnnest_guard" -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
 guard_pid=$!
 
 # --- jobs ----------------------------------------------------------------------------

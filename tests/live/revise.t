@@ -8,7 +8,6 @@
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin revise job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
 
@@ -19,7 +18,7 @@ live_conf Mode=enforce GpuType=keep Cpus=keep TimeLimit=limit TimeMin=00:01:00 R
 mkdir -p "$dir/state"
 chmod -R go-w "$dir/etc" "$dir/state"
 cluster_start "$dir" --plugin-dir "$plugin_dir"
-_cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
+live_daemons
 ok 'the guard is alive' cluster_until 180 test -s "$dir/state/guard"
 
 # --- helpers -------------------------------------------------------------------------

@@ -7,7 +7,6 @@
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
-dnnestd=${DNNESTD:-$build/dnnestd}
 live_begin steer job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
 
@@ -21,7 +20,7 @@ for type in a v; do
     scontrol update "NodeName=${type}[1-2]" "AvailableFeatures=${type}100,ib" \
         "ActiveFeatures=${type}100,ib"
 done
-_cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
+live_daemons
 ok 'dnnestd runs' cluster_until 180 test -s "$dir/state/dnnestd.status"
 
 # --- helpers -------------------------------------------------------------------------

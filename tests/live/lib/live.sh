@@ -10,6 +10,7 @@
 #   LIVE_KEYS                     the description of a job that all rules change
 #   live_start [ARGUMENT]...      cluster_start in $dir with these; ends the test if it fails
 #   live_restart                  ends the controller, marks its log, and starts it again
+#   live_daemons                  starts dnnestd and dnnest-guard, both with dnnest.conf
 #   live_end                      the last check of every test: of the controller's log
 #   live_sbatch OPTION...         sbatch as the user; sets job, said and status
 #   live_need OPTION...           the same; ends the test if the job is refused
@@ -28,7 +29,7 @@
 # DNNEST_PLUGIN_DIR, DNNEST and DNNEST_SHARE name the plugins, the command and the
 # directory of the shipped files, such as those that 'make install' has made; the others are
 # those of the build.
-# Sets top, build, plugin_dir, dnnest, dnnestd, share and dir; tap.sh and cluster.sh are sourced, too.
+# Sets top, build, plugin_dir, dnnest, dnnestd, dnnest_guard, share and dir; tap.sh and cluster.sh are sourced, too.
 # shellcheck disable=SC2034  # used by those that source it
 
 set -euo pipefail
@@ -41,6 +42,7 @@ plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
 dnnest=${DNNEST:-$build/dnnest}
 share=${DNNEST_SHARE:-$top/etc}
 dnnestd=${DNNESTD:-$build/dnnestd}
+dnnest_guard=${DNNEST_GUARD:-$build/dnnest-guard}
 # Variables of the test suite, which sbatch would pass to the jobs; no user has them.
 for variable in "${!DNNEST@}"; do export -n "$variable"; done
 # shellcheck source=tests/live/lib/tap.sh
@@ -129,6 +131,10 @@ _live_has_slept() {
     (($(_live_sleeps "$1") >= $2))
 }
 
+live_daemons() {
+    _cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
+    _cluster_spawn dnnest-guard "$dnnest_guard" -D --conf="$dir/etc/dnnest.conf"
+}
 live_see() {
     local snapshot=$dir/seen/cluster.snapshot
     "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" >>"$dir/log/watch.out" 2>&1 ||

@@ -1,0 +1,272 @@
+#!/bin/bash
+# net.t - no job that dnnest lowered ends worse than the same job with dnnest:off
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Whatever becomes of the guard, of its clock and files, and of the limits around the job. Jobs
+# request six minutes, and need three and a half; the plugin lowers their limits to two or less,
+# since their description is wrong. NET_JOBS: of each kind in each situation (2).
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+readonly JOBS=${NET_JOBS:-2}
+CLUSTER_GPUS=$((JOBS * 16 > 256 ? 256 : JOBS * 16))
+live_begin net job_submit_dnnest
+if [[ ! -x $dnnest_guard ]]; then skip_all 'dnnest-guard is not built'; fi
+
+readonly SPEC=dnnest:${LIVE_KEYS/steps=20000/steps=10}
+readonly OWN=00:06:00
+
+# --- helpers -------------------------------------------------------------------------
+
+field() {
+    cluster_job_field "$1" "$2"
+}
+# Adds jobs to $dir/jobs: SITUATION KIND ID
+pair() {
+    local situation=$1 kind comment i
+    shift
+    for kind in dnnest off; do
+        comment=$SPEC
+        if [[ $kind = off ]]; then comment=dnnest:off; fi
+        for ((i = 0; i < JOBS; i++)); do
+            live_need --gres=gpu:1 -c 1 --mem=100 -t 6 -o /dev/null --comment="$comment" \
+                "${@//NODE/${nodes[$kind]}}" <<<$'#!/bin/sh\nsleep '"$need"
+            echo "$situation $kind $job" >>"$dir/jobs"
+        done
+    done
+}
+jobs_of() {
+    awk -v s="$1" -v k="$2" '$1 == s && (k == "" || $2 == k) { print $3 }' "$dir/jobs"
+}
+run() {
+    local id
+    for id in $(jobs_of "$1" ''); do
+        cluster_wait_job "$id" RUNNING 60 || fail "$1: job $id starts"
+    done
+    ok "$1: dnnest has lowered the limits" \
+        test "$(limits "$1" dnnest | sort | tail -n 1)" '<' "$OWN"
+    is "$1: those of dnnest:off are their own" "$(limits "$1" off | sort -u)" "$OWN"
+}
+limits() {
+    local id
+    for id in $(jobs_of "$1" "$2"); do field "$id" TimeLimit; done
+}
+own() {
+    [[ $(limits "$1" dnnest | sort -u) = "$OWN" ]]
+}
+# What must come before the lowered limits end: a minute, and up to 30 s.
+given_back() {
+    ok "$1: the limits are given back" cluster_until 75 own "$1"
+    is "$1: and no job has ended" \
+        "$(for id in $(jobs_of "$1" ''); do field "$id" JobState; done | sort -u)" RUNNING
+    # shellcheck disable=SC2046  # one word per job
+    scancel $(jobs_of "$1" '')
+}
+states() {
+    local id
+    for id in $(jobs_of "$1" "$2"); do
+        sacct -n -X -P -j "$id" -o State
+    done | sort | uniq -c | awk '{ print $1, $2 }' | xargs
+}
+are_over() {
+    ! squeue -h -t PENDING,RUNNING,SUSPENDED -o %i | grep -q .
+}
+completed() {
+    is "$1: with dnnest:off all complete" "$(states "$1" off)" "$JOBS COMPLETED"
+    is "$1: with dnnest, too" "$(states "$1" dnnest)" "$JOBS COMPLETED"
+}
+# The bundle of a site whose jobs start at once, so that limits of minutes suffice.
+fast_site() {
+    local site=$dir/etc/bundle/site.json sum
+    cat >"$site" <<'END'
+{"dnnest_site": 4, "runs": 9, "constants": {
+ "start_s": {"value": 1, "shipped": 180, "sigma": 0.1},
+ "epoch_s": {"value": 1, "shipped": 20, "sigma": 0.1}}}
+END
+    sum=$(sha256sum <"$site" | cut -d ' ' -f 1)
+    sed -i "s/\"files\": *{/&\"site.json\": {\"bytes\": $(stat -c %s "$site"), \"sha256\": \"$sum\"},/" \
+        "$dir/etc/bundle/manifest.json"
+}
+
+# guard_start [COMMAND OF THE GUARD]...: the timer that looks after it runs beside it
+guard_start() {
+    rm -f "$dir/state/guard"
+    setsid "$@" "$dnnest_guard" -D --conf="$dir/etc/dnnest.conf" >>"$dir/log/guard.log" 2>&1 &
+    disown
+}
+guard_pids() {
+    pgrep -f "^$dnnest_guard -D --conf=$dir/etc/dnnest.conf" || true
+}
+guard_alive() {
+    [[ -s $dir/state/guard ]] && ! grep -q 'Time=0 ' "$dir/state/guard"
+}
+guard_ended() {
+    [[ -z $(guard_pids) ]]
+}
+guard_kill() {
+    local pid
+    for pid in $(guard_pids); do
+        kill "-$1" "$pid" 2>/dev/null || true
+    done
+}
+timer_run() {
+    while [[ -d $dir/etc ]]; do
+        "$dnnest_guard" --restore --if-silent --conf="$dir/etc/dnnest.conf" >>"$dir/log/timer.log" 2>&1 ||
+            true
+        sleep 4
+    done
+}
+timer_pid=
+timer_start() {
+    timer_run &
+    timer_pid=$!
+    disown
+}
+timer_end() {
+    if [[ -n $timer_pid ]]; then kill "$timer_pid" 2>/dev/null || true; fi
+    timer_pid=
+}
+cluster_trap "timer_end; guard_kill CONT; guard_kill KILL; rm -rf '$dir'"
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+mkdir -p "$dir/state"
+fast_site
+chmod -R go-w "$dir/etc" "$dir/state"
+conf() {
+    live_conf Mode=enforce GpuType=keep Cpus=keep TimeLimit=limit TimeMin=00:01:00 \
+        GuardInterval=2 "StateDir=$dir/state" "$@"
+}
+conf
+live_start --plugin-dir "$plugin_dir" \
+    --conf 'AccountingStorageEnforce=associations,limits,qos' \
+    --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=short Nodes=ALL MaxTime=2 State=UP' \
+    --conf 'PartitionName=shrinks Nodes=ALL MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=wide Nodes=ALL MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=narrow Nodes=ALL MaxTime=2-0 State=UP'
+admin add qos beyond,wide,narrow,brief,over
+admin modify qos beyond set Flags=PartitionTimeLimit MaxWall=00:20:00
+admin modify qos wide set MaxWall=00:20:00
+admin modify qos narrow set MaxWall=00:02:00
+admin modify qos brief set MaxWall=00:02:00
+admin modify qos over set Flags=OverPartQOS MaxWall=00:20:00
+admin modify user "$CLUSTER_USER" set qos+=beyond,wide,narrow,brief,over
+cluster_restart_ctld
+scontrol update PartitionName=wide QOS=wide
+scontrol update PartitionName=narrow QOS=narrow
+guard_start
+ok 'the guard is alive' cluster_until 60 guard_alive
+live_looked
+
+# --- a healthy guard, and limits that came later or do not count ----------------------------
+
+need=210
+declare -A nodes=([dnnest]=v1 [off]=v1)
+pair flag-of-qos -w NODE -p short --qos=beyond
+pair qos-of-partition -w NODE -p wide --qos=brief
+pair over-qos-of-partition -w NODE -p narrow --qos=over
+pair maxtime-shrinks -w NODE -p shrinks
+nodes=([dnnest]=v2 [off]=v2)
+pair maintenance -w NODE
+nodes=([dnnest]=a1 [off]=a2)
+pair reservation -w NODE
+for situation in flag-of-qos qos-of-partition over-qos-of-partition maxtime-shrinks maintenance \
+    reservation; do
+    run "$situation"
+done
+scontrol update PartitionName=shrinks MaxTime=1
+scontrol create reservation reservationname=service nodes=v2 user=root duration=30 \
+    flags=maint,ignore_jobs starttime=now+100 >/dev/null
+reserve() {
+    scontrol create reservation "reservationname=course-$1" "nodes=$1" user=root duration=30 \
+        starttime=now+150 >/dev/null 2>&1
+}
+# Where Slurm does not accept it beside the lowered limits, because they have been extended
+# already, the situation has not arisen.
+reserve a1 || diag 'the reservation was refused on the node of the lowered jobs'
+not_ok 'Slurm refuses a reservation on the node of jobs with their own limits' reserve a2
+cluster_until 330 are_over || fail 'all jobs end'
+for situation in flag-of-qos qos-of-partition over-qos-of-partition maxtime-shrinks maintenance \
+    reservation; do
+    completed "$situation"
+done
+for name in service course-a1; do
+    scontrol delete "reservationname=$name" >/dev/null 2>&1 || true
+done
+scontrol update PartitionName=shrinks MaxTime=2-0
+
+# --- the guard is killed, hangs, is stopped ------------------------------------------------
+
+nodes=([dnnest]=v1 [off]=v1)
+timer_start
+pair killed -w NODE
+run killed
+guard_kill KILL
+given_back killed
+
+guard_start
+ok 'a new guard is alive' cluster_until 60 guard_alive
+live_looked
+pair hangs -w NODE
+run hangs
+guard_kill STOP
+given_back hangs
+guard_kill CONT
+guard_kill KILL
+timer_end
+
+guard_start
+ok 'a new guard is alive' cluster_until 60 guard_alive
+live_looked
+pair stopped -w NODE
+pair waits -w NODE --begin=now+600
+is 'waits: the limits of pending jobs are lowered' \
+    "$(own waits || echo lowered)" lowered
+run stopped
+guard_kill TERM
+ok 'the guard ends when it is told to' cluster_until 60 guard_ended
+ok 'stopped: at that time all limits have been given back' own stopped
+ok 'waits: those of pending jobs, too' own waits
+like 'the plugin is told that it has gone' "$(<"$dir/state/guard")" 'Time=0 '
+# shellcheck disable=SC2046  # one word per job
+scancel $(jobs_of stopped '') $(jobs_of waits '')
+
+# --- its clock is wrong, its configuration broken, its directory missing --------------------
+
+if command -v faketime >/dev/null; then
+    for shift in -1h +1h; do
+        guard_start env FAKETIME_DONT_FAKE_MONOTONIC=1 faketime -f "$shift"
+        ok "clock$shift: the guard is alive" cluster_until 60 guard_alive
+        live_looked
+        pair "clock$shift" -w NODE
+        run "clock$shift"
+        ok "clock$shift: the limits are extended" cluster_until 75 own "clock$shift"
+        # shellcheck disable=SC2046  # one word per job
+        scancel $(jobs_of "clock$shift" '')
+        guard_kill KILL
+    done
+else
+    skip 'faketime is not installed' 10
+fi
+
+guard_start
+ok 'a new guard is alive' cluster_until 60 guard_alive
+live_looked
+pair typo -w NODE
+run typo
+guard_kill KILL
+conf "StateDir=/proc/none" Mod=enforce
+guard_start
+ok 'typo: a guard with a broken configuration extends the limits' cluster_until 75 own typo
+like 'typo: it says what is wrong' "$(<"$dir/log/guard.log")" 'Mod'
+like 'typo: and that it has no directory' "$(<"$dir/log/guard.log")" '/proc/none'
+guard_kill KILL
+# shellcheck disable=SC2046  # one word per job
+scancel $(jobs_of typo '')
+
+diag "$(tail -n 30 "$dir/log/guard.log")"
+diag "$(tail -n 10 "$dir/log/timer.log")"
+live_end
