@@ -333,6 +333,8 @@ static void judge_limits (struct dn_health *health, const struct dn_site *site)
     const struct dn_guarded *guarded = health->seen.content.guarded;
 
     for (int64_t i = 0; guarded && i < guarded->n_tallies; i++) {
+        if (guarded->tallies[i].app != 0)
+            continue;
         health->n_users++;
         health->n_distrusted += !dn_guarded_trusts (
             guarded, guarded->tallies[i].user_id, rules.guard_trust);

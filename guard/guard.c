@@ -12,6 +12,7 @@
  */
 #include "task.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,25 +127,53 @@ static void add_reported (const struct dn_site *site,
 
 /* --- the pass over the table --------------------------------------------------- */
 
-/* A job counts as soon as it needs more than its first limit, else when it has
- * completed within it.
+/* Within what time a job whose limit is its user's own has run as it was described. */
+static int64_t honest_time (const struct pass *pass, const struct dn_promise *promise)
+{
+    const struct dn_rules *rules = &pass->d->site->rules;
+
+    return promise->p99_s <= 0
+               ? 0
+               : (int64_t) fmax ((double) promise->p99_s * (1 + rules->time_margin),
+                                 (double) rules->time_min_s);
+}
+
+/* A job counts as soon as it needs more than its first limit, for each second beyond
+ * it; else when it has completed within it. What the last pass has seen of it is noted
+ * already.
  */
 static int note_tally (const struct pass *pass,
                        const struct dn_link_job *job,
                        struct dn_guard_job *entry)
 {
-    bool needed = run_time (job, pass->d->now_s) > entry->promise.set_s;
+    const struct dn_promise *promise = &entry->promise;
+    int64_t last_s = pass->guard->guarded->time_s, now_s = pass->d->now_s;
+    bool lowered = promise->set_s != DN_UNSET, ended = job->phase == DN_PHASE_ENDED;
+    int64_t ran_s = run_time (job, now_s);
+    int64_t first_s = lowered ? promise->set_s : honest_time (pass, promise);
+    struct dn_guarded_run run = {.user_id = job->user_id,
+                                 .app = promise->app,
+                                 .job_id = job->raw_id,
+                                 .lowered = lowered,
+                                 .needed = lowered && ran_s > first_s,
+                                 .gpu_s = ran_s};
 
-    if ((entry->noted && entry->needed >= needed)
-        || (!needed
-            && (job->phase != DN_PHASE_ENDED || strcmp (job->state, "COMPLETED") != 0)))
+    if (run.needed) {
+        /* Since the last pass; after a pause of the guard from now on. */
+        int64_t until_s = ended && job->end > 0 ? job->end : now_s;
+        int64_t new_s = last_s > 0 && until_s > last_s ? until_s - last_s : 0;
+
+        if (job->phase == DN_PHASE_SUSPENDED || (entry->noted && new_s == 0))
+            return 0;
+        run.gpu_s = ran_s - first_s < new_s ? ran_s - first_s : new_s;
+    } else if (entry->noted || !ended || ran_s > first_s
+               || strcmp (job->state, "COMPLETED") != 0) {
         return 0;
-    if (dn_guarded_note (
-            pass->guard->guarded, job->user_id, job->raw_id, needed, pass->err)
-        < 0)
+    }
+    run.gpu_s *= promise->gpus;
+    if (dn_guarded_note (pass->guard->guarded, &run, pass->err) < 0)
         return -1;
     entry->noted = true;
-    entry->needed = needed;
     return 0;
 }
 
@@ -190,11 +219,11 @@ static int take_job (void *to, const struct dn_link_job *job)
 
     if (!entry && err.code != DN_E_NONE)
         return dn_err_set (pass->err, err.code, "%s", err.text);
-    if (!entry || entry->promise.set_s == DN_UNSET)
+    if (!entry || entry->bad)
         return 0;
     if (!pass->restore && note_tally (pass, job, entry) < 0)
         return -1;
-    if (!may_change (job) || entry->hands_off)
+    if (entry->promise.set_s == DN_UNSET || !may_change (job) || entry->hands_off)
         return 0;
     c = case_of (pass, job, &entry->promise);
     if (job->phase == DN_PHASE_PENDING && !c.restore)

@@ -60,7 +60,8 @@ struct dn_promise dn_promise_of (const struct dn_recorded *recorded)
                                  .written_s = DN_UNSET,
                                  .p95_s = there (recorded, recorded->p95_s),
                                  .p99_s = there (recorded, recorded->p99_s),
-                                 .signal_s = recorded->signal_s};
+                                 .signal_s = recorded->signal_s,
+                                 .gpus = recorded->gpus > 0 ? recorded->gpus : 1};
     int64_t set_s = dn_recorded_set (recorded);
     int n = recorded->n_later;
 

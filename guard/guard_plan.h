@@ -17,6 +17,7 @@
 #ifndef DN_GUARD_PLAN_H
 #define DN_GUARD_PLAN_H
 
+#include "predict/apps.h"
 #include "rewrite/recorded.h"
 
 /* The limit that dnnest lowered, all in seconds; DN_UNSET: not known. */
@@ -28,6 +29,8 @@ struct dn_promise {
     int64_t p95_s;     /* of the run, without a margin */
     int64_t p99_s;
     int64_t signal_s; /* of --signal */
+    int64_t gpus;     /* at least 1 */
+    dn_app_key app;   /* of its user; 0: unknown */
 };
 
 /* What a valid record promises; with 'set_s' DN_UNSET, if it did not lower the limit.

@@ -46,13 +46,16 @@ static struct dn_guard_job *add (struct dn_guard_jobs *jobs, struct dn_err *err)
     return &jobs->now[jobs->n_now++];
 }
 
-static void read_promise (const char *comment, struct dn_guard_job *entry)
+static void read_promise (const struct dn_link_job *job, struct dn_guard_job *entry)
 {
+    const char *comment = job->admin_comment;
     struct dn_recorded recorded;
 
     entry->digest = digest_of (comment);
     entry->bad = dn_record_read (comment, &recorded, NULL) < 0;
     entry->promise = dn_promise_of (&recorded);
+    if (recorded.app[0] != '\0')
+        entry->promise.app = dn_app_key_of_user (job->user_id, recorded.app);
     if (entry->bad)
         entry->promise.set_s = DN_UNSET;
 }
@@ -61,7 +64,7 @@ static void read_promise (const char *comment, struct dn_guard_job *entry)
 static void begin_run (struct dn_guard_job *entry, int64_t start)
 {
     entry->start = start;
-    entry->noted = entry->needed = entry->own = entry->warned = false;
+    entry->noted = entry->own = entry->warned = false;
     entry->refused = false;
     entry->held = DN_HOLDER_NONE;
 }
@@ -81,7 +84,7 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
         return NULL;
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
     if (!last || last->digest != digest_of (job->admin_comment))
-        read_promise (job->admin_comment, entry);
+        read_promise (job, entry);
     if (entry->start != job->start)
         begin_run (entry, job->start);
     return entry;

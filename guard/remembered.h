@@ -21,7 +21,6 @@ struct dn_guard_job {
     bool hands_off; /* permanently */
     /* Of the present run. */
     bool noted;                /* in the tally of its user */
-    bool needed;               /* and that it needed more */
     bool own;                  /* told that it has what its user asked for */
     bool warned;               /* its user, of a reservation */
     bool refused;              /* told that Slurm refused */

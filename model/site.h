@@ -64,7 +64,7 @@
           "age in seconds up to which decisions use the snapshot of the cluster")      \
     REAL (watch_interval_s, "WatchInterval", 1, 3600, "60",                            \
           "seconds between two snapshots of the cluster by dnnestd")                   \
-    REAL (guard_interval_s, "GuardInterval", 1, 3600, "60",                            \
+    REAL (guard_interval_s, "GuardInterval", 1, 600, "30",                             \
           "seconds between two passes of dnnestd over the running jobs")               \
     REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
           "seconds between two passes of dnnestd over the pending open jobs")          \

@@ -62,6 +62,18 @@ static bool has_limit (const assoc_mgr_info_msg_t *from, const struct scope *sco
     return false;
 }
 
+/* Have these arrays, some of which may be NULL, a limit of any TRES? */
+static bool has_minutes (const assoc_mgr_info_msg_t *from,
+                         const uint64_t *const *arrays,
+                         size_t n_arrays)
+{
+    for (size_t a = 0; a < n_arrays; a++)
+        for (uint32_t i = 0; arrays[a] && i < from->tres_cnt; i++)
+            if (arrays[a][i] != INFINITE64 && arrays[a][i] != NO_VAL64)
+                return true;
+    return false;
+}
+
 /* --- what is filled ------------------------------------------------------------------
  */
 
@@ -157,10 +169,16 @@ static int fill_qos (struct rows *rows,
          .n_used = usage ? usage->tres_cnt : 0},
         {.scope = DN_LIMIT_MIN_JOB, .counts = from->min_tres_pj_ctld},
     };
+    const uint64_t *const minutes[] = {from->grp_tres_mins_ctld,
+                                       from->grp_tres_run_mins_ctld,
+                                       from->max_tres_mins_pj_ctld,
+                                       from->max_tres_run_mins_pu_ctld,
+                                       from->max_tres_run_mins_pa_ctld};
 
     copy_name (out->name, from->name);
     out->user_id = out->parent = DN_UNSET;
     out->max_wall_s = wall_s (from->max_wall_pj);
+    out->minutes = has_minutes (rows->from, minutes, DN_N_ELEMENTS (minutes));
     return add_limits (rows, out, scopes, err);
 }
 
@@ -206,10 +224,11 @@ static const struct dn_limited *qos_of (const struct rows *rows,
 /* An association with what decides whether it is in the snapshot. */
 struct assoc {
     const slurmdb_assoc_rec_t *from;
-    const struct dn_limited *qos; /* its default one */
+    const struct dn_limited *qos; /* of its jobs that name none, but the usual one */
     int64_t parent;               /* in the order of ids; DN_UNSET none */
     bool own;                     /* it has a limit */
     bool group;                   /* of them one of the whole group */
+    bool minutes;                 /* of them one of TRES minutes */
     bool kept;
     int64_t row;
 };
@@ -232,6 +251,36 @@ static struct scope group_scope (const slurmdb_assoc_rec_t *from)
                           .counts = from->grp_tres_ctld,
                           .used = usage ? usage->grp_used_tres : NULL,
                           .n_used = usage ? usage->tres_cnt : 0};
+}
+
+/* Has the association such limits for its own jobs, or, with 'group', for those of all
+ * below it?
+ */
+static bool limits_minutes (const struct rows *rows,
+                            const slurmdb_assoc_rec_t *from,
+                            bool group)
+{
+    const uint64_t *const own[] = {from->max_tres_mins_ctld,
+                                   from->max_tres_run_mins_ctld};
+    const uint64_t *const all[] = {from->grp_tres_mins_ctld,
+                                   from->grp_tres_run_mins_ctld};
+
+    return has_minutes (rows->from, group ? all : own, DN_N_ELEMENTS (own));
+}
+
+/* The QOS of a job that names none: the default of the association, or its only one. */
+static uint32_t usual_qos (const slurmdb_assoc_rec_t *from)
+{
+    void *iterator;
+    const char *only;
+
+    if ((int32_t) from->def_qos_id > 0 || !from->qos_list
+        || slurm_list_count (from->qos_list) != 1)
+        return from->def_qos_id;
+    iterator = slurm_list_iterator_create (from->qos_list);
+    only = slurm_list_next (iterator);
+    slurm_list_iterator_destroy (iterator);
+    return only ? (uint32_t) strtoul (only, NULL, 10) : 0;
 }
 
 static int by_id (const void *a, const void *b)
@@ -289,9 +338,11 @@ static int collect (struct assocs *assocs,
             continue;
         assocs->n++;
         assoc->from = from;
-        assoc->qos = qos_of (rows, ids, from->def_qos_id);
-        assoc->group = has_limit (rows->from, &group);
-        assoc->own = assoc->group || has_limit (rows->from, &job)
+        assoc->qos = qos_of (rows, ids, usual_qos (from));
+        assoc->minutes = limits_minutes (rows, from, true);
+        assoc->group = assoc->minutes || has_limit (rows->from, &group);
+        assoc->minutes = assoc->minutes || limits_minutes (rows, from, false);
+        assoc->own = assoc->group || assoc->minutes || has_limit (rows->from, &job)
                      || has_limit (rows->from, &node)
                      || wall_s (from->max_wall_pj) != DN_UNLIMITED;
     }
@@ -327,7 +378,7 @@ static int64_t choose (struct assocs *assocs)
         else
             assoc->kept = assoc->own || assoc->parent != DN_UNSET
                           || (assoc->qos
-                              && (assoc->qos->n_limits > 0
+                              && (assoc->qos->n_limits > 0 || assoc->qos->minutes
                                   || assoc->qos->max_wall_s != DN_UNLIMITED));
         n += assoc->kept;
     }
@@ -372,6 +423,7 @@ static int fill_assoc (struct rows *rows,
     out->parent =
         assoc->parent == DN_UNSET ? DN_UNSET : assocs->by_id[assoc->parent].row;
     out->max_wall_s = wall_s (from->max_wall_pj);
+    out->minutes = assoc->minutes;
     return add_limits (rows, out, scopes, err);
 }
 

@@ -33,6 +33,9 @@ struct dn_past_job {
     bool says_time; /* its run time is evidence */
     bool lowered;   /* its limit was lowered under the guard, which counts it: */
     bool needed;    /* it needed more */
+    bool honest;    /* it ended within that limit, or within what was predicted */
+    int64_t gpu_s;  /* GPU seconds beyond that limit, or of such a run */
+    dn_app_key app; /* dn_app_key_of_user (); 0: unknown */
 };
 int dn_past_add (struct dn_past *past,
                  const struct dn_past_job *job,

@@ -105,7 +105,7 @@ static void decide (struct dn_replay *replay,
                     struct dn_replayed *out)
 {
     struct dn_guarded *guarded = dn_past_guarded (replay->past);
-    struct dn_view view = {.now_s = row->submit_s};
+    struct dn_view view = {.now_s = row->submit_s, .replayed = true};
     struct dn_err err = {0};
 
     guarded->time_s = row->submit_s;
@@ -260,6 +260,34 @@ static void set_work (const struct dn_finished *row,
     }
 }
 
+/* What the job means for the trust in its user and application, as for the guard. */
+static void set_trust (const struct dn_replay *replay,
+                       const struct dn_finished *row,
+                       const struct dn_replayed *out,
+                       struct dn_past_job *job)
+{
+    const struct dn_advice *advice = replay->advice;
+    const struct dn_rules *rules = &advice->rules;
+    double first_s = 0;
+
+    if (out->fate < DN_REPLAY_ABSTAINED || advice->decision.chosen < 0)
+        return;
+    job->app = dn_app_key_of_user (row->user, advice->decision.app);
+    job->lowered = out->guarded && out->fate == DN_REPLAY_CHANGED;
+    if (job->lowered)
+        first_s = out->limits_s[0];
+    else if (advice->estimates[advice->decision.chosen].train_s.p50 > 0)
+        first_s =
+            fmax (dn_range_at (advice->estimates[advice->decision.chosen].train_s, 0.99)
+                      * (1 + rules->time_margin),
+                  (double) rules->time_min_s);
+    job->needed = job->lowered && out->runs_s > first_s;
+    job->honest =
+        !job->needed && out->evidence == DN_EVIDENCE_EXACT && out->runs_s <= first_s;
+    job->gpu_s = (int64_t) ((out->runs_s - (job->needed ? first_s : 0))
+                            * (double) (out->gpus > 0 ? out->gpus : 1));
+}
+
 /* What the job teaches when it ends. */
 static int remember (struct dn_replay *replay,
                      const struct dn_finished *row,
@@ -281,12 +309,11 @@ static int remember (struct dn_replay *replay,
         .id = row->raw_id,
         .says_time = out->evidence != DN_EVIDENCE_NOTHING && out->ran_s > 0
                      && row->gpus > 0 && row->gpus < UINT16_MAX,
-        .lowered = out->guarded && out->fate == DN_REPLAY_CHANGED,
-        .needed = out->n_limits > 0 && out->runs_s > out->limits_s[0],
     };
 
     if (row->end_s < row->submit_s)
         return 0;
+    set_trust (replay, row, out, &job);
     set_work (row, out->fate >= DN_REPLAY_ABSTAINED ? replay->advice : NULL, &job);
     return dn_past_add (replay->past, &job, err);
 }

@@ -92,6 +92,7 @@ static const struct dn_member partition_fields[] = {
 static const struct dn_member qos_fields[] = {
     DN_TEXT ("Name", LIMITED, name, true),
     DN_COUNT_OR ("MaxWall", LIMITED, max_wall_s, 0, TIME_MAX, DN_UNLIMITED),
+    DN_FLAG ("Minutes", LIMITED, minutes, false),
 };
 static const struct dn_member assoc_fields[] = {
     DN_TEXT ("Account", LIMITED, name, true),
@@ -101,6 +102,7 @@ static const struct dn_member assoc_fields[] = {
     DN_FLAG ("Default", LIMITED, is_default, false),
     DN_COUNT_OR ("Parent", LIMITED, parent, 0, DN_ASSOCS_MAX - 1, DN_UNSET),
     DN_COUNT_OR ("MaxWall", LIMITED, max_wall_s, 0, TIME_MAX, DN_UNLIMITED),
+    DN_FLAG ("Minutes", LIMITED, minutes, false),
 };
 static const struct dn_member tail_fields[] = {
     DN_COUNT ("Rows", struct dn_cluster_tail, rows, 0, COUNT_MAX),

@@ -145,13 +145,15 @@ struct dn_limited {
     bool is_default;             /* the association of a user's default account */
     int64_t parent;              /* index of the parent association; DN_UNSET none */
     int64_t max_wall_s;          /* MaxWall; DN_UNLIMITED */
+    bool minutes; /* it limits TRES minutes (TRESMins, TRESRunMins), of which Slurm
+                     charges a job its whole time limit */
     int64_t first_limit;
     int64_t n_limits;
 };
 
 /* A snapshot. All arrays are owned. Associations are sorted by user, then account, then
  * partition. Only associations of users and accounts that have a limit themselves or by
- * an ancestor are in it, unless a default QOS has one.
+ * an ancestor are in it, or of users whose QOS has one where they name none.
  */
 struct dn_cluster {
     char name[DN_NAME_MAX];

@@ -271,6 +271,8 @@ struct dn_candidate {
     int64_t idle_cpus;
     int64_t idle_gpus; /* of all nodes that fit the request */
     bool unavailable;
+    int64_t reserved_from; /* the first reservation of such nodes that are up, which a
+                              job that starts now would run into; 0: none is known */
     struct dn_reason blocked; /* why it cannot be a target; none when it can */
 };
 

@@ -307,6 +307,7 @@ static struct dn_reason conclude (const struct pass *pass,
 {
     int64_t needed = pass->asking->n_nodes;
 
+    candidate->reserved_from = pass->reserved_from;
     candidate->node_mem_mb = stated (pass->type->node_mem_mb, pass->mem_mb);
     candidate->unavailable = pass->step == STEP_NONE && pass->n_all == 0;
     if (candidate->unavailable)

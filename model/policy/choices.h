@@ -2,9 +2,9 @@
  *
  * In: one struct dn_deciding. Out: members of its decision, each with its reason. Each
  * stage is in a file of its own: choose_gpu.c, choose_cpus.c,
- * choose_memory.c, choose_time.c, warn.c;
- * decide.c calls them in order. waiting.c and limits_kept.c tell what the snapshot says
- * of a choice, extend.c what the guard can do for the job.
+ * choose_memory.c, choose_time.c, warn.c; decide.c calls them in order. waiting.c and
+ * limits_kept.c tell what the snapshot says of a choice, extend.c what the guard can do
+ * for the job, and what its history is evidence for.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -152,6 +152,19 @@ bool dn_keeps_deadline (const struct dn_deciding *d, int64_t seconds);
 
 /* The seconds of a time limit that the job has before --signal; at least 0. */
 int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s);
+
+/* Why so many finished runs of the application do not suffice for 'key', which its
+ * caller's text continues; none if they do.
+ */
+struct dn_reason dn_lacks_evidence (enum dn_needs needs, int64_t runs, const char *key);
+
+/* Runs of the user's own application that the time on candidate 'i' is by. */
+int64_t dn_deciding_runs (const struct dn_deciding *d, int i);
+
+/* The reason, if a QOS or association of the job on candidate 'i' limits TRES minutes,
+ * of which Slurm charges the whole time limit, or is not in the snapshot.
+ */
+struct dn_reason dn_deciding_minutes (const struct dn_deciding *d, int i);
 
 /* Is a guard alive for limits that these rules set? */
 bool dn_deciding_has_guard (const struct dn_deciding *d);

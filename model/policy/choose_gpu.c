@@ -146,6 +146,8 @@ static struct dn_reason exceeds_limit (const struct dn_deciding *d, int i)
 
     if (factor > 1 && limit == DN_UNSET && !d->view->cluster)
         return DN_REASON (other_no_limit);
+    if (factor > 1 && dn_given (dn_deciding_minutes (d, i)))
+        return dn_deciding_minutes (d, i);
     /* Slurm may lower the limit to that, which means less work there. */
     if (factor > 1 && d->request->job->time_min_min != DN_UNSET)
         return DN_REASON (has_time_min);

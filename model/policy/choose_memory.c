@@ -53,9 +53,12 @@ static struct dn_reason keeps (const struct dn_deciding *d,
         return DN_REASON (memory_script);
     if (estimate->host_kept)
         return DN_REASON (memory_killed);
-    if (estimate->host_runs == 0 && d->decision->gpus == DN_UNSET)
+    if (d->decision->gpus != DN_UNSET)
+        return DN_NO_REASON;
+    if (estimate->host_runs == 0)
         return DN_REASON (memory_unmeasured);
-    return DN_NO_REASON;
+    return dn_lacks_evidence (
+        d->rules->evidence_memory, estimate->host_runs, "EvidenceMemory");
 }
 
 static double peak_of (const struct dn_estimate *estimate)

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "base/messages.h"
+
 /* Limits are multiples of five minutes: 03:37:00 would look more exact than it is.
  * Those below half an hour are multiples of one minute, because five would be a large
  * part of them.
@@ -95,17 +97,6 @@ static struct dn_reason keeps_time (const struct dn_deciding *d)
     return DN_NO_REASON;
 }
 
-int64_t dn_lowered_limit (const struct dn_deciding *d)
-{
-    int64_t limit = d->request->time_limit_s;
-    int64_t needed = dn_needed_time (d, d->base);
-
-    return dn_given (keeps_time (d)) || needed == DN_UNSET || needed > limit
-                   || d->rules->time_limit == DN_TIME_TIME_MIN
-               ? limit
-               : needed;
-}
-
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
  * reason.
  */
@@ -158,46 +149,140 @@ struct bound {
     int64_t limit_s; /* DN_UNSET: unknown */
     double quantile;
     bool extended;        /* by the guard, up to the requested limit */
-    struct dn_reason why; /* it is not GuardedQuantile's though a guard is alive */
+    struct dn_reason why; /* it is not GuardedQuantile's though a net is under it */
 };
 
-/* The bound where a guard is alive; 'safe' where it could not extend the limit. */
-static struct bound guarded_bound (const struct dn_deciding *d,
-                                   const struct bound *safe)
+static struct bound bound_of (const struct dn_deciding *d, double quantile)
+{
+    return (struct bound){.limit_s = bound_at (d, quantile), .quantile = quantile};
+}
+
+/* The bound where a longer run has no harm: by GuardedQuantile, if the application has
+ * earned it.
+ */
+static struct bound netted_bound (const struct dn_deciding *d)
 {
     const struct dn_rules *rules = d->rules;
-    const struct dn_request *request = d->request;
-    struct bound bound = *safe;
-    int64_t least = dn_deciding_least_guarded (d) + signal_time (request);
+    int64_t runs = dn_deciding_runs (d, d->decision->chosen);
+    struct dn_reason why = dn_lacks_evidence (DN_NEEDS_ENOUGH, runs, "it");
+    struct bound bound;
 
-    bound.why = dn_deciding_unguarded (d);
-    if (dn_given (bound.why) || bound.limit_s == DN_UNSET)
-        return bound;
-    bound.extended = true;
-    if (!dn_guarded_trusts (
-            d->view->guarded, request->job->user_id, rules->guard_trust)) {
-        bound.why = DN_REASON (distrusted);
-        return bound;
-    }
-    bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
-    bound.limit_s = bound_at (d, bound.quantile);
-    if (bound.limit_s < least)
-        bound.limit_s = round_limit ((double) least);
-    return bound.limit_s < own_limit (d) ? bound : *safe;
+    if (!dn_given (why)
+        && !dn_guarded_earned (
+            d->view->guarded, d->request->job->user_id, d->decision->app))
+        why = DN_REASON (app_in_debt);
+    bound = bound_of (d,
+                      dn_given (why)
+                          ? rules->time_quantile
+                          : fmin (rules->guarded_quantile, rules->time_quantile));
+    bound.why = why;
+    return bound;
 }
 
 static struct bound find_bound (const struct dn_deciding *d)
 {
     const struct dn_rules *rules = d->rules;
-    struct bound safe = {.limit_s = bound_at (d, rules->time_quantile),
-                         .quantile = rules->time_quantile};
+    struct bound safe = bound_of (d, rules->time_quantile);
+    struct bound bound;
+    int64_t least;
 
-    if (rules->time_limit == DN_TIME_TIME_MIN) {
-        safe.quantile = rules->guarded_quantile;
-        safe.limit_s = bound_at (d, safe.quantile);
+    if (rules->time_limit == DN_TIME_TIME_MIN)
+        return netted_bound (d);
+    if (!dn_deciding_has_guard (d) || safe.limit_s == DN_UNSET)
         return safe;
-    }
-    return dn_deciding_has_guard (d) ? guarded_bound (d, &safe) : safe;
+    safe.why = dn_deciding_unguarded (d);
+    if (dn_given (safe.why))
+        return safe;
+    bound = netted_bound (d);
+    bound.extended = true;
+    least = dn_deciding_least_guarded (d) + signal_time (d->request);
+    if (bound.limit_s < least)
+        bound.limit_s = round_limit ((double) least);
+    return bound.limit_s < own_limit (d) ? bound : safe;
+}
+
+/* --- what keeps a limit from being lowered ---------------------------------------- */
+
+/* Would the requested limit run into a reservation, where the job may start? */
+static bool is_reserved (const struct dn_deciding *d)
+{
+    for (int i = 0; i < d->candidates->n_candidates; i++)
+        if (d->candidates->list[i].reserved_from > 0
+            && (i == d->decision->chosen || dn_deciding_is_open (d, i)))
+            return true;
+    return false;
+}
+
+/* Does the bound take time from the job? */
+static bool lowers (const struct dn_deciding *d, const struct bound *bound)
+{
+    int64_t own = own_limit (d);
+
+    if (bound->limit_s == DN_UNSET)
+        return false;
+    return own == DN_UNSET ? d->rules->fill_unset == DN_YES_YES
+                           : own == DN_UNLIMITED || bound->limit_s < own;
+}
+
+/* Is the evidence less than EvidenceTime? In mode advise nothing is taken. With auto
+ * words suffice where a net is under the limit. Without a snapshot the limits and
+ * reservations are not known that forbid it.
+ */
+static struct dn_reason lacks_evidence (const struct dn_deciding *d,
+                                        const struct bound *bound)
+{
+    static const enum dn_needs needs[] = {[DN_TIME_NEEDS_SOME] = DN_NEEDS_SOME,
+                                          [DN_TIME_NEEDS_AUTO] = DN_NEEDS_ENOUGH,
+                                          [DN_TIME_NEEDS_ENOUGH] = DN_NEEDS_ENOUGH};
+    const struct dn_rules *rules = d->rules;
+    bool is_auto = rules->evidence_time == DN_TIME_NEEDS_AUTO;
+    bool net = rules->time_limit == DN_TIME_TIME_MIN || rules->mode == DN_MODE_ADVISE
+               || (bound->extended && (d->view->cluster || d->view->replayed));
+
+    if (rules->evidence_time == DN_TIME_NEEDS_WORDS || (is_auto && net))
+        return DN_NO_REASON;
+    return dn_lacks_evidence (needs[rules->evidence_time],
+                              dn_deciding_runs (d, d->decision->chosen),
+                              is_auto ? dn_say_evidence_auto : "EvidenceTime");
+}
+
+/* Why the limit must not be lowered to the bound; none if it may, or is not. A low
+ * limit must get the job nothing that its own would not: no start before a reservation,
+ * and none below a limit of minutes or of the time itself.
+ */
+static struct dn_reason keeps_lower (const struct dn_deciding *d,
+                                     const struct bound *bound)
+{
+    int64_t own = d->request->time_limit_s;
+    int64_t longest = dn_longest_limit (d, d->decision->chosen);
+    struct dn_reason why;
+
+    if (!lowers (d, bound))
+        return DN_NO_REASON;
+    if (!dn_guarded_trusts (
+            d->view->guarded, d->request->job->user_id, d->rules->guard_trust))
+        return DN_REASON (distrusted);
+    why = dn_deciding_minutes (d, d->decision->chosen);
+    if (dn_given (why))
+        return why;
+    if (own > longest || (own == DN_UNLIMITED && longest < INT64_MAX))
+        return DN_REASON (limit_too_long);
+    if (is_reserved (d))
+        return DN_REASON (limit_reserved);
+    return lacks_evidence (d, bound);
+}
+
+int64_t dn_lowered_limit (const struct dn_deciding *d)
+{
+    const struct bound bound = find_bound (d);
+    int64_t limit = d->request->time_limit_s;
+    int64_t needed = dn_needed_time (d, d->base);
+
+    return dn_given (keeps_time (d)) || needed == DN_UNSET || needed > limit
+                   || d->rules->time_limit == DN_TIME_TIME_MIN
+                   || dn_given (keeps_lower (d, &bound))
+               ? limit
+               : needed;
 }
 
 /* The limit, the likely time, and the reason why it is not another one, if there is
@@ -276,7 +361,8 @@ void dn_choose_time (const struct dn_deciding *d)
     if (request->job->time_min_min > 0
         && bound.limit_s < request->job->time_min_min * 60)
         bound.limit_s = request->job->time_min_min * 60;
-    if (keeps_limit (d, &bound, &why))
+    why = keeps_lower (d, &bound);
+    if (dn_given (why) || keeps_limit (d, &bound, &why))
         say_bound (d,
                    bound.limit_s,
                    DN_REASON_time_kept_bound,

@@ -1,15 +1,14 @@
-/* extend.c - can the guard extend the limit of this job?
+/* extend.c - what is under a lowered limit: the guard, and evidence
  *
  * A limit that the guard extends may follow a lower quantile than one that ends the
  * job. So each case in which the guard would leave the job alone, or could not give it
- * the requested limit, must be found here, before the limit is set.
+ * the requested limit, must be found here, before the limit is set. The only cap of the
+ * guard is that limit, but for a deadline, which is the user's, too, and a reservation.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "policy/choices.h"
-
-/* Slurm ends a job after its limit only in passes that are this far apart. */
-#define PASS_S 30
+#include "predict/learned.h"
 
 bool dn_deciding_has_guard (const struct dn_deciding *d)
 {
@@ -18,21 +17,6 @@ bool dn_deciding_has_guard (const struct dn_deciding *d)
     /* A limit that the user is told of, and may set by hand, is not extended. */
     return d->rules->mode != DN_MODE_ADVISE && d->rules->time_limit == DN_TIME_LIMIT
            && dn_guarded_is_alive (view->guarded, view->now_s);
-}
-
-/* Has a partition that the job may run in a lower MaxTime than 'seconds', by the
- * snapshot? Without one, or without a partition, the request is believed. (A move to a
- * partition below it is not made.)
- */
-static bool exceeds_partition (const struct dn_deciding *d, int64_t seconds)
-{
-    for (int i = 0; i < d->n_standings; i++) {
-        const struct dn_partition *partition = d->standings[i].partition;
-
-        if (partition && partition->max_time_s >= 0 && partition->max_time_s < seconds)
-            return true;
-    }
-    return false;
 }
 
 struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d)
@@ -50,12 +34,31 @@ struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d)
         return DN_REASON (guard_reservation);
     if (d->rules->record == DN_RECORD_NONE)
         return DN_REASON (record_none);
-    if (exceeds_partition (d, limit))
-        return DN_REASON (guard_partition);
     return DN_NO_REASON;
 }
 
 int64_t dn_deciding_least_guarded (const struct dn_deciding *d)
 {
-    return 2 * (2 * d->view->guarded->interval_s + PASS_S);
+    return 2 * dn_guarded_lead (d->view->guarded->interval_s);
+}
+
+int64_t dn_deciding_runs (const struct dn_deciding *d, int i)
+{
+    const struct dn_estimate *estimate = &d->estimates[i];
+
+    return estimate->history_shared ? 0 : estimate->history_runs;
+}
+
+struct dn_reason dn_lacks_evidence (enum dn_needs needs, int64_t runs, const char *key)
+{
+    int64_t least =
+        needs == DN_NEEDS_ENOUGH ? DN_LEARNED_RUNS_MIN : needs == DN_NEEDS_SOME;
+
+    if (runs >= least)
+        return DN_NO_REASON;
+    return DN_REASON (evidence_lacks,
+                      dn_arg_text (key),
+                      dn_arg_count (least),
+                      dn_arg_text (least == 1 ? "" : "s"),
+                      dn_arg_count (runs));
 }

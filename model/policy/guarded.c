@@ -4,6 +4,7 @@
  */
 #include "policy/guarded.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,9 @@
 /* Of the guard: intervals that a heartbeat lasts. */
 #define ALIVE_INTERVALS 4
 
+/* GPU seconds: a thousand GPUs for a century. */
+#define DEBT_MAX INT64_C (4000000000000)
+
 /* Jobs that needed more, from which on their share counts. */
 #define NEEDED_MIN 3
 
@@ -26,12 +30,16 @@ static const struct dn_member head_fields[] = {
               version,
               DN_GUARDED_VERSION,
               DN_GUARDED_VERSION),
+    DN_TEXT ("Cluster", struct dn_guarded_head, cluster, false),
     DN_COUNT ("Time", struct dn_guarded_head, time_s, 0, TIME_MAX),
     DN_COUNT ("Interval", struct dn_guarded_head, interval_s, 1, INTERVAL_MAX),
 };
 static const struct dn_member user_fields[] = {
     DN_COUNT ("Id", struct dn_guarded_user, id, 0, UINT32_MAX),
+    DN_TEXT ("App", struct dn_guarded_user, app, false),
     DN_TEXT ("Jobs", struct dn_guarded_user, jobs, true),
+    DN_COUNT_OR ("Debt", struct dn_guarded_user, debt_s, 1, DEBT_MAX, 0),
+    DN_COUNT_OR ("Worst", struct dn_guarded_user, worst, 1, 1000, 0),
 };
 static const struct dn_member tail_fields[] = {
     DN_COUNT ("Users", struct dn_guarded_tail, users, 0, DN_GUARDED_USERS_MAX),
@@ -61,6 +69,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
         || dn_fields_read (&kinds[DN_GUARDED_LINE_GUARD], line, &head, err) < 0)
         return -1;
+    memcpy (guarded->cluster, head.cluster, sizeof (head.cluster));
     guarded->time_s = head.time_s;
     guarded->interval_s = head.interval_s;
     return 0;
@@ -105,12 +114,15 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0)
         return -1;
     tally.user_id = user.id;
+    tally.debt_s = user.debt_s;
+    tally.worst = user.worst;
+    if (user.app[0] != '\0' && dn_app_key_read (user.app, &tally.app, err) < 0)
+        return -1;
     if (read_jobs (dn_span_of (user.jobs), &tally, err) < 0)
         return -1;
     if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_users, DN_GUARDED_USERS_MAX);
-    if (guarded->n_tallies > 0
-        && guarded->tallies[guarded->n_tallies - 1].user_id >= user.id)
+    if (dn_guarded_place (guarded, tally.user_id, tally.app) < guarded->n_tallies)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_order, user.id);
     if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (tally), err) < 0)
         return -1;
@@ -168,7 +180,14 @@ void dn_guarded_free (struct dn_guarded *guarded)
     free (guarded);
 }
 
-int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id)
+static bool is_before (const struct dn_tally *tally, int64_t user_id, dn_app_key app)
+{
+    return tally->user_id != user_id ? tally->user_id < user_id : tally->app < app;
+}
+
+int64_t dn_guarded_place (const struct dn_guarded *guarded,
+                          int64_t user_id,
+                          dn_app_key app)
 {
     int64_t low = 0;
     int64_t high = guarded->n_tallies;
@@ -176,7 +195,7 @@ int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id)
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
 
-        if (guarded->tallies[mid].user_id < user_id)
+        if (is_before (&guarded->tallies[mid], user_id, app))
             low = mid + 1;
         else
             high = mid;
@@ -184,12 +203,15 @@ int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id)
     return low;
 }
 
-struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id)
+struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded,
+                                  int64_t user_id,
+                                  dn_app_key app)
 {
-    int64_t at = dn_guarded_place (guarded, user_id);
+    int64_t at = dn_guarded_place (guarded, user_id, app);
+    struct dn_tally *tally = &guarded->tallies[at];
 
-    return at < guarded->n_tallies && guarded->tallies[at].user_id == user_id
-               ? &guarded->tallies[at]
+    return at < guarded->n_tallies && tally->user_id == user_id && tally->app == app
+               ? tally
                : NULL;
 }
 
@@ -204,10 +226,29 @@ bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s)
            && now_s - guarded->time_s <= ALIVE_INTERVALS * guarded->interval_s;
 }
 
+double dn_tally_share (const struct dn_tally *tally)
+{
+    int n = __builtin_popcount (tally->needed);
+
+    return n < NEEDED_MIN ? -1 : (double) n / (double) tally->n_jobs;
+}
+
 bool dn_guarded_trusts (const struct dn_guarded *guarded, int64_t user_id, double share)
 {
-    const struct dn_tally *tally = guarded ? dn_guarded_find (guarded, user_id) : NULL;
-    int n = tally ? __builtin_popcount (tally->needed) : 0;
+    const struct dn_tally *tally =
+        guarded ? dn_guarded_find (guarded, user_id, 0) : NULL;
 
-    return guarded && (n < NEEDED_MIN || (double) n < share * (double) tally->n_jobs);
+    return !tally
+           || (dn_tally_share (tally) < share
+               && (tally->debt_s == 0 || tally->worst == 0
+                   || (double) tally->worst < 1000 * share));
+}
+
+bool dn_guarded_earned (const struct dn_guarded *guarded,
+                        int64_t user_id,
+                        const char *app)
+{
+    if (!guarded || guarded->n_tallies == 0 || app[0] == '\0')
+        return true;
+    return !dn_guarded_find (guarded, user_id, dn_app_key_of_user (user_id, app));
 }

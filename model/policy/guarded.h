@@ -2,16 +2,21 @@
  *
  * In: the text of the file 'guard', lines of Key=Value. Out: struct dn_guarded. While
  * its time is recent, limits may follow GuardedQuantile, because the guard extends
- * them; but not those of a user whose past jobs needed more too often.
+ * them. Trust is earned: what jobs run beyond their first limits is a debt in GPU
+ * seconds, of their user and of their application, that only runs within their first
+ * limits pay. An application in debt has no GuardedQuantile. A user whose last jobs
+ * needed more too often gets no lowered limit, until they no longer did and the debt is
+ * paid.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_GUARDED_H
 #define DN_GUARDED_H
 
-#include "base/fields.h"
+#include "predict/apps.h"
 
-#define DN_GUARDED_VERSION 1
+/* Version 1 had no cluster and no debts. */
+#define DN_GUARDED_VERSION 2
 
 /* Its name in StateDir. */
 #define DN_GUARDED_FILE "guard"
@@ -19,22 +24,28 @@
 /* Jobs of a user that count, the newest. */
 #define DN_GUARDED_JOBS 20
 
-/* Users with a tally, at most: those with the newest jobs are kept. */
+/* Tallies at most: those with the newest jobs are kept. */
 #define DN_GUARDED_USERS_MAX 20000
 
-/* The last jobs of one user that ended or passed the first limit that dnnest had set.
+/* The last jobs of one user, or of one application of a user, that ended or passed the
+ * first limit that dnnest had set. An application has one while it is in debt.
  */
 struct dn_tally {
     int64_t user_id;
+    dn_app_key app;                /* 0: all jobs of the user */
     int64_t n_jobs;                /* at most DN_GUARDED_JOBS */
     int64_t jobs[DN_GUARDED_JOBS]; /* ids, the newest first */
     uint32_t needed;               /* bit i: jobs[i] needed more than that limit */
+    int64_t debt_s;                /* GPU seconds beyond such limits, not yet paid */
+    int64_t worst; /* the largest share that needed more while in debt, in 1/1000 */
 };
 
 struct dn_guarded {
-    int64_t time_s;           /* of the last complete pass, seconds since 1970 */
-    int64_t interval_s;       /* between two passes */
-    struct dn_tally *tallies; /* sorted by user; owned */
+    char cluster[DN_NAME_MAX]; /* "": not stated */
+    int64_t time_s;            /* of the last complete pass, seconds since 1970; 0: the
+                                  guard has ended */
+    int64_t interval_s;        /* between two passes */
+    struct dn_tally *tallies;  /* sorted by user and application; owned */
     int64_t n_tallies;
 };
 
@@ -49,12 +60,16 @@ enum dn_guarded_line {
 /* The lines, with what is not in struct dn_guarded as it is written. */
 struct dn_guarded_head {
     int64_t version;
+    char cluster[DN_NAME_MAX];
     int64_t time_s;
     int64_t interval_s;
 };
 struct dn_guarded_user {
     int64_t id;
+    char app[DN_APP_KEY_DIGITS + 1]; /* "": all jobs of the user */
     char jobs[DN_GUARDED_JOBS * 12]; /* "14+,13,12": '+' has needed more */
+    int64_t debt_s;
+    int64_t worst;
 };
 struct dn_guarded_tail {
     int64_t users;
@@ -76,35 +91,58 @@ int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, vo
 /* NULL-safe. */
 void dn_guarded_free (struct dn_guarded *guarded) DN_COLD;
 
-/* The tally of a user, or NULL. */
-struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id);
+/* The tally of a user ('app' 0) or of an application of the user, or NULL. */
+struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded,
+                                  int64_t user_id,
+                                  dn_app_key app);
 
-/* Index of the first tally of this user or a later one; index of a job, or -1. */
-int64_t dn_guarded_place (const struct dn_guarded *guarded, int64_t user_id);
+/* Index of that tally or of the first later one; index of a job, or -1. */
+int64_t dn_guarded_place (const struct dn_guarded *guarded,
+                          int64_t user_id,
+                          dn_app_key app);
 int dn_tally_find (const struct dn_tally *tally, int64_t job_id);
 
-/* Note a job of a user; one that is noted already only becomes 'needed'. Without memory
- * -1 with 'err' and no change.
+/* The share of its jobs that needed more; -1: fewer than three did. */
+double dn_tally_share (const struct dn_tally *tally);
+
+/* What a job says of its user and application. */
+struct dn_guarded_run {
+    int64_t user_id;
+    dn_app_key app; /* dn_app_key_of_user (); 0: unknown */
+    int64_t job_id;
+    bool lowered;  /* dnnest lowered its limit; else it only pays */
+    bool needed;   /* it has passed its first limit; else it has completed within it */
+    int64_t gpu_s; /* needed: GPU seconds beyond it since the last note; else of the run
+                    */
+};
+
+/* Note a job. One that is noted already pays nothing more. Without memory -1 with
+ * 'err'.
  */
 int dn_guarded_note (struct dn_guarded *guarded,
-                     int64_t user_id,
-                     int64_t job_id,
-                     bool needed,
+                     const struct dn_guarded_run *run,
                      struct dn_err *err);
 
 /* Seconds before the end of a limit in which the guard extends it, at least. */
 int64_t dn_guarded_lead (int64_t interval_s);
 
-/* Is a guard alive at 'now_s' (its last pass is not older than three intervals, and not
+/* Is a guard alive at 'now_s' (its last pass is not older than four intervals, and not
  * in the future)? False for NULL.
  */
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s);
 
-/* May limits of this user follow GuardedQuantile: did less than 'share' of the jobs
- * need more, or fewer than three? False for NULL.
+/* May limits of this user be lowered: did less than 'share' of the last jobs need more,
+ * or fewer than three, now and since the user was last without debt? True for NULL.
  */
 bool dn_guarded_trusts (const struct dn_guarded *guarded,
                         int64_t user_id,
                         double share);
+
+/* May limits of this application follow GuardedQuantile: is it without debt? True for
+ * NULL.
+ */
+bool dn_guarded_earned (const struct dn_guarded *guarded,
+                        int64_t user_id,
+                        const char *app);
 
 #endif

@@ -23,7 +23,8 @@ static int write_line (enum dn_guarded_line kind,
 
 static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void *to)
 {
-    struct dn_guarded_user user = {.id = tally->user_id};
+    struct dn_guarded_user user = {
+        .id = tally->user_id, .debt_s = tally->debt_s, .worst = tally->worst};
     struct dn_buf buf = dn_buf_on (user.jobs, sizeof (user.jobs));
 
     for (int i = 0; i < tally->n_jobs; i++)
@@ -32,19 +33,33 @@ static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void 
                     i > 0 ? "," : "",
                     tally->jobs[i],
                     tally->needed & (UINT32_C (1) << i) ? "+" : "");
+    buf = dn_buf_on (user.app, sizeof (user.app));
+    if (tally->app != 0)
+        dn_buf_add (&buf, "%016" PRIx64, tally->app);
     return write_line (DN_GUARDED_LINE_USER, &user, put, to);
 }
 
 int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to)
 {
-    const struct dn_guarded_head head = {
-        DN_GUARDED_VERSION, guarded->time_s, guarded->interval_s};
+    struct dn_guarded_head head = {.version = DN_GUARDED_VERSION,
+                                   .time_s = guarded->time_s,
+                                   .interval_s = guarded->interval_s};
     const struct dn_guarded_tail tail = {guarded->n_tallies};
-    int rc = write_line (DN_GUARDED_LINE_GUARD, &head, put, to);
+    int rc;
 
+    memcpy (head.cluster, guarded->cluster, sizeof (head.cluster));
+    rc = write_line (DN_GUARDED_LINE_GUARD, &head, put, to);
     for (int64_t i = 0; i < guarded->n_tallies && rc == 0; i++)
         rc = write_user (&guarded->tallies[i], put, to);
     return rc ? rc : write_line (DN_GUARDED_LINE_END, &tail, put, to);
+}
+
+static void drop (struct dn_guarded *guarded, int64_t at)
+{
+    guarded->n_tallies--;
+    memmove (&guarded->tallies[at],
+             &guarded->tallies[at + 1],
+             sizeof (*guarded->tallies) * (size_t) (guarded->n_tallies - at));
 }
 
 /* Remove the tally whose newest job is the oldest, which has the lowest id. */
@@ -55,16 +70,14 @@ static void drop_oldest (struct dn_guarded *guarded)
     for (int64_t i = 1; i < guarded->n_tallies; i++)
         if (guarded->tallies[i].jobs[0] < guarded->tallies[oldest].jobs[0])
             oldest = i;
-    guarded->n_tallies--;
-    memmove (&guarded->tallies[oldest],
-             &guarded->tallies[oldest + 1],
-             sizeof (*guarded->tallies) * (size_t) (guarded->n_tallies - oldest));
+    drop (guarded, oldest);
 }
 
 /* An empty tally at its place, or NULL without memory. */
-static struct dn_tally *add_user (struct dn_guarded *guarded,
-                                  int64_t user_id,
-                                  struct dn_err *err)
+static struct dn_tally *add_tally (struct dn_guarded *guarded,
+                                   int64_t user_id,
+                                   dn_app_key app,
+                                   struct dn_err *err)
 {
     struct dn_tally *tally;
     int64_t at;
@@ -74,10 +87,10 @@ static struct dn_tally *add_user (struct dn_guarded *guarded,
     else if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (*tally), err)
              < 0)
         return NULL;
-    at = dn_guarded_place (guarded, user_id);
+    at = dn_guarded_place (guarded, user_id, app);
     tally = &guarded->tallies[at];
     memmove (tally + 1, tally, sizeof (*tally) * (size_t) (guarded->n_tallies++ - at));
-    *tally = (struct dn_tally){.user_id = user_id};
+    *tally = (struct dn_tally){.user_id = user_id, .app = app};
     return tally;
 }
 
@@ -93,25 +106,57 @@ static void add_job (struct dn_tally *tally, int64_t job_id)
     tally->needed = (tally->needed << 1) & ((UINT32_C (1) << DN_GUARDED_JOBS) - 1);
 }
 
-int dn_guarded_note (struct dn_guarded *guarded,
-                     int64_t user_id,
-                     int64_t job_id,
-                     bool needed,
-                     struct dn_err *err)
+static void add_run (struct dn_tally *tally, const struct dn_guarded_run *run)
 {
-    struct dn_tally *tally = dn_guarded_find (guarded, user_id);
-    int at;
+    int at = dn_tally_find (tally, run->job_id);
+    bool is_new = at < 0;
+    int64_t worst;
 
-    if (!tally)
-        tally = add_user (guarded, user_id, err);
-    if (!tally)
-        return -1;
-    at = dn_tally_find (tally, job_id);
-    if (at < 0) {
-        add_job (tally, job_id);
+    if (is_new) {
+        add_job (tally, run->job_id);
         at = 0;
     }
-    if (needed)
+    if (run->needed) {
         tally->needed |= UINT32_C (1) << at;
+        tally->debt_s += run->gpu_s;
+    } else if (is_new) {
+        tally->debt_s -= run->gpu_s;
+    }
+    if (tally->debt_s < 0)
+        tally->debt_s = 0;
+    worst = (int64_t) (1000 * dn_tally_share (tally));
+    if (tally->debt_s == 0)
+        tally->worst = 0;
+    else if (worst > tally->worst)
+        tally->worst = worst;
+}
+
+/* Note the run in one tally; 'make' it where there is none. */
+static int note_in (struct dn_guarded *guarded,
+                    const struct dn_guarded_run *run,
+                    dn_app_key app,
+                    bool make,
+                    struct dn_err *err)
+{
+    struct dn_tally *tally = dn_guarded_find (guarded, run->user_id, app);
+
+    if (!tally && !make)
+        return 0;
+    if (!tally)
+        tally = add_tally (guarded, run->user_id, app, err);
+    if (!tally)
+        return -1;
+    add_run (tally, run);
+    if (app != 0 && tally->debt_s == 0)
+        drop (guarded, tally - guarded->tallies);
     return 0;
+}
+
+int dn_guarded_note (struct dn_guarded *guarded,
+                     const struct dn_guarded_run *run,
+                     struct dn_err *err)
+{
+    if (note_in (guarded, run, 0, run->lowered, err) < 0)
+        return -1;
+    return run->app != 0 ? note_in (guarded, run, run->app, run->needed, err) : 0;
 }

@@ -235,6 +235,39 @@ struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cp
     return why;
 }
 
+/* Does the job, or a partition of it, name a QOS that the snapshot does not have? It is
+ * new, and may have any limit.
+ */
+static bool is_unknown (const struct dn_standing *standing)
+{
+    const struct dn_partition *partition = standing->partition;
+
+    return (standing->qos && !standing->job_qos)
+           || (partition && partition->qos[0] != '\0' && !standing->partition_qos);
+}
+
+struct dn_reason dn_deciding_minutes (const struct dn_deciding *d, int i)
+{
+    const struct dn_cluster *cluster = d->view->cluster;
+    struct dn_standing own;
+    int n = 0;
+    const struct dn_standing *standings =
+        cluster && cluster->enforces ? standings_on (d, i, &own, &n) : NULL;
+
+    for (int k = 0; k < n; k++) {
+        const struct sources sources = sources_of (cluster, &standings[k]);
+
+        if (is_unknown (&standings[k]))
+            return DN_REASON (limits_unknown);
+        for (int s = 0; s < sources.n; s++)
+            if (sources.list[s].limited->minutes)
+                return DN_REASON (limits_minutes,
+                                  dn_arg_text (sources.list[s].kind),
+                                  dn_arg_word (sources.list[s].limited->name));
+    }
+    return DN_NO_REASON;
+}
+
 static void lower (int64_t *longest, int64_t limit_s)
 {
     if (limit_s >= 0 && limit_s < *longest)

@@ -51,6 +51,28 @@ enum dn_time_mode {
     DN_TIME_MODES (DN_ENUM_CONSTANT) DN_N_TIME_MODES
 };
 
+/* Finished runs of the user's application without which a field is not narrowed: none
+ * (words), one, two. auto: none where a net is under a lowered limit, else two.
+ */
+#define DN_NEEDS(ROW)                                                                  \
+    ROW (NEEDS_UNKNOWN, "unknown")                                                     \
+    ROW (NEEDS_WORDS, "words")                                                         \
+    ROW (NEEDS_SOME, "some")                                                           \
+    ROW (NEEDS_ENOUGH, "enough")
+enum dn_needs {
+    DN_NEEDS (DN_ENUM_CONSTANT) DN_N_EVIDENCE_RULES
+};
+
+#define DN_TIME_NEEDS(ROW)                                                             \
+    ROW (TIME_NEEDS_UNKNOWN, "unknown")                                                \
+    ROW (TIME_NEEDS_WORDS, "words")                                                    \
+    ROW (TIME_NEEDS_AUTO, "auto")                                                      \
+    ROW (TIME_NEEDS_SOME, "some")                                                      \
+    ROW (TIME_NEEDS_ENOUGH, "enough")
+enum dn_time_needs {
+    DN_TIME_NEEDS (DN_ENUM_CONSTANT) DN_N_TIME_EVIDENCE_RULES
+};
+
 #define DN_CHOICES(ROW)                                                                \
     ROW (CHOICE_UNKNOWN, "unknown")                                                    \
     ROW (CHOICE_KEEP, "keep")                                                          \
@@ -180,13 +202,17 @@ extern const struct dn_names dn_mode_names;
           "keep the limit, set --time-min to the bound, or set the limit to it; auto: "\
           "--time-min where Slurm has it as a soft limit, else the limit",             \
           DN_TIME_MODES)                                              \
+    ENUM (dn_time_needs, evidence_time, "EvidenceTime", HIGHER, "auto",                \
+          "finished runs of the application without which no limit is lowered: none, " \
+          "one or two; auto: none where the guard extends it or it is soft, else two", \
+          DN_TIME_NEEDS)                                                               \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
             "share of jobs that must finish within a limit that nothing extends")      \
     NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
-            "the same for a limit that the guard extends, and for --time-min")         \
+            "the same where the guard extends it, and for --time-min, after two runs") \
     NUMBER (RATIO, guard_trust, "GuardTrust", 0, 1, LOWER, "0.25",                     \
-            "share of a user's last jobs that needed more, from which the limits "     \
-            "follow TimeQuantile")                                                     \
+            "share of a user's last jobs that needed more, from which no limit is "    \
+            "lowered")                                                                 \
     NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
             "added to the bound, as a share of it")                                    \
     NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \
@@ -227,6 +253,9 @@ extern const struct dn_names dn_mode_names;
     ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
           "keep the CPU count, or lower it to what the input pipeline needs",          \
           DN_CHOICES)                                               \
+    ENUM (dn_needs, evidence_cpus, "EvidenceCpus", HIGHER, "words",                    \
+          "finished runs of the application without which no CPUs are given back",     \
+          DN_NEEDS)                                                                    \
     NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
             "minimum number of CPUs per GPU that a job keeps")                         \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
@@ -235,6 +264,9 @@ extern const struct dn_names dn_mode_names;
           "keep host memory, or lower what only follows from a default per CPU, or "   \
           "also what was requested, to what finished runs needed",                     \
           DN_MEMORIES)                                                                 \
+    ENUM (dn_needs, evidence_memory, "EvidenceMemory", HIGHER, "some",                 \
+          "finished runs that measured memory without which none is given back",       \
+          DN_NEEDS)                                                                    \
     ENUM (dn_gpus_rule, gpus, "Gpus", LOWER, "advise",                                 \
           "GPUs above those of the description: keep them, tell the user, or request " \
           "fewer on one node",                                                         \

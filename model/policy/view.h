@@ -17,6 +17,7 @@ struct dn_view {
     const struct dn_guarded *guarded;
     const struct dn_apps *apps;
     int64_t now_s; /* seconds since 1970 */
+    bool replayed; /* of the past: that there is no cluster means no doubt */
 };
 
 #endif

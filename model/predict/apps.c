@@ -94,16 +94,16 @@ const struct dn_line_kind *dn_apps_line (enum dn_apps_line line)
 static dn_app_key key_of (struct dn_span whose, const char *app)
 {
     struct dn_digester digester = dn_digest_begin ();
-    char digits[DN_APPS_KEY_DIGITS + 1];
+    char digits[DN_APP_KEY_DIGITS + 1];
     struct dn_digest digest;
 
     dn_digest_add (&digester, whose);
     dn_digest_add (&digester, dn_span_of (":"));
     dn_digest_add (&digester, dn_span_of (app));
     digest = dn_digest_end (&digester);
-    memcpy (digits, digest.hex, DN_APPS_KEY_DIGITS);
-    digits[DN_APPS_KEY_DIGITS] = '\0';
-    return strtoull (digits, NULL, DN_APPS_KEY_DIGITS);
+    memcpy (digits, digest.hex, DN_APP_KEY_DIGITS);
+    digits[DN_APP_KEY_DIGITS] = '\0';
+    return strtoull (digits, NULL, DN_APP_KEY_DIGITS);
 }
 
 dn_app_key dn_app_key_of_user (int64_t user, const char *app)
@@ -153,16 +153,15 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
     return 0;
 }
 
-/* 16 digits in lower case. */
-static int read_key (const char *text, dn_app_key *key, struct dn_err *err)
+int dn_app_key_read (const char *text, dn_app_key *key, struct dn_err *err)
 {
-    if (strspn (text, "0123456789abcdef") != DN_APPS_KEY_DIGITS)
+    if (strspn (text, "0123456789abcdef") != DN_APP_KEY_DIGITS)
         return dn_err_set (err,
                            DN_E_SYNTAX,
                            dn_say_err_app_key,
                            dn_quote (text, strlen (text)).text,
-                           DN_APPS_KEY_DIGITS);
-    *key = strtoull (text, NULL, DN_APPS_KEY_DIGITS);
+                           DN_APP_KEY_DIGITS);
+    *key = strtoull (text, NULL, DN_APP_KEY_DIGITS);
     return 0;
 }
 
@@ -222,7 +221,7 @@ static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err
     if (dn_fields_read (&kinds[DN_APPS_LINE_APP], line, &app, err) < 0)
         return -1;
     row = row_of (&app);
-    if (read_key (app.key, &row.key, err) < 0 || check_row (apps, &row, err) < 0
+    if (dn_app_key_read (app.key, &row.key, err) < 0 || check_row (apps, &row, err) < 0
         || dn_rows_grow (&apps->rows, apps->n_rows, sizeof (row), err) < 0)
         return -1;
     apps->rows[apps->n_rows++] = row;

@@ -48,6 +48,10 @@ typedef uint64_t dn_app_key;
 dn_app_key dn_app_key_of_user (int64_t user, const char *app);
 dn_app_key dn_app_key_of_account (const char *account, const char *app);
 
+/* A key in a file: so many digits in lower case. -1 with 'err'. */
+#define DN_APP_KEY_DIGITS 16
+int dn_app_key_read (const char *text, dn_app_key *key, struct dn_err *err);
+
 struct dn_app_row {
     dn_app_key key;
     int32_t type;     /* index into dn_apps.types: GPU type as Slurm names it */

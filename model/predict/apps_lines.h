@@ -14,7 +14,7 @@
 
 #define DN_APPS_MIB_PER_GIB 1024.0
 
-#define DN_APPS_KEY_DIGITS 16
+#define DN_APP_KEY_DIGITS 16
 
 /* The lines, as they are written. */
 struct dn_app_head {
@@ -27,7 +27,7 @@ struct dn_app_type {
     char name[DN_NAME_MAX];
 };
 struct dn_app_line {
-    char key[DN_APPS_KEY_DIGITS + 1];
+    char key[DN_APP_KEY_DIGITS + 1];
     int64_t type;
     int64_t gpus;
     int unit;

@@ -116,7 +116,7 @@ snapshot() {
     chmod 644 "$work/state/cluster.snapshot"
 }
 snapshot "$(date +%s)" 'End Rows=0'
-printf 'Guard Version=1 Time=1 Interval=60\nEnd Users=0\n' > "$work/state/guard"
+printf 'Guard Version=2 Time=1 Interval=60\nEnd Users=0\n' > "$work/state/guard"
 chmod 644 "$work/state/guard"
 json 'a new snapshot is used, an old heartbeat is not' \
     '[f["state"] for f in d["state_files"]] == ["used", "old"]

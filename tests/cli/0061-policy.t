@@ -212,7 +212,7 @@ mkdir "$work/state"
 chmod 755 "$work/state"
 conf TimeLimit=limit StateDir="$work/state"
 for seconds in 0 400; do
-    printf '%s\n' "Guard Version=1 Time=$(($(date +%s) - seconds)) Interval=60" "End Users=0" \
+    printf '%s\n' "Guard Version=2 Time=$(($(date +%s) - seconds)) Interval=60" "End Users=0" \
         >"$work/state/guard"
     chmod 644 "$work/state/guard"
     json "a guard that was alive $seconds s ago" "(d['advice'] is None) == ($seconds == 0)" \

@@ -56,7 +56,7 @@ snapshot_file() {
         'End Rows=0' >"$state/cluster.snapshot"
 }
 guard_file() {
-    printf 'Guard Version=1 Time=%s Interval=60\n%sEnd Users=%s\n' "$1" "${2:+$2$'\n'}" \
+    printf 'Guard Version=2 Time=%s Interval=60\n%sEnd Users=%s\n' "$1" "${2:+$2$'\n'}" \
         "${2:+1}" | sed 's/Users=$/Users=0/' >"$state/guard"
 }
 
@@ -129,7 +129,7 @@ snapshot_file "$now"
 guard_file $((now - 4000))
 json 'with an old heartbeat limits are not guarded' "${part}['heartbeat']['state'] == 'old'
     and d['limits'] != 'guarded'" status
-printf 'Guard Version=1 Time=nan\n' >"$state/guard"
+printf 'Guard Version=2 Time=nan\n' >"$state/guard"
 gives 'a damaged file is named with its line' 1 'heartbeat: .*/guard: line 1: Time' status
 
 # --- the counters of the plugin -----------------------------------------------------------

@@ -16,19 +16,24 @@
 /* Noting a job changes a tally, and keeps their order. */
 static void check (struct dn_guarded *guarded)
 {
+    struct dn_guarded_run run = {1000, 7, 77, true, true, 5};
     struct dn_err err = {0};
     const struct dn_tally *tally;
 
-    expect (dn_guarded_note (guarded, 1000, 77, true, &err) == 0, "a note", &err);
-    tally = dn_guarded_find (guarded, 1000);
-    expect (tally && tally->needed != 0 && tally->n_jobs <= DN_GUARDED_JOBS,
-            "the tally of a job",
-            NULL);
+    expect (dn_guarded_note (guarded, &run, &err) == 0, "a note", &err);
+    run.needed = false;
+    run.job_id = 78;
+    expect (dn_guarded_note (guarded, &run, &err) == 0, "a note", &err);
+    tally = dn_guarded_find (guarded, 1000, 0);
+    expect (tally && tally->n_jobs <= DN_GUARDED_JOBS, "the tally of a job", NULL);
     for (int64_t i = 1; i < guarded->n_tallies; i++)
-        expect (guarded->tallies[i - 1].user_id < guarded->tallies[i].user_id,
+        expect (guarded->tallies[i - 1].user_id < guarded->tallies[i].user_id
+                    || (guarded->tallies[i - 1].user_id == guarded->tallies[i].user_id
+                        && guarded->tallies[i - 1].app < guarded->tallies[i].app),
                 "the order of users",
                 NULL);
     dn_guarded_trusts (guarded, 1000, 0.25);
+    dn_guarded_earned (guarded, 1000, "train");
     dn_guarded_is_alive (guarded, 1700000000);
 }
 

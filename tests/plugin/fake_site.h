@@ -24,7 +24,8 @@
     "NodeMemory=512000 Partitions=ALL ByFeature=a100\n"                                \
     "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
     "NodeMemory=512000 Partitions=ALL ByFeature=v100\n"
-#define ENFORCE "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
+#define ENFORCE                                                                        \
+    "Mode=enforce\nEvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
 
 struct plugin {
     int (*init) (void);

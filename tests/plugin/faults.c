@@ -487,7 +487,7 @@ static const struct {
 } wrong_news[] = {
     {"", 0644, "the End line is missing"},
     {"Cluster Version=1 Name=c", 0644, "line 1: "},
-    {"Guard Version=1 Time=1 Interval=1\n", 0644, "line 1: "},
+    {"Guard Version=2 Time=1 Interval=1\n", 0644, "line 1: "},
     {"Cluster Version=2\n", 0644, "line 1: "},
     {"\x7f"
      "ELF\x01\x02\n",

@@ -132,7 +132,7 @@ static void change_news (int i)
     replace_news ("cluster.snapshot", text);
     snprintf (text,
               sizeof (text),
-              "Guard Version=1 Time=%lld Interval=1\nUser Id=1000 Jobs=%d+\n%s",
+              "Guard Version=2 Time=%lld Interval=1\nUser Id=1000 Jobs=%d+\n%s",
               (long long) time (NULL),
               i + 1,
               i % 4 == 3 ? "" : "End Users=1\n");

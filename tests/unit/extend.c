@@ -8,9 +8,29 @@
 
 #define ENFORCE "Mode=enforce GpuType=keep Cpus=keep TimeMin=1 "
 
+/* Seven runs of the scene's job, which took what was predicted. */
+static char types[1][DN_NAME_MAX] = {"a100"};
+static struct dn_app_row row = {.gpus = 4,
+                                .unit = DN_WORK_PREDICTED,
+                                .freedom = 10,
+                                .runs = 7,
+                                .unit_s = 1,
+                                .sigma = 0.3F,
+                                .longest_s = 7000,
+                                .work_min = 7000,
+                                .work_max = 7000};
+static const struct dn_apps apps = {.types = types,
+                                    .n_types = 1,
+                                    .rows = &row,
+                                    .n_rows = 1};
+
 /* A guard that was alive a minute ago, and what else the scene has. */
 static const struct dn_guarded guard = {.time_s = 999940, .interval_s = 60};
-static const struct dn_view with_guard = {.guarded = &guard, .now_s = 1000000};
+static const struct dn_view with_guard = {.guarded = &guard,
+                                          .apps = &apps,
+                                          .now_s = 1000000};
+static const struct dn_view with_history = {.apps = &apps, .now_s = 1000000};
+static const struct dn_view with_words = {.guarded = &guard, .now_s = 1000000};
 static const struct dn_view without_guard = {.now_s = 1000000};
 
 static struct dn_advice *advise (const char *conf,
@@ -55,10 +75,21 @@ static const char *record_of (const struct dn_advice *advice)
     return NULL;
 }
 
-TEST ("a living guard makes limits lower")
+/* The scene's job, with a name. */
+static struct dn_job named_job (void)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *safe = advise (ENFORCE, &without_guard, &job);
+
+    row.key = dn_app_key_of_user (1000, "rn");
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet,app=rn";
+    return job;
+}
+
+TEST ("a living guard makes limits lower")
+{
+    struct dn_job job = named_job ();
+    struct dn_advice *safe = advise (ENFORCE, &with_history, &job);
     struct dn_advice *guarded = advise (ENFORCE, &with_guard, &job);
 
     assert_true (guarded->decision.time_limit_s < safe->decision.time_limit_s);
@@ -79,7 +110,7 @@ TEST ("a living guard makes limits lower")
 
 TEST ("a guard that is dead or new changes nothing")
 {
-    static const int64_t times[] = {1000001, 999819, 0, -1000};
+    static const int64_t times[] = {1000001, 999759, 0, -1000};
     struct dn_job job = scene_job ();
     int64_t safe = limit_of (ENFORCE, NULL, &job);
 
@@ -137,7 +168,7 @@ TEST ("a deadline after the requested limit is no obstacle")
     assert_true (advice->decision.extended);
 }
 
-TEST ("the partition bounds what the guard can give")
+TEST ("a request above what is allowed keeps its limit")
 {
     struct dn_partition partitions[] = {
         {.name = "short", .up = true, .max_time_s = 86399},
@@ -167,36 +198,152 @@ TEST ("the partition bounds what the guard can give")
 
         job.partition = cases[i].partition;
         advice = advise (ENFORCE, &view, &job);
-        if (advice->decision.extended != cases[i].extended)
+        if (advice->decision.extended != cases[i].extended
+            || (advice->decision.time_limit_s != DN_UNSET) != cases[i].extended
+            || has_reason (advice, "is above a MaxTime") == cases[i].extended)
             fail_msg ("case %zu", i);
     }
 }
 
-TEST ("users whose jobs needed more get safe limits")
+TEST ("a user whose jobs needed more gets no lower limit")
 {
-    struct dn_job job = scene_job ();
+    static const char *const modes[] = {ENFORCE, ENFORCE "TimeLimit=time_min"};
+    struct dn_job job = named_job ();
     struct dn_tally tally = {.user_id = 1000, .n_jobs = 10, .needed = 7};
     struct dn_guarded tallied = {
         .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
-    const struct dn_view view = {.guarded = &tallied, .now_s = 1000000};
-    struct dn_advice *advice;
+    struct dn_view view = {.guarded = &tallied, .apps = &apps, .now_s = 1000000};
 
-    advice = advise (ENFORCE, &view, &job);
-    assert_int_equal (advice->decision.time_limit_s,
-                      limit_of (ENFORCE, &without_guard, &job));
-    assert_near (advice->decision.time_quantile, 0.99);
-    assert_true (has_reason (advice, "GuardTrust"));
-    /* The guard extends what dnnest has set, for any user. */
-    assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
+    for (int dead = 0; dead <= 1; dead++)
+        for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
+            struct dn_advice *advice;
+
+            view.now_s = dead ? 2000000 : 1000000;
+            advice = advise (modes[i], &view, &job);
+            assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+            assert_int_equal (advice->decision.time_min_s, DN_UNSET);
+            assert_true (has_reason (advice, "GuardTrust"));
+        }
+    view.now_s = 1000000;
     assert_int_equal (limit_of (ENFORCE "GuardTrust=0.5", &view, &job),
                       limit_of (ENFORCE, &with_guard, &job));
     tally.needed = 3;
     assert_int_equal (limit_of (ENFORCE, &view, &job),
                       limit_of (ENFORCE, &with_guard, &job));
     tally.needed = 7;
+    job = scene_job ();
     job.user_id = 1001;
     assert_int_equal (limit_of (ENFORCE, &view, &job),
-                      limit_of (ENFORCE, &with_guard, &job));
+                      limit_of (ENFORCE, &with_words, &job));
+}
+
+TEST ("an application in debt has no guarded quantile")
+{
+    struct dn_job job = named_job ();
+    struct dn_tally tally = {.user_id = 1000, .app = row.key, .debt_s = 1};
+    struct dn_guarded tallied = {
+        .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
+    const struct dn_view view = {.guarded = &tallied, .apps = &apps, .now_s = 1000000};
+    struct dn_advice *advice = advise (ENFORCE, &view, &job);
+
+    assert_int_equal (advice->decision.time_limit_s,
+                      limit_of (ENFORCE, &with_history, &job));
+    assert_near (advice->decision.time_quantile, 0.99);
+    assert_true (has_reason (advice, "it has earned"));
+    /* The guard extends what dnnest has set, for any user. */
+    assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
+    advice = advise (ENFORCE "TimeLimit=time_min", &view, &job);
+    assert_near (advice->decision.time_quantile, 0.99);
+}
+
+/* What is known of runs, and whether the limit is lowered and by which quantile. */
+TEST ("limits are as bold as their evidence")
+{
+    static const struct {
+        const char *conf;
+        int runs;
+        bool guard;
+        bool cluster;
+        double quantile; /* 0: the limit stays */
+    } cases[] = {
+        {"EvidenceTime=auto", 0, false, true, 0},
+        {"EvidenceTime=auto", 1, false, true, 0},
+        {"EvidenceTime=auto", 2, false, true, 0.99},
+        {"EvidenceTime=auto", 2, false, false, 0.99},
+        {"EvidenceTime=auto", 0, true, true, 0.99},
+        {"EvidenceTime=auto", 1, true, true, 0.99},
+        {"EvidenceTime=auto", 2, true, true, 0.8},
+        /* Limits of minutes are not known. */
+        {"EvidenceTime=auto", 1, true, false, 0},
+        {"EvidenceTime=auto", 2, true, false, 0.8},
+        {"EvidenceTime=words", 0, false, false, 0.99},
+        {"EvidenceTime=words", 0, true, false, 0.99},
+        {"EvidenceTime=some", 0, true, true, 0},
+        {"EvidenceTime=some", 1, false, false, 0.99},
+        {"EvidenceTime=enough", 1, true, true, 0},
+        {"EvidenceTime=enough", 2, true, true, 0.8},
+        /* Nothing is taken, or nothing ends at it. */
+        {"EvidenceTime=auto Mode=advise", 0, false, false, 0.99},
+        {"EvidenceTime=auto Mode=observe", 0, false, false, 0},
+        {"EvidenceTime=auto TimeLimit=time_min", 0, false, false, 0.99},
+        {"EvidenceTime=auto TimeLimit=time_min", 1, false, false, 0.99},
+        {"EvidenceTime=auto TimeLimit=time_min", 2, false, false, 0.8},
+        {"EvidenceTime=some TimeLimit=time_min", 0, true, true, 0},
+        /* Nor is it lowered, but raised. */
+        {"EvidenceTime=enough NeverRaise=no TimeMin=2-0 TimeMax=9-0",
+         0,
+         true,
+         true,
+         0.99},
+    };
+    struct dn_job job = named_job ();
+    struct dn_cluster cluster = {.time_s = 999990};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        const struct dn_view view = {.guarded = cases[i].guard ? &guard : NULL,
+                                     .cluster = cases[i].cluster ? &cluster : NULL,
+                                     .apps = cases[i].runs > 0 ? &apps : NULL,
+                                     .now_s = 1000000};
+        char conf[256];
+        struct dn_advice *advice;
+        bool set;
+
+        snprintf (conf,
+                  sizeof (conf),
+                  "GpuType=keep Cpus=keep %s%s",
+                  cases[i].conf,
+                  strstr (cases[i].conf, "Mode=") ? "" : " Mode=enforce");
+        row.runs = (uint32_t) cases[i].runs;
+        advice = advise (conf, &view, &job);
+        set = advice->decision.time_limit_s != DN_UNSET
+              || advice->decision.time_min_s != DN_UNSET;
+        if (set != (cases[i].quantile > 0))
+            fail_msg ("case %zu: %s", i, set ? "is lowered" : "stays");
+        if (set && fabs (advice->decision.time_quantile - cases[i].quantile) > 1e-9)
+            fail_msg ("case %zu: by %g", i, advice->decision.time_quantile);
+        if (!set && !has_reason (advice, "finished run"))
+            fail_msg ("case %zu gives no reason", i);
+    }
+    row.runs = 7;
+}
+
+TEST ("CPUs are as bold as their evidence")
+{
+    struct dn_job job = named_job ();
+    struct dn_advice *advice;
+
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet,app=rn,input=gpu";
+    advice = advise ("Mode=enforce GpuType=keep", &without_guard, &job);
+    assert_true (advice->decision.cpus_per_task > 0);
+    advice =
+        advise ("Mode=enforce GpuType=keep EvidenceCpus=some", &without_guard, &job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    assert_true (
+        has_reason (advice, "cpus: kept, EvidenceCpus takes 1 finished run of"));
+    advice =
+        advise ("Mode=enforce GpuType=keep EvidenceCpus=enough", &with_history, &job);
+    assert_true (advice->decision.cpus_per_task > 0);
 }
 
 TEST ("limits without an end are kept")
@@ -230,12 +377,12 @@ TEST ("what is raised or filled in is safe")
 
 TEST ("a request between the two bounds is lowered only by a guard")
 {
-    struct dn_job job = scene_job ();
-    int64_t safe = limit_of (ENFORCE, &without_guard, &job);
+    struct dn_job job = named_job ();
+    int64_t safe = limit_of (ENFORCE, &with_history, &job);
     int64_t guarded = limit_of (ENFORCE, &with_guard, &job);
 
     job.time_limit_min = (safe + guarded) / 2 / 60;
-    assert_int_equal (limit_of (ENFORCE, &without_guard, &job), DN_UNSET);
+    assert_int_equal (limit_of (ENFORCE, &with_history, &job), DN_UNSET);
     assert_int_equal (limit_of (ENFORCE, &with_guard, &job), guarded);
     job.time_limit_min = guarded / 60;
     assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
@@ -243,7 +390,7 @@ TEST ("a request between the two bounds is lowered only by a guard")
 
 TEST ("what is only advised is safe")
 {
-    struct dn_job job = scene_job ();
+    struct dn_job job = named_job ();
     struct dn_advice *advice = advise ("GpuType=keep", &with_guard, &job);
 
     assert_near (advice->decision.time_quantile, 0.99);
@@ -255,7 +402,7 @@ TEST ("what is only advised is safe")
 
 TEST ("the guarded bound is never above the safe one")
 {
-    struct dn_job job = scene_job ();
+    struct dn_job job = named_job ();
     static const char conf[] = ENFORCE "TimeQuantile=0.7";
     struct dn_advice *advice = advise (conf, &with_guard, &job);
 
@@ -272,13 +419,13 @@ TEST ("the guard has time to see a short job")
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "steps=100,dataset=imagenet";
     slow.interval_s = 120;
-    /* Twice two intervals and the half minute between Slurm's own looks. */
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 540);
+    /* Twice seven intervals and the half minute between Slurm's own looks. */
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 1740);
     job.signal_s = 100;
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 720);
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 2100);
     job.signal_s = 0;
     slow.interval_s = 600;
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 2700);
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 8700);
 }
 
 TEST ("short limits are whole minutes")
@@ -305,9 +452,9 @@ TEST ("short limits are whole minutes")
 
 TEST ("a soft limit follows the guarded quantile")
 {
-    struct dn_job job = scene_job ();
+    struct dn_job job = named_job ();
     struct dn_advice *advice =
-        advise (ENFORCE "TimeLimit=time_min", &without_guard, &job);
+        advise (ENFORCE "TimeLimit=time_min", &with_history, &job);
 
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.time_min_s,

@@ -703,7 +703,7 @@ TEST ("jobs are tallied and the heart beats")
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, NOW + 200);
     assert_int_equal (guarded->interval_s, 60);
-    tally = dn_guarded_find (guarded, 1000);
+    tally = dn_guarded_find (guarded, 1000, 0);
     assert_non_null (tally);
     assert_int_equal (tally->n_jobs, 2);
     assert_int_equal (tally->jobs[0], 14);

@@ -74,7 +74,9 @@ static struct dn_site *site_of (const char *lines, const char *conf)
         || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
                < 0)
         fail_msg ("%s", err.text);
-    /* Not the defaults: the tests see by a move that a type is fit for the job. */
+    /* Not the defaults: the tests see by a move that a type is fit for the job, and by
+     * a limit that it may change. */
+    site->rules.evidence_time = DN_TIME_NEEDS_WORDS;
     site->rules.gpu_type = DN_TYPE_CHOOSE;
     site->rules.objective = DN_OBJECTIVE_COST;
     if (dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
