@@ -23,9 +23,9 @@ json 'JSON has the paths and the numbers of the site' \
         "AccountingToken", "Prometheus", "PrometheusQueries", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
      and [s["range"] for s in d["site"]] == [None] * 11
-         + ["0..1k", "1..86400", "1..3600", "1..3600", "1..3600", "10..86400", "1..3660", None, "1..2592k"] + [None] * 3
+         + ["0..1k", "1..86400", "1..3600", "1..600", "1..3600", "10..86400", "1..3660", None, "1..2592k"] + [None] * 3
          + ["0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]
-     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 60, 60, 300, 400, "slurmdbd", 3600, "none", "none", "none", None, 1, None, None, None, ""]' config
+     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 30, 60, 300, 400, "slurmdbd", 3600, "none", "none", "none", None, 1, None, None, None, ""]' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])

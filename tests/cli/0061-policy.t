@@ -175,10 +175,10 @@ json 'before 24.11 TimeLimit=time_min keeps the time' \
     advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
 json 'TimeLimit=time_min sets the minimum time of a job array' 'd["decision"]["time_min_s"] == 1800' \
     advise --conf "$work/new.conf" --slurm=24.11 --array=1-4 "${job[@]}"
-conf Mode=enforce
+conf Mode=enforce EvidenceTime=words
 json 'TimeLimit=auto is time_min with 24.11 and a soft limit' \
     'd["decision"]["time_min_s"] == 1800 and d["decision"]["time_limit_s"] is None
-     and d["decision"]["time_quantile"] == 0.8 and d["record"]["pred"]["bound_bp"] == 8000
+     and d["decision"]["time_quantile"] == 0.99 and d["record"]["pred"]["bound_bp"] == 9900
      and "planned as 00:30:00 of 1-00:00:00" in d["message"]' \
     advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
 auto_is_limit='d["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] == 1800
@@ -189,6 +189,11 @@ slurm_conf 'SchedulerParameters=bf_interval=2'
 json 'TimeLimit=auto is limit without a soft limit' "$auto_is_limit" \
     advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
 rule 'config shows it as it is written' TimeLimit auto default
+conf Mode=enforce
+json 'a description alone lowers no limit where nothing extends it' \
+    'd["decision"]["time_limit_s"] is None
+     and any("EvidenceTime takes 2 finished runs" in r for r in d["decision"]["reasons"])' \
+    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
 
 # advises TITLE VERSION REGEX: of the check of a right file
 advises() {

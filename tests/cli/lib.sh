@@ -41,7 +41,7 @@ n_devices=$(cat "$work"/hardware/*.conf | grep '^Arch=' | grep -vc cpu) # but th
 # Two gres types of one device. The twin costs less, so the decision does not depend on the
 # calibration of the predictor.
 cat > "$work/site.conf" <<'CONF'
-Mode=enforce MinConfidence=0
+Mode=enforce MinConfidence=0 EvidenceTime=words
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
 Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
 CONF

@@ -122,7 +122,7 @@ scancel -u "$CLUSTER_USER"
 # --- a hole ------------------------------------------------------------------------------
 
 # Planned as short as can be, because the test waits until that time is over.
-configure ",$SOFT" TimeMin=00:01:00 TimeMargin=0 GuardedQuantile=0.5
+configure ",$SOFT" TimeMin=00:01:00 TimeMargin=0 TimeQuantile=0.5
 submit -N 4 --ntasks-per-node=1 -c 4 -t 2:00:00 --comment="$OFF" < <(waits_for blocker)
 ok 'a job holds a part of every node' cluster_wait_job "$job" RUNNING 180
 submit -N 4 --exclusive -t 10 --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'

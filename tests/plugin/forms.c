@@ -14,8 +14,8 @@
 #include "scene.h"
 #include "submit/adapter.h"
 
-#define CONF                                                                               \
-    "Mode=enforce\nEvidenceTime=words\nMinConfidence=0\nMaxSlowdown=9\nTimeMin=12:00:00\n" \
+#define CONF                                                                              \
+    "Mode=enforce EvidenceTime=words\nMinConfidence=0\nMaxSlowdown=9\nTimeMin=12:00:00\n" \
     "CpusPerGpuMin=16\n"
 #define METADATA                                                                       \
     "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=2,"      \

@@ -97,7 +97,7 @@ TEST ("the log has a job as it was submitted")
 {
 #define SHAPE "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 MaxTime=2-0\n"
     static const char conf[] =
-        "Mode=enforce\nEvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n"
+        "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n"
         "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 ByPartition=gpu-a100 " SHAPE
         "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 ByPartition=gpu-v100 " SHAPE;
     job_desc_msg_t desc;

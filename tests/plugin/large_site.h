@@ -16,7 +16,7 @@
     "Gpu Type=" type " Device=" device " Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
     "NodeMemory=512000 Partitions=ALL\n"
 #define LARGE_SITE                                                                     \
-    "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU ("t4", "t4_16gb")       \
+    "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU ("t4", "t4_16gb")       \
         LARGE_GPU ("v100", "v100_sxm2_16gb") LARGE_GPU ("v100l", "v100_sxm2_32gb")     \
             LARGE_GPU ("rtx3090", "rtx_3090_24gb")                                     \
                 LARGE_GPU ("a100", "a100_sxm4_40gb")                                   \

@@ -337,6 +337,118 @@ TEST ("no limit is set above that of the partition or QOS")
     }
 }
 
+/* Slurm charges the limit: a lower one would pass them. */
+TEST ("limits of TRES minutes keep the time limit")
+{
+    static const struct {
+        const char *rows;
+        const char *qos;
+        const char *reason; /* NULL: it is lowered */
+    } cases[] = {
+        {"Qos Name=q\n", "q", NULL},
+        {"Qos Name=q Minutes=no\n", "q", NULL},
+        {"Qos Name=q Minutes=yes\n", "q", "the QOS 'q' limits minutes (TRESMins"},
+        {"Qos Name=q\nQos Name=r Minutes=yes\n", "q", NULL},
+        {"Qos Name=normal Minutes=yes\n", NULL, "the QOS 'normal' limits minutes"},
+        {"Qos Name=q\n", "r", "its QOS is not in the snapshot"},
+        {"Qos Name=q Minutes=yes\nAssoc Account=a User=1000 Default=yes QOS=q\n",
+         NULL,
+         "the QOS 'q' limits minutes"},
+        {"Assoc Account=a User=1000 Default=yes Minutes=yes\n",
+         NULL,
+         "the account 'a' limits minutes"},
+        {"Assoc Account=a User=1001 Default=yes Minutes=yes\n", NULL, NULL},
+        {"Assoc Account=lab Parent=1\nAssoc Account=root Minutes=yes\n"
+         "Assoc Account=a User=1000 Default=yes Parent=0\n",
+         NULL,
+         "the account 'root' limits minutes"},
+        {"Qos Name=p Minutes=yes\n", "p", "the QOS 'p' limits minutes"},
+        {"Partition Name=fast Up=yes QOS=p\nQos Name=p Minutes=yes\n", NULL, NULL},
+        {"Partition Name=gpu Default=yes Up=yes QOS=p\nQos Name=p Minutes=yes\n",
+         NULL,
+         "the partition's QOS 'p' limits minutes"},
+        {"Partition Name=gpu Default=yes Up=yes QOS=new\nQos Name=p\n",
+         NULL,
+         "its QOS is not in the snapshot"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        for (int soft = 0; soft <= 1; soft++) {
+            struct dn_job job = scene_job ();
+            struct dn_advice *advice;
+            char rows[1024];
+
+            job.qos = cases[i].qos;
+            snprintf (rows,
+                      sizeof (rows),
+                      "%s%s%s",
+                      A100_IDLE,
+                      strstr (cases[i].rows, "Name=gpu") ? "" : QUEUE,
+                      cases[i].rows);
+            advice = scene_see (soft ? "GpuType=keep\nTimeLimit=time_min\n"
+                                     : "GpuType=keep\nTimeLimit=limit\n",
+                                rows,
+                                0,
+                                &job);
+            if ((advice->decision.time_limit_s == DN_UNSET
+                 && advice->decision.time_min_s == DN_UNSET)
+                != (cases[i].reason != NULL))
+                fail_msg ("case %zu", i);
+            if (cases[i].reason)
+                scene_need_reason (advice, cases[i].reason);
+        }
+}
+
+/* Its limit grows with the time there, and these minutes with it. */
+TEST ("no job under such limits goes to a slower type")
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        scene_see ("", A100_IDLE V100_IDLE QUEUE "Qos Name=q Minutes=yes\n", 0, &job);
+
+    assert_non_null (advice->decision.gpu);
+    job.qos = "q";
+    advice =
+        scene_see ("", A100_IDLE V100_IDLE QUEUE "Qos Name=q Minutes=yes\n", 0, &job);
+    assert_null (advice->decision.gpu);
+    scene_need_reason (advice, "not v100: the QOS 'q' limits minutes");
+}
+
+TEST ("a known reservation keeps the limit that would run into it")
+{
+    static const struct {
+        int from_s; /* after now */
+        const char *partitions;
+        bool lowered;
+    } cases[] = {
+        {86399, "gpu", false},
+        {86401, "gpu", true},
+        {1, "gpu", false},
+        {3600, "other", true},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+        char rows[1024];
+
+        job.partition = "gpu";
+        snprintf (rows,
+                  sizeof (rows),
+                  A100_IDLE QUEUE "Group Type=a100" SCENE_SHAPE
+                                  "Partitions=%s ReservedFrom=%d ReservedUntil=%d "
+                                  "Nodes=1 Up=1 Idle=0,0,0,0,1\n",
+                  cases[i].partitions,
+                  SCENE_NOW + cases[i].from_s,
+                  SCENE_NOW + cases[i].from_s + 3600);
+        advice = scene_see ("GpuType=keep\nTimeLimit=limit\n", rows, 0, &job);
+        if ((advice->decision.time_limit_s != DN_UNSET) != cases[i].lowered)
+            fail_msg ("case %zu", i);
+        if (!cases[i].lowered)
+            scene_need_reason (advice, "ends after a reservation of such nodes");
+    }
+}
+
 /* The type is selected by the partition, and the lines have no MaxTime. */
 TEST ("a move to another partition asks its snapshot")
 {

@@ -76,13 +76,15 @@ live_hardware() {
 readonly LIVE_MOVES='GpuType=choose Objective=cost'
 readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=text'
 
-# Nodes are those of cluster_start. All rules have their defaults, but a decision may take a
+# Nodes are those of cluster_start. All rules have their defaults, but words suffice for a limit
+# (EvidenceTime) unless a line says otherwise, and a decision may take a
 # second, because the machine is busy and the build may have sanitizers. A file is replaced
 # atomically: a running controller may read it at any time.
 live_partitions=ALL
 live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 
+    [[ $* = *EvidenceTime=* ]] || set -- EvidenceTime=words "$@"
     printf '%s\n' "HardwareDir=$dir/etc/hardware" "ZooDir=$dir/etc/zoo" \
         "Datasets=$dir/etc/datasets.conf DecisionTime=1000" "Bundle=$dir/etc/bundle" \
         "StateDir=$dir/seen SnapshotAge=3600" \
