@@ -381,14 +381,6 @@ static void open_types (const struct dn_deciding *d)
         decision->factor = dn_open_factor (decision->open[decision->n_open - 1].slow);
 }
 
-bool dn_deciding_is_open (const struct dn_deciding *d, int i)
-{
-    for (int k = 1; k < d->decision->n_open; k++)
-        if (d->decision->open[k].gpu == d->candidates->list[i].gpu)
-            return true;
-    return false;
-}
-
 /* The open type that can start the job now and is the best by the objective. */
 static int find_idle (const struct dn_deciding *d)
 {

@@ -42,6 +42,14 @@ int64_t dn_deciding_least_guarded (const struct dn_deciding *d)
     return 2 * dn_guarded_lead (d->view->guarded->interval_s);
 }
 
+bool dn_deciding_is_open (const struct dn_deciding *d, int i)
+{
+    for (int k = 1; k < d->decision->n_open; k++)
+        if (d->decision->open[k].gpu == d->candidates->list[i].gpu)
+            return true;
+    return false;
+}
+
 int64_t dn_deciding_runs (const struct dn_deciding *d, int i)
 {
     const struct dn_estimate *estimate = &d->estimates[i];

@@ -192,7 +192,7 @@ rule 'config shows it as it is written' TimeLimit auto default
 conf Mode=enforce
 json 'a description alone lowers no limit where nothing extends it' \
     'd["decision"]["time_limit_s"] is None
-     and any("EvidenceTime takes 2 finished runs" in r for r in d["decision"]["reasons"])' \
+     and any("EvidenceTime takes 2 finished runs" in r for r in d["reasons"])' \
     advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
 
 # advises TITLE VERSION REGEX: of the check of a right file

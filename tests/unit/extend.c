@@ -257,52 +257,49 @@ TEST ("an application in debt has no guarded quantile")
 }
 
 /* What is known of runs, and whether the limit is lowered and by which quantile. */
+static const struct {
+    const char *conf;
+    int runs;
+    bool guard;
+    bool cluster;
+    double quantile; /* 0: the limit stays */
+} bold[] = {
+    {"EvidenceTime=auto", 0, false, true, 0},
+    {"EvidenceTime=auto", 1, false, true, 0},
+    {"EvidenceTime=auto", 2, false, true, 0.99},
+    {"EvidenceTime=auto", 2, false, false, 0.99},
+    {"EvidenceTime=auto", 0, true, true, 0.99},
+    {"EvidenceTime=auto", 1, true, true, 0.99},
+    {"EvidenceTime=auto", 2, true, true, 0.8},
+    /* Limits of minutes are not known. */
+    {"EvidenceTime=auto", 1, true, false, 0},
+    {"EvidenceTime=auto", 2, true, false, 0.8},
+    {"EvidenceTime=words", 0, false, false, 0.99},
+    {"EvidenceTime=words", 0, true, false, 0.99},
+    {"EvidenceTime=some", 0, true, true, 0},
+    {"EvidenceTime=some", 1, false, false, 0.99},
+    {"EvidenceTime=enough", 1, true, true, 0},
+    {"EvidenceTime=enough", 2, true, true, 0.8},
+    /* Nothing is taken, or nothing ends at it. */
+    {"EvidenceTime=auto Mode=advise", 0, false, false, 0.99},
+    {"EvidenceTime=auto Mode=observe", 0, false, false, 0},
+    {"EvidenceTime=auto TimeLimit=time_min", 0, false, false, 0.99},
+    {"EvidenceTime=auto TimeLimit=time_min", 1, false, false, 0.99},
+    {"EvidenceTime=auto TimeLimit=time_min", 2, false, false, 0.8},
+    {"EvidenceTime=some TimeLimit=time_min", 0, true, true, 0},
+    /* Nor is it lowered, but raised. */
+    {"EvidenceTime=enough NeverRaise=no TimeMin=2-0 TimeMax=9-0", 0, true, true, 0.99},
+};
+
 TEST ("limits are as bold as their evidence")
 {
-    static const struct {
-        const char *conf;
-        int runs;
-        bool guard;
-        bool cluster;
-        double quantile; /* 0: the limit stays */
-    } cases[] = {
-        {"EvidenceTime=auto", 0, false, true, 0},
-        {"EvidenceTime=auto", 1, false, true, 0},
-        {"EvidenceTime=auto", 2, false, true, 0.99},
-        {"EvidenceTime=auto", 2, false, false, 0.99},
-        {"EvidenceTime=auto", 0, true, true, 0.99},
-        {"EvidenceTime=auto", 1, true, true, 0.99},
-        {"EvidenceTime=auto", 2, true, true, 0.8},
-        /* Limits of minutes are not known. */
-        {"EvidenceTime=auto", 1, true, false, 0},
-        {"EvidenceTime=auto", 2, true, false, 0.8},
-        {"EvidenceTime=words", 0, false, false, 0.99},
-        {"EvidenceTime=words", 0, true, false, 0.99},
-        {"EvidenceTime=some", 0, true, true, 0},
-        {"EvidenceTime=some", 1, false, false, 0.99},
-        {"EvidenceTime=enough", 1, true, true, 0},
-        {"EvidenceTime=enough", 2, true, true, 0.8},
-        /* Nothing is taken, or nothing ends at it. */
-        {"EvidenceTime=auto Mode=advise", 0, false, false, 0.99},
-        {"EvidenceTime=auto Mode=observe", 0, false, false, 0},
-        {"EvidenceTime=auto TimeLimit=time_min", 0, false, false, 0.99},
-        {"EvidenceTime=auto TimeLimit=time_min", 1, false, false, 0.99},
-        {"EvidenceTime=auto TimeLimit=time_min", 2, false, false, 0.8},
-        {"EvidenceTime=some TimeLimit=time_min", 0, true, true, 0},
-        /* Nor is it lowered, but raised. */
-        {"EvidenceTime=enough NeverRaise=no TimeMin=2-0 TimeMax=9-0",
-         0,
-         true,
-         true,
-         0.99},
-    };
     struct dn_job job = named_job ();
     struct dn_cluster cluster = {.time_s = 999990};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        const struct dn_view view = {.guarded = cases[i].guard ? &guard : NULL,
-                                     .cluster = cases[i].cluster ? &cluster : NULL,
-                                     .apps = cases[i].runs > 0 ? &apps : NULL,
+    for (size_t i = 0; i < DN_N_ELEMENTS (bold); i++) {
+        const struct dn_view view = {.guarded = bold[i].guard ? &guard : NULL,
+                                     .cluster = bold[i].cluster ? &cluster : NULL,
+                                     .apps = bold[i].runs > 0 ? &apps : NULL,
                                      .now_s = 1000000};
         char conf[256];
         struct dn_advice *advice;
@@ -311,15 +308,15 @@ TEST ("limits are as bold as their evidence")
         snprintf (conf,
                   sizeof (conf),
                   "GpuType=keep Cpus=keep %s%s",
-                  cases[i].conf,
-                  strstr (cases[i].conf, "Mode=") ? "" : " Mode=enforce");
-        row.runs = (uint32_t) cases[i].runs;
+                  bold[i].conf,
+                  strstr (bold[i].conf, "Mode=") ? "" : " Mode=enforce");
+        row.runs = (uint32_t) bold[i].runs;
         advice = advise (conf, &view, &job);
         set = advice->decision.time_limit_s != DN_UNSET
               || advice->decision.time_min_s != DN_UNSET;
-        if (set != (cases[i].quantile > 0))
+        if (set != (bold[i].quantile > 0))
             fail_msg ("case %zu: %s", i, set ? "is lowered" : "stays");
-        if (set && fabs (advice->decision.time_quantile - cases[i].quantile) > 1e-9)
+        if (set && fabs (advice->decision.time_quantile - bold[i].quantile) > 1e-9)
             fail_msg ("case %zu: by %g", i, advice->decision.time_quantile);
         if (!set && !has_reason (advice, "finished run"))
             fail_msg ("case %zu gives no reason", i);
