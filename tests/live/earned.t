@@ -67,6 +67,7 @@ admin add qos each MaxTRESMinsPerJob=gres/gpu=5
 admin modify user "$CLUSTER_USER" set qos+=run,each
 cluster_restart_ctld
 _cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
+_cluster_spawn dnnest-guard "$build/dnnest-guard" --conf="$dir/etc/dnnest.conf"
 ok 'dnnestd writes a snapshot and a heartbeat' \
     cluster_until 180 test -s "$dir/state/cluster.snapshot" -a -s "$dir/state/guard"
 live_looked
