@@ -138,10 +138,33 @@ static int change_job (struct pass *pass,
 
 static bool is_guarded (const struct pass *pass,
                         const struct dn_link_job *job,
-                        const struct dn_rules *rules)
+                        const struct dn_recorded *recorded)
 {
     return dn_guarded_is_alive (pass->said.guarded, pass->d->now_s)
-           && dn_guarded_trusts (pass->said.guarded, job->user_id, rules->guard_trust);
+           && dn_guarded_earned (pass->said.guarded, job->user_id, recorded->app);
+}
+
+/* May the limit be lowered at all: is the user trusted, and does no limit count its
+ * minutes, as far as the last snapshot knows?
+ */
+static bool may_lower (const struct pass *pass,
+                       const struct dn_link_job *job,
+                       const struct dn_rules *rules)
+{
+    const struct dn_job names = {
+        .account = job->account, .qos = job->qos, .user_id = job->user_id};
+    struct dn_span rest = dn_span_of (job->partition ? job->partition : "");
+    bool may =
+        pass->said.cluster
+        && dn_guarded_trusts (pass->said.guarded, job->user_id, rules->guard_trust);
+
+    while (may && rest.text) {
+        char name[DN_NAME_MAX] = "";
+
+        dn_span_copy (dn_span_cut (&rest, ","), name, sizeof (name), "partition", NULL);
+        may = !dn_given (dn_policy_minutes (pass->said.cluster, &names, name));
+    }
+    return may;
 }
 
 static int take_job (void *to, const struct dn_link_job *job)
@@ -166,8 +189,9 @@ static int take_job (void *to, const struct dn_link_job *job)
     c.limit_s = job->limit_s;
     c.time_min_s = job->time_min_s;
     c.submit_s = job->submit;
-    c.guarded = is_guarded (pass, job, &rules);
+    c.guarded = is_guarded (pass, job, &recorded);
     return dn_revise_plan (&c, &revision) == DN_REVISE_LOWER
+                   && may_lower (pass, job, &rules)
                ? change_job (pass, job, &revision)
                : 0;
 }
@@ -180,9 +204,12 @@ static int read_files (struct pass *pass)
     const char *dir = pass->d->site->state_dir;
     struct dn_view_path apps = dn_view_path (dir, DN_APPS_FILE);
     struct dn_view_path guarded = dn_view_path (dir, DN_GUARDED_FILE);
+    struct dn_view_path cluster = dn_view_path (dir, DN_CLUSTER_FILE);
 
-    if (dn_view_read (DN_VIEW_APPS, apps.text, DN_VIEW_OURS, &pass->said, pass->err)
-        < 0)
+    if (dn_view_read (DN_VIEW_APPS, apps.text, DN_VIEW_OURS, &pass->said, pass->err) < 0
+        || dn_view_read (
+               DN_VIEW_CLUSTER, cluster.text, DN_VIEW_OURS, &pass->said, pass->err)
+               < 0)
         return -1;
     return dn_view_read (
         DN_VIEW_GUARDED, guarded.text, DN_VIEW_OURS, &pass->said, pass->err);

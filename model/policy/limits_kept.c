@@ -246,26 +246,42 @@ static bool is_unknown (const struct dn_standing *standing)
            || (partition && partition->qos[0] != '\0' && !standing->partition_qos);
 }
 
+static struct dn_reason minutes_of (const struct dn_cluster *cluster,
+                                    const struct dn_standing *standing)
+{
+    const struct sources sources = sources_of (cluster, standing);
+
+    if (cluster->enforces && is_unknown (standing))
+        return DN_REASON (limits_unknown);
+    for (int i = 0; i < sources.n; i++)
+        if (sources.list[i].limited->minutes)
+            return DN_REASON (limits_minutes,
+                              dn_arg_text (sources.list[i].kind),
+                              dn_arg_word (sources.list[i].limited->name));
+    return DN_NO_REASON;
+}
+
+struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
+                                    const struct dn_job *job,
+                                    const char *partition)
+{
+    const struct dn_standing standing = dn_standing_of (cluster, job, partition);
+
+    return minutes_of (cluster, &standing);
+}
+
 struct dn_reason dn_deciding_minutes (const struct dn_deciding *d, int i)
 {
     const struct dn_cluster *cluster = d->view->cluster;
+    struct dn_reason why = DN_NO_REASON;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
-        cluster && cluster->enforces ? standings_on (d, i, &own, &n) : NULL;
+        cluster ? standings_on (d, i, &own, &n) : NULL;
 
-    for (int k = 0; k < n; k++) {
-        const struct sources sources = sources_of (cluster, &standings[k]);
-
-        if (is_unknown (&standings[k]))
-            return DN_REASON (limits_unknown);
-        for (int s = 0; s < sources.n; s++)
-            if (sources.list[s].limited->minutes)
-                return DN_REASON (limits_minutes,
-                                  dn_arg_text (sources.list[s].kind),
-                                  dn_arg_word (sources.list[s].limited->name));
-    }
-    return DN_NO_REASON;
+    for (int k = 0; k < n && !dn_given (why); k++)
+        why = minutes_of (cluster, &standings[k]);
+    return why;
 }
 
 static void lower (int64_t *longest, int64_t limit_s)

@@ -180,6 +180,13 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_view *view,
                        struct dn_decision *decision);
 
+/* The reason, if a QOS or association of the job in that partition limits TRES minutes,
+ * of which Slurm charges the whole time limit, or is not in the snapshot.
+ */
+struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
+                                    const struct dn_job *job,
+                                    const char *partition);
+
 /* Is the job in the control group? 'spec' is the job's own description, before anything
  * was derived from it; 'salt' is the site's text, "" for none.
  *

@@ -726,24 +726,24 @@ TEST ("what a job runs beyond its first limit is a debt, once")
 
     assert_int_equal (pass (scene), 0);
     assert_null (tally_of (&guarded));
-    wait_s (scene, 140);
+    wait_s (140);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (tally_of (&guarded)->debt_s, 4 * 40);
-    wait_s (scene, 60);
+    wait_s (60);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (tally_of (&guarded)->debt_s, 4 * 100);
     /* Another process goes on. */
     dn_task_guard.end (scene->memory);
     free (scene->memory);
     scene->memory = calloc (1, dn_task_guard.memory);
-    wait_s (scene, 60);
+    wait_s (60);
     longer->phase = DN_PHASE_ENDED;
     longer->state = "COMPLETED";
     longer->end = NOW + 230;
     for (int i = 0; i < 3; i++) {
         assert_int_equal (pass (scene), 0);
         assert_int_equal (tally_of (&guarded)->debt_s, 4 * 130);
-        wait_s (scene, 60);
+        wait_s (60);
     }
     dn_guarded_free (guarded);
 }
