@@ -51,6 +51,12 @@ same() {
 lies_are_known() {
     grep -qE "^User Id=[0-9]+ Jobs=([0-9]+\+,){2}[0-9]+\+ Debt=" "$dir/state/guard"
 }
+# owes SECONDS: the user is in debt with so many GPU seconds
+owes() {
+    local debt
+    debt=$(sed -n 's/^User Id=[0-9]* Jobs=.* Debt=\([0-9]*\).*/\1/p' "$dir/state/guard")
+    ((${debt:-0} >= $1))
+}
 
 # --- the cluster -----------------------------------------------------------------------
 
@@ -107,7 +113,8 @@ submit 1 "$LIE" -t 20
 is 'the fourth job of the liar has its own limit' "$(field "$job" TimeLimit)" 00:20:00
 like 'the log has the reason' "$(logged)" 'GuardTrust'
 submit 1 "dnnest:$LIVE_KEYS" -t 20:00:00
-is 'so has a job with an honest description' "$(field "$job" TimeLimit)" 20:00:00
+is 'a job with an honest description of the same user has its own limit' "$(field "$job" TimeLimit)" 20:00:00
+ok 'the liars owe minutes' cluster_until 240 owes 150
 for job in "${liars[@]}"; do
     is 'a liar has the limit that it has requested, at last' \
         "$(cluster_until 120 eval "[[ \$(field $job TimeLimit) = 00:20:00 ]]" && echo yes)" yes
@@ -118,6 +125,6 @@ ok 'eighteen jobs of a second end' cluster_until 180 eval "[[ -z \$(squeue -h -j
 sleep 5
 live_looked
 submit 1 "$LIE" -t 20
-is 'they restore no trust' "$(field "$job" TimeLimit)" 00:20:00
+is 'eighteen jobs of a second restore no trust' "$(field "$job" TimeLimit)" 00:20:00
 diag "$(grep ^User "$dir/state/guard")"
 live_end

@@ -16,13 +16,12 @@
     "Gpu Type=" type " Device=" device " Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
     "NodeMemory=512000 Partitions=ALL\n"
 #define LARGE_SITE                                                                     \
-    "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU ("t4", "t4_16gb")       \
-        LARGE_GPU ("v100", "v100_sxm2_16gb") LARGE_GPU ("v100l", "v100_sxm2_32gb")     \
-            LARGE_GPU ("rtx3090", "rtx_3090_24gb")                                     \
-                LARGE_GPU ("a100", "a100_sxm4_40gb")                                   \
-                    LARGE_GPU ("a100l", "a100_sxm4_80gb")                              \
-                        LARGE_GPU ("h100", "h100_sxm5_80gb")                           \
-                            LARGE_GPU ("h200", "h200_sxm_141gb")
+    "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU (    \
+        "t4", "t4_16gb") LARGE_GPU ("v100", "v100_sxm2_16gb")                          \
+        LARGE_GPU ("v100l", "v100_sxm2_32gb") LARGE_GPU ("rtx3090", "rtx_3090_24gb")   \
+            LARGE_GPU ("a100", "a100_sxm4_40gb") LARGE_GPU ("a100l", "a100_sxm4_80gb") \
+                LARGE_GPU ("h100", "h100_sxm5_80gb")                                   \
+                    LARGE_GPU ("h200", "h200_sxm_141gb")
 
 /* The kinds of submissions of a site. */
 enum large_job {
