@@ -2,7 +2,8 @@
  *
  * The reports go into the file DNNEST_PROGRESS_DIR/SLURM_JOB_ID (host/progress_file.h).
  * Where there is no such directory, because the site has none or dnnest has not changed
- * the job, nothing is written, and that is no error: a script must not fail for it.
+ * the job, nothing is written, and that is no error. Within a job an error is a line on
+ * stderr, and the exit code is 0.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,6 +11,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +101,7 @@ static void write_file (struct call *call, int64_t now_s)
     call->written_s = now_s;
 }
 
-/* --- --follow
- * --------------------------------------------------------------------------- */
+/* --- --follow ------------------------------------------------------------------ */
 
 /* A line of the program; one that is longer is known by its beginning. */
 struct line {
@@ -144,12 +146,24 @@ static void scan (struct call *call, struct line *line, const char *bytes, size_
             line->text[line->len++] = bytes[i];
 }
 
+/* After an error of read () or write () on 'fd': can it be tried again? The program may
+ * have made a file that it shares with this one non-blocking.
+ */
+static bool can_retry (int fd, short events)
+{
+    struct pollfd file = {.fd = fd, .events = events};
+
+    if (errno == EAGAIN)
+        poll (&file, 1, -1);
+    return errno == EAGAIN || errno == EINTR;
+}
+
 static bool copy (const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t written = write (STDOUT_FILENO, bytes, len);
 
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && can_retry (STDOUT_FILENO, POLLOUT))
             continue;
         if (written < 0)
             return false;
@@ -159,25 +173,35 @@ static bool copy (const char *bytes, size_t len)
     return true;
 }
 
+/* Output that cannot be written is lost, as when the disk is full, but the program goes
+ * on. If nobody reads the output, the program ends as it would without the filter.
+ */
 static int follow (struct call *call)
 {
     static char bytes[65536];
     struct line line = {.len = 0};
+    bool lost = false;
     ssize_t got;
 
     while ((got = read (STDIN_FILENO, bytes, sizeof (bytes))) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0 || !copy (bytes, (size_t) got)) {
-            dn_complain ("--follow: %s", dn_errno_text (errno).text);
-            return DN_EXIT_BUG;
+        bool bad = got < 0 && !can_retry (STDIN_FILENO, POLLIN);
+        bool ends = bad;
+
+        if (got > 0 && !copy (bytes, (size_t) got)) {
+            bad = true;
+            ends = errno == EPIPE;
         }
-        scan (call, &line, bytes, (size_t) got);
+        if (bad && !lost)
+            dn_complain ("--follow: %s", dn_errno_text (errno).text);
+        lost |= bad;
+        if (ends)
+            break;
+        scan (call, &line, bytes, got > 0 ? (size_t) got : 0);
     }
     take_line (call, &line);
     if (call->progress.n_reports > 0)
         write_file (call, (int64_t) time (NULL));
-    return DN_EXIT_DONE;
+    return lost ? DN_EXIT_BUG : DN_EXIT_DONE;
 }
 
 /* --- the command --------------------------------------------------------------- */
@@ -260,6 +284,8 @@ static int run_progress (const struct dn_command *self, int argc, char **argv)
     struct dn_options given;
     struct call call = {.dir = NULL};
 
+    /* A file beyond 'ulimit -f' is an error of write (). */
+    signal (SIGXFSZ, SIG_IGN);
     dn_options_begin (&given, self, argc, argv);
     if (dn_options_take (&given, &call) != DN_OPTION_END)
         return given.exit_code;
@@ -276,5 +302,6 @@ const struct dn_command dn_cmd_progress = {
     .summary = "Report from within a job how far it is",
     .arguments = "[DONE/TOTAL]",
     .options = options,
+    .never_fails_in_job = true,
     .run = run_progress,
 };

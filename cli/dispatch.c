@@ -6,9 +6,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct dn_program *program;
+static bool never_fails; /* the command, here */
 
 static int print_help (void)
 {
@@ -50,11 +52,23 @@ static int unknown_command (const char *name)
     return DN_EXIT_USAGE;
 }
 
+static bool is_in_job (void)
+{
+    const char *job = getenv ("SLURM_JOB_ID");
+
+    return job && job[0] != '\0';
+}
+
 static int run_command (int argc, char **argv)
 {
-    for (int i = 0; program->commands[i]; i++)
-        if (strcmp (program->commands[i]->name, argv[0]) == 0)
-            return program->commands[i]->run (program->commands[i], argc, argv);
+    for (int i = 0; program->commands[i]; i++) {
+        const struct dn_command *command = program->commands[i];
+
+        if (strcmp (command->name, argv[0]) != 0)
+            continue;
+        never_fails = command->never_fails_in_job && is_in_job ();
+        return command->run (command, argc, argv);
+    }
     return unknown_command (argv[0]);
 }
 
@@ -94,9 +108,12 @@ static int dispatch (int argc, char **argv)
 
 int dn_dispatch (const struct dn_program *of, int argc, char **argv)
 {
+    int exit_code;
+
     program = of;
     dn_program = of->name;
     /* dn_finish () looks at what became of the output. */
     signal (SIGPIPE, SIG_IGN);
-    return dn_finish (dispatch (argc, argv));
+    exit_code = dn_finish (dispatch (argc, argv));
+    return never_fails ? DN_EXIT_DONE : exit_code;
 }

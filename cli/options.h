@@ -85,6 +85,8 @@ struct dn_command {
      * script (dn_options_begin_bare ()). Options end at the first argument, as in
      * sbatch. */
     const struct dn_option *guest_options;
+    /* Within a job the exit code is 0 in any case: a script with 'set -e' goes on. */
+    bool never_fails_in_job;
     /* Return an enum dn_exit. */
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };

@@ -2213,6 +2213,7 @@ class Report:
                 self.write(model, example_of(dataloader), keys())
             return
 
+        @fails_open
         def see(module, args, kwargs):
             if not module.training or not torch.is_grad_enabled():
                 return
@@ -2283,6 +2284,7 @@ def hint(model, optimizer=None, dataloader=None, batch=None, spec=None,
     Report(path, name).watch(model, keys, dataloader)
 
 
+@fails_open
 def trainer_callback(path="dnnest.json", spec=None, name=None):
     """A callback for the Trainer of transformers."""
     from transformers import TrainerCallback
@@ -2344,6 +2346,7 @@ def quiet(*_args, **_more):
     """In the place of a logger, which must not see meta tensors."""
 
 
+@fails_open
 def lightning_callback(path="dnnest.json", spec=None, name=None):
     """A callback for the Trainer of Lightning."""
     try:

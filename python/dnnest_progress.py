@@ -10,14 +10,16 @@
 # steps, and that a GPU's memory was exhausted; so does watch_memory() for other programs.
 #
 # Reports go into the file DNNEST_PROGRESS_DIR/SLURM_JOB_ID, at most one each ten seconds,
-# by the first process only. Without these variables nothing is written. Errors are
-# ignored: progress must never break a program. dnnestd(8) reads the file.
+# by the first process only. Without these variables nothing is written. Nothing here
+# raises: the first error is a line on stderr, later ones are ignored. dnnestd(8) reads
+# the file.
 #
 # Needs Python 3.6 and nothing else; may be copied.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Say how far a job is."""
 
+import functools
 import os
 import sys
 import threading
@@ -35,6 +37,34 @@ PAUSE = 10
 
 # One of these is 0, or none is set, in the process that reports.
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+
+_told = []
+
+
+def _never_raises(function):
+    """An error of 'function' becomes a line on stderr, once."""
+    @functools.wraps(function)
+    def guarded(*args, **more):
+        try:
+            return function(*args, **more)
+        except Exception as error:
+            if not _told:
+                _told.append(True)
+                _tell(type(error).__name__, error)
+            return None
+    return guarded
+
+
+def _tell(kind, error):
+    try:
+        text = str(error).split("\n")[0][:500]
+    except Exception:
+        text = "no text"
+    try:
+        print("dnnest: progress is not reported: %s: %s" % (kind, text), file=sys.stderr,
+              flush=True)
+    except Exception:  # no stderr
+        pass
 
 
 def _file():
@@ -81,6 +111,8 @@ class _Reports:
         if failed:
             lines.append("out_of_memory %d" % time.time())
         beside = "%s.new-%d" % (path, os.getpid())
+        if os.path.lexists(beside):  # of a run that was killed, with this number
+            os.unlink(beside)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         fd = os.open(beside, flags, 0o644)
         try:
@@ -97,29 +129,27 @@ class _Reports:
 _reports = _Reports()
 
 
+@_never_raises
 def report(done, total):
     """Say that 'done' of 'total' units are done: epochs, steps, or any other."""
-    try:
-        path = _file()
-        done, total = int(done), int(total)
-        if not path or not 0 <= done <= total <= COUNT_MAX or total < 1:
-            return
-        with _reports.lock:
-            if _reports.add(done, total):
-                _reports.write(path)
-    except (OSError, TypeError, ValueError, OverflowError):
-        pass
+    path = _file()
+    if not path:
+        return
+    done, total = int(done), int(total)
+    if not 0 <= done <= total <= COUNT_MAX or total < 1:
+        raise ValueError("%d/%d, expected DONE/TOTAL" % (done, total))
+    with _reports.lock:
+        if _reports.add(done, total):
+            _reports.write(path)
 
 
+@_never_raises
 def out_of_memory():
     """Say that the program fails for lack of GPU memory."""
-    try:
-        path = _file()
-        if path:
-            with _reports.lock:
-                _reports.write(path, failed=True)
-    except OSError:
-        pass
+    path = _file()
+    if path:
+        with _reports.lock:
+            _reports.write(path, failed=True)
 
 
 def is_out_of_memory(error):
@@ -131,17 +161,23 @@ def is_out_of_memory(error):
         or "RESOURCE_EXHAUSTED: " in text
 
 
+@_never_raises
+def _look_at(error):
+    if is_out_of_memory(error):
+        out_of_memory()
+
+
 def watch_memory():
     """Report lack of GPU memory when the program ends by an exception for it."""
     before = sys.excepthook
 
     def hook(kind, error, traceback):
-        if is_out_of_memory(error):
-            out_of_memory()
+        _look_at(error)
         before(kind, error, traceback)
     sys.excepthook = hook
 
 
+@_never_raises
 def trainer_callback():
     """A callback for the Trainer of transformers."""
     from transformers import TrainerCallback
@@ -149,14 +185,17 @@ def trainer_callback():
     watch_memory()
 
     class Progress(TrainerCallback):
+        @_never_raises
         def on_train_begin(self, args, state, control, **more):
             report(state.global_step, state.max_steps)
 
+        @_never_raises
         def on_step_end(self, args, state, control, **more):
             report(state.global_step, state.max_steps)
     return Progress()
 
 
+@_never_raises
 def lightning_callback():
     """A callback for the Trainer of Lightning."""
     try:
@@ -170,12 +209,12 @@ def lightning_callback():
         def on_train_start(self, trainer, pl_module):
             self.on_train_batch_end(trainer)
 
+        @_never_raises
         def on_train_batch_end(self, trainer, *more):
             total = trainer.estimated_stepping_batches
             if total != float("inf"):
                 report(trainer.global_step, total)
 
         def on_exception(self, trainer, pl_module, exception):
-            if is_out_of_memory(exception):
-                out_of_memory()
+            _look_at(exception)
     return Progress()
