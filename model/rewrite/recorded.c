@@ -48,6 +48,24 @@ static size_t object_length (const char *text)
     return 0;
 }
 
+/* A byte of a record. sacct -P separates columns by '|' and does not escape it; of what
+ * is not printable ASCII, other programs make what they like.
+ */
+static bool is_plain (char c)
+{
+    return c >= ' ' && c <= '~' && c != '|';
+}
+
+/* Keys have no escapes: a record with another byte could not be written again. */
+static bool is_all_plain (struct dn_span text)
+{
+    size_t n = 0;
+
+    while (n < text.len && is_plain (text.text[n]))
+        n++;
+    return n == text.len;
+}
+
 static struct json_object *parse_record (struct dn_span text, struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *record =
@@ -86,6 +104,8 @@ static int open_record (const char *comment,
     *found = (struct dn_span){start, object_length (start)};
     if (found->len == 0)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_endless, DN_RECORD_MAX);
+    if (!is_all_plain (*found))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_bytes);
     *record = parse_record (*found, err);
     return *record ? 1 : -1;
 }
@@ -510,17 +530,23 @@ static char *replace_record (const char *comment, struct dn_span old, const char
     return text;
 }
 
-/* sacct -P separates columns by '|' and does not escape it. In JSON it occurs only in
- * strings, which can escape it. False if the text becomes too long.
+/* What json-c writes, as dn_record_write () does: such bytes occur only in strings.
+ * False if the text becomes too long.
  */
-static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
+static bool write_plain (const char *json, char text[DN_RECORD_MAX + 1])
 {
     struct dn_buf buf = dn_buf_on (text, DN_RECORD_MAX + 1);
-    const char *bar;
 
-    for (; (bar = strchr (json, '|')) && !buf.cut; json = bar + 1)
-        dn_buf_add (&buf, "%.*s\\u007c", (int) (bar - json), json);
-    dn_buf_add (&buf, "%s", json);
+    while (*json != '\0' && !buf.cut) {
+        size_t n = 0;
+
+        while (is_plain (json[n]))
+            n++;
+        dn_buf_put (&buf, json, n);
+        json += n;
+        if (*json != '\0')
+            dn_buf_add (&buf, "%s", *json++ == '|' ? "\\u007c" : "?");
+    }
     return !buf.cut;
 }
 
@@ -536,7 +562,7 @@ static int write_line (struct json_object *record,
         text[0] = '\0';
         if (!json)
             return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-        if (write_without_bars (json, text))
+        if (write_plain (json, text))
             return 0;
         if (i < DN_N_ELEMENTS (optional))
             json_object_object_del (record, optional[i]);

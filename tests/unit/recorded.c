@@ -57,6 +57,32 @@ TEST ("only changes that were applied count")
     }
 }
 
+TEST ("a record that is accepted is accepted when it was written again")
+{
+    static const char *const refused[] = {
+        "{\"dnnest\":1,\"a\x04 b\":1}",
+        "{\"dnnest\":1,\"a|b\":1}",
+        "{\"dnnest\":1,\"\xc3\xa9\":1}",
+        "{\"dnnest\":1,\"why\":\"a|b\"}",
+    };
+    struct dn_recorded r;
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *noted = NULL;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (refused); i++) {
+        assert_int_equal (dn_record_read (refused[i], &r, &err), -1);
+        assert_string_equal (
+            err.text,
+            "record: a '|' or a byte that is not printable ASCII, expected none");
+    }
+    noted = dn_record_note (
+        "{\"dnnest\":1,\"x\":\"\\u0004\\u007c\\u00e9\\u007f\"}", 7200, &err);
+    assert_string_equal (noted,
+                         "{\"dnnest\":1,\"x\":\"\\u0004\\u007c???\","
+                         "\"later\":[7200]}");
+    assert_int_equal (dn_record_read (noted, &r, &err), 1);
+}
+
 TEST ("a record that is not valid is refused")
 {
     static const char *const records[] = {
