@@ -473,6 +473,7 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
         dn_complain ("%s; going on without slurm.conf", err.text);
     context.slurmctld_parameters = slurm.slurmctld_parameters;
     context.scheduler_parameters = slurm.scheduler_parameters;
+    context.cluster = slurm.cluster;
     site = dn_load_site (&o->paths, &context, &err);
     if (!site) {
         o->exit_code = dn_fail (DN_EXIT_CONF, &err);

@@ -52,8 +52,12 @@ static void read_cluster (struct dn_seen *seen,
                   sizeof (file->path.text),
                   "%s",
                   dn_options_absolute (absolute, snapshot));
-    rc = dn_view_read (
-        DN_VIEW_CLUSTER, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    rc = dn_view_read (DN_VIEW_CLUSTER,
+                       file->path.text,
+                       DN_VIEW_THEIRS,
+                       snapshot ? "" : site->cluster,
+                       &seen->content,
+                       &file->err);
     cluster = seen->content.cluster;
     if (cluster)
         file->age_s = seen->view.now_s - cluster->time_s;
@@ -70,8 +74,12 @@ static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_GUARDED_FILE);
-    rc = dn_view_read (
-        DN_VIEW_GUARDED, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    rc = dn_view_read (DN_VIEW_GUARDED,
+                       file->path.text,
+                       DN_VIEW_THEIRS,
+                       site->cluster,
+                       &seen->content,
+                       &file->err);
     guarded = seen->content.guarded;
     if (guarded)
         file->age_s = seen->view.now_s - guarded->time_s;
@@ -86,8 +94,12 @@ static void read_apps (struct dn_seen *seen, const struct dn_site *site)
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_APPS_FILE);
-    rc = dn_view_read (
-        DN_VIEW_APPS, file->path.text, DN_VIEW_THEIRS, &seen->content, &file->err);
+    rc = dn_view_read (DN_VIEW_APPS,
+                       file->path.text,
+                       DN_VIEW_THEIRS,
+                       site->cluster,
+                       &seen->content,
+                       &file->err);
     apps = seen->content.apps;
     if (apps)
         file->age_s = seen->view.now_s - apps->time_s;

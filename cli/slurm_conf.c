@@ -17,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "host/files.h"
 
 /* Bytes of all files; NodeName lines of the largest clusters take a few hundred KB. */
@@ -282,29 +281,59 @@ static int read_lines (struct reader *reader, struct dn_err *err)
     return 0;
 }
 
-int dn_slurm_conf_read (const char *dnnest_conf,
-                        struct dn_slurm_conf *conf,
-                        struct dn_err *err)
+static int read_file (const char *path, struct dn_slurm_conf *conf, struct dn_err *err)
 {
     dn_cleanup (free_reader) struct reader reader = {.conf = conf};
-    const char *slash = dnnest_conf ? strrchr (dnnest_conf, '/') : NULL;
-    char *path = reader.open[0].path;
 
     memset (conf, 0, sizeof (*conf));
-    if (!slash)
-        return 0;
-    if (snprintf (
-            path, PATH_MAX, "%.*s/slurm.conf", (int) (slash - dnnest_conf), dnnest_conf)
-        >= PATH_MAX)
-        return 0;
-    if (access (path, F_OK) < 0 && errno == ENOENT)
-        return 0;
-    if (open_file (&reader, err) < 0)
+    if (dn_span_copy (
+            dn_span_of (path), reader.open[0].path, PATH_MAX, "slurm.conf", err)
+            < 0
+        || open_file (&reader, err) < 0)
         return -1;
     if (read_lines (&reader, err) < 0) {
         memset (conf, 0, sizeof (*conf));
         return -1;
     }
+    memcpy (conf->cluster, reader.cluster, sizeof (conf->cluster));
     conf->found = true;
+    return 0;
+}
+
+/* Is there a slurm.conf beside the file? */
+static bool find_beside (const char *file, char path[PATH_MAX])
+{
+    const char *slash = file ? strrchr (file, '/') : NULL;
+
+    return slash
+           && snprintf (path, PATH_MAX, "%.*s/slurm.conf", (int) (slash - file), file)
+                  < PATH_MAX
+           && (access (path, F_OK) == 0 || errno != ENOENT);
+}
+
+static void take_name_elsewhere (struct dn_slurm_conf *conf)
+{
+    const char *named = getenv ("SLURM_CONF");
+    struct dn_slurm_conf other;
+    char path[PATH_MAX];
+
+    if (named && named[0] == '/')
+        snprintf (path, sizeof (path), "%s", named);
+    else if (!find_beside (DNNEST_CONF, path))
+        return;
+    if (read_file (path, &other, NULL) == 0)
+        memcpy (conf->cluster, other.cluster, sizeof (conf->cluster));
+}
+
+int dn_slurm_conf_read (const char *dnnest_conf,
+                        struct dn_slurm_conf *conf,
+                        struct dn_err *err)
+{
+    char path[PATH_MAX];
+
+    if (find_beside (dnnest_conf, path))
+        return read_file (path, conf, err);
+    memset (conf, 0, sizeof (*conf));
+    take_name_elsewhere (conf);
     return 0;
 }

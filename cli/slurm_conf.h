@@ -8,19 +8,23 @@
 #ifndef DN_SLURM_CONF_H
 #define DN_SLURM_CONF_H
 
+#include "base/limits.h"
 #include "base/text.h"
 
 #define DN_SLURM_VALUE_MAX 4096
 
 struct dn_slurm_conf {
-    bool found; /* the file */
+    bool found;                /* the file */
+    char cluster[DN_NAME_MAX]; /* ClusterName in lower case, as Slurm has it */
     char slurmctld_parameters[DN_SLURM_VALUE_MAX];
     char scheduler_parameters[DN_SLURM_VALUE_MAX];
 };
 
 /* Read the slurm.conf in the directory of 'dnnest_conf' (NULL: there is none). Of a key
  * that occurs twice the last counts, as in Slurm; Include lines are followed. If there
- * is no such file, there are no parameters. Return -1 with 'err' and no parameters if
+ * is no such file, there are no parameters, and only the name of the cluster is taken
+ * from SLURM_CONF of the environment, or the slurm.conf beside the usual dnnest.conf.
+ * Return -1 with 'err' and no parameters if
  * it, or a file that it includes, cannot be read.
  */
 int dn_slurm_conf_read (const char *dnnest_conf,

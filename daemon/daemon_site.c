@@ -53,7 +53,7 @@ int dn_daemon_site_load (struct dn_daemon_site *daemon_site,
                          struct dn_err *err)
 {
     struct dn_load_paths paths = dn_load_default_paths ();
-    struct dn_load_context context = {.slurm_version = 0};
+    struct dn_load_context context = {.cluster = daemon_site->cluster};
     struct dn_site *site;
 
     paths.conf = conf_path (daemon_site);

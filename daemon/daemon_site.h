@@ -20,6 +20,7 @@ struct dn_daemon_site {
     bool rules_only;      /* without a model, which no rule depends on */
     const char *conf;     /* dnnest.conf, or NULL: the default path, if it exists */
     struct dn_site *site; /* in force; owned */
+    const char *cluster;  /* borrowed; NULL: dn_link_open () was not called yet */
     struct dn_slurm_rules slurm;
     struct dn_watch watch;
     uint64_t identity; /* of the files when they were last loaded, or refused */

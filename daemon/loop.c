@@ -129,6 +129,12 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     loop->daemon.link = dn_link_open (err);
     if (!loop->daemon.link)
         return DN_DAEMON_CONF;
+    loop->site.cluster = dn_link_cluster_name ();
+    if (dn_site_set_cluster (loop->site.site, loop->site.cluster, err) < 0) {
+        if (!options->stubborn)
+            return DN_DAEMON_CONF;
+        dn_log (DN_LOG_ERROR, "%s", err->text);
+    }
     for (int i = 0; tasks[i] && i < TASKS_MAX; i++)
         if (add_turn (loop, tasks[i], err) < 0)
             return DN_DAEMON_BUG;
@@ -144,7 +150,7 @@ static bool needs_state_dir (const struct dn_loop_options *options)
 static int make_state_dir (const struct loop *loop, struct dn_err *err)
 {
     if (!needs_state_dir (loop->options)
-        || dn_put_dir (loop->site.site->state_dir, err) == 0)
+        || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
         return 0;
     if (!loop->options->stubborn)
         return -1;

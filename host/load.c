@@ -498,7 +498,7 @@ static int follow_slurm (const struct dn_load_context *context,
                                                        context->scheduler_parameters);
     if (!site->time_min_is_soft)
         dn_site_refuse_time_min (site);
-    return 0;
+    return context->cluster ? dn_site_set_cluster (site, context->cluster, err) : 0;
 }
 
 /* The order matters: the configuration has the path of the catalogue, and its Gpu lines
@@ -546,7 +546,7 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               const struct dn_load_context *context,
                               struct dn_err *err)
 {
-    static const struct dn_load_context nothing = {.problems = NULL};
+    static const struct dn_load_context nothing = {.cluster = ""};
     struct dn_site *site = calloc (1, sizeof (*site));
 
     if (!site) {

@@ -43,9 +43,10 @@ struct dn_load_context {
     const char *slurmctld_parameters; /* of slurm.conf: "dnnest_<key>=<value>" */
     const char *scheduler_parameters; /* of slurm.conf */
     int slurm_version;                /* 2411 for 24.11 */
-    const char *settings;             /* "key=value,...", overrides everything */
-    const struct dn_people *people;   /* NULL: those of the system */
-    struct dn_problems *problems;     /* NULL: the first error ends the loading */
+    const char *cluster;  /* "": not known; NULL: dn_site_set_cluster () follows */
+    const char *settings; /* "key=value,...", overrides everything */
+    const struct dn_people *people; /* NULL: those of the system */
+    struct dn_problems *problems;   /* NULL: the first error ends the loading */
 };
 
 /* Load a site: configuration, catalogue, data sets, then apply 'context' (may be NULL).

@@ -79,32 +79,90 @@ int dn_view_text (const char *path,
                          err);
 }
 
+/* The name of the cluster in the file that was read. */
+static const char *cluster_of (enum dn_view_file file,
+                               const struct dn_view_content *content)
+{
+    switch (file) {
+    case DN_VIEW_CLUSTER:
+        return content->cluster->name;
+    case DN_VIEW_APPS:
+        return content->apps->cluster;
+    default:
+        return "";
+    }
+}
+
+static int read_content (enum dn_view_file file,
+                         struct dn_span text,
+                         const char *path,
+                         struct dn_view_content *content,
+                         struct dn_err *err)
+{
+    switch (file) {
+    case DN_VIEW_CLUSTER:
+        content->cluster = dn_cluster_read (text, path, err);
+        return content->cluster ? 0 : -1;
+    case DN_VIEW_GUARDED:
+        content->guarded = dn_guarded_read (text, path, err);
+        return content->guarded ? 0 : -1;
+    default:
+        content->apps = dn_apps_read (text, path, err);
+        return content->apps ? 0 : -1;
+    }
+}
+
+/* Free what was read from 'file'. */
+static void drop (enum dn_view_file file, struct dn_view_content *content)
+{
+    struct dn_view_content one = {.cluster = NULL};
+
+    switch (file) {
+    case DN_VIEW_CLUSTER:
+        one.cluster = content->cluster;
+        content->cluster = NULL;
+        break;
+    case DN_VIEW_GUARDED:
+        one.guarded = content->guarded;
+        content->guarded = NULL;
+        break;
+    default:
+        one.apps = content->apps;
+        content->apps = NULL;
+    }
+    dn_view_free (&one);
+}
+
 int dn_view_read (enum dn_view_file file,
                   const char *path,
                   enum dn_view_trust trust,
+                  const char *cluster,
                   struct dn_view_content *content,
                   struct dn_err *err)
 {
     size_t max = file == DN_VIEW_APPS ? DN_APPS_FILE_MAX : DN_STATE_FILE_MAX;
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    struct dn_span span;
+    const char *named;
+    size_t len;
 
-    if (dn_view_text (path, trust, max, &text, &span.len, err) < 0)
+    if (dn_view_text (path, trust, max, &text, &len, err) < 0)
         return -1;
     if (!text)
         return 0;
-    span.text = text;
-    switch (file) {
-    case DN_VIEW_CLUSTER:
-        content->cluster = dn_cluster_read (span, path, err);
-        return content->cluster ? 0 : -1;
-    case DN_VIEW_GUARDED:
-        content->guarded = dn_guarded_read (span, path, err);
-        return content->guarded ? 0 : -1;
-    default:
-        content->apps = dn_apps_read (span, path, err);
-        return content->apps ? 0 : -1;
-    }
+    if (read_content (file, (struct dn_span){text, len}, path, content, err) < 0)
+        return -1;
+    named = cluster_of (file, content);
+    if (named[0] == '\0' || cluster[0] == '\0'
+        || dn_span_is (dn_span_of (named), cluster))
+        return 0;
+    dn_err_set (err,
+                DN_E_RANGE,
+                dn_say_err_other_cluster,
+                path,
+                dn_quote (named, strlen (named)).text,
+                dn_quote (cluster, strlen (cluster)).text);
+    drop (file, content);
+    return -1;
 }
 
 void dn_view_show (const struct dn_view_content *content, struct dn_view *view)

@@ -52,11 +52,13 @@ struct dn_view_content {
 };
 
 /* Read 'file', which is at 'path', into its member of 'content', which is NULL before.
- * Return -1 with 'err', which names the path.
+ * One that names another cluster than 'cluster' is refused, unless that is "" or the
+ * file names none. Return -1 with 'err', which names the path.
  */
 int dn_view_read (enum dn_view_file file,
                   const char *path,
                   enum dn_view_trust trust,
+                  const char *cluster,
                   struct dn_view_content *content,
                   struct dn_err *err) DN_COLD;
 

@@ -175,6 +175,37 @@ static int set_key (struct dn_site *site,
     return dn_span_copy (value, member_of (site, key), DN_NAME_MAX, key->name, err);
 }
 
+/* DNNEST_STATE_DIR/model has the bundle. */
+static bool is_folder (const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
+
+    return *name != '\0' && !strchr ("-.", *name) && strcmp (name, "model") != 0
+           && strspn (name, letters) == strlen (name);
+}
+
+int dn_site_set_cluster (struct dn_site *site, const char *name, struct dn_err *err)
+{
+    char path[DN_SITE_PATH_MAX];
+    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+    const char *at = site->state_dir;
+    const char *folder = is_folder (name) ? name : "";
+    const char *mark;
+
+    for (; (mark = strstr (at, "%c")); at = mark + 2) {
+        bool slash = folder[0] == '\0' && mark > at && mark[-1] == '/';
+
+        dn_buf_put (&buf, at, (size_t) (mark - at) - slash);
+        dn_buf_text (&buf, folder);
+    }
+    dn_buf_text (&buf, at);
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_path, "StateDir");
+    memcpy (site->state_dir, path, buf.len + 1);
+    return dn_span_copy (
+        dn_span_of (name), site->cluster, sizeof (site->cluster), "ClusterName", err);
+}
+
 int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
 {
     if (!problems)

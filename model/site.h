@@ -56,8 +56,8 @@
           "file to which a line of JSON is appended per decision")                     \
     TEXT (PATH, counters, "Counters", NULL,                                            \
           "file of counters for Prometheus, rewritten every five seconds")             \
-    TEXT (PATH, state_dir, "StateDir", DNNEST_STATE_DIR,                               \
-          "directory of the files of dnnestd")                                         \
+    TEXT (PATH, state_dir, "StateDir", DNNEST_STATE_DIR "/%c",                         \
+          "directory of the files of dnnestd; %c is ClusterName of slurm.conf")        \
     REAL (decision_ms, "DecisionTime", 0, 1000, "5",                                   \
           "CPU time in milliseconds after which a decision is given up; 0: no limit")  \
     REAL (snapshot_age_s, "SnapshotAge", 1, 86400, "300",                              \
@@ -105,6 +105,7 @@
 struct dn_site {
     struct dn_rules rules;     /* of the whole site; slurm.conf overrides dnnest.conf */
     struct dn_origins origins; /* where each came from */
+    char cluster[DN_NAME_MAX]; /* ClusterName of slurm.conf; "" not known */
     uint64_t bound;            /* those of slurm.conf, which no Policy line relaxes */
     struct dn_policies policies; /* other rules for some jobs; owned */
     bool opt_in_all;             /* OptIn=all or history holds for any job */
@@ -222,6 +223,13 @@ int dn_site_set (struct dn_site *site,
  * (doc/design.md). 'parameters' are SchedulerParameters and may be NULL.
  */
 bool dn_site_time_min_is_soft (int version, const char *parameters) DN_COLD;
+
+/* Name the cluster, "" if it is not known, and replace "%c" in StateDir by it. A name
+ * that cannot be one of a directory, or none, leaves the part of the path out.
+ */
+int dn_site_set_cluster (struct dn_site *site,
+                         const char *name,
+                         struct dn_err *err) DN_COLD;
 
 /* Turn TimeLimit=time_min into keep wherever it is set. */
 void dn_site_refuse_time_min (struct dn_site *site) DN_COLD;

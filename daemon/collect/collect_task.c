@@ -147,7 +147,7 @@ static int pass_over (struct collect *collect,
     int64_t first_s = d->now_s - (int64_t) (d->site->keep_jobs_days * DAY_S);
     struct dn_collecting c = {.source = source,
                               .store = store,
-                              .cluster = dn_ended_cluster (),
+                              .cluster = dn_link_cluster_name (),
                               .now_s = d->now_s,
                               .since_s = d->since_s,
                               .first_s = first_s > 0 ? first_s : 0,

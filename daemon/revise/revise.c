@@ -202,17 +202,27 @@ static int take_job (void *to, const struct dn_link_job *job)
 static int read_files (struct pass *pass)
 {
     const char *dir = pass->d->site->state_dir;
-    struct dn_view_path apps = dn_view_path (dir, DN_APPS_FILE);
-    struct dn_view_path guarded = dn_view_path (dir, DN_GUARDED_FILE);
-    struct dn_view_path cluster = dn_view_path (dir, DN_CLUSTER_FILE);
+    const char *cluster = pass->d->site->cluster;
+    static const struct {
+        enum dn_view_file file;
+        const char *name;
+    } files[] = {{DN_VIEW_APPS, DN_APPS_FILE},
+                 {DN_VIEW_CLUSTER, DN_CLUSTER_FILE},
+                 {DN_VIEW_GUARDED, DN_GUARDED_FILE}};
 
-    if (dn_view_read (DN_VIEW_APPS, apps.text, DN_VIEW_OURS, &pass->said, pass->err) < 0
-        || dn_view_read (
-               DN_VIEW_CLUSTER, cluster.text, DN_VIEW_OURS, &pass->said, pass->err)
-               < 0)
-        return -1;
-    return dn_view_read (
-        DN_VIEW_GUARDED, guarded.text, DN_VIEW_OURS, &pass->said, pass->err);
+    for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
+        struct dn_view_path path = dn_view_path (dir, files[i].name);
+
+        if (dn_view_read (files[i].file,
+                          path.text,
+                          DN_VIEW_OURS,
+                          cluster,
+                          &pass->said,
+                          pass->err)
+            < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* Is Revise= set in any rule? If not, the file of histories is not read. */

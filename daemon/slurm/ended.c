@@ -515,8 +515,3 @@ int dn_ended_open (struct dn_source *source, struct dn_err *err)
         .name = "slurmdbd", .self = ended, .read = read_ended, .close = close_ended};
     return 0;
 }
-
-const char *dn_ended_cluster (void)
-{
-    return slurm_conf.cluster_name ? slurm_conf.cluster_name : "";
-}

@@ -10,7 +10,4 @@
 /* Make 'source' that of slurmdbd. dn_link_open () comes before. -1 with 'err'. */
 int dn_ended_open (struct dn_source *source, struct dn_err *err);
 
-/* ClusterName of slurm.conf. */
-const char *dn_ended_cluster (void);
-
 #endif

@@ -69,6 +69,11 @@ struct dn_link *dn_link_open (struct dn_err *err)
     return link;
 }
 
+const char *dn_link_cluster_name (void)
+{
+    return slurm_conf.cluster_name ? slurm_conf.cluster_name : "";
+}
+
 /* Renamed after 24.11, in 26.05 at the latest. */
 static void free_conf (slurm_conf_t *conf)
 {

@@ -19,6 +19,9 @@ struct dn_link;
  * default). NULL with 'err'. Closed with dn_link_close ().
  */
 struct dn_link *dn_link_open (struct dn_err *err);
+
+/* ClusterName of slurm.conf, "" if it has none; dn_link_open () comes before. */
+const char *dn_link_cluster_name (void);
 void dn_link_close (struct dn_link *link);
 
 /* Does a controller answer? Costs no wait where none is running. */
@@ -181,9 +184,13 @@ struct dn_link_job {
     const char *tres_per[DN_N_TRES_PER];
     const char *comment;
     const char *admin_comment;
-    const char *std_out;
-    const char *std_err;
     const char *work_dir;
+    /* Of a batch job with a record. */
+    const char *std_out; /* with patterns: rescue/output_name.h */
+    const char *std_err;
+    const char *title; /* --job-name */
+    const char *user;
+    const char *host; /* that ran the script */
 };
 
 /* Read the whole table of jobs, and keep it in the link until the next call, or until

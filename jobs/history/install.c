@@ -206,6 +206,7 @@ int dn_history_learn (const struct dn_learning *learning,
     apps = dn_build_apps (store, &build, err);
     if (!apps)
         return -1;
+    memcpy (apps->cluster, site->cluster, sizeof (apps->cluster));
     learned->n_rows = apps->n_rows;
     learned->n_apps = count_apps (apps);
     learned->took_ms = dn_monotonic_ms () - from_ms;

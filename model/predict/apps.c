@@ -39,6 +39,7 @@ const struct dn_names dn_work_unit_names = DN_NAMES (unit_text, DN_N_WORK_UNITS)
 
 static const struct dn_member head_fields[] = {
     DN_COUNT ("Version", struct dn_app_head, version, 1, DN_APPS_VERSION),
+    DN_TEXT ("Cluster", struct dn_app_head, cluster, false),
     DN_COUNT ("Time", struct dn_app_head, time_s, 0, TIME_MAX),
     DN_FLAG ("ByAccount", struct dn_app_head, by_account, true),
     DN_TEXT ("Bundle", struct dn_app_head, bundle, false),
@@ -131,6 +132,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
          && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
         || dn_fields_read (&kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
         return -1;
+    memcpy (apps->cluster, head.cluster, sizeof (apps->cluster));
     apps->time_s = head.time_s;
     apps->by_account = head.by_account;
     memcpy (apps->bundle, head.bundle, sizeof (apps->bundle));

@@ -77,6 +77,7 @@ struct dn_app_row {
 #define DN_APP_TYPES_MAX 256
 
 struct dn_apps {
+    char cluster[DN_NAME_MAX];  /* whose it is; "" not known */
     int64_t time_s;             /* when it was learned, seconds since 1970 */
     bool by_account;            /* keys are of accounts where a job has one */
     char bundle[DN_NAME_MAX];   /* that DN_WORK_PREDICTED refers to; "" none */

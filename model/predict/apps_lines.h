@@ -19,6 +19,7 @@
 /* The lines, as they are written. */
 struct dn_app_head {
     int64_t version;
+    char cluster[DN_NAME_MAX];
     int64_t time_s;
     bool by_account;
     char bundle[DN_NAME_MAX];

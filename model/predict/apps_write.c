@@ -61,10 +61,13 @@ static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
 int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to)
 {
     const struct dn_app_tail tail = {apps->n_rows};
-    struct dn_app_head head = {DN_APPS_VERSION, apps->time_s, apps->by_account, ""};
+    struct dn_app_head head = {.version = DN_APPS_VERSION,
+                               .time_s = apps->time_s,
+                               .by_account = apps->by_account};
     struct dn_app_type type;
     int rc;
 
+    memcpy (head.cluster, apps->cluster, sizeof (head.cluster));
     memcpy (head.bundle, apps->bundle, sizeof (head.bundle));
     rc = write_line (DN_APPS_LINE_HISTORY, &head, put, to);
     for (int i = 0; i < apps->n_types && rc == 0; i++) {

@@ -69,6 +69,7 @@ static pthread_cond_t loaded;  /* from the keeper: look at 'done' and 'ended' */
 struct texts {
     char *slurmctld_parameters;
     char *scheduler_parameters;
+    char *cluster;
 };
 
 /* The parts of slurm.conf in force, and the loads ordered. Under the lock. */
@@ -100,15 +101,18 @@ static bool is_same_text (const char *a, const char *b)
     return a && b ? strcmp (a, b) == 0 : !a && !b;
 }
 
-/* Replace 'texts' by copies of 'slurmctld' and 'scheduler'. */
+/* Replace 'texts' by copies of the others. */
 static void set_texts (struct texts *texts,
                        const char *slurmctld,
-                       const char *scheduler)
+                       const char *scheduler,
+                       const char *cluster)
 {
     free (texts->slurmctld_parameters);
     free (texts->scheduler_parameters);
+    free (texts->cluster);
     texts->slurmctld_parameters = copy_of (slurmctld);
     texts->scheduler_parameters = copy_of (scheduler);
+    texts->cluster = copy_of (cluster);
 }
 
 static struct timespec in_ms (long ms)
@@ -151,6 +155,7 @@ static struct dn_load_context context_of (const struct texts *texts)
         .slurmctld_parameters = texts->slurmctld_parameters,
         .scheduler_parameters = texts->scheduler_parameters,
         .slurm_version = DN_SLURM_RELEASE,
+        .cluster = texts->cluster ? texts->cluster : "",
     };
 }
 
@@ -198,7 +203,8 @@ static unsigned wait_for_order (struct keeper *keeper, bool *more)
         number = order.ordered;
         set_texts (&keeper->texts,
                    order.texts.slurmctld_parameters,
-                   order.texts.scheduler_parameters);
+                   order.texts.scheduler_parameters,
+                   order.texts.cluster);
     }
     pthread_mutex_unlock (&lock);
     return number;
@@ -254,7 +260,7 @@ static void *keep (void *unused)
         ticks++;
     }
     dn_writer_end (&keeper.writer);
-    set_texts (&keeper.texts, NULL, NULL);
+    set_texts (&keeper.texts, NULL, NULL, NULL);
     pthread_mutex_lock (&lock);
     order.ended = true;
     pthread_cond_broadcast (&loaded);
@@ -267,7 +273,10 @@ static void *keep (void *unused)
 /* Copy the parameters that slurm.conf has now, and order a load. Under the lock. */
 static void place_order (void)
 {
-    set_texts (&order.texts, slurm_conf.slurmctld_params, slurm_conf.sched_params);
+    set_texts (&order.texts,
+               slurm_conf.slurmctld_params,
+               slurm_conf.sched_params,
+               slurm_conf.cluster_name);
     order.last_update = slurm_conf.last_update;
     order.ordered++;
     order.patience = true;
@@ -437,7 +446,7 @@ void dn_keeper_stop (void)
         return;
     }
     dn_state_forget ();
-    set_texts (&order.texts, NULL, NULL);
+    set_texts (&order.texts, NULL, NULL, NULL);
     free (conf);
     conf = NULL;
 }

@@ -308,12 +308,13 @@ static struct source {
 /* The part that the file makes, or NULL: it does not exist, or 'err' is set. */
 static struct dn_state_part *read_part (enum dn_view_file file,
                                         const char *path,
+                                        const char *cluster,
                                         struct dn_err *err)
 {
     struct dn_view_content content = {.cluster = NULL};
     struct dn_state_part *part;
 
-    if (dn_view_read (file, path, DN_VIEW_OURS, &content, err) < 0)
+    if (dn_view_read (file, path, DN_VIEW_OURS, cluster, &content, err) < 0)
         return NULL;
     /* -Wanalyzer-malloc-leak: install () takes the part */
     if (!content.cluster && !content.guarded && !content.apps)
@@ -332,17 +333,19 @@ static struct dn_state_part *read_part (enum dn_view_file file,
  * the next look. What may be read without a change of the file is tried again then. The
  * log has a line when a file becomes broken, and when it is whole again.
  */
-static void look (enum dn_view_file file, const char *state_dir)
+static void look (enum dn_view_file file, const struct dn_site *site)
 {
     struct source *source = &sources[file];
-    const struct dn_view_path path = dn_view_path (state_dir, dn_view_names[file]);
+    const struct dn_view_path path =
+        dn_view_path (site->state_dir, dn_view_names[file]);
     uint64_t identity = dn_watch_file (path.text);
     struct dn_err err = {.code = DN_E_NONE};
     bool broken;
 
     if (identity == source->identity)
         return;
-    install (DN_STATE_NEWS + (int) file, read_part (file, path.text, &err));
+    install (DN_STATE_NEWS + (int) file,
+             read_part (file, path.text, site->cluster, &err));
     broken = err.code != DN_E_NONE;
     if (broken && !source->broken)
         slurm_error (dn_say_log_state_broken, err.text);
@@ -366,7 +369,7 @@ void dn_state_look (void)
     if (!site)
         forget_news ();
     for (int i = 0; site && i < DN_N_VIEW_FILES; i++)
-        look ((enum dn_view_file) i, site->site->state_dir);
+        look ((enum dn_view_file) i, site->site);
 }
 
 void dn_state_forget (void)

@@ -11,8 +11,8 @@ cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0 EvidenceTime=words
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=dear MaxTime=3-0
 Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 ByPartition=cheap MaxTime=2-0
-Gpu Type=h100 Device=h100_sxm5_80gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper Features=ib
-Gpu Type=hwin Device=h100_sxm5_80gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=ALL ByFeature=hopper2 Features=ib
+Gpu Type=h100 Device=h100_sxm5_80gb Cost=4 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=gpu ByFeature=hopper Features=ib
+Gpu Type=hwin Device=h100_sxm5_80gb Cost=1 PerNode=8 NodeCpus=256 NodeMemory=1000000 Partitions=gpu ByFeature=hopper2 Features=ib
 CONF
 # idle TYPE FEATURES PARTITION: its nodes
 idle() {

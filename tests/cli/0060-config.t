@@ -9,7 +9,7 @@ need_python
 
 gives 'rules are shown with value, default and range' 0 \
     'Mode +enforce +site.conf:1 +advise +observe advise enforce ' config
-gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +ALL' config
+gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +gpu' config
 json 'JSON has the rules' \
     '[(r["key"], r["value"], r["default"]) for r in d["rules"]][0]
      == ("Mode", "enforce", "advise")
@@ -29,8 +29,8 @@ json 'JSON has the paths and the numbers of the site' \
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
-      for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
-                              ("twin", "a100_sxm4_40gb", 1, 8, "ALL")]' config
+      for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "gpu"),
+                              ("twin", "a100_sxm4_40gb", 1, 8, "gpu")]' config
 documented 'dnnest(1) names every member of the JSON' config
 json 'JSON names the file' 'd["conf"].endswith("/site.conf")' config
 
@@ -104,6 +104,18 @@ conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
     '[s["value"] for s in d["site"]][23:25] == [400.5, 1.25]' config --conf "$work/new.conf"
 
+# state_dir TITLE DIRECTORY
+state_dir() {
+    json "$1" "[s['value'] for s in d['site'] if s['key'] == 'StateDir'] == ['$2']" \
+        config --conf "$work/new.conf"
+}
+conf 'StateDir=/s/%c'
+echo 'include clusters' >"$work/slurm.conf"
+echo 'ClusterName=Alpha' >"$work/clusters"
+state_dir 'StateDir has the name of the cluster in it' /s/alpha
+rm "$work/slurm.conf"
+SLURM_CONF=$work/clusters state_dir 'a slurm.conf elsewhere names it' /s/alpha
+SLURM_CONF=$work/none state_dir 'without a name StateDir has none' /s
 mkdir -m 755 "$work/state"
 conf "StateDir=$work/state"
 json 'without dnnestd there are none of its files' \
@@ -152,7 +164,7 @@ wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\
 # --- contradictions --------------------------------------------------------------------
 
 node='Device=t4_16gb PerNode=4 Nodes=2 NodeMemory=512000'
-whole="$node NodeCpus=64 Partitions=ALL"
+whole="$node NodeCpus=64 Partitions=p"
 wrong 'fewer CPUs at most than at least are an error' 'CpusPerGpuMin=10 CpusPerGpuMax=4' \
     'CpusPerGpuMin=10 is above CpusPerGpuMax=4'
 wrong 'a contradiction with a Policy line is an error' \
@@ -175,6 +187,9 @@ doubtful() {
 doubtful 'a GPU type that lacks what a move needs has a warning' \
     "Gpu Type=a $whole\nGpu Type=b $node" \
     'Gpu Type=b: no job can be moved to it without NodeCpus or a snapshot of dnnestd'
+doubtful 'a GPU type that is said to be in all partitions has a warning' \
+    "Gpu Type=a $whole\nGpu Type=b $node NodeCpus=64 Partitions=ALL" \
+    'Gpu Type=b: no job can be moved to it without Partitions by their names (not ALL) or a snapshot of dnnestd'
 doubtful 'a GPU type without partitions has a warning' \
     "Gpu Type=a $whole\nGpu Type=b $node NodeCpus=64" \
     'Gpu Type=b: no job can be moved to it without Partitions or a snapshot of dnnestd'

@@ -55,7 +55,7 @@ try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps
 like 'the line for sbatch names the GPU type of the site' \
     "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
 cp "$work/site.conf" "$work/kept.conf"
-sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;4d' "$work/site.conf"
+sed -i 's/Partitions=gpu/ByPartition=pa MaxTime=1-0 Partitions=p/;4d' "$work/site.conf"
 try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
 like 'the line for sbatch names the partition of the GPU type' \
     "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='

@@ -27,8 +27,8 @@ cp -R "$top/etc/bundle" "$SITE/bundle"
 chmod -R u+rwX,go-w "$SITE/bundle"
 cat >"$SITE/dnnest.conf" <<CONF
 StateDir=$SITE/state
-Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 Nodes=8 NodeCpus=128 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_32gb PerNode=4 Nodes=16 NodeCpus=80 NodeMemory=380000 Partitions=ALL
+Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 Nodes=8 NodeCpus=128 NodeMemory=512000 Partitions=gpu
+Gpu Type=v100 Device=v100_sxm2_32gb PerNode=4 Nodes=16 NodeCpus=80 NodeMemory=380000 Partitions=gpu
 CONF
 
 # Any command of dnnest or dnnest-dev: with the site, as if it were installed.

@@ -42,8 +42,8 @@ n_devices=$(cat "$work"/hardware/*.conf | grep '^Arch=' | grep -vc cpu) # but th
 # calibration of the predictor.
 cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0 EvidenceTime=words
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
-Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=gpu
+Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=gpu
 CONF
 # That cluster, idle, and with what jobs move to the twin.
 {

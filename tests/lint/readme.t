@@ -26,8 +26,8 @@ cat >"$work/site.conf" <<END
 Mode=enforce
 StateDir=$work/state
 Bundle=$bundle
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu
+Gpu Type=v100 Device=v100_sxm2_32gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu
 END
 python3 "$top/tests/report/make_jobs.py" 300 >"$work/jobs.csv"
 dn jobs --db="$work/state/records.db" "$work/jobs.csv" >/dev/null

@@ -77,11 +77,14 @@ void write_conf (const char *text)
     write_file ("dnnest.conf", head, text);
 }
 
+char *cluster_name;
+
 /* Start the plugin as slurmctld does, with this configuration (NULL: none). */
 void start_plugin (const char *conf)
 {
     memset (&slurm_conf, 0, sizeof (slurm_conf));
     slurm_conf.last_update = 1;
+    slurm_conf.cluster_name = cluster_name;
     if (conf)
         write_conf (conf);
     else

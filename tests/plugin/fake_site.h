@@ -21,9 +21,9 @@
 
 #define GPU_LINES                                                                      \
     "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL ByFeature=a100\n"                                \
+    "NodeMemory=512000 Partitions=gpu ByFeature=a100\n"                                \
     "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL ByFeature=v100\n"
+    "NodeMemory=512000 Partitions=gpu ByFeature=v100\n"
 #define ENFORCE                                                                        \
     "Mode=enforce\nEvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
 
@@ -59,6 +59,9 @@ extern char bundle_dir[256];
 
 /* Start the plugin as slurmctld does, with this configuration (NULL: none). */
 void start_plugin (const char *conf);
+
+/* ClusterName from the next start on; NULL: none. */
+extern char *cluster_name;
 void stop_plugin (void);
 
 /* Reconfigure: the next job gets the new configuration. */

@@ -539,6 +539,44 @@ TEST ("a broken file of dnnestd counts as none")
 }
 
 /* One bit of every byte. There is no checksum: a valid device is accepted. */
+TEST ("a file of another cluster counts as none")
+{
+    static char here[] = "here";
+    static const struct {
+        const char *name;
+        const char *text;
+        int n_errors;
+    } rows[] = {
+#define SNAPSHOT(name)                                                                 \
+    "Cluster Version=1 Name=" name " Time=1 Slurm=2411 SoftTimeMin=no Enforces=no\n"   \
+    "End Rows=0\n"
+#define HISTORY(name) "History Version=2" name " Time=1 ByAccount=no\nEnd Rows=0\n"
+        {"cluster.snapshot", SNAPSHOT ("there"), 1},
+        {"cluster.snapshot", SNAPSHOT ("here"), 0},
+        {"history", HISTORY (" Cluster=there"), 1},
+        {"history", HISTORY (" Cluster=HERE"), 0},
+        {"history", HISTORY (""), 0},
+    };
+
+    for (size_t i = 0; i < 2 * N (rows); i++) {
+        size_t row = i / 2;
+        bool known = i % 2 == 0;
+
+        write_file (rows[row].name, rows[row].text, "");
+        cluster_name = known ? here : NULL;
+        start_with_news ();
+        assert_int_equal (stand_in_n_errors, known ? rows[row].n_errors : 0);
+        if (stand_in_n_errors > 0) {
+            assert_contains (stand_in_error, rows[row].name);
+            assert_contains (stand_in_error,
+                             ": of the cluster 'there', expected 'here'");
+        }
+        stop_plugin ();
+        remove (site_path (rows[row].name));
+    }
+    cluster_name = NULL;
+}
+
 TEST ("a flipped bit of the catalogue is named, or a valid device")
 {
     int n_named = 0;

@@ -11,7 +11,7 @@
 #include "state_text.h"
 
 static const char whole[] =
-    "History Version=2 Time=1700000000 ByAccount=no Bundle=2026.1\n"
+    "History Version=2 Cluster=c Time=1700000000 ByAccount=no Bundle=2026.1\n"
     "Type Name=a100\n"
     "Type Name=v100\n"
     "App Key=00000000000000ff Type=0 Gpus=4 Unit=run Freedom=2 Runs=3 Last=1699999999 "

@@ -184,6 +184,42 @@ static void expect_dir (const char *name, const char *says)
     assert_contains (err.text, says);
 }
 
+TEST ("a cluster's directory takes the files of earlier versions once")
+{
+    char parent[256];
+    char path[256];
+    struct dn_err err = {0};
+
+    snprintf (parent, sizeof (parent), "%s", path_of ("all"));
+    snprintf (path, sizeof (path), "%s", path_of ("all/alpha"));
+    /* Neither is there: both are made. */
+    assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
+    assert_int_equal (mode_of ("all/alpha"), S_IFDIR | 0755);
+    put ("all/records.db", "jobs");
+    put ("all/records.db-wal", "more");
+    put ("all/other", "stays");
+    assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
+    expect_text ("all/alpha/records.db", "jobs");
+    expect_text ("all/alpha/records.db-wal", "more");
+    expect_text ("all/other", "stays");
+    put ("all/records.db", "of another cluster");
+    assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
+    expect_text ("all/alpha/records.db", "jobs");
+    expect_text ("all/records.db", "of another cluster");
+    /* A directory that the admin names takes nothing. */
+    snprintf (path, sizeof (path), "%s", path_of ("all-beta"));
+    assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
+    expect_text ("all/records.db", "of another cluster");
+    assert_int_equal (dn_put_state_dir (parent, parent, &err), 0);
+    unlink (path_of ("all/alpha/records.db"));
+    unlink (path_of ("all/alpha/records.db-wal"));
+    unlink (path_of ("all/records.db"));
+    unlink (path_of ("all/other"));
+    rmdir (path_of ("all/alpha"));
+    rmdir (path_of ("all"));
+    rmdir (path_of ("all-beta"));
+}
+
 TEST ("the directory is created, or must be trusted")
 {
     mode_t umask_before = umask (0077);

@@ -57,6 +57,55 @@ TEST ("paths must be absolute")
     scene_free (site);
 }
 
+TEST ("each cluster has a StateDir of its own")
+{
+    static const struct {
+        const char *conf;
+        const char *name;
+        const char *dir;
+    } rows[] = {
+        {"", "alpha", DNNEST_STATE_DIR "/alpha"},
+        {"", "a-1_b.c", DNNEST_STATE_DIR "/a-1_b.c"},
+        {"", "", DNNEST_STATE_DIR},
+        {"", "../etc", DNNEST_STATE_DIR},
+        {"", ".alpha", DNNEST_STATE_DIR},
+        {"", "a b", DNNEST_STATE_DIR},
+        {"", "model", DNNEST_STATE_DIR},
+        {"StateDir=" DNNEST_STATE_DIR, "alpha", DNNEST_STATE_DIR},
+        {"StateDir=/s/%c/x", "alpha", "/s/alpha/x"},
+        {"StateDir=/s/%c/x", "", "/s/x"},
+        {"StateDir=/s/x-%c-%c", "alpha", "/s/x-alpha-alpha"},
+    };
+    struct dn_err err = {0};
+    char longest[DN_SITE_PATH_MAX];
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_site *site = scene_site ("");
+
+        assert_int_equal (
+            dn_site_read_paths (site, dn_span_of (rows[i].conf), "conf", NULL, &err),
+            0);
+        assert_int_equal (dn_site_set_cluster (site, rows[i].name, &err), 0);
+        assert_string_equal (site->state_dir, rows[i].dir);
+        assert_string_equal (site->cluster, rows[i].name);
+        /* Again, as when dnnest.conf is loaded before Slurm's configuration. */
+        assert_int_equal (dn_site_set_cluster (site, rows[i].name, &err), 0);
+        assert_string_equal (site->state_dir, rows[i].dir);
+        scene_free (site);
+    }
+    memset (longest, 'x', sizeof (longest));
+    memcpy (longest, "/%c", 3);
+    longest[sizeof (longest) - 1] = '\0';
+    {
+        struct dn_site *site = scene_site ("");
+
+        memcpy (site->state_dir, longest, sizeof (longest));
+        assert_int_equal (dn_site_set_cluster (site, "alpha", &err), -1);
+        assert_contains (err.text, "StateDir: path too long");
+        scene_free (site);
+    }
+}
+
 TEST ("slurm.conf overrides single rules")
 {
     struct dn_site *site = scene_site ("Mode=enforce");
