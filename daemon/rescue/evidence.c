@@ -5,10 +5,12 @@
 #include "rescue/evidence.h"
 #include "reported.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/messages.h"
 #include "host/files.h"
+#include "rescue/output_name.h"
 #include "task.h"
 
 /* The clocks of nodes and controller may differ by that much. */
@@ -55,14 +57,18 @@ static bool says_host (struct dn_span line)
 
 static bool is_printed (const struct dn_site *site,
                         const struct dn_link_job *job,
-                        const char *path,
+                        const char *pattern,
                         bool of_host)
 {
-    const char *name = below (path, site->output_dir);
+    char path[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+    const char *name;
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_span rest, line;
 
+    dn_output_name (job, pattern, &buf);
+    name = buf.cut ? NULL : below (path, site->output_dir);
     if (!name)
         return false;
     if (dn_file_tail_below (
@@ -88,6 +94,6 @@ bool dn_evidence_find (const struct dn_site *site,
         return true;
     if (!failed || site->output_dir[0] == '\0')
         return false;
-    return is_printed (site, job, job->std_err, of_host)
+    return (job->std_err && is_printed (site, job, job->std_err, of_host))
            || is_printed (site, job, job->std_out, of_host);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,15 +30,12 @@ typedef int notify_job_f (uint32_t, char *);
 /* All partitions, and of a federation this cluster's jobs only. */
 #define SHOWN (SHOW_ALL | SHOW_LOCAL)
 
-/* Paths of a job's output, and its generic resources as one text. */
-#define PATH_TEXT_MAX 4096
-
-/* The kept reply, and texts that are made of it for one job at a time. */
+/* The kept reply, and a text that is made of it for one job at a time: its generic
+ * resources.
+ */
 struct dn_link_jobs {
     job_info_msg_t *reply;
     char gres[4 * DN_TRES_MAX];
-    char std_out[PATH_TEXT_MAX];
-    char std_err[PATH_TEXT_MAX];
 };
 
 /* slurm_free_job_info_msg () of 22.05 does not free the admin comments. */
@@ -213,20 +211,27 @@ static void set_needs (const slurm_job_info_t *from, struct dn_link_job *job)
         job->node_mem_mb = mem_mb;
 }
 
-/* Slurm computes the names of the files from patterns; only jobs with a record need
- * them.
- */
-static void set_paths (slurm_job_info_t *from,
-                       struct dn_link_jobs *jobs,
-                       struct dn_link_job *job)
+static const char *name_of_user (uid_t user)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    const struct passwd *entry = getpwuid (user);
+
+    return entry ? entry->pw_name : NULL;
+}
+
+/* Only jobs with a record need them. */
+static void set_output (const slurm_job_info_t *from, struct dn_link_job *job)
 {
     if (!job->batch || !from->admin_comment
         || !strstr (from->admin_comment, "{\"dnnest\":"))
         return;
-    slurm_get_job_stdout (jobs->std_out, sizeof (jobs->std_out), from);
-    slurm_get_job_stderr (jobs->std_err, sizeof (jobs->std_err), from);
-    job->std_out = jobs->std_out;
-    job->std_err = jobs->std_err;
+    job->std_out = from->std_out;
+    job->std_err = from->std_err;
+    job->title = from->name;
+    job->host = from->batch_host;
+    if ((from->std_out && strchr (from->std_out, '%'))
+        || (from->std_err && strchr (from->std_err, '%')))
+        job->user = name_of_user (from->user_id);
 }
 
 static void take_job (slurm_job_info_t *from,
@@ -267,7 +272,7 @@ static void take_job (slurm_job_info_t *from,
     set_gres (from, jobs, job);
     set_needs (from, job);
     set_times (from, job);
-    set_paths (from, jobs, job);
+    set_output (from, job);
 }
 
 static int each_of (struct dn_link_jobs *jobs,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "jobs_table.h"
+#include "rescue/output_name.h"
 #include "rescue/rescue_plan.h"
 
 #define NOW INT64_C (1700000000)
@@ -492,6 +493,45 @@ TEST ("the end of a long output is read")
     pass ();
     assert_string_equal (slurm.calls, "QUR");
     free (text);
+}
+
+TEST ("the name of the output is that of slurmstepd")
+{
+    const struct dn_link_job one = {.job_id = 12,
+                                    .raw_id = 12,
+                                    .array_task = DN_UNSET,
+                                    .work_dir = "/home/u",
+                                    .title = "a %j",
+                                    .user = "u",
+                                    .host = "g1.site.org"};
+    const struct dn_link_job task = {
+        .job_id = 12, .raw_id = 15, .array_task = 23, .work_dir = "/w"};
+    static const struct {
+        bool of_array;
+        const char *pattern;
+        const char *path;
+    } rows[] = {
+        {false, NULL, "/home/u/slurm-12.out"},
+        {false, "", "/home/u/slurm-12.out"},
+        {true, NULL, "/w/slurm-12_23.out"},
+        {false, "out", "/home/u/out"},
+        {false, "/x/%N-%x-%u.%j", "/x/g1-a %j-u.12"},
+        {false, "/x/%4j%12j%0j%J", "/x/001200000000121212"},
+        {false, "/x/%n%3t%s%A", "/x/0000batch12"},
+        {true, "/x/%A_%a_%3a_%b_%j", "/x/12_23_023_3_15"},
+        {true, "/x/%N%u%x", "/x/"},
+        {false, "/x/100%%%j%", "/x/100%12%"},
+        {false, "/x/%%j%z%5", "/x/%j%z%5"},
+        {false, "/x/\\%j\\a", "/x/%ja"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        char path[64];
+        struct dn_buf buf = dn_buf_on (path, sizeof (path));
+
+        dn_output_name (rows[i].of_array ? &task : &one, rows[i].pattern, &buf);
+        assert_string_equal (path, rows[i].path);
+    }
 }
 
 TEST ("a job can report it itself")
