@@ -121,8 +121,10 @@ static const char *find_missing (const struct dn_gpu_type *type)
         return "NodeCpus";
     if (type->node_mem_mb == DN_UNSET)
         return "NodeMemory";
-    return type->partitions[0] == '\0' && type->by_partition[0] == '\0' ? "Partitions"
-                                                                        : NULL;
+    if (type->by_partition[0] != '\0' || dn_gpu_has_partitions (type))
+        return NULL;
+    return type->partitions[0] == '\0' ? "Partitions"
+                                       : "Partitions by their names (not ALL)";
 }
 
 static bool chooses_gpus (const struct dn_site *site)
@@ -260,7 +262,7 @@ static void check_files (const struct search *search)
     check_file (search, "PrometheusQueries", site->prometheus_queries, false);
     check_shared (search, "ProgressDir", site->progress_dir);
     check_shared (search, "OutputDir", site->output_dir);
-    if (strcmp (site->state_dir, DNNEST_STATE_DIR) != 0)
+    if (strncmp (site->state_dir, DNNEST_STATE_DIR, strlen (DNNEST_STATE_DIR)) != 0)
         check_file (search, "StateDir", site->state_dir, true);
 }
 

@@ -37,8 +37,8 @@ static const struct dn_gpu_key gpu_keys[] = {
     KEY ("MoveTo", MOVES, no_moves,
          "whether jobs are moved to it: yes or no; yes if not stated"),
     KEY ("Partitions", TEXT, partitions,
-         "partitions that have this type, separated by commas, or ALL; needed to move "
-         "jobs to it"),
+         "partitions that have this type, separated by commas; needed to move jobs to it "
+         "(ALL, of a type that all have, does not suffice)"),
     KEY ("ByPartition", PARTITION, by_partition,
          "partition whose jobs have this type, whatever gres they name"),
     KEY ("MaxTime", TIME, max_time_s,
@@ -235,6 +235,11 @@ bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *j
 {
     return type && type->by_partition[0] != '\0' && job->partition
            && strcmp (type->by_partition, job->partition) == 0;
+}
+
+bool dn_gpu_has_partitions (const struct dn_gpu_type *type)
+{
+    return type->partitions[0] != '\0' && strcmp (type->partitions, "ALL") != 0;
 }
 
 /* Features, like partitions, are case-sensitive in Slurm. */

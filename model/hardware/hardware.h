@@ -211,6 +211,11 @@ struct dn_gpu_type {
     char features[DN_NAME_MAX * 4];   /* others of all its nodes, "ib,nvme" */
 };
 
+/* Does it state its partitions? ALL is no statement: the nodes of some partition may
+ * have other types.
+ */
+bool dn_gpu_has_partitions (const struct dn_gpu_type *type);
+
 struct dn_gpu_types {
     struct dn_gpu_type types[DN_CANDIDATES_MAX];
     int n_types;

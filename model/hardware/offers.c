@@ -127,10 +127,8 @@ static bool is_in_partition (const struct pass *pass, const struct dn_node_group
     if (dn_gpu_by_partition (pass->asking->named, job))
         return !pass->asking->cluster
                || dn_list_has (group->partitions, dn_span_of (type->by_partition));
-    if (strcmp (type->partitions, "ALL") == 0)
-        return true;
-    return dn_list_has_partitions (type->partitions[0] != '\0' ? type->partitions
-                                                               : group->partitions,
+    return dn_list_has_partitions (dn_gpu_has_partitions (type) ? type->partitions
+                                                                : group->partitions,
                                    job->partition);
 }
 

@@ -22,7 +22,7 @@
 #include "trace/trace.h"
 
 #define GPU_REST                                                                       \
-    " Cost=1 PerNode=4 Nodes=64 NodeCpus=96 NodeMemory=512000 Partitions=ALL\n"
+    " Cost=1 PerNode=4 Nodes=64 NodeCpus=96 NodeMemory=512000 Partitions=gpu\n"
 
 static struct dn_site *present;
 

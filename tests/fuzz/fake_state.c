@@ -20,7 +20,7 @@
 
 #define GPU_REST                                                                       \
     "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=900000 "                  \
-    "ThreadsPerCore=2 Partitions=ALL Features=ib "
+    "ThreadsPerCore=2 Partitions=gpu Features=ib "
 #define A100  "Gpu Type=a100 Device=a100_40gb Cost=4 " GPU_REST
 #define V100  "Gpu Type=v100 Device=v100_16gb Cost=1 " GPU_REST
 #define TYPES A100 "\n" V100 "\n"

@@ -14,7 +14,7 @@
  */
 #define LARGE_GPU(type, device)                                                        \
     "Gpu Type=" type " Device=" device " Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL\n"
+    "NodeMemory=512000 Partitions=gpu\n"
 #define LARGE_SITE                                                                     \
     "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU (    \
         "t4", "t4_16gb") LARGE_GPU ("v100", "v100_sxm2_16gb")                          \

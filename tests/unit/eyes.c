@@ -126,7 +126,7 @@ TEST ("what the line states overrides the snapshot")
         {"NodeMemory=600000 NodeCpus=128", true, MOVED},
         {"NodeCpus=1", false, "CPUs per node, it has 1"},
         {"Partitions=other", false, "it is not in the job's partition"},
-        {"Partitions=ALL", true, MOVED},
+        {"Partitions=gpu", true, MOVED},
         {"MoveTo=no", false, "its Gpu line says MoveTo=no"},
     };
     struct dn_job job = scene_job ();

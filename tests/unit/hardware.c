@@ -311,34 +311,37 @@ TEST ("candidates that cannot run the request are blocked")
 #define ADD(text) assert_int_equal (add_type (&types, &catalogue, text, NULL), 0)
     ADD ("Gpu Type=a100 Device=a100");
     ADD (
-        "Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=ALL");
+        "Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=p,p2");
     ADD (
-        "Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k Partitions=ALL");
-    ADD (
-        "Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k Partitions=ALL");
+        "Gpu Type=all Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=ALL");
+    ADD ("Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k Partitions=p");
+    ADD ("Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k Partitions=p");
     ADD (
         "Gpu Type=far Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Partitions=p1,p2");
 #undef ADD
     job.kind = DN_JOB_BATCH;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
     job.mem_per_node_mb = 100000;
+    job.partition = "p";
     assert_int_equal (read_request (&job, &request), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
-    assert_int_equal (found.n_candidates, 5);
+    assert_int_equal (found.n_candidates, 6);
     assert_true (found.list[0].requested);
     assert_false (found.list[1].requested);
     assert_contains (SAID (found.list[0].blocked), "lacks PerNode");
     assert_int_equal (found.list[1].blocked.code, DN_REASON_NONE);
-    assert_contains (SAID (found.list[2].blocked),
-                     "would need 4 GPUs per node, it has 2");
+    /* The nodes of one of them may have another type: Slurm would refuse the job. */
+    assert_contains (SAID (found.list[2].blocked), "lacks Partitions");
     assert_contains (SAID (found.list[3].blocked),
+                     "would need 4 GPUs per node, it has 2");
+    assert_contains (SAID (found.list[4].blocked),
                      "would need 100000 MB of memory per node, it has 1000");
-    assert_contains (SAID (found.list[4].blocked), "not in the job's partition");
+    assert_contains (SAID (found.list[5].blocked), "not in the job's partition");
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
     assert_int_equal (read_request (&job, &request), 0);
     dn_hardware_candidates (&types, &request, NULL, &found);
-    assert_int_equal (found.list[4].blocked.code, DN_REASON_NONE);
+    assert_int_equal (found.list[5].blocked.code, DN_REASON_NONE);
     assert_contains (SAID (found.list[1].blocked),
                      "3 nodes are needed or excluded, 2 of its 2");
     dn_catalogue_free (&catalogue);
@@ -450,7 +453,7 @@ static void add_named (struct dn_catalogue *catalogue, struct dn_gpu_types *type
         "Partitions=p",
         "Gpu Type=v100 Device=v100" NODE "ByPartition=pv MaxTime=1-0 ByFeature=fv "
         "Partitions=p Features=ib,nvme",
-        "Gpu Type=old Device=v100" NODE "Partitions=ALL",
+        "Gpu Type=old Device=v100" NODE "Partitions=p",
     };
 
     assert_int_equal (add (catalogue, V100, NULL), 0);

@@ -173,6 +173,7 @@ TEST ("without dnnestd the job may start on any of the types")
         struct dn_advice *advice = scene_new ();
         struct dn_job job = scene_job ();
 
+        job.partition = "gpu";
         job.min_nodes = job.max_nodes = cases[i].nodes;
         job.num_tasks = cases[i].nodes;
         job.features = cases[i].features;

@@ -16,9 +16,9 @@ static const char a100[] =
     "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n";
 static const char gpus[] =
     "Gpu Type=v100 Device=v100_16gb Cost=1 PerNode=4 NodeCpus=96 NodeMemory=512000 "
-    "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=ALL ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib\n"
+    "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=gpu,long ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib\n"
     "Gpu Type=a100 Device=a100_40gb Cost=4 PerNode=4 NodeCpus=96 NodeMemory=512000 "
-    "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=ALL ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib\n";
+    "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=gpu,long ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib\n";
 static const char datasets[] =
     "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
 
