@@ -146,10 +146,21 @@ static void add_byte (struct dn_table *table, char c)
         table->kept = table->used - table->starts[table->n_fields - 1];
 }
 
+/* Our tables have "'" before a text that a spreadsheet would compute. */
+static bool is_guarded (const char *field, size_t len)
+{
+    return len > 1 && field[0] == '\'' && strchr ("=+-@\t\r", field[1]);
+}
+
 static void end_field (struct dn_table *table)
 {
+    char *field;
+
     if (table->status < 0 || !grow (table, 1))
         return;
+    field = table->text + table->starts[table->n_fields - 1];
+    if (is_guarded (field, table->kept))
+        memmove (field, field + 1, --table->kept);
     table->used = table->starts[table->n_fields - 1] + table->kept;
     table->text[table->used++] = '\0';
     table->place = PLACE_FIELD;

@@ -3,7 +3,7 @@
  * In: the bytes of the file, in pieces of any size. Out: a call per row, so that a file
  * of any length is read in the memory of one row. RFC 4180: quotes, doubled quotes,
  * line breaks inside quotes. Blanks around an unquoted field, empty lines and a byte
- * order mark are skipped. Lines end in LF or CRLF.
+ * order mark are skipped, and a quote (') before one of =+-@. Lines end in LF or CRLF.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

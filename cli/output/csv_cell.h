@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
-/* Write one cell, quoted where necessary (RFC 4180). */
+/* Write one cell, quoted where necessary (RFC 4180). A text that a spreadsheet would
+ * compute begins with "'", and control bytes become '?'.
+ */
 void dn_csv_cell (FILE *file, const char *text);
 
 #endif

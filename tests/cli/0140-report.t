@@ -137,6 +137,21 @@ fill "$work/reasons.db" <"$work/reasons.csv"
 gives 'jobs without enough runs are in one row, without the counts of each' 0 \
     $'BECAUSE\n +3 +no history of this application yet\n' report --db="$work/reasons.db"
 
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,account,state,limit_s,gpus'
+    for name in '=cmd()' '+1' '-2.5' '-x' '@SUM(A1)' $'a\e[31mb' ' x' 'a""b'; do
+        i=$((${i:-9} + 1))
+        echo "c,$i,1767571200,1767571300,1767575000,$i,5,\"$name\",COMPLETED,36000,1"
+    done
+} >"$work/hostile.csv"
+fill "$work/hostile.db" <"$work/hostile.csv"
+try report --db="$work/hostile.db" --csv --by=account
+is 'no cell of a table is computed or drawn, and numbers stay numbers' \
+    "$(python3 -c '
+import csv, sys
+print(" ".join(sorted(row[0] for row in list(csv.reader(sys.stdin))[1:])))' <"$work/out")" \
+    " x '-x '=cmd() '@SUM(A1) +1 -2.5 a\"b a?[31mb"
+
 # --- the user's own jobs ------------------------------------------------------------------
 
 {
