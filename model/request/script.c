@@ -1023,8 +1023,15 @@ static int read_tokens (struct pass *r,
                         struct dn_err *err)
 {
     struct dn_token token;
+    int n = 0;
 
     while (dn_tokens_next (&r->tokens, &token)) {
+        if (token.kind != DN_TOKEN_COMMENT && ++n > DN_SCRIPT_TOKENS_MAX) {
+            const struct dn_script_fact all = {.line = r->tokens.line, .word = "..."};
+
+            keep (r, DN_REASON_script_unread, all);
+            break;
+        }
         if (dn_tokens_due (&r->tokens)
             && dn_deadline_check (deadline, dn_say_script_end, err) < 0)
             return -1;

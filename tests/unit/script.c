@@ -314,6 +314,46 @@ static clock_t cost_of (const char *unit, size_t len)
     return least;
 }
 
+/* Variables of the environment, and what else is short. */
+TEST ("no long script costs much more than one of plain lines")
+{
+    static const char *const units[] = {"x\n",
+                                        "a;",
+                                        "a|",
+                                        "A=1\n",
+                                        "A=$B\n",
+                                        "export A=1\n",
+                                        "export A12=b12\n",
+                                        "${A} ",
+                                        "$(",
+                                        "1 "};
+    clock_t plain = cost_of ("echo this is a plain line of words 12\n", DN_SCRIPT_MAX);
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
+        clock_t cost = cost_of (units[i], DN_SCRIPT_MAX);
+
+        if (cost > 6 * plain)
+            fail_msg (
+                "'%s': %ld, a plain one %ld", units[i], (long) cost, (long) plain);
+    }
+}
+
+TEST ("a script of too many words is not read to its end")
+{
+    static char text[DN_SCRIPT_MAX];
+    struct dn_script found;
+    char *at = text;
+
+    for (int i = 0; i < DN_SCRIPT_TOKENS_MAX / 2 - 2; i++)
+        at = stpcpy (at, "x\n");
+    strcpy (at, "# one more word is no word\ny\n");
+    found = read_script (text, &two_gpus);
+    assert_int_equal (found.first[DN_KEEPS_TIME].code, DN_REASON_NONE);
+    strcpy (at, "y y\ny y\n");
+    found = read_script (text, &two_gpus);
+    assert_int_equal (found.first[DN_KEEPS_TIME].code, DN_REASON_script_unread);
+}
+
 TEST ("long scripts cost linear time")
 {
     static const char *const units[] = {"-\n",
