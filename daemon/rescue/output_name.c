@@ -5,6 +5,7 @@
 #include "rescue/output_name.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* slurmstepd pads numbers with zeros to at most that width. */
