@@ -174,7 +174,7 @@ static bool copy (const char *bytes, size_t len)
 }
 
 /* Output that cannot be written is lost, as when the disk is full, but the program goes
- * on. If nobody reads the output, the program ends as it would without the filter.
+ * on. If no process reads the output, the program ends as it would without the filter.
  */
 static int follow (struct call *call)
 {

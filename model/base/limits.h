@@ -25,8 +25,8 @@
  */
 #define DN_SCRIPT_MAX (128 * 1024)
 
-/* Words and marks of a script that are read, apart from comments, in some 2 ms at most. A
- * job whose script has more keeps the same; those of people have some hundred.
+/* Words and marks of a script that are read, apart from comments, in some 2 ms at most.
+ * A job whose script has more keeps the same; those of people have some hundred.
  */
 #define DN_SCRIPT_TOKENS_MAX 16384
 

@@ -37,8 +37,8 @@ static const struct dn_gpu_key gpu_keys[] = {
     KEY ("MoveTo", MOVES, no_moves,
          "whether jobs are moved to it: yes or no; yes if not stated"),
     KEY ("Partitions", TEXT, partitions,
-         "partitions that have this type, separated by commas; needed to move jobs to it "
-         "(ALL, of a type that all have, does not suffice)"),
+         "partitions that have this type, separated by commas; needed to move jobs to "
+         "it (ALL, of a type that all have, does not suffice)"),
     KEY ("ByPartition", PARTITION, by_partition,
          "partition whose jobs have this type, whatever gres they name"),
     KEY ("MaxTime", TIME, max_time_s,

@@ -112,7 +112,7 @@ is 'a program goes on when its output cannot be written' "$({ {
     echo 'it ended' >&2
 } | "$DNNEST" progress --follow >/dev/full; } 2>&1)" \
     $'dnnest: --follow: No space left on device\nit ended'
-like 'it is followed' "$(reports)" ' 3 3$'
+like 'reports in such output count' "$(reports)" ' 3 3$'
 
 # --- Python --------------------------------------------------------------------------
 
