@@ -226,9 +226,9 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
     task->interval_s = (int64_t) (interval_of (turn->task, loop->site.site) + 0.5);
     task->took_ms = dn_monotonic_ms () - from_ms;
     task->error[0] = '\0';
-    if (rc >= 0)
+    if (rc == 0)
         task->last_s = loop->daemon.now_s;
-    else
+    else if (rc < 0)
         dn_ticks_quote (task->error, err->text);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* collect_task.c - the task that keeps the jobs that have finished
  *
- * In the loop a pass ends after a while, so that the tasks beside it are not kept
- * waiting while the jobs of a year are read for the first time.
+ * In the loop it starts 'dnnestd collect --once', which slurmdbd may keep waiting, and
+ * which is killed where an answer needs too much memory: the next one continues.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,27 +15,16 @@
 #include <unistd.h>
 
 #include "base/messages.h"
+#include "errand.h"
 #include "collect/collecting.h"
 #include "collect/sources.h"
-#include "host/stopwatch.h"
 #include "slurm/ended.h"
 
-/* How long a pass in the loop lasts, and how often old jobs are deleted. */
-#define PASS_MS       1500
-#define PRUNE_EVERY_S 3600
+/* Of the process that collects for the loop. Bytes are those of its data. */
+#define LIMIT_S    600
+#define MEMORY_MAX (INT64_C (112) << 20)
 
 #define DAY_S 86400.0
-
-struct collect {
-    int64_t pruned_s; /* when, seconds since 1970 */
-};
-
-/* What a pass shows while it runs. */
-struct pass {
-    const struct dn_daemon *d;
-    int64_t begun_ms;
-    bool terminal;
-};
 
 /* "2026-11-23T10:00", local time. */
 struct moment {
@@ -68,20 +57,11 @@ static void show_progress (const struct dn_collecting *c, double share)
 
 static int after_period (void *to, const struct dn_collecting *c)
 {
-    const struct pass *pass = to;
     double whole = (double) (c->now_s - c->begun_s);
 
-    if (pass->terminal && whole > 0)
+    if (*(const bool *) to && whole > 0)
         show_progress (c, (double) (c->reached_s - c->begun_s) / whole);
-    return !pass->d->once && dn_monotonic_ms () - pass->begun_ms > PASS_MS;
-}
-
-/* Errors of slurmdbd are not those of slurmctld, for which the loop would wait. */
-static int not_slurmctld (const struct dn_daemon *d, struct dn_err *err)
-{
-    if (!d->once && err->code == DN_E_TIME)
-        err->code = DN_E_IO;
-    return dn_err_wrap (err, "collect");
+    return 0;
 }
 
 static struct dn_store *open_store (const struct dn_daemon *d, struct dn_err *err)
@@ -110,38 +90,23 @@ static void tell (const struct dn_daemon *d, const struct dn_collecting *c)
     if (d->json)
         print_json (c);
     else
-        dn_log (d->once ? DN_LOG_INFO : DN_LOG_DEBUG,
+        dn_log (DN_LOG_INFO,
                 dn_say_collect_done,
                 c->n_jobs,
                 moment_of (c->begun_s).text,
                 moment_of (c->reached_s).text,
                 c->n_records,
                 d->dry_run ? dn_say_collect_dry : "");
-}
-
-static int prune (struct collect *collect,
-                  const struct dn_daemon *d,
-                  struct dn_store *store,
-                  struct dn_err *err)
-{
-    if (d->now_s - collect->pruned_s < PRUNE_EVERY_S)
-        return 0;
-    if (dn_store_prune (
-            store, d->now_s - (int64_t) (d->site->keep_jobs_days * DAY_S), err)
-        < 0)
-        return -1;
-    collect->pruned_s = d->now_s;
-    return 0;
+    if (c->n_skipped > 0)
+        dn_log (DN_LOG_ERROR, dn_say_collect_skipped, c->n_skipped);
 }
 
 /* Collect from an open source. */
-static int pass_over (struct collect *collect,
-                      struct dn_daemon *d,
+static int pass_over (struct dn_daemon *d,
                       const struct dn_source *source,
                       struct dn_err *err)
 {
-    struct pass pass = {
-        .d = d, .begun_ms = dn_monotonic_ms (), .terminal = d->once && isatty (2)};
+    bool terminal = isatty (2);
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
         d->dry_run ? NULL : open_store (d, err);
     int64_t first_s = d->now_s - (int64_t) (d->site->keep_jobs_days * DAY_S);
@@ -152,22 +117,22 @@ static int pass_over (struct collect *collect,
                               .since_s = d->since_s,
                               .first_s = first_s > 0 ? first_s : 0,
                               .after = after_period,
-                              .to = &pass};
+                              .to = &terminal};
     int rc;
 
     if (!store && !d->dry_run)
         return -1;
     rc = dn_collect (&c, err);
-    if (pass.terminal)
+    if (terminal)
         fprintf (stderr, "\r\033[K");
     if (rc < 0)
         return -1;
     tell (d, &c);
-    if (rc > 0 || !store)
-        return rc;
+    if (!store)
+        return 0;
     if (dn_sources_measure (d->site, store, c.begun_s, err) < 0)
         return -1;
-    return d->store ? 0 : prune (collect, d, store, err);
+    return d->store ? 0 : dn_store_prune (store, first_s, err);
 }
 
 /* Has the cluster no accounting, so that there is nothing to collect? In the loop that
@@ -177,8 +142,27 @@ static bool has_no_accounting (const struct dn_daemon *d)
 {
     struct dn_link_conf conf;
 
-    return !d->once && strcmp (d->site->accounting, DN_SITE_SLURMDBD) == 0
+    if (strcmp (d->site->accounting, DN_SITE_NONE) == 0)
+        return true;
+    return strcmp (d->site->accounting, DN_SITE_SLURMDBD) == 0
            && dn_link_conf (d->link, &conf, NULL) == 0 && !conf.accounts;
+}
+
+/* Have it done by another process. */
+static int send_for (struct dn_child *child, struct dn_daemon *d, struct dn_err *err)
+{
+    const char *args[8] = {"/proc/self/exe", "collect", "--once"};
+    const struct dn_errand errand = {
+        .name = "collect", .args = args, .limit_s = LIMIT_S, .memory_max = MEMORY_MAX};
+    int n = 3;
+
+    if (d->dry_run)
+        args[n++] = "--dry-run";
+    if (d->conf) {
+        args[n++] = "--conf";
+        args[n++] = d->conf;
+    }
+    return dn_child_run (child, &errand, err);
 }
 
 static int run_collect (void *memory, struct dn_daemon *d, struct dn_err *err)
@@ -186,14 +170,14 @@ static int run_collect (void *memory, struct dn_daemon *d, struct dn_err *err)
     dn_cleanup (dn_source_close) struct dn_source source = {.name = NULL};
     int rc;
 
-    if (has_no_accounting (d))
-        return 0;
+    if (!d->once)
+        return has_no_accounting (d) ? 0 : send_for (memory, d, err);
     rc = dn_source_open (d->site, &source, err);
-    if (rc == 0 && d->once)
+    if (rc == 0)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_accounting_off);
     if (rc > 0)
-        rc = pass_over (memory, d, &source, err);
-    return rc < 0 ? not_slurmctld (d, err) : rc;
+        rc = pass_over (d, &source, err);
+    return rc < 0 ? dn_err_wrap (err, "collect") : 0;
 }
 
 const struct dn_task dn_task_collect = {
@@ -201,6 +185,7 @@ const struct dn_task dn_task_collect = {
     .help = "keep the jobs that have finished, to learn from them",
     .interval_offset = offsetof (struct dn_site, collect_interval_s),
     .alone = true,
-    .memory = sizeof (struct collect),
+    .memory = sizeof (struct dn_child),
     .run = run_collect,
+    .end = dn_child_end,
 };

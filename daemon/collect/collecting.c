@@ -11,13 +11,15 @@
 #include "rewrite/recorded.h"
 
 /* A period is lengthened or shortened to have about so many jobs, some 6 KB each with
- * their steps in the answer of slurmdbd.
+ * their steps in the answer of slurmdbd. One that does not fit into memory, or takes
+ * too long, is much shorter the next time: slurmdbd asks its database once a job, so
+ * a try of 200,000 jobs takes minutes.
  */
 #define JOBS_FEW     500
-#define JOBS_MANY    4000
-#define PERIOD_MIN_S 60
+#define JOBS_MANY    (DN_COLLECT_JOBS_MAX / 2)
 #define PERIOD_S     3600
 #define PERIOD_MAX_S (7 * 86400)
+#define SHORTER      32
 
 /* Others that add to the store wait for a commit of so many jobs. */
 #define COMMIT_JOBS 1000
@@ -37,14 +39,33 @@ struct mark {
     char text[DN_NAME_MAX * 3];
 };
 
-static struct mark mark_of (const struct dn_collecting *c, const char *what)
+static struct mark mark_of (const struct dn_collecting *c,
+                            const char *what,
+                            const char *more)
 {
     struct mark mark;
 
-    snprintf (
-        mark.text, sizeof (mark.text), "%s%s:%.64s", c->source->name, what, c->cluster);
+    snprintf (mark.text,
+              sizeof (mark.text),
+              "%s%s%s:%.64s",
+              c->source->name,
+              what,
+              more,
+              c->cluster);
     return mark;
 }
+
+/* What is read for one mark. */
+struct reading {
+    struct dn_collecting *c;
+    struct mark name;
+    struct mark try;    /* where a period begins that is being read */
+    struct mark length; /* how long one to read there if that does not end */
+    int64_t mark_s;
+    int64_t at_s;
+    int64_t length_s;
+    int64_t short_s; /* before it, no period becomes longer */
+};
 
 /* --- a job ----------------------------------------------------------------------- */
 
@@ -98,75 +119,142 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
 /* --- periods --------------------------------------------------------------------- */
 
 /* Where to begin, and the mark; 0: none yet. */
-static int find_begin (struct dn_collecting *c, int64_t *mark_s, struct dn_err *err)
+static int find_begin (struct reading *r, struct dn_err *err)
 {
-    *mark_s = 0;
+    struct dn_collecting *c = r->c;
+
     c->begun_s = c->since_s != DN_UNSET ? c->since_s : c->first_s;
-    if (!c->store)
-        return 0;
-    if (dn_store_until (c->store, mark_of (c, "").text, mark_s, err) < 0)
+    if (c->store && dn_store_until (c->store, r->name.text, &r->mark_s, err) < 0)
         return -1;
-    if (c->since_s == DN_UNSET && *mark_s - DN_COLLECT_OVERLAP_S > c->first_s)
-        c->begun_s = *mark_s - DN_COLLECT_OVERLAP_S;
+    if (c->since_s == DN_UNSET && r->mark_s - DN_COLLECT_OVERLAP_S > c->first_s)
+        c->begun_s = r->mark_s - DN_COLLECT_OVERLAP_S;
+    r->at_s = c->reached_s = c->begun_s;
     return 0;
 }
 
-static int64_t next_length (int64_t length_s, int64_t n)
+static int64_t next_length (const struct reading *r, int64_t n)
 {
-    if (n > JOBS_MANY && length_s > PERIOD_MIN_S)
-        return length_s / 2 > PERIOD_MIN_S ? length_s / 2 : PERIOD_MIN_S;
-    if (n < JOBS_FEW && length_s < PERIOD_MAX_S)
+    int64_t length_s = r->length_s;
+
+    if (n > JOBS_MANY)
+        return length_s * JOBS_MANY / n > 1 ? length_s * JOBS_MANY / n : 1;
+    if (n < JOBS_FEW && length_s < PERIOD_MAX_S && r->at_s >= r->short_s)
         return 2 * length_s < PERIOD_MAX_S ? 2 * length_s : PERIOD_MAX_S;
     return length_s;
 }
 
-static int read_period (struct dn_collecting *c,
-                        struct dn_period period,
-                        int64_t *n,
-                        struct dn_err *err)
+/* Where a process that was killed had begun to read, and how long a period to read
+ * there now; 0: not even a second of it can be read.
+ */
+static int find_try (struct reading *r, int64_t end_s, struct dn_err *err)
 {
-    struct period reading = {.c = c, .err = err};
-    int rc =
-        c->source->read (c->source->self, c->cluster, period, take_job, &reading, err);
+    int64_t at_s = 0;
+    int64_t length_s = 0;
 
-    *n = reading.n;
-    return rc != 0 ? -1 : 0;
+    if (r->c->store
+        && (dn_store_until (r->c->store, r->try.text, &at_s, err) < 0
+            || dn_store_until (r->c->store, r->length.text, &length_s, err) < 0))
+        return -1;
+    r->length_s = PERIOD_S;
+    if (at_s == 0 || at_s >= end_s || r->c->since_s != DN_UNSET)
+        return 0;
+    r->at_s = at_s > r->at_s ? at_s : r->at_s;
+    r->length_s = length_s;
+    r->short_s = at_s + SHORTER * length_s;
+    return 0;
 }
 
-/* Read all from 'at_s' to 'end_s' and commit each period with the mark 'name', which
- * never moves over jobs that were not read. 1 where the caller of the pass ends it.
- */
-static int read_to (struct dn_collecting *c,
-                    const struct mark *name,
-                    int64_t mark_s,
-                    int64_t *at_s,
-                    int64_t end_s,
-                    struct dn_err *err)
+/* A shorter period; 0: there is none. */
+static int64_t shorter (int64_t length_s)
 {
-    int64_t length_s = PERIOD_S;
+    return length_s > 1 ? (length_s + SHORTER - 1) / SHORTER : 0;
+}
 
-    while (*at_s < end_s) {
-        struct dn_period period = {*at_s, *at_s + length_s};
-        bool joins = mark_s == 0 || period.since_s <= mark_s;
-        int64_t n;
+/* Commit, with where the next period begins; 0: none follows. */
+static int commit (const struct reading *r, int64_t next_s, struct dn_err *err)
+{
+    struct dn_store *store = r->c->store;
+    int64_t then_s = shorter (r->length_s);
 
-        if (period.until_s > end_s)
-            period.until_s = end_s;
-        if (read_period (c, period, &n, err) < 0)
+    if (!store)
+        return 0;
+    if (dn_store_set_until (store, r->try.text, next_s, err) < 0
+        || dn_store_set_until (store, r->length.text, then_s, err) < 0)
+        return -1;
+    return dn_store_commit (store, err);
+}
+
+/* What ended before 'until_s' was read, or cannot be. */
+static int move_to (struct reading *r, int64_t until_s, struct dn_err *err)
+{
+    bool joins = r->mark_s == 0 || r->at_s <= r->mark_s;
+
+    r->at_s = until_s;
+    if (r->c->reached_s < until_s)
+        r->c->reached_s = until_s;
+    if (!r->c->store || !joins || until_s <= r->mark_s)
+        return 0;
+    r->mark_s = until_s;
+    return dn_store_set_until (r->c->store, r->name.text, until_s, err);
+}
+
+/* Read a period, or a part of it where it has too many jobs. -1 with 'err'. */
+static int read_period (struct reading *r, int64_t end_s, struct dn_err *err)
+{
+    struct dn_collecting *c = r->c;
+    struct period reading = {.c = c, .err = err};
+    struct dn_period period = {r->at_s, r->at_s + r->length_s};
+
+    if (r->length_s == 0) {
+        c->n_skipped++;
+        r->length_s = 1;
+        return move_to (r, r->at_s + 1, err);
+    }
+    if (period.until_s > end_s)
+        period.until_s = end_s;
+    *err = (struct dn_err){.code = DN_E_NONE};
+    if (c->source->read (c->source->self, c->cluster, period, take_job, &reading, err)
+        == 0) {
+        r->length_s = next_length (r, reading.n);
+        return move_to (r, period.until_s, err);
+    }
+    if (err->code != DN_E_LIMIT)
+        return -1;
+    r->short_s = period.until_s;
+    r->length_s = shorter (period.until_s - period.since_s);
+    return 0;
+}
+
+/* Read all from 'r->at_s' to 'end_s' and commit each period with the mark, which never
+ * moves over jobs that were not read, but for a second with more of them than fit. 1
+ * where the caller of the pass ends it.
+ */
+static int read_to (struct reading *r, int64_t end_s, struct dn_err *err)
+{
+    struct dn_collecting *c = r->c;
+
+    if (find_try (r, end_s, err) < 0 || commit (r, r->at_s, err) < 0)
+        return -1;
+    while (r->at_s < end_s) {
+        if (read_period (r, end_s, err) < 0) {
+            commit (r, 0, NULL); /* it was not the period */
             return -1;
-        if (c->store && joins && period.until_s > mark_s) {
-            mark_s = period.until_s;
-            if (dn_store_set_until (c->store, name->text, mark_s, err) < 0)
-                return -1;
         }
-        if (c->store && dn_store_commit (c->store, err) < 0)
+        if (commit (r, r->at_s < end_s ? r->at_s : 0, err) < 0)
             return -1;
-        *at_s = period.until_s;
-        length_s = next_length (length_s, n);
         if (c->after && c->after (c->to, c) != 0)
-            return 1;
+            return commit (r, 0, err) < 0 ? -1 : 1;
     }
     return 0;
+}
+
+static struct reading reading_of (struct dn_collecting *c, const char *what)
+{
+    struct reading r = {.c = c, .name = mark_of (c, what, "")};
+
+    r.try = mark_of (c, what, "-try");
+    r.length = mark_of (c, what, "-length");
+    return r;
 }
 
 /* Read once more what ended a day ago. Where nothing was collected before, the day that
@@ -174,35 +262,29 @@ static int read_to (struct dn_collecting *c,
  */
 static int read_again (struct dn_collecting *c, struct dn_err *err)
 {
-    const struct mark name = mark_of (c, "-again");
+    struct reading r = reading_of (c, "-again");
     int64_t end_s = c->now_s - DN_COLLECT_AGAIN_S;
-    int64_t at_s;
 
-    if (dn_store_until (c->store, name.text, &at_s, err) < 0)
+    if (dn_store_until (c->store, r.name.text, &r.mark_s, err) < 0)
         return -1;
-    if (at_s == 0) {
-        if (dn_store_set_until (c->store, name.text, end_s, err) < 0)
-            return -1;
-        return dn_store_commit (c->store, err);
+    if (r.mark_s == 0) {
+        r.at_s = end_s;
+        return move_to (&r, end_s, err) < 0 ? -1 : commit (&r, 0, err);
     }
-    if (at_s < c->first_s)
-        at_s = c->first_s;
-    return end_s - at_s < DN_COLLECT_AGAIN_EVERY_S
-               ? 0
-               : read_to (c, &name, at_s, &at_s, end_s, err);
+    r.at_s = r.mark_s > c->first_s ? r.mark_s : c->first_s;
+    r.mark_s = r.at_s;
+    return end_s - r.at_s < DN_COLLECT_AGAIN_EVERY_S ? 0 : read_to (&r, end_s, err);
 }
 
 int dn_collect (struct dn_collecting *c, struct dn_err *err)
 {
-    const struct mark name = mark_of (c, "");
-    int64_t mark_s;
+    struct reading r = reading_of (c, "");
     int rc;
 
-    c->n_jobs = c->n_records = 0;
-    if (find_begin (c, &mark_s, err) < 0)
+    c->n_jobs = c->n_records = c->n_skipped = 0;
+    if (find_begin (&r, err) < 0)
         return -1;
-    c->reached_s = c->begun_s;
-    rc = read_to (c, &name, mark_s, &c->reached_s, c->now_s, err);
+    rc = read_to (&r, c->now_s, err);
     if (rc < 0 || c->reached_s < c->now_s || !c->store || c->since_s != DN_UNSET)
         return rc;
     return read_again (c, err);

@@ -3,8 +3,12 @@
  * A period's jobs and the mark up to which the source was read are committed together,
  * so a process that is killed at any instant goes on where it was. Each pass begins a
  * while before the mark, and all jobs are read once more a day later, since slurmdbd
- * may learn of an end late; the store replaces what it has. Memory is that of one
- * period, whose length follows the number of its jobs.
+ * may learn of an end late; the store replaces what it has.
+ *
+ * Memory is that of one period, whose length follows the number of its jobs. No source
+ * tells this number before it answers: the process has limits of memory and time
+ * (daemon/errand.h), and the one after a process that was killed begins with a shorter
+ * period, where that one had begun. A second with more jobs than fit is left out.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,6 +17,9 @@
 
 #include "collect/source.h"
 #include "jobs/store.h"
+
+/* Jobs of a period, in general, at most. */
+#define DN_COLLECT_JOBS_MAX 5000
 
 /* Seconds before the mark that are always read again. */
 #define DN_COLLECT_OVERLAP_S 600
@@ -37,6 +44,7 @@ struct dn_collecting {
     /* Results */
     int64_t n_jobs;
     int64_t n_records; /* of these with a record of dnnest */
+    int64_t n_skipped; /* seconds that have more jobs than fit */
     int64_t begun_s;   /* where the pass began */
     int64_t reached_s; /* what was read up to */
 };

@@ -130,7 +130,7 @@ static int set_url (CURL *curl,
         dn_buf_add (&buf, "%.*s%s", (int) len, http->url, path);
     if (buf.cut)
         return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_url_long, show (http, path).text);
+            err, DN_E_RANGE, dn_say_err_url_long, show (http, path).text);
     good = curl_easy_setopt (curl, CURLOPT_URL, url) == CURLE_OK;
     if (socket)
         good = good

@@ -524,8 +524,10 @@ static int ask_version (struct restd *restd, struct dn_err *err)
     size_t len;
 
     http.max = OPENAPI_MAX;
-    if (dn_http_get (&http, "/openapi/v3", &text, &len, err) < 0)
+    if (dn_http_get (&http, "/openapi/v3", &text, &len, err) < 0) {
+        err->code = err->code == DN_E_LIMIT ? DN_E_RANGE : err->code;
         return -1;
+    }
     restd->version = dn_slurmrestd_version (text);
     if (restd->version == 0)
         return dn_err_set (err,
@@ -565,30 +567,17 @@ static int read_period (void *self,
                         struct dn_err *err)
 {
     struct restd *restd = self;
-    struct dn_period part = period;
+    int rc;
 
     if (restd->token_file[0] != '\0'
         && dn_http_token (restd->token_file, restd->token, err) < 0)
         return -1;
     if (restd->version == 0 && ask_version (restd, err) < 0)
         return -1;
-    while (part.since_s < period.until_s) {
-        struct dn_err why = {.code = DN_E_NONE};
-        int rc = read_once (restd, cluster, part, take, to, &why);
-
-        if (rc == -1 && why.code == DN_E_LIMIT && part.until_s - part.since_s > 1) {
-            part.until_s = part.since_s + (part.until_s - part.since_s) / 2;
-            continue;
-        }
-        if (rc == -1) {
-            restd->version = 0;
-            return dn_err_set (err, why.code, "%s", why.text);
-        }
-        if (rc != 0)
-            return rc;
-        part = (struct dn_period){part.until_s, period.until_s};
-    }
-    return 0;
+    rc = read_once (restd, cluster, period, take, to, err);
+    if (rc == -1 && err->code != DN_E_LIMIT)
+        restd->version = 0;
+    return rc;
 }
 
 static void close_restd (void *self)

@@ -27,8 +27,8 @@ struct dn_period {
 struct dn_source {
     const char *name; /* "slurmdbd", "slurmrestd": column 'source' */
     void *self;
-    /* -1 with 'err'; DN_E_TIME: no answer, try again later. The caller asks for short
-     * periods, since a source keeps a whole answer in memory. */
+    /* -1 with 'err'; DN_E_TIME: no answer, try again later; DN_E_LIMIT: the answer is
+     * too long, ask for a shorter period. A source keeps a whole answer in memory. */
     int (*read) (void *self,
                  const char *cluster,
                  struct dn_period period,

@@ -490,7 +490,10 @@ static int read_ended (void *self,
     errno = 0;
     answer = slurmdb_jobs_get (ended->connection, &asked.cond);
     if (!answer) {
+        /* Too long for slurmdbd or for this process; or slurmdbd has just ended, which
+         * the next connection tells. */
         fail ("jobs", err);
+        err->code = DN_E_LIMIT;
         disconnect (ended);
         return -1;
     }

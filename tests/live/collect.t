@@ -5,7 +5,7 @@
 #
 # Jobs of every kind end; what is stored is compared with sacct by a program of its own.
 # Some thousand more jobs are put into the database, and a collection of them is killed at
-# fifty instants. slurmdbd ends and comes back.
+# fifty instants. Many end within an hour; slurmdbd stands still, ends and comes back.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
@@ -13,7 +13,7 @@ live_begin collect job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
-readonly KILLS=${KILLS:-50} MANY=${MANY:-6000}
+readonly KILLS=${KILLS:-50} MANY=${MANY:-6000} BURST=${BURST:-80000}
 state=$dir/state
 store=$state/records.db
 
@@ -46,7 +46,7 @@ all_ended() {
 
 mkdir -p "$dir"/{bin,run} "$state"
 live_hardware
-live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10
+live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 WatchInterval=2
 live_start --plugin-dir "$plugin_dir" \
     --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1
 export SLURM_CONF
@@ -86,15 +86,16 @@ scancel "$requeued"
 
 # --- many jobs, killed -------------------------------------------------------------------
 
-# Jobs that ended over a year, as copies of one, so that all columns are real.
+# make_many N ID SUBMITTED: as copies of one, so that all columns are real. SUBMITTED is in SQL,
+# with seq from 1 to N.
 make_many() {
     _cluster_sql "USE slurm;
         CREATE TEMPORARY TABLE one AS SELECT * FROM private_job_table
             WHERE id_job = $completed LIMIT 1;
         ALTER TABLE one DROP COLUMN job_db_inx;
-        CREATE TEMPORARY TABLE many AS SELECT one.*, seq FROM one, seq_1_to_$MANY;
-        UPDATE many SET id_job = 1000000 + seq,
-            time_submit = UNIX_TIMESTAMP() - 300 * 86400 + seq * FLOOR(299 * 86400 / $MANY),
+        CREATE TEMPORARY TABLE many AS SELECT one.*, seq FROM one, seq_1_to_$1;
+        UPDATE many SET id_job = $2 + seq,
+            time_submit = $3,
             time_eligible = time_submit, time_start = time_submit + 10,
             time_end = time_submit + 10 + MOD(seq * 7919, 3000);
         ALTER TABLE many DROP COLUMN seq;
@@ -102,7 +103,9 @@ make_many() {
         INSERT INTO private_job_table SELECT * FROM many" 2>&1
 }
 cluster_until 180 state_is "$completed" COMPLETED
-made=$(make_many) || diag "$made"
+# They end over a year.
+made=$(make_many "$MANY" 1000000 \
+    "UNIX_TIMESTAMP() - 300 * 86400 + seq * FLOOR(299 * 86400 / $MANY)") || diag "$made"
 
 now_ms() { date +%s%3N; }
 export XDG_RUNTIME_DIR=$dir/run
@@ -137,6 +140,34 @@ is 'no job is stored twice' "$(ask 'SELECT count(*) FROM (SELECT DISTINCT raw_id
 
 # --- every kind, against sacct -----------------------------------------------------------
 
+_cluster_sql 'DELETE FROM slurm.private_job_table WHERE id_job > 1000000'
+
+# --- so many at once that no answer fits -------------------------------------------------
+
+# In the loop, and with a slurmdbd that stands still: the snapshot goes on.
+made=$(make_many "$BURST" 3000000 'UNIX_TIMESTAMP() - 7200 + FLOOR(seq * 600 / '"$BURST)") || diag "$made"
+rm -f "$store"*
+"$build/dnnestd" "--conf=$dir/etc/dnnest.conf" >"$dir/whole.out" 2>&1 &
+whole_pid=$!
+slurmdbd_pid=$(<"$dir/run/slurmdbd.pid")
+is_new() { [[ $dir/state/cluster.snapshot -nt $dir/mark ]]; }
+n_burst='SELECT count(*) FROM jobs WHERE raw_id > 3000000'
+has_burst() { [[ $(ask "$n_burst" 2>/dev/null || echo 0) = "$BURST" ]]; }
+ok "$BURST jobs that ended within an hour are stored" cluster_until 420 has_burst
+peak=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$whole_pid/status")
+ok "dnnestd had less than 128 MB meanwhile ($peak)" test "$peak" -lt 128
+diag "$(grep 'collect: ' "$dir/whole.out" || echo 'no process was killed')"
+kill -STOP "$slurmdbd_pid"
+sleep 12 # one collection is under way
+touch "$dir/mark"
+ok 'dnnestd goes on where slurmdbd stands still' cluster_until 60 is_new
+touch "$dir/mark"
+ok 'dnnestd goes on and on where slurmdbd stands still' cluster_until 60 is_new
+kill -CONT "$slurmdbd_pid"
+kill -TERM "$whole_pid" || true
+wait "$whole_pid" || true
+is 'no process of it is left' "$(pgrep -f "dnnest.*collect --once.*$dir/etc" || true)" ''
+rm -f "$store"*
 _cluster_sql 'DELETE FROM slurm.private_job_table WHERE id_job > 1000000'
 cluster_until 180 state_is "$over" TIMEOUT
 cluster_until 180 all_ended

@@ -4,7 +4,9 @@
  */
 #include "unit.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/collecting.h"
@@ -12,7 +14,8 @@
 #define DAY 86400
 #define NOW (INT64_C (1000) * DAY)
 
-static char dir[] = "/tmp/dnnest-collect.XXXXXX";
+/* In memory where there is such a folder: each period is a commit. */
+static char dir[] = "/dev/shm/dnnest-collect.XXXXXX";
 static char path[64];
 
 /* Jobs that end every 'every_s', but those in a gap, and late ones. */
@@ -25,9 +28,45 @@ struct fake {
     int64_t reads;
     int64_t earliest_s;
     int64_t longest_n; /* of one answer */
+    int64_t burst_s;   /* when 'burst_n' more end, over 'burst_for_s' */
+    int64_t burst_for_s;
+    int64_t burst_n;
+    int64_t room; /* jobs of an answer that kills the process; 0: any number fits */
+    int64_t most; /* of one answer without that */
     const char *comment;
     const char *name;
 };
+
+static int give (const struct fake *fake,
+                 const char *cluster,
+                 int64_t id,
+                 int64_t end_s,
+                 dn_ended_f take,
+                 void *to)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.cluster = cluster;
+    job.raw_id = id;
+    job.job = "12";
+    job.name = fake->name;
+    job.submit_s = job.start_s = end_s - 10;
+    job.end_s = end_s;
+    job.state = "COMPLETED";
+    return take (to, &job, fake->comment);
+}
+
+/* The first job of a burst that ends at or after that time. */
+static int64_t burst_at (const struct fake *fake, int64_t time_s)
+{
+    int64_t past_s = time_s - fake->burst_s;
+
+    if (fake->burst_n == 0 || past_s <= 0)
+        return 0;
+    return past_s >= fake->burst_for_s ? fake->burst_n
+                                       : past_s * fake->burst_n / fake->burst_for_s;
+}
 
 static int read_fake (void *self,
                       const char *cluster,
@@ -38,30 +77,33 @@ static int read_fake (void *self,
 {
     struct fake *fake = self;
     int64_t first = (period.since_s + fake->every_s - 1) / fake->every_s;
-    int64_t n = 0;
+    int64_t at = burst_at (fake, period.since_s);
+    int64_t n = burst_at (fake, period.until_s) - at;
     int rc = 0;
 
     fake->reads++;
+    if (fake->room > 0 && n > fake->room)
+        _exit (9);
     if (fake->earliest_s == 0 || period.since_s < fake->earliest_s)
         fake->earliest_s = period.since_s;
     if (fake->fails_at_s > 0 && period.until_s > fake->fails_at_s)
         return dn_err_set (err, DN_E_TIME, "no answer");
+    if (fake->most > 0 && n > fake->most)
+        return dn_err_set (err, DN_E_LIMIT, "too long");
+    for (int64_t i = at; rc == 0 && i < at + n; i++)
+        rc = give (fake,
+                   cluster,
+                   INT64_C (1) << 40 | i,
+                   fake->burst_s + i * fake->burst_for_s / fake->burst_n,
+                   take,
+                   to);
     for (int64_t i = first; rc == 0 && i * fake->every_s < period.until_s; i++) {
-        struct dn_finished job;
         int64_t end_s = i * fake->every_s;
 
         if (end_s < fake->from_s
             || (end_s >= fake->hidden_since_s && end_s < fake->hidden_until_s))
             continue;
-        dn_finished_clear (&job);
-        job.cluster = cluster;
-        job.raw_id = i;
-        job.job = "12";
-        job.name = fake->name;
-        job.submit_s = job.start_s = end_s - 10;
-        job.end_s = end_s;
-        job.state = "COMPLETED";
-        rc = take (to, &job, fake->comment);
+        rc = give (fake, cluster, i, end_s, take, to);
         n++;
     }
     fake->longest_n = n > fake->longest_n ? n : fake->longest_n;
@@ -157,6 +199,78 @@ TEST ("answers stay small where jobs are many")
     pass_well (&fake, NOW + DAY);
     assert_int_equal (count (), 3 * DAY / 2);
     assert_true (fake.longest_n <= 8000);
+}
+
+/* Passes that end by themselves or by an answer that does not fit, until one has read
+ * all; how many of them.
+ */
+static int passes_until_done (const struct fake *fake, int64_t now_s)
+{
+    int status = 1;
+    int n = 0;
+
+    while (status != 0 && n < 50) {
+        pid_t pid = fork ();
+
+        if (pid == 0) {
+            struct fake own = *fake;
+
+            pass_well (&own, now_s);
+            _exit (own.longest_n > fake->room ? 8 : 0);
+        }
+        assert_int_equal (waitpid (pid, &status, 0), pid);
+        assert_true (status == 0 || WEXITSTATUS (status) == 9);
+        n++;
+    }
+    return n;
+}
+
+/* What the process has in memory is that of an answer: at most 5,000 jobs. */
+TEST (
+    "200000 jobs of an hour are read by few processes of which each has little memory")
+{
+    struct fake fake = a_fake ();
+    struct rusage usage;
+    int n;
+
+    begin ();
+    fake.burst_s = NOW - 5 * 3600;
+    fake.burst_for_s = 3600;
+    fake.burst_n = 200000;
+    fake.room = DN_COLLECT_JOBS_MAX;
+    n = passes_until_done (&fake, NOW);
+    assert_true (n > 1 && n < 12);
+    assert_int_equal (count (), 30 * 144 + 200000);
+    assert_int_equal (getrusage (RUSAGE_CHILDREN, &usage), 0);
+#if !defined(__SANITIZE_ADDRESS__)
+    assert_true (usage.ru_maxrss < 128 * 1024);
+#endif
+}
+
+TEST ("a second with more jobs than fit is left out")
+{
+    struct fake fake = a_fake ();
+
+    begin ();
+    fake.burst_s = NOW - 3 * DAY;
+    fake.burst_for_s = 1;
+    fake.burst_n = 20000;
+    fake.room = DN_COLLECT_JOBS_MAX;
+    assert_true (passes_until_done (&fake, NOW) < 12);
+    assert_int_equal (count (), 30 * 144 - 1); /* one of these ended in it, too */
+}
+
+TEST ("an answer that is too long is asked for in parts")
+{
+    struct fake fake = a_fake ();
+
+    begin ();
+    fake.burst_s = NOW - DAY;
+    fake.burst_for_s = 3600;
+    fake.burst_n = 20000;
+    fake.most = 1000;
+    pass_well (&fake, NOW);
+    assert_int_equal (count (), 30 * 144 + 20000);
 }
 
 TEST ("an end that is known late is found")
@@ -273,6 +387,8 @@ TEST ("names of users are tamed, and records are read")
 int before_tests (void **state)
 {
     umask (022);
+    if (access ("/dev/shm", W_OK) < 0)
+        strcpy (dir, "/tmp/dnnest-collect.XXXXXX");
     if (!mkdtemp (dir))
         return -1;
     snprintf (path, sizeof (path), "%s/records.db", dir);
