@@ -425,10 +425,10 @@ static int name_application (struct making *m)
     if (app[0] == '\0')
         return NEXT;
     learner->apps = m->view.apps;
-    learner->by_account = learner->apps && learner->apps->by_account && account
-                          && advice->rules.history_share == DN_SHARE_ACCOUNT;
-    learner->key = learner->by_account ? dn_app_key_of_account (account, app)
-                                       : dn_app_key_of_user (m->job->user_id, app);
+    learner->key = dn_app_key_of_user (m->job->user_id, app);
+    if (learner->apps && learner->apps->by_account && account
+        && advice->rules.history_share == DN_SHARE_ACCOUNT)
+        learner->others = dn_app_key_of_account (account, app);
     return NEXT;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/messages.h"
 #include "jobs/outcome.h"
+#include "predict/learned.h"
 
 /* No job of accounting is believed that ran longer, or did more work. */
 #define RAN_MAX_S (400.0 * 86400)
@@ -39,14 +40,17 @@ struct making {
     struct group *groups; /* of the present owner; owned */
     int n_groups;
     int groups_size;
-    int64_t owner; /* uid, or the key of an account's name */
+    int64_t owner;   /* uid, or the key of an account's name */
+    bool by_account; /* of owners that are read now */
+    struct dn_gate *gate;
     struct dn_err *err;
 };
 
 /* --- jobs --------------------------------------------------------------------------
  */
 
-dn_app_key dn_build_key (const struct dn_finished *job, bool by_account)
+/* The owner's key of a job; 0 without an application, or without the account. */
+static dn_app_key key_of (const struct dn_finished *job, bool by_account)
 {
     if (job->app[0] == '\0' || (by_account && job->account[0] == '\0'))
         return 0;
@@ -63,10 +67,11 @@ static double work_predicted (const struct dn_build *build,
     return build->base ? build->base (build->base_to, job) : NAN;
 }
 
-bool dn_build_run (const struct dn_build *build,
-                   const struct dn_finished *job,
-                   enum dn_work_unit *unit,
-                   struct dn_fit_run *run)
+/* What a job says of the time of its application's next run. False: nothing. */
+static bool read_run (const struct dn_build *build,
+                      const struct dn_finished *job,
+                      enum dn_work_unit *unit,
+                      struct dn_fit_run *run)
 {
     int outcome =
         dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
@@ -82,6 +87,8 @@ bool dn_build_run (const struct dn_build *build,
                                .ran_s = ran_s,
                                .work = 1,
                                .exact = evidence == DN_EVIDENCE_EXACT,
+                               .likely_s = job->likely_s,
+                               .p95_s = job->p95_s,
                                .cores = job->cpu_s / fmax (ran_s, 1) / gpus,
                                .gpu_mem_gb = job->gpu_mem_gb,
                                .mem_gb = job->host_mem_gb
@@ -231,12 +238,16 @@ static struct dn_fit_prior prior_of (const struct making *m)
     return prior;
 }
 
-/* The more useful row first: it was used lately, then often. */
+/* The more useful row first: it has runs enough, was used lately, then often. */
 static int by_use (const void *a, const void *b)
 {
     const struct dn_app_row *x = a;
     const struct dn_app_row *y = b;
+    int enough =
+        (y->runs >= DN_LEARNED_RUNS_MIN) - (int) (x->runs >= DN_LEARNED_RUNS_MIN);
 
+    if (enough != 0)
+        return enough;
     if (x->last_s / 86400 != y->last_s / 86400)
         return x->last_s > y->last_s ? -1 : 1;
     return x->runs > y->runs ? -1 : x->runs < y->runs;
@@ -275,6 +286,45 @@ static int add_row (struct making *m, const struct dn_app_row *row)
     return 0;
 }
 
+/* Let the law in force stay. False: there is none. */
+static bool keep_law (const struct making *m, struct dn_app_row *row)
+{
+    const struct dn_apps *apps = m->build->in_force;
+    const struct dn_app_row *old =
+        dn_apps_find (apps, row->key, m->apps->types[row->type], row->gpus);
+    struct dn_app_row kept;
+
+    if (!old || old->gpus != row->gpus
+        || (old->unit == DN_WORK_PREDICTED
+            && strcmp (apps->bundle, m->build->bundle) != 0))
+        return false;
+    kept = *old;
+    kept.type = row->type;
+    kept.cores = row->cores;
+    kept.gpu_mem_gb = row->gpu_mem_gb;
+    kept.mem_gb = row->mem_gb;
+    kept.mem_runs = row->mem_runs;
+    *row = kept;
+    return true;
+}
+
+/* Make the row of a group. False: it has none. */
+static bool make_row (const struct making *m,
+                      const struct group *group,
+                      const struct dn_fit_prior *prior,
+                      struct dn_app_row *row)
+{
+    *row = (struct dn_app_row){
+        .key = group->key, .type = group->type, .gpus = group->gpus};
+    if (group->n == 0 || !dn_fit_row (group->runs, group->n, group->unit, prior, row)
+        || (!m->by_account
+            && !dn_gate_row (m->gate, group->runs, group->n, group->unit, prior)
+            && !keep_law (m, row)))
+        return false;
+    row->mem_kept = group->mem_kept;
+    return true;
+}
+
 /* Fit the groups of the owner, and forget them. */
 static int end_owner (struct making *m)
 {
@@ -282,15 +332,10 @@ static int end_owner (struct making *m)
     int rc = 0;
 
     for (int i = 0; i < m->n_groups && rc == 0; i++) {
-        const struct group *group = &m->groups[i];
-        struct dn_app_row row = {
-            .key = group->key, .type = group->type, .gpus = group->gpus};
+        struct dn_app_row row;
 
-        if (group->n > 0
-            && dn_fit_row (group->runs, group->n, group->unit, &prior, &row)) {
-            row.mem_kept = group->mem_kept;
+        if (make_row (m, &m->groups[i], &prior, &row))
             rc = add_row (m, &row);
-        }
     }
     m->n_groups = 0;
     return rc;
@@ -301,22 +346,21 @@ static int end_owner (struct making *m)
 
 static int64_t owner_of (const struct making *m, const struct dn_finished *job)
 {
-    return m->build->by_account
-               ? (int64_t) (dn_app_key_of_account (job->account, "") >> 1)
-               : job->user;
+    return m->by_account ? (int64_t) (dn_app_key_of_account (job->account, "") >> 1)
+                         : job->user;
 }
 
 static int take_job (void *to, const struct dn_finished *job)
 {
     struct making *m = to;
-    dn_app_key key = dn_build_key (job, m->build->by_account);
+    dn_app_key key = key_of (job, m->by_account);
     enum dn_work_unit unit;
     struct dn_fit_run run;
     struct group *group;
     int32_t type;
 
     bool killed = dn_finished_memory_killed (job);
-    bool counts = dn_build_run (m->build, job, &unit, &run);
+    bool counts = read_run (m->build, job, &unit, &run);
 
     if (key == 0 || !(counts || killed))
         return 0;
@@ -362,20 +406,31 @@ static int begin_apps (struct making *m)
     return 0;
 }
 
+/* Read the jobs of all users, or accounts. */
+static int read_jobs (struct making *m, struct dn_store *store, bool by_account)
+{
+    struct dn_store_filter filter = dn_store_all ();
+
+    filter.order = by_account ? DN_STORE_BY_ACCOUNT : DN_STORE_BY_APP;
+    m->by_account = by_account;
+    m->owner = DN_UNSET;
+    return dn_store_read (store, &filter, take_job, m, m->err) < 0 ? -1 : end_owner (m);
+}
+
 struct dn_apps *dn_build_apps (struct dn_store *store,
                                const struct dn_build *build,
+                               struct dn_gate *gate,
                                struct dn_err *err)
 {
     dn_cleanup (free_making) struct making m = {
-        .build = build, .owner = DN_UNSET, .err = err};
-    struct dn_store_filter filter = dn_store_all ();
+        .build = build, .gate = gate, .err = err};
     struct dn_apps *apps;
 
-    filter.until_s = build->until_s;
-    filter.order = build->by_account ? DN_STORE_BY_ACCOUNT : DN_STORE_BY_APP;
-    if (begin_apps (&m) < 0 || dn_store_read (store, &filter, take_job, &m, err) < 0
-        || end_owner (&m) < 0)
+    *gate = (struct dn_gate){.passed = false};
+    if (begin_apps (&m) < 0 || read_jobs (&m, store, false) < 0
+        || (build->by_account && read_jobs (&m, store, true) < 0))
         return NULL;
+    dn_gate_end (gate);
     thin_out (m.apps);
     if (m.apps->n_rows > 0)
         qsort (m.apps->rows, (size_t) m.apps->n_rows, sizeof (*m.apps->rows), by_key);

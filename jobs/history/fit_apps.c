@@ -315,7 +315,6 @@ static void set_seen (const struct dn_fit_run runs[], int n, struct dn_app_row *
     for (int i = 0; i < n; i++) {
         const struct dn_fit_run *run = &runs[i];
 
-        row->longest_s = largest (row->longest_s, run->ran_s);
         row->cores = largest (row->cores, run->cores);
         row->gpu_mem_gb = largest (row->gpu_mem_gb, run->gpu_mem_gb);
         row->mem_gb = largest (row->mem_gb, run->mem_gb);
@@ -327,6 +326,26 @@ static void set_seen (const struct dn_fit_run runs[], int n, struct dn_app_row *
         row->work_min = fminf (row->work_min, (float) run->work);
         row->work_max = fmaxf (row->work_max, (float) run->work);
     }
+}
+
+/* What a run with the most work takes in the longest mode of the newest runs. */
+static float longest_of (const struct fit *fit,
+                         const struct dn_fit_run runs[],
+                         int n,
+                         double work_max)
+{
+    int from = (int) (fit->runs - runs);
+    double most = 0;
+    double ratio = 0;
+
+    if (from > n - DN_FIT_MODE_RUNS)
+        from = n > DN_FIT_MODE_RUNS ? n - DN_FIT_MODE_RUNS : 0;
+    for (int i = from; i < n; i++)
+        most = fmax (most, runs[i].work);
+    for (int i = from; i < n; i++)
+        if (2 * runs[i].work >= most)
+            ratio = fmax (ratio, runs[i].ran_s / median_of (fit, runs[i].work));
+    return (float) (ratio * median_of (fit, work_max));
 }
 
 bool dn_fit_row (const struct dn_fit_run runs[],
@@ -352,6 +371,7 @@ bool dn_fit_row (const struct dn_fit_run runs[],
     run_fit (&fit);
     set_law (&fit, row);
     set_seen (fit.runs, fit.n, row);
+    row->longest_s = longest_of (&fit, runs, n, (double) row->work_max);
     return true;
 }
 

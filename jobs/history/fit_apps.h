@@ -10,6 +10,10 @@
  * - The newest runs weigh most: a weight halves every DN_FIT_APPS_HALF_LIFE runs. Where
  * the newest two or three lie outside the 95 % range of those before them, all on the
  * same side, the application has changed: what was before is forgotten.
+ * - A bound covers the longest of the last DN_FIT_MODE_RUNS runs, too, also where the
+ *   application has changed since: it may be a smoke test and a full run in turn. Where
+ *   work is known, that is the run which took longest for its work, among those with at
+ *   least half of the most work.
  * - Start-up and work are told apart where the work of the runs differs by
  *   DN_FIT_WORK_RATIO; then both are fitted by weighted least squares of relative
  *   errors, the start-up with a prior. Else one factor is fitted.
@@ -27,6 +31,7 @@
 /* Runs that are looked at, the newest. */
 #define DN_FIT_RUNS_MAX 40
 
+#define DN_FIT_MODE_RUNS      20
 #define DN_FIT_APPS_HALF_LIFE 8.0
 #define DN_FIT_WORK_RATIO     1.3
 
@@ -38,6 +43,8 @@ struct dn_fit_run {
     double cores;      /* CPUs busy per GPU; NaN unknown */
     double gpu_mem_gb; /* peak of one GPU; NaN unknown */
     double mem_gb;     /* peak of host memory on all nodes; NaN unknown */
+    double likely_s;   /* what was in force when it was submitted; 0: nothing */
+    double p95_s;
 };
 
 struct dn_fit_prior {

@@ -1,183 +1,111 @@
-/* gate.c - may a new history be installed?
+/* gate.c - may the new row of an application be installed?
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "jobs/history/gate.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/messages.h"
+#include "predict/learned.h"
 
-/* Runs that are judged, at most: an even sample of them. */
-#define SAMPLE_MAX 20000
-
-/* Errors of some runs. */
-struct errors {
-    double *list; /* |ln|; SAMPLE_MAX, owned */
-    int64_t n_list;
-    int64_t n;
-    int64_t covered;
+/* Sums over some runs. */
+struct sums {
+    int64_t runs;
+    int64_t beyond; /* the bound */
+    double error;
 };
 
-struct judging {
-    const struct dn_build *build;
-    struct dn_apps *apps;
-    struct errors before;
-    struct errors after;
-    struct errors alone;
-    int64_t n_runs;
-    int64_t nth; /* the run that begins the newest fifth */
-    int64_t since_s;
-    uint64_t random;
-};
-
-static bool is_exact (const struct judging *j,
-                      const struct dn_finished *job,
-                      enum dn_work_unit *unit,
-                      struct dn_fit_run *run)
+static void add (struct sums *sums, double ran_s, double p50, double p95)
 {
-    return dn_build_key (job, j->build->by_account) != 0
-           && dn_build_run (j->build, job, unit, run) && run->exact;
+    sums->runs++;
+    sums->beyond += ran_s > p95;
+    sums->error += fabs (log (ran_s / p50));
 }
 
-/* --- the newest fifth --------------------------------------------------------------
- */
-
-/* The base of old jobs need not be computed to count them. */
-static bool counts (const struct judging *j, const struct dn_finished *job)
+static void vote (struct dn_judged *judged, const struct sums *sums)
 {
-    struct dn_finished plain = *job;
-    enum dn_work_unit unit;
-    struct dn_fit_run run;
-
-    plain.work_unit = "run";
-    return is_exact (j, &plain, &unit, &run);
-}
-
-static int count_run (void *to, const struct dn_finished *job)
-{
-    struct judging *j = to;
-
-    if (!counts (j, job))
-        return 0;
-    j->n_runs++;
-    if (j->nth > 0 && j->n_runs == j->nth) {
-        j->since_s = job->end_s;
-        return 1;
-    }
-    return 0;
-}
-
-static int find_newest (struct dn_store *store, struct judging *j, struct dn_err *err)
-{
-    struct dn_store_filter filter = dn_store_all ();
-
-    filter.order = DN_STORE_BY_END;
-    if (dn_store_read (store, &filter, count_run, j, err) < 0)
-        return -1;
-    j->nth = j->n_runs - j->n_runs / 5 + 1;
-    j->n_runs = 0;
-    return dn_store_read (store, &filter, count_run, j, err) < 0 ? -1 : 0;
-}
-
-/* --- errors ------------------------------------------------------------------------
- */
-
-static void note (struct judging *j,
-                  struct errors *errors,
-                  double ran_s,
-                  double p50,
-                  double p95)
-{
-    double error = fabs (log (ran_s / p50));
-
-    errors->n++;
-    errors->covered += ran_s <= p95;
-    if (errors->n_list < SAMPLE_MAX) {
-        errors->list[errors->n_list++] = error;
+    if (sums->runs == 0)
         return;
+    judged->votes++;
+    judged->runs += sums->runs;
+    judged->error += sums->error / (double) sums->runs;
+    judged->coverage += 1 - (double) sums->beyond / (double) sums->runs;
+}
+
+static bool is_worse (const struct sums *before,
+                      const struct sums *after,
+                      const struct sums *alone)
+{
+    double most = before->error * (1 + DN_GATE_ERROR_SHARE)
+                  + DN_GATE_ERROR_MORE * (double) before->runs;
+
+    return (before->runs >= DN_GATE_RUNS_MIN
+            && (after->error > most || after->beyond > before->beyond + DN_GATE_BEYOND))
+           || alone->beyond > DN_GATE_BEYOND_ALONE;
+}
+
+bool dn_gate_row (struct dn_gate *gate,
+                  const struct dn_fit_run runs[],
+                  int n,
+                  enum dn_work_unit unit,
+                  const struct dn_fit_prior *prior)
+{
+    struct sums before = {0};
+    struct sums after = {0};
+    struct sums alone = {0};
+    int newest = n / 5;
+    bool worse;
+
+    newest = newest < DN_GATE_RUNS_MIN ? DN_GATE_RUNS_MIN : newest;
+    newest = newest > DN_GATE_RUNS_MAX ? DN_GATE_RUNS_MAX : newest;
+    gate->n_rows++;
+    for (int i = n - newest; i < n; i++) {
+        struct dn_app_row row = {.type = 0};
+        struct dn_range law;
+        double p95;
+
+        if (i < 2 || !runs[i].exact || !dn_fit_row (runs, i, unit, prior, &row))
+            continue;
+        law = dn_learned_law (&row, runs[i].work);
+        p95 = dn_range_at (law, DN_GATE_QUANTILE);
+        if (runs[i].likely_s > 0 && runs[i].p95_s > 0) {
+            add (&before, runs[i].ran_s, runs[i].likely_s, runs[i].p95_s);
+            add (&after, runs[i].ran_s, law.p50, p95);
+        } else {
+            add (&alone, runs[i].ran_s, law.p50, p95);
+        }
     }
-    /* a reservoir (Vitter 1985, algorithm R) */
-    j->random = j->random * UINT64_C (6364136223846793005) + 1442695040888963407;
-    if ((j->random >> 11) % (uint64_t) errors->n < SAMPLE_MAX)
-        errors->list[(j->random >> 11) % SAMPLE_MAX] = error;
+    if (before.runs + alone.runs < DN_GATE_RUNS_MIN)
+        return true;
+    vote (&gate->before, &before);
+    vote (&gate->after, &after);
+    vote (&gate->alone, &alone);
+    worse = is_worse (&before, &after, &alone);
+    gate->n_judged++;
+    gate->n_worse += worse;
+    return !worse;
 }
 
-static int judge_run (void *to, const struct dn_finished *job)
+static void end_judged (struct dn_judged *judged)
 {
-    struct judging *j = to;
-    enum dn_work_unit unit;
-    struct dn_fit_run run;
-    const struct dn_app_row *row;
-    struct dn_range law;
-
-    if (!is_exact (j, job, &unit, &run))
-        return 0;
-    row = dn_apps_find (
-        j->apps, dn_build_key (job, j->build->by_account), job->gpu, job->gpus);
-    if (!row || row->unit != unit)
-        return 0;
-    law = dn_app_row_time (row, run.work);
-    if (job->likely_s > 0 && job->p95_s > 0) {
-        note (j, &j->before, run.ran_s, job->likely_s, job->p95_s);
-        note (j, &j->after, run.ran_s, law.p50, dn_range_at (law, DN_GATE_QUANTILE));
-    } else {
-        note (j, &j->alone, run.ran_s, law.p50, dn_range_at (law, DN_GATE_QUANTILE));
-    }
-    return 0;
+    judged->error /= (double) judged->votes; /* NaN without */
+    judged->coverage /= (double) judged->votes;
 }
 
-static int ascending (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return x < y ? -1 : x > y;
-}
-
-static struct dn_judged judged_of (struct errors *errors)
-{
-    if (errors->n == 0)
-        return (struct dn_judged){0, NAN, NAN};
-    qsort (errors->list, (size_t) errors->n_list, sizeof (double), ascending);
-    return (struct dn_judged){.runs = errors->n,
-                              .error = errors->list[errors->n_list / 2],
-                              .coverage =
-                                  (double) errors->covered / (double) errors->n};
-}
-
-/* --- the verdict -------------------------------------------------------------------
- */
-
-static bool is_worse (const struct dn_gate *gate)
-{
-    const struct dn_judged *before = &gate->before;
-    const struct dn_judged *after = &gate->after;
-    double enough = fmin (before->coverage, DN_GATE_QUANTILE) - DN_GATE_COVERAGE;
-
-    if (before->runs < DN_GATE_RUNS_MIN)
-        return false;
-    return after->error > before->error * (1 + DN_GATE_ERROR_SHARE) + DN_GATE_ERROR_MORE
-           || after->coverage < enough;
-}
-
-static bool covers_too_little (const struct dn_gate *gate)
-{
-    return gate->alone.runs >= DN_GATE_RUNS_MIN
-           && gate->alone.coverage < DN_GATE_QUANTILE - DN_GATE_BELOW;
-}
-
-static void give_verdict (struct dn_gate *gate)
+void dn_gate_end (struct dn_gate *gate)
 {
     struct dn_buf why = dn_buf_on (gate->why, sizeof (gate->why));
-    int64_t n = gate->before.runs + gate->alone.runs;
 
-    gate->passed = !is_worse (gate) && !covers_too_little (gate);
-    if (n < DN_GATE_RUNS_MIN) {
-        dn_buf_add (&why, dn_say_gate_few, (long long) n);
-        return;
-    }
+    end_judged (&gate->before);
+    end_judged (&gate->after);
+    end_judged (&gate->alone);
+    gate->passed = gate->n_worse == 0 || gate->n_worse < gate->n_rows;
+    dn_buf_add (&why,
+                dn_say_gate_votes,
+                (long long) gate->n_judged,
+                (long long) gate->n_rows,
+                (long long) gate->n_worse);
     if (gate->before.runs > 0)
         dn_buf_add (&why,
                     dn_say_gate_errors,
@@ -189,48 +117,7 @@ static void give_verdict (struct dn_gate *gate)
     if (gate->alone.runs > 0)
         dn_buf_add (&why,
                     dn_say_gate_alone,
-                    gate->before.runs > 0 ? "; " : "",
                     (long long) gate->alone.runs,
                     100 * gate->alone.error,
                     100 * gate->alone.coverage);
-}
-
-static void free_judging (struct judging *j)
-{
-    dn_apps_free (j->apps);
-    free (j->before.list);
-    free (j->after.list);
-    free (j->alone.list);
-}
-
-int dn_gate_judge (struct dn_store *store,
-                   const struct dn_build *build,
-                   struct dn_gate *gate,
-                   struct dn_err *err)
-{
-    dn_cleanup (free_judging) struct judging j = {.build = build, .random = 1};
-    struct dn_build older = *build;
-    struct dn_store_filter filter = dn_store_all ();
-
-    *gate = (struct dn_gate){.passed = false};
-    j.before.list = calloc (SAMPLE_MAX, sizeof (double));
-    j.after.list = calloc (SAMPLE_MAX, sizeof (double));
-    j.alone.list = calloc (SAMPLE_MAX, sizeof (double));
-    if (!j.before.list || !j.after.list || !j.alone.list)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (find_newest (store, &j, err) < 0)
-        return -1;
-    if (j.since_s > 0) {
-        older.until_s = filter.since_s = j.since_s;
-        filter.order = DN_STORE_BY_END;
-        j.apps = dn_build_apps (store, &older, err);
-        if (!j.apps || dn_store_read (store, &filter, judge_run, &j, err) < 0)
-            return -1;
-    }
-    gate->since_s = j.since_s;
-    gate->before = judged_of (&j.before);
-    gate->after = judged_of (&j.after);
-    gate->alone = judged_of (&j.alone);
-    give_verdict (gate);
-    return 0;
 }

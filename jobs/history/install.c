@@ -84,6 +84,7 @@ static int log_event (const struct dn_site *site,
     if (learned) {
         dn_json_put_number (line, "rows", learned->n_rows);
         dn_json_put_number (line, "apps", learned->n_apps);
+        dn_json_put_number (line, "worse", learned->gate.n_worse);
         dn_json_put_number (line, "took_ms", learned->took_ms);
         add_judged (line, "before", &learned->gate.before);
         add_judged (line, "after", &learned->gate.after);
@@ -180,6 +181,19 @@ static int finish (const struct dn_learning *learning,
     return 0;
 }
 
+/* The history in force. NULL: there is none that can be read. */
+static struct dn_apps *read_old (const char *state_dir)
+{
+    struct dn_view_path now = dn_view_path (state_dir, DN_APPS_FILE);
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    if (dn_view_text (now.text, DN_VIEW_THEIRS, DN_APPS_FILE_MAX, &text, &len, NULL) < 0
+        || !text)
+        return NULL;
+    return dn_apps_read ((struct dn_span){text, len}, now.text, NULL);
+}
+
 int dn_history_learn (const struct dn_learning *learning,
                       struct dn_learned *learned,
                       struct dn_err *err)
@@ -189,21 +203,21 @@ int dn_history_learn (const struct dn_learning *learning,
     int64_t from_ms = dn_monotonic_ms ();
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     dn_cleanup (free_apps) struct dn_apps *apps = NULL;
+    dn_cleanup (free_apps) struct dn_apps *old = read_old (site->state_dir);
     struct dn_rebase rebase = {site};
     const struct dn_build build = {.now_s = learning->now_s,
                                    .by_account =
                                        site->rules.history_share == DN_SHARE_ACCOUNT,
                                    .bundle = site->bundle ? site->bundle->name : "",
                                    .base = dn_rebase,
-                                   .base_to = &rebase};
+                                   .base_to = &rebase,
+                                   .in_force = old};
 
     *learned = (struct dn_learned){.result = DN_LEARNED_HELD};
     if (!learning->asked && is_held (site))
         return 0;
     store = dn_store_open (learning->db ? learning->db : db.text, false, err);
-    if (!store || dn_gate_judge (store, &build, &learned->gate, err) < 0)
-        return -1;
-    apps = dn_build_apps (store, &build, err);
+    apps = store ? dn_build_apps (store, &build, &learned->gate, err) : NULL;
     if (!apps)
         return -1;
     memcpy (apps->cluster, site->cluster, sizeof (apps->cluster));

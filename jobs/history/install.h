@@ -9,7 +9,7 @@
 #ifndef DN_INSTALL_H
 #define DN_INSTALL_H
 
-#include "jobs/history/gate.h"
+#include "jobs/history/apps_build.h"
 #include "site.h"
 
 #define DN_LEARN_LOG  "learn.log"

@@ -62,14 +62,11 @@ const struct dn_replay_sums *dn_replay_sums (const struct dn_replay *replay, int
 /* --- the decision ----------------------------------------------------------------- */
 
 /* The key of its application; 0: it has none. */
-static dn_app_key key_of (const struct dn_replay *replay,
-                          const struct dn_finished *row,
+static dn_app_key key_of (const struct dn_finished *row,
                           const struct dn_rebuilt *rebuilt)
 {
     if (rebuilt->app[0] == '\0')
         return 0;
-    if (replay->options.by_account && row->account[0] != '\0')
-        return dn_app_key_of_account (row->account, rebuilt->app);
     return dn_app_key_of_user (row->user, rebuilt->app);
 }
 
@@ -113,7 +110,7 @@ static void decide (struct dn_replay *replay,
     if (replay->options.guard)
         view.guarded = guarded;
     if (replay->options.history)
-        view.apps = dn_past_history (replay->past, key_of (replay, row, rebuilt));
+        view.apps = dn_past_history (replay->past, key_of (row, rebuilt));
     out->runs = runs_known (view.apps);
     out->fate = DN_REPLAY_SILENT;
     if (!dn_advise_concerns (replay->site, &rebuilt->job))
@@ -302,7 +299,7 @@ static int remember (struct dn_replay *replay,
                 .exact = out->evidence == DN_EVIDENCE_EXACT,
                 .cores = gpu_s > 0 ? row->cpu_s / gpu_s : NAN,
                 .gpu_mem_gb = row->gpu_mem_gb},
-        .key = key_of (replay, row, rebuilt),
+        .key = key_of (row, rebuilt),
         .type = row->gpu,
         .gpus = row->gpus,
         .user = row->user,

@@ -71,7 +71,6 @@ struct dn_replayed {
 struct dn_replay_options {
     bool guard;      /* dnnestd extends limits */
     bool history;    /* the runs that had ended count */
-    bool by_account; /* histories are shared by account */
     int64_t since_s; /* jobs submitted before only teach; 0: none */
     int64_t until_s; /* jobs submitted from then on are left out; 0: none */
 };

@@ -190,8 +190,8 @@ extern const struct dn_names dn_mode_names;
           "or also set the limits of those that have run before",                      \
           DN_OPT_INS)                                               \
     ENUM (dn_share, history_share, "HistoryShare", LOWER, "user",                      \
-          "whose runs of an application predict the next one: the user's own, or all " \
-          "of the account",                                                            \
+          "whose runs of an application count: the user's own, or also longer runs, "  \
+          "and larger needs, of others of the account",                                \
           DN_SHARES)                                                 \
     ENUM (dn_yes, revise, "Revise", LOWER, "no",                                       \
           "lower the limits of pending jobs when their application has run",           \

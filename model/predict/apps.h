@@ -5,10 +5,10 @@
  * law of its run time, what it needs of CPUs and GPU memory. Const after reading,
  * shared by all threads; a lookup takes microseconds and allocates nothing.
  *
- * An application is of one user, or of one account where the site shares histories by
- * account. Its name is app=, or else the fingerprint of script and description
- * (request/fingerprint.h). Per application, GPU type and number of GPUs there is one
- * row, fitted outside slurmctld:
+ * An application is of one user. Where the site shares histories by account, there are
+ * rows of the account in addition, of the runs of all its users. Its name is app=, or
+ * else the fingerprint of script and description (request/fingerprint.h). Per
+ * application, GPU type and number of GPUs there is one row, fitted outside slurmctld:
  *
  *   run time = start_s + unit_s * work, up to a factor of spread 'sigma' with 'freedom'
  *   degrees of freedom: a bound is the predictive one of Student's t-distribution.
@@ -58,12 +58,12 @@ struct dn_app_row {
     uint16_t gpus;    /* of the job; 0: any number of them was seen */
     uint8_t unit;     /* enum dn_work_unit */
     uint8_t freedom;  /* of the t-distribution, 1 to 255 */
-    uint32_t runs;    /* that were learned from */
+    uint32_t runs;    /* of the owner that were learned from */
     uint32_t last_s;  /* end of the newest, seconds since 1970 */
     float start_s;    /* before the first step */
     float unit_s;     /* per unit of work; of DN_WORK_RUN, of the whole run */
     float sigma;      /* predictive spread of ln (run time) */
-    float longest_s;  /* run that was ever seen, exact or not */
+    float longest_s;  /* of the longest recent mode, with work_max (fit_apps.h) */
     float cores;      /* CPUs busy per GPU, the largest of recent runs; 0 unknown */
     float gpu_mem_gb; /* peak of one GPU, the largest of recent runs; 0 unknown */
     float mem_gb; /* peak of host memory, as if the job were on one node; the same */
@@ -79,7 +79,7 @@ struct dn_app_row {
 struct dn_apps {
     char cluster[DN_NAME_MAX];  /* whose it is; "" not known */
     int64_t time_s;             /* when it was learned, seconds since 1970 */
-    bool by_account;            /* keys are of accounts where a job has one */
+    bool by_account;            /* there are rows of accounts, too */
     char bundle[DN_NAME_MAX];   /* that DN_WORK_PREDICTED refers to; "" none */
     char (*types)[DN_NAME_MAX]; /* owned */
     int32_t n_types;

@@ -125,6 +125,23 @@ struct dn_range dn_learned_law (const struct dn_app_row *row, double work)
     return law;
 }
 
+bool dn_learned_widen (const struct dn_app_row *others,
+                       double work,
+                       struct dn_range *law)
+{
+    struct dn_range theirs;
+    double ratio;
+
+    if (!others || !(work > 0) || reach (others, work) > FAR)
+        return false;
+    theirs = dn_learned_law (others, work);
+    ratio = theirs.floor.ratio * theirs.p50 / law->p50;
+    if (!(ratio > law->floor.ratio))
+        return false;
+    law->floor.ratio = ratio;
+    return true;
+}
+
 static void scale (struct dn_estimate *estimate, double factor)
 {
     estimate->step_s.p50 *= factor;
@@ -136,9 +153,11 @@ static void scale (struct dn_estimate *estimate, double factor)
 
 static void set_time (const struct dn_learner *learner,
                       const struct dn_app_row *row,
+                      const struct dn_app_row *others,
                       struct dn_estimate *estimate)
 {
     double work = row_work (learner, row, estimate->base_s);
+    double theirs = others ? row_work (learner, others, estimate->base_s) : 0;
     double runs = (double) row->runs;
     struct dn_range law;
 
@@ -146,22 +165,22 @@ static void set_time (const struct dn_learner *learner,
         || (estimate->by_history && row->runs < DN_LEARNED_RUNS_MIN))
         return;
     law = dn_learned_law (row, work);
+    estimate->history_shared = dn_learned_widen (others, theirs, &law);
     if (estimate->by_history)
         estimate->step_s = law;
     else if (estimate->base_s > 0)
         scale (estimate, law.p50 / estimate->base_s);
     estimate->train_s = law;
     estimate->history_runs = row->runs;
-    estimate->history_shared = learner->by_account;
     estimate->confidence =
         fmax (estimate->confidence, runs / (runs + 1) / (1 + law.sigma));
 }
 
 /* By how much runs on other types took longer than predicted; at least 1. */
-static double excess (const struct dn_learner *learner, double base_s)
+static double excess (const struct dn_learner *learner, dn_app_key key, double base_s)
 {
     int64_t n;
-    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, key, &n);
     double most = 1;
 
     for (int64_t i = 0; i < n && base_s > 0; i++)
@@ -172,10 +191,10 @@ static double excess (const struct dn_learner *learner, double base_s)
 }
 
 /* The most memory that a run on any type had. */
-static double most_memory (const struct dn_learner *learner)
+static double most_memory (const struct dn_learner *learner, dn_app_key key)
 {
     int64_t n;
-    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, key, &n);
     double most = 0;
 
     for (int64_t i = 0; i < n; i++)
@@ -188,7 +207,8 @@ static void set_memory (const struct dn_learner *learner,
                         struct dn_estimate *estimate)
 {
     double here = row ? (double) row->gpu_mem_gb * GIB : 0;
-    double most = most_memory (learner);
+    double most = fmax (most_memory (learner, learner->key),
+                        most_memory (learner, learner->others));
     struct dn_range *memory = &estimate->gpu_mem;
 
     if (here > 0)
@@ -200,66 +220,79 @@ static void set_memory (const struct dn_learner *learner,
         memory->floor = (struct dn_range_floor){.ratio = most / memory->p50};
 }
 
-static void set_cpus (const struct dn_app_row *row, struct dn_estimate *estimate)
+static void set_cpus (const struct dn_app_row *row,
+                      bool own,
+                      struct dn_estimate *estimate)
 {
     int64_t busy = (int64_t) ceil (CPU_PEAKS * (double) row->cores);
 
     if (busy <= 0)
         return;
-    if (estimate->by_history
+    if ((estimate->by_history && own)
         || (estimate->cpus_per_gpu != DN_UNSET && estimate->cpus_per_gpu < busy))
         estimate->cpus_per_gpu = busy;
 }
 
 /* The most that a run on any type had; how many measured it with as many GPUs. */
 static void set_host_memory (const struct dn_learner *learner,
+                             dn_app_key key,
                              struct dn_estimate *estimate)
 {
     int64_t n;
-    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
-    int64_t runs = 0;
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, key, &n);
+    int64_t runs = estimate->host_runs;
 
-    estimate->host_peak_gb = 0;
-    estimate->host_kept = false;
     for (int64_t i = 0; i < n; i++) {
         estimate->host_peak_gb = fmaxf (estimate->host_peak_gb, rows[i].mem_gb);
         estimate->host_kept = estimate->host_kept || rows[i].mem_kept;
-        if (rows[i].gpus == learner->gpus || rows[i].gpus == 0)
+        if (key == learner->key && (rows[i].gpus == learner->gpus || rows[i].gpus == 0))
             runs += rows[i].mem_runs;
     }
     estimate->host_runs = (uint8_t) (runs < UINT8_MAX ? runs : UINT8_MAX);
 }
 
 static const struct dn_app_row *row_of (const struct dn_learner *learner,
+                                        dn_app_key key,
                                         const char *type)
 {
-    return dn_apps_find (
-        learner->apps, learner->key, type, learner->gpus > 0 ? learner->gpus : 0);
+    return key == 0
+               ? NULL
+               : dn_apps_find (
+                   learner->apps, key, type, learner->gpus > 0 ? learner->gpus : 0);
 }
 
 void dn_learned_apply (const struct dn_learner *learner,
                        const char *type,
                        struct dn_estimate *estimate)
 {
-    const struct dn_app_row *row = row_of (learner, type);
+    const struct dn_app_row *row = row_of (learner, learner->key, type);
+    const struct dn_app_row *others = row_of (learner, learner->others, type);
 
     if (!estimate->by_history)
         estimate->base_s = estimate->train_s.p50;
-    set_host_memory (learner, estimate);
+    estimate->host_peak_gb = 0;
+    estimate->host_kept = false;
+    estimate->host_runs = 0;
+    set_host_memory (learner, learner->key, estimate);
+    set_host_memory (learner, learner->others, estimate);
     if (!learner->apps)
         return;
     if (row) {
-        set_time (learner, row, estimate);
-        set_cpus (row, estimate);
+        set_time (learner, row, others, estimate);
+        set_cpus (row, true, estimate);
     }
+    if (others)
+        set_cpus (others, false, estimate);
     if (estimate->history_runs == 0 && !estimate->by_history)
-        scale (estimate, excess (learner, estimate->base_s));
+        scale (estimate,
+               fmax (excess (learner, learner->key, estimate->base_s),
+                     excess (learner, learner->others, estimate->base_s)));
     set_memory (learner, row, estimate);
 }
 
 int64_t dn_learned_runs (const struct dn_learner *learner, const char *type)
 {
-    const struct dn_app_row *row = row_of (learner, type);
+    const struct dn_app_row *row = row_of (learner, learner->key, type);
 
     return row ? row->runs : 0;
 }

@@ -5,7 +5,9 @@
  * runs took: the law of the run time is that of the application's row for that GPU type
  * and number of GPUs, which has been fitted together with the prediction.
  *
- * - A bound is never below what the longest run took, in proportion to the work.
+ * - A bound is never below what the longest run took, in proportion to the work; where
+ *   the site shares histories by account, not below the longest run of others either.
+ *   Their runs raise needs and bounds, and lower none.
  * - Work outside that of the runs by more than a factor of 2 widens the law; by more
  *   than 10, the history is not used.
  * - Where other types were seen only, a prediction is raised by what these were above
@@ -35,9 +37,9 @@
 struct dn_learner {
     const struct dn_apps *apps; /* NULL: none */
     dn_app_key key;
-    bool by_account;
-    bool named;   /* by app= */
-    int64_t gpus; /* of the job; DN_UNSET: unknown */
+    dn_app_key others; /* of the account, whose runs widen only; 0: none */
+    bool named;        /* by app= */
+    int64_t gpus;      /* of the job; DN_UNSET: unknown */
     const struct dn_spec *spec;
     const char *bundle; /* in force; NULL: none */
 };
@@ -61,6 +63,11 @@ struct dn_estimate dn_learned_begin (const struct dn_device *device);
  * of work outside that of the runs.
  */
 struct dn_range dn_learned_law (const struct dn_app_row *row, double work);
+
+/* Widen the law for that work by the row of others' runs. NULL-safe. Was it widened? */
+bool dn_learned_widen (const struct dn_app_row *others,
+                       double work,
+                       struct dn_range *law);
 
 /* Correct the estimate of runs on the GPU type of that name. */
 void dn_learned_apply (const struct dn_learner *learner,

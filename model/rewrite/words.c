@@ -41,14 +41,22 @@ static void add_likely (struct dn_buf *buf, double seconds)
     dn_buf_add (buf, dn_say_user_likely, minutes / 60, minutes % 60);
 }
 
-/* " by 7 of your runs" */
+/* A longest run that is so much longer than a likely one is another mode. */
+#define OTHER_MODE 3
+
+/* " by 7 of your runs, the longest 10h02m" */
 static void add_runs (struct dn_buf *buf, const struct dn_estimate *estimate)
 {
-    if (estimate->history_runs > 0)
-        dn_buf_add (buf,
-                    estimate->history_shared ? dn_say_user_by_account
-                                             : dn_say_user_by_own,
-                    estimate->history_runs);
+    const struct dn_range *time = &estimate->train_s;
+    int64_t minutes = (int64_t) ceil (time->floor.ratio * time->p50 / 60);
+
+    if (estimate->history_runs == 0)
+        return;
+    dn_buf_add (buf,
+                estimate->history_shared ? dn_say_user_by_account : dn_say_user_by_own,
+                estimate->history_runs);
+    if (time->floor.ratio > OTHER_MODE)
+        dn_buf_add (buf, dn_say_user_longest, minutes / 60, minutes % 60);
 }
 
 /* "a100:4", "a100" where the number is unknown, "4" without a type. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/learned.h"
 #include "unit.h"
 
 #define MANY 40
@@ -176,6 +177,45 @@ TEST ("a single long run is no change")
     assert_float_equal (median (&row, 1), 1050, 120);
     assert_int_equal (row.runs, 12);
     assert_float_equal (row.longest_s, 3000, 0);
+}
+
+/* Five full runs of ten hours, then smoke tests. */
+static struct dn_app_row mixture (int n_smoke, enum dn_work_unit unit, double smoke)
+{
+    struct dn_fit_run runs[MANY];
+
+    for (int i = 0; i < 5 + n_smoke; i++)
+        runs[i] = i < 5 ? exact (36000 + 60 * i, 100 * smoke)
+                        : exact (90 + i % 3, unit == DN_WORK_RUN ? 1 : smoke);
+    for (int i = 0; i < 5 && unit == DN_WORK_RUN; i++)
+        runs[i].work = 1;
+    return fit_of (runs, 5 + n_smoke, unit);
+}
+
+TEST ("the bound covers the longest mode of the last twenty runs")
+{
+    for (int n_smoke = 1; n_smoke < DN_FIT_MODE_RUNS; n_smoke++) {
+        struct dn_app_row row = mixture (n_smoke, DN_WORK_RUN, 1);
+
+        assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) >= 36000);
+    }
+    for (int n_smoke = DN_FIT_MODE_RUNS; n_smoke < 30; n_smoke++) {
+        struct dn_app_row row = mixture (n_smoke, DN_WORK_RUN, 1);
+
+        assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) < 300);
+    }
+}
+
+/* A hundred epochs beside one: then a smoke test needs no ten hours. */
+TEST ("a description tells modes apart")
+{
+    for (int n_smoke = 3; n_smoke < DN_FIT_MODE_RUNS; n_smoke++) {
+        struct dn_app_row row = mixture (n_smoke, DN_WORK_EPOCHS, 1);
+
+        assert_true (dn_range_at (dn_learned_law (&row, 100), 0.8) >= 36000);
+        if (row.work_max > 1)
+            assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) < 7200);
+    }
 }
 
 TEST ("killed runs raise and never lower")

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobs/history/gate.h"
+#include "jobs/history/apps_build.h"
+#include "predict/learned.h"
 #include "unit.h"
 
 #define NOW   1700000000
@@ -80,11 +81,13 @@ static void add_runs (int64_t user, const char *app, double ran_s, int n)
     dn_store_close (store);
 }
 
+static struct dn_gate gate;
+
 static struct dn_apps *apps_of (const struct dn_build *build)
 {
     struct dn_store *store = store_open (false);
     struct dn_err err = {0};
-    struct dn_apps *apps = dn_build_apps (store, build, &err);
+    struct dn_apps *apps = dn_build_apps (store, build, &gate, &err);
 
     if (!apps)
         fail_msg ("%s", err.text);
@@ -246,10 +249,10 @@ TEST ("an owner has a bounded number of rows")
     dn_apps_free (apps);
 }
 
-/* Runs of several users of an account are one history there, in the order of their
- * ends; a job without an account belongs to none.
+/* Runs of several users of an account are one row there; a job without an account is in
+ * that of its user only.
  */
-TEST ("an account may share its history")
+TEST ("an account may have rows beside those of its users")
 {
     static const struct {
         int64_t user;
@@ -269,7 +272,8 @@ TEST ("an account may share its history")
     assert_int_equal (dn_store_commit (store, NULL), 0);
     dn_store_close (store);
     apps = apps_of (&build);
-    assert_int_equal (apps->n_rows, 2);
+    assert_int_equal (apps->n_rows, 5);
+    assert_int_equal (row_of (apps, BOB, "train")->runs, 6);
     assert_int_equal (
         dn_apps_find (apps, dn_app_key_of_account ("lab", "train"), "a100", 2)->runs,
         6);
@@ -328,80 +332,162 @@ TEST ("the rows survive their file")
 /* --- the gate ----------------------------------------------------------------------
  */
 
-static struct dn_gate gate_of (void)
+/* A run that was predicted to take 'likely_s'. */
+static void add_one (struct dn_store *store,
+                     int64_t user,
+                     const char *app,
+                     double ran_s,
+                     double likely_s)
 {
-    struct dn_store *store = store_open (false);
-    struct dn_err err = {0};
-    struct dn_gate gate;
+    struct dn_finished job = job_of (user, app, ran_s);
 
-    if (dn_gate_judge (store, &plain, &gate, &err) < 0)
-        fail_msg ("%s", err.text);
-    dn_store_close (store);
-    return gate;
+    if (likely_s > 0) {
+        job.likely_s = likely_s;
+        job.p95_s = 1.5 * likely_s;
+    }
+    add (store, &job);
 }
 
-/* Runs of an application that were predicted to take 'likely' of what they took. */
-static void add_predicted (double ran_s, double likely, double p95, int n)
+/* What is in force does not know them; or it knows each of them, and the runs differ by
+ * a factor of ten that their history cannot see.
+ */
+static void add_well (struct dn_store *store, int64_t user, const char *app)
 {
-    struct dn_store *store = store_open (true);
+    for (int i = 0; i < 20; i++)
+        add_one (store, user, app, 1000 * (1 + 0.02 * (i % 5 - 2)), 600);
+}
+static void add_badly (struct dn_store *store, int64_t user, const char *app)
+{
+    for (int i = 0; i < 20; i++)
+        add_one (store, user, app, i % 2 ? 1000 : 100, i % 2 ? 1000 : 100);
+}
 
-    for (int i = 0; i < n; i++) {
-        struct dn_finished job =
-            job_of (ALICE, "train", ran_s * (1 + 0.02 * (i % 5 - 2)));
-
-        job.likely_s = likely;
-        job.p95_s = p95;
-        add (store, &job);
-    }
+static void close_added (struct dn_store *store)
+{
     assert_int_equal (dn_store_commit (store, NULL), 0);
     dn_store_close (store);
 }
 
 TEST ("a better history passes")
 {
-    struct dn_gate gate;
+    struct dn_store *store = store_open (true);
 
-    add_predicted (1000, 600, 1100, 100);
-    gate = gate_of ();
-    assert_int_equal (gate.before.runs, 20);
+    add_well (store, ALICE, "train");
+    close_added (store);
+    dn_apps_free (apps_of (&plain));
+    assert_int_equal (gate.before.runs, 4);
     assert_float_equal (gate.before.error, 0.5, 0.05);
     assert_true (gate.after.error < 0.05);
-    assert_true (gate.passed);
+    assert_true (gate.passed && gate.n_judged == 1 && gate.n_worse == 0);
 }
 
-/* Old runs that say nothing of the new ones: what is in force knows better. */
-TEST ("a worse history is refused")
+TEST ("a row that is worse keeps what is in force, the others are installed")
 {
-    struct dn_gate gate;
+    struct dn_store *store = store_open (true);
+    struct dn_build build = plain;
+    struct dn_apps *old;
+    struct dn_apps *apps;
 
-    add_predicted (100, 100, 150, 80);
-    add_predicted (1000, 1000, 1500, 20);
-    gate = gate_of ();
-    assert_int_equal (gate.before.runs, 20);
-    assert_true (gate.after.error > 1);
+    add_well (store, ALICE, "train");
+    add_well (store, BOB, "train");
+    add_badly (store, BOB, "odd");
+    for (int i = 0; i < 30; i++) {
+        char name[24];
+
+        snprintf (name, sizeof (name), "odd%d", i);
+        add_badly (store, BOB, name);
+    }
+    close_added (store);
+    apps = apps_of (&plain);
+    assert_int_equal (gate.n_judged, 33);
+    assert_int_equal (gate.n_worse, 31);
+    assert_true (gate.passed);
+    assert_non_null (strstr (gate.why, "31 of them worse"));
+    assert_non_null (row_of (apps, ALICE, "train"));
+    assert_non_null (row_of (apps, BOB, "train"));
+    assert_null (row_of (apps, BOB, "odd"));
+    dn_apps_free (apps);
+    /* what is in force: another row of it */
+    old = apps_of (&plain);
+    for (int64_t i = 0; i < old->n_rows; i++)
+        old->rows[i].unit_s = 77;
+    old->rows[0].key = dn_app_key_of_user (BOB, "odd");
+    old->n_rows = 1;
+    build.in_force = old;
+    apps = apps_of (&build);
+    assert_float_equal (row_of (apps, BOB, "odd")->unit_s, 77, 0);
+    assert_true (row_of (apps, ALICE, "train")->unit_s > 900);
+    dn_apps_free (apps);
+    dn_apps_free (old);
+}
+
+TEST ("a history of nothing but worse rows is refused")
+{
+    struct dn_store *store = store_open (true);
+
+    add_badly (store, BOB, "odd");
+    close_added (store);
+    dn_apps_free (apps_of (&plain));
     assert_false (gate.passed);
-    assert_non_null (strstr (gate.why, "error"));
 }
 
-TEST ("few runs judge nothing")
+/* Twelve jobs of 20 s after many of 2 s, of an application that has changed. */
+TEST ("an application that has changed is learned")
 {
-    struct dn_gate gate;
+    struct dn_store *store = store_open (true);
+    struct dn_apps *apps;
 
-    add_predicted (100, 100, 150, 8);
-    gate = gate_of ();
-    assert_true (gate.passed);
-    assert_non_null (strstr (gate.why, "too few"));
+    for (int i = 0; i < 40; i++)
+        add_one (store, ALICE, "train", i < 28 ? 2 : 20, i < 28 ? 2 : 3);
+    add_well (store, BOB, "train");
+    close_added (store);
+    apps = apps_of (&plain);
+    assert_int_equal (gate.n_worse, 0);
+    assert_float_equal (row_of (apps, ALICE, "train")->unit_s, 20, 1);
+    dn_apps_free (apps);
+}
+
+/* They end last. */
+TEST ("applications with one run neither pass nor block")
+{
+    struct dn_store *store = store_open (true);
+
+    add_well (store, ALICE, "train");
+    add_badly (store, BOB, "odd");
+    for (int i = 0; i < 2000; i++) {
+        char name[24];
+
+        snprintf (name, sizeof (name), "once%d", i);
+        add_one (store, BOB + 1 + i / 500, name, 100, i % 2 ? 100 : 5000);
+    }
+    close_added (store);
+    dn_apps_free (apps_of (&plain));
+    assert_int_equal (gate.n_rows, 2002);
+    assert_int_equal (gate.n_judged, 2);
+    assert_int_equal (gate.n_worse, 1);
+}
+
+TEST ("runs without a prediction must keep the stated bound")
+{
+    struct dn_store *store;
+
+    add_runs (BOB, "train", 100, 25);
+    store = store_open (true);
+    for (int i = 0; i < 25; i++)
+        add_one (store, ALICE, "train", i < 20 ? 100 : 100 * pow (10, i - 19), 0);
+    close_added (store);
+    dn_apps_free (apps_of (&plain));
+    assert_int_equal (gate.alone.votes, 2);
+    assert_int_equal (gate.n_worse, 1);
 }
 
 TEST ("an empty store is no error")
 {
-    struct dn_gate gate;
     struct dn_apps *apps;
 
     add_runs (ALICE, "", 100, 1);
-    gate = gate_of ();
-    assert_true (gate.passed);
     apps = apps_of (&plain);
+    assert_true (gate.passed);
     assert_int_equal (apps->n_rows, 0);
     dn_apps_free (apps);
 }

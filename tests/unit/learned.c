@@ -107,6 +107,22 @@ TEST ("a job without metadata follows its runs")
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NO_METADATA);
 }
 
+TEST ("the user is told of runs that are much longer")
+{
+    struct past past;
+    dn_app_key key;
+    struct dn_job job = plain_job (&key);
+    struct dn_advice *advice;
+
+    past_init (&past, key, 1);
+    past.rows[0].unit_s = 90;
+    past.rows[0].longest_s = 36000;
+    advice =
+        advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\n", &past.apps, &job);
+    assert_int_equal (advice->decision.time_limit_s, 39600);
+    assert_contains (advice->patch.user_text, "by 7 of your runs, the longest 10h00m");
+}
+
 TEST ("what is not known is left alone")
 {
     static const char conf[] = "Mode=enforce\nOptIn=history\nTimeLimit=limit\n";
@@ -278,7 +294,29 @@ TEST ("measured CPUs raise the need")
     assert_int_equal (estimate_by (&past, "").cpus_per_gpu, plain.cpus_per_gpu);
 }
 
-TEST ("an account shares only by the rule")
+/* An hour by the user's own runs; what others of his account had of it. */
+static void past_shared (struct past *past, bool own, double theirs_s)
+{
+    struct dn_app_row row;
+
+    past_init (past, dn_app_key_of_user (1000, "rn"), 2);
+    row = past->rows[0];
+    row.key = dn_app_key_of_account ("lab", "rn");
+    row.unit_s = row.longest_s = (float) theirs_s;
+    row.cores = 40;
+    row.runs = 40;
+    past->rows[row.key < past->rows[0].key ? 0 : 1] = row;
+    if (row.key < past->rows[1].key)
+        past->rows[1].type = 0;
+    past->rows[0].type = past->rows[1].type = 0;
+    if (!own) {
+        past->rows[0] = row;
+        past->apps.n_rows = 1;
+    }
+    past->apps.by_account = true;
+}
+
+TEST ("others of the account widen and never narrow")
 {
     static const char shared[] =
         "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
@@ -288,14 +326,34 @@ TEST ("an account shares only by the rule")
 
     job.comment = "dnnest:app=rn";
     job.account = "lab";
-    past_init (&past, dn_app_key_of_account ("lab", "rn"), 1);
-    past.apps.by_account = true;
+    job.user_id = 1000;
+    past_shared (&past, true, 60);
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.time_limit_s, 4800);
-    assert_contains (advice->patch.user_text, "by 7 of your account's runs");
+    assert_contains (advice->patch.user_text, "by 7 of your runs");
+    past_shared (&past, true, 7200);
+    advice = advise (shared, &past.apps, &job);
+    assert_int_equal (advice->decision.time_limit_s, 8100); /* 2 h and a tenth */
+    assert_contains (advice->patch.user_text, "and longer ones of your account");
     advice = advise ("Mode=enforce\nTimeLimit=limit\n", &past.apps, &job);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    assert_int_equal (advice->decision.time_limit_s, 4800);
     job.account = "other";
+    advice = advise (shared, &past.apps, &job);
+    assert_int_equal (advice->decision.time_limit_s, 4800);
+}
+
+TEST ("who has not run it gets nothing lower by runs of others")
+{
+    static const char shared[] =
+        "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    struct past past;
+
+    job.comment = "dnnest:app=rn";
+    job.account = "lab";
+    job.user_id = 1000;
+    past_shared (&past, false, 60);
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
 }
