@@ -4,6 +4,7 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,6 +13,9 @@
 #include "daemon_log.h"
 #include "loop.h"
 #include "task.h"
+
+/* Bytes of a list of an array's tasks; of libslurm, whose default is 64. */
+#define TASKS_MAX "2048"
 
 enum {
     OPTION_CONF = 256,
@@ -212,6 +216,8 @@ int main (int argc, char **argv)
 
     if (rc != DN_DAEMON_DONE || line.done)
         return rc;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): as above */
+    setenv ("SLURM_BITSTR_LEN", TASKS_MAX, 1);
     dn_log_begin ("dnnestd",
                   line.once ? DN_LOG_PLAIN : dn_log_style_of_service (),
                   line.verbose ? DN_LOG_DEBUG : DN_LOG_INFO);

@@ -2,7 +2,8 @@
  *
  * It looks at the jobs only after the history has changed. A pending job with a record
  * is read again just before its limit and its record are changed in one request. Of an
- * array only the tasks that are pending are changed.
+ * array only the tasks that are pending are changed. A pass has a bounded number of
+ * changes, of each user, too; the next one begins where it ended.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,20 +20,24 @@
 #include "policy/scope.h"
 #include "revise/revise_plan.h"
 
-/* Jobs that are changed in one pass; the others follow in the next one. */
-#define CHANGES_MAX 500
-
-/* Longest name of the pending tasks of an array, as "12_[3,5-9]". */
-#define NAME_MAX_LEN 4096
+/* Jobs that Slurm refused to change, after which a history counts as applied. */
+#define REFUSED_MAX 2000
 
 struct revise {
-    int64_t seen_s; /* time of the history that was applied to all jobs; 0 none */
+    int64_t seen_s;  /* time of the history that was applied to all jobs; 0 none */
+    int64_t from_id; /* raw id of the job after which the next pass begins */
+    int64_t refused[REFUSED_MAX]; /* raw ids of jobs that are left alone until then */
+    int n_refused;
 };
 
 struct pass {
     struct dn_daemon *d;
+    struct revise *revise;
     struct dn_view_content said; /* owned */
-    int64_t n_changes;
+    struct dn_shares shares;
+    bool wrapped; /* it is at the jobs before from_id */
+    int64_t last_id;
+    bool left_out; /* jobs for the next pass */
     struct dn_err *err;
 };
 
@@ -45,39 +50,38 @@ static void free_pass (struct pass *pass)
  */
 
 static const struct dn_app_row *row_of (const struct pass *pass,
-                                        const struct dn_link_job *job,
+                                        dn_app_key key,
                                         const struct dn_recorded *recorded)
 {
-    bool by_account = pass->said.apps->by_account;
-    dn_app_key key;
-
-    if (recorded->app[0] == '\0' || (by_account && !job->account))
-        return NULL;
-    key = by_account ? dn_app_key_of_account (job->account, recorded->app)
-                     : dn_app_key_of_user (job->user_id, recorded->app);
     return dn_apps_find (pass->said.apps,
                          key,
                          recorded->gpus != 0 ? dn_recorded_gpu (recorded) : "",
                          recorded->gpus == DN_UNSET ? 0 : recorded->gpus);
 }
 
-/* The job that updates mean; of an array those tasks that are pending. False: its name
- * is too long.
+/* The job that updates mean; of an array those tasks that are pending, or as many of
+ * them as Slurm lists. Freed with free (); NULL without memory.
  */
-static bool name_of (const struct dn_link_job *job, char name[NAME_MAX_LEN])
+static char *name_of (const struct dn_link_job *job)
 {
-    struct dn_buf buf = dn_buf_on (name, NAME_MAX_LEN);
-    const char *tasks = job->pending_tasks;
+    const char *tasks = job->pending_tasks ? job->pending_tasks : "";
+    size_t len = dn_revise_tasks (tasks);
+    size_t size = DN_NAME_MAX + len + 4;
+    char *name = malloc (size);
 
-    if (tasks)
-        dn_buf_add (&buf,
-                    "%lld_[%.*s]",
-                    (long long) job->job_id,
-                    (int) strcspn (tasks, "%"),
-                    tasks);
-    else
-        dn_buf_add (&buf, "%s", job->name);
-    return !buf.cut && !(tasks && strstr (tasks, "..."));
+    if (name && job->pending_tasks)
+        snprintf (name, size, "%lld_[%.*s]", (long long) job->job_id, (int) len, tasks);
+    else if (name)
+        snprintf (name, size, "%s", job->name);
+    return name;
+}
+
+static bool was_refused (const struct revise *revise, int64_t id)
+{
+    for (int i = 0; i < revise->n_refused; i++)
+        if (revise->refused[i] == id)
+            return true;
+    return false;
 }
 
 static bool is_pending (const struct dn_link_job *job)
@@ -110,25 +114,30 @@ static int change_job (struct pass *pass,
                        const struct dn_link_job *job,
                        const struct dn_revision *revision)
 {
+    struct revise *revise = pass->revise;
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
-    char name[NAME_MAX_LEN];
+    dn_cleanup (dn_free_ptr) char *name = name_of (job);
     struct dn_link_change change = {.name = name, .limit_s = revision->limit_s};
     int rc = 0;
 
-    pass->n_changes++;
-    if (pass->d->dry_run || !name_of (job, name)) {
+    if (!name)
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "revise");
+    if (pass->d->dry_run) {
         log_change (job, revision, true);
         return 0;
     }
     comment = dn_record_revise (job->admin_comment, revision, &err);
     change.admin_comment = comment;
     if (!comment)
-        dn_err_wrap (&err, dn_say_of_job, name);
+        dn_err_wrap (&err, dn_say_of_job, job->name);
     else
         rc = dn_job_change (pass->d, job, is_pending, &change, &err, pass->err);
-    if (rc == 0 && err.code != DN_E_NONE)
+    if (rc == 0 && err.code != DN_E_NONE) {
         dn_log (DN_LOG_ERROR, dn_say_revise_refused, err.text);
+        if (revise->n_refused < REFUSED_MAX)
+            revise->refused[revise->n_refused++] = job->raw_id;
+    }
     if (rc <= 0)
         return rc;
     dn_tick (DN_TICK_REVISED);
@@ -167,33 +176,55 @@ static bool may_lower (const struct pass *pass,
     return may;
 }
 
-static int take_job (void *to, const struct dn_link_job *job)
+/* What the history says of a job. */
+static enum dn_revise_verdict plan_job (const struct pass *pass,
+                                        const struct dn_link_job *job,
+                                        struct dn_revision *revision)
 {
-    struct pass *pass = to;
     const struct dn_submitter submitter = {.partition = job->partition,
                                            .account = job->account,
                                            .qos = job->qos,
                                            .user_id = job->user_id,
                                            .group_id = job->group_id};
     struct dn_recorded recorded;
-    struct dn_revision revision;
     struct dn_rules rules;
     struct dn_revise_case c = {.recorded = &recorded, .rules = &rules};
 
-    if (job->phase != DN_PHASE_PENDING || job->het_offset != DN_UNSET || job->federated
-        || !job->admin_comment || pass->n_changes == CHANGES_MAX
-        || dn_record_read (job->admin_comment, &recorded, NULL) <= 0)
-        return 0;
+    if (dn_record_read (job->admin_comment, &recorded, NULL) <= 0
+        || recorded.app[0] == '\0')
+        return DN_REVISE_MODE;
     rules = dn_site_rules_in_force (pass->d->site, &submitter);
-    c.row = row_of (pass, job, &recorded);
+    c.row = row_of (pass, dn_app_key_of_user (job->user_id, recorded.app), &recorded);
+    if (pass->said.apps->by_account && job->account)
+        c.others = row_of (
+            pass, dn_app_key_of_account (job->account, recorded.app), &recorded);
     c.limit_s = job->limit_s;
     c.time_min_s = job->time_min_s;
     c.submit_s = job->submit;
     c.guarded = is_guarded (pass, job, &recorded);
-    return dn_revise_plan (&c, &revision) == DN_REVISE_LOWER
-                   && may_lower (pass, job, &rules)
-               ? change_job (pass, job, &revision)
-               : 0;
+    return may_lower (pass, job, &rules) ? dn_revise_plan (&c, revision)
+                                         : DN_REVISE_KEEP;
+}
+
+static int take_job (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+    struct dn_revision revision;
+
+    if (pass->wrapped != (job->raw_id <= pass->revise->from_id)
+        || job->phase != DN_PHASE_PENDING || job->het_offset != DN_UNSET
+        || job->federated || !job->admin_comment
+        || was_refused (pass->revise, job->raw_id)
+        || plan_job (pass, job, &revision) != DN_REVISE_LOWER)
+        return 0;
+    if (!dn_shares_take (&pass->shares, job->user_id)) {
+        pass->left_out = true;
+        return 0;
+    }
+    if (job->pending_tasks && strstr (job->pending_tasks, "..."))
+        pass->left_out = true;
+    pass->last_id = job->raw_id;
+    return change_job (pass, job, &revision);
 }
 
 /* --- the task ----------------------------------------------------------------------
@@ -239,7 +270,8 @@ static bool is_wanted (const struct dn_site *site)
 static int run_revise (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     struct revise *revise = memory;
-    dn_cleanup (free_pass) struct pass pass = {.d = d, .err = err};
+    dn_cleanup (free_pass) struct pass pass = {
+        .d = d, .revise = revise, .last_id = revise->from_id, .err = err};
 
     if (!is_wanted (d->site))
         return 0;
@@ -247,10 +279,16 @@ static int run_revise (void *memory, struct dn_daemon *d, struct dn_err *err)
         return -1;
     if (!pass.said.apps || pass.said.apps->time_s == revise->seen_s)
         return 0;
-    if (dn_jobs_each (d, take_job, &pass, err) != 0)
-        return -1;
-    if (pass.n_changes < CHANGES_MAX && !d->dry_run)
-        revise->seen_s = pass.said.apps->time_s;
+    for (int i = 0; i < 2; i++) {
+        pass.wrapped = i == 1;
+        if (dn_jobs_each (d, take_job, &pass, err) != 0)
+            return -1;
+    }
+    revise->from_id = pass.last_id;
+    if (d->dry_run || (pass.left_out && revise->n_refused < REFUSED_MAX))
+        return 0;
+    revise->seen_s = pass.said.apps->time_s;
+    revise->n_refused = 0;
     return 0;
 }
 

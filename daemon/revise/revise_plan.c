@@ -33,14 +33,14 @@ static bool is_ours (const struct dn_revise_case *c)
 }
 
 /* Work in the unit of the row; -1: it is not known. */
-static double work_of (const struct dn_revise_case *c)
+static double work_of (const struct dn_revise_case *c, const struct dn_app_row *row)
 {
     int unit = dn_names_find (
         &dn_work_unit_names, c->recorded->work_unit, strlen (c->recorded->work_unit));
 
-    if (c->row->unit == DN_WORK_RUN)
+    if (row->unit == DN_WORK_RUN)
         return 1;
-    return unit == c->row->unit && c->recorded->work > 0 ? c->recorded->work : -1;
+    return unit == row->unit && c->recorded->work > 0 ? c->recorded->work : -1;
 }
 
 static bool has_news (const struct dn_revise_case *c)
@@ -50,7 +50,7 @@ static bool has_news (const struct dn_revise_case *c)
 
     if (!row || row->runs < DN_LEARNED_RUNS_MIN || row->last_s <= c->submit_s)
         return false;
-    work = work_of (c);
+    work = work_of (c, row);
     return work > 0 && work <= NEAR * (double) row->work_max
            && work >= (double) row->work_min / NEAR;
 }
@@ -80,7 +80,9 @@ enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
         return DN_REVISE_HANDS_OFF;
     if (!has_news (c))
         return DN_REVISE_NO_NEWS;
-    law = dn_learned_law (c->row, work_of (c));
+    law = dn_learned_law (c->row, work_of (c, c->row));
+    if (c->others)
+        dn_learned_widen (c->others, work_of (c, c->others), &law);
     *revision = (struct dn_revision){.limit_s = limit_of (c, law),
                                      .likely_s = (int64_t) law.p50,
                                      .p95_s = (int64_t) dn_range_at (law, 0.95),
@@ -90,4 +92,36 @@ enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
         && (double) revision->limit_s > (1 - DN_REVISE_GAIN) * (double) c->limit_s)
         return DN_REVISE_NO_GAIN;
     return DN_REVISE_LOWER;
+}
+
+bool dn_shares_take (struct dn_shares *shares, int64_t user)
+{
+    int at = 0;
+
+    if (shares->total == DN_REVISE_CHANGES)
+        return false;
+    while (at < shares->n_users && shares->users[at].user != user)
+        at++;
+    if (at == shares->n_users) {
+        shares->users[at].user = user;
+        shares->n_users++;
+    }
+    if (shares->users[at].n == DN_REVISE_SHARE)
+        return false;
+    shares->users[at].n++;
+    shares->total++;
+    return true;
+}
+
+size_t dn_revise_tasks (const char *tasks)
+{
+    size_t len = strcspn (tasks, "%");
+    const char *cut = strstr (tasks, "...");
+
+    if (!cut)
+        return len;
+    len = (size_t) (cut - tasks);
+    while (len > 0 && (tasks[len] != ',' || tasks[len - 1] == ','))
+        len--;
+    return len;
 }

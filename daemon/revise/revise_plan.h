@@ -21,13 +21,37 @@
 
 struct dn_revise_case {
     const struct dn_recorded *recorded;
-    const struct dn_app_row *row; /* NULL: none */
+    const struct dn_app_row *row;    /* NULL: none */
+    const struct dn_app_row *others; /* of the account, which widens; NULL: none */
     const struct dn_rules *rules;
     int64_t limit_s;    /* of the job; DN_UNLIMITED */
     int64_t time_min_s; /* --time-min; 0 none */
     int64_t submit_s;   /* seconds since 1970 */
     bool guarded;       /* a guard is alive, and trusts the user */
 };
+
+/* How many bytes of a list of pending tasks an update can name: all but a limit "%4",
+ * and the elements that Slurm has left out at its end, as in "1,3,5,7...".
+ */
+size_t dn_revise_tasks (const char *tasks);
+
+/* Changes of one pass, and those of one user in it; the others follow in the next one.
+ */
+#define DN_REVISE_CHANGES 500
+#define DN_REVISE_SHARE   50
+
+/* What users had of a pass; begins zeroed. */
+struct dn_shares {
+    int64_t total;
+    int n_users;
+    struct {
+        int64_t user;
+        int64_t n;
+    } users[DN_REVISE_CHANGES];
+};
+
+/* Take one for the user. False: he or the pass has had them all. */
+bool dn_shares_take (struct dn_shares *shares, int64_t user);
 
 enum dn_revise_verdict {
     DN_REVISE_LOWER,

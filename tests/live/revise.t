@@ -57,6 +57,7 @@ held=$(submit net -H)
 human=$(submit net -H)
 other=$(submit another -H)
 array=$(submit net --array=0-5%1)
+sparse=$(submit net -H --array=1-399:2)
 off=$(cluster_as_user sbatch --parsable --gres=gpu:a100:1 -t 60 -o /dev/null -H \
     --comment=dnnest:off job.sh)
 cluster_wait_job "${array}_0" RUNNING 30 || true
@@ -73,6 +74,9 @@ ok 'a pending job gets the limit of its application' \
 is 'the record of a revised job says so' "$(member "$held" revised) $(member "$held" set.time_s) $(member "$held" verdict) $(member "$held" req.time_s)" \
     '1 180 change 3600'
 ok 'the pending tasks of an array get it, too' cluster_until 180 has_limit "${array}_5" 00:03:00
+ok 'an array whose list of tasks is long gets it, too' \
+    cluster_until 180 has_limit "${sparse}_399" 00:03:00
+is 'the tasks of that array are still one job' "$(squeue -h -j "$sparse" -o %i | wc -l)" 1
 is 'a task of the array that runs keeps its limit' "$(limit "${array}_0")" 01:00:00
 is 'a limit that a human has changed stays' "$(limit "$human")" 00:50:00
 is 'another application is not concerned' "$(limit "$other")" 01:00:00
@@ -94,5 +98,5 @@ extended() { (($(member "$1" 'later[0] // 0') > 180)); }
 ok 'the guard extends it as any limit of dnnest' cluster_until 200 extended "$long"
 ok 'the extended job completes' cluster_wait_job "$long" COMPLETED 200
 
-scancel "$array" "$held" "$human" "$other" "$off"
+scancel "$array" "$sparse" "$held" "$human" "$other" "$off"
 done_testing

@@ -121,6 +121,59 @@ TEST ("a limit is never raised")
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
 }
 
+TEST ("longer runs of others keep a limit above them")
+{
+    struct dn_revision revision;
+    struct dn_app_row others;
+    struct all all;
+
+    fill (&all, record_of_change, 36000);
+    others = all.row;
+    others.unit_s = others.longest_s = 60;
+    all.c.others = &others;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
+    others.unit_s = others.longest_s = 20000;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    assert_true (revision.limit_s >= 20000);
+}
+
+TEST ("each user has a share of a pass")
+{
+    static struct dn_shares shares;
+    int taken = 0;
+
+    for (int i = 0; i < 10 * DN_REVISE_CHANGES; i++)
+        taken += dn_shares_take (&shares, 1000);
+    assert_int_equal (taken, DN_REVISE_SHARE);
+    assert_true (dn_shares_take (&shares, 1001));
+    for (int user = 0; user < 2 * DN_REVISE_CHANGES; user++)
+        taken += dn_shares_take (&shares, 2000 + user);
+    assert_int_equal (taken, DN_REVISE_CHANGES - 1);
+}
+
+TEST ("of a list of tasks that is cut what is whole is named")
+{
+    static const struct {
+        const char *tasks;
+        const char *named;
+    } lists[] = {
+        {"1,3-5", "1,3-5"},
+        {"1,3-5%4", "1,3-5"},
+        {"1,3,5,7,...", "1,3,5,7"},
+        {"1,3,5,17...", "1,3,5"},
+        {"...", ""},
+        {"", ""},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++) {
+        size_t len = dn_revise_tasks (lists[i].tasks);
+
+        assert_int_equal (len, strlen (lists[i].named));
+        assert_int_equal (strncmp (lists[i].tasks, lists[i].named, len), 0);
+    }
+}
+
 TEST ("rules and groups are kept")
 {
     struct dn_revision revision;
