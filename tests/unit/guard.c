@@ -12,28 +12,19 @@
 #include "jobs_table.h"
 #include "policy/guarded.h"
 #include "rewrite/recorded.h"
+#include "tests/sim/sim_link.h"
 
 #define NOW      INT64_C (1700000000)
 #define JOBS_MAX 20000
 
-/* A slurmctld of one partition and one QOS. */
-struct dn_link {
-    struct dn_link_job jobs[JOBS_MAX];
-    char *comments[JOBS_MAX]; /* owned */
-    int n_jobs;
-    int64_t now_s;                          /* its clock */
-    struct dn_link_reservation reservation; /* of node n1, if it has a name */
-    int n_tables;
-    int n_changes;
-    char changed[8][DN_NAME_MAX]; /* the first jobs that were changed */
-    int n_notices;
-    char notice[256];
-    bool lost;  /* changes are made, but the answer is lost */
-    int refuse; /* that job is refused */
-    void (*between) (struct dn_link *link); /* called before a job is read again */
-};
-
+static struct dn_link_job jobs[JOBS_MAX];
+static struct sim_slurm cluster;
 static struct dn_link slurm;
+
+static bool lose;              /* changes are made, but the answer is lost */
+static int refuse;             /* that job is refused */
+static void (*between) (void); /* called before a job is read again */
+
 static int64_t ticks[DN_N_TICKS];
 static char dir[] = "/tmp/dnnest-guard.XXXXXX";
 
@@ -55,141 +46,27 @@ void dn_log (enum dn_log_level level, const char *format, ...)
     va_end (args);
 }
 
-int dn_link_jobs (struct dn_link *link, struct dn_err *err)
+static int before_call (struct dn_link *link,
+                        enum sim_call call,
+                        const struct dn_link_job *job,
+                        struct dn_err *err)
 {
-    (void) err;
-    link->n_tables++;
-    return 0;
+    if (call == SIM_JOB && between)
+        between ();
+    return call == SIM_UPDATE && refuse == job->raw_id
+               ? dn_err_set (err, DN_E_RANGE, "job %s: refused", job->name)
+               : 0;
 }
 
-void dn_link_jobs_drop (struct dn_link *link)
+static int after_call (struct dn_link *link,
+                       enum sim_call call,
+                       const struct dn_link_job *job,
+                       struct dn_err *err)
 {
-    (void) link;
-}
-
-int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
-{
-    int rc = 0;
-
-    for (int i = 0; i < link->n_jobs && rc == 0; i++)
-        rc = take (to, &link->jobs[i]);
-    return rc;
-}
-
-int dn_link_job_now (struct dn_link *link,
-                     int64_t raw_id,
-                     dn_link_job_f take,
-                     void *to,
-                     struct dn_err *err)
-{
-    (void) err;
-    if (link->between)
-        link->between (link);
-    for (int i = 0; i < link->n_jobs; i++)
-        if (link->jobs[i].raw_id == raw_id)
-            return take (to, &link->jobs[i]);
-    return 0;
-}
-
-int64_t dn_link_now (const struct dn_link *link)
-{
-    return link->now_s;
-}
-
-bool dn_link_is_lost (const struct dn_err *err)
-{
-    return err->code == DN_E_TIME;
-}
-
-/* The comments of the table stay where they are until the round ends, as in the reply
- * that is kept.
- */
-static void *kept[64];
-static int n_kept;
-
-static struct dn_link_job *job_named (const char *name)
-{
-    for (int i = 0; i < slurm.n_jobs; i++)
-        if (strcmp (slurm.jobs[i].name, name) == 0)
-            return &slurm.jobs[i];
-    fail_msg ("no job %s", name);
-    return NULL;
-}
-
-static void set_comment (struct dn_link_job *job, const char *comment)
-{
-    size_t i = (size_t) (job - slurm.jobs);
-
-    if (slurm.comments[i] && n_kept < (int) DN_N_ELEMENTS (kept))
-        kept[n_kept++] = slurm.comments[i];
-    slurm.comments[i] = strdup (comment);
-    job->admin_comment = slurm.comments[i];
-}
-
-static void set_limit (struct dn_link_job *job, int64_t limit_s)
-{
-    job->end += limit_s - job->limit_s;
-    job->limit_s = limit_s;
-}
-
-int dn_link_update (struct dn_link *link,
-                    const struct dn_link_change *change,
-                    struct dn_err *err)
-{
-    struct dn_link_job *job = job_named (change->name);
-
-    if (link->refuse == job->raw_id)
-        return dn_err_set (err, DN_E_RANGE, "job %s: refused", change->name);
-    if (link->n_changes < (int) DN_N_ELEMENTS (link->changed))
-        snprintf (link->changed[link->n_changes], DN_NAME_MAX, "%s", change->name);
-    link->n_changes++;
-    assert_true (change->limit_s >= 60 && change->limit_s % 60 == 0);
-    assert_non_null (change->admin_comment);
-    set_limit (job, change->limit_s);
-    set_comment (job, change->admin_comment);
-    if (link->lost)
-        return dn_err_set (err, DN_E_TIME, "connection lost");
-    return 0;
-}
-
-int dn_link_notify (struct dn_link *link,
-                    const struct dn_link_job *job,
-                    const char *line,
-                    struct dn_err *err)
-{
-    (void) job;
-    (void) err;
-    link->n_notices++;
-    snprintf (link->notice, sizeof (link->notice), "%s", line);
-    return 0;
-}
-
-int dn_link_cluster (struct dn_link *link,
-                     struct dn_cluster *cluster,
-                     struct dn_err *err)
-{
-    (void) err;
-    (void) link;
-    *cluster = (struct dn_cluster){.n_partitions = 1};
-    cluster->partitions = calloc (1, sizeof (*cluster->partitions));
-    strcpy (cluster->partitions[0].name, "gpu");
-    cluster->partitions[0].max_time_s = 7200;
-    cluster->partitions[0].default_time_s = DN_UNSET;
-    return 0;
-}
-
-int dn_link_reservations (struct dn_link *link,
-                          dn_link_reservation_f take,
-                          void *to,
-                          struct dn_err *err)
-{
-    (void) err;
-    return link->reservation.name ? take (to, &link->reservation) : 0;
-}
-
-bool dn_link_share_node (const char *a, const char *b)
-{
-    return a && b && strcmp (a, b) == 0;
+    if (call == SIM_UPDATE)
+        assert_int_equal (job->limit_s % 60, 0);
+    return call == SIM_UPDATE && lose ? dn_err_set (err, DN_E_TIME, "connection lost")
+                                      : 0;
 }
 
 /* --- scenes -------------------------------------------------------------------- */
@@ -207,20 +84,27 @@ static const char record[] =
 
 static void forget_slurm (void)
 {
-    for (int i = 0; i < slurm.n_jobs; i++)
-        free (slurm.comments[i]);
-    for (int i = 0; i < n_kept; i++)
-        free (kept[i]);
-    n_kept = 0;
-    memset (&slurm, 0, sizeof (slurm));
+    dn_link_jobs_drop (&slurm);
+    sim_free (&cluster);
+    cluster = (struct sim_slurm){
+        .jobs = jobs, .max_time_s = 7200, .default_time_s = DN_UNSET};
+    slurm = (struct dn_link){
+        .slurm = &cluster, .told_s = NOW, .before = before_call, .after = after_call};
     memset (ticks, 0, sizeof (ticks));
-    slurm.now_s = NOW;
+    lose = false;
+    refuse = 0;
+    between = NULL;
+}
+
+static void set_comment (struct dn_link_job *job, const char *comment)
+{
+    job->admin_comment = sim_text (&cluster, comment);
 }
 
 /* A running job of one hour with 'left_s' to go, which had asked for ten. */
 static struct dn_link_job *add_job (int64_t id, int64_t left_s)
 {
-    struct dn_link_job *job = &slurm.jobs[slurm.n_jobs++];
+    struct dn_link_job *job = &jobs[cluster.n_jobs++];
 
     *job = (struct dn_link_job){.job_id = id,
                                 .raw_id = id,
@@ -288,7 +172,7 @@ static int pass (struct scene *scene)
 
 static void wait_s (int64_t seconds)
 {
-    slurm.now_s += seconds;
+    slurm.told_s += seconds;
 }
 
 static struct scene *scene; /* of the test */
@@ -361,33 +245,32 @@ TEST ("a human is obeyed for good")
 {
     struct dn_link_job *job = add_job (12, 800);
 
-    set_limit (job, 3660);
+    sim_limit (job, 3660);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
-    set_limit (job, 3600);
+    sim_limit (job, 3600);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
 }
 
-static void human_in_between (struct dn_link *link)
+static void human_in_between (void)
 {
-    set_limit (&link->jobs[0], 3660);
+    sim_limit (&jobs[0], 3660);
 }
 
-static void end_in_between (struct dn_link *link)
+static void end_in_between (void)
 {
-    link->jobs[0].phase = DN_PHASE_ENDING;
+    jobs[0].phase = DN_PHASE_ENDING;
 }
 
 TEST ("a job that changed since the table is left alone")
 {
-    static void (*const between[]) (struct dn_link *) = {human_in_between,
-                                                         end_in_between};
+    static void (*const changes[]) (void) = {human_in_between, end_in_between};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (between); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
         add_job (12, 800);
-        slurm.between = between[i];
+        between = changes[i];
         assert_int_equal (pass (scene), 0);
         assert_int_equal (pass (scene), 0);
         assert_int_equal (slurm.n_changes, 0);
@@ -401,7 +284,7 @@ TEST ("a job that Slurm shortened is left alone")
     struct dn_link_job *job = add_job (12, 800);
 
     job->time_min_s = 1800;
-    set_limit (job, 3000);
+    sim_limit (job, 3000);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
@@ -499,8 +382,10 @@ TEST ("a request without a limit gets that of its partition")
 
 static void reserve (int64_t from, int64_t changed_s)
 {
-    slurm.reservation =
-        (struct dn_link_reservation){"service", from, NOW + 900000, "n1", changed_s};
+    cluster.reservations[0] =
+        (struct dn_link_reservation){"service", from, NOW + 900000, "n1", 0};
+    cluster.n_reservations = 1;
+    cluster.reservations_changed_s = changed_s;
 }
 
 TEST ("a reservation that the requested limit would have crossed ends the job")
@@ -559,7 +444,7 @@ TEST ("a guard that leaves gives all limits back")
     array->pending_tasks = "3,5-9%2";
     strcpy (array->name, "3_[3,5-9]");
     over->phase = DN_PHASE_ENDED;
-    set_limit (human, 3660);
+    sim_limit (human, 3660);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (dn_task_guard.leave (scene->memory, &scene->d, &scene->err), 0);
@@ -586,11 +471,11 @@ TEST ("limits are given back where the guard is silent")
 
     assert_int_equal (pass (scene), 0);
     wait_s (4 * 60);
-    scene->d.now_s = slurm.now_s;
+    scene->d.now_s = slurm.told_s;
     assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
     assert_int_equal (job->limit_s, 3600);
     wait_s (1);
-    scene->d.now_s = slurm.now_s;
+    scene->d.now_s = slurm.told_s;
     assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
     assert_int_equal (job->limit_s, 36000);
     dn_task_restore_if_silent.end (memory);
@@ -622,7 +507,7 @@ TEST ("a refusal concerns one job")
 {
     add_job (1, 100);
     add_job (2, 200);
-    slurm.refuse = 1;
+    refuse = 1;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 1);
@@ -636,11 +521,11 @@ TEST ("a lost connection ends the pass")
 {
     add_job (1, 100);
     add_job (2, 200);
-    slurm.lost = true;
+    lose = true;
     assert_int_equal (pass (scene), -1);
     assert_int_equal (slurm.n_changes, 1);
     assert_int_equal (access (heartbeat_path (), F_OK), -1);
-    slurm.lost = false;
+    lose = false;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 2);
     assert_string_equal (slurm.changed[1], "2");
@@ -650,8 +535,7 @@ TEST ("a lost connection ends the pass")
 TEST ("a dry run changes nothing")
 {
     add_job (1, 100);
-    slurm.reservation =
-        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1", 0};
+    reserve (NOW + 1400, 0);
     scene->d.dry_run = true;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
@@ -775,6 +659,7 @@ TEST ("twenty thousand jobs cost little")
 
     for (int i = 0; i < JOBS_MAX; i++)
         add_job (i + 1, 3500);
+    assert_int_equal (dn_link_jobs (&slurm, NULL), 0);
     before = peak_kb ();
     first = cpu_ms ();
     assert_int_equal (pass (scene), 0);

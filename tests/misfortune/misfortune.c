@@ -1,0 +1,200 @@
+/* misfortune.c - compares the jobs of every scenario with the same jobs without dnnest
+ *
+ *   misfortune [FILE.scenario]...
+ *
+ * Without a file all of them run. It prints a test per scenario and a table, and of
+ * the first job that ended worse what happened to it, with and without dnnest.
+ * DNNEST_MISFORTUNE_JOBS limits the jobs of a scenario.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "misfortune.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Jobs that began at other moments may be killed that much earlier in their run. */
+#define PERIOD 30000
+
+/* Under sanitizers, which take their time. */
+#define JOBS_SANITIZED 100
+
+struct result {
+    const char *name;
+    int jobs, lowered, extended, restored, harmed, worse;
+    int first; /* that ended worse; -1 */
+    double cpu_s;
+};
+
+void tell (const struct world *world, int i, const char *format, ...)
+{
+    va_list args;
+
+    if (i < 0 || world->watch != i || world->jobs[i].state == WAITING
+        || world->jobs[i].state == DONE)
+        return;
+    printf ("#   %s ", dn_time_write (world->now / 1000).text);
+    va_start (args, format);
+    vprintf (format, args);
+    va_end (args);
+    putchar ('\n');
+}
+
+static int64_t ran (const struct job *job)
+{
+    return job->since - job->start - job->suspended;
+}
+
+/* Did the job complete only without dnnest, or was it ended earlier? */
+static bool is_worse (const struct job *on, const struct job *off)
+{
+    int64_t tolerance = on->start == off->start ? 0 : PERIOD;
+
+    if (on->outcome == COMPLETED)
+        return false;
+    return off->outcome == COMPLETED || ran (on) + tolerance < ran (off);
+}
+
+static void compare (const struct scenario *scenario,
+                     const struct world *on,
+                     const struct world *off,
+                     struct result *result)
+{
+    for (int i = 0; i < (int) scenario->jobs; i++) {
+        const struct job *job = &on->jobs[i];
+
+        result->jobs++;
+        result->lowered += job->lowered;
+        result->extended += job->extended > 0;
+        result->restored += job->restored > 0;
+        if (!is_worse (job, &off->jobs[i]))
+            continue;
+        if (scenario->harms && job->start < off->jobs[i].start) {
+            result->harmed++;
+            continue;
+        }
+        if (result->first < 0)
+            result->first = i;
+        result->worse++;
+    }
+}
+
+static struct world on, off;
+static struct drawn drawn[JOBS_MAX];
+
+static void tell_story (const struct scenario *scenario, int i)
+{
+    printf ("# seed %" PRId64 ", job %d, with dnnest\n", scenario->seed, i);
+    world_run (&on, scenario, drawn, false, i);
+    world_end (&on);
+    printf ("# without\n");
+    world_run (&off, scenario, drawn, true, i);
+    world_end (&off);
+}
+
+static int64_t jobs_at_most (void)
+{
+    const char *jobs = getenv ("DNNEST_MISFORTUNE_JOBS");
+    const char *sanitizers = getenv ("DNNEST_SANITIZERS");
+
+    if (jobs && atoi (jobs) > 0)
+        return atoi (jobs);
+    return sanitizers && sanitizers[0] != '\0' ? JOBS_SANITIZED : JOBS_MAX;
+}
+
+static int run (struct scenario *scenario, int number, struct result *result)
+{
+    clock_t begun = clock ();
+
+    if (scenario->jobs > jobs_at_most ())
+        scenario->jobs = jobs_at_most ();
+    *result = (struct result){.name = scenario->name, .first = -1};
+    draw_jobs (scenario, drawn);
+    world_run (&on, scenario, drawn, false, -1);
+    world_run (&off, scenario, drawn, true, -1);
+    compare (scenario, &on, &off, result);
+    world_end (&on);
+    world_end (&off);
+    result->cpu_s = (double) (clock () - begun) / CLOCKS_PER_SEC;
+    printf ("%s %d - %s: no job ends worse when %s%s\n",
+            result->worse > 0 ? "not ok" : "ok",
+            number,
+            scenario->name,
+            scenario->title,
+            scenario->todo ? " # TODO" : "");
+    if (result->worse > 0)
+        tell_story (scenario, result->first);
+    fflush (stdout);
+    return result->worse > 0 && !scenario->todo;
+}
+
+static void print_table (const struct result *results, int n)
+{
+    printf ("# %-28s %5s %7s %8s %8s %6s %5s\n",
+            "scenario",
+            "jobs",
+            "lowered",
+            "extended",
+            "restored",
+            "harmed",
+            "worse");
+    for (int i = 0; i < n; i++)
+        printf ("# %-28s %5d %7d %8d %8d %6d %5d  %.1f s\n",
+                results[i].name,
+                results[i].jobs,
+                results[i].lowered,
+                results[i].extended,
+                results[i].restored,
+                results[i].harmed,
+                results[i].worse,
+                results[i].cpu_s);
+}
+
+static int run_all (char *const *paths, int n)
+{
+    struct scenario *scenarios = calloc ((size_t) n + 1, sizeof (*scenarios));
+    struct result *results = calloc ((size_t) n + 1, sizeof (*results));
+    int rc = n == 0 || !scenarios || !results;
+
+    printf ("1..%d\n", n);
+    for (int i = 0; i < n && scenarios && results; i++) {
+        struct dn_err err = {0};
+
+        if (scenario_read (paths[i], &scenarios[i], &err) < 0) {
+            printf ("Bail out! %s\n", err.text);
+            rc = 1;
+            break;
+        }
+        rc |= run (&scenarios[i], i + 1, &results[i]);
+        if (i + 1 == n)
+            print_table (results, n);
+    }
+    free (scenarios);
+    free (results);
+    return rc;
+}
+
+int main (int argc, char **argv)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char pattern[4096];
+    glob_t found;
+    int rc;
+
+    if (argc > 1)
+        return run_all (argv + 1, argc - 1);
+    snprintf (
+        pattern, sizeof (pattern), "%s/tests/misfortune/*.scenario", top ? top : ".");
+    if (glob (pattern, 0, NULL, &found) != 0) {
+        printf ("Bail out! no file is %s\n", pattern);
+        return 1;
+    }
+    rc = run_all (found.gl_pathv, (int) found.gl_pathc);
+    globfree (&found);
+    return rc;
+}
