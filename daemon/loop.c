@@ -26,7 +26,7 @@
 
 /* Between two tries to reach slurmctld; a random part is added to each. */
 #define RETRY_MIN_MS 1000
-#define RETRY_MAX_MS 30000
+#define RETRY_MAX_MS 10000
 
 /* Between two checks of the files of the configuration. */
 #define CHECK_MS 5000

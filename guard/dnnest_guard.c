@@ -4,12 +4,19 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/messages.h"
 #include "base/text.h"
 #include "daemon_log.h"
 #include "guard/guard.h"
 #include "loop.h"
+
+/* With --if-silent slurmctld that does not answer is tried again for so long, as the
+ * timer comes each minute.
+ */
+#define TRIES 10
+#define TRY_S 5
 
 /* Seconds for giving all limits back before it ends: some 10,000 jobs. */
 #define LEAVE_S 120
@@ -151,6 +158,13 @@ int main (int argc, char **argv)
         return (int) dn_loop_run (&line.options, tasks);
     if (!line.restore)
         return (int) dn_loop_once (&line.options, &dn_task_guard);
-    return (int) dn_loop_once (
-        &line.options, line.if_silent ? &dn_task_restore_if_silent : &dn_task_restore);
+    if (!line.if_silent)
+        return (int) dn_loop_once (&line.options, &dn_task_restore);
+    for (int i = 0; i < TRIES; i++) {
+        rc = (int) dn_loop_once (&line.options, &dn_task_restore_if_silent);
+        if (rc != DN_DAEMON_UNREACHED)
+            break;
+        sleep (TRY_S);
+    }
+    return rc;
 }

@@ -90,6 +90,7 @@ static struct dn_guard_case case_of (const struct pass *pass,
                               .margin = site->rules.time_margin,
                               .limit_s = job->limit_s,
                               .end_s = job->end,
+                              .start_s = job->start,
                               .deadline = job->deadline,
                               .restarts = job->restarts,
                               .default_s = DN_UNSET,
@@ -226,6 +227,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     if (entry->promise.set_s == DN_UNSET || !may_change (job) || entry->hands_off)
         return 0;
     c = case_of (pass, job, &entry->promise);
+    c.restore = c.restore || entry->lost;
     if (job->phase == DN_PHASE_PENDING && !c.restore)
         return 0;
     if (!entry->guarded) {
@@ -342,8 +344,9 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
         log_extension (due, limit_s, true);
         return 0;
     }
-    comment = dn_record_note (due->job.admin_comment, limit_s, &err);
-    if (!comment) {
+    if (!entry->lost)
+        comment = dn_record_note (due->job.admin_comment, limit_s, &err);
+    if (!comment && !entry->lost) {
         dn_err_wrap (&err, dn_say_of_job, due->job.name);
         return refused (entry, &err);
     }

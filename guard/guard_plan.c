@@ -73,17 +73,6 @@ struct dn_promise dn_promise_of (const struct dn_recorded *recorded)
     return promise;
 }
 
-int64_t dn_guard_own (const struct dn_guard_case *c)
-{
-    int64_t own = c->promise.asked_s;
-
-    if (own == DN_UNSET)
-        own = c->default_s;
-    if (own < 0 || own > LONGEST_S)
-        own = LONGEST_S;
-    return minutes_down (own);
-}
-
 int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s)
 {
     int64_t lead = min_of (limit_s / 4, LEAD_MAX_S);
@@ -96,11 +85,41 @@ int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s)
     return lead;
 }
 
+/* In whole minutes. */
+static int64_t requested (const struct dn_guard_case *c)
+{
+    int64_t own = c->promise.asked_s;
+
+    if (own == DN_UNSET)
+        own = c->default_s;
+    if (own < 0 || own > LONGEST_S)
+        own = LONGEST_S;
+    return minutes_down (own);
+}
+
+/* What a human has added to a limit that was below the user's own, 'own_s'. Without
+ * dnnest it would have been added to that: what dnnest had taken is given back.
+ */
+static int64_t added (const struct dn_guard_case *c, int64_t own_s)
+{
+    int64_t more_s = c->limit_s - c->promise.written_s;
+
+    return more_s > 0 && c->promise.written_s < own_s ? more_s : 0;
+}
+
+int64_t dn_guard_own (const struct dn_guard_case *c)
+{
+    int64_t own = requested (c);
+
+    return own + added (c, own);
+}
+
 /* A job that was requeued may be back at its first limit. */
 static bool is_ours (const struct dn_guard_case *c)
 {
     return c->limit_s == c->promise.written_s
-           || (c->restarts > 0 && c->limit_s == c->promise.set_s);
+           || (c->restarts > 0 && c->limit_s == c->promise.set_s)
+           || dn_guard_own (c) > requested (c);
 }
 
 bool dn_guard_is_due (const struct dn_guard_case *c)
@@ -127,7 +146,9 @@ static struct cap cap_of (const struct dn_guard_case *c)
 {
     struct cap cap = {LONGEST_S, DN_HOLDER_NONE};
 
-    if (c->deadline > 0)
+    /* Without dnnest a job whose own limit crosses its deadline would not have started.
+     */
+    if (c->deadline > 0 && c->start_s + requested (c) > c->deadline)
         lower_cap (&cap, c->limit_s + c->deadline - c->end_s, DN_HOLDER_DEADLINE);
     if (c->reserved_from > 0)
         lower_cap (
@@ -162,6 +183,8 @@ static int64_t step_of (const struct dn_guard_case *c, int64_t own)
     int64_t ran = c->limit_s - (c->end_s - c->now_s);
     int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
 
+    if (own > requested (c))
+        return own;
     if (c->pace_s > 0)
         return min_of (need_of (c), own);
     for (size_t i = 0; i < DN_N_ELEMENTS (needs); i++) {

@@ -9,7 +9,8 @@
  * if it has reported its progress, else first to the times that 95 and 99 % of such
  * runs need; then to what the user had asked for, never beyond. Slurm accepted that
  * limit at the submission, so no MaxTime, QOS or partition of a later time shortens it.
- * A limit is not touched once a human has changed it. With Shorten=yes, progress also
+ * A limit is not touched once a human has lowered it; to one that a human has raised
+ * what dnnest had taken is added. With Shorten=yes, progress also
  * lowers it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -49,6 +50,7 @@ struct dn_guard_case {
     /* The job. */
     int64_t limit_s; /* or DN_UNLIMITED */
     int64_t end_s;   /* when it reaches its limit; while suspended, if it resumed now */
+    int64_t start_s;
     int64_t deadline; /* 0: none */
     int64_t restarts;
     int64_t default_s; /* of its partition, if its user gave no limit; DN_UNSET */
@@ -96,7 +98,9 @@ bool dn_guard_is_due (const struct dn_guard_case *c);
  */
 int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s);
 
-/* What the user had asked for, in whole minutes. */
+/* What the user had asked for, and what a human has added to the limit, in whole
+ * minutes.
+ */
 int64_t dn_guard_own (const struct dn_guard_case *c);
 
 #endif

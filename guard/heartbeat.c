@@ -4,27 +4,22 @@
  */
 #include "guard/heartbeat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/messages.h"
-#include "host/files.h"
 #include "host/view_files.h"
 #include "output.h"
-
-/* Bytes of the file: a line of 20 jobs has some 250. */
-#define FILE_MAX (DN_GUARDED_USERS_MAX * 512)
 
 /* NULL, where there is none, or with 'err'. */
 static struct dn_guarded *read_file (const struct dn_daemon *d, struct dn_err *err)
 {
     struct dn_view_path path = dn_view_path (d->site->state_dir, DN_GUARDED_FILE);
-    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_view_content content = {.guarded = NULL};
 
-    if (access (path.text, F_OK) < 0
-        || dn_file_read (path.text, FILE_MAX, &text, err) < 0)
-        return NULL;
-    return dn_guarded_read (dn_span_of (text), path.text, err);
+    dn_view_read (
+        DN_VIEW_GUARDED, path.text, DN_VIEW_OURS, d->site->cluster, &content, err);
+    return content.guarded;
 }
 
 int dn_heartbeat_begin (struct dn_guarded **guarded,
@@ -50,6 +45,7 @@ int dn_heartbeat_write (struct dn_guarded *guarded,
 {
     dn_cleanup (dn_put_text_free) struct dn_put_text text = {.len = 0};
 
+    snprintf (guarded->cluster, sizeof (guarded->cluster), "%s", d->site->cluster);
     guarded->time_s = time_s;
     guarded->interval_s = (int64_t) d->site->guard_interval_s;
     if (dn_guarded_write (guarded, dn_put_text_add, &text) != 0)

@@ -48,11 +48,18 @@ static struct dn_guard_job *add (struct dn_guard_jobs *jobs, struct dn_err *err)
 
 static void read_promise (const struct dn_link_job *job, struct dn_guard_job *entry)
 {
-    const char *comment = job->admin_comment;
+    const char *comment = job->admin_comment ? job->admin_comment : "";
     struct dn_recorded recorded;
+    int rc = dn_record_read (comment, &recorded, NULL);
 
     entry->digest = digest_of (comment);
-    entry->bad = dn_record_read (comment, &recorded, NULL) < 0;
+    /* What somebody has removed or damaged still holds. */
+    if (rc <= 0 && (entry->lost || entry->promise.set_s > 0)) {
+        entry->lost = true;
+        return;
+    }
+    entry->lost = false;
+    entry->bad = rc < 0;
     entry->promise = dn_promise_of (&recorded);
     if (recorded.app[0] != '\0')
         entry->promise.app = dn_app_key_of_user (job->user_id, recorded.app);
@@ -76,14 +83,15 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     const struct dn_guard_job *last;
     struct dn_guard_job *entry;
 
-    if (!job->admin_comment || !strstr (job->admin_comment, BEGINNING))
-        return NULL;
     last = find_last (jobs, job->raw_id);
+    if (!last && (!job->admin_comment || !strstr (job->admin_comment, BEGINNING)))
+        return NULL;
     entry = add (jobs, err);
     if (!entry)
         return NULL;
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
-    if (!last || last->digest != digest_of (job->admin_comment))
+    if (!last
+        || last->digest != digest_of (job->admin_comment ? job->admin_comment : ""))
         read_promise (job, entry);
     if (entry->start != job->start)
         begin_run (entry, job->start);

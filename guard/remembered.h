@@ -17,6 +17,7 @@ struct dn_guard_job {
     uint64_t digest; /* of the admin comment */
     struct dn_promise promise;
     bool bad;       /* the record is not valid */
+    bool lost;      /* it was: 'promise' is what it said */
     bool guarded;   /* counted */
     bool hands_off; /* permanently */
     /* Of the present run. */
@@ -34,9 +35,9 @@ struct dn_guard_jobs {
     int64_t n_now;
 };
 
-/* The entry of a job with a record in this pass, its promise read again if the admin
- * comment has changed; it is valid until the next call. NULL where the comment has no
- * record, with 'err' (DN_E_NOMEM) without memory.
+/* The entry of a job with a record in this pass, or which had one in the last, its
+ * promise read again if the admin comment has changed; it is valid until the next call.
+ * NULL where the comment has no record, with 'err' (DN_E_NOMEM) without memory.
  */
 struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
                                          const struct dn_link_job *job,

@@ -86,10 +86,10 @@ static const char *cluster_of (enum dn_view_file file,
     switch (file) {
     case DN_VIEW_CLUSTER:
         return content->cluster->name;
-    case DN_VIEW_APPS:
-        return content->apps->cluster;
+    case DN_VIEW_GUARDED:
+        return content->guarded->cluster;
     default:
-        return "";
+        return content->apps->cluster;
     }
 }
 

@@ -203,7 +203,7 @@ static enum dn_revise_verdict plan_job (const struct pass *pass,
     c.submit_s = job->submit;
     c.guarded = is_guarded (pass, job, &recorded);
     return may_lower (pass, job, &rules) ? dn_revise_plan (&c, revision)
-                                         : DN_REVISE_KEEP;
+                                         : DN_REVISE_NO_GAIN;
 }
 
 static int take_job (void *to, const struct dn_link_job *job)
@@ -244,12 +244,8 @@ static int read_files (struct pass *pass)
     for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
         struct dn_view_path path = dn_view_path (dir, files[i].name);
 
-        if (dn_view_read (files[i].file,
-                          path.text,
-                          DN_VIEW_OURS,
-                          cluster,
-                          &pass->said,
-                          pass->err)
+        if (dn_view_read (
+                files[i].file, path.text, DN_VIEW_OURS, cluster, &pass->said, pass->err)
             < 0)
             return -1;
     }

@@ -176,7 +176,8 @@ not_ok 'a job before a reservation does not run into it' \
 ok 'the user of a job before a reservation is told' cluster_until 180 \
     grep -q 'dnnest: warning: .*reservation service' "$dir/home/${reserved}_4294967294.out"
 is 'a job of an operator keeps its limit' "$(field "$foreign" TimeLimit)" 00:01:00
-is 'the limit of a human is kept' "$(field "$before" TimeLimit)$(later "$before")" 00:02:00
+ok 'to what a human added comes what dnnest had taken' \
+    cluster_until 180 limit_is "$before" 00:06:00
 
 is 'a suspended job keeps its limit' \
     "$(field "$suspended" JobState) $(field "$suspended" TimeLimit)" 'SUSPENDED 00:01:00'

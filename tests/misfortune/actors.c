@@ -25,8 +25,8 @@
  * tries.
  */
 #define RETRY_MIN  1000
-#define RETRY_MAX  30000
-#define RETRY_ONCE 0
+#define RETRY_MAX  10000
+#define RETRY_ONCE 50000
 
 /* How long a call waits for a slurmctld that does not answer. */
 #define TIMEOUT_MS 10000

@@ -245,7 +245,7 @@ TEST ("a human is obeyed for good")
 {
     struct dn_link_job *job = add_job (12, 800);
 
-    sim_limit (job, 3660);
+    sim_limit (job, 3540);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
     sim_limit (job, 3600);
@@ -256,12 +256,41 @@ TEST ("a human is obeyed for good")
 
 static void human_in_between (void)
 {
-    sim_limit (&jobs[0], 3660);
+    sim_limit (&jobs[0], 3540);
 }
 
 static void end_in_between (void)
 {
     jobs[0].phase = DN_PHASE_ENDING;
+}
+
+TEST ("to what a human adds the guard adds what dnnest had taken")
+{
+    struct dn_link_job *job = add_job (12, 800);
+
+    sim_limit (job, 3600 + 600);
+    job->end = NOW + 300;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 36000 + 600);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+}
+
+/* Such as another program that writes AdminComment. */
+TEST ("a record that is lost or damaged still holds")
+{
+    static const char *const comments[] = {"note", "{\"dnnest\":1,", ""};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
+        struct dn_link_job *job = add_job (12, 3000);
+
+        assert_int_equal (pass (scene), 0);
+        set_comment (job, comments[i]);
+        assert_int_equal (pass (scene), 0);
+        assert_int_equal (job->limit_s, 36000);
+        assert_string_equal (job->admin_comment, comments[i]);
+        after_test (state);
+        before_test (state);
+    }
 }
 
 TEST ("a job that changed since the table is left alone")
@@ -444,7 +473,7 @@ TEST ("a guard that leaves gives all limits back")
     array->pending_tasks = "3,5-9%2";
     strcpy (array->name, "3_[3,5-9]");
     over->phase = DN_PHASE_ENDED;
-    sim_limit (human, 3660);
+    sim_limit (human, 3540);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (dn_task_guard.leave (scene->memory, &scene->d, &scene->err), 0);
@@ -452,7 +481,7 @@ TEST ("a guard that leaves gives all limits back")
     assert_int_equal (running->limit_s, 36000);
     assert_int_equal (pending->limit_s, 36000);
     assert_int_equal (array->limit_s, 36000);
-    assert_int_equal (human->limit_s, 3660);
+    assert_int_equal (human->limit_s, 3540);
     assert_int_equal (over->limit_s, 3600);
     assert_int_equal (ticks[DN_TICK_RESTORED], 3);
     guarded = read_heartbeat ();

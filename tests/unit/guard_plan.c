@@ -124,11 +124,11 @@ TEST ("the lead outlasts the silence of a dead guard, and the signal")
     assert_plan (&c, DN_GUARD_EXTEND, 7920 + 360, DN_HOLDER_NONE);
 }
 
-TEST ("a human's limit is not touched")
+TEST ("a limit that a human has lowered is not touched")
 {
     struct dn_guard_case c = one_case ();
 
-    for (int64_t limit = 60; limit < 3 * HOUR; limit += 60) {
+    for (int64_t limit = 60; limit <= HOUR; limit += 60) {
         c.limit_s = limit;
         assert_int_equal (dn_guard_plan (&c).verdict == DN_GUARD_HANDS_OFF,
                           limit != HOUR);
@@ -142,10 +142,28 @@ TEST ("a human's limit is not touched")
     assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
 }
 
+TEST ("to what a human has added comes what dnnest had taken")
+{
+    struct dn_guard_case c = one_case ();
+
+    c.limit_s = 2 * HOUR;
+    c.end_s = c.now_s + 2000;
+    assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
+    c.end_s = c.now_s + 600;
+    c.pace_s = 2 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 11 * HOUR, DN_HOLDER_NONE);
+    c.limit_s = 20 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 29 * HOUR, DN_HOLDER_NONE);
+    /* Nothing was taken any more. */
+    c.promise.written_s = 10 * HOUR;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
+}
+
 TEST ("a deadline and a reservation hold it")
 {
     struct dn_guard_case c = one_case ();
 
+    c.start_s = c.end_s - HOUR;
     c.deadline = c.end_s + 119;
     assert_plan (&c, DN_GUARD_EXTEND, HOUR + 60, DN_HOLDER_DEADLINE);
     c.reserved_from = c.end_s + 60;
@@ -154,6 +172,10 @@ TEST ("a deadline and a reservation hold it")
     assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
     c.reserved_from = c.now_s - 100000;
     assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
+    /* A suspension has moved the end of a job that met its deadline when it started. */
+    c.reserved_from = 0;
+    c.start_s = c.deadline - 10 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 7920, DN_HOLDER_NONE);
 }
 
 TEST ("a request without a limit has that of its partition")
@@ -244,7 +266,8 @@ struct life {
     int64_t suspend_at; /* the job is suspended for a while */
     int64_t suspend_s;
     int n_extensions;
-    bool by_human;
+    bool lowered; /* by that */
+    int64_t added_s;
 };
 
 static struct life new_life (void)
@@ -253,6 +276,7 @@ static struct life new_life (void)
     struct dn_guard_case *c = &life.c;
     struct dn_promise *p = &c->promise;
 
+    c->start_s = life.start;
     p->set_s = p->written_s = c->limit_s = minutes (1, 300);
     p->asked_s = p->set_s + minutes (1, 3000);
     p->p95_s = draw (0, 3) ? draw (1, 20000) : DN_UNSET;
@@ -277,7 +301,8 @@ static bool holds (const struct life *life, int64_t end)
 {
     const struct dn_guard_case *c = &life->c;
 
-    return (c->deadline == 0 || end <= c->deadline)
+    return (c->deadline == 0 || end <= c->deadline
+            || c->start_s + c->promise.asked_s <= c->deadline)
            && (c->reserved_from == 0 || end <= c->reserved_from);
 }
 
@@ -294,14 +319,14 @@ static void pass (struct life *life)
         assert_int_equal (plan.limit_s, 0);
         return;
     }
-    assert_false (life->by_human);
+    assert_false (life->lowered);
     assert_true (plan.limit_s > c->limit_s);
-    assert_true (plan.limit_s <= c->promise.asked_s);
+    assert_true (plan.limit_s <= c->promise.asked_s + life->added_s);
     assert_int_equal (plan.limit_s % 60, 0);
     assert_true (holds (life, c->end_s + plan.limit_s - c->limit_s));
     c->end_s += plan.limit_s - c->limit_s;
     c->limit_s = c->promise.written_s = plan.limit_s;
-    assert_true (++life->n_extensions <= 3);
+    assert_true (++life->n_extensions <= 4);
 }
 
 static void set_by_human (struct life *life)
@@ -309,7 +334,8 @@ static void set_by_human (struct life *life)
     struct dn_guard_case *c = &life->c;
 
     life->human_at = 0;
-    life->by_human = life->human_s != c->limit_s;
+    life->lowered = life->human_s < c->limit_s;
+    life->added_s = life->human_s > c->limit_s ? life->human_s - c->limit_s : 0;
     c->end_s += life->human_s - c->limit_s;
     c->limit_s = life->human_s;
 }
