@@ -123,7 +123,8 @@ static const char *find_missing (const struct dn_gpu_type *type)
         return "NodeMemory";
     if (type->by_partition[0] != '\0' || dn_gpu_has_partitions (type))
         return NULL;
-    return "Partitions";
+    return type->partitions[0] == '\0' ? "Partitions"
+                                       : "Partitions by their names (not ALL)";
 }
 
 static bool chooses_gpus (const struct dn_site *site)
@@ -158,16 +159,12 @@ static bool check_target (const struct search *search, const struct dn_gpu_type 
     if (type->no_moves)
         return false;
     if (missing)
-        report_to (
-            search,
-            search->warnings,
-            "Gpu Type=%s: no job%s can be moved to it without %s or a snapshot of "
-            "dnnestd",
-            type->type,
-            strcmp (type->partitions, "ALL") == 0 && !strcmp (missing, "Partitions")
-                ? " that names a partition"
-                : "",
-            missing);
+        report_to (search,
+                   search->warnings,
+                   "Gpu Type=%s: no job can be moved to it without %s or a snapshot of "
+                   "dnnestd",
+                   type->type,
+                   missing);
     if (search->cluster)
         check_name (search, type);
     if (!search->cluster || dn_site_gpus_now (search->cluster, type).n_up != DN_UNSET)

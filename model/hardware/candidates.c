@@ -190,7 +190,7 @@ static struct dn_reason lacks_keys (const struct dn_asking *asking,
         return DN_REASON (move_line);
     if (asking->request->n_excluded != 0 && type->n_nodes == DN_UNSET)
         return DN_REASON (move_line_nodes);
-    if (!dn_gpu_has_partitions (type) && !dn_is_in_default (asking, type)
+    if (!dn_gpu_has_partitions (type)
         && !dn_gpu_by_partition (asking->named, asking->request->job))
         return DN_REASON (move_line_partitions);
     return DN_NO_REASON;

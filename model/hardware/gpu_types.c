@@ -38,7 +38,7 @@ static const struct dn_gpu_key gpu_keys[] = {
          "whether jobs are moved to it: yes or no; yes if not stated"),
     KEY ("Partitions", TEXT, partitions,
          "partitions that have this type, separated by commas; needed to move jobs to "
-         "it (ALL: those that name no partition)"),
+         "it (ALL, of a type that all have, does not suffice)"),
     KEY ("ByPartition", PARTITION, by_partition,
          "partition whose jobs have this type, whatever gres they name"),
     KEY ("MaxTime", TIME, max_time_s,

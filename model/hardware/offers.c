@@ -117,12 +117,6 @@ bool dn_gpu_is_on (const struct dn_gpu_type *type, const struct dn_node_group *g
                && dn_list_has (group->features, dn_span_of (type->by_feature)));
 }
 
-bool dn_is_in_default (const struct dn_asking *asking, const struct dn_gpu_type *type)
-{
-    return !asking->cluster && !asking->request->job->partition
-           && strcmp (type->partitions, "ALL") == 0;
-}
-
 /* Are the nodes in all partitions that the job names, or in that of the type? */
 static bool is_in_partition (const struct pass *pass, const struct dn_node_group *group)
 {
@@ -133,8 +127,6 @@ static bool is_in_partition (const struct pass *pass, const struct dn_node_group
     if (dn_gpu_by_partition (pass->asking->named, job))
         return !pass->asking->cluster
                || dn_list_has (group->partitions, dn_span_of (type->by_partition));
-    if (dn_is_in_default (pass->asking, type))
-        return true;
     return dn_list_has_partitions (dn_gpu_has_partitions (type) ? type->partitions
                                                                 : group->partitions,
                                    job->partition);

@@ -38,11 +38,6 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
 struct dn_reason dn_offer_fill (const struct dn_asking *asking,
                                 struct dn_candidate *candidate);
 
-/* Is ALL believed? Without a snapshot it is of the default partition, where a job is
- * that names none.
- */
-bool dn_is_in_default (const struct dn_asking *asking, const struct dn_gpu_type *type);
-
 /* Are all partitions that a job names in that list? NULL: it names none. */
 bool dn_list_has_partitions (const char *list, const char *partitions);
 

@@ -189,7 +189,7 @@ doubtful 'a GPU type that lacks what a move needs has a warning' \
     'Gpu Type=b: no job can be moved to it without NodeCpus or a snapshot of dnnestd'
 doubtful 'a GPU type that is said to be in all partitions has a warning' \
     "Gpu Type=a $whole\nGpu Type=b $node NodeCpus=64 Partitions=ALL" \
-    'Gpu Type=b: no job that names a partition can be moved to it without Partitions or a snapshot of dnnestd'
+    'Gpu Type=b: no job can be moved to it without Partitions by their names (not ALL) or a snapshot of dnnestd'
 doubtful 'a GPU type without partitions has a warning' \
     "Gpu Type=a $whole\nGpu Type=b $node NodeCpus=64" \
     'Gpu Type=b: no job can be moved to it without Partitions or a snapshot of dnnestd'

@@ -73,6 +73,7 @@ refuses 'a predicted time that is none' 4 'broken.csv.*likely_s:v100' \
 
 # The policy leaves a described job open to a GPU of the same kind.
 sed -i 's/^Gpu Type=\([a-z0-9]*\).*/& ByFeature=\1/' site.conf
+sed -i '1s/$/,partition/; 2,$s/$/,gpu/' trace.csv
 printf 'type,nodes,gpus\na100,1,8\ntwin,1,8\n' >two.csv
 json 'a job that the policy leaves open is steered' \
     'd["queue"]["types"][0]["policy"]["steered"] == 1 and

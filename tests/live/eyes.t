@@ -12,7 +12,7 @@ live_begin eyes job_submit_dnnest
 
 readonly B=(--gres=gpu:a100:1 -c 16 --mem=64G -t 2-0 -o /dev/null)
 readonly M='dnnest:model=resnet101,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet'
-readonly NODES='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL'
+readonly NODES='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu'
 
 # --- helpers -------------------------------------------------------------------------
 

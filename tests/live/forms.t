@@ -24,7 +24,7 @@ write_conf() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=2'
     nodes+=' Partitions=gpu,long'
     cat >"$dir/etc/dnnest.new" <<END
-Mode=enforce Message=change
+Mode=enforce Message=change EvidenceTime=words
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Bundle=$dir/etc/bundle StateDir=$dir/seen SnapshotAge=3600

@@ -74,8 +74,8 @@ StateDir=$dir/seen
 SnapshotAge=3600
 DecisionTime=1000
 $LIVE_MOVES
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu
 END
 live_start --plugin-dir "$plugin_dir" --no-accounting \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 State=UP'

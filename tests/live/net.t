@@ -76,19 +76,6 @@ completed() {
     is "$1: with dnnest:off all complete" "$(states "$1" off)" "$JOBS COMPLETED"
     is "$1: with dnnest, too" "$(states "$1" dnnest)" "$JOBS COMPLETED"
 }
-# The bundle of a site whose jobs start at once, so that limits of minutes suffice.
-fast_site() {
-    local site=$dir/etc/bundle/site.json sum
-    cat >"$site" <<'END'
-{"dnnest_site": 4, "runs": 9, "constants": {
- "start_s": {"value": 1, "shipped": 180, "sigma": 0.1},
- "epoch_s": {"value": 1, "shipped": 20, "sigma": 0.1}}}
-END
-    sum=$(sha256sum <"$site" | cut -d ' ' -f 1)
-    sed -i "s/\"files\": *{/&\"site.json\": {\"bytes\": $(stat -c %s "$site"), \"sha256\": \"$sum\"},/" \
-        "$dir/etc/bundle/manifest.json"
-}
-
 # guard_start [COMMAND OF THE GUARD]...: the timer that looks after it runs beside it
 guard_start() {
     rm -f "$dir/state/guard"
@@ -133,7 +120,7 @@ cluster_trap "timer_end; guard_kill CONT; guard_kill KILL; rm -rf '$dir'"
 
 live_hardware
 mkdir -p "$dir/state"
-fast_site
+live_fast_site
 chmod -R go-w "$dir/etc" "$dir/state"
 conf() {
     live_conf Mode=enforce GpuType=keep Cpus=keep TimeLimit=limit TimeMin=00:01:00 \

@@ -47,7 +47,7 @@ readonly COMMANDS=(
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-readonly NODE='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=1 Partitions=ALL'
+readonly NODE='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=1 Partitions=gpu'
 cat >"$dir/etc/dnnest.conf" <<END
 Mode=enforce
 HardwareDir=$dir/etc/hardware

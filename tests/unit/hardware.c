@@ -337,10 +337,6 @@ TEST ("candidates that cannot run the request are blocked")
     assert_contains (SAID (found.list[4].blocked),
                      "would need 100000 MB of memory per node, it has 1000");
     assert_contains (SAID (found.list[5].blocked), "not in the job's partition");
-    job.partition = NULL;
-    assert_int_equal (read_request (&job, &request), 0);
-    dn_hardware_candidates (&types, &request, NULL, &found);
-    assert_int_equal (found.list[2].blocked.code, DN_REASON_NONE);
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
     assert_int_equal (read_request (&job, &request), 0);

@@ -81,7 +81,7 @@ readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=te
 # (EvidenceTime) unless a line says otherwise, and a decision may take a
 # second, because the machine is busy and the build may have sanitizers. A file is replaced
 # atomically: a running controller may read it at any time.
-live_partitions=ALL
+live_partitions=gpu,long,off,rigid,short
 live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 

@@ -21,10 +21,10 @@ INERT = None      # no configuration is in force
 
 GPU_LINES = """\
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 \
-NodeMemory=512000 Partitions=ALL ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere \
+NodeMemory=512000 Partitions=gpu ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere \
 Features=ib
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 \
-NodeMemory=512000 Partitions=ALL ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta \
+NodeMemory=512000 Partitions=gpu ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta \
 Features=ib
 """
 # Of a configuration the log has its mode and the number of data sets.
