@@ -25,7 +25,7 @@
     "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
     "NodeMemory=512000 Partitions=gpu ByFeature=v100\n"
 #define ENFORCE                                                                        \
-    "Mode=enforce\nEvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
+    "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
 
 struct plugin {
     int (*init) (void);

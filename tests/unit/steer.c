@@ -188,8 +188,9 @@ static const char opened[] = HEAD "\"set\":{\"features\":\"a100\"}," OPEN
 static const char lowered[] =
     HEAD "\"set\":{\"time_s\":21600,\"features\":\"a100\"}," OPEN
          ",\"pred\":{\"gpu\":\"x\",\"train_s\":18000,\"p95_s\":20000}}";
-static const char either[] =
-    HEAD "\"set\":{\"features\":\"a100|v100\",\"time_s\":75840},\"either\":1," OPEN "}";
+static const char either[] = HEAD
+    "\"set\":{\"features\":\"a100\\u007cv100\",\"time_s\":75840},\"either\":1," OPEN
+    "}";
 static const char of_v100[] = HEAD
     "\"set\":{\"features\":\"v100\"},\"open\":[{\"gpu\":\"v100\",\"features\":\"v100\","
     "\"slow\":100},{\"gpu\":\"a100\",\"features\":\"a100\",\"slow\":62}],"
