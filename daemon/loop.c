@@ -135,7 +135,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
             return DN_DAEMON_CONF;
         dn_log (DN_LOG_ERROR, "%s", err->text);
     }
-    for (int i = 0; tasks[i] && i < TASKS_MAX; i++)
+    for (int i = 0; i < TASKS_MAX && tasks[i]; i++)
         if (add_turn (loop, tasks[i], err) < 0)
             return DN_DAEMON_BUG;
     return DN_DAEMON_DONE;

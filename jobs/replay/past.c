@@ -184,19 +184,16 @@ static int learn (struct dn_past *past,
                   struct dn_err *err)
 {
     const struct dn_past_job *job = &pending->job;
+    const struct dn_guarded_run run = {.user_id = job->user,
+                                       .app = job->app,
+                                       .job_id = job->id,
+                                       .lowered = job->lowered,
+                                       .needed = job->needed,
+                                       .gpu_s = job->gpu_s};
     struct shape *shape;
     struct app *app;
 
-    if ((job->needed || job->honest)
-        && dn_guarded_note (&past->guarded,
-                            &(struct dn_guarded_run){.user_id = job->user,
-                                                     .app = job->app,
-                                                     .job_id = job->id,
-                                                     .lowered = job->lowered,
-                                                     .needed = job->needed,
-                                                     .gpu_s = job->gpu_s},
-                            err)
-               < 0)
+    if ((job->needed || job->honest) && dn_guarded_note (&past->guarded, &run, err) < 0)
         return -1;
     if (job->key == 0 || !job->says_time || pending->type < 0)
         return 0;

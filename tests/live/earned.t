@@ -42,6 +42,7 @@ same() {
         is "ten jobs with ${comment%%,*} and the QOS $qos have their own limits" \
             "$(limits "$qos")" '10 10:00'
         cluster_until 90 all_are_tried "$qos" || true
+        cluster_until 60 eval "[[ \$(running $qos) = $n ]]" || true
         is "$n of them run" "$(running "$qos")" "$n"
         scancel -q "$qos" -u "$CLUSTER_USER"
         cluster_until 60 eval "[[ -z \$(squeue -h -q $qos) ]]"
@@ -73,7 +74,7 @@ admin add qos each MaxTRESMinsPerJob=gres/gpu=5
 admin modify user "$CLUSTER_USER" set qos+=run,each
 cluster_restart_ctld
 _cluster_spawn dnnestd "$dnnestd" -D --conf="$dir/etc/dnnest.conf"
-_cluster_spawn dnnest-guard "$build/dnnest-guard" --conf="$dir/etc/dnnest.conf"
+_cluster_spawn dnnest-guard "$dnnest_guard" -D --conf="$dir/etc/dnnest.conf"
 ok 'dnnestd writes a snapshot and a heartbeat' \
     cluster_until 180 test -s "$dir/state/cluster.snapshot" -a -s "$dir/state/guard"
 live_looked

@@ -21,11 +21,11 @@ live_conf Mode=enforce "StateDir=$dir/dnnestd" WatchInterval=2 GuardInterval=2
 echo "required $dir/plugins/spank_dnnest.so" >"$dir/etc/plugstack.conf"
 live_start --plugin-dir "$plugin_dir"
 export SLURM_CONF
-_cluster_spawn dnnestd "$build/dnnestd" -D --conf="$conf"
+live_daemons
 is_well() {
     "$dnnest" status --conf "$conf" >"$dir/status" 2>&1
 }
-ok 'dnnestd is well' cluster_until 180 is_well
+ok 'dnnestd and dnnest-guard are well' cluster_until 180 is_well
 
 # The command as installed, for the configuration of this cluster
 printf '#!/bin/sh\ncommand=$1\nshift\nexec "%s" "$command" --conf="%s" "$@"\n' \

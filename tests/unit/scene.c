@@ -27,7 +27,8 @@ static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
 
 void scene_generations (struct dn_catalogue *catalogue)
 {
-    const char *srcdir = getenv ("srcdir");
+    const char *given = getenv ("srcdir");
+    const char *srcdir = given ? given : getenv ("abs_top_srcdir");
     struct dn_err err = {0};
     char path[4096];
     char text[8192];
