@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/messages.h"
 #include "guard/guard.h"
@@ -246,7 +247,20 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 /* --- what is around the jobs that are due -------------------------------------- */
 
-/* The limit of a job whose user gave none: that of its partition. */
+static bool is_in_list (const char *list, const char *name)
+{
+    struct dn_span rest = dn_span_of (list ? list : "");
+    struct dn_span piece;
+
+    while ((piece = dn_span_cut (&rest, ",")).text)
+        if (dn_span_is (piece, name))
+            return true;
+    return false;
+}
+
+/* The limit of a job whose user gave none: that of its partition, of several that wait
+ * for it the shortest.
+ */
 static int default_of (struct pass *pass, struct due *due)
 {
     const struct dn_cluster *cluster;
@@ -264,11 +278,13 @@ static int default_of (struct pass *pass, struct due *due)
     cluster = pass->cluster;
     for (int64_t i = 0; i < cluster->n_partitions; i++) {
         const struct dn_partition *partition = &cluster->partitions[i];
+        int64_t limit_s = partition->default_time_s != DN_UNSET
+                              ? partition->default_time_s
+                              : partition->max_time_s;
 
-        if (due->job.partition && strcmp (partition->name, due->job.partition) == 0)
-            due->c.default_s = partition->default_time_s != DN_UNSET
-                                   ? partition->default_time_s
-                                   : partition->max_time_s;
+        if (is_in_list (due->job.partition, partition->name)
+            && (due->c.default_s < 0 || (limit_s >= 0 && limit_s < due->c.default_s)))
+            due->c.default_s = limit_s;
     }
     return 0;
 }
@@ -473,6 +489,18 @@ static int pass_all (struct pass *pass)
     return 0;
 }
 
+/* Others may not change jobs of users: then no limit may rely on this guard. */
+static int check_user (const struct dn_daemon *d, struct dn_err *err)
+{
+    struct dn_link_conf conf;
+
+    if (dn_link_conf (d->link, &conf, err) < 0)
+        return -1;
+    return geteuid () == 0 || (int64_t) geteuid () == conf.slurm_user
+               ? 0
+               : dn_err_set (err, DN_E_RANGE, dn_say_err_guard_user, (int) geteuid ());
+}
+
 /* A pass over the jobs; all of them is remembered, as far as it came. */
 static int run_pass (struct guard *guard,
                      struct dn_daemon *d,
@@ -496,7 +524,7 @@ static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
     struct guard *guard = memory;
 
     if (dn_heartbeat_begin (&guard->guarded, d, err) < 0
-        || run_pass (guard, d, false, err) < 0)
+        || run_pass (guard, d, false, err) < 0 || check_user (d, err) < 0)
         return -1;
     return dn_heartbeat_write (guard->guarded, d, d->now_s, err);
 }

@@ -76,7 +76,7 @@ installed() {
 # site_lines LINE...: what a site adds to the dnnest.conf of the package
 site_lines() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu'
-    printf '%s\n' Mode=enforce "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
+    printf '%s\n' 'Mode=enforce EvidenceTime=words' "Gpu Type=a100 Device=a100_sxm4_40gb Cost=3.0 $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1.0 $nodes" "$@"
 }
 # write_conf: the dnnest.conf of the private Slurm

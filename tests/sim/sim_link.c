@@ -60,6 +60,16 @@ int64_t dn_link_now (const struct dn_link *link)
            + (link->clock_ms ? (link->clock_ms (link) - link->told_ms) / 1000 : 0);
 }
 
+int64_t sim_slurm_user;
+
+int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
+{
+    (void) link;
+    (void) err;
+    *conf = (struct dn_link_conf){.cluster = "", .slurm_user = sim_slurm_user};
+    return 0;
+}
+
 bool dn_link_is_lost (const struct dn_err *err)
 {
     return err->code == DN_E_TIME;

@@ -69,4 +69,7 @@ void sim_limit (struct dn_link_job *job, int64_t limit_s);
 
 void sim_free (struct sim_slurm *slurm);
 
+/* SlurmUser; root may change jobs, too. */
+extern int64_t sim_slurm_user;
+
 #endif
