@@ -187,7 +187,7 @@ Limit Scope=group Tres=gres/gpu Count=6 Used=1
 Limit Scope=min_job Tres=cpu Count=2'
 uid=$(id -u "$CLUSTER_USER")
 like 'an association has its limits, and the account those of its group' "$snapshot" \
-    "Assoc Account=research
+    "Assoc Account=research QOS=normal
 Limit Scope=group Tres=gres/gpu:a100 Count=8 Used=1
 (.*
 )*Assoc Account=research User=$uid Default=yes Parent=0 MaxWall=36000

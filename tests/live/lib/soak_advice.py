@@ -72,6 +72,9 @@ class Advice:
         command = [*self.gently, self.cluster.dnnest, "advise", "--json",
                    "--conf=" + self.cluster.frozen_conf(state), "--def-mem-per-cpu=5000",
                    *template.options]
+        # slurmctld fills in the default partition before the plugin sees the job.
+        if "partition" not in (template.fields or {}):
+            command.append("--partition=gpu")
         if template.comment is not None:
             command.append(b"--comment=" + template.comment)
         done = subprocess.run([*command, template.path], capture_output=True)
