@@ -14,9 +14,6 @@
 #include "loop.h"
 #include "task.h"
 
-/* Bytes of a list of an array's tasks; of libslurm, whose default is 64. */
-#define TASKS_MAX "2048"
-
 enum {
     OPTION_CONF = 256,
     OPTION_DB,
@@ -216,8 +213,6 @@ int main (int argc, char **argv)
 
     if (rc != DN_DAEMON_DONE || line.done)
         return rc;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): as above */
-    setenv ("SLURM_BITSTR_LEN", TASKS_MAX, 1);
     dn_log_begin ("dnnestd",
                   line.once ? DN_LOG_PLAIN : dn_log_style_of_service (),
                   line.verbose ? DN_LOG_DEBUG : DN_LOG_INFO);

@@ -4,6 +4,8 @@
  */
 #include "jobs_table.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_err *err)
@@ -66,4 +68,36 @@ int dn_job_change (struct dn_daemon *d,
     return dn_link_is_lost (refusal)
                ? dn_err_set (err, refusal->code, "%s", refusal->text)
                : 0;
+}
+
+bool dn_job_is_cut (const struct dn_link_job *job)
+{
+    return job->pending_tasks && strstr (job->pending_tasks, "...");
+}
+
+/* Bytes of the list that an update can name: all but a limit "%4" and what Slurm has
+ * left out.
+ */
+static size_t whole_tasks (const char *tasks)
+{
+    const char *cut = strstr (tasks, "...");
+    size_t len = cut ? (size_t) (cut - tasks) : strcspn (tasks, "%");
+
+    while (cut && len > 0 && (tasks[len] != ',' || tasks[len - 1] == ','))
+        len--;
+    return len;
+}
+
+char *dn_job_pending_name (const struct dn_link_job *job)
+{
+    const char *tasks = job->pending_tasks ? job->pending_tasks : "";
+    size_t len = whole_tasks (tasks);
+    size_t size = DN_NAME_MAX + len + 4;
+    char *name = malloc (size);
+
+    if (name && job->pending_tasks)
+        snprintf (name, size, "%lld_[%.*s]", (long long) job->job_id, (int) len, tasks);
+    else if (name)
+        snprintf (name, size, "%s", job->name);
+    return name;
 }

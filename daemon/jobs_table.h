@@ -32,6 +32,14 @@ int dn_job_change (struct dn_daemon *d,
                    struct dn_err *refusal,
                    struct dn_err *err);
 
+/* What updates name: the job; of the record of an array the pending tasks that Slurm
+ * lists. Freed with free (); NULL without memory.
+ */
+char *dn_job_pending_name (const struct dn_link_job *job);
+
+/* Has Slurm left tasks out of that list, as in "1,3,5,7..."? */
+bool dn_job_is_cut (const struct dn_link_job *job);
+
 /* Free the table, at the end of the round. */
 void dn_jobs_drop (struct dn_daemon *d);
 

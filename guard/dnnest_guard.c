@@ -12,8 +12,8 @@
 #include "guard/guard.h"
 #include "loop.h"
 
-/* With --if-silent slurmctld that does not answer is tried again for so long, as the
- * timer comes each minute.
+/* With --if-silent slurmctld that does not answer is tried again for most of the minute
+ * until the timer comes again.
  */
 #define TRIES 10
 #define TRY_S 5

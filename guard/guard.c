@@ -27,8 +27,8 @@
 #include "jobs_table.h"
 #include "reported.h"
 
-/* Bytes of a list of the tasks of an array. */
-#define NAME_OF_TASKS 1024
+/* Passes in which an array with a long list of tasks is given back. */
+#define PASSES_MAX 64
 
 struct guard {
     struct dn_guard_jobs jobs;
@@ -52,6 +52,7 @@ struct pass {
     int64_t n_due;
     struct dn_cluster *cluster; /* NULL: not read yet */
     bool restore;               /* all limits, because the guard leaves */
+    bool left_out;              /* Slurm has not listed all tasks of a changed array */
     struct dn_err *err;
 };
 
@@ -82,10 +83,11 @@ static bool is_observed (const struct dn_site *site, const struct dn_link_job *j
 
 static struct dn_guard_case case_of (const struct pass *pass,
                                      const struct dn_link_job *job,
-                                     const struct dn_promise *promise)
+                                     const struct dn_guard_job *entry)
 {
     const struct dn_site *site = pass->d->site;
-    struct dn_guard_case c = {.promise = *promise,
+    struct dn_guard_case c = {.promise = entry->promise,
+                              .base_s = entry->base_s,
                               .now_s = pass->d->now_s,
                               .interval_s = (int64_t) site->guard_interval_s,
                               .margin = site->rules.time_margin,
@@ -95,7 +97,8 @@ static struct dn_guard_case case_of (const struct pass *pass,
                               .deadline = job->deadline,
                               .restarts = job->restarts,
                               .default_s = DN_UNSET,
-                              .restore = pass->restore || is_observed (site, job)};
+                              .restore = pass->restore || entry->lost
+                                         || is_observed (site, job)};
 
     if (job->phase == DN_PHASE_SUSPENDED || job->end <= 0)
         c.end_s = c.now_s + job->limit_s - run_time (job, c.now_s);
@@ -210,6 +213,16 @@ static int add_due (struct pass *pass,
     return 0;
 }
 
+/* A limit that is higher than in the last pass, and not written by dnnest, was raised
+ * by a human; that of a pending job also by its user.
+ */
+static void note_base (const struct dn_link_job *job, struct dn_guard_job *entry)
+{
+    if (entry->base_s == 0 || job->phase == DN_PHASE_PENDING
+        || job->limit_s < entry->base_s || job->limit_s == entry->promise.written_s)
+        entry->base_s = job->limit_s;
+}
+
 static int take_job (void *to, const struct dn_link_job *job)
 {
     struct pass *pass = to;
@@ -227,8 +240,8 @@ static int take_job (void *to, const struct dn_link_job *job)
         return -1;
     if (entry->promise.set_s == DN_UNSET || !may_change (job) || entry->hands_off)
         return 0;
-    c = case_of (pass, job, &entry->promise);
-    c.restore = c.restore || entry->lost;
+    note_base (job, entry);
+    c = case_of (pass, job, entry);
     if (job->phase == DN_PHASE_PENDING && !c.restore)
         return 0;
     if (!entry->guarded) {
@@ -327,35 +340,18 @@ static int refused (struct dn_guard_job *entry, const struct dn_err *err)
     return 0;
 }
 
-/* What updates name: of the record of an array its pending tasks or, where Slurm has
- * shortened their list, the whole array.
- */
-static void name_tasks (const struct dn_link_job *job, char name[NAME_OF_TASKS])
-{
-    const char *tasks = job->pending_tasks;
-    struct dn_buf buf = dn_buf_on (name, NAME_OF_TASKS);
-
-    if (tasks && !strstr (tasks, "..."))
-        dn_buf_add (&buf,
-                    "%lld_[%.*s]",
-                    (long long) job->job_id,
-                    (int) strcspn (tasks, "%"),
-                    tasks);
-    if (buf.len == 0 || buf.cut)
-        snprintf (name, NAME_OF_TASKS, "%s", job->name);
-}
-
 /* Return 1 if the limit was changed, 0 if not, or -1 with 'err'. */
 static int change_limit (struct pass *pass, const struct due *due, int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
-    char name[NAME_OF_TASKS];
+    dn_cleanup (dn_free_ptr) char *name = dn_job_pending_name (&due->job);
     struct dn_link_change change = {.name = name, .limit_s = limit_s};
     int rc;
 
-    name_tasks (&due->job, name);
+    if (!name)
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
     if (pass->d->dry_run) {
         log_extension (due, limit_s, true);
         return 0;
@@ -372,10 +368,13 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
         return refused (entry, &err);
     if (rc <= 0)
         return rc;
+    if (entry->lost)
+        entry->promise.written_s = limit_s;
     dn_tick (due->c.restore               ? DN_TICK_RESTORED
              : limit_s < due->job.limit_s ? DN_TICK_SHORTENED
                                           : DN_TICK_EXTENSIONS);
     log_extension (due, limit_s, false);
+    pass->left_out = pass->left_out || dn_job_is_cut (&due->job);
     return 1;
 }
 
@@ -505,11 +504,13 @@ static int check_user (const struct dn_daemon *d, struct dn_err *err)
 static int run_pass (struct guard *guard,
                      struct dn_daemon *d,
                      bool restore,
+                     bool *left_out,
                      struct dn_err *err)
 {
     struct pass pass = {.guard = guard, .d = d, .restore = restore, .err = err};
     int rc = pass_all (&pass);
 
+    *left_out = pass.left_out;
     dn_cluster_free (pass.cluster);
     free (pass.due);
     if (rc < 0)
@@ -519,12 +520,25 @@ static int run_pass (struct guard *guard,
     return rc;
 }
 
+static int restore_all (struct guard *guard, struct dn_daemon *d, struct dn_err *err)
+{
+    bool left_out = true;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && left_out && i < PASSES_MAX; i++) {
+        rc = run_pass (guard, d, true, &left_out, err);
+        dn_jobs_drop (d);
+    }
+    return rc;
+}
+
 static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     struct guard *guard = memory;
+    bool left_out;
 
     if (dn_heartbeat_begin (&guard->guarded, d, err) < 0
-        || run_pass (guard, d, false, err) < 0 || check_user (d, err) < 0)
+        || run_pass (guard, d, false, &left_out, err) < 0 || check_user (d, err) < 0)
         return -1;
     return dn_heartbeat_write (guard->guarded, d, d->now_s, err);
 }
@@ -539,7 +553,7 @@ static int leave_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
     if (rc == 0)
         dn_heartbeat_write (guard->guarded, d, 0, NULL);
     dn_jobs_drop (d);
-    return run_pass (guard, d, true, err);
+    return restore_all (guard, d, err);
 }
 
 static void end_guard (void *memory)
@@ -563,7 +577,7 @@ const struct dn_task dn_task_guard = {
 
 static int run_restore (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
-    return run_pass (memory, d, true, err);
+    return restore_all (memory, d, err);
 }
 
 const struct dn_task dn_task_restore = {
@@ -577,7 +591,7 @@ const struct dn_task dn_task_restore = {
 
 static int run_restore_if_silent (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
-    return dn_heartbeat_is_alive (d) ? 0 : run_pass (memory, d, true, err);
+    return dn_heartbeat_is_alive (d) ? 0 : restore_all (memory, d, err);
 }
 
 const struct dn_task dn_task_restore_if_silent = {

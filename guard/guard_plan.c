@@ -97,29 +97,30 @@ static int64_t requested (const struct dn_guard_case *c)
     return minutes_down (own);
 }
 
-/* What a human has added to a limit that was below the user's own, 'own_s'. Without
- * dnnest it would have been added to that: what dnnest had taken is given back.
+/* What a human has added while the job runs to a limit that was below the user's own.
+ * Without dnnest it would have been added to that: what dnnest had taken is given back.
  */
-static int64_t added (const struct dn_guard_case *c, int64_t own_s)
+static int64_t added (const struct dn_guard_case *c)
 {
-    int64_t more_s = c->limit_s - c->promise.written_s;
+    int64_t more_s = c->base_s > 0 ? c->limit_s - c->base_s : 0;
 
-    return more_s > 0 && c->promise.written_s < own_s ? more_s : 0;
+    return more_s > 0 && c->base_s < requested (c) ? more_s : 0;
 }
 
 int64_t dn_guard_own (const struct dn_guard_case *c)
 {
-    int64_t own = requested (c);
-
-    return own + added (c, own);
+    return min_of (requested (c) + added (c), LONGEST_S);
 }
 
-/* A job that was requeued may be back at its first limit. */
+/* A job that was requeued may be back at its first limit. One with a higher limit,
+ * which is still below its user's own, is no worse off with that.
+ */
 static bool is_ours (const struct dn_guard_case *c)
 {
     return c->limit_s == c->promise.written_s
            || (c->restarts > 0 && c->limit_s == c->promise.set_s)
-           || dn_guard_own (c) > requested (c);
+           || (c->limit_s > c->promise.written_s && c->limit_s < requested (c))
+           || added (c) > 0;
 }
 
 bool dn_guard_is_due (const struct dn_guard_case *c)
@@ -183,7 +184,7 @@ static int64_t step_of (const struct dn_guard_case *c, int64_t own)
     int64_t ran = c->limit_s - (c->end_s - c->now_s);
     int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
 
-    if (own > requested (c))
+    if (c->limit_s > c->promise.written_s)
         return own;
     if (c->pace_s > 0)
         return min_of (need_of (c), own);

@@ -9,9 +9,9 @@
  * if it has reported its progress, else first to the times that 95 and 99 % of such
  * runs need; then to what the user had asked for, never beyond. Slurm accepted that
  * limit at the submission, so no MaxTime, QOS or partition of a later time shortens it.
- * A limit is not touched once a human has lowered it; to one that a human has raised
- * what dnnest had taken is added. With Shorten=yes, progress also
- * lowers it.
+ * A limit is not touched once a human has lowered it, or raised it to the user's own.
+ * To what a human adds while the job runs what dnnest had taken is added. With
+ * Shorten=yes, progress also lowers it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,6 +50,7 @@ struct dn_guard_case {
     /* The job. */
     int64_t limit_s; /* or DN_UNLIMITED */
     int64_t end_s;   /* when it reaches its limit; while suspended, if it resumed now */
+    int64_t base_s;  /* before what a human has added while it runs; 0: unknown */
     int64_t start_s;
     int64_t deadline; /* 0: none */
     int64_t restarts;

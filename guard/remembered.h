@@ -1,6 +1,6 @@
 /* remembered.h - what the guard remembers of the jobs in the table, from pass to pass
  *
- * One entry of 136 bytes per job with a record. Jobs that are no longer in the table
+ * One entry of 160 bytes per job with a record. Jobs that are no longer in the table
  * are forgotten; what must last is in the record itself.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -15,6 +15,7 @@ struct dn_guard_job {
     int64_t raw_id;
     int64_t start;   /* of the present run */
     uint64_t digest; /* of the admin comment */
+    int64_t base_s;  /* the limit before what a human has added while it runs */
     struct dn_promise promise;
     bool bad;       /* the record is not valid */
     bool lost;      /* it was: 'promise' is what it said */

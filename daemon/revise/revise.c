@@ -59,23 +59,6 @@ static const struct dn_app_row *row_of (const struct pass *pass,
                          recorded->gpus == DN_UNSET ? 0 : recorded->gpus);
 }
 
-/* The job that updates mean; of an array those tasks that are pending, or as many of
- * them as Slurm lists. Freed with free (); NULL without memory.
- */
-static char *name_of (const struct dn_link_job *job)
-{
-    const char *tasks = job->pending_tasks ? job->pending_tasks : "";
-    size_t len = dn_revise_tasks (tasks);
-    size_t size = DN_NAME_MAX + len + 4;
-    char *name = malloc (size);
-
-    if (name && job->pending_tasks)
-        snprintf (name, size, "%lld_[%.*s]", (long long) job->job_id, (int) len, tasks);
-    else if (name)
-        snprintf (name, size, "%s", job->name);
-    return name;
-}
-
 static bool was_refused (const struct revise *revise, int64_t id)
 {
     for (int i = 0; i < revise->n_refused; i++)
@@ -117,7 +100,7 @@ static int change_job (struct pass *pass,
     struct revise *revise = pass->revise;
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *comment = NULL;
-    dn_cleanup (dn_free_ptr) char *name = name_of (job);
+    dn_cleanup (dn_free_ptr) char *name = dn_job_pending_name (job);
     struct dn_link_change change = {.name = name, .limit_s = revision->limit_s};
     int rc = 0;
 
@@ -221,7 +204,7 @@ static int take_job (void *to, const struct dn_link_job *job)
         pass->left_out = true;
         return 0;
     }
-    if (job->pending_tasks && strstr (job->pending_tasks, "..."))
+    if (dn_job_is_cut (job))
         pass->left_out = true;
     pass->last_id = job->raw_id;
     return change_job (pass, job, &revision);

@@ -112,16 +112,3 @@ bool dn_shares_take (struct dn_shares *shares, int64_t user)
     shares->total++;
     return true;
 }
-
-size_t dn_revise_tasks (const char *tasks)
-{
-    size_t len = strcspn (tasks, "%");
-    const char *cut = strstr (tasks, "...");
-
-    if (!cut)
-        return len;
-    len = (size_t) (cut - tasks);
-    while (len > 0 && (tasks[len] != ',' || tasks[len - 1] == ','))
-        len--;
-    return len;
-}

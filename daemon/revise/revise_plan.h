@@ -30,11 +30,6 @@ struct dn_revise_case {
     bool guarded;       /* a guard is alive, and trusts the user */
 };
 
-/* How many bytes of a list of pending tasks an update can name: all but a limit "%4",
- * and the elements that Slurm has left out at its end, as in "1,3,5,7...".
- */
-size_t dn_revise_tasks (const char *tasks);
-
 /* Changes of one pass, and those of one user in it; the others follow in the next one.
  */
 #define DN_REVISE_CHANGES 500

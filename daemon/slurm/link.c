@@ -21,6 +21,9 @@
 /* Exported by libslurm, in no public header. */
 extern slurm_conf_t slurm_conf;
 
+/* Bytes of a list of an array's tasks; of libslurm, whose default is 64. */
+#define TASKS_MAX "2048"
+
 /* Seconds that a request waits for slurmctld. An answer takes some milliseconds, the
  * table of 20,000 jobs 0.3 s; slurmctld that has its locks for longer is under load,
  * and asked again a round later.
@@ -63,6 +66,8 @@ struct dn_link *dn_link_open (struct dn_err *err)
         dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurm");
         return NULL;
     }
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses the environment */
+    setenv ("SLURM_BITSTR_LEN", TASKS_MAX, 1);
     slurm_init (NULL);
     if (slurm_conf.msg_timeout > MESSAGE_TIMEOUT_S)
         slurm_conf.msg_timeout = MESSAGE_TIMEOUT_S;

@@ -266,12 +266,18 @@ static void end_in_between (void)
 
 TEST ("to what a human adds the guard adds what dnnest had taken")
 {
-    struct dn_link_job *job = add_job (12, 800);
+    struct dn_link_job *job = add_job (12, 3000);
+    struct dn_link_job *before = add_job (13, 3000);
 
-    sim_limit (job, 3600 + 600);
-    job->end = NOW + 300;
+    sim_limit (before, 3600 + 600);
     assert_int_equal (pass (scene), 0);
+    sim_limit (job, 3600 + 600);
+    job->end = before->end = NOW + 300;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 36000 + 600);
+    /* Who has done that is not known: it may have been the user, while it waited. */
+    assert_int_equal (before->limit_s, 36000);
     assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
 }
 
@@ -286,6 +292,8 @@ TEST ("a record that is lost or damaged still holds")
         assert_int_equal (pass (scene), 0);
         set_comment (job, comments[i]);
         assert_int_equal (pass (scene), 0);
+        for (int n = 0; n < 3; n++)
+            assert_int_equal (pass (scene), 0);
         assert_int_equal (job->limit_s, 36000);
         assert_string_equal (job->admin_comment, comments[i]);
         after_test (state);
@@ -458,6 +466,30 @@ TEST ("a reservation of a later time, or behind the requested limit, does not")
     assert_int_equal (pass (scene), 0);
     assert_true (job->limit_s > 3600 + 1080);
     assert_int_equal (slurm.n_notices, 1);
+}
+
+TEST ("of a list of tasks that is cut what is whole is named")
+{
+    static const struct {
+        const char *tasks;
+        const char *named;
+    } lists[] = {
+        {NULL, "12_3"},
+        {"1,3-5", "12_[1,3-5]"},
+        {"1,3-5%4", "12_[1,3-5]"},
+        {"1,3,5,7,...", "12_[1,3,5,7]"},
+        {"1,3,5,17...", "12_[1,3,5]"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++) {
+        struct dn_link_job job = {
+            .job_id = 12, .name = "12_3", .pending_tasks = lists[i].tasks};
+        char *name = dn_job_pending_name (&job);
+
+        assert_string_equal (name, lists[i].named);
+        assert_int_equal (dn_job_is_cut (&job), i > 2);
+        free (name);
+    }
 }
 
 TEST ("a guard that leaves gives all limits back")

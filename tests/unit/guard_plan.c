@@ -146,6 +146,7 @@ TEST ("to what a human has added comes what dnnest had taken")
 {
     struct dn_guard_case c = one_case ();
 
+    c.base_s = HOUR;
     c.limit_s = 2 * HOUR;
     c.end_s = c.now_s + 2000;
     assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
@@ -155,7 +156,13 @@ TEST ("to what a human has added comes what dnnest had taken")
     c.limit_s = 20 * HOUR;
     assert_plan (&c, DN_GUARD_EXTEND, 29 * HOUR, DN_HOLDER_NONE);
     /* Nothing was taken any more. */
-    c.promise.written_s = 10 * HOUR;
+    c.promise.written_s = c.base_s = 10 * HOUR;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
+    /* Raised before it ran, perhaps by its user: up to the request, and not beyond. */
+    c.promise.written_s = HOUR;
+    c.base_s = c.limit_s = 3 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+    c.base_s = c.limit_s = 10 * HOUR;
     assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
 }
 
@@ -325,7 +332,7 @@ static void pass (struct life *life)
     assert_int_equal (plan.limit_s % 60, 0);
     assert_true (holds (life, c->end_s + plan.limit_s - c->limit_s));
     c->end_s += plan.limit_s - c->limit_s;
-    c->limit_s = c->promise.written_s = plan.limit_s;
+    c->limit_s = c->base_s = c->promise.written_s = plan.limit_s;
     assert_true (++life->n_extensions <= 4);
 }
 
@@ -336,6 +343,7 @@ static void set_by_human (struct life *life)
     life->human_at = 0;
     life->lowered = life->human_s < c->limit_s;
     life->added_s = life->human_s > c->limit_s ? life->human_s - c->limit_s : 0;
+    c->base_s = c->limit_s;
     c->end_s += life->human_s - c->limit_s;
     c->limit_s = life->human_s;
 }

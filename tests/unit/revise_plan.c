@@ -152,28 +152,6 @@ TEST ("each user has a share of a pass")
     assert_int_equal (taken, DN_REVISE_CHANGES - 1);
 }
 
-TEST ("of a list of tasks that is cut what is whole is named")
-{
-    static const struct {
-        const char *tasks;
-        const char *named;
-    } lists[] = {
-        {"1,3-5", "1,3-5"},
-        {"1,3-5%4", "1,3-5"},
-        {"1,3,5,7,...", "1,3,5,7"},
-        {"1,3,5,17...", "1,3,5"},
-        {"...", ""},
-        {"", ""},
-    };
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++) {
-        size_t len = dn_revise_tasks (lists[i].tasks);
-
-        assert_int_equal (len, strlen (lists[i].named));
-        assert_int_equal (strncmp (lists[i].tasks, lists[i].named, len), 0);
-    }
-}
-
 TEST ("rules and groups are kept")
 {
     struct dn_revision revision;
