@@ -23,6 +23,13 @@
 /* Niceness of the process. */
 #define NICE 10
 
+/* The shadow of AddressSanitizer counts as data. */
+#ifdef __SANITIZE_ADDRESS__
+#define BOUNDED false
+#else
+#define BOUNDED true
+#endif
+
 /* Of a process that could not run its program. */
 #define NOT_FOUND 127
 
@@ -35,11 +42,9 @@ static void become (const struct dn_errand *errand, int out)
 
     prctl (PR_SET_PDEATHSIG, SIGKILL);
     setpriority (PRIO_PROCESS, 0, NICE);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as data */
-    if (errand->memory_max > 0
+    if (BOUNDED && errand->memory_max > 0
         && (setrlimit (RLIMIT_DATA, &memory) < 0 || setrlimit (RLIMIT_CORE, &none) < 0))
         _exit (NOT_FOUND);
-#endif
     if (out >= 0)
         dup2 (out, STDERR_FILENO);
     execv (errand->args[0], (char *const *) (void *) errand->args);

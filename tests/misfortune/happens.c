@@ -81,7 +81,8 @@ static void happen_to (struct world *world, const struct event *event, int i)
         job_end (world, i, CANCELLED, world->now);
         break;
     case HUMAN_ADDS:
-        set_limit (world, i, world->rows[i].limit_s + event->by * 60);
+        if (world->rows[i].phase == DN_PHASE_RUNNING)
+            set_limit (world, i, world->rows[i].limit_s + event->by * 60);
         break;
     case HUMAN_SETS:
         set_limit (world, i, drawn->own_s * event->by / 100);
