@@ -206,7 +206,11 @@ static int read_period (struct reading *r, int64_t end_s, struct dn_err *err)
     struct dn_period period = {r->at_s, r->at_s + r->length_s};
 
     if (r->length_s == 0) {
+        /* Not the second but the source: nothing is left out. */
+        if (c->n_skipped > 0 && c->skipped_s == r->at_s - 1)
+            return -1;
         c->n_skipped++;
+        c->skipped_s = r->at_s;
         r->length_s = 1;
         return move_to (r, r->at_s + 1, err);
     }
@@ -226,7 +230,7 @@ static int read_period (struct reading *r, int64_t end_s, struct dn_err *err)
 }
 
 /* Read all from 'r->at_s' to 'end_s' and commit each period with the mark, which never
- * moves over jobs that were not read, but for a second with more of them than fit. 1
+ * moves over jobs that were not read, but for a single second with more than fit. 1
  * where the caller of the pass ends it.
  */
 static int read_to (struct reading *r, int64_t end_s, struct dn_err *err)

@@ -45,6 +45,7 @@ struct dn_collecting {
     int64_t n_jobs;
     int64_t n_records; /* of these with a record of dnnest */
     int64_t n_skipped; /* seconds that have more jobs than fit */
+    int64_t skipped_s; /* the last of them */
     int64_t begun_s;   /* where the pass began */
     int64_t reached_s; /* what was read up to */
 };
