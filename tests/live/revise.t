@@ -83,6 +83,7 @@ is 'another application is not concerned' "$(limit "$other")" 01:00:00
 is 'a job that dnnest does not touch is not concerned' "$(limit "$off")" 01:00:00
 ok 'the log names the job and the runs' \
     grep -q "revise: job $held: limit 01:00:00 -> 00:03:00 by 8 runs" "$dir"/log/dnnestd*
+live_looked
 is 'a new job gets the same limit at once' "$(limit "$(submit net -H)")" 00:03:00
 
 # --- the guard takes it from there ---------------------------------------------------------
