@@ -219,7 +219,7 @@ static int add_due (struct pass *pass,
 static void note_base (const struct dn_link_job *job, struct dn_guard_job *entry)
 {
     if (entry->base_s == 0 || job->phase == DN_PHASE_PENDING
-        || job->limit_s < entry->base_s || job->limit_s == entry->promise.written_s)
+        || job->limit_s < entry->base_s || job->limit_s <= entry->promise.written_s)
         entry->base_s = job->limit_s;
 }
 
@@ -370,6 +370,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
         return rc;
     if (entry->lost)
         entry->promise.written_s = limit_s;
+    entry->base_s = limit_s;
     dn_tick (due->c.restore               ? DN_TICK_RESTORED
              : limit_s < due->job.limit_s ? DN_TICK_SHORTENED
                                           : DN_TICK_EXTENSIONS);
