@@ -88,13 +88,6 @@ static void print_help (void)
         "4 data that cannot be read or written, 5 bug or no memory. dnnestd(8)\n");
 }
 
-static int fail_usage (const char *what, const char *value, const char *expected)
-{
-    fprintf (stderr, dn_say_err_usage, what, value, expected);
-    fprintf (stderr, "\n");
-    return DN_DAEMON_USAGE;
-}
-
 /* The command line. */
 struct line {
     struct dn_loop_options options;
@@ -122,7 +115,7 @@ static int read_since (const char *text, int64_t *since_s)
             return DN_DAEMON_DONE;
         }
     }
-    return fail_usage ("--since", text, dn_say_usage_since);
+    return dn_loop_usage ("--since", text, dn_say_usage_since);
 }
 
 /* The options that only 'collect' has. */
@@ -193,15 +186,15 @@ static int read_line (int argc, char **argv, struct line *line)
     if (optind < argc) {
         line->task = task_find (argv[optind]);
         if (!line->task)
-            return fail_usage ("task", argv[optind], dn_say_usage_task);
+            return dn_loop_usage ("task", argv[optind], dn_say_usage_task);
         optind++;
     }
     if (optind < argc)
-        return fail_usage ("argument", argv[optind], dn_say_usage_one_task);
+        return dn_loop_usage ("argument", argv[optind], dn_say_usage_one_task);
     if (!line->task && (line->once || line->options.dry_run || line->options.out))
-        return fail_usage ("task", "", dn_say_usage_needs_task);
+        return dn_loop_usage ("task", "", dn_say_usage_needs_task);
     if (line->of_collect && (!line->once || line->task != &dn_task_collect))
-        return fail_usage ("option", "", dn_say_usage_collect);
+        return dn_loop_usage ("option", "", dn_say_usage_collect);
     return DN_DAEMON_DONE;
 }
 

@@ -345,6 +345,15 @@ static void wait_for_round (struct loop *loop)
 
 /* --- interface -------------------------------------------------------------------- */
 
+enum dn_daemon_exit dn_loop_usage (const char *what,
+                                   const char *value,
+                                   const char *expected)
+{
+    fprintf (stderr, dn_say_err_usage, what, value, expected);
+    fprintf (stderr, "\n");
+    return DN_DAEMON_USAGE;
+}
+
 /* Orderly: the tasks leave. What they could not do is said. */
 static void leave (struct loop *loop)
 {

@@ -16,6 +16,11 @@ enum dn_daemon_exit {
     DN_DAEMON_BUG   /* memory, or a bug */
 };
 
+/* Print an error of the command line of either program. Return DN_DAEMON_USAGE. */
+enum dn_daemon_exit dn_loop_usage (const char *what,
+                                   const char *value,
+                                   const char *expected);
+
 struct dn_loop_options {
     const char *name; /* of the program, and of its files in StateDir: "dnnestd" */
     /* A configuration or a StateDir that cannot be used does not end the program: it

@@ -112,13 +112,6 @@ static int read_option (int option, struct line *line)
     return DN_DAEMON_DONE;
 }
 
-static int fail_usage (const char *what, const char *value, const char *expected)
-{
-    fprintf (stderr, dn_say_err_usage, what, value, expected);
-    fprintf (stderr, "\n");
-    return DN_DAEMON_USAGE;
-}
-
 static int read_line (int argc, char **argv, struct line *line)
 {
     int option;
@@ -131,11 +124,11 @@ static int read_line (int argc, char **argv, struct line *line)
             return rc;
     }
     if (optind < argc)
-        return fail_usage ("argument", argv[optind], dn_say_usage_options_only);
+        return dn_loop_usage ("argument", argv[optind], dn_say_usage_options_only);
     if (line->if_silent && !line->restore)
-        return fail_usage ("--if-silent", "", dn_say_usage_restore);
+        return dn_loop_usage ("--if-silent", "", dn_say_usage_restore);
     if (line->options.dry_run && !line->once && !line->restore)
-        return fail_usage ("--dry-run", "", dn_say_usage_once);
+        return dn_loop_usage ("--dry-run", "", dn_say_usage_once);
     return DN_DAEMON_DONE;
 }
 

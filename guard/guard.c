@@ -260,17 +260,6 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 /* --- what is around the jobs that are due -------------------------------------- */
 
-static bool is_in_list (const char *list, const char *name)
-{
-    struct dn_span rest = dn_span_of (list ? list : "");
-    struct dn_span piece;
-
-    while ((piece = dn_span_cut (&rest, ",")).text)
-        if (dn_span_is (piece, name))
-            return true;
-    return false;
-}
-
 /* The limit of a job whose user gave none: that of its partition, of several that wait
  * for it the shortest.
  */
@@ -295,7 +284,8 @@ static int default_of (struct pass *pass, struct due *due)
                               ? partition->default_time_s
                               : partition->max_time_s;
 
-        if (is_in_list (due->job.partition, partition->name)
+        if (due->job.partition
+            && dn_list_has (due->job.partition, dn_span_of (partition->name))
             && (due->c.default_s < 0 || (limit_s >= 0 && limit_s < due->c.default_s)))
             due->c.default_s = limit_s;
     }

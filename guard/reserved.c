@@ -76,13 +76,7 @@ int dn_reservations_read (struct dn_reservations *reservations,
 /* Does the job run in that reservation? */
 static bool is_own (const struct dn_link_job *job, const char *name)
 {
-    struct dn_span rest = dn_span_of (job->reservation ? job->reservation : "");
-    struct dn_span piece;
-
-    while ((piece = dn_span_cut (&rest, ",")).text)
-        if (dn_span_is (piece, name))
-            return true;
-    return false;
+    return job->reservation && dn_list_has (job->reservation, dn_span_of (name));
 }
 
 const struct dn_reserved *dn_reservations_first (

@@ -112,27 +112,6 @@ static int read_content (enum dn_view_file file,
     }
 }
 
-/* Free what was read from 'file'. */
-static void drop (enum dn_view_file file, struct dn_view_content *content)
-{
-    struct dn_view_content one = {.cluster = NULL};
-
-    switch (file) {
-    case DN_VIEW_CLUSTER:
-        one.cluster = content->cluster;
-        content->cluster = NULL;
-        break;
-    case DN_VIEW_GUARDED:
-        one.guarded = content->guarded;
-        content->guarded = NULL;
-        break;
-    default:
-        one.apps = content->apps;
-        content->apps = NULL;
-    }
-    dn_view_free (&one);
-}
-
 int dn_view_read (enum dn_view_file file,
                   const char *path,
                   enum dn_view_trust trust,
@@ -142,6 +121,7 @@ int dn_view_read (enum dn_view_file file,
 {
     size_t max = file == DN_VIEW_APPS ? DN_APPS_FILE_MAX : DN_STATE_FILE_MAX;
     dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_view_content read = {.cluster = NULL};
     const char *named;
     size_t len;
 
@@ -149,19 +129,23 @@ int dn_view_read (enum dn_view_file file,
         return -1;
     if (!text)
         return 0;
-    if (read_content (file, (struct dn_span){text, len}, path, content, err) < 0)
+    if (read_content (file, (struct dn_span){text, len}, path, &read, err) < 0)
         return -1;
-    named = cluster_of (file, content);
+    named = cluster_of (file, &read);
     if (named[0] == '\0' || cluster[0] == '\0'
-        || dn_span_is (dn_span_of (named), cluster))
+        || dn_span_is (dn_span_of (named), cluster)) {
+        content->cluster = read.cluster ? read.cluster : content->cluster;
+        content->guarded = read.guarded ? read.guarded : content->guarded;
+        content->apps = read.apps ? read.apps : content->apps;
         return 0;
+    }
     dn_err_set (err,
                 DN_E_RANGE,
                 dn_say_err_other_cluster,
                 path,
                 dn_quote (named, strlen (named)).text,
                 dn_quote (cluster, strlen (cluster)).text);
-    drop (file, content);
+    dn_view_free (&read);
     return -1;
 }
 

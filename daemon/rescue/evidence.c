@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "rescue/evidence.h"
-#include "reported.h"
 
 #include <limits.h>
 #include <string.h>
 
 #include "base/messages.h"
 #include "host/files.h"
+#include "reported.h"
 #include "rescue/output_name.h"
 #include "task.h"
 

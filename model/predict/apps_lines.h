@@ -14,8 +14,6 @@
 
 #define DN_APPS_MIB_PER_GIB 1024.0
 
-#define DN_APP_KEY_DIGITS 16
-
 /* The lines, as they are written. */
 struct dn_app_head {
     int64_t version;
