@@ -147,8 +147,9 @@ chmod 644 "$dir/etc/bad"
 mv "$dir/etc/bad" "$dir/etc/ours.conf"
 kill -HUP "$pid"
 ok 'SIGHUP with a broken dnnest.conf says which line is wrong' cluster_until 180 \
-    says ours 'ours.conf: line .*Mode' 1
-ok 'the configuration in use is kept' cluster_until 180 says ours 'configuration in use is kept' 1
+    says_often ours 'ours.conf: line .*Mode' 1
+# A round may see the file before the signal comes, and then says it twice.
+ok 'the configuration in use is kept' says_often ours 'configuration in use is kept' 1
 before=$(counter ours rounds_total)
 ok 'rounds go on with it' cluster_until 180 counted ours rounds_total $((before + 2))
 mv "$dir/etc/good" "$dir/etc/ours.conf"

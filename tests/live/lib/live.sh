@@ -132,12 +132,14 @@ live_restart() {
     echo "$CLUSTER_CTLD_FROM" >"$dir/mark"
 }
 
-# The plugin's thread looks at every second tick, and sleeps between two ticks.
+# The plugin's thread looks at every second tick, and sleeps between two ticks of a second.
+# It sleeps while it writes, too: time must pass as well.
 live_looked() {
     local pid task slept
     pid=$(cluster_pids slurmctld | head -n 1)
     task=$(grep -lx dnnest "/proc/$pid/task/"*/comm | head -n 1)
     slept=$(_live_sleeps "${task%/comm}")
+    sleep 4
     cluster_until 180 _live_has_slept "${task%/comm}" $((slept + 4))
 }
 _live_sleeps() {
