@@ -220,9 +220,12 @@ int64_t dn_guarded_lead (int64_t interval_s)
     return 7 * interval_s + 30;
 }
 
+/* Processes know slurmctld's clock to a second or so, and a pass may end between the
+ * look at it and that at the file.
+ */
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s)
 {
-    return guarded && now_s >= guarded->time_s
+    return guarded && guarded->time_s - now_s <= guarded->interval_s
            && now_s - guarded->time_s <= ALIVE_INTERVALS * guarded->interval_s;
 }
 

@@ -126,8 +126,8 @@ int dn_guarded_note (struct dn_guarded *guarded,
 /* Seconds before the end of a limit in which the guard extends it, at least. */
 int64_t dn_guarded_lead (int64_t interval_s);
 
-/* Is a guard alive at 'now_s' (its last pass is not older than four intervals, and not
- * in the future)? False for NULL.
+/* Is a guard alive at 'now_s' (its last pass is not older than four intervals, and at
+ * most one in the future)? False for NULL.
  */
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s);
 

@@ -545,6 +545,10 @@ TEST ("limits are given back where the guard is silent")
     void *memory = calloc (1, dn_task_restore_if_silent.memory);
 
     assert_int_equal (pass (scene), 0);
+    /* The pass ended after this one has looked at the clock. */
+    scene->d.now_s--;
+    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
+    assert_int_equal (job->limit_s, 3600);
     wait_s (4 * 60);
     scene->d.now_s = slurm.told_s;
     assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
