@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Jobs say that they take ten steps, and run for minutes, with accounting and a guard. Each
-# case is compared with the same job with dnnest:off.
+# case is compared with the same job with dnnest:off, or without the liar. EARNED_DRAWS: of the
+# neighbour's wait (1).
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
@@ -12,6 +13,7 @@ live_begin earned job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
 readonly LIE=dnnest:${LIVE_KEYS/steps=20000/steps=10}
+readonly DRAWS=${EARNED_DRAWS:-1}
 readonly OFF=dnnest:off,${LIVE_KEYS/steps=20000/steps=10}
 
 # submit SECONDS COMMENT OPTION...: sets 'job'
@@ -51,6 +53,32 @@ same() {
 }
 lies_are_known() {
     grep -qE "^User Id=[0-9]+ Jobs=([0-9]+\+,){2}[0-9]+\+ Debt=" "$dir/state/guard"
+}
+# neighbour SECONDS: root's jobs: one is on two nodes for so long, the next needs all four. Sets
+# 'busy' and 'next'.
+neighbour() {
+    local common=(--parsable --comment=dnnest:off --gres=gpu:4 --mem=100 -o /dev/null)
+    busy=$(sbatch "${common[@]}" -N 2 -w 'v[1-2]' -t 3 <<<$'#!/bin/sh\nsleep '"$1")
+    cluster_wait_job "$busy" RUNNING 60
+    next=$(sbatch "${common[@]}" -N 4 -t 1 <<<$'#!/bin/sh\ntrue')
+}
+queue_is_empty() {
+    [[ -z $(squeue -h) ]]
+}
+# beside LIARS SECONDS: sets 'waited', how long the neighbour's second job waits, where so many
+# lies come after it
+beside() {
+    local n=$1 lies=() start
+    neighbour "$2"
+    for ((; n > 0; n--)); do
+        submit 400 "$LIE" -t 20
+        lies+=("$job")
+    done
+    cluster_wait_job "$next" COMPLETED 400 || fail 'the job of the neighbour completes'
+    start=$(date -d "$(field "$next" StartTime)" +%s)
+    waited=$((start - $(date -d "$(field "$next" SubmitTime)" +%s)))
+    if ((${#lies[@]} > 0)); then scancel "${lies[@]}"; fi
+    cluster_until 60 queue_is_empty || fail 'all jobs end'
 }
 # owes SECONDS: the user is in debt with so many GPU seconds
 owes() {
@@ -101,11 +129,16 @@ live_looked
 
 # --- trust -----------------------------------------------------------------------------
 
+neighbour 60
 liars=()
 for _ in 1 2 3; do
     submit 400 "$LIE" -t 20
     liars+=("$job")
 done
+ok 'lies of a user without a tally start before the job of a neighbour' \
+    cluster_wait_job "$job" RUNNING 20
+is 'which waits' "$(field "$next" JobState)" PENDING
+scancel "$busy" "$next"
 like 'a job of a user without a tally gets a lower limit' "$(field "$job" TimeLimit)" '^00:0[1-3]:00$'
 ok 'three jobs need more than their first limits' cluster_until 300 lies_are_known
 live_looked
@@ -127,5 +160,21 @@ sleep 5
 live_looked
 submit 1 "$LIE" -t 20
 is 'eighteen jobs of a second restore no trust' "$(field "$job" TimeLimit)" 00:20:00
+cluster_until 60 queue_is_empty
+
+# --- the neighbour's wait from then on ---------------------------------------------------
+
+with=0 without=0
+for ((draw = 1; draw <= DRAWS; draw++)); do
+    seconds=$((30 + RANDOM % 31)) n_lies=$((1 + RANDOM % 8))
+    beside "$n_lies" "$seconds"
+    with=$((with + waited)) line="$n_lies lies: $waited s"
+    beside 0 "$seconds"
+    without=$((without + waited))
+    diag "draw $draw: busy for $seconds s, the neighbour waits: without the liar $waited s, with $line"
+done
+diag "in all: $without s, $with s"
+ok 'a neighbour waits as long with the distrusted liar as without' \
+    test "$with" -le $((without + without / 10 + 5 * DRAWS))
 diag "$(grep ^User "$dir/state/guard")"
 live_end
