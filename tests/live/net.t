@@ -6,12 +6,14 @@
 # Whatever becomes of the guard, of its clock and files, and of the limits around the job. Last
 # come jobs that need more than their first limits: from then on their user is not trusted. Jobs
 # request six minutes, and need three and a half; the plugin lowers their limits to two or less,
-# since their description is wrong. NET_JOBS: of each kind in each situation (2).
+# since their description is wrong. NET_JOBS: of each kind in each situation (2); up to 100.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 readonly JOBS=${NET_JOBS:-2}
-CLUSTER_GPUS=$((JOBS * 16 > 256 ? 256 : JOBS * 16))
+# A node has room for four situations.
+CLUSTER_GPUS=$((JOBS * 8))
+CLUSTER_CPUS="SocketsPerBoard=2 CoresPerSocket=$((JOBS * 4 > 48 ? JOBS * 4 : 48)) ThreadsPerCore=1"
 live_begin net job_submit_dnnest
 if [[ ! -x $dnnest_guard ]]; then skip_all 'dnnest-guard is not built'; fi
 
@@ -20,13 +22,19 @@ readonly OWN=00:06:00
 
 # --- helpers -------------------------------------------------------------------------
 
-field() {
-    cluster_job_field "$1" "$2"
+# fields FIELD SITUATION [KIND]: of those jobs, all in one look, a line each
+fields() {
+    scontrol -o show job | awk -v field="$1" -v situation="$2" -v kind="${3-}" '
+        NR == FNR { if ($1 == situation && (kind == "" || $2 == kind)) want["JobId=" $3]; next }
+        $1 in want && match($0, " " field "=[^ ]*") {
+            print substr($0, RSTART + length(field) + 2, RLENGTH - length(field) - 2) }
+    ' "$dir/jobs" -
 }
-# Adds jobs to $dir/jobs: SITUATION KIND ID
+# Adds jobs to $dir/jobs: SITUATION KIND ID. They start together, when 'start' lets them.
 pair() {
     local situation=$1 kind comment i
     shift
+    scontrol update nodename=ALL state=drain reason=later
     for kind in dnnest off; do
         comment=$SPEC
         if [[ $kind = off ]]; then comment=dnnest:off; fi
@@ -38,42 +46,58 @@ pair() {
     done
 }
 jobs_of() {
-    awk -v s="$1" -v k="$2" '$1 == s && (k == "" || $2 == k) { print $3 }' "$dir/jobs"
+    awk -v s="$1" '$1 == s { print $3 }' "$dir/jobs"
 }
-run() {
-    local id
-    for id in $(jobs_of "$1" ''); do
-        cluster_wait_job "$id" RUNNING 60 || fail "$1: job $id starts"
+all_run() {
+    [[ $(fields JobState "$1" | sort | uniq -c | xargs) = "$((2 * JOBS)) RUNNING" ]]
+}
+# start SITUATION...
+start() {
+    local situation
+    scontrol update nodename=ALL state=resume
+    for situation in "$@"; do
+        cluster_until 60 all_run "$situation" || fail "$situation: all jobs start"
+        ok "$situation: dnnest has lowered the limits" \
+            test "$(limits "$situation" dnnest | sort | tail -n 1)" '<' "$OWN"
+        is "$situation: those of dnnest:off are their own" "$(limits "$situation" off | sort -u)" \
+            "$OWN"
     done
-    ok "$1: dnnest has lowered the limits" \
-        test "$(limits "$1" dnnest | sort | tail -n 1)" '<' "$OWN"
-    is "$1: those of dnnest:off are their own" "$(limits "$1" off | sort -u)" "$OWN"
 }
 limits() {
-    local id
-    for id in $(jobs_of "$1" "$2"); do field "$id" TimeLimit; done
+    fields TimeLimit "$@"
 }
 own() {
-    [[ $(limits "$1" dnnest | sort -u) = "$OWN" ]]
+    [[ $(limits "$1" dnnest | sort | uniq -c | xargs) = "$JOBS $OWN" ]]
 }
 # What must come before the lowered limits end: a minute, and up to 30 s.
 given_back() {
     ok "$1: the limits are given back" cluster_until 75 own "$1"
-    is "$1: and no job has ended" \
-        "$(for id in $(jobs_of "$1" ''); do field "$id" JobState; done | sort -u)" RUNNING
-    # shellcheck disable=SC2046  # one word per job
-    scancel $(jobs_of "$1" '')
+    ok "$1: and no job has ended" all_run "$1"
+    cancel "$1"
 }
+# cancel SITUATION...
+cancel() {
+    local situation
+    # shellcheck disable=SC2046  # one word per job
+    for situation in "$@"; do scancel $(jobs_of "$situation"); done
+    cluster_until 60 are_over || fail "$*: all jobs end"
+}
+# states SITUATION KIND: by accounting
 states() {
-    local id
-    for id in $(jobs_of "$1" "$2"); do
-        sacct -n -X -P -j "$id" -o State
-    done | sort | uniq -c | awk '{ print $1, $2 }' | xargs
+    sacct -n -X -P -a -S now-1days -o JobID,State | awk -F '|' -v situation="$1" -v kind="$2" '
+        NR == FNR { split($0, job, " "); if (job[1] == situation && job[2] == kind) want[job[3]]
+            next }
+        $1 in want { print $2 }' "$dir/jobs" - | sort | uniq -c | awk '{ print $1, $2 }' | xargs
 }
 are_over() {
-    ! squeue -h -t PENDING,RUNNING,SUSPENDED -o %i | grep -q .
+    [[ -z $(squeue -h -t PENDING,RUNNING,SUSPENDED,COMPLETING -o %i) ]]
+}
+have_completed() {
+    [[ $(states "$1" "$2") = "$JOBS COMPLETED" ]]
 }
 completed() {
+    cluster_until 60 have_completed "$1" off || true
+    cluster_until 20 have_completed "$1" dnnest || true
     is "$1: with dnnest:off all complete" "$(states "$1" off)" "$JOBS COMPLETED"
     is "$1: with dnnest, too" "$(states "$1" dnnest)" "$JOBS COMPLETED"
 }
@@ -155,7 +179,7 @@ need=210
 declare -A nodes=([dnnest]=v1 [off]=v1)
 timer_start
 pair killed -w NODE
-run killed
+start killed
 guard_kill KILL
 given_back killed
 
@@ -163,7 +187,7 @@ guard_start
 ok 'a new guard is alive' cluster_until 60 guard_alive
 live_looked
 pair hangs -w NODE
-run hangs
+start hangs
 guard_kill STOP
 given_back hangs
 guard_kill CONT
@@ -177,14 +201,13 @@ pair stopped -w NODE
 pair waits -w NODE --begin=now+600
 is 'waits: the limits of pending jobs are lowered' \
     "$(own waits || echo lowered)" lowered
-run stopped
+start stopped
 guard_kill TERM
 ok 'the guard ends when it is told to' cluster_until 60 guard_ended
 ok 'stopped: at that time all limits have been given back' own stopped
 ok 'waits: those of pending jobs, too' own waits
 like 'the plugin is told that it has gone' "$(<"$dir/state/guard")" 'Time=0 '
-# shellcheck disable=SC2046  # one word per job
-scancel $(jobs_of stopped '') $(jobs_of waits '')
+cancel stopped waits
 
 # --- its clock is wrong, its configuration broken, its directory missing --------------------
 
@@ -194,10 +217,9 @@ if command -v faketime >/dev/null; then
         ok "clock$shift: the guard is alive" cluster_until 60 guard_alive
         live_looked
         pair "clock$shift" -w NODE
-        run "clock$shift"
+        start "clock$shift"
         ok "clock$shift: the limits are extended" cluster_until 160 own "clock$shift"
-        # shellcheck disable=SC2046  # one word per job
-        scancel $(jobs_of "clock$shift" '')
+        cancel "clock$shift"
         guard_kill KILL
     done
 else
@@ -208,7 +230,7 @@ guard_start
 ok 'a new guard is alive' cluster_until 60 guard_alive
 live_looked
 pair typo -w NODE
-run typo
+start typo
 guard_kill KILL
 conf "StateDir=/proc/none" Mod=enforce
 guard_start
@@ -216,8 +238,7 @@ ok 'typo: a guard with a broken configuration extends the limits' cluster_until 
 like 'typo: it says what is wrong' "$(<"$dir/log/guard.log")" 'Mod'
 like 'typo: and that it has no directory' "$(<"$dir/log/guard.log")" '/proc/none'
 guard_kill KILL
-# shellcheck disable=SC2046  # one word per job
-scancel $(jobs_of typo '')
+cancel typo
 
 # --- a healthy guard, and limits that came later or do not count ----------------------------
 
@@ -234,10 +255,7 @@ nodes=([dnnest]=v2 [off]=v2)
 pair maintenance -w NODE
 nodes=([dnnest]=a1 [off]=a2)
 pair reservation -w NODE
-for situation in flag-of-qos qos-of-partition over-qos-of-partition maxtime-shrinks maintenance \
-    reservation; do
-    run "$situation"
-done
+start flag-of-qos qos-of-partition over-qos-of-partition maxtime-shrinks maintenance reservation
 scontrol update PartitionName=shrinks MaxTime=1
 scontrol create reservation reservationname=service nodes=v2 user=root duration=30 \
     flags=maint,ignore_jobs starttime=now+100 >/dev/null

@@ -44,7 +44,7 @@ CLUSTER_USER=daemon
 # it.
 CLUSTER_CTLD_VIA=()
 
-# Sockets, cores and threads of the 96 CPUs of a node; the caller may set it.
+# Sockets, cores and threads of a node, 96 CPUs; the caller may set it.
 CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=48 ThreadsPerCore=1'
 
 # GPUs of a node; the caller may set it.
@@ -300,7 +300,7 @@ SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=5000
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName=DEFAULT CPUs=96 Boards=1 $CLUSTER_CPUS RealMemory=512000 TmpDisk=100000
+NodeName=DEFAULT Boards=1 $CLUSTER_CPUS RealMemory=512000 TmpDisk=100000
 NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:$CLUSTER_GPUS Feature=v100
 NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:$CLUSTER_GPUS Feature=a100
 PartitionName=gpu Nodes=v[1-2],a[1-2] Default=YES MaxTime=2-0 State=UP
