@@ -571,25 +571,18 @@ static int run_restore (void *memory, struct dn_daemon *d, struct dn_err *err)
     return restore_all (memory, d, err);
 }
 
-const struct dn_task dn_task_restore = {
-    .name = "restore",
-    .help = "give every job back the time limit that its user requested",
-    .interval_offset = offsetof (struct dn_site, guard_interval_s),
-    .memory = sizeof (struct guard),
-    .run = run_restore,
-    .end = end_guard,
-};
-
 static int run_restore_if_silent (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     return dn_heartbeat_is_alive (d) ? 0 : restore_all (memory, d, err);
 }
 
-const struct dn_task dn_task_restore_if_silent = {
-    .name = "restore",
-    .help = "the same where no guard is alive",
-    .interval_offset = offsetof (struct dn_site, guard_interval_s),
-    .memory = sizeof (struct guard),
-    .run = run_restore_if_silent,
-    .end = end_guard,
-};
+#define RESTORES(how)                                                                  \
+    {                                                                                  \
+        .name = "restore",                                                             \
+        .help = "give every job back the time limit that its user requested",          \
+        .interval_offset = offsetof (struct dn_site, guard_interval_s),                \
+        .memory = sizeof (struct guard), .run = (how), .end = end_guard                \
+    }
+
+const struct dn_task dn_task_restore = RESTORES (run_restore);
+const struct dn_task dn_task_restore_if_silent = RESTORES (run_restore_if_silent);

@@ -46,13 +46,13 @@ static struct dn_guard_job *add (struct dn_guard_jobs *jobs, struct dn_err *err)
     return &jobs->now[jobs->n_now++];
 }
 
-static void read_promise (const struct dn_link_job *job, struct dn_guard_job *entry)
+static void read_promise (const struct dn_link_job *job,
+                          const char *comment,
+                          struct dn_guard_job *entry)
 {
-    const char *comment = job->admin_comment ? job->admin_comment : "";
     struct dn_recorded recorded;
     int rc = dn_record_read (comment, &recorded, NULL);
 
-    entry->digest = digest_of (comment);
     /* What somebody has removed or damaged still holds. */
     if (rc <= 0 && (entry->lost || entry->promise.set_s > 0)) {
         entry->lost = true;
@@ -80,19 +80,21 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
                                          const struct dn_link_job *job,
                                          struct dn_err *err)
 {
-    const struct dn_guard_job *last;
+    const struct dn_guard_job *last = find_last (jobs, job->raw_id);
+    const char *comment = job->admin_comment ? job->admin_comment : "";
     struct dn_guard_job *entry;
+    uint64_t digest;
 
-    last = find_last (jobs, job->raw_id);
-    if (!last && (!job->admin_comment || !strstr (job->admin_comment, BEGINNING)))
+    if (!last && !strstr (comment, BEGINNING))
         return NULL;
     entry = add (jobs, err);
     if (!entry)
         return NULL;
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
-    if (!last
-        || last->digest != digest_of (job->admin_comment ? job->admin_comment : ""))
-        read_promise (job, entry);
+    digest = digest_of (comment);
+    if (!last || last->digest != digest)
+        read_promise (job, comment, entry);
+    entry->digest = digest;
     if (entry->start != job->start)
         begin_run (entry, job->start);
     return entry;
