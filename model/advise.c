@@ -64,7 +64,7 @@ void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX])
 }
 
 /* A fast search for the first "#DNNEST", "#dnnest" or "# DNNEST"; the script is read
- * later, if there is one.
+ * later, if there is one. Capital letters differ from others in one bit.
  */
 static bool has_mark (const char *script)
 {
@@ -73,6 +73,7 @@ static bool has_mark (const char *script)
     size_t left = script ? strnlen (script, DN_SCRIPT_HEAD_MAX) : 0;
     const char *at = script;
     const char *found;
+    size_t n;
 
     while (left > 0 && (found = memchr (at, '#', left))) {
         left -= (size_t) (found + 1 - at);
@@ -80,7 +81,9 @@ static bool has_mark (const char *script)
             left--;
         if (left < len)
             return false;
-        if (dn_word_equal (at, len, mark, len))
+        for (n = 0; n < len && (at[n] | 0x20) == mark[n]; n++)
+            ;
+        if (n == len)
             return true;
     }
     return false;
