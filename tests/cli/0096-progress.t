@@ -119,7 +119,7 @@ like 'reports in such output count' "$(reports)" ' 3 3$'
 rm "$file"
 export PYTHONPATH=$top/python PYTHONDONTWRITEBYTECODE=1
 python() {
-    "$PYTHON" -c "import dnnest_progress as d"$'\n'"$1"
+    "$PYTHON" -c "import dnnest as d"$'\n'"$1"
 }
 ok 'Python reports' python 'd.report(1, 3); d.report(3, 3)'
 like 'the file has the reports' "$(reports)" '^(1 3 )?3 3$'
@@ -138,7 +138,6 @@ try progress 1000/1000
 like 'dnnest reads what Python wrote' "$(reports)" '^0 1000 .* 1000 1000$'
 not_ok 'a program fails as before' python '
 class OutOfMemoryError(RuntimeError): pass
-d.watch_memory()
 raise OutOfMemoryError("CUDA out of memory")' 2>/dev/null
 ok 'the lack of GPU memory of a program that fails is reported' grep -q ^out_of_memory "$file"
 # quietly TITLE PROGRAM: it ends well, with one line on stderr

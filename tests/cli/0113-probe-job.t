@@ -10,8 +10,9 @@
 . "$(dirname "$0")/lib.sh"
 need_python
 
-mkdir -p "$work/bin" "$work/share/dnnest/probe" "$work/lib/torch/optim" "$work/lib/torch/utils/data"
+mkdir -p "$work/bin" "$work/share/dnnest/probe" "$work/share/dnnest/python" "$work/lib/torch/optim" "$work/lib/torch/utils/data"
 cp "$top/cli/probe/hook/sitecustomize.py" "$work/share/dnnest/probe/"
+cp "$top/python/dnnest_watch.py" "$work/share/dnnest/python/"
 # The command next to the hook, with the site of this test.
 cat > "$work/bin/dnnest" <<SH
 #!/bin/bash

@@ -15,13 +15,14 @@ if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torc
 
 # Files that the user may read, and only root may write.
 hook=$dir/share/dnnest/probe
-mkdir -p "$dir/bin" "$dir/lib" "$hook"
+mkdir -p "$dir/bin" "$dir/lib" "$hook" "$dir/share/dnnest/python"
 live_hardware
 real=$(realpath "$dnnest")
 if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
 install -m 755 "$real" "$dir/lib/dnnest"
 install -m 755 "$(readlink -f "${dnnest}-dev")" "$dir/lib/dnnest-dev"
 install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$hook/"
+install -m 644 "$top/python/"*.py "$dir/share/dnnest/python/"
 install -m 644 "$top/tests/cli/tiny.py" "$dir/"
 cat >"$dir/etc/dnnest.conf" <<END
 HardwareDir=$dir/etc/hardware

@@ -1,11 +1,14 @@
-# sitecustomize.py - reports the steps of a PyTorch program to 'dnnest probe'
+# sitecustomize.py - sees the trainings of programs that know nothing of it
 #
 # Python imports a module of this name at its start, from the first directory of
-# PYTHONPATH that has one. 'dnnest probe' puts this file's directory first; the next
-# sitecustomize is loaded after it. When the program imports torch, two things are
-# wrapped: the step of every optimizer, and the iterators of data loaders. Each step
-# appends a line to the file DNNEST_PROBE_FILE in a single write, so that processes can
-# share the file:
+# PYTHONPATH that has one. Slurm, or 'dnnest probe', puts this file's directory first; the
+# next sitecustomize is loaded after it. Where it is put decides what is done.
+#
+# In a job with DNNEST_PROGRESS_DIR dnnest.py describes the training from the import of
+# torch, tensorflow, keras or jax on. DNNEST_CAPTURE=no prevents it.
+#
+# Under 'dnnest probe' each step of an optimizer appends a line to the file
+# DNNEST_PROBE_FILE in a single write, so that processes can share the file:
 #
 #   H PID VERSION                      torch has been imported
 #   D PID cpu|cuda [BYTES NAME]        where the program computes
@@ -48,12 +51,52 @@ def _load_next():
     spec.loader.exec_module(module)
 
 
-def _restart_at_torch():
-    """Restart under 'dnnest probe' when torch is about to be loaded."""
-    import importlib.abc
-    import importlib.util
+def _find_modules():
+    """Let dnnest.py and its parts be found: beside this directory, as installed, in the
+    source tree, or in it."""
     import os
     import sys
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    for place in (os.path.join(os.path.dirname(here), "python"), here,
+                  os.path.join(here, "..", "..", "..", "python")):
+        if os.path.isfile(os.path.join(place, "dnnest_watch.py")):
+            sys.path.append(os.path.normpath(place))
+            return
+
+
+def _hook():
+    import os
+
+    _find_modules()
+    if os.environ.get("DNNEST_PROBE_FILE"):
+        _count_steps()
+        return
+    if not os.environ.get("SLURM_JOB_ID"):
+        return
+    if os.environ.get("DNNEST_JOB_PROBE_SPEC"):
+        _restart_at_torch()
+    if os.environ.get("DNNEST_PROGRESS_DIR") and os.environ.get("DNNEST_CAPTURE") != "no":
+        _capture()
+
+
+def _capture():
+    """Describe the training once the program has a framework for one."""
+    import dnnest_watch
+
+    def start(_module):
+        import dnnest
+        dnnest.start()
+    dnnest_watch.when_imported(
+        dict.fromkeys(("torch", "tensorflow", "keras", "jax"), start))
+
+
+def _restart_at_torch():
+    """Restart under 'dnnest probe' when torch is about to be loaded."""
+    import os
+    import sys
+
+    import dnnest_watch
 
     here = os.path.dirname(os.path.abspath(__file__))
     folder = os.getcwd()
@@ -98,61 +141,29 @@ def _restart_at_torch():
         os.chdir(folder)
         os.execv(dnnest, command)
 
-    class Loader(importlib.abc.Loader):
-        def __init__(self, loader):
-            self.loader = loader
-
-        def create_module(self, spec):
-            try:
-                restart()
-            except Exception as error:
-                os.environ.pop("DNNEST_JOB_PROBE_SPEC", None)
-                sys.stderr.write("dnnest: no probe: %s\n" % error)
-            return self.loader.create_module(spec)
-
-        def exec_module(self, module):
-            self.loader.exec_module(module)
-
-        def __getattr__(self, name):
-            return getattr(self.loader, name)
-
-    class Finder(importlib.abc.MetaPathFinder):
-        def find_spec(self, name, path=None, target=None):
-            if name != "torch" or self not in sys.meta_path:
-                return None
-            sys.meta_path.remove(self)
-            spec = importlib.util.find_spec(name)  # by the other finders
-            if target is None and spec is not None and spec.loader is not None:
-                spec.loader = Loader(spec.loader)
-            return spec
+    def begin():
+        try:
+            restart()
+        except Exception as error:
+            os.environ.pop("DNNEST_JOB_PROBE_SPEC", None)
+            sys.stderr.write("dnnest: no probe: %s\n" % error)
 
     if os.environ.get("SLURM_PROCID", "0") != "0":
         count_along()
     else:
-        sys.meta_path.insert(0, Finder())
-
-
-def _hook():
-    import os
-
-    if os.environ.get("DNNEST_PROBE_FILE"):
-        _count_steps()
-    elif os.environ.get("DNNEST_JOB_PROBE_SPEC") and os.environ.get("SLURM_JOB_ID"):
-        _restart_at_torch()
+        dnnest_watch.when_imported({}, {"torch": begin})
 
 
 def _count_steps():
+    """Report steps to 'dnnest probe', and end the program after the last."""
     import os
     import sys
-
-    path = os.environ.get("DNNEST_PROBE_FILE")
-    import functools
-    import importlib.abc
-    import importlib.util
-    import threading
     import time
     import weakref
 
+    import dnnest_watch
+
+    path = os.environ.get("DNNEST_PROBE_FILE")
     try:
         stop = int(os.environ.get("DNNEST_PROBE_STOP", "0"))
         warmup = int(os.environ.get("DNNEST_PROBE_WARMUP", "0"))
@@ -172,7 +183,6 @@ def _count_steps():
             self.told = False
 
     state = State()
-    local = threading.local()
 
     def current():
         nonlocal state
@@ -239,104 +249,27 @@ def _count_steps():
             tell_memory(now)
         return last
 
-    def wrap_step(cls):
-        """Wrap the step of one class of optimizers, once."""
-        step = cls.__dict__.get("step")
-        if step is None or getattr(step, "_dnnest", False) or not callable(step):
-            return
+    class Probe(dnnest_watch.Observer):
+        def step(self, owner):
+            if hasattr(owner, "step"):
+                return count(owner)
+            return False
 
-        @functools.wraps(step)
-        def wrapper(self, *args, **kwargs):
-            depth = getattr(local, "depth", 0)
-            local.depth = depth + 1  # a step may call that of its base class
-            try:
-                result = step(self, *args, **kwargs)
-            finally:
-                local.depth = depth
-            if depth == 0:
-                try:
-                    last = count(self)
-                except Exception:
-                    last = False
-                if last:
-                    raise SystemExit(0)
-            return result
+        def waited(self, iterator, seconds, batch):
+            now = current()
+            now.loader_s += seconds
+            now.workers = getattr(iterator, "_num_workers", 0)
 
-        wrapper._dnnest = True
-        cls.step = wrapper
+        def exhausted(self, iterator):
+            now = current()
+            tell(now, "E %d %.6f" % (now.pid, time.monotonic()))
 
-    def patch_optimizer(module):
-        init = module.Optimizer.__init__
-
-        @functools.wraps(init)
-        def wrapper(self, *args, **kwargs):
-            init(self, *args, **kwargs)
-            try:
-                for cls in type(self).__mro__:
-                    wrap_step(cls)
-            except Exception:
-                pass
-
-        module.Optimizer.__init__ = wrapper
+    def imported(_module):
         torch = sys.modules.get("torch")
         tell(current(), "H %d %s" % (os.getpid(), getattr(torch, "__version__", "?")))
 
-    def patch_loader(module):
-        base = module._BaseDataLoaderIter
-        following = base.__next__
-
-        @functools.wraps(following)
-        def wrapper(self):
-            begin = time.monotonic()
-            try:
-                return following(self)
-            except StopIteration:
-                now = current()
-                tell(now, "E %d %.6f" % (now.pid, time.monotonic()))
-                raise
-            finally:
-                now = current()
-                now.loader_s += time.monotonic() - begin
-                now.workers = getattr(self, "_num_workers", 0)
-
-        base.__next__ = wrapper
-        if "next" in base.__dict__:
-            base.next = wrapper
-
-    patches = {"torch.optim.optimizer": patch_optimizer,
-               "torch.utils.data.dataloader": patch_loader}
-
-    class Loader(importlib.abc.Loader):
-        """A module's own loader, followed by the patch of the module."""
-
-        def __init__(self, loader, patch):
-            self.loader = loader
-            self.patch = patch
-
-        def create_module(self, spec):
-            return self.loader.create_module(spec)
-
-        def exec_module(self, module):
-            self.loader.exec_module(module)
-            try:
-                self.patch(module)
-            except Exception:
-                pass
-
-        def __getattr__(self, name):
-            return getattr(self.loader, name)
-
-    class Finder(importlib.abc.MetaPathFinder):
-        def find_spec(self, name, path=None, target=None):
-            patch = patches.pop(name, None)
-            if patch is None:
-                return None
-            spec = importlib.util.find_spec(name)  # by the other finders
-            if spec is not None and spec.loader is not None:
-                spec.loader = Loader(spec.loader, patch)
-            return spec
-
-    sys.meta_path.insert(0, Finder())
+    dnnest_watch.when_imported({"torch": imported})
+    dnnest_watch.watch(Probe())
 
 
 try:
@@ -344,4 +277,4 @@ try:
 except Exception:
     pass
 _load_next()
-del _hook, _count_steps, _restart_at_torch, _load_next
+del _hook, _find_modules, _capture, _count_steps, _restart_at_torch, _load_next

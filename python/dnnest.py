@@ -1,32 +1,35 @@
-# dnnest_progress.py - a Python program says how far it is, as 'dnnest progress' does
+# dnnest.py - a Python program says what it trains, how fast, and how far it is
 #
-#   import dnnest_progress
+#   import dnnest                  the training is described to Slurm while it runs
+#
 #   for epoch in range(90):
 #       train(...)
-#       dnnest_progress.report(epoch + 1, 90)
+#       dnnest.report(epoch + 1, 90)
 #
-# or a callback: Trainer(callbacks=[dnnest_progress.trainer_callback()]) of transformers,
-# Trainer(callbacks=[dnnest_progress.lightning_callback()]) of Lightning. Both report
-# steps, and that a GPU's memory was exhausted; so does watch_memory() for other programs.
+# or a callback, which reports the steps: Trainer(callbacks=[dnnest.trainer_callback()]) of
+# transformers, dnnest.lightning_callback() of Lightning, dnnest.keras_callback() of Keras.
+# 'with dnnest.watch():' around a training says, too, if a GPU's memory is exhausted in it.
 #
-# Reports go into the file DNNEST_PROGRESS_DIR/SLURM_JOB_ID, at most one each ten seconds,
-# by the first process only. Without these variables nothing is written. Nothing here
-# raises: the first error is a line on stderr, later ones are ignored. dnnestd(8) reads
-# the file.
+# All goes into two files of DNNEST_PROGRESS_DIR, SLURM_JOB_ID and SLURM_JOB_ID.capture,
+# by the first process only. Without these variables nothing is done, and with
+# DNNEST_CAPTURE=no nothing is described. Nothing here raises: the first error is a line on
+# stderr, later ones are ignored. dnnestd(8) reads the files.
 #
-# Needs Python 3.6 and nothing else; may be copied.
+# Needs Python 3.6 and nothing else.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Say how far a job is."""
+"""Describe a training to Slurm, and say how far it is."""
 
+import atexit
+import contextlib
 import functools
 import os
 import sys
 import threading
 import time
 
-__all__ = ["report", "out_of_memory", "watch_memory", "trainer_callback",
-           "lightning_callback"]
+__all__ = ["start", "report", "out_of_memory", "watch", "trainer_callback",
+           "lightning_callback", "keras_callback"]
 
 # Limits of the reader.
 REPORTS_MAX = 64
@@ -55,26 +58,46 @@ def _never_raises(function):
     return guarded
 
 
+def _say(text):
+    try:
+        print("dnnest: " + text, file=sys.stderr, flush=True)
+    except Exception:  # no stderr
+        pass
+
+
 def _tell(kind, error):
     try:
         text = str(error).split("\n")[0][:500]
     except Exception:
         text = "no text"
-    try:
-        print("dnnest: progress is not reported: %s: %s" % (kind, text), file=sys.stderr,
-              flush=True)
-    except Exception:  # no stderr
-        pass
+    _say("progress is not reported: %s: %s" % (kind, text))
 
 
-def _file():
+def _file(end=""):
     """The path of the file, or None."""
     folder = os.environ.get("DNNEST_PROGRESS_DIR")
     job = os.environ.get("SLURM_JOB_ID", "")
     ranks = [os.environ[name] for name in RANKS if name in os.environ]
     if not folder or not job.isdigit() or (ranks and ranks[0] != "0"):
         return None
-    return os.path.join(folder, job)
+    return os.path.join(folder, job + end)
+
+
+def _replace(path, text):
+    """Replace the file, whole."""
+    beside = "%s.new-%d" % (path, os.getpid())
+    if os.path.lexists(beside):  # of a run that was killed, with this number
+        os.unlink(beside)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    fd = os.open(beside, flags, 0o644)
+    try:
+        with os.fdopen(fd, "w") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(text)
+        os.rename(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
 
 
 class _Reports:
@@ -104,25 +127,12 @@ class _Reports:
                 or time.monotonic() - self.written >= PAUSE)
 
     def write(self, path, failed=False):
-        """Replace the file, whole."""
         self.failed = failed
         lines = ["dnnest-progress 1"]
         lines += ["report %d %d %d" % r for r in self.reports]
         if failed:
             lines.append("out_of_memory %d" % time.time())
-        beside = "%s.new-%d" % (path, os.getpid())
-        if os.path.lexists(beside):  # of a run that was killed, with this number
-            os.unlink(beside)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        fd = os.open(beside, flags, 0o644)
-        try:
-            with os.fdopen(fd, "w") as file:
-                os.fchmod(file.fileno(), 0o644)
-                file.write("\n".join(lines) + "\n")
-            os.rename(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        _replace(path, "\n".join(lines) + "\n")
         self.written = time.monotonic()
 
 
@@ -130,8 +140,7 @@ _reports = _Reports()
 
 
 @_never_raises
-def report(done, total):
-    """Say that 'done' of 'total' units are done: epochs, steps, or any other."""
+def _report(done, total):
     path = _file()
     if not path:
         return
@@ -141,6 +150,14 @@ def report(done, total):
     with _reports.lock:
         if _reports.add(done, total):
             _reports.write(path)
+
+
+@_never_raises
+def report(done, total):
+    """Say that 'done' of 'total' units are done: epochs, steps, or any other."""
+    _report(done, total)
+    if _capture:
+        _capture.manual = True
 
 
 @_never_raises
@@ -167,22 +184,69 @@ def _look_at(error):
         out_of_memory()
 
 
-def watch_memory():
-    """Report lack of GPU memory when the program ends by an exception for it."""
-    before = sys.excepthook
+# The description.
 
-    def hook(kind, error, traceback):
+_capture = None
+_begun = []
+
+
+@_never_raises
+def start():
+    """Describe this process from now on. Importing this module does so."""
+    global _capture
+    if not _file():
+        return
+    if not _begun:
+        _begun.append(True)
+        before = sys.excepthook
+
+        def hook(kind, error, traceback):
+            _look_at(error)
+            before(kind, error, traceback)
+        sys.excepthook = hook
+    if _capture is None and os.environ.get("DNNEST_CAPTURE") != "no":
+        import dnnest_capture
+        import dnnest_watch
+        _capture = dnnest_capture.Capture(_save, _report, _say)
+        dnnest_watch.watch(_capture)
+        atexit.register(_finish)
+
+
+def _save(text, idle):
+    """Write the description. One of a process that trained nothing replaces none."""
+    path = _file(".capture")
+    if path and not (idle and os.path.lexists(path)):
+        _replace(path, text)
+
+
+def _finish():
+    try:
+        _capture.write(at_end=True)
+    except Exception:  # the program has ended well
+        pass
+
+
+@contextlib.contextmanager
+def watch():
+    """Around a training: describe it, and report if a GPU's memory is exhausted."""
+    start()
+    try:
+        yield
+    except Exception as error:
         _look_at(error)
-        before(kind, error, traceback)
-    sys.excepthook = hook
+        raise
+    finally:
+        if _capture:
+            _finish()
+
+
+# Callbacks.
 
 
 @_never_raises
 def trainer_callback():
     """A callback for the Trainer of transformers."""
     from transformers import TrainerCallback
-
-    watch_memory()
 
     class Progress(TrainerCallback):
         @_never_raises
@@ -203,8 +267,6 @@ def lightning_callback():
     except ImportError:
         from pytorch_lightning import Callback
 
-    watch_memory()
-
     class Progress(Callback):
         def on_train_start(self, trainer, pl_module):
             self.on_train_batch_end(trainer)
@@ -218,3 +280,23 @@ def lightning_callback():
         def on_exception(self, trainer, pl_module, exception):
             _look_at(exception)
     return Progress()
+
+
+@_never_raises
+def keras_callback():
+    """A callback for fit () of Keras."""
+    from keras.callbacks import Callback
+
+    class Progress(Callback):
+        _supports_tf_logs = True  # which are not read
+        done = 0
+
+        @_never_raises
+        def on_train_batch_end(self, batch, logs=None):
+            self.done += 1
+            if self.params.get("steps") and self.params.get("epochs"):
+                report(self.done, self.params["epochs"] * self.params["steps"])
+    return Progress()
+
+
+start()

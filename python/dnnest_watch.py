@@ -1,0 +1,295 @@
+# dnnest_watch.py - sees the steps of a training that knows nothing of it
+#
+# Observers, such as those of dnnest_capture.py and of the hook of 'dnnest probe', are told
+# when an optimizer of PyTorch has made a step, what a DataLoader gave and took, and of steps
+# of Keras and JAX. For that a few functions of these packages are wrapped when they are
+# imported. Programs must not notice: an error here is ignored, and then no step is seen.
+#
+# Needs Python 3.6 and nothing else; torch 1.13 or later.
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""See the steps of a training."""
+
+import functools
+import importlib.abc
+import importlib.util
+import sys
+import threading
+import time
+import types
+
+
+class Observer:
+    """What is told, in the thread of the program."""
+
+    def step(self, owner):
+        """A step of an optimizer of PyTorch, a model of Keras or a function of JAX has
+        been launched. Returns whether the program is to end."""
+
+    def waited(self, iterator, seconds, batch):
+        """An iterator of a DataLoader gave a batch."""
+
+    def exhausted(self, iterator):
+        """It has no more."""
+
+    def training(self, kind, *objects):
+        """A trainer begins: "transformers" with its arguments and state, "lightning" with
+        its Trainer, "keras" with the model and {"epochs", "steps"}."""
+
+
+_observers = []
+_local = threading.local()
+
+
+def quietly(function, *args):
+    """Call it; None if it fails."""
+    try:
+        return function(*args)
+    except Exception:
+        return None
+
+
+def _tell(name, *args):
+    """Tell all observers. Return whether one of them says that the program is to end."""
+    ends = False
+    for observer in _observers:
+        ends = quietly(getattr(observer, name), *args) or ends
+    return ends
+
+
+# Imports.
+
+
+class _Loader(importlib.abc.Loader):
+    """A module's own loader, with a function called before or after it."""
+
+    def __init__(self, loader, before, after):
+        self.loader = loader
+        self.before = before
+        self.after = after
+
+    def create_module(self, spec):
+        if self.before:
+            quietly(self.before)
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        module.__loader__ = module.__spec__.loader = self.loader
+        if self.after:
+            quietly(self.after, module)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, before, after):
+        self.before = before
+        self.after = after
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.before and name not in self.after:
+            return None
+        before, after = self.before.pop(name, None), self.after.pop(name, None)
+        spec = importlib.util.find_spec(name)  # by the other finders
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, before, after)
+        return spec
+
+
+def when_imported(after, before=None):
+    """When a module is imported, call before[its name] and after[its name](module); the
+    latter at once if it is loaded already."""
+    after, before = dict(after), dict(before or {})
+    for name in [name for name in after if name in sys.modules]:
+        quietly(after.pop(name), sys.modules[name])
+    if after or before:
+        sys.meta_path.insert(0, _Finder(before, after))
+
+
+def _wrap(place, name, wrapper):
+    """Replace the attribute 'name' of a class or module by wrapper(the old one), once."""
+    old = place.__dict__.get(name)
+    if callable(old) and not getattr(old, "_dnnest", False):
+        new = wrapper(old)
+        if not isinstance(new, _Jitted):
+            new = functools.wraps(old)(new)
+        new._dnnest = True
+        setattr(place, name, new)
+
+
+# PyTorch.
+
+
+def _never():
+    return False
+
+
+def _step_of(step):
+    """A step of an optimizer that tells of itself. It may call that of its base class. A
+    compiler, which reads it, sees the plain step."""
+    torch = sys.modules.get("torch")
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
+
+    def wrapper(self, *args, **kwargs):
+        if compiling():
+            return step(self, *args, **kwargs)
+        depth = getattr(_local, "depth", 0)
+        _local.depth = depth + 1
+        try:
+            result = step(self, *args, **kwargs)
+        finally:
+            _local.depth = depth
+        if depth == 0 and _tell("step", self):
+            raise SystemExit(0)
+        return result
+    return wrapper
+
+
+def _optimizers(module):
+    def init_of(init):
+        def wrapper(self, *args, **kwargs):
+            init(self, *args, **kwargs)
+            for kind in type(self).__mro__:
+                quietly(_wrap, kind, "step", _step_of)
+        return wrapper
+    _wrap(module.Optimizer, "__init__", init_of)
+    for kind in module.Optimizer.__subclasses__():  # some may have been made already
+        if kind.__module__.startswith("torch.optim."):
+            quietly(_wrap, kind, "step", _step_of)
+
+
+def _loaders(module):
+    def next_of(following):
+        def wrapper(self):
+            begin = time.monotonic()
+            try:
+                batch = following(self)
+            except StopIteration:
+                _tell("exhausted", self)
+                raise
+            _tell("waited", self, time.monotonic() - begin, batch)
+            return batch
+        return wrapper
+    base = module._BaseDataLoaderIter
+    _wrap(base, "__next__", next_of)
+    if "next" in base.__dict__:
+        base.next = base.__next__
+
+
+# Trainers.
+
+
+def _transformers(module):
+    def begin_of(begin):
+        def wrapper(self, args, state, control, *more, **named):
+            _tell("training", "transformers", args, state)
+            return begin(self, args, state, control, *more, **named)
+        return wrapper
+    _wrap(module.CallbackHandler, "on_train_begin", begin_of)
+
+
+def _lightning(module):
+    def fit_of(fit):
+        def wrapper(self, *args, **kwargs):
+            _tell("training", "lightning", self)
+            return fit(self, *args, **kwargs)
+        return wrapper
+    _wrap(module.Trainer, "fit", fit_of)
+
+
+def _keras_lists(module):
+    def init_of(init):
+        def wrapper(self, *args, **kwargs):
+            if kwargs.get("epochs"):
+                _tell("training", "keras", kwargs.get("model"),
+                      {"epochs": kwargs["epochs"], "steps": kwargs.get("steps")})
+            return init(self, *args, **kwargs)
+        return wrapper
+    _wrap(module.CallbackList, "__init__", init_of)
+
+
+def _keras_models(module):
+    def make_of(make):
+        def wrapper(self, *args, **kwargs):
+            result = make(self, *args, **kwargs)
+            train = self.train_function
+            if train is not None and not hasattr(train, "_dnnest"):
+                def counted(*args, **kwargs):
+                    result = train(*args, **kwargs)
+                    _tell("step", self)
+                    return result
+                counted._dnnest = True
+                self.train_function = counted
+            return result if result is None else self.train_function
+        return wrapper
+    model = module.Model
+    for kind in model.__mro__:
+        if "make_train_function" in kind.__dict__:
+            _wrap(kind, "make_train_function", make_of)
+            break
+
+
+# JAX.
+
+
+class _Jitted:
+    """A compiled function that tells of its calls if they are steps: what one returns, the
+    next gets."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._returned = ()
+
+    def __call__(self, *args, **kwargs):
+        is_step = any(id(arg) in self._returned for arg in args)
+        result = self._function(*args, **kwargs)
+        self._returned = tuple(map(id, result)) if type(result) in (tuple, list) \
+            else (id(result),)
+        if is_step:
+            _tell("step", self)
+        return result
+
+    def __get__(self, owner, kind=None):
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["_function"], name)
+
+
+def _jax(module):
+    def jit_of(jit):
+        def wrapper(*args, **kwargs):
+            made = jit(*args, **kwargs)
+            if args or "fun" in kwargs:
+                return quietly(_Jitted, made) or made
+            return lambda function: quietly(_Jitted, made(function)) or made(function)
+        return wrapper
+    for name in ("jit", "pmap"):
+        _wrap(module, name, jit_of)
+
+
+_PATCHES = {
+    "torch.optim.optimizer": _optimizers,
+    "torch.utils.data.dataloader": _loaders,
+    "transformers.trainer_callback": _transformers,
+    "lightning.pytorch.trainer.trainer": _lightning,
+    "pytorch_lightning.trainer.trainer": _lightning,
+    "keras.callbacks": _keras_lists,
+    "keras.src.callbacks": _keras_lists,
+    "tf_keras.src.callbacks": _keras_lists,
+    "keras.engine.training": _keras_models,
+    "keras.src.engine.training": _keras_models,
+    "tf_keras.src.engine.training": _keras_models,
+    "keras.src.models.model": _keras_models,
+    "jax": _jax,
+}
+
+
+def watch(observer):
+    """Tell the observer of all steps from now on."""
+    _observers.append(observer)
+    if len(_observers) == 1:
+        when_imported(_PATCHES)
