@@ -8,7 +8,9 @@
 #
 # or a callback, which reports the steps: Trainer(callbacks=[dnnest.trainer_callback()]) of
 # transformers, dnnest.lightning_callback() of Lightning, dnnest.keras_callback() of Keras.
-# 'with dnnest.watch():' around a training says, too, if a GPU's memory is exhausted in it.
+# 'with dnnest.watch():' around a training says, too, if a GPU's memory is exhausted in it,
+# and with the name of a file writes the description there as a sidecar, also outside of a
+# job.
 #
 # All goes into two files of DNNEST_PROGRESS_DIR, SLURM_JOB_ID and SLURM_JOB_ID.capture,
 # by the first process only. Without these variables nothing is done, and with
@@ -191,10 +193,11 @@ _begun = []
 
 
 @_never_raises
-def start():
-    """Describe this process from now on. Importing this module does so."""
+def start(always=False):
+    """Describe this process from now on. Importing this module does so. always: outside
+    of a job, too."""
     global _capture
-    if not _file():
+    if not (_file() or always):
         return
     if not _begun:
         _begun.append(True)
@@ -227,9 +230,10 @@ def _finish():
 
 
 @contextlib.contextmanager
-def watch():
-    """Around a training: describe it, and report if a GPU's memory is exhausted."""
-    start()
+def watch(path=None):
+    """Around a training: describe it, and report if a GPU's memory is exhausted. path: a
+    file that gets the description as a sidecar."""
+    start(path is not None)
     try:
         yield
     except Exception as error:
@@ -238,6 +242,18 @@ def watch():
     finally:
         if _capture:
             _finish()
+            if path is not None:
+                _write_sidecar(path)
+
+
+@_never_raises
+def _write_sidecar(path):
+    import json
+    sidecar = _capture.sidecar()
+    if sidecar:
+        with open(path, "w") as file:
+            file.write(json.dumps(sidecar, separators=(",", ":")) + "\n")
+        _say("this run is described in %s: sbatch --dnnest=%s" % (path, path))
 
 
 # Callbacks.

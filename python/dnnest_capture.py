@@ -138,8 +138,7 @@ class Capture(dnnest_watch.Observer):
     def training(self, kind, *objects):
         self.told = {kind: objects}
         if kind == "keras" and self.now and self.now.owner() is objects[0]:
-            self.now.objects = self.told
-            self.now.last = None
+            self.now.objects, self.now.last = self.told, None  # fit () once more
 
     def waited(self, iterator, seconds, batch):
         self.loaded += seconds
@@ -173,7 +172,7 @@ class Capture(dnnest_watch.Observer):
         last = training.last if training else None
         self.trainings += 1
         self.now = Training(owner, last or self.begin)
-        self.now.objects = self.told
+        self.now.objects, self.told = self.told, {}
         self.look = None
         return True
 
@@ -255,11 +254,17 @@ class Capture(dnnest_watch.Observer):
             text = json.dumps(made, separators=(",", ":"), allow_nan=False)
         self.save(text + "\n", at_end and self.now is None)
 
+    def sidecar(self):
+        """The sidecar; None if nothing was trained, or in another process."""
+        if self.pid != os.getpid() or world_of()[0]:
+            return None
+        return self.object().get("sidecar")
+
     def object(self):
         quietly = dnnest_watch.quietly
         training = self.now
         made = {"dnnest_capture": 1, "time": int(time.time()), "started": self.started,
-                "software": quietly(software) or {}}
+                "software": quietly(software, self.now) or {}}
         devices = quietly(devices_of)
         if devices:
             made["devices"] = devices
@@ -345,26 +350,39 @@ def shapes_of(batch, depth=0):
 # Facts of frameworks.
 
 
-def software():
+def software(training):
     made = {"python": "%d.%d.%d" % sys.version_info[:3]}
-    torch, jax, flow = (sys.modules.get(name) for name in ("torch", "jax", "tensorflow"))
-    if flow is not None and (torch is None or "keras" in sys.modules):
-        made.update(framework="tensorflow", version=flow.__version__)
-        build = flow.sysconfig.get_build_info()
+    name = framework_of(training)
+    if name:
+        made.update(framework=name, version=sys.modules[MODULES[name]].__version__,
+                    cuda=None)
+    if name == "pytorch":
+        torch = sys.modules["torch"]
+        made["cuda"], found = torch.version.cuda, torch.cuda.get_arch_list()
+        if found:
+            made["arch"] = found
+    elif name == "tensorflow":
+        build = sys.modules["tensorflow"].sysconfig.get_build_info()
         made["cuda"] = build.get("cuda_version")
-        found = build.get("cuda_compute_capabilities")
-    elif jax is not None:
-        made.update(framework="jax", version=jax.__version__, cuda=None)
-        found = None
-    elif torch is not None:
-        made.update(framework="pytorch", version=torch.__version__,
-                    cuda=torch.version.cuda)
-        found = dnnest_watch.quietly(torch.cuda.get_arch_list)
-    else:
-        found = None
-    if found:
-        made["arch"] = list(found)
+        if build.get("cuda_compute_capabilities"):
+            made["arch"] = list(build["cuda_compute_capabilities"])
     return made
+
+
+MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
+
+
+def framework_of(training):
+    """The framework that trains, or the first that is loaded; or None."""
+    owner = training.owner() if training else None
+    if hasattr(owner, "param_groups"):
+        return "pytorch"
+    if training and "keras" in training.objects:
+        backend = getattr(sys.modules.get("keras"), "backend", None)
+        used = dnnest_watch.quietly(backend.backend) if backend else None
+        return {"torch": "pytorch", "jax": "jax"}.get(used, "tensorflow")
+    names = ["jax"] if owner is not None else list(MODULES)
+    return next((name for name in names if MODULES[name] in sys.modules), None)
 
 
 def cuda():
@@ -461,6 +479,7 @@ KERAS_PRECISIONS = {"mixed_float16": "fp16", "mixed_bfloat16": "bf16", "float32"
 def keras_network(training):
     """What a model of Keras says of itself."""
     model, params = training.objects["keras"]
+    batch, shape = params.get("data") or (None, None)
     total = model.count_params()
     learned = sum(int(w.shape.num_elements() if hasattr(w.shape, "num_elements") else
                       prod(w.shape)) for w in model.trainable_weights)
@@ -470,7 +489,7 @@ def keras_network(training):
     if kind == "sgd" and getattr(optimizer, "momentum", 0):
         kind = "momentum"
     policy = getattr(model, "dtype_policy", None) or getattr(model, "_dtype_policy", None)
-    spec = {"framework": "tensorflow", "optimizer": kind,
+    spec = {"framework": framework_of(training), "optimizer": kind, "batch": batch,
             "precision": KERAS_PRECISIONS.get(getattr(policy, "name", "")),
             "params": total, "epochs": params.get("epochs")}
     if learned < total:
@@ -478,7 +497,7 @@ def keras_network(training):
     spec = {key: value for key, value in spec.items() if value is not None}
     return {"sidecar": {"dnnest": 1, "spec": spec},
             "network": {"name": type(model).__name__, "parameters": total,
-                        "trainable": learned}}
+                        "trainable": learned, "shapes": [shape] if shape else []}}
 
 
 def prod(sizes):

@@ -8,12 +8,10 @@
 # on saved tensors record what autograd keeps, each storage once. Functions whose CPU
 # kernels differ from those of a GPU (dropout, recurrent layers), or that choose between
 # kernels (attention), are replaced during the runs. Nothing is trained, and the module
-# is restored.
+# is restored. dnnest_record.py takes the same from a step of a training that runs.
 #
-# The hooks of trainers, at the end, describe a run from within.
-#
-# Needs only torch, 1.13 or later; transformers, diffusers, timm and lightning where a
-# network or a hook of theirs is asked for.
+# Needs only torch, 1.13 or later; transformers, diffusers and timm where a network of
+# theirs is asked for.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Describe a PyTorch module to dnnest."""
@@ -21,7 +19,6 @@
 import argparse
 import collections
 import contextlib
-import functools
 import glob
 import importlib
 import inspect
@@ -31,7 +28,6 @@ import os
 import random
 import re
 import sys
-import threading
 import warnings
 
 import torch
@@ -1475,7 +1471,7 @@ def both_runs(model, inputs, fused, real):
     module."""
     held = sum(t.numel() * t.element_size() for t in model.parameters())
     why = None
-    for meta in (True,) if real is None else (True, False)[real:]:
+    for meta in (True, False)[real:]:
         try:
             with left_as_it_was(model, meta):
                 runs = [trace(model, given, fused, meta) for given in inputs]
@@ -1483,7 +1479,7 @@ def both_runs(model, inputs, fused, real):
                 warn("computed, since it does not run on meta tensors: " + why)
             return runs
         except Exception as error:
-            if not meta or real is None:
+            if not meta:
                 raise
             why = first_line(error)
             if any(map(on_meta, model.parameters())):
@@ -1525,22 +1521,19 @@ def operators(small, large, loss, merged, steps):
     return ops, keys
 
 
-def describe(model, example_inputs=None, batch=None, name=None, spec=None, batch_dim=0,
+def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=0,
              fused=None, loss=True, merged=True, real=False, optimizer=None,
-             dataloader=None, samples=None, path="dnnest.json", steps=False):
+             dataloader=None, samples=None, steps=False):
     """Describe a training step of 'model' as a sidecar: a dict, to be written as JSON.
 
     example_inputs: the arguments of the model, a tensor, a tuple of tensors, or a dict
     of keywords. Dimension batch_dim of each tensor is the batch; if 'samples' is given,
-    only of tensors with so many samples. Without example_inputs, the first forward pass
-    in training is described, and written to 'path': see hint().
+    only of tensors with so many samples.
     batch, spec: keys of dnnest.spec(5), which override those that follow from
     'optimizer' and 'dataloader'. fused: attention in one kernel. loss: add a loss of
     the results. merged: equal operators once. real: compute with the module's own
-    tensors; None: never do so.
+    tensors.
     """
-    if example_inputs is None:
-        return hint(model, optimizer, dataloader, batch, spec, path, name)
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     if fused is None:
@@ -2072,42 +2065,7 @@ def inputs_of(model, seq):
     return given, {"seq_len": tokens} if "input_ids" in given and tokens else {}
 
 
-# Hooks of trainers. They describe the run in which they are, from its first step, and
-# never raise: an error is one message.
-
-
-def fails_open(function):
-    """An error of 'function' becomes one message."""
-    @functools.wraps(function)
-    def guarded(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            tell("the run is not described: " + first_line(error))
-            return None
-    return guarded
-
-
-def tell(text):
-    print("dnnest: " + text, file=sys.stderr, flush=True)
-
-
-def rank():
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank()
-    for name in ("RANK", "SLURM_PROCID"):
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return 0
-
-
-def world_size():
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_world_size()
-    size = os.environ.get("WORLD_SIZE", "")
-    return int(size) if size.isdigit() and int(size) > 0 else 1
+# What a run says of itself: keys, and sizes of its network.
 
 
 def precision_of(model):
@@ -2179,133 +2137,6 @@ def size_keys(ops):
     return keys
 
 
-def line_of(keys):
-    """Metadata as a line of a batch script."""
-    return "#DNNEST " + " ".join("%s=%s" % (key, "%g" % value if isinstance(
-        value, float) else value) for key, value in keys.items())
-
-
-class Report:
-    """Describes a run from its first step in training, once, on the first rank."""
-
-    def __init__(self, path, name=None):
-        self.path = path
-        self.name = name
-        self.done = rank() != 0
-        self.lock = threading.Lock()
-
-    def once(self):
-        with self.lock:
-            done, self.done = self.done, True
-        return not done
-
-    @fails_open
-    def watch(self, model, keys, dataloader=None):
-        """Describe at the first forward pass of 'model' in training. keys: a function
-        that returns those of the run."""
-        if self.done:
-            return
-        compiled = "compile" in model_keys(model) or keys().get("compile")
-        if compiled or "with_kwargs" not in inspect.signature(
-                torch.nn.Module.register_forward_pre_hook).parameters:
-            # A compiler would read the hook; torch 1.13 does not show keywords.
-            if self.once():
-                self.write(model, example_of(dataloader), keys())
-            return
-
-        @fails_open
-        def see(module, args, kwargs):
-            if not module.training or not torch.is_grad_enabled():
-                return
-            handle.remove()
-            if self.once():
-                given = replace_tensors(Call(args, kwargs), lambda t: meta_like(t, {}))
-                self.write(model, given, keys())
-        see.__module__ = __name__
-        handle = model.register_forward_pre_hook(see, with_kwargs=True)
-
-    @fails_open
-    def write(self, model, given, keys):
-        """Write the sidecar, and print the line that stands for it."""
-        batch = keys.get("batch")
-        sizes = [t.size(0) for t in tensors_in(given) if t.dim() > 0]
-        samples = batch if batch in sizes else sizes[0] if sizes else None
-        if not samples:
-            raise ValueError("the first step has no tensor with samples")
-        keys = dict({"batch": samples}, **keys)
-        keys = {key: value for key, value in keys.items() if value is not None}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            sidecar = describe(model, given, spec=keys, samples=samples, name=self.name,
-                               real=None)
-        print(line_of(dict(sidecar["spec"], **size_keys(sidecar["graph"]["ops"]))),
-              file=sys.stderr, flush=True)
-        if self.path:
-            write_whole(self.path, sidecar)
-            tell("this run is described in %s: sbatch --dnnest=%s" % (
-                self.path, self.path))
-
-
-def write_whole(path, sidecar):
-    """Write the file at once, so that a reader never sees a part of it."""
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(json.dumps(sidecar, separators=(",", ":")) + "\n")
-    os.replace(path + ".new", path)
-
-
-def example_of(loader):
-    """The first samples of a loader, without moving it on."""
-    if loader is None:
-        raise ValueError("no DataLoader, expected one for a compiled module")
-    states = torch.get_rng_state(), random.getstate()
-    try:
-        n = min(loader_keys(loader).get("batch", 2), len(loader.dataset))
-        given = loader.collate_fn([loader.dataset[i] for i in range(n)])
-    finally:
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-    if hasattr(given, "keys"):
-        return {key: given[key] for key in given.keys()}
-    return tuple(given[:1]) if isinstance(given, (list, tuple)) else (given,)
-
-
-@fails_open
-def hint(model, optimizer=None, dataloader=None, batch=None, spec=None,
-         path="dnnest.json", name=None):
-    """Describe the run of a loop of one's own, also with accelerate, at the first
-    forward pass in training: print a #DNNEST line, and write a sidecar to 'path' (None:
-    no file)."""
-    def keys():
-        found = {"precision": precision_of(unwrap(model)), "gpus": world_size()}
-        found.update(accumulation())
-        found.update(keys_of_run(model, optimizer, dataloader))
-        found.update(spec or {})
-        return dict(found, **({"batch": batch} if batch is not None else {}))
-    Report(path, name).watch(model, keys, dataloader)
-
-
-@fails_open
-def trainer_callback(path="dnnest.json", spec=None, name=None):
-    """A callback for the Trainer of transformers."""
-    from transformers import TrainerCallback
-
-    class Callback(TrainerCallback):
-        @fails_open
-        def on_train_begin(self, args, state, control, model=None, optimizer=None,
-                           train_dataloader=None, **more):
-            def keys():
-                return dict(trainer_keys(args, state), **keys_of_trainer(
-                    model, optimizer, train_dataloader, args), **(spec or {}))
-            Report(path, name).watch(model, keys, train_dataloader)
-    return Callback()
-
-
-def keys_of_trainer(model, optimizer, loader, args):
-    keys = keys_of_run(model, optimizer, loader)
-    keys.update(batch=args.per_device_train_batch_size)
-    return keys
-
-
 def trainer_keys(args, state):
     """Keys from the arguments of a Trainer of transformers."""
     keys = {"gpus": args.world_size * max(1, args.n_gpu),
@@ -2328,47 +2159,6 @@ def trainer_keys(args, state):
     elif getattr(args, "fsdp", None):
         keys["parallel"] = "fsdp"
     return keys
-
-
-class Step(torch.nn.Module):
-    """The training step of a module of Lightning as a module."""
-
-    def __init__(self, module):
-        super().__init__()
-        self.module = module
-
-    def forward(self, *given):
-        self.module.__dict__.update(log=quiet, log_dict=quiet, print=quiet)
-        return self.module.training_step(*given)
-
-
-def quiet(*_args, **_more):
-    """In the place of a logger, which must not see meta tensors."""
-
-
-@fails_open
-def lightning_callback(path="dnnest.json", spec=None, name=None):
-    """A callback for the Trainer of Lightning."""
-    try:
-        from lightning.pytorch import Callback
-    except ImportError:
-        from pytorch_lightning import Callback
-
-    class Describe(Callback):
-        report = None
-
-        @fails_open
-        def on_train_batch_start(self, trainer, module, batch, batch_idx, *more):
-            self.report = self.report or Report(path, name or type(module).__name__)
-            if not self.report.once():
-                return
-            if not module.automatic_optimization:
-                raise ValueError("manual optimization; use hint () for its network")
-            keys = dict(lightning_keys(trainer, module), **(spec or {}))
-            given = replace_tensors(batch, lambda t: meta_like(t, {}))
-            count = len(inspect.signature(module.training_step).parameters)
-            self.report.write(Step(module), Call((given, batch_idx)[:count], {}), keys)
-    return Describe()
 
 
 # Precisions of Lightning.

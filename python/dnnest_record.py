@@ -30,8 +30,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # What is recorded at most: seconds, operators.
 SECONDS, OPERATORS = 1.5, 8000
 
-# Bytes of a configuration of transformers that is kept.
-CONFIG = 4096
+# Bytes of a configuration of transformers and of a graph that are kept. A longer graph is
+# replaced by its sums.
+CONFIG, LONGEST = 4096, 200 << 10
 
 # Wrappers that change the modules which they wrap.
 BREAKING = {"FullyShardedDataParallel", "FSDPModule", "DataParallel", "PipelineEngine",
@@ -505,7 +506,10 @@ def described(training, world):
     sidecar = {"dnnest": 1, "spec": {k: v for k, v in spec.items() if v is not None}}
     graph = found.get("graph")
     if graph and covers(graph, network):
-        sidecar["graph"] = graph
+        if len(str(graph)) < LONGEST:
+            sidecar["graph"] = graph
+        else:
+            sidecar["spec"].update(export.size_keys(graph["ops"]))
     elif network.get("parameters"):
         sidecar["spec"]["params"] = network["parameters"]
         if network["trainable"] < network["parameters"]:

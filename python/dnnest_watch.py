@@ -34,7 +34,8 @@ class Observer:
 
     def training(self, kind, *objects):
         """A trainer begins: "transformers" with its arguments and state, "lightning" with
-        its Trainer, "keras" with the model and {"epochs", "steps"}."""
+        its Trainer, "keras" with the model and {"epochs", "steps", "data"}: data has the
+        samples of a batch and the shape of a batch, as far as known."""
 
 
 _observers = []
@@ -202,9 +203,10 @@ def _lightning(module):
 def _keras_lists(module):
     def init_of(init):
         def wrapper(self, *args, **kwargs):
-            if kwargs.get("epochs"):
-                _tell("training", "keras", kwargs.get("model"),
-                      {"epochs": kwargs["epochs"], "steps": kwargs.get("steps")})
+            if kwargs.get("epochs") and kwargs.get("add_history"):  # fit ()
+                _tell("training", "keras", kwargs.get("model"), {
+                    "epochs": kwargs["epochs"], "steps": kwargs.get("steps"),
+                    "data": getattr(_local, "data", None)})
             return init(self, *args, **kwargs)
         return wrapper
     _wrap(module.CallbackList, "__init__", init_of)
@@ -224,11 +226,30 @@ def _keras_models(module):
                 self.train_function = counted
             return result if result is None else self.train_function
         return wrapper
-    model = module.Model
-    for kind in model.__mro__:
-        if "make_train_function" in kind.__dict__:
-            _wrap(kind, "make_train_function", make_of)
-            break
+
+    def fit_of(fit):
+        def wrapper(self, x=None, y=None, batch_size=None, *args, **kwargs):
+            _local.data = quietly(_keras_data, x, batch_size)
+            return fit(self, x, y, batch_size, *args, **kwargs)
+        return wrapper
+    for name, wrapper in (("make_train_function", make_of), ("fit", fit_of)):
+        for kind in module.Model.__mro__:
+            if name in kind.__dict__:
+                _wrap(kind, name, wrapper)
+                break
+
+
+def _keras_data(x, batch):
+    """Samples of a batch, and its shape, of an argument of fit ()."""
+    spec = getattr(x, "element_spec", None)  # a data set of TensorFlow
+    first = spec[0] if isinstance(spec, tuple) else spec if spec is not None else x
+    shape = list(getattr(first, "shape", ()))
+    if spec is not None:
+        return shape[0] if shape else None, shape
+    if shape:
+        batch = batch or 32
+        return batch, [batch] + shape[1:]
+    return batch or getattr(x, "batch_size", None), None
 
 
 # JAX.

@@ -215,26 +215,6 @@ done
 is 'weights, gradients and optimizer state are those that PyTorch holds' \
     "$(PYTHONPATH=$data:$top/python DNNEST=$DNNEST "$PYTHON" "$data/held.py" "$work" 2>&1)" ''
 
-is 'a hook describes a run from within, and a failing one says so in a line' \
-    "$(cd "$work" && PYTHONPATH=$data:$top/python "$PYTHON" "$data/hooks.py" loop 2>&1)" ''
-like 'a line of a hook passes dnnest check' \
-    "$( (echo '#!/bin/bash'; grep '^#DNNEST' "$work/loop.out") > "$work/job.sh"
-        dn check "$work/job.sh" 2>&1; echo "code $?")" 'code 0'
-ok 'a sidecar of a hook is predicted' \
-    dn predict "$work/loop.json" --gpu a100_sxm4_40gb
-for trainer in transformers lightning; do
-    package=$trainer
-    if ! "$PYTHON" -c "import $package" 2>/dev/null; then
-        skip "the hook of $trainer describes its run" "$PYTHON has no $package"
-        continue
-    fi
-    is "the hook of $trainer describes its run, which trains as without it" \
-        "$(cd "$work" && HF_HUB_OFFLINE=1 PYTHONPATH=$data:$top/python \
-            "$PYTHON" "$data/hooks.py" "$trainer" 2>"$work/err" || cat "$work/err")" ''
-    ok "a sidecar of the hook of $trainer is predicted" \
-        dn predict "$work/$trainer.json" --gpu a100_sxm4_40gb
-done
-
 not_ok 'an unknown name of the hub is refused' export_net hub hf:nosuch/nothing
 like 'a message says what to pass for a name of the hub' "$(cat "$work/err")" \
     '^dnnest_export: hf:nosuch/nothing: .* expected a config.json'

@@ -275,6 +275,7 @@ RUNS = {
         "steps_per_epoch": 8}),
     "keras": (keras, "tensorflow keras", None, {
         "framework": "tensorflow", "optimizer": "adam", "precision": "fp32", "params": 1002,
+        "batch": 8,
         "steps": STEPS, "epochs": 2}),
     "jax": (jax, "jax", None, {"framework": "jax"}),
 }
@@ -339,8 +340,11 @@ def main(first, name, *more):
     if first == "--truth":
         print(json.dumps(truth(name)))
     elif first == "--missing":
-        print(" ".join(p for p in RUNS[name][1].split()
-                       if importlib.util.find_spec(p) is None))
+        missing = [p for p in RUNS[name][1].split() if importlib.util.find_spec(p) is None]
+        if name == "ddp" and not missing:
+            import torch
+            missing = [] if torch.distributed.is_available() else ["torch.distributed"]
+        print(" ".join(missing))
     elif first == "--compare":
         compare(name, *more)
     else:
