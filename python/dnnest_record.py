@@ -187,7 +187,7 @@ def roots_of(optimizer):
     """The outermost modules that have parameters of the optimizer."""
     import gc
     mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    found = [m for m in gc.get_objects() if isinstance(m, torch.nn.Module)]
+    found = [m for m in gc.get_objects() if issubclass(type(m), torch.nn.Module)]
     within = {id(child) for m in found for child in m._modules.values()}
     return [m for m in found if id(m) not in within
             and any(id(p) in mine for p in m.parameters())][:8]
@@ -381,7 +381,7 @@ class Recorder:
         self.batch = batch
         self.record = Record(modules, recomputes)
         self.called = set()
-        self.contexts = []
+        self.inputs, self.keys = [], {}
         self.places = []
         for module in modules:
             self.wrap(module)
@@ -419,6 +419,7 @@ class Recorder:
         loaded = self.batch[0][0] if self.batch and self.batch[0] else None
         samples = loaded if loaded in firsts else firsts[0]
         self.record.given(tensors, samples)
+        self.note_inputs(tensors)
         stack = contextlib.ExitStack()
         try:
             register = torch.nn.modules.module
@@ -433,6 +434,14 @@ class Recorder:
             self.record.failed = True
             return None
         return stack
+
+    def note_inputs(self, tensors):
+        """Their shapes, and the length of a sequence of tokens."""
+        if not self.inputs:
+            self.inputs = [tuple(tensor.shape) for tensor in tensors[:8]]
+            first = tensors[0]
+            if first.dim() == 2 and first.dtype in (torch.int32, torch.int64):
+                self.keys["seq_len"] = first.size(1)
 
     def entered(self, module, args):
         quietly(self.record.enter, module, args)
@@ -462,7 +471,8 @@ class Recorder:
         if len(self.modules) == 1:
             graph.update(export.blocks_of(model, small, large))
         graph["ops"] = ops
-        return {"graph": graph, "keys": dict(keys, batch=record.samples)}
+        return {"graph": graph, "inputs": self.inputs,
+                "keys": dict(keys, batch=record.samples, **self.keys)}
 
 
 def tidy(op, recomputes):
@@ -502,7 +512,8 @@ def described(training, world):
     spec.update(found.get("keys") or {})
     spec["gpus"] = world
     network = dict(found["network"])
-    network["shapes"] = [list(shape) for shape in training.shapes[:8]]
+    network["shapes"] = [list(shape) for shape in
+                         (training.shapes or found.get("inputs") or [])[:8]]
     sidecar = {"dnnest": 1, "spec": {k: v for k, v in spec.items() if v is not None}}
     graph = found.get("graph")
     if graph and covers(graph, network):
@@ -511,11 +522,24 @@ def described(training, world):
         else:
             sidecar["spec"].update(export.size_keys(graph["ops"]))
     elif network.get("parameters"):
-        sidecar["spec"]["params"] = network["parameters"]
-        if network["trainable"] < network["parameters"]:
-            sidecar["spec"]["trainable"] = round(
-                network["trainable"] / network["parameters"], 6)
+        sidecar["spec"].update(sizes_of(network))
     return {"sidecar": sidecar, "network": network}
+
+
+def sizes_of(network):
+    """Keys of a network that was not recorded: its parameters, and of one of transformers
+    with tokens the FLOPs of its products, and what a layer usually keeps."""
+    total = network["parameters"]
+    keys = {"params": total}
+    shape = network["shapes"][0] if network["shapes"] else []
+    config = network.get("config", {})
+    sizes = [config.get(name) for name in ("num_hidden_layers", "hidden_size")]
+    if len(shape) == 2 and all(sizes):
+        keys["flops"] = 2 * total * shape[1]
+        keys["activations"] = 17 * shape[1] * sizes[0] * sizes[1]
+    if network["trainable"] < total:
+        keys["trainable"] = round(network["trainable"] / total, 6)
+    return keys
 
 
 def covers(graph, network):

@@ -115,7 +115,7 @@ result=$(DNNEST_CAPTURE=no loss "$hook" "$PYTHON" "$trainings" loop)
 is 'DNNEST_CAPTURE=no writes nothing' "$(ls "$DNNEST_PROGRESS_DIR")" ''
 same() {
     is "a training goes on: $1" "$(loss "$hook" "${@:2}" "$PYTHON" "$trainings" loop)" "$result"
-    is "it says nothing: $1" "$(grep dnnest "$work/err")" ''
+    is "a training with nothing on stderr: $1" "$(grep dnnest "$work/err")" ''
 }
 same 'no directory' env DNNEST_PROGRESS_DIR=/nonexistent/x
 same 'the directory is a file' env DNNEST_PROGRESS_DIR="$trainings"
@@ -176,7 +176,7 @@ for what in fork spawn exec children folds exit; do
     steps=15 trainings_so_far=1
     if [[ $what = folds ]]; then trainings_so_far=3; fi
     if [[ $what = exit ]]; then steps=10; fi # as it was after the warm-up
-    is "its own training is described: $what" \
+    is "what a program trained itself is described: $what" \
         "$(says "d['run']['step'] == $steps and d['run']['trainings'] == $trainings_so_far")" ''
 done
 

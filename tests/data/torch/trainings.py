@@ -257,13 +257,14 @@ RUNS = {
         "batch": 16, "precision": "fp32", "optimizer": "momentum", "samples": 256,
         "world": 1, "parallel": "single", "steps_per_epoch": 16, "workers": 0}),
     "nanogpt": (nanogpt, "torch", ("gpt", (32,)), {
-        "batch": 6, "grad_accum": 4, "precision": "bf16", "optimizer": "adamw",
+        "batch": 6, "grad_accum": 4, "precision": "bf16", "optimizer": "adamw", "seq_len": 32,
         "parallel": "single"}),
     "timm": (timm_loop, "torch timm", ("timm_net", (3, 64, 64)), {
         "batch": 8, "precision": "fp32", "optimizer": "momentum", "steps_per_epoch": 32}),
     "trainer": (trainer, "torch transformers peft", ("lora_net", (48,)), {
         "batch": 4, "grad_accum": 2, "precision": "bf16", "optimizer": "adamw",
-        "steps": STEPS, "steps_per_epoch": 10, "samples": 80, "adapter_rank": 8}),
+        "steps": STEPS, "steps_per_epoch": 10, "samples": 80, "adapter_rank": 8,
+        "seq_len": 48}),
     "lightning": (lightning, "torch lightning", NET, {
         "batch": 16, "grad_accum": 2, "precision": "fp32", "optimizer": "adam",
         "steps": STEPS, "steps_per_epoch": 8, "epochs": STEPS // 8}),
