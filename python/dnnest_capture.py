@@ -144,7 +144,7 @@ class Capture(dnnest_watch.Observer):
         self.loaded += seconds
         if self.loader is None or self.loader() is not iterator:
             self.loader = weakref.ref(iterator)
-        if self.now is None or self.now.steps < WARMUP:
+        if batch is not None and (self.now is None or self.now.steps < WARMUP):
             self.batch = shapes_of(batch)
 
     def step(self, owner):

@@ -27,7 +27,7 @@ class Observer:
         been launched. Returns whether the program is to end."""
 
     def waited(self, iterator, seconds, batch):
-        """An iterator of a DataLoader gave a batch."""
+        """An iterator of a DataLoader gave a batch, or None at its end."""
 
     def exhausted(self, iterator):
         """It has no more."""
@@ -168,6 +168,7 @@ def _loaders(module):
             try:
                 batch = following(self)
             except StopIteration:
+                _tell("waited", self, time.monotonic() - begin, None)
                 _tell("exhausted", self)
                 raise
             _tell("waited", self, time.monotonic() - begin, batch)
