@@ -61,7 +61,7 @@ struct dn_line_kind {
 };
 
 /* Longest line of any kind, with its newline. */
-#define DN_FIELDS_LINE_MAX 4096
+#define DN_FIELDS_LINE_MAX 5120
 
 /* Store the values of 'line', whose word is that of 'kind', in the struct 'out', and
  * what their absence means for the others. Return -1 with 'err', which names the key.

@@ -96,6 +96,11 @@
 #define DN_WARNINGS_MAX 3
 #define DN_WARNING_MAX  320
 
+/* The architectures that a program's software has kernels for: "sm_70,sm_80,...". That
+ * of NVIDIA's containers has 80 characters.
+ */
+#define DN_ARCH_MAX 256
+
 /* The record in admin_comment is stored by slurmdbd with every job. */
 #define DN_RECORD_MAX 1023
 
@@ -118,8 +123,10 @@
 /* A file of dnnestd: a snapshot with the most associations has some 6 MB. */
 #define DN_STATE_FILE_MAX (8 * 1024 * 1024)
 
-/* The history of applications: 10^5 lines of some 150 bytes, 260 at most. */
-#define DN_APPS_FILE_MAX (32 * 1024 * 1024)
+/* The history of applications: 10^5 rows of some 150 bytes, 310 at most, and what their
+ * runs have described.
+ */
+#define DN_APPS_FILE_MAX (48 * 1024 * 1024)
 
 /* Rows of a snapshot. A cluster of 10^5 nodes has some hundred groups of like nodes; a
  * university has some 10^4 associations. The parents of an association are counted up

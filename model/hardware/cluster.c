@@ -325,7 +325,8 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != r->rows)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, r->rows);
+        return dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_rows, "Rows", tail.rows, r->rows);
     return check_parents (r);
 }
 

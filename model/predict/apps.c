@@ -25,8 +25,14 @@
 #define MIB_MAX      16777216
 #define HOST_MIB_MAX (INT64_C (1) << 40)
 #define WORK_MAX     INT64_C (1000000000000000)
+#define WORKERS_MAX  4096
+#define PPM          1000000
 
-_Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row) <= 8000000, "rows of 8 MB");
+_Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row)
+                       + DN_APPS_KNOWN_MAX * sizeof (struct dn_app_known)
+                       + DN_APPS_TEXTS_MAX
+                   <= 16000000,
+               "16 MB in all");
 
 static const char *const unit_text[] = {
     [DN_WORK_RUN] = "run",
@@ -46,6 +52,9 @@ static const struct dn_member head_fields[] = {
 };
 static const struct dn_member type_fields[] = {
     DN_TEXT ("Name", struct dn_app_type, name, false),
+};
+static const struct dn_member network_fields[] = {
+    DN_TEXT ("Graph", struct dn_app_network, graph, true),
 };
 static const struct dn_member app_fields[] = {
     DN_TEXT ("Key", struct dn_app_line, key, true),
@@ -70,9 +79,31 @@ static const struct dn_member app_fields[] = {
     DN_FLAG ("HostKept", struct dn_app_line, host_kept, false),
     DN_COUNT_OR ("WorkMin", struct dn_app_line, work_min, 1, WORK_MAX, 1),
     DN_COUNT_OR ("WorkMax", struct dn_app_line, work_max, 1, WORK_MAX, 1),
+    DN_COUNT_OR ("Step", struct dn_app_line, step_us, 0, US_MAX, 0),
+    DN_COUNT_OR ("StartUp", struct dn_app_line, start_up_ms, 0, MS_MAX, 0),
+};
+static const struct dn_member captured_fields[] = {
+    DN_TEXT ("Key", struct dn_app_captured, key, true),
+    DN_TEXT ("Spec", struct dn_app_captured, spec, false),
+    DN_TEXT ("Arch", struct dn_app_captured, arch, false),
+    DN_COUNT_OR ("Network",
+                 struct dn_app_captured,
+                 network,
+                 0,
+                 DN_APPS_KNOWN_MAX - 1,
+                 -1),
+    DN_COUNT ("Last", struct dn_app_captured, last_s, 0, TIME_MAX),
+    DN_COUNT_OR ("Steps", struct dn_app_captured, steps, 0, WORK_MAX, 0),
+    DN_COUNT_OR ("Epochs", struct dn_app_captured, milli_epochs, 0, WORK_MAX, 0),
+    DN_COUNT_OR ("Loader", struct dn_app_captured, loader_ppm, 0, PPM, -1),
+    DN_COUNT_OR ("Workers", struct dn_app_captured, workers, 0, WORKERS_MAX, -1),
+    DN_COUNT_OR ("Gpus", struct dn_app_captured, gpus, 0, UINT16_MAX, 0),
+    DN_COUNT_OR ("GpusUsed", struct dn_app_captured, gpus_used, 0, UINT16_MAX, 0),
+    DN_COUNT_OR ("GpusRuns", struct dn_app_captured, gpus_runs, 0, 2, 0),
 };
 static const struct dn_member tail_fields[] = {
     DN_COUNT ("Rows", struct dn_app_tail, rows, 0, DN_APPS_MAX),
+    DN_COUNT_OR ("Captured", struct dn_app_tail, captured, 0, DN_APPS_KNOWN_MAX, 0),
 };
 
 #define LINE(word, fields)                                                             \
@@ -83,7 +114,9 @@ static const struct dn_member tail_fields[] = {
 static const struct dn_line_kind kinds[] = {
     [DN_APPS_LINE_HISTORY] = LINE ("History", head_fields),
     [DN_APPS_LINE_TYPE] = LINE ("Type", type_fields),
+    [DN_APPS_LINE_NETWORK] = LINE ("Network", network_fields),
     [DN_APPS_LINE_APP] = LINE ("App", app_fields),
+    [DN_APPS_LINE_CAPTURED] = LINE ("Captured", captured_fields),
     [DN_APPS_LINE_END] = LINE ("End", tail_fields),
 };
 
@@ -128,7 +161,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_apps *apps = to;
     struct dn_app_head head;
 
-    if ((dn_fields_version (line, 1, NULL) < 0
+    if ((dn_fields_version (line, 1, NULL) < 0 && dn_fields_version (line, 2, NULL) < 0
          && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
         || dn_fields_read (&kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
         return -1;
@@ -194,6 +227,8 @@ static struct dn_app_row row_of (const struct dn_app_line *app)
         .mem_kept = app->host_kept,
         .work_min = (float) app->work_min,
         .work_max = (float) app->work_max,
+        .step_s = (float) ((double) app->step_us / DN_APPS_PER_MICRO),
+        .start_up_s = (float) ((double) app->start_up_ms / DN_APPS_PER_MILLI),
     };
 }
 
@@ -230,6 +265,58 @@ static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err
     return 0;
 }
 
+static int read_network (void *to, const struct dn_keyline *line, struct dn_err *err)
+{
+    struct dn_app_network network;
+
+    if (dn_fields_read (&kinds[DN_APPS_LINE_NETWORK], line, &network, err) < 0)
+        return -1;
+    for (char *at = network.graph; (at = strchr (at, '\'')); at++)
+        *at = '"';
+    return dn_apps_add_network (to, network.graph, err);
+}
+
+static struct dn_app_known known_of (struct dn_app_captured *captured)
+{
+    return (struct dn_app_known){
+        .spec = captured->spec,
+        .arch = captured->arch,
+        .network = (int32_t) captured->network,
+        .last_s = (uint32_t) captured->last_s,
+        .steps = (float) captured->steps,
+        .epochs = (float) ((double) captured->milli_epochs / DN_APPS_PER_MILLI),
+        .loader_share = captured->loader_ppm < 0
+                            ? -1
+                            : (float) ((double) captured->loader_ppm / PPM),
+        .workers = (int16_t) captured->workers,
+        .gpus = (uint16_t) captured->gpus,
+        .gpus_used = (uint16_t) captured->gpus_used,
+        .gpus_runs = (uint8_t) captured->gpus_runs,
+    };
+}
+
+static int read_captured (void *to, const struct dn_keyline *line, struct dn_err *err)
+{
+    struct dn_apps *apps = to;
+    struct dn_app_captured captured;
+    struct dn_app_known known;
+
+    if (dn_fields_read (&kinds[DN_APPS_LINE_CAPTURED], line, &captured, err) < 0)
+        return -1;
+    known = known_of (&captured);
+    if (dn_app_key_read (captured.key, &known.key, err) < 0)
+        return -1;
+    if (known.network >= apps->n_networks)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_app_network,
+                           (int) known.network,
+                           (int) apps->n_networks);
+    if (apps->n_known > 0 && apps->known[apps->n_known - 1].key >= known.key)
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_app_known_order);
+    return dn_apps_add_known (apps, &known, err);
+}
+
 static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
@@ -238,14 +325,24 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != apps->n_rows)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_rows, tail.rows, apps->n_rows);
+        return dn_err_set (
+            err, DN_E_SYNTAX, dn_say_err_rows, "Rows", tail.rows, apps->n_rows);
+    if (tail.captured != apps->n_known)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           dn_say_err_rows,
+                           "Captured",
+                           tail.captured,
+                           apps->n_known);
     return 0;
 }
 
 static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err *) = {
     [DN_APPS_LINE_HISTORY] = read_head,
     [DN_APPS_LINE_TYPE] = read_type,
+    [DN_APPS_LINE_NETWORK] = read_network,
     [DN_APPS_LINE_APP] = read_app,
+    [DN_APPS_LINE_CAPTURED] = read_captured,
     [DN_APPS_LINE_END] = read_tail,
 };
 
@@ -255,16 +352,12 @@ static const struct dn_lines lines = {.kinds = kinds,
                                       .readers = readers,
                                       .max = DN_APPS_FILE_MAX};
 
-/* Give back the memory that the growing rows have left over. */
-static void fit_rows (struct dn_apps *apps)
+/* 'rows', or as much of their memory as 'n' need: they grew by doubling. */
+static void *fitted (void *rows, int64_t n, size_t size)
 {
-    struct dn_app_row *rows;
+    void *fit = n > 0 ? realloc (rows, (size_t) n * size) : NULL;
 
-    if (apps->n_rows == 0)
-        return;
-    rows = realloc (apps->rows, (size_t) apps->n_rows * sizeof (*rows));
-    if (rows)
-        apps->rows = rows;
+    return fit ? fit : rows;
 }
 
 struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_err *err)
@@ -277,7 +370,8 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
         return NULL;
     }
     if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0) {
-        fit_rows (apps);
+        apps->rows = fitted (apps->rows, apps->n_rows, sizeof (*apps->rows));
+        apps->known = fitted (apps->known, apps->n_known, sizeof (*apps->known));
         return apps;
     }
     dn_apps_free (apps);
@@ -290,6 +384,12 @@ void dn_apps_free (struct dn_apps *apps)
         return;
     free (apps->types);
     free (apps->rows);
+    for (int64_t i = 0; i < apps->n_known; i++)
+        free (apps->known[i].spec);
+    free (apps->known);
+    for (int64_t i = 0; i < apps->n_networks; i++)
+        free (apps->networks[i]);
+    free (apps->networks);
     free (apps);
 }
 
@@ -335,6 +435,95 @@ const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
             any = &rows[i];
     }
     return any;
+}
+
+/* --- what runs have described -----------------------------------------------------
+ */
+
+/* A copy of both texts, in one piece of memory that counts; 'b' may be NULL. */
+static char *add_text (struct dn_apps *apps,
+                       const char *a,
+                       const char *b,
+                       struct dn_err *err)
+{
+    size_t len = strlen (a) + 1;
+    size_t more = b ? strlen (b) + 1 : 0;
+    char *text;
+
+    if (apps->n_text + len + more + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX) {
+        dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
+        return NULL;
+    }
+    text = malloc (len + more);
+    if (!text) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return NULL;
+    }
+    memcpy (text, a, len);
+    if (b)
+        memcpy (text + len, b, more);
+    apps->n_text += len + more + DN_APPS_TEXT_MORE;
+    return text;
+}
+
+int dn_apps_add_known (struct dn_apps *apps,
+                       const struct dn_app_known *known,
+                       struct dn_err *err)
+{
+    struct dn_app_known *to;
+    char *text;
+
+    if (apps->n_known == DN_APPS_KNOWN_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Captured");
+    if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0
+        || !(text = add_text (apps, known->spec, known->arch, err)))
+        return -1;
+    to = &apps->known[apps->n_known++];
+    *to = *known;
+    to->spec = text;
+    to->arch = text + strlen (text) + 1;
+    return 0;
+}
+
+int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_err *err)
+{
+    char *text;
+
+    if (apps->n_networks == DN_APPS_KNOWN_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
+    if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (text), err) < 0
+        || !(text = add_text (apps, sidecar, NULL, err)))
+        return -1;
+    apps->networks[apps->n_networks++] = text;
+    return 0;
+}
+
+const struct dn_app_known *dn_apps_known (const struct dn_apps *apps, dn_app_key key)
+{
+    int64_t low = 0;
+    int64_t high = apps ? apps->n_known : 0;
+
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+
+        if (apps->known[mid].key < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return apps && low < apps->n_known && apps->known[low].key == key
+               ? &apps->known[low]
+               : NULL;
+}
+
+const char *dn_apps_network (const struct dn_apps *apps,
+                             const struct dn_app_known *known)
+{
+    return known->network >= 0 && known->network < apps->n_networks
+               ? apps->networks[known->network]
+               : NULL;
 }
 
 /* Normal scores of the quantiles 0.0001 to 0.9999, and those of Student's law, which is

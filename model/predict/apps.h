@@ -21,14 +21,24 @@
 #include "base/fields.h"
 #include "predict/estimate.h"
 
-/* Version 1 had no host memory. */
-#define DN_APPS_VERSION 2
+/* Version 1 had no host memory, version 2 nothing that runs have described. */
+#define DN_APPS_VERSION 3
 
 /* Its name in StateDir. */
 #define DN_APPS_FILE "history"
 
-/* Rows at most, 64 bytes each: 8 MB; those that are most useful are kept. */
-#define DN_APPS_MAX 100000
+/* Rows at most, 72 bytes each, applications that have described themselves, and bytes
+ * of their texts with what malloc () adds to each: 16 MB in all. Those that are most
+ * useful are kept.
+ */
+#define DN_APPS_MAX       100000
+#define DN_APPS_KNOWN_MAX 20000
+#define DN_APPS_TEXTS_MAX 7000000
+#define DN_APPS_TEXT_MORE 16
+
+/* Bytes of a description, with its NUL, and of a network. */
+#define DN_APPS_SPEC_MAX    513
+#define DN_APPS_NETWORK_MAX 4097
 
 /* In which unit the work of a run is known. */
 enum dn_work_unit {
@@ -71,6 +81,26 @@ struct dn_app_row {
     bool mem_kept;    /* one was killed when its memory had been lowered: it stays */
     float work_min;   /* of the runs, in its unit */
     float work_max;
+    float step_s;     /* of a step, and before the first one, as the newest run that */
+    float start_up_s; /* measured itself says (host/capture_file.h); 0 unknown */
+};
+
+/* What the newest completed run of a user's application has described of itself. It
+ * describes, and may raise a need; nothing here is confirmed by accounting.
+ */
+struct dn_app_known {
+    dn_app_key key;
+    char *spec;         /* metadata without the amount of work; owned */
+    const char *arch;   /* "sm_70,sm_80,compute_90", or ""; in the memory of 'spec' */
+    int32_t network;    /* index into dn_apps.networks; -1: none */
+    uint32_t last_s;    /* end of that run, seconds since 1970 */
+    float steps;        /* of one training of it; 0 unknown */
+    float epochs;       /* the same */
+    float loader_share; /* of its time, in which it waited for data; -1 unknown */
+    int16_t workers;    /* loader processes; -1 unknown */
+    uint16_t gpus;      /* that the newest run had; 0 unknown */
+    uint16_t gpus_used; /* the most that the last two runs with as many have used */
+    uint8_t gpus_runs;  /* how many of these two have said it */
 };
 
 /* GPU types, at most. */
@@ -85,13 +115,20 @@ struct dn_apps {
     int32_t n_types;
     struct dn_app_row *rows; /* by key, type, gpus; owned */
     int64_t n_rows;
+    struct dn_app_known *known; /* by key; owned */
+    int64_t n_known;
+    char **networks; /* sidecars with a graph and no metadata; owned, so are they */
+    int64_t n_networks;
+    size_t n_text; /* bytes of all descriptions and networks, as they are limited */
 };
 
 /* The kinds of lines of the file, in the order in which they come. */
 enum dn_apps_line {
     DN_APPS_LINE_HISTORY,
     DN_APPS_LINE_TYPE,
+    DN_APPS_LINE_NETWORK,
     DN_APPS_LINE_APP,
+    DN_APPS_LINE_CAPTURED,
     DN_APPS_LINE_END,
     DN_N_APPS_LINES
 };
@@ -105,7 +142,7 @@ struct dn_apps *dn_apps_read (struct dn_span text,
 void dn_apps_free (struct dn_apps *apps) DN_COLD;
 
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
- * not 0. The rows must be in order.
+ * not 0. Rows and descriptions must be in order.
  */
 typedef int (*dn_apps_put_f) (void *to, const char *text, size_t len);
 int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to);
@@ -122,6 +159,22 @@ const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
 const struct dn_app_row *dn_apps_all (const struct dn_apps *apps,
                                       dn_app_key key,
                                       int64_t *n_rows);
+
+/* What is known of an application by its own words, or NULL. NULL-safe. */
+const struct dn_app_known *dn_apps_known (const struct dn_apps *apps, dn_app_key key);
+
+/* The network of an application, a sidecar in JSON (graph/sidecar.h); NULL: none. */
+const char *dn_apps_network (const struct dn_apps *apps,
+                             const struct dn_app_known *known);
+
+/* Add a description, or a network, to the end. The texts are copied; 'known->spec' and
+ * 'known->arch' are replaced. -1 with 'err': without memory, or DN_E_LIMIT where there
+ * is no room.
+ */
+int dn_apps_add_known (struct dn_apps *apps,
+                       const struct dn_app_known *known,
+                       struct dn_err *err);
+int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_err *err);
 
 /* The law of the run time for that work; its quantiles are static. */
 struct dn_range dn_app_row_time (const struct dn_app_row *row, double work);

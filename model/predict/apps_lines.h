@@ -25,6 +25,9 @@ struct dn_app_head {
 struct dn_app_type {
     char name[DN_NAME_MAX];
 };
+struct dn_app_network {
+    char graph[DN_APPS_NETWORK_MAX]; /* with "'" for '"' */
+};
 struct dn_app_line {
     char key[DN_APP_KEY_DIGITS + 1];
     int64_t type;
@@ -44,9 +47,26 @@ struct dn_app_line {
     bool host_kept;
     int64_t work_min;
     int64_t work_max;
+    int64_t step_us;
+    int64_t start_up_ms;
+};
+struct dn_app_captured {
+    char key[DN_APP_KEY_DIGITS + 1];
+    char spec[DN_APPS_SPEC_MAX];
+    char arch[DN_ARCH_MAX];
+    int64_t network;
+    int64_t last_s;
+    int64_t steps;
+    int64_t milli_epochs;
+    int64_t loader_ppm;
+    int64_t workers;
+    int64_t gpus;
+    int64_t gpus_used;
+    int64_t gpus_runs;
 };
 struct dn_app_tail {
     int64_t rows;
+    int64_t captured;
 };
 
 #endif

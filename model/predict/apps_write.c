@@ -52,15 +52,55 @@ static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
         .host_runs = row->mem_runs,
         .host_kept = row->mem_kept,
         .work_min = whole (row->work_min, 1),
-        .work_max = whole (row->work_max, 1)};
+        .work_max = whole (row->work_max, 1),
+        .step_us = whole (row->step_s, DN_APPS_PER_MICRO),
+        .start_up_ms = whole (row->start_up_s, DN_APPS_PER_MILLI)};
 
     snprintf (app.key, sizeof (app.key), "%016" PRIx64, row->key);
     return write_line (DN_APPS_LINE_APP, &app, put, to);
 }
 
+static void copy_text (const char *text, char *out, size_t size)
+{
+    struct dn_buf buf = dn_buf_on (out, size);
+
+    dn_buf_text (&buf, text);
+}
+
+static int write_network (const char *sidecar, dn_apps_put_f put, void *to)
+{
+    struct dn_app_network network;
+
+    copy_text (sidecar, network.graph, sizeof (network.graph));
+    for (char *at = network.graph; (at = strchr (at, '"')); at++)
+        *at = '\'';
+    return write_line (DN_APPS_LINE_NETWORK, &network, put, to);
+}
+
+static int write_known (const struct dn_app_known *known, dn_apps_put_f put, void *to)
+{
+    struct dn_app_captured captured = {
+        .network = known->network,
+        .last_s = known->last_s,
+        .steps = whole (known->steps, 1),
+        .milli_epochs = whole (known->epochs, DN_APPS_PER_MILLI),
+        .loader_ppm = known->loader_share < 0
+                          ? -1
+                          : whole (known->loader_share, DN_APPS_PER_MICRO),
+        .workers = known->workers,
+        .gpus = known->gpus,
+        .gpus_used = known->gpus_used,
+        .gpus_runs = known->gpus_runs};
+
+    snprintf (captured.key, sizeof (captured.key), "%016" PRIx64, known->key);
+    copy_text (known->spec, captured.spec, sizeof (captured.spec));
+    copy_text (known->arch, captured.arch, sizeof (captured.arch));
+    return write_line (DN_APPS_LINE_CAPTURED, &captured, put, to);
+}
+
 int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to)
 {
-    const struct dn_app_tail tail = {apps->n_rows};
+    const struct dn_app_tail tail = {apps->n_rows, apps->n_known};
     struct dn_app_head head = {.version = DN_APPS_VERSION,
                                .time_s = apps->time_s,
                                .by_account = apps->by_account};
@@ -74,7 +114,11 @@ int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to)
         memcpy (type.name, apps->types[i], sizeof (type.name));
         rc = write_line (DN_APPS_LINE_TYPE, &type, put, to);
     }
+    for (int64_t i = 0; i < apps->n_networks && rc == 0; i++)
+        rc = write_network (apps->networks[i], put, to);
     for (int64_t i = 0; i < apps->n_rows && rc == 0; i++)
         rc = write_app (&apps->rows[i], put, to);
+    for (int64_t i = 0; i < apps->n_known && rc == 0; i++)
+        rc = write_known (&apps->known[i], put, to);
     return rc ? rc : write_line (DN_APPS_LINE_END, &tail, put, to);
 }

@@ -36,6 +36,24 @@ static void check (const struct dn_apps *apps)
     }
 }
 
+/* Every description is found, and its texts are within their bounds. */
+static void check_known (const struct dn_apps *apps)
+{
+    expect (apps->n_text <= DN_APPS_TEXTS_MAX, "the texts", NULL);
+    for (int64_t i = 0; i < apps->n_known; i++) {
+        const struct dn_app_known *known = dn_apps_known (apps, apps->known[i].key);
+        const char *network;
+
+        expect (known == &apps->known[i], "a description is not found", NULL);
+        network = dn_apps_network (apps, known);
+        expect ((network != NULL) == (known->network >= 0), "a network", NULL);
+        expect (!network || strlen (network) < DN_APPS_NETWORK_MAX, "its text", NULL);
+        expect (strlen (known->spec) < DN_APPS_SPEC_MAX, "the description", NULL);
+        expect (strlen (known->arch) < DN_ARCH_MAX, "the architectures", NULL);
+        expect (known->gpus_runs <= 2 && known->loader_share <= 1, "numbers", NULL);
+    }
+}
+
 /* A text is written, read and written again: both must be equal. */
 static void write_twice (const struct dn_apps *apps)
 {
@@ -64,6 +82,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (apps) {
         write_twice (apps);
         check (apps);
+        check_known (apps);
     } else {
         expect_message (&err);
     }

@@ -11,17 +11,23 @@
 #include "state_text.h"
 
 static const char whole[] =
-    "History Version=2 Cluster=c Time=1700000000 ByAccount=no Bundle=2026.1\n"
+    "History Version=3 Cluster=c Time=1700000000 ByAccount=no Bundle=2026.1\n"
     "Type Name=a100\n"
     "Type Name=v100\n"
+    "Network Graph={'dnnest':1,'spec':{},'graph':{'name':'graph','ops':[]}}\n"
     "App Key=00000000000000ff Type=0 Gpus=4 Unit=run Freedom=2 Runs=3 Last=1699999999 "
     "Time=3600000000 Sigma=80000 Longest=3700500\n"
     "App Key=00000000000000ff Type=1 Unit=epochs Freedom=9 Runs=10 Last=1699999998 "
     "Start=60000 Time=120000000 Sigma=50000 Longest=12000000 Cores=3500 "
     "Memory=10240 HostMemory=30720 HostRuns=3 HostKept=yes WorkMin=10 WorkMax=90\n"
     "App Key=ffffffffffffffff Type=0 Gpus=1 Unit=predicted Freedom=255 Runs=4000 "
-    "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000\n"
-    "End Rows=3\n";
+    "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000 "
+    "Step=210500 StartUp=12300\n"
+    "Captured Key=00000000000000ff Spec=batch=256,precision=fp16 Arch=sm_70,sm_80 "
+    "Network=0 Last=1699999999 Steps=5000 Epochs=10500 Loader=20000 Workers=4 Gpus=4 "
+    "GpusUsed=1 GpusRuns=2\n"
+    "Captured Key=ffffffffffffffff Last=5\n"
+    "End Rows=3 Captured=2\n";
 
 static struct dn_apps *read_text (const char *text)
 {
@@ -48,10 +54,38 @@ TEST ("what is read is written again")
     assert_true (apps->rows[1].mem_runs == 3 && apps->rows[1].mem_kept);
     assert_true (apps->rows[0].mem_runs == 0 && !apps->rows[0].mem_kept);
     assert_float_equal (apps->rows[0].work_max, 1, 0);
+    assert_float_equal (apps->rows[2].step_s, 0.2105, 1e-6);
+    assert_float_equal (apps->rows[2].start_up_s, 12.3, 1e-5);
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_string_equal (text.text, whole);
     dn_apps_free (apps);
     free (text.text);
+}
+
+TEST ("an application is known by what its newest run has described")
+{
+    struct dn_apps *apps = read_text (whole);
+    const struct dn_app_known *known = dn_apps_known (apps, 0xff);
+
+    assert_non_null (known);
+    assert_string_equal (known->spec, "batch=256,precision=fp16");
+    assert_string_equal (known->arch, "sm_70,sm_80");
+    assert_string_equal (dn_apps_network (apps, known),
+                         "{\"dnnest\":1,\"spec\":{},\"graph\":{\"name\":\"graph\","
+                         "\"ops\":[]}}");
+    assert_true (known->last_s == 1699999999 && known->steps == 5000);
+    assert_float_equal (known->epochs, 10.5, 1e-6);
+    assert_float_equal (known->loader_share, 0.02, 1e-6);
+    assert_true (known->workers == 4 && known->gpus == 4 && known->gpus_used == 1
+                 && known->gpus_runs == 2);
+    known = dn_apps_known (apps, UINT64_MAX);
+    assert_non_null (known);
+    assert_true (known->spec[0] == '\0' && known->arch[0] == '\0');
+    assert_true (known->workers == -1 && known->loader_share < 0);
+    assert_null (dn_apps_network (apps, known));
+    assert_null (dn_apps_known (apps, 0xfe));
+    assert_null (dn_apps_known (NULL, 0xff));
+    dn_apps_free (apps);
 }
 
 TEST ("what is wrong is named by line and key")
@@ -61,31 +95,41 @@ TEST ("what is wrong is named by line and key")
         const char *new;
         const char *says;
     } cases[] = {
-        {"Version=2", "Version=7 Other=x", "line 1: Version: 7, this program reads 2"},
-        {"Version=2", "Version=1", NULL},
-        {"HostRuns=3", "HostRuns=256", "line 5: HostRuns: 256 out of range 0..255"},
+        {"Version=3", "Version=7 Other=x", "line 1: Version: 7, this program reads 3"},
+        {"Version=3", "Version=1", NULL},
+        {"Version=3", "Version=2", NULL},
+        {"HostRuns=3", "HostRuns=256", "line 6: HostRuns: 256 out of range 0..255"},
         {"ByAccount=no", "ByAccount=2", "line 1: ByAccount: '2' is neither yes nor no"},
         {" Bundle=2026.1", "", NULL},
         {"Type Name=a100", "Type Name=", "line 2: Name: '' is empty"},
-        {"Type Name=a100\n", "", "line 4: Type: 1, the file has 1 Type lines"},
+        {"Type Name=a100\n", "", "line 5: Type: 1, the file has 1 Type lines"},
         {"Key=00000000000000ff", "Key=ff", "Key: 'ff' is not 16 hexadecimal digits"},
-        {"Key=00000000000000ff", "Key=00000000000000FF", "line 4: Key: "},
-        {"Key=00000000000000ff", "Key=-0000000000000ff", "line 4: Key: "},
-        {"Key=00000000000000ff", "Key=fffffffffffffff0", "line 5: the App line is not"},
-        {"Type=0 Gpus=4", "Type=1 Gpus=4", "line 5: the App line is not in the order"},
-        {"Type=0 Gpus=4", "Type=256 Gpus=4", "line 4: Type: 256 out of range 0..255"},
-        {"Gpus=4", "Gpus=65536", "line 4: Gpus: 65536 out of range 0..65535"},
-        {"Unit=run", "Unit=runs", "line 4: Unit: 'runs' is unknown, expected one of"},
-        {"Freedom=2", "Freedom=0", "line 4: Freedom: 0 out of range 1..255"},
-        {"Sigma=80000", "Sigma=nan", "line 4: Sigma: 'nan' is not a whole number"},
-        {"Sigma=80000", "Sigma=0", "line 4: Sigma: 0 out of range"},
-        {"Sigma=80000 ", "", "line 4: Sigma is missing, expected in a App line"},
-        {"Time=3600000000", "Time=0", "line 4: Time: 0 out of range"},
-        {"WorkMin=10 ", "WorkMin=91 ", "line 5: WorkMin is above WorkMax"},
-        {"End", "Type Name=x\nEnd", "line 7: the Type line is out of order"},
-        {"Rows=3", "Rows=4", "line 7: Rows: 4, expected 3"},
-        {"End Rows=3\n", "", "history: the End line is missing, the text was cut"},
-        {"End Rows=3\n", "End Rows=3\nEnd Rows=3\n", "line 8: the End line is out of"},
+        {"Key=00000000000000ff", "Key=00000000000000FF", "line 5: Key: "},
+        {"Key=00000000000000ff", "Key=-0000000000000ff", "line 5: Key: "},
+        {"Key=00000000000000ff", "Key=fffffffffffffff0", "line 6: the App line is not"},
+        {"Type=0 Gpus=4", "Type=1 Gpus=4", "line 6: the App line is not in the order"},
+        {"Type=0 Gpus=4", "Type=256 Gpus=4", "line 5: Type: 256 out of range 0..255"},
+        {"Gpus=4", "Gpus=65536", "line 5: Gpus: 65536 out of range 0..65535"},
+        {"Unit=run", "Unit=runs", "line 5: Unit: 'runs' is unknown, expected one of"},
+        {"Freedom=2", "Freedom=0", "line 5: Freedom: 0 out of range 1..255"},
+        {"Sigma=80000", "Sigma=nan", "line 5: Sigma: 'nan' is not a whole number"},
+        {"Sigma=80000", "Sigma=0", "line 5: Sigma: 0 out of range"},
+        {"Sigma=80000 ", "", "line 5: Sigma is missing, expected in a App line"},
+        {"Time=3600000000", "Time=0", "line 5: Time: 0 out of range"},
+        {"WorkMin=10 ", "WorkMin=91 ", "line 6: WorkMin is above WorkMax"},
+        {"End", "Type Name=x\nEnd", "line 10: the Type line is out of order"},
+        {"Rows=3", "Rows=4", "line 10: Rows: 4, expected 3"},
+        {"End Rows=3 Captured=2\n",
+         "",
+         "history: the End line is missing, the text was cut"},
+        {"Captured=2\n", "Captured=2\nEnd Rows=3\n", "line 11: the End line is out of"},
+        {"Network=0", "Network=1", "line 8: Network: 1, the file has 1 Network lines"},
+        {"Network=0", "Network=20000", "line 8: Network: 20000 out of range 0..19999"},
+        {"Captured Key=00000000000000ff", "Captured Key=ffffffffffffffff", "line 9: "},
+        {"Loader=20000", "Loader=1000001", "line 8: Loader: 1000001 out of range"},
+        {"GpusRuns=2", "GpusRuns=3", "line 8: GpusRuns: 3 out of range 0..2"},
+        {" Captured=2", "", "line 10: Captured: 0, expected 2"},
+        {"Step=210500", "Step=-1", "line 7: Step: -1 out of range"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -191,6 +235,45 @@ TEST ("a bound is that of Student's law")
     }
 }
 
+/* As many descriptions as there may be, with as many bytes. */
+static void add_largest (struct dn_apps *apps)
+{
+    char spec[DN_APPS_TEXTS_MAX / DN_APPS_KNOWN_MAX - DN_APPS_TEXT_MORE - 1];
+    const struct dn_app_known known = {.spec = spec,
+                                       .arch = "",
+                                       .network = -1,
+                                       .last_s = UINT32_MAX,
+                                       .steps = (float) 1e30,
+                                       .epochs = (float) 1e30,
+                                       .loader_share = 1,
+                                       .workers = INT16_MAX,
+                                       .gpus = UINT16_MAX,
+                                       .gpus_used = UINT16_MAX,
+                                       .gpus_runs = 2};
+    struct dn_err err = {0};
+
+    memset (spec, 'x', sizeof (spec) - 1);
+    spec[sizeof (spec) - 1] = '\0';
+    for (int64_t i = 0; i < DN_APPS_KNOWN_MAX; i++) {
+        struct dn_app_known one = known;
+
+        one.key = UINT64_MAX / DN_APPS_KNOWN_MAX * (uint64_t) i;
+        if (dn_apps_add_known (apps, &one, &err) < 0)
+            fail_msg ("%s", err.text);
+    }
+    assert_int_equal (dn_apps_add_known (apps, &known, &err), -1);
+    assert_int_equal (err.code, DN_E_LIMIT);
+    assert_int_equal (dn_apps_add_network (apps, spec, &err), -1);
+    assert_int_equal (err.code, DN_E_LIMIT);
+}
+
+/* Bytes of memory. */
+static size_t size_of (const struct dn_apps *apps)
+{
+    return (size_t) apps->n_rows * sizeof (*apps->rows)
+           + (size_t) apps->n_known * sizeof (*apps->known) + apps->n_text;
+}
+
 /* As many rows as there may be, with long numbers. */
 static struct dn_apps *largest (void)
 {
@@ -217,7 +300,10 @@ static struct dn_apps *largest (void)
             .gpu_mem_gb = (float) 1e30,
             .work_min = (float) 1e30,
             .work_max = (float) 1e30,
+            .step_s = (float) 1e30,
+            .start_up_s = (float) 1e30,
         };
+    add_largest (apps);
     return apps;
 }
 
@@ -248,13 +334,22 @@ TEST ("the longest file is read and searched fast")
     for (int64_t i = 0; i < DN_APPS_MAX; i++)
         found += dn_apps_find (apps, apps->rows[i].key, "", UINT16_MAX) != NULL;
     assert_int_equal (found, DN_APPS_MAX);
-    print_message ("%d rows: %zu bytes of text, read in %.2f s, %zu bytes; "
-                   "a lookup takes %.2f us\n",
+    assert_int_equal (apps->n_known, DN_APPS_KNOWN_MAX);
+    assert_true (size_of (apps) <= 16000000);
+    print_message ("%d rows, %d descriptions: %zu bytes of text, read in %.2f s, %zu "
+                   "bytes; a lookup takes %.2f us",
                    DN_APPS_MAX,
+                   DN_APPS_KNOWN_MAX,
                    text.len,
                    read_s,
-                   (size_t) apps->n_rows * sizeof (*apps->rows),
+                   size_of (apps),
                    1e6 * (now_s () - start_s) / DN_APPS_MAX);
+    start_s = now_s ();
+    for (int64_t i = 0; i < DN_APPS_KNOWN_MAX; i++)
+        found -= dn_apps_known (apps, apps->known[i].key) == &apps->known[i];
+    assert_int_equal (found, DN_APPS_MAX - DN_APPS_KNOWN_MAX);
+    print_message (", of a description %.2f us\n",
+                   1e6 * (now_s () - start_s) / DN_APPS_KNOWN_MAX);
     dn_apps_free (apps);
     free (text.text);
 }
