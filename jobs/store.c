@@ -16,6 +16,9 @@
 /* The version that has the tables. */
 #define VERSION_FIRST 3
 
+/* The version that has what jobs say of themselves. */
+#define VERSION_SAID 5
+
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
     return dn_sql_fail (store->db.sql, err);
@@ -60,11 +63,29 @@ bool dn_store_has_jobs (const struct dn_store *store)
     return store->db.version >= VERSION_FIRST;
 }
 
+/* The version that has the column. */
+static int version_of (int i)
+{
+    switch (i) {
+    case DN_FINISHED_AT_asked_gpus:
+    case DN_FINISHED_AT_set_mem_gb:
+    case DN_FINISHED_AT_pred_wait_s:
+        return 4;
+    case DN_FINISHED_AT_step_p95_ms:
+    case DN_FINISHED_AT_start_up_s:
+    case DN_FINISHED_AT_loader_share:
+    case DN_FINISHED_AT_said_gpu_mem_gb:
+    case DN_FINISHED_AT_gpus_used:
+    case DN_FINISHED_AT_captured:
+        return VERSION_SAID;
+    default:
+        return VERSION_FIRST;
+    }
+}
+
 bool dn_store_has (const struct dn_store *store, int i)
 {
-    return store->db.version > VERSION_FIRST
-           || (i != DN_FINISHED_AT_asked_gpus && i != DN_FINISHED_AT_set_mem_gb
-               && i != DN_FINISHED_AT_pred_wait_s);
+    return store->db.version >= version_of (i);
 }
 
 static int begin (struct dn_store *store, struct dn_err *err)
@@ -85,12 +106,14 @@ static bool is_key (int i)
            || i == DN_FINISHED_AT_submit_s || i == DN_FINISHED_AT_start_s;
 }
 
-/* What another program may have measured, since accounting does not know it. */
+/* What another program may have measured, or the job itself, whose file is gone when it
+ * is read once more: accounting does not know it.
+ */
 static bool is_measured (int i)
 {
     return i == DN_FINISHED_AT_gpu_utilisation || i == DN_FINISHED_AT_gpu_mem_gb
            || i == DN_FINISHED_AT_power_w || i == DN_FINISHED_AT_energy_j
-           || i == DN_FINISHED_AT_step_ms;
+           || i == DN_FINISHED_AT_step_ms || version_of (i) == VERSION_SAID;
 }
 
 /* Columns that reading orders by have no NULL: an unknown user is DN_UNSET there, and

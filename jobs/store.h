@@ -3,7 +3,8 @@
  * In: finished jobs, in any order, any of them again. Out: the jobs of a period, one
  * row at a time. A job is stored once: a row with the same cluster, raw_id, submit_s
  * and start_s replaces the stored one, but a measured value (gpu_utilisation,
- * gpu_mem_gb, power_w, energy_j, step_ms) that the new row lacks is kept.
+ * gpu_mem_gb, power_w, energy_j), and what the job has said of itself, is kept where
+ * the new row lacks it.
  *
  * What was collected and up to when is committed together with the rows, so that a
  * process that is killed at any instant loses nothing and stores nothing twice. Memory

@@ -43,6 +43,12 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN asked_gpus INTEGER; "
     "ALTER TABLE jobs ADD COLUMN set_mem_gb REAL; "
     "ALTER TABLE jobs ADD COLUMN pred_wait_s INTEGER",
+    "ALTER TABLE jobs ADD COLUMN step_p95_ms REAL; "
+    "ALTER TABLE jobs ADD COLUMN start_up_s REAL; "
+    "ALTER TABLE jobs ADD COLUMN loader_share REAL; "
+    "ALTER TABLE jobs ADD COLUMN said_gpu_mem_gb REAL; "
+    "ALTER TABLE jobs ADD COLUMN gpus_used INTEGER; "
+    "ALTER TABLE jobs ADD COLUMN captured TEXT",
 };
 
 /* --- making ---------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "collect/captured.h"
 #include "rewrite/recorded.h"
 
 /* A period is lengthened or shortened to have about so many jobs, some 6 KB each with
@@ -98,6 +99,7 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     char name[TEXT_MAX + 1];
     char account[TEXT_MAX + 1];
     char partition[TEXT_MAX + 1];
+    dn_cleanup (dn_free_ptr) char *captured = NULL;
 
     job.source = c->source->name;
     if (job.cluster[0] == '\0')
@@ -111,6 +113,9 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     c->n_records += job.mode[0] != '\0';
     if (!c->store)
         return 0;
+    captured = dn_captured_fill (c->progress_dir, &job);
+    if (c->now_s - job.end_s >= DN_COLLECT_AGAIN_S)
+        dn_captured_remove (c->progress_dir, &job);
     if (dn_store_add (c->store, &job, period->err) < 0)
         return dn_err_wrap (period->err, dn_say_of_job, job.job);
     return period->n % COMMIT_JOBS == 0 ? dn_store_commit (c->store, period->err) : 0;

@@ -34,6 +34,7 @@ struct dn_collecting {
     const struct dn_source *source;
     struct dn_store *store; /* open to add; NULL: store nothing */
     const char *cluster;
+    const char *progress_dir; /* where jobs leave files; "" nowhere */
     int64_t now_s;
     int64_t since_s; /* ends from then on; DN_UNSET: from the mark */
     int64_t first_s; /* where to begin without a mark */

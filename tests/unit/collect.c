@@ -4,11 +4,16 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collect/captured.h"
 #include "collect/collecting.h"
 
 #define DAY 86400
@@ -36,6 +41,8 @@ struct fake {
     const char *comment;
     const char *name;
 };
+
+static char progress_dir[64]; /* "" none */
 
 static int give (const struct fake *fake,
                  const char *cluster,
@@ -131,6 +138,7 @@ static int pass (struct fake *fake,
     c->source = &source;
     c->store = store;
     c->cluster = "c1";
+    c->progress_dir = progress_dir;
     c->now_s = now_s;
     c->since_s = since_s;
     c->first_s = now_s - 60 * DAY;
@@ -399,4 +407,148 @@ int after_tests (void **state)
 {
     remove (path);
     return rmdir (dir);
+}
+
+/* --- what jobs have left ---------------------------------------------------------- */
+
+static void write_file (const char *name, const char *text)
+{
+    char file[128];
+    FILE *out;
+
+    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
+    out = fopen (file, "w");
+    assert_non_null (out);
+    fputs (text, out);
+    fclose (out);
+}
+
+static void write_capture (int64_t id, int64_t time_s, const char *more)
+{
+    char name[32];
+    char text[512];
+
+    snprintf (name, sizeof (name), "%" PRId64 ".capture", id);
+    snprintf (text,
+              sizeof (text),
+              "{\"dnnest_capture\": 1, \"time\": %" PRId64
+              ", \"devices\": {\"seen\": 4, \"used\": 1}, \"measured\": "
+              "{\"step_ms\": 210.5, \"start_s\": 12, \"gpu_reserved\": 2147483648}%s}",
+              time_s,
+              more);
+    write_file (name, text);
+}
+
+static struct dn_finished a_job (int64_t id)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.raw_id = id;
+    job.job = "12";
+    job.user = geteuid ();
+    job.start_s = NOW - 1000;
+    job.end_s = NOW - 10;
+    return job;
+}
+
+static bool is_filled (struct dn_finished job)
+{
+    char *text = dn_captured_fill (progress_dir, &job);
+    bool filled = job.step_ms == 210.5 && job.captured[0] != '\0';
+
+    assert_true (filled == (text != NULL));
+    assert_true (filled || isnan (job.step_ms));
+    free (text);
+    return filled;
+}
+
+static void begin_dir (void)
+{
+    strcpy (progress_dir, "/tmp/dnnest-captured.XXXXXX");
+    assert_non_null (mkdtemp (progress_dir));
+}
+
+static void end_dir (void)
+{
+    char command[96];
+
+    snprintf (command, sizeof (command), "rm -r %s", progress_dir);
+    assert_int_equal (system (command), 0);
+    progress_dir[0] = '\0';
+}
+
+TEST ("a capture fills the columns of its own run alone")
+{
+    struct dn_finished job = a_job (7);
+    char *text;
+
+    begin_dir ();
+    assert_false (is_filled (a_job (7)));
+    write_capture (7, NOW - 500, ", \"software\": {\"arch\": [\"sm_80\"]}");
+    assert_true (is_filled (a_job (7)));
+    assert_false (is_filled (a_job (8)));
+    text = dn_captured_fill (progress_dir, &job);
+    assert_true (job.gpus_used == 1 && job.start_up_s == 12
+                 && job.said_gpu_mem_gb == 2);
+    assert_true (isnan (job.gpu_mem_gb) && isnan (job.loader_share));
+    assert_null (strstr (job.captured, "measured"));
+    assert_contains (job.captured, "sm_80");
+    free (text);
+    job.user = geteuid () + 1;
+    job.captured = "";
+    job.step_ms = NAN;
+    assert_false (is_filled (job));
+    write_capture (7, NOW - 1000 - DN_CAPTURED_SKEW_S - 1, "");
+    assert_false (is_filled (a_job (7)));
+    write_capture (7, NOW - 10 + DN_CAPTURED_SKEW_S + 1, "");
+    assert_false (is_filled (a_job (7)));
+    write_file ("7.capture", "{\"dnnest_capture\": 1, \"time\": ");
+    assert_false (is_filled (a_job (7)));
+    end_dir ();
+}
+
+static bool exists (const char *name)
+{
+    char file[128];
+    struct stat st;
+
+    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
+    return lstat (file, &st) == 0;
+}
+
+static void set_time (const char *name, int64_t time_s)
+{
+    char file[128];
+    const struct timespec times[2] = {{time_s, 0}, {time_s, 0}};
+
+    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
+    assert_int_equal (utimensat (AT_FDCWD, file, times, 0), 0);
+}
+
+TEST ("the files of a job are removed unless a later run or another user wrote them")
+{
+    struct dn_finished other = a_job (7);
+    struct dn_finished job = a_job (7);
+    char link[128];
+
+    begin_dir ();
+    write_file ("7", "dnnest-progress 1\n");
+    write_file ("8", "dnnest-progress 1\n");
+    write_capture (7, NOW - 500, "");
+    dn_captured_remove (progress_dir, &job);
+    assert_true (exists ("7") && exists ("7.capture"));
+    set_time ("7", NOW - 100);
+    set_time ("7.capture", NOW - 100);
+    set_time ("8", NOW - 100);
+    other.user = geteuid () + 1;
+    dn_captured_remove (progress_dir, &other);
+    assert_true (exists ("7") && exists ("7.capture"));
+    dn_captured_remove (progress_dir, &job);
+    assert_true (!exists ("7") && !exists ("7.capture") && exists ("8"));
+    snprintf (link, sizeof (link), "%s/7", progress_dir);
+    assert_int_equal (symlink ("8", link), 0);
+    dn_captured_remove (progress_dir, &job);
+    assert_true (exists ("7") && exists ("8"));
+    end_dir ();
 }

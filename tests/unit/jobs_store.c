@@ -565,6 +565,12 @@ TEST ("a store without the newest columns is read, and gets them when a job is a
 {
     remove_store ();
     fill (0, 5);
+    execute (
+        "ALTER TABLE jobs DROP COLUMN captured; ALTER TABLE jobs DROP COLUMN "
+        "gpus_used; ALTER TABLE jobs DROP COLUMN said_gpu_mem_gb; ALTER TABLE jobs "
+        "DROP COLUMN loader_share; ALTER TABLE jobs DROP COLUMN start_up_s; ALTER "
+        "TABLE jobs DROP COLUMN step_p95_ms; PRAGMA user_version = 4");
+    assert_int_equal (look (dn_store_all ()).n, 5);
     execute ("ALTER TABLE jobs DROP COLUMN set_mem_gb; ALTER TABLE jobs DROP COLUMN "
              "asked_gpus; ALTER TABLE jobs DROP COLUMN pred_wait_s; "
              "PRAGMA user_version = 3");
