@@ -313,7 +313,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return given.exit_code;
     if (given.n_args == 1)
         return dn_job_story (
-            dn_site_store_path (site, call.db, path), given.args[0], given.json);
+            site, dn_site_store_path (site, call.db, path), given.args[0], given.json);
     dn_health_read (&health, site);
     if (given.json)
         print_json (&health);

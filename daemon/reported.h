@@ -1,7 +1,8 @@
 /* reported.h - what a job has reported about its progress, and its rules
  *
- * The file ProgressDir/JOBID is read as any file of a user (host/files.h): it must be a
- * regular file of the job's user, reached through no link, and small.
+ * The file ProgressDir/JOBID, or else the steps of ProgressDir/JOBID.capture, is read
+ * as any file of a user (host/files.h): it must be a regular file of the job's user,
+ * reached through no link, and small.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +13,7 @@
 #include "site.h"
 #include "slurm/slurm_link.h"
 
-/* Read the file of a job. False if there is none that can be believed; then 'progress'
+/* Read the files of a job. False if there is none that can be believed; then 'progress'
  * is empty.
  */
 bool dn_progress_of (const struct dn_site *site,

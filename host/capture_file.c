@@ -4,9 +4,11 @@
  */
 #include "host/capture_file.h"
 
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 #include "base/json_write.h"
 #include "base/messages.h"
 #include "graph/sidecar.h"
+#include "host/files.h"
 
 /* A sidecar is nested eight deep, and a newer writer may have more. */
 #define DEPTH_MAX 12
@@ -340,6 +343,58 @@ void dn_capture_free (struct dn_capture *capture)
 {
     free (capture->sidecar);
     clear (capture);
+}
+
+/* --- how far a job is --------------------------------------------------------------
+ */
+
+static int read_reported (const char *dir,
+                          int64_t id,
+                          uid_t owner,
+                          struct dn_progress *progress,
+                          struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    char name[DN_NAME_MAX];
+
+    snprintf (name, sizeof (name), "%" PRId64, id);
+    if (dn_file_read_below (dir, name, owner, DN_PROGRESS_BYTES_MAX, &text, err) < 0)
+        return -1;
+    return dn_progress_read (dn_span_of (text), name, progress, err);
+}
+
+/* False: it has no capture that says it. */
+static bool read_captured (const char *dir,
+                           int64_t id,
+                           uid_t owner,
+                           struct dn_progress *progress)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_capture capture;
+    char name[DN_NAME_MAX];
+
+    snprintf (name, sizeof (name), "%" PRId64 DN_CAPTURE_SUFFIX, id);
+    return dn_file_read_below (dir, name, owner, DN_CAPTURE_BYTES_MAX, &text, NULL) == 0
+           && dn_capture_read_run (dn_span_of (text), name, &capture, NULL) == 0
+           && dn_capture_progress (&capture, progress);
+}
+
+int dn_job_progress (const char *dir,
+                     int64_t id,
+                     uid_t owner,
+                     struct dn_progress *progress,
+                     struct dn_err *err)
+{
+    struct dn_progress captured;
+    int rc;
+
+    memset (progress, 0, sizeof (*progress));
+    rc = read_reported (dir, id, owner, progress, err);
+    if (progress->n_reports > 0 || !read_captured (dir, id, owner, &captured))
+        return rc;
+    captured.out_of_memory_s = progress->out_of_memory_s;
+    *progress = captured;
+    return 0;
 }
 
 /* --- what is kept ----------------------------------------------------------------- */

@@ -18,6 +18,8 @@
 #ifndef DN_CAPTURE_FILE_H
 #define DN_CAPTURE_FILE_H
 
+#include <sys/types.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 #include "host/progress_file.h"
@@ -100,5 +102,15 @@ char *dn_capture_write (const struct dn_capture *capture);
  */
 bool dn_capture_progress (const struct dn_capture *capture,
                           struct dn_progress *progress);
+
+/* How far the job of that number and user is: what it has reported in the directory
+ * (ProgressDir), or else the steps of its capture there. -1 with 'err', and an empty
+ * 'progress', if neither can be believed.
+ */
+int dn_job_progress (const char *dir,
+                     int64_t id,
+                     uid_t owner,
+                     struct dn_progress *progress,
+                     struct dn_err *err);
 
 #endif

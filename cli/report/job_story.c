@@ -14,9 +14,11 @@
 #include "output/json.h"
 #include "output/show.h"
 #include "process/child.h"
+#include "report/job_end.h"
 #include "report/site_store.h"
 #include "report/when.h"
 #include "rewrite/recorded.h"
+#include "site.h"
 
 /* Rows of one job: it is started again some times at most. */
 #define RUNS_MAX 100
@@ -207,16 +209,31 @@ static void add_types (struct dn_buf *buf, const struct dn_recorded *r)
         dn_buf_add (buf, ", whichever can start it first");
 }
 
-/* One line about the types that a pending or running job may get, as slurmctld has it.
- * False: it says nothing of that.
- */
-static bool tell_open (const char *id, struct json_object *json)
+/* Fill 'open' with what its record says of the types that it may get. */
+static bool tell_types (const char *text, struct json_object *json)
 {
-    char *argv[] = {"scontrol", "show", "job", "-o", (char *) id, NULL};
-    dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_recorded recorded;
     char line[512];
     struct dn_buf buf = dn_buf_on (line, sizeof (line));
+
+    if (dn_record_read (text, &recorded, NULL) <= 0 || recorded.n_open == 0)
+        return false;
+    add_types (&buf, &recorded);
+    dn_json_add_text (json, "open", line);
+    return true;
+}
+
+/* What slurmctld, and its own reports, say of a job that has not ended: the types that
+ * it may get, and when it is expected to end. False: nothing.
+ */
+static bool tell_open (const char *id,
+                       const char *progress_dir,
+                       struct json_object *json)
+{
+    char *argv[] = {"scontrol", "show", "job", "-o", (char *) id, NULL};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    bool types;
+    bool end;
 
     if (!dn_is_digit (id[0]) || strspn (id, "0123456789_+") != strlen (id))
         return false;
@@ -224,11 +241,17 @@ static bool tell_open (const char *id, struct json_object *json)
     if (!text)
         return false;
     text[strcspn (text, "\n")] = '\0'; /* of an array, the first record */
-    if (dn_record_read (text, &recorded, NULL) <= 0 || recorded.n_open == 0)
-        return false;
-    add_types (&buf, &recorded);
-    dn_json_add_text (json, "open", line);
-    return true;
+    types = tell_types (text, json);
+    end = dn_job_end_tell (text, progress_dir, json);
+    return types || end;
+}
+
+static void print_open (const char *id, struct json_object *json)
+{
+    const char *types = json_object_get_string (json_object_object_get (json, "open"));
+
+    printf ("Job %s: %s\n", id, types ? types : "is running");
+    dn_job_end_print (json);
 }
 
 /* --- reading ------------------------------------------------------------------------
@@ -247,7 +270,10 @@ static int take (void *to, const struct dn_finished *job)
     return 0;
 }
 
-int dn_job_story (const char *path, const char *id, bool as_json)
+int dn_job_story (const struct dn_site *site,
+                  const char *path,
+                  const char *id,
+                  bool as_json)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
@@ -264,13 +290,11 @@ int dn_job_story (const char *path, const char *id, bool as_json)
     filter.job = id;
     store = dn_site_store_open (path, &err);
     failed = !store || dn_store_read (store, &filter, take, &story, &err) < 0;
-    open = story.n_runs == 0 && tell_open (id, json);
+    open = story.n_runs == 0 && tell_open (id, site->progress_dir, json);
     if (failed && !open)
         return dn_fail (DN_EXIT_DATA, &err);
     if (open && !as_json)
-        printf ("Job %s: %s\n",
-                id,
-                json_object_get_string (json_object_object_get (json, "open")));
+        print_open (id, json);
     if (as_json)
         dn_json_print (json);
     if (story.n_runs > 0 || open)

@@ -7,9 +7,15 @@
 
 #include <stdbool.h>
 
+struct dn_site;
+
 /* Print all runs of the job 'id' ("12", "12_3") that the store 'path' has, as JSON or
- * text. Return an enum dn_exit: ABSTAINED if there is none.
+ * text; of one that has not ended, what is known of it. Return an enum dn_exit:
+ * ABSTAINED if there is none.
  */
-int dn_job_story (const char *path, const char *id, bool as_json);
+int dn_job_story (const struct dn_site *site,
+                  const char *path,
+                  const char *id,
+                  bool as_json);
 
 #endif

@@ -81,6 +81,20 @@ END
 reports=$job
 submit -t 30 --comment="$SHORT" <<<$'#!/bin/sh\nsleep 250'
 silent=$job
+# The same in a capture, as the hook of Python writes it.
+submit -t 30 --comment="$SHORT" <<END
+#!/bin/bash
+started=\$(date +%s)
+file=$dir/progress/\$SLURM_JOB_ID
+for step in {0..24}; do
+    printf '{"dnnest_capture": 1, "time": %d, "started": %d, "run": {"step": %d, "steps": 24},' \
+        "\$(date +%s)" "\$started" "\$step" >"\$file.new"
+    printf ' "measured": {"start_s": 0, "steps": %d, "step_ms": 0.001}}' "\$step" >>"\$file.new"
+    mv "\$file.new" "\$file.capture"
+    sleep 10
+done
+END
+captures=$job
 submit -t 300 -p long --comment="$SHORT" <<END
 #!/bin/bash
 for step in {0..30}; do
@@ -128,7 +142,7 @@ believed=$job
 printf '%s' "$text" >"$dir/progress/$believed"
 chown "$CLUSTER_USER" "$dir/progress/$believed"
 
-for job in "$reports" "$silent" "$shortened" "$rigid" "$believed" "${hostile[@]}"; do
+for job in "$reports" "$silent" "$captures" "$shortened" "$rigid" "$believed" "${hostile[@]}"; do
     cluster_wait_job "$job" RUNNING 60 || fail "job $job starts"
 done
 short=$(limit "$silent")
@@ -158,12 +172,21 @@ reported=$(limit "$reports")
 ok 'a job that reports gets what it needs, and not what was requested' \
     test "$(minutes "$reported")" -le 8 -a "$(minutes "$reported")" -ge 5
 diag "24 steps of 10 s: $reported, $(later "$reports")"
+ok 'a job that captures itself is extended' cluster_until 200 limit_is_not "$captures" "$short"
+captured=$(limit "$captures")
+ok 'a job that captures itself gets what its steps need' \
+    test "$(minutes "$captured")" -le 8 -a "$(minutes "$captured")" -ge 5
+diag "24 captured steps of 10 s: $captured, $(later "$captures")"
+like 'dnnest status has its expected end' \
+    "$("$dnnest" status --conf="$dir/etc/dnnest.conf" "$captures")" \
+    'expected end .*before that of its limit'
 ok 'a silent job is extended as ever' cluster_until 180 limit_is_not "$silent" "$short"
 diag "without reports: $(limit "$silent"), $(later "$silent")"
 
 ends 'the job that was shortened completes' "$shortened" COMPLETED
 ends 'the job that reports completes' "$reports" COMPLETED
 is 'a job that reports was extended once' "$(grep -c "job $reports: limit" "$dir/log/dnnestd.log")" 1
+ends 'the job that captures itself completes' "$captures" COMPLETED
 ends 'the silent job completes' "$silent" COMPLETED
 grep -a 'job ' "$dir/log/dnnestd.log" | sort -u -k 2 | head -n 60 | sed 's/^/# /'
 daemon_end
