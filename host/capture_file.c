@@ -254,8 +254,17 @@ bool dn_capture_progress (const struct dn_capture *capture,
 
 /* --- the file --------------------------------------------------------------------- */
 
-/* The description, made compact; it is dropped where that fails. */
-static void read_sidecar (struct json_object *json, struct dn_capture *capture)
+/* What becomes of the description. */
+enum sidecar {
+    SIDECAR_LEFT_OUT,
+    SIDECAR_AS_IT_IS,
+    SIDECAR_COMPACT
+};
+
+/* The description, as it is or made compact; it is dropped where that fails. */
+static void read_sidecar (struct json_object *json,
+                          enum sidecar how,
+                          struct dn_capture *capture)
 {
     struct json_object *sidecar = part_of (json, "sidecar");
     const char *text =
@@ -264,7 +273,9 @@ static void read_sidecar (struct json_object *json, struct dn_capture *capture)
                 : NULL;
     size_t len = text ? strlen (text) : 0;
 
-    if (len > 0 && len <= SIDECAR_MAX)
+    if (how == SIDECAR_AS_IT_IS && len > 0 && len <= DN_CAPTURE_SIDECAR_MAX)
+        capture->sidecar = strdup (text);
+    if (how == SIDECAR_COMPACT && len > 0 && len <= SIDECAR_MAX)
         dn_sidecar_compact ((struct dn_span){text, len},
                             DN_CAPTURE_SIDECAR_MAX,
                             &capture->sidecar,
@@ -286,7 +297,7 @@ static int read_head (const struct json_object *json, struct dn_err *err)
 }
 
 static int read_capture (struct dn_span text,
-                         bool whole,
+                         enum sidecar how,
                          struct dn_capture *capture,
                          struct dn_err *err)
 {
@@ -305,19 +316,19 @@ static int read_capture (struct dn_span text,
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_missing, "time");
     read_arch (part_of (json, "software"), capture->arch);
     read_reports (part_of (json, "run"), capture);
-    if (whole)
-        read_sidecar (json, capture);
+    if (how != SIDECAR_LEFT_OUT)
+        read_sidecar (json, how, capture);
     return 0;
 }
 
 static int read_file (struct dn_span text,
                       const char *file,
-                      bool whole,
+                      enum sidecar how,
                       struct dn_capture *capture,
                       struct dn_err *err)
 {
     clear (capture);
-    if (read_capture (text, whole, capture, err) == 0)
+    if (read_capture (text, how, capture, err) == 0)
         return 0;
     dn_capture_free (capture);
     return dn_err_wrap (err, "%s", dn_quote (file, strlen (file)).text);
@@ -328,7 +339,7 @@ int dn_capture_read (struct dn_span text,
                      struct dn_capture *capture,
                      struct dn_err *err)
 {
-    return read_file (text, file, true, capture, err);
+    return read_file (text, file, SIDECAR_COMPACT, capture, err);
 }
 
 int dn_capture_read_run (struct dn_span text,
@@ -336,7 +347,15 @@ int dn_capture_read_run (struct dn_span text,
                          struct dn_capture *capture,
                          struct dn_err *err)
 {
-    return read_file (text, file, false, capture, err);
+    return read_file (text, file, SIDECAR_LEFT_OUT, capture, err);
+}
+
+int dn_capture_read_kept (struct dn_span text,
+                          const char *file,
+                          struct dn_capture *capture,
+                          struct dn_err *err)
+{
+    return read_file (text, file, SIDECAR_AS_IT_IS, capture, err);
 }
 
 void dn_capture_free (struct dn_capture *capture)

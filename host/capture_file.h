@@ -90,6 +90,14 @@ int dn_capture_read_run (struct dn_span text,
                          struct dn_capture *capture,
                          struct dn_err *err);
 
+/* The same of a text of dn_capture_write (): the description is as it was kept, and not
+ * checked again.
+ */
+int dn_capture_read_kept (struct dn_span text,
+                          const char *file,
+                          struct dn_capture *capture,
+                          struct dn_err *err);
+
 /* Write what is not measured, as dn_capture_read () reads it: at most
  * DN_CAPTURE_KEPT_MAX bytes, the description left out if it does not fit. NULL without
  * memory; freed with free ().

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "jobs/history/known_build.h"
 #include "jobs/outcome.h"
 #include "predict/learned.h"
 
@@ -40,6 +41,7 @@ struct making {
     struct group *groups; /* of the present owner; owned */
     int n_groups;
     int groups_size;
+    struct dn_known_list *known;
     int64_t owner;   /* uid, or the key of an account's name */
     bool by_account; /* of owners that are read now */
     struct dn_gate *gate;
@@ -91,6 +93,9 @@ static bool read_run (const struct dn_build *build,
                                .p95_s = job->p95_s,
                                .cores = job->cpu_s / fmax (ran_s, 1) / gpus,
                                .gpu_mem_gb = job->gpu_mem_gb,
+                               .said_gpu_mem_gb = job->said_gpu_mem_gb,
+                               .step_s = job->step_ms / 1000,
+                               .start_up_s = job->start_up_s,
                                .mem_gb = job->host_mem_gb
                                          * (double) (job->nodes > 0 ? job->nodes : 1)};
     if (*unit == DN_WORK_PREDICTED)
@@ -302,6 +307,9 @@ static bool keep_law (const struct making *m, struct dn_app_row *row)
     kept.type = row->type;
     kept.cores = row->cores;
     kept.gpu_mem_gb = row->gpu_mem_gb;
+    kept.gpu_mem_said = row->gpu_mem_said;
+    kept.step_s = row->step_s;
+    kept.start_up_s = row->start_up_s;
     kept.mem_gb = row->mem_gb;
     kept.mem_runs = row->mem_runs;
     *row = kept;
@@ -367,6 +375,9 @@ static int take_job (void *to, const struct dn_finished *job)
     if (m->owner != owner_of (m, job) && end_owner (m) < 0)
         return -1;
     m->owner = owner_of (m, job);
+    if (counts && run.exact && !m->by_account
+        && dn_known_note (m->known, key, job, m->err) < 0)
+        return -1;
     type = type_of (m->apps, job->gpu);
     if (type < 0)
         return 0;
@@ -384,6 +395,7 @@ static void free_making (struct making *m)
     for (int i = 0; i < m->groups_size; i++)
         free (m->groups[i].runs);
     free (m->groups);
+    dn_known_list_free (m->known);
     dn_apps_free (m->apps);
 }
 
@@ -392,9 +404,10 @@ static int begin_apps (struct making *m)
     struct dn_apps *apps = calloc (1, sizeof (*apps));
 
     m->apps = apps;
+    m->known = dn_known_list_new ();
     if (apps)
         apps->types = calloc (DN_APP_TYPES_MAX, sizeof (*apps->types));
-    if (!apps || !apps->types)
+    if (!apps || !apps->types || !m->known)
         return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
     apps->time_s = m->build->now_s;
     apps->by_account = m->build->by_account;
@@ -428,7 +441,8 @@ struct dn_apps *dn_build_apps (struct dn_store *store,
 
     *gate = (struct dn_gate){.passed = false};
     if (begin_apps (&m) < 0 || read_jobs (&m, store, false) < 0
-        || (build->by_account && read_jobs (&m, store, true) < 0))
+        || (build->by_account && read_jobs (&m, store, true) < 0)
+        || dn_known_end (m.known, m.apps, err) < 0)
         return NULL;
     dn_gate_end (gate);
     thin_out (m.apps);

@@ -311,12 +311,18 @@ static float largest (float so_far, double value)
 /* What is known of the runs but for the law. */
 static void set_seen (const struct dn_fit_run runs[], int n, struct dn_app_row *row)
 {
+    float said_gb = 0;
+
     row->work_min = INFINITY;
     for (int i = 0; i < n; i++) {
         const struct dn_fit_run *run = &runs[i];
 
         row->cores = largest (row->cores, run->cores);
         row->gpu_mem_gb = largest (row->gpu_mem_gb, run->gpu_mem_gb);
+        said_gb = largest (said_gb, run->said_gpu_mem_gb);
+        row->step_s = run->step_s > 0 ? (float) run->step_s : row->step_s;
+        row->start_up_s =
+            run->start_up_s > 0 ? (float) run->start_up_s : row->start_up_s;
         row->mem_gb = largest (row->mem_gb, run->mem_gb);
         if (!run->exact)
             continue;
@@ -326,6 +332,8 @@ static void set_seen (const struct dn_fit_run runs[], int n, struct dn_app_row *
         row->work_min = fminf (row->work_min, (float) run->work);
         row->work_max = fmaxf (row->work_max, (float) run->work);
     }
+    row->gpu_mem_said = row->gpu_mem_gb <= 0 && said_gb > 0;
+    row->gpu_mem_gb = largest (row->gpu_mem_gb, (double) said_gb);
 }
 
 /* What a run with the most work takes in the longest mode of the newest runs. */

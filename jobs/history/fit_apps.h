@@ -36,14 +36,17 @@
 #define DN_FIT_WORK_RATIO     1.3
 
 struct dn_fit_run {
-    int64_t end_s;     /* seconds since 1970 */
-    double ran_s;      /* positive */
-    double work;       /* in the unit of the row, positive; of DN_WORK_RUN 1 */
-    bool exact;        /* else it would have taken longer */
-    double cores;      /* CPUs busy per GPU; NaN unknown */
-    double gpu_mem_gb; /* peak of one GPU; NaN unknown */
-    double mem_gb;     /* peak of host memory on all nodes; NaN unknown */
-    double likely_s;   /* what was in force when it was submitted; 0: nothing */
+    int64_t end_s;          /* seconds since 1970 */
+    double ran_s;           /* positive */
+    double work;            /* in the unit of the row, positive; of DN_WORK_RUN 1 */
+    bool exact;             /* else it would have taken longer */
+    double cores;           /* CPUs busy per GPU; NaN unknown */
+    double gpu_mem_gb;      /* peak of one GPU; NaN unknown */
+    double said_gpu_mem_gb; /* the same, and of a step and before the first one, as */
+    double step_s;          /* the job says of itself; NaN unknown */
+    double start_up_s;
+    double mem_gb;   /* peak of host memory on all nodes; NaN unknown */
+    double likely_s; /* what was in force when it was submitted; 0: nothing */
     double p95_s;
 };
 

@@ -79,6 +79,7 @@ static const struct dn_member app_fields[] = {
     DN_FLAG ("HostKept", struct dn_app_line, host_kept, false),
     DN_COUNT_OR ("WorkMin", struct dn_app_line, work_min, 1, WORK_MAX, 1),
     DN_COUNT_OR ("WorkMax", struct dn_app_line, work_max, 1, WORK_MAX, 1),
+    DN_FLAG ("MemorySaid", struct dn_app_line, memory_said, false),
     DN_COUNT_OR ("Step", struct dn_app_line, step_us, 0, US_MAX, 0),
     DN_COUNT_OR ("StartUp", struct dn_app_line, start_up_ms, 0, MS_MAX, 0),
 };
@@ -227,6 +228,7 @@ static struct dn_app_row row_of (const struct dn_app_line *app)
         .mem_kept = app->host_kept,
         .work_min = (float) app->work_min,
         .work_max = (float) app->work_max,
+        .gpu_mem_said = app->memory_said,
         .step_s = (float) ((double) app->step_us / DN_APPS_PER_MICRO),
         .start_up_s = (float) ((double) app->start_up_ms / DN_APPS_PER_MILLI),
     };

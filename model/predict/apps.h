@@ -79,6 +79,8 @@ struct dn_app_row {
     float mem_gb; /* peak of host memory, as if the job were on one node; the same */
     uint8_t mem_runs; /* recent runs that measured it */
     bool mem_kept;    /* one was killed when its memory had been lowered: it stays */
+    bool
+        gpu_mem_said; /* 'gpu_mem_gb' is what runs have said, and nothing measured it */
     float work_min;   /* of the runs, in its unit */
     float work_max;
     float step_s;     /* of a step, and before the first one, as the newest run that */

@@ -47,6 +47,7 @@ struct dn_app_line {
     bool host_kept;
     int64_t work_min;
     int64_t work_max;
+    bool memory_said;
     int64_t step_us;
     int64_t start_up_ms;
 };

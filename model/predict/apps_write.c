@@ -53,6 +53,7 @@ static int write_app (const struct dn_app_row *row, dn_apps_put_f put, void *to)
         .host_kept = row->mem_kept,
         .work_min = whole (row->work_min, 1),
         .work_max = whole (row->work_max, 1),
+        .memory_said = row->gpu_mem_said,
         .step_us = whole (row->step_s, DN_APPS_PER_MICRO),
         .start_up_ms = whole (row->start_up_s, DN_APPS_PER_MILLI)};
 

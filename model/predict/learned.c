@@ -214,7 +214,9 @@ static void set_memory (const struct dn_learner *learner,
     if (here > 0)
         estimate->fits = estimate->supported;
     if (row && here > 0
-        && (memory->p50 <= 0 || (!learner->named && row->runs >= DN_LEARNED_RUNS_MIN)))
+        && (memory->p50 <= 0
+            || (!learner->named && !row->gpu_mem_said
+                && row->runs >= DN_LEARNED_RUNS_MIN)))
         *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_SIGMA};
     else if (memory->p50 > 0 && most > dn_range_at (*memory, 0.95))
         memory->floor = (struct dn_range_floor){.ratio = most / memory->p50};

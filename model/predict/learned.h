@@ -14,7 +14,7 @@
  *   theirs, and not lowered.
  * - Measured GPU memory raises the bound of any type. On the type that it was measured
  *   on it replaces the prediction where a fingerprint names the application; app= may
- *   name runs of different sizes.
+ *   name runs of different sizes. What only the runs say of it raises a prediction.
  * - Measured CPUs raise the need; a quarter is added for peaks.
  * - Of host memory the largest peak of runs on any type is known, and how many measured
  *   it with as many GPUs; the policy makes a bound of them.

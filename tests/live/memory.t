@@ -48,9 +48,10 @@ both() {
 # --- the cluster -------------------------------------------------------------------------
 
 live_hardware
-mkdir -p "$dir/state.dnnest"
+mkdir -p "$dir/state.dnnest" "$dir/progress"
+chmod 1777 "$dir/progress"
 live_conf Mode=enforce GpuType=keep TimeLimit=keep "StateDir=$dir/state.dnnest" \
-    "OutputDir=$dir/home" 'Policy Partition=one Gpus=choose'
+    "OutputDir=$dir/home" "ProgressDir=$dir/progress" 'Policy Partition=one Gpus=choose'
 chmod -R go-w "$dir/etc" "$dir/state.dnnest"
 live_start --plugin-dir "$plugin_dir" --conf DefMemPerCPU=3200 \
     --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1 \
@@ -135,6 +136,36 @@ submit 1 0 -H
 is 'the application keeps its memory from then on' \
     "$(field "$job" MinMemoryNode) $(member "$job" set.mem_mb)" '500G null'
 scancel "$job"
+
+# --- what a job says of itself -----------------------------------------------------------
+
+# capture STEP_MS GPUS: the text of a file
+capture() {
+    printf '{"dnnest_capture": 1, "time": %d, "software": {"arch": ["sm_80"]},' "$(date +%s)"
+    printf ' "devices": {"seen": 2, "used": %d}, "measured": {"step_ms": %s},' "$2" "$1"
+    printf ' "sidecar": {"dnnest": 1, "spec": {"batch": 64, "epochs": 3}}}'
+}
+# run_as APP COMMAND: sets 'job'
+run_as() {
+    job=$(cluster_as_user sbatch --parsable -o /dev/null -t 5 -c 1 --mem=100 --gres=gpu:a100:2 \
+        --comment="dnnest:app=$1" <<<$'#!/bin/bash\n'"$2"$'\nsleep 3')
+}
+key_of() { printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16; }
+before=$(grep '^App ' "$dir/state.dnnest/history")
+run_as cap "$(declare -f capture); capture 50 1 >$dir/progress/\$SLURM_JOB_ID.capture"
+captured=$job
+run_as bad ''
+capture 0.001 1 >"$dir/progress/$job.capture"
+for id in "$captured" "$job"; do cluster_wait_job "$id" COMPLETED 60; done
+ok 'the capture of a job is learned' learn "^Captured Key=$(key_of cap) "
+like 'a line of the history has what the job described' "$(grep '^Captured' "$dir/state.dnnest/history")" \
+    'Spec=batch=64 Arch=sm_80 Last=[0-9]+ Gpus=2 GpusUsed=1 GpusRuns=1$'
+like 'the row has its step' "$(grep "Key=$(key_of cap)" "$dir/state.dnnest/history")" ' Step=50000'
+ok 'the run of the other job is learned' learn "^App Key=$(key_of bad) "
+is 'a file of another user says nothing' \
+    "$(grep "Key=$(key_of bad)" "$dir/state.dnnest/history" | grep -cE 'Captured|Step=')" 0
+is 'no other row has changed' \
+    "$(grep '^App ' "$dir/state.dnnest/history" | grep -vE "$(key_of cap)|$(key_of bad)")" "$before"
 
 # --- GPUs that are not used --------------------------------------------------------------
 

@@ -19,7 +19,8 @@ static const char whole[] =
     "Time=3600000000 Sigma=80000 Longest=3700500\n"
     "App Key=00000000000000ff Type=1 Unit=epochs Freedom=9 Runs=10 Last=1699999998 "
     "Start=60000 Time=120000000 Sigma=50000 Longest=12000000 Cores=3500 "
-    "Memory=10240 HostMemory=30720 HostRuns=3 HostKept=yes WorkMin=10 WorkMax=90\n"
+    "Memory=10240 HostMemory=30720 HostRuns=3 HostKept=yes WorkMin=10 WorkMax=90 "
+    "MemorySaid=yes\n"
     "App Key=ffffffffffffffff Type=0 Gpus=1 Unit=predicted Freedom=255 Runs=4000 "
     "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000 "
     "Step=210500 StartUp=12300\n"
@@ -51,6 +52,7 @@ TEST ("what is read is written again")
     assert_float_equal (apps->rows[1].cores, 3.5, 1e-6);
     assert_float_equal (apps->rows[1].gpu_mem_gb, 10, 1e-6);
     assert_float_equal (apps->rows[1].mem_gb, 30, 1e-6);
+    assert_true (apps->rows[1].gpu_mem_said && !apps->rows[0].gpu_mem_said);
     assert_true (apps->rows[1].mem_runs == 3 && apps->rows[1].mem_kept);
     assert_true (apps->rows[0].mem_runs == 0 && !apps->rows[0].mem_kept);
     assert_float_equal (apps->rows[0].work_max, 1, 0);

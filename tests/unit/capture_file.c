@@ -222,6 +222,7 @@ TEST ("what is kept is read again, without what was measured")
     char *kept = dn_capture_write (&capture);
     struct dn_capture again = read_text (kept);
     char *twice = dn_capture_write (&again);
+    struct dn_capture as_it_is;
 
     assert_null (strstr (kept, "measured"));
     assert_null (strchr (kept, '\n'));
@@ -229,6 +230,10 @@ TEST ("what is kept is read again, without what was measured")
     assert_string_equal (again.sidecar, capture.sidecar);
     assert_string_equal (again.arch, capture.arch);
     assert_true (again.steps == 5000 && again.loader_share == 0.02);
+    assert_int_equal (dn_capture_read_kept (dn_span_of (kept), "kept", &as_it_is, NULL),
+                      0);
+    assert_string_equal (as_it_is.sidecar, capture.sidecar);
+    dn_capture_free (&as_it_is);
     dn_capture_free (&again);
     dn_capture_free (&capture);
     free (kept);

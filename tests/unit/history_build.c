@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "jobs/history/apps_build.h"
+#include "jobs/history/known_build.h"
 #include "predict/learned.h"
 #include "unit.h"
 
@@ -504,4 +505,240 @@ int after_tests (void **state)
 {
     remove (path);
     return rmdir (dir);
+}
+
+/* --- what runs have described ------------------------------------------------------
+ */
+
+/* A completed job with a capture: its description, and GPUs used of two. */
+static void add_captured (struct dn_store *store,
+                          int64_t user,
+                          const char *app,
+                          const char *sidecar,
+                          int64_t used)
+{
+    struct dn_finished job = job_of (user, app, 1000);
+    char text[1024];
+
+    snprintf (
+        text,
+        sizeof (text),
+        "{\"dnnest_capture\":1,\"time\":5,\"software\":{\"framework\":\"pytorch\","
+        "\"version\":\"2.4.0+cu121\",\"arch\":[\"sm_70\",\"sm_80\"]},\"run\":{"
+        "\"workers\":4,\"steps\":5000,\"loader_share\":0.25},\"sidecar\":%s}",
+        sidecar);
+    job.captured = text;
+    job.gpus_used = used;
+    job.step_ms = 0.001;
+    job.start_up_s = 12;
+    job.said_gpu_mem_gb = 3;
+    add (store, &job);
+}
+
+#define GRAPH                                                                          \
+    "\"graph\":{\"name\":\"%s\",\"ops\":[{\"op\":\"linear\",\"in\":[[1,100]],"         \
+    "\"out\":[[1,50]],\"params\":5050}]}"
+
+static const struct dn_app_known *known_of (const struct dn_apps *apps,
+                                            int64_t user,
+                                            const char *app)
+{
+    return dn_apps_known (apps, dn_app_key_of_user (user, app));
+}
+
+TEST ("an application is known by its newest completed run with a capture")
+{
+    struct dn_store *store = store_open (true);
+    struct dn_finished failed;
+    struct dn_apps *apps;
+    const struct dn_app_known *known;
+
+    add_captured (store, ALICE, "train", "{\"dnnest\":1,\"spec\":{\"batch\":64}}", 2);
+    add_captured (store,
+                  ALICE,
+                  "train",
+                  "{\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":256,"
+                  "\"epochs\":90,\"gpus\":2,\"deadline\":\"1:00:00\"}}",
+                  1);
+    failed = job_of (ALICE, "train", 1000);
+    failed.outcome = "failed";
+    failed.captured = "{\"dnnest_capture\":1,\"time\":5,\"sidecar\":{\"dnnest\":1,"
+                      "\"spec\":{\"batch\":1}}}";
+    add (store, &failed);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_known, 1);
+    known = known_of (apps, ALICE, "train");
+    assert_non_null (known);
+    assert_string_equal (known->spec,
+                         "model=resnet50,batch=256,framework=pytorch,torch=2.4,"
+                         "workers=4");
+    assert_string_equal (known->arch, "sm_70,sm_80");
+    assert_null (dn_apps_network (apps, known));
+    assert_true (known->steps == 5000 && known->workers == 4
+                 && known->loader_share == 0.25F);
+    assert_true (known->gpus == 2 && known->gpus_used == 2 && known->gpus_runs == 2);
+    assert_null (known_of (apps, BOB, "train"));
+    dn_apps_free (apps);
+}
+
+TEST ("a capture changes no run time, and its words of GPU memory lower nothing")
+{
+    struct dn_store *store;
+    struct dn_apps *apps;
+    struct dn_app_row without;
+    struct dn_app_row row;
+
+    add_runs (ALICE, "train", 1000, 4);
+    apps = apps_of (&plain);
+    without = *row_of (apps, ALICE, "train");
+    dn_apps_free (apps);
+    assert_true (without.step_s == 0 && without.gpu_mem_gb == 0);
+    before_test (NULL);
+    store = store_open (true);
+    for (int i = 0; i < 4; i++) {
+        struct dn_finished job = job_of (ALICE, "train", 1000 * (1 + 0.01 * (i % 3)));
+
+        job.step_ms = 1e-9;
+        job.step_p95_ms = 1e-9;
+        job.start_up_s = 5;
+        job.said_gpu_mem_gb = i == 3 ? 3 : 1;
+        job.captured = "{\"dnnest_capture\":1,\"time\":5}";
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    apps = apps_of (&plain);
+    row = *row_of (apps, ALICE, "train");
+    assert_true (row.gpu_mem_said && row.gpu_mem_gb == 3 && row.start_up_s == 5);
+    assert_true (row.start_s == without.start_s && row.unit_s == without.unit_s
+                 && row.sigma == without.sigma && row.longest_s == without.longest_s);
+    dn_apps_free (apps);
+    {
+        struct dn_finished job = job_of (ALICE, "train", 1000);
+
+        job.gpu_mem_gb = 2;
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    row = *row_of (apps, ALICE, "train");
+    assert_true (!row.gpu_mem_said && row.gpu_mem_gb == 3);
+    dn_apps_free (apps);
+}
+
+TEST ("equal networks are kept once, under any name")
+{
+    struct dn_store *store = store_open (true);
+    struct dn_apps *apps;
+    char sidecar[512];
+
+    for (int i = 0; i < 6; i++) {
+        char app[16];
+        char name[16];
+        struct dn_buf buf = dn_buf_on (sidecar, sizeof (sidecar));
+
+        snprintf (app, sizeof (app), "app%d", i);
+        snprintf (name, sizeof (name), "net%d", i);
+        dn_buf_add (
+            &buf, "{\"dnnest\":1,\"spec\":{\"batch\":%d}," GRAPH "}", i + 1, name);
+        add_captured (store, ALICE + i, app, sidecar, 2);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_known, 6);
+    assert_int_equal (apps->n_networks, 1);
+    for (int64_t i = 0; i < 6; i++) {
+        assert_true (i == 0 || apps->known[i - 1].key < apps->known[i].key);
+        assert_contains (dn_apps_network (apps, &apps->known[i]), "\"params\":5050");
+        assert_contains (apps->known[i].spec, "model=net");
+    }
+    dn_apps_free (apps);
+}
+
+/* So many applications, each with a network of its own; the later ones ran later. */
+static void note_many (struct dn_known_list *list, int n)
+{
+    struct dn_err err = {0};
+
+    for (int i = 0; i < n; i++) {
+        struct dn_finished job = job_of (ALICE, "", 1000);
+        char text[1024];
+
+        snprintf (
+            text,
+            sizeof (text),
+            "{\"dnnest_capture\":1,\"time\":5,\"software\":{\"arch\":[\"sm_70\"]},"
+            "\"sidecar\":{\"dnnest\":1,\"spec\":{\"batch\":%d,\"precision\":"
+            "\"bf16\"},\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[1,%d]],"
+            "\"out\":[[1,50]],\"params\":%d}]}}}",
+            i + 1,
+            i + 1,
+            50 * (i + 1));
+        job.captured = text;
+        job.end_s = (int64_t) i * 86400;
+        if (dn_known_note (list, (dn_app_key) (i + 1) * 12345677, &job, &err) < 0)
+            fail_msg ("%s", err.text);
+    }
+}
+
+TEST ("of too many applications those of the latest runs are kept")
+{
+    struct dn_known_list *list = dn_known_list_new ();
+    struct dn_apps *apps = calloc (1, sizeof (*apps));
+    struct dn_err err = {0};
+
+    note_many (list, 2 * DN_APPS_KNOWN_MAX + 4);
+    if (dn_known_end (list, apps, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (apps->n_known, DN_APPS_KNOWN_MAX);
+    assert_true (apps->n_text <= DN_APPS_TEXTS_MAX);
+    assert_true (apps->n_networks > 0);
+    assert_null (dn_apps_known (apps, 12345677));
+    assert_non_null (
+        dn_apps_known (apps, (dn_app_key) (DN_APPS_KNOWN_MAX + 5) * 12345677));
+    assert_non_null (
+        dn_apps_known (apps, (dn_app_key) (2 * DN_APPS_KNOWN_MAX + 4) * 12345677));
+    assert_null (dn_apps_known (apps, (dn_app_key) (DN_APPS_KNOWN_MAX + 4) * 12345677));
+    dn_apps_free (apps);
+    dn_known_list_free (list);
+}
+
+TEST ("a hostile capture changes no row of 45 other users")
+{
+    struct dn_store *store;
+    struct dn_finished job;
+    struct dn_apps *before;
+    struct dn_apps *after;
+
+    for (int i = 0; i < 45; i++)
+        add_runs (BOB + i, "train", 1000 + 10 * i, 3);
+    before = apps_of (&plain);
+    store = store_open (true);
+    job = job_of (ALICE, "train", 1000);
+    job.captured =
+        "{\"dnnest_capture\":1,\"time\":5,\"sidecar\":{\"dnnest\":1,\"spec\":"
+        "{\"app\":\"other\",\"batch\":1}}}";
+    job.step_ms = 1e-12;
+    job.start_up_s = 1e9;
+    job.said_gpu_mem_gb = 1e6;
+    job.gpus_used = INT64_MAX / 2;
+    add (store, &job);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    after = apps_of (&plain);
+    assert_int_equal (after->n_rows, before->n_rows + 1);
+    assert_int_equal (after->n_known, 1);
+    assert_string_equal (after->known[0].spec, "batch=1");
+    assert_int_equal (after->known[0].gpus_used, 2);
+    for (int i = 0; i < 45; i++) {
+        struct dn_app_row a = *row_of (before, BOB + i, "train");
+        struct dn_app_row b = *row_of (after, BOB + i, "train");
+
+        assert_memory_equal (&a, &b, sizeof (a));
+    }
+    dn_apps_free (before);
+    dn_apps_free (after);
 }
