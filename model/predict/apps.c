@@ -548,10 +548,7 @@ static const struct {
 #include "predict/student.inc"
 };
 
-/* The law of as many degrees of freedom, or of the next smaller number of the table,
- * which is wider.
- */
-static const struct dn_quantiles *law_of (int freedom)
+const struct dn_quantiles *dn_student_law (int freedom)
 {
     size_t at = DN_N_ELEMENTS (laws) - 1;
 
@@ -566,5 +563,5 @@ struct dn_range dn_app_row_time (const struct dn_app_row *row, double work)
 
     return (struct dn_range){.p50 = time_s,
                              .sigma = (double) row->sigma,
-                             .quantiles = law_of (row->freedom)};
+                             .quantiles = dn_student_law (row->freedom)};
 }

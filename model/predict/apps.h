@@ -178,6 +178,11 @@ int dn_apps_add_known (struct dn_apps *apps,
                        struct dn_err *err);
 int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_err *err);
 
+/* Student's law of as many degrees of freedom, or of the next smaller number that is
+ * known, which is wider. Static.
+ */
+const struct dn_quantiles *dn_student_law (int freedom);
+
 /* The law of the run time for that work; its quantiles are static. */
 struct dn_range dn_app_row_time (const struct dn_app_row *row, double work);
 

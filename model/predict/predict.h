@@ -30,6 +30,7 @@
  *     apps.c       what the finished runs of each user's applications say
  *     apps_write.c  and written
  *     learned.c    the estimate of an application that has run before
+ *     translate.c  the time of a run from a measured one of another configuration
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read and applied
  *     tuning_write.c  and written

@@ -280,6 +280,38 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
 
+static bool same_image (const struct dn_image *a, const struct dn_image *b)
+{
+    bool same = a->n_dims == b->n_dims;
+
+    for (int i = 0; same && i < a->n_dims; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
+static bool same_value (const struct dn_spec *a,
+                        const struct dn_spec *b,
+                        const struct dn_key *key)
+{
+    const char *of_a = (const char *) a + key->offset;
+    const char *of_b = (const char *) b + key->offset;
+
+    if (key->type == DN_KEY_IMAGE)
+        return same_image (&a->image, &b->image);
+    return key->type == DN_KEY_NAME ? strcmp (of_a, of_b) == 0
+                                    : memcmp (of_a, of_b, types[key->type].size) == 0;
+}
+
+struct dn_keyset dn_spec_differing (const struct dn_spec *a, const struct dn_spec *b)
+{
+    struct dn_keyset set = {{0}};
+
+    for (int i = 0; i < N_KEYS; i++)
+        if (!same_value (a, b, &keys[i]))
+            dn_keyset_add (&set, i);
+    return set;
+}
+
 struct dn_keyset dn_keyset_of (size_t offset)
 {
     struct dn_keyset set = {{0}};

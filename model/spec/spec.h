@@ -351,6 +351,9 @@ bool dn_spec_is_by_history (const struct dn_spec *spec);
 /* The keys that have been given, and not derived from others by dn_spec_resolve (). */
 struct dn_keyset dn_spec_given (const struct dn_spec *spec);
 
+/* The keys whose values differ. */
+struct dn_keyset dn_spec_differing (const struct dn_spec *a, const struct dn_spec *b);
+
 /* The i-th key of a set, or NULL after the last. */
 const struct dn_key *dn_spec_key_of (struct dn_keyset set, int i);
 

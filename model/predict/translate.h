@@ -1,0 +1,59 @@
+/* translate.h - the time of a run, from a measured one of another configuration
+ *
+ * In: the measured time, and the estimates of its configuration and of the wanted one
+ * by one and the same predictor, without history. Out: the measured time, times the
+ * ratio of the estimates, and the law of its error by what differs (translate.inc).
+ * Pure; nothing is allocated.
+ *
+ * The level of a prediction is off by a quarter for code that was never measured, and
+ * ratios by a twentieth to an eighth: one measured run removes most of the error.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TRANSLATE_H
+#define DN_TRANSLATE_H
+
+#include "predict/apps.h"
+#include "spec/spec.h"
+
+/* What may differ. */
+enum dn_change {
+#define DN_CHANGE_ROW(NAME, name, sigma, freedom, help) DN_CHANGE_##NAME,
+#include "predict/translate.inc"
+#undef DN_CHANGE_ROW
+    DN_N_CHANGES
+};
+
+extern const struct dn_names dn_change_names;
+
+/* A configuration whose time is known or wanted. Both members are borrowed. */
+struct dn_setting {
+    const struct dn_spec *spec;         /* resolved (dn_spec_resolve ()) */
+    const struct dn_estimate *estimate; /* of it, without history */
+};
+
+/* What differs, a bit 1 << enum dn_change each; 0: nothing that changes a step. The
+ * amount of work and wishes do not count.
+ */
+unsigned dn_changes_between (const struct dn_setting *measured,
+                             const struct dn_setting *wanted);
+
+/* The law of one step, from the seconds that one took. Its quantiles are static; p50 is
+ * -1 where an estimate has no step.
+ */
+struct dn_range dn_translate_step (double step_s,
+                                   const struct dn_setting *measured,
+                                   const struct dn_setting *wanted);
+
+/* The law of a whole run, from the row of the measured configuration. 'work' is that of
+ * the wanted run in the row's unit (dn_learned_work ()); of DN_WORK_PREDICTED, seconds
+ * that are predicted on the wanted device. The start-up stays as it is. A run of no
+ * stated amount of work processes as many samples as those of the row. The longest run
+ * and work outside that of the runs count as in dn_learned_law ().
+ */
+struct dn_range dn_learned_translate (const struct dn_app_row *row,
+                                      double work,
+                                      const struct dn_setting *measured,
+                                      const struct dn_setting *wanted);
+
+#endif
