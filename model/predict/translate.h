@@ -3,7 +3,8 @@
  * In: the measured time, and the estimates of its configuration and of the wanted one
  * by one and the same predictor, without history. Out: the measured time, times the
  * ratio of the estimates, and the law of its error by what differs (translate.inc).
- * Pure; nothing is allocated.
+ * Between chips the ratio is corrected: the higher the rate of a multiprocessor is, the
+ * less of it work reaches. Pure; nothing is allocated.
  *
  * The level of a prediction is off by a quarter for code that was never measured, and
  * ratios by a twentieth to an eighth: one measured run removes most of the error.
@@ -17,14 +18,12 @@
 #include "spec/spec.h"
 
 /* What may differ. */
-enum dn_change {
-#define DN_CHANGE_ROW(NAME, name, sigma, freedom, help) DN_CHANGE_##NAME,
+enum dn_gap {
+#define DN_GAP(NAME, ...) DN_GAP_##NAME,
 #include "predict/translate.inc"
-#undef DN_CHANGE_ROW
-    DN_N_CHANGES
+#undef DN_GAP
+    DN_N_GAPS
 };
-
-extern const struct dn_names dn_change_names;
 
 /* A configuration whose time is known or wanted. Both members are borrowed. */
 struct dn_setting {
@@ -32,7 +31,7 @@ struct dn_setting {
     const struct dn_estimate *estimate; /* of it, without history */
 };
 
-/* What differs, a bit 1 << enum dn_change each; 0: nothing that changes a step. The
+/* What differs, a bit 1 << enum dn_gap each; 0: nothing that changes a step. The
  * amount of work and wishes do not count.
  */
 unsigned dn_changes_between (const struct dn_setting *measured,

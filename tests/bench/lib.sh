@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+export srcdir=$top # where tests/unit/networks.h finds the networks that ship
 build=$(mktemp -d)
 # The rooms from metadata to a prediction
 # shellcheck disable=SC2034  # for those who source this

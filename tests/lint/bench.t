@@ -21,4 +21,10 @@ for script in $(grep -l '^compile ' "$top"/tests/bench/*); do
     ok "$(basename "$script") links" env DNNEST_COMPILE_ONLY=yes DNNEST_BENCH_OBJECTS="$work/objects" \
         CFLAGS=-O0 "$script"
 done
+
+# Its objects are there by now.
+printed=$(DNNEST_BENCH_OBJECTS="$work/objects" CFLAGS=-O0 "$top/tests/bench/one-run" 2>/dev/null)
+like 'one-run prints a table' "$printed" '[|] another GPU type [|]'
+is 'the figures after one run in doc/accuracy.md are those that one-run prints' \
+    "$(grep -vxFf "$top/doc/accuracy.md" <<< "$printed")" ''
 done_testing

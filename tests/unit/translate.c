@@ -6,7 +6,14 @@
 
 #include "predict/translate.h"
 
-static const struct dn_device devices[] = {{.name = "v100"}, {.name = "a100"}};
+static const struct dn_generation nvidia = {.number = 3, .matrix_units = 1};
+static const struct dn_device devices[] = {
+    {.name = "v100", .generation = &nvidia, .fp32 = 15.7e12, .fp16 = 125e12, .sms = 80},
+    {.name = "a100",
+     .generation = &nvidia,
+     .fp32 = 19.5e12,
+     .fp16 = 312e12,
+     .sms = 108}};
 
 /* A configuration and its estimate. */
 struct made {
@@ -42,7 +49,7 @@ static struct dn_app_row row_of (enum dn_work_unit unit, float unit_s)
                                .work_max = 600 / unit_s};
 }
 
-#define BIT(name) (1U << DN_CHANGE_##name)
+#define BIT(name) (1U << DN_GAP_##name)
 
 TEST ("what differs is told by kind")
 {
@@ -93,6 +100,52 @@ TEST ("a step is measured time, times the ratio of the estimates")
     b.spec.precision = DN_PRECISION_FP16;
     assert_true (dn_range_at (dn_translate_step (3, &a.setting, &b.setting), 0.95)
                  > dn_range_at (law, 0.95));
+}
+
+TEST ("between chips the ratio follows the rate of a multiprocessor")
+{
+    struct made a;
+    struct made b;
+
+    make (&a, 0, 1);
+    make (&b, 1, 0.5);
+    a.spec.precision = b.spec.precision = DN_PRECISION_FP16;
+    a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
+    b.estimate.stage_s[DN_STAGE_FORWARD] = 0.5;
+    /* 2.89 to 1.56 TFLOP/s of a multiprocessor */
+    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50,
+                 1.5 * pow (312.0 / 108 * 80 / 125, 0.25));
+    /* What the host bounds is not concerned, nor is another batch. */
+    a.estimate.stage_s[DN_STAGE_FORWARD] = b.estimate.stage_s[DN_STAGE_FORWARD] = 0;
+    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50, 1.5);
+    make (&b, 0, 0.5);
+    b.spec.precision = DN_PRECISION_FP16;
+    b.spec.batch = 32;
+    a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
+    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50, 1.5);
+}
+
+TEST ("what is further apart is less certain")
+{
+    double last = 1;
+
+    for (int i = 1; i < 8; i *= 2) {
+        struct made a;
+        struct made b;
+        struct dn_range law;
+
+        make (&a, 0, 1);
+        make (&b, 0, 1.0 / i);
+        b.spec.batch = 64 / i;
+        law = dn_translate_step (1, &a.setting, &b.setting);
+        assert_true (dn_range_at (law, 0.95) / law.p50 >= last);
+        last = dn_range_at (law, 0.95) / law.p50 + 1e-3;
+        make (&b, 0, 1);
+        b.spec.gpus = i;
+        b.estimate.samples_per_s = 64 * i;
+        law = dn_translate_step (1, &a.setting, &b.setting);
+        assert_true (dn_range_at (law, 0.95) < 1.5);
+    }
 }
 
 TEST ("without a step nothing is translated")

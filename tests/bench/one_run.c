@@ -1,0 +1,303 @@
+/* one_run.c - judge times that are translated from one measured run
+ *
+ * usage: one_run HARDWARE-FOLDER RUNS.csv...
+ *
+ * Prints a table in Markdown, a row for what differs between the run that is taken as
+ * measured and the one that is predicted from it: the pairs and their votes, the error
+ * without a run and after it, and how often the 95 % bound held. Each order of a pair
+ * counts. A vote is the median of the pairs of one source and network.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predict/translate.h"
+#include "step_fit.h"
+
+/* A pair of runs, translated. */
+struct pair {
+    double blind; /* |predicted / measured - 1| without a run */
+    double error; /* and after it */
+    double width; /* of the bound over the likely time */
+    bool covered;
+    int vote;
+};
+
+struct pairs {
+    struct pair *list;
+    size_t n;
+    size_t size;
+    double *work;
+};
+
+static const struct bench_set *the_set;
+static struct dn_estimate *estimates;
+
+/* Up to the memory: a100_sxm4_40gb and a100_pcie_80gb are one chip. */
+static bool same_chip (const struct bench_run *a, const struct bench_run *b)
+{
+    const char *one = a->device->name;
+    const char *other = b->device->name;
+    size_t len = strcspn (one, "_");
+
+    if (a->device->generation != b->device->generation || a->device->sms <= 0)
+        return false;
+    return a->device->sms == b->device->sms && strncmp (one, other, len + 1) == 0;
+}
+
+static bool is_chip (const struct bench_run *run, const char *chip)
+{
+    return strncmp (run->device->name, chip, strlen (chip)) == 0;
+}
+
+static double batch_ratio (const struct bench_run *a, const struct bench_run *b)
+{
+    return exp (fabs (log ((double) a->spec.batch / (double) b->spec.batch)));
+}
+
+/* The rows of the table: what differs, and which of those pairs. */
+static bool other_type (const struct bench_run *a, const struct bench_run *b)
+{
+    return !same_chip (a, b);
+}
+
+static bool v100_a100 (const struct bench_run *a, const struct bench_run *b)
+{
+    return (is_chip (a, "v100") && is_chip (b, "a100"))
+           || (is_chip (a, "a100") && is_chip (b, "v100"));
+}
+
+static bool near_batch (const struct bench_run *a, const struct bench_run *b)
+{
+    return a->spec.batch > 0 && b->spec.batch > 0 && batch_ratio (a, b) <= 2;
+}
+
+static bool any (const struct bench_run *a, const struct bench_run *b)
+{
+    return a != b;
+}
+
+static bool one_to_several (const struct bench_run *a, const struct bench_run *b)
+{
+    return a->several != b->several;
+}
+
+static const struct kind {
+    const char *name;
+    enum dn_gap change;
+    bool (*is) (const struct bench_run *a, const struct bench_run *b);
+} kinds[] = {
+    {"another GPU type", DN_GAP_TYPE, other_type},
+    {"V100 and A100", DN_GAP_TYPE, v100_a100},
+    {"another board of the same chip", DN_GAP_TYPE, same_chip},
+    {"a batch up to twice or half as large", DN_GAP_BATCH, near_batch},
+    {"any other batch or length", DN_GAP_BATCH, any},
+    {"another number of GPUs or nodes", DN_GAP_GPUS, any},
+    {"one GPU and several", DN_GAP_GPUS, one_to_several},
+    {"another precision", DN_GAP_PRECISION, any},
+};
+
+/* --- pairs ------------------------------------------------------------------------ */
+
+static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, int vote)
+{
+    double measured = the_set->runs[b].step_s;
+    double bound = dn_range_at (*law, 0.95);
+
+    if (pairs->n == pairs->size) {
+        pairs->size = pairs->size > 0 ? 2 * pairs->size : 4096;
+        pairs->list = realloc (pairs->list, pairs->size * sizeof (*pairs->list));
+        pairs->work = realloc (pairs->work, pairs->size * sizeof (*pairs->work));
+        if (!pairs->list || !pairs->work)
+            bench_die ("pairs", "out of memory");
+    }
+    pairs->list[pairs->n++] =
+        (struct pair){.blind = fabs (estimates[b].step_s.p50 / measured - 1),
+                      .error = fabs (law->p50 / measured - 1),
+                      .width = bound / law->p50,
+                      .covered = measured <= bound,
+                      .vote = vote};
+}
+
+static bool is_of_one_code (const struct bench_run *a, const struct bench_run *b)
+{
+    return strcmp (a->source, b->source) == 0 && strcmp (a->model, b->model) == 0;
+}
+
+/* The first run of that source and network. */
+static int first_of (int at)
+{
+    int first = 0;
+
+    while (!is_of_one_code (&the_set->runs[first], &the_set->runs[at]))
+        first++;
+    return first;
+}
+
+static void judge (int a, int b, int vote, struct pairs all[])
+{
+    const struct bench_run *from = &the_set->runs[a];
+    const struct bench_run *to = &the_set->runs[b];
+    const struct dn_setting measured = {&from->spec, &estimates[a]};
+    const struct dn_setting wanted = {&to->spec, &estimates[b]};
+    unsigned found = dn_changes_between (&measured, &wanted);
+    struct dn_range law;
+
+    if (found == 0 || (found & (found - 1)) != 0 || (found & 1U << DN_GAP_OTHER) != 0)
+        return;
+    law = dn_translate_step (from->step_s, &measured, &wanted);
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
+        if (found == 1U << kinds[i].change && kinds[i].is (from, to))
+            add_pair (&all[i], b, &law, vote);
+}
+
+/* --- figures ---------------------------------------------------------------------- */
+
+static int by_vote (const void *a, const void *b)
+{
+    const struct pair *x = a;
+    const struct pair *y = b;
+
+    return (x->vote > y->vote) - (x->vote < y->vote);
+}
+
+static double error_of (const struct pair *pair)
+{
+    return pair->error;
+}
+
+static double blind_of (const struct pair *pair)
+{
+    return pair->blind;
+}
+
+static double width_of (const struct pair *pair)
+{
+    return pair->width;
+}
+
+static double covered_of (const struct pair *pair)
+{
+    return pair->covered ? 1 : 0;
+}
+
+static double mean (double *values, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += values[i];
+    return sum / n;
+}
+
+/* The statistic 'over' votes of that 'within' them; the pairs are sorted by vote. */
+static double figure (const struct pairs *pairs,
+                      double (*of) (const struct pair *pair),
+                      double (*within) (double *values, int n),
+                      double (*over) (double *values, int n),
+                      int *n_votes)
+{
+    double *votes = malloc ((pairs->n + 1) * sizeof (*votes));
+    double result;
+    int n = 0;
+
+    if (!votes)
+        bench_die ("votes", "out of memory");
+    for (size_t i = 0; i < pairs->n;) {
+        int of_vote = 0;
+        int vote = pairs->list[i].vote;
+
+        for (; i < pairs->n && pairs->list[i].vote == vote; i++)
+            pairs->work[of_vote++] = of (&pairs->list[i]);
+        votes[n++] = within (pairs->work, of_vote);
+    }
+    result = over (votes, n);
+    *n_votes = n;
+    free (votes);
+    return result;
+}
+
+static double over_pairs (const struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        pairs->work[i] = pairs->list[i].error;
+    return bench_median (pairs->work, (int) pairs->n);
+}
+
+static void print_row (const struct kind *kind, struct pairs *pairs)
+{
+    double blind;
+    double error;
+    double average;
+    double covered;
+    double width;
+    int n;
+
+    if (pairs->n == 0)
+        return;
+    qsort (pairs->list, pairs->n, sizeof (*pairs->list), by_vote);
+    blind = figure (pairs, blind_of, bench_median, bench_median, &n);
+    error = figure (pairs, error_of, bench_median, bench_median, &n);
+    average = figure (pairs, error_of, bench_median, mean, &n);
+    covered = figure (pairs, covered_of, mean, mean, &n);
+    width = figure (pairs, width_of, bench_median, bench_median, &n);
+    printf (
+        "| %s | %zu | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.2f |\n",
+        kind->name,
+        pairs->n,
+        n,
+        100 * blind,
+        100 * error,
+        100 * average,
+        100 * over_pairs (pairs),
+        100 * covered,
+        width);
+}
+
+static void print_table (struct pairs all[])
+{
+    puts ("| the run that is predicted has | pairs | votes | without a run | after one "
+          "run | mean | over pairs | within the 95 % bound | bound / likely |\n"
+          "|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
+        print_row (&kinds[i], &all[i]);
+}
+
+int main (int argc, char *argv[])
+{
+    struct pairs all[DN_N_ELEMENTS (kinds)];
+    struct bench_set set;
+
+    memset (all, 0, sizeof (all));
+    memset (&set, 0, sizeof (set));
+    if (argc < 3)
+        bench_die ("usage", "one_run HARDWARE RUNS.csv...");
+    bench_read_catalogue (argv[1], &set.catalogue);
+    for (int i = 2; i < argc; i++)
+        bench_read_table (argv[i], bench_add_run, &set);
+    the_set = &set;
+    estimates = calloc ((size_t) set.n_runs + 1, sizeof (*estimates));
+    if (!estimates)
+        bench_die ("runs", "out of memory");
+    for (int i = 0; i < set.n_runs; i++) {
+        const struct bench_run *run = &set.runs[i];
+
+        dn_whitebox (&(struct dn_case){.constants = &dn_constants_default,
+                                       .spec = &run->spec,
+                                       .graph = &run->graph,
+                                       .device = run->device},
+                     &estimates[i]);
+    }
+    for (int a = 0; a < set.n_runs; a++) {
+        int vote = first_of (a);
+
+        for (int b = 0; b < set.n_runs; b++)
+            if (b != a && is_of_one_code (&set.runs[a], &set.runs[b]))
+                judge (a, b, vote, all);
+    }
+    print_table (all);
+    return 0;
+}
