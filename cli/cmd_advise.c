@@ -8,10 +8,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "advise.h"
 #include "base/messages.h"
 #include "host/stopwatch.h"
+#include "jobs/history/install.h"
+#include "process/sacct.h"
 #include "process/sbatch.h"
 #include "request/script.h"
 #include "seen.h"
@@ -20,6 +23,9 @@
 #include "output/grid.h"
 
 #define ATTEMPTS 3
+
+/* Seconds to wait for accounting. */
+#define PATIENCE_S 10
 
 /* The options and arguments of a call, and the submission. */
 struct call {
@@ -541,6 +547,30 @@ static int advise_and_time (const struct dn_site *site,
     return 0;
 }
 
+/* On a login node, where StateDir cannot be read: the history of the caller's own jobs,
+ * from accounting. Without it the decision is that of a first run.
+ */
+static bool find_history (const struct call *call,
+                          const struct dn_site *site,
+                          struct dn_seen *seen)
+{
+    struct dn_sacct mine = dn_sacct_mine ();
+    struct dn_err err = {0};
+    struct dn_gate gate;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+
+    if (access (site->state_dir, R_OK | X_OK) == 0
+        || (call->user != DN_UNSET && call->user != mine.user))
+        return false;
+    mine.patience_s = PATIENCE_S;
+    store = dn_sacct_store (&mine, &err);
+    if (store)
+        seen->content.apps =
+            dn_history_of (site, store, NULL, seen->view.now_s, &gate, &err);
+    seen->view.apps = seen->content.apps;
+    return seen->content.apps != NULL;
+}
+
 static int advise (struct call *call, const struct dn_site *site)
 {
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
@@ -558,6 +588,9 @@ static int advise (struct call *call, const struct dn_site *site)
     if (dn_subject_carry (site, &call->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
     if (advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (is_decided (advice) && find_history (call, site, &seen)
+        && advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call->given.json)
         print_json (site, dn_seen_cluster (&seen), &call->sbatch.job, advice);

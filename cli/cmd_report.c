@@ -11,16 +11,20 @@
 
 #include "jobs/store.h"
 #include "output/progress.h"
+#include "report/job_list.h"
 #include "report/report.h"
 #include "report/site_store.h"
 #include "report/when.h"
 #include "seen.h"
+
+#define WEEK_S (7 * 86400)
 
 /* The options of a call, and its state. */
 struct call {
     const char *db;
     const char *html;
     bool csv;
+    bool jobs;
     enum dn_grouped_by by;
     struct dn_store_filter filter;
     struct dn_report report;
@@ -85,6 +89,10 @@ static const struct dn_option options[] = {
                  "user, account, partition, model, app or type",
                  take_by),
     DN_OPT_FLAG ("me", 0, "your own jobs, and what to request next time", report.me),
+    DN_OPT_FLAG ("jobs",
+                 0,
+                 "your own jobs of the last days, what they used of what they had",
+                 jobs),
     DN_OPT_FLAG ("csv", 0, "write the sums as a table, a row per group", csv),
     DN_OPT_TEXT ("html", 0, "FILE", "write a page with plots", html),
     DN_OPT_END,
@@ -99,6 +107,9 @@ static int take_options (const struct dn_command *self,
     if (call->csv && given->json)
         given->exit_code =
             dn_options_misuse (self, "--csv and --json cannot be combined");
+    else if (call->jobs && (call->csv || call->html || call->db || call->by))
+        given->exit_code = dn_options_misuse (
+            self, "--jobs cannot be combined with --csv, --html, --db or --by");
     else if (call->filter.until_s > 0 && call->filter.until_s <= call->filter.since_s)
         given->exit_code = dn_options_misuse (
             self, "--until is not after --since, expected a later time");
@@ -149,12 +160,27 @@ static int take_job (void *to, const struct dn_finished *job)
     return dn_sums_add (sums, job, &call->err);
 }
 
+/* The caller's own jobs of that time, of the last month where none is given. */
+static struct dn_sacct mine_of (const struct call *call)
+{
+    struct dn_sacct mine = dn_sacct_mine ();
+
+    if (call->filter.since_s > 0)
+        mine.since_s = call->filter.since_s;
+    else if (call->jobs)
+        mine.since_s = call->report.now_s - WEEK_S;
+    mine.until_s = call->filter.until_s;
+    return mine;
+}
+
 static int read_jobs (struct call *call, struct dn_err *err)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_sacct mine = mine_of (call);
     int rc;
 
-    store = dn_site_store_open (call->report.store, err);
+    store = dn_site_store_open (
+        &call->report.store, call->report.me && !call->db ? &mine : NULL, err);
     if (!store)
         return -1;
     call->progress = dn_progress_begin ("jobs");
@@ -211,6 +237,11 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    if (call.jobs) {
+        struct dn_sacct mine = mine_of (&call);
+
+        return dn_job_list (&mine, given.json);
+    }
     if (call.report.me) {
         call.filter.user = (int64_t) geteuid ();
         call.filter.order = DN_STORE_BY_APP;

@@ -300,7 +300,6 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_cleanup (dn_health_free) struct dn_health health = {.n_parts = 0};
     struct dn_options given;
     struct call call = {.db = NULL};
-    char path[PATH_MAX];
     int rc = DN_EXIT_DONE;
 
     dn_options_begin (&given, self, argc, argv);
@@ -312,8 +311,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!site)
         return given.exit_code;
     if (given.n_args == 1)
-        return dn_job_story (
-            site, dn_site_store_path (site, call.db, path), given.args[0], given.json);
+        return dn_job_story (site, call.db, given.args[0], given.json);
     dn_health_read (&health, site);
     if (given.json)
         print_json (&health);

@@ -63,6 +63,22 @@ double dn_finished_ran_s (const struct dn_finished *job)
     return (double) (job->end_s - job->start_s - suspended_s);
 }
 
+void dn_first_host (const char *nodes, struct dn_buf *host)
+{
+    size_t prefix = strcspn (nodes, "[,");
+    const char *rest = nodes + prefix;
+
+    if (strcmp (nodes, "None assigned") == 0)
+        return;
+    dn_buf_put (host, nodes, prefix < 128 ? prefix : 128);
+    if (*rest != '[')
+        return;
+    dn_buf_put (host, rest + 1, strspn (rest + 1, "0123456789"));
+    rest += strcspn (rest, "]");
+    if (*rest == ']')
+        dn_buf_put (host, rest + 1, strcspn (rest + 1, "[,"));
+}
+
 bool dn_finished_changed (const struct dn_finished *job)
 {
     return strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;

@@ -58,6 +58,9 @@ void dn_finished_clear (struct dn_finished *job);
  */
 void dn_finished_settle_times (struct dn_finished *job);
 
+/* Add the first of "n[1-4],m7" to 'host'; nothing of a job that had none. */
+void dn_first_host (const char *nodes, struct dn_buf *host);
+
 /* Fill what the admin comment of a job records, and the class of its end, for which
  * what accounting knows must be there. A comment without a record, or with one that is
  * not valid, leaves the members unknown. The record is read into 'recorded'

@@ -38,7 +38,7 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
     if (dn_records_db_open (&store->db, path, adding, err) < 0
         || (adding && dn_records_db_commit (&store->db, err) < 0)) {
         dn_store_close (store);
-        dn_err_wrap (err, "%s", path);
+        dn_err_wrap (err, "%s", path ? path : "memory");
         return NULL;
     }
     return store;

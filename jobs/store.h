@@ -25,8 +25,9 @@
 
 struct dn_store;
 
-/* Open a store to read it, or to add to it; it is created if there is none. NULL with
- * 'err', which names the path. Closed with dn_store_close ().
+/* Open a store to read it, or to add to it; it is created if there is none. 'path'
+ * NULL: a new one in memory. NULL with 'err', which names the path. Closed with
+ * dn_store_close ().
  */
 struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *err);
 void dn_store_close (struct dn_store *store);

@@ -244,34 +244,9 @@ bool dn_records_db_is (const char *path)
            && memcmp (magic, MAGIC, MAGIC_LEN) == 0;
 }
 
-int dn_records_db_open (struct dn_records_db *db,
-                        const char *path,
-                        bool adding,
-                        struct dn_err *err)
+/* Check or make the tables of a database that is open. */
+static int begin_first (struct dn_records_db *db, bool adding, struct dn_err *err)
 {
-    /* Reading needs this too: a writer that was killed may leave a journal to roll
-     * back.
-     */
-    const int flags =
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
-    char whole[PATH_MAX];
-    uid_t folder = 0;
-    struct stat before;
-    struct stat after;
-
-    *db = (struct dn_records_db){.sql = NULL};
-    if (find_path (path, whole, &folder, err) < 0
-        || check_file (whole, adding, folder, &before, err) < 0
-        || check_journal (whole, folder, err) < 0)
-        return -1;
-    if (sqlite3_open_v2 (whole, &db->sql, flags, NULL) != SQLITE_OK)
-        return db->sql ? dn_sql_fail (db->sql, err)
-                       : dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (harden (db, adding, err) < 0)
-        return -1;
-    if (lstat (whole, &after) < 0 || before.st_ino != after.st_ino
-        || before.st_dev != after.st_dev)
-        return dn_err_set (err, DN_E_IO, "was replaced while it was opened");
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
@@ -281,6 +256,47 @@ int dn_records_db_open (struct dn_records_db *db,
         return -1;
     /* Each piece is read in a separate transaction: see records.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);
+}
+
+static int open_sql (struct dn_records_db *db, const char *path, struct dn_err *err)
+{
+    /* Reading needs this too: a writer that was killed may leave a journal to roll
+     * back.
+     */
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+
+    *db = (struct dn_records_db){.sql = NULL};
+    if (sqlite3_open_v2 (path, &db->sql, flags, NULL) == SQLITE_OK)
+        return 0;
+    return db->sql ? dn_sql_fail (db->sql, err)
+                   : dn_err_set (err, DN_E_NOMEM, "out of memory");
+}
+
+int dn_records_db_open (struct dn_records_db *db,
+                        const char *path,
+                        bool adding,
+                        struct dn_err *err)
+{
+    char whole[PATH_MAX];
+    uid_t folder = 0;
+    struct stat before;
+    struct stat after;
+
+    *db = (struct dn_records_db){.sql = NULL};
+    if (!path)
+        return open_sql (db, ":memory:", err) < 0 || harden (db, true, err) < 0
+                   ? -1
+                   : begin_first (db, true, err);
+    if (find_path (path, whole, &folder, err) < 0
+        || check_file (whole, adding, folder, &before, err) < 0
+        || check_journal (whole, folder, err) < 0 || open_sql (db, whole, err) < 0
+        || harden (db, adding, err) < 0)
+        return -1;
+    if (lstat (whole, &after) < 0 || before.st_ino != after.st_ino
+        || before.st_dev != after.st_dev)
+        return dn_err_set (err, DN_E_IO, "was replaced while it was opened");
+    return begin_first (db, adding, err);
 }
 
 int dn_records_db_begin (struct dn_records_db *db, struct dn_err *err)

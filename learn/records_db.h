@@ -21,8 +21,9 @@ struct dn_records_db {
 bool dn_records_db_is (const char *path);
 
 /* Open a store, either to add to it ('adding') or to read it unchanged. To add, it is
- * created if there is none, and an older version is upgraded to the newest. -1 with
- * 'err'. Closed with dn_records_db_close () in both cases.
+ * created if there is none, and an older version is upgraded to the newest. 'path'
+ * NULL: a new one in memory, to add to and to read. -1 with 'err'. Closed with
+ * dn_records_db_close () in all cases.
  */
 int dn_records_db_open (struct dn_records_db *db,
                         const char *path,

@@ -271,24 +271,27 @@ static int take (void *to, const struct dn_finished *job)
 }
 
 int dn_job_story (const struct dn_site *site,
-                  const char *path,
+                  const char *db,
                   const char *id,
                   bool as_json)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter filter = dn_store_all ();
+    struct dn_sacct instead = dn_sacct_mine ();
+    char usual[PATH_MAX];
+    const char *path = dn_site_store_path (site, db, usual);
     struct dn_err err = {0};
     struct story story = {.n_runs = 0};
     bool failed;
     bool open;
 
+    filter.job = instead.job = id;
+    store = dn_site_store_open (&path, db ? NULL : &instead, &err);
     dn_json_add_text (json, "job", id);
     dn_json_add_text (json, "store", path);
     if (as_json)
         story.runs = dn_json_add_array (json, "runs");
-    filter.job = id;
-    store = dn_site_store_open (path, &err);
     failed = !store || dn_store_read (store, &filter, take, &story, &err) < 0;
     open = story.n_runs == 0 && tell_open (id, site->progress_dir, json);
     if (failed && !open)

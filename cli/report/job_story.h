@@ -9,12 +9,13 @@
 
 struct dn_site;
 
-/* Print all runs of the job 'id' ("12", "12_3") that the store 'path' has, as JSON or
- * text; of one that has not ended, what is known of it. Return an enum dn_exit:
+/* Print all runs of the job 'id' ("12", "12_3") as JSON or text: those of the store
+ * 'db', or if it is NULL of that of the site, and where that cannot be read those of
+ * accounting; of one that has not ended, what is known of it. Return an enum dn_exit:
  * ABSTAINED if there is none.
  */
 int dn_job_story (const struct dn_site *site,
-                  const char *path,
+                  const char *db,
                   const char *id,
                   bool as_json);
 

@@ -19,10 +19,9 @@ const char *dn_site_store_path (const struct dn_site *site,
     return path;
 }
 
-struct dn_store *dn_site_store_open (const char *path, struct dn_err *err)
+/* Say why a file cannot be read, with errno. */
+static void tell_why (const char *path, struct dn_err *err)
 {
-    if (access (path, R_OK) == 0)
-        return dn_store_open (path, false, err);
     if (errno == EACCES)
         dn_err_set (err,
                     DN_E_IO,
@@ -36,5 +35,24 @@ struct dn_store *dn_site_store_open (const char *path, struct dn_err *err)
                     path);
     else
         dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);
-    return NULL;
+}
+
+struct dn_store *dn_site_store_open (const char **path,
+                                     const struct dn_sacct *instead,
+                                     struct dn_err *err)
+{
+    struct dn_err why = {0};
+    struct dn_store *store;
+
+    if (access (*path, R_OK) == 0)
+        return dn_store_open (*path, false, err);
+    tell_why (*path, err);
+    if (!instead)
+        return NULL;
+    store = dn_sacct_store (instead, &why);
+    if (store)
+        *path = "sacct";
+    else
+        dn_err_wrap (err, "%s", why.text);
+    return store;
 }

@@ -201,26 +201,6 @@ static void write_id (struct json_object *json, struct made *made)
     made->job.job = made->id;
 }
 
-/* The first of "n[1-4],m7". */
-static void take_host (const char *nodes, struct made *made)
-{
-    struct dn_buf buf = dn_buf_on (made->host, sizeof (made->host));
-    size_t prefix = strcspn (nodes, "[,");
-    const char *rest = nodes + prefix;
-
-    made->host[0] = '\0';
-    made->job.host = made->host;
-    if (strcmp (nodes, "None assigned") == 0)
-        return;
-    dn_buf_add (&buf, "%.*s", (int) (prefix < 128 ? prefix : 128), nodes);
-    if (*rest != '[')
-        return;
-    dn_buf_add (&buf, "%.*s", (int) strspn (rest + 1, "0123456789"), rest + 1);
-    rest += strcspn (rest, "]");
-    if (*rest == ']')
-        dn_buf_add (&buf, "%.*s", (int) strcspn (rest + 1, "[,"), rest + 1);
-}
-
 static void take_tres (struct json_object *tres, struct made *made, int64_t *typed)
 {
     const char *type = text_at (tres, "type");
@@ -322,6 +302,7 @@ static int64_t uid_of (const char *name)
 static void make_job (struct json_object *json, struct made *made)
 {
     struct dn_finished *job = &made->job;
+    struct dn_buf host = dn_buf_on (made->host, sizeof (made->host));
 
     dn_finished_clear (job);
     made->gpu[0] = '\0';
@@ -339,7 +320,8 @@ static void make_job (struct json_object *json, struct made *made)
     job->exit_code = exit_in (json, job->state);
     job->restarts = finite_at (json, "restart_cnt");
     job->nodes = finite_at (json, "allocation_nodes");
-    take_host (text_at (json, "nodes"), made);
+    dn_first_host (text_at (json, "nodes"), &host);
+    job->host = made->host;
     take_allocated (json, made);
     take_steps (json, job);
     made->comment = text_at (member (json, "comment"), "administrator");

@@ -194,6 +194,28 @@ static struct dn_apps *read_old (const char *state_dir)
     return dn_apps_read ((struct dn_span){text, len}, now.text, NULL);
 }
 
+struct dn_apps *dn_history_of (const struct dn_site *site,
+                               struct dn_store *store,
+                               const struct dn_apps *in_force,
+                               int64_t now_s,
+                               struct dn_gate *gate,
+                               struct dn_err *err)
+{
+    struct dn_rebase rebase = {site};
+    const struct dn_build build = {.now_s = now_s,
+                                   .by_account =
+                                       site->rules.history_share == DN_SHARE_ACCOUNT,
+                                   .bundle = site->bundle ? site->bundle->name : "",
+                                   .base = dn_rebase,
+                                   .base_to = &rebase,
+                                   .in_force = in_force};
+    struct dn_apps *apps = dn_build_apps (store, &build, gate, err);
+
+    if (apps)
+        memcpy (apps->cluster, site->cluster, sizeof (apps->cluster));
+    return apps;
+}
+
 int dn_history_learn (const struct dn_learning *learning,
                       struct dn_learned *learned,
                       struct dn_err *err)
@@ -204,23 +226,16 @@ int dn_history_learn (const struct dn_learning *learning,
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     dn_cleanup (free_apps) struct dn_apps *apps = NULL;
     dn_cleanup (free_apps) struct dn_apps *old = read_old (site->state_dir);
-    struct dn_rebase rebase = {site};
-    const struct dn_build build = {.now_s = learning->now_s,
-                                   .by_account =
-                                       site->rules.history_share == DN_SHARE_ACCOUNT,
-                                   .bundle = site->bundle ? site->bundle->name : "",
-                                   .base = dn_rebase,
-                                   .base_to = &rebase,
-                                   .in_force = old};
 
     *learned = (struct dn_learned){.result = DN_LEARNED_HELD};
     if (!learning->asked && is_held (site))
         return 0;
     store = dn_store_open (learning->db ? learning->db : db.text, false, err);
-    apps = store ? dn_build_apps (store, &build, &learned->gate, err) : NULL;
+    apps = store
+               ? dn_history_of (site, store, old, learning->now_s, &learned->gate, err)
+               : NULL;
     if (!apps)
         return -1;
-    memcpy (apps->cluster, site->cluster, sizeof (apps->cluster));
     learned->n_rows = apps->n_rows;
     learned->n_apps = count_apps (apps);
     learned->took_ms = dn_monotonic_ms () - from_ms;

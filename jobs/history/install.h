@@ -39,6 +39,16 @@ struct dn_learned {
     int64_t took_ms; /* in all */
 };
 
+/* What a store says, where 'in_force' (NULL: none) is the history until now. NULL with
+ * 'err'; freed with dn_apps_free ().
+ */
+struct dn_apps *dn_history_of (const struct dn_site *site,
+                               struct dn_store *store,
+                               const struct dn_apps *in_force,
+                               int64_t now_s,
+                               struct dn_gate *gate,
+                               struct dn_err *err);
+
 /* Learn. -1 with 'err': the store cannot be read, or a file not be written; the history
  * in force is then unchanged.
  */

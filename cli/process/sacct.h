@@ -1,0 +1,39 @@
+/* sacct.h - jobs from Slurm's accounting, where there is no file of dnnestd
+ *
+ * sacct is asked as the caller, so slurmdbd decides what he may see. It runs without a
+ * shell and is read line by line; one that does not answer is ended.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SACCT_H
+#define DN_SACCT_H
+
+#include "jobs/accounting.h"
+#include "jobs/store.h"
+
+/* Jobs of a store in memory: a row is some 1 KB. */
+#define DN_SACCT_JOBS_MAX 20000
+
+struct dn_sacct {
+    const char *job; /* as the user knows it, digits and "_+"; NULL: those of 'user' */
+    int64_t user;    /* uid */
+    int64_t since_s; /* jobs that were there at or after it; of 'user' */
+    int64_t until_s; /* and at or before it; 0: now */
+    int64_t patience_s;
+};
+
+/* The jobs of the caller of the last month. */
+struct dn_sacct dn_sacct_mine (void);
+
+/* Call 'take' for each job. Return what it returned, or -1 with 'err'. */
+int dn_sacct_read (const struct dn_sacct *which,
+                   dn_accounted_f take,
+                   void *to,
+                   struct dn_err *err);
+
+/* Those that have ended, as a store in memory with what their records say. NULL with
+ * 'err'; closed with dn_store_close ().
+ */
+struct dn_store *dn_sacct_store (const struct dn_sacct *which, struct dn_err *err);
+
+#endif

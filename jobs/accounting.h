@@ -1,0 +1,56 @@
+/* accounting.h - jobs as sacct prints them
+ *
+ * In: the output of 'sacct -n -P --noconvert' with SLURM_TIME_FORMAT=%s, of the columns
+ * dn_accounting_columns, in pieces of any length. Out: one call per job, with what its
+ * steps used.
+ *
+ * sacct quotes nothing: a user's name of a job may have lines and any separator in it.
+ * So the separator is a text that no user knows (--delimiter), and a record ends when
+ * it has all columns. Control characters become '?'.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ACCOUNTING_H
+#define DN_ACCOUNTING_H
+
+#include "jobs/finished.h"
+
+/* Of sacct's option -o; 22.05 to 26.05 have them all. */
+extern const char dn_accounting_columns[];
+
+/* Bytes of a record: nearly all are those of its admin comment. */
+#define DN_ACCOUNTING_RECORD_MAX (256 * 1024)
+
+/* A job as it is known until now: end_s of one that has not ended, and start_s of one
+ * that has not started, are DN_UNSET. Texts are borrowed until the call returns.
+ */
+struct dn_accounted {
+    struct dn_finished job;
+    const char *admin_comment; /* "" none */
+    double mem_gb;             /* host memory of all its nodes; NaN unknown */
+};
+
+/* A value other than 0 ends the reading and is returned. */
+typedef int (*dn_accounted_f) (void *to, const struct dn_accounted *job);
+
+struct dn_accounting;
+
+/* 'delimiter' is copied, and cut to a name. NULL if out of memory; freed with
+ * dn_accounting_free ().
+ */
+struct dn_accounting *dn_accounting_new (const char *delimiter,
+                                         dn_accounted_f take,
+                                         void *to);
+
+/* Read the next piece. -1 with 'err': a record is too long; or what 'take' returned. */
+int dn_accounting_feed (struct dn_accounting *accounting,
+                        struct dn_span piece,
+                        struct dn_err *err);
+
+/* After the last piece: the last job. */
+int dn_accounting_end (struct dn_accounting *accounting);
+
+/* NULL-safe. */
+void dn_accounting_free (struct dn_accounting *accounting);
+
+#endif

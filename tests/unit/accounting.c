@@ -1,0 +1,165 @@
+/* accounting.c - tests of jobs/accounting: what sacct prints, in pieces of any length
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/accounting.h"
+
+#define SEEN_MAX 4
+
+struct seen {
+    int n;
+    int stop; /* what take () returns */
+    struct dn_accounted jobs[SEEN_MAX];
+    char text[SEEN_MAX][512]; /* job, name, state, gpu, host, comment */
+};
+
+static int take (void *to, const struct dn_accounted *job)
+{
+    struct seen *seen = to;
+
+    assert_true (seen->n < SEEN_MAX);
+    seen->jobs[seen->n] = *job;
+    snprintf (seen->text[seen->n++],
+              sizeof (seen->text[0]),
+              "%s %s %s %s %s %s",
+              job->job.job,
+              job->job.name,
+              job->job.state,
+              job->job.gpu,
+              job->job.host,
+              job->admin_comment);
+    return seen->stop;
+}
+
+/* Read a text whose separators are '|', in pieces of so many bytes, with "<1>". */
+static int read_in (const char *text,
+                    size_t piece,
+                    struct seen *seen,
+                    struct dn_err *err)
+{
+    struct dn_accounting *accounting = dn_accounting_new ("<1>", take, seen);
+    char *whole = calloc (3, strlen (text) + 1);
+    size_t len = 0;
+    int rc = 0;
+
+    assert_non_null (accounting);
+    assert_non_null (whole);
+    for (; *text; text++)
+        if (*text == '|') {
+            memcpy (whole + len, "<1>", 3);
+            len += 3;
+        } else {
+            whole[len++] = *text;
+        }
+    for (size_t at = 0; at < len && rc == 0; at += piece)
+        rc = dn_accounting_feed (
+            accounting,
+            (struct dn_span){whole + at, at + piece < len ? piece : len - at},
+            err);
+    if (rc == 0)
+        rc = dn_accounting_end (accounting);
+    dn_accounting_free (accounting);
+    free (whole);
+    return rc;
+}
+
+#define JOB                                                                            \
+    "11|3_1|c|ann|7|lab|gpu|normal|a\nb|1700000000|1700000001|1700000010|1700000110|"  \
+    "00:00:10|5|CANCELLED by 7|2|n[08-9],m|"                                           \
+    "billing=4,cpu=4,gres/gpu:a100=2,gres/gpu=2,mem=20480M,node=2|"                    \
+    "1-00:00:02.250||{\"dnnest\":1}|0:15\n"
+#define STEP                                                                             \
+    "11.0|3_1.0|c|||lab|||python|1700000010|1700000010|1700000010|1700000110|00:00:00||" \
+    "COMPLETED|2|n[08-9]|cpu=4|00:02.250|cpu=00:00:02,mem=4294967296||0:0\n"
+#define RUNNING                                                                        \
+    "12|12|c|ann|7|lab|gpu|normal|b|1700000000|1700000001|1700000010|Unknown|"         \
+    "00:00:00|UNLIMITED|RUNNING|1|m|cpu=1|00:00:00|||0:0\n"
+
+TEST ("a job has what sacct says of it and of its steps, however the pieces are cut")
+{
+    static const size_t pieces[] = {1, 2, 7, 100000};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (pieces); i++) {
+        struct seen seen = {.n = 0};
+        struct dn_err err = {0};
+        const struct dn_accounted *job = &seen.jobs[0];
+
+        assert_int_equal (read_in (JOB STEP RUNNING, pieces[i], &seen, &err), 0);
+        assert_int_equal (seen.n, 2);
+        assert_string_equal (seen.text[0], "3_1 a?b CANCELLED a100 n08 {\"dnnest\":1}");
+        assert_int_equal (job->job.raw_id, 11);
+        assert_int_equal (job->job.user, 7);
+        assert_int_equal (job->job.limit_s, 300);
+        assert_int_equal (job->job.suspended_s, 10);
+        assert_int_equal (job->job.exit_code, 128 + 15);
+        assert_int_equal (job->job.gpus, 2);
+        assert_int_equal (job->job.cpus, 4);
+        assert_int_equal (job->job.nodes, 2);
+        assert_near (job->job.cpu_s, 86402.25);
+        assert_near (job->job.host_mem_gb, 2);
+        assert_near (job->mem_gb, 20);
+    }
+}
+
+TEST ("a job that runs has no end, and what was not measured is unknown")
+{
+    struct seen seen = {.n = 0};
+    struct dn_err err = {0};
+    const struct dn_finished *job = &seen.jobs[0].job;
+
+    assert_int_equal (read_in (RUNNING, 100, &seen, &err), 0);
+    assert_int_equal (seen.n, 1);
+    assert_int_equal (job->end_s, DN_UNSET);
+    assert_int_equal (job->start_s, 1700000010);
+    assert_int_equal (job->limit_s, DN_UNLIMITED);
+    assert_int_equal (job->gpus, 0);
+    assert_true (isnan (job->cpu_s));
+    assert_true (isnan (job->host_mem_gb));
+}
+
+TEST ("a name with what looks like another job is a name")
+{
+    static const char line[] =
+        "11|11|c|ann|7|lab|gpu|normal|x\n99;99;c;root;0\n\n|1700000000|1700000001|"
+        "1700000010|1700000110|00:00:00|5|COMPLETED|1|m|cpu=1|00:01.000|||0:0\n";
+    struct seen seen = {.n = 0};
+    struct dn_err err = {0};
+
+    assert_int_equal (read_in (line, 10, &seen, &err), 0);
+    assert_int_equal (seen.n, 1);
+    assert_int_equal (seen.jobs[0].job.raw_id, 11);
+    assert_string_equal (seen.text[0], "11 x?99;99;c;root;0?? COMPLETED  m ");
+}
+
+TEST ("lines that are none of a job's are left out, and what is too long ends it")
+{
+    const size_t len = DN_ACCOUNTING_RECORD_MAX + 1;
+    char *text = malloc (len + 1);
+    struct seen seen = {.n = 0};
+    struct dn_err err = {0};
+
+    assert_non_null (text);
+    assert_int_equal (read_in ("\n\nsomething else\n", 5, &seen, &err), 0);
+    assert_int_equal (read_in (STEP, 5, &seen, &err), 0);
+    assert_int_equal (seen.n, 0);
+    memset (text, 'x', len);
+    text[len] = '\0';
+    assert_int_equal (read_in (text, 1000, &seen, &err), -1);
+    assert_int_equal (err.code, DN_E_LIMIT);
+    free (text);
+}
+
+TEST ("the reader may end it")
+{
+    struct seen seen = {.n = 0, .stop = 5};
+    struct dn_err err = {0};
+
+    assert_int_equal (read_in (JOB RUNNING, 100, &seen, &err), 5);
+    assert_int_equal (seen.n, 1);
+}
