@@ -144,8 +144,7 @@ static int64_t exit_of (const char *text)
 
     if (signal > 0 && signal < 128)
         return 128 + signal;
-    return dn_int_read (code, "code", 0, 255, &status, NULL) == 0 ? status
-                                                                       : DN_UNSET;
+    return dn_int_read (code, "code", 0, 255, &status, NULL) == 0 ? status : DN_UNSET;
 }
 
 /* The next "name=count" of a text of TRES with that count. False at its end. */
