@@ -187,18 +187,6 @@ static int check_options (const struct dn_command *self,
     return DN_EXIT_DONE;
 }
 
-/* The words after "--" are the program's command. Return the number of words before
- * it. */
-static int cut_command (int argc, char **argv, struct call *call)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp (argv[i], "--") == 0) {
-            call->task.argv = argv + i + 1;
-            return i;
-        }
-    return argc;
-}
-
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
@@ -398,18 +386,44 @@ static void free_run (struct dn_probe_run **run)
     free (*run);
 }
 
+/* Predict a program without SPEC with what it has described of itself. */
+static void take_described (const struct dn_described_place *place,
+                            const struct dn_site *site,
+                            struct dn_subject *subject,
+                            struct call *call)
+{
+    dn_cleanup (dn_described_free) struct dn_described described;
+    struct dn_err err = {0};
+
+    if (dn_described_read (place->dir, place->job, geteuid (), &described, &err) < 0)
+        return;
+    subject->spec = described.sidecar.spec;
+    subject->layers = described.sidecar.layers;
+    described.sidecar.layers = (struct dn_layers){.n = 0};
+    if (subject->layers.n > 0) {
+        call->sidecar_text = described.capture.sidecar;
+        described.capture.sidecar = NULL;
+    }
+    if (dn_subject_write (
+            &subject->spec, call->spec_text, sizeof (call->spec_text), &err)
+            == 0
+        && dn_subject_build (site, DN_UNSET, subject, &err) == 0)
+        call->spec = call->spec_text;
+    else
+        dn_complain ("what it described cannot be predicted: %s", err.text);
+}
+
 static int probe (const struct dn_options *given,
                   const struct dn_site *site,
-                  const struct dn_subject *subject,
+                  struct dn_subject *subject,
                   struct call *call)
 {
     struct dn_err err = {0};
     dn_cleanup (free_run) struct dn_probe_run *run = calloc (1, sizeof (*run));
+    dn_cleanup (dn_described_remove) struct dn_described_place place = {.dir = ""};
     dn_cleanup (dn_probe_report_free) struct dn_probe_report report = {
         .site = site,
-        .subject = call->spec ? subject : NULL,
         .spec = call->spec_text,
-        .sidecar = call->sidecar_text,
         .run = run,
         .argv = call->task.argv,
         .within_job = call->within_job,
@@ -421,8 +435,14 @@ static int probe (const struct dn_options *given,
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
+    if (!call->spec && dn_described_make (&place, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    call->task.place = call->spec ? NULL : &place;
     dn_interrupt_hold ();
     rc = dn_probe_run (&call->task, run, &err);
+    if (rc == 0 && !call->spec)
+        take_described (&place, site, subject, call);
+    dn_described_remove (&place);
     dn_interrupt_release (); /* ends this process if a signal came */
     if (rc < 0 && run->unable) {
         dn_complain ("%s", err.text);
@@ -430,6 +450,8 @@ static int probe (const struct dn_options *given,
     }
     if (rc < 0)
         return dn_fail (DN_EXIT_BUG, &err);
+    report.subject = call->spec ? subject : NULL;
+    report.sidecar = call->sidecar_text;
     return show (given, call, &report);
 }
 
@@ -637,7 +659,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         .grace = GRACE_USUAL,
     };
 
-    argc = cut_command (argc, argv, &call);
+    argc = dn_options_cut (argc, argv, &call.task.argv);
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
         return given.exit_code;

@@ -14,6 +14,7 @@
     X (explain)                                                                        \
     X (advise)                                                                         \
     X (check)                                                                          \
+    X (describe)                                                                       \
     X (import)                                                                         \
     X (zoo)                                                                            \
     X (probe)                                                                          \

@@ -118,6 +118,16 @@ static void begin (struct dn_options *o,
     opterr = 0;
 }
 
+int dn_options_cut (int argc, char **argv, char *const **command)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp (argv[i], "--") == 0) {
+            *command = argv + i + 1;
+            return i;
+        }
+    return argc;
+}
+
 void dn_options_begin (struct dn_options *options,
                        const struct dn_command *command,
                        int argc,

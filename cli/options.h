@@ -139,6 +139,11 @@ enum {
     DN_OPTION_UNKNOWN = -3 /* of a script: 'argument' is its text */
 };
 
+/* The words after "--" are the command of a program, 'command'; it stays as it is
+ * without them. Return the number of words before.
+ */
+int dn_options_cut (int argc, char **argv, char *const **command);
+
 /* Begin to parse the arguments of a command; argv[0] is its name. */
 void dn_options_begin (struct dn_options *options,
                        const struct dn_command *command,

@@ -99,6 +99,17 @@ static int open_hook_file (struct runner *runner, struct dn_err *err)
     return -1;
 }
 
+/* The hook describes what runs in a job. */
+static int set_place (const struct dn_described_place *place)
+{
+    if (!place)
+        return 0;
+    return setenv ("DNNEST_PROGRESS_DIR", place->dir, 1) < 0
+                   || setenv ("SLURM_JOB_ID", place->job, 1) < 0
+               ? -1
+               : 0;
+}
+
 /* In the child: set the environment variables that the hook needs. */
 static int set_environment (const struct runner *runner)
 {
@@ -108,6 +119,8 @@ static int set_environment (const struct runner *runner)
     char *joined;
     int rc;
 
+    if (set_place (task->place) < 0)
+        return -1;
     if (task->pattern) /* so that lines come when they are printed */
         return setenv ("PYTHONUNBUFFERED", "1", 1);
     rc = asprintf (&joined,
@@ -396,9 +409,12 @@ static void go_to (struct runner *runner, enum stage stage)
 
 static bool has_enough (const struct runner *runner)
 {
+    const struct dn_probe_task *task = runner->task;
     const struct dn_feed_counter *best = dn_feed_best (&runner->run->feed);
 
-    return best && best->n_steps >= runner->task->warmup + runner->task->steps;
+    if (!best && task->place && !task->pattern)
+        return access (task->place->file, R_OK) == 0;
+    return best && best->n_steps >= task->warmup + task->steps;
 }
 
 /* End the program if there is a reason to. */
@@ -411,7 +427,9 @@ static void judge (struct runner *runner)
         go_to (runner, STAGE_TERMINATED);
     } else if (has_enough (runner)) {
         runner->run->end = DN_PROBE_STEPS;
-        go_to (runner, task->pattern ? STAGE_TERMINATED : STAGE_ASKED);
+        go_to (runner,
+               dn_feed_best (&runner->run->feed) && !task->pattern ? STAGE_ASKED
+                                                                   : STAGE_TERMINATED);
     } else if (now_s () - runner->start_s > task->seconds) {
         runner->run->end = DN_PROBE_TIME;
         go_to (runner, STAGE_TERMINATED);
@@ -440,7 +458,8 @@ static void watch (struct runner *runner)
     runner->run->wall_s = now_s () - runner->start_s;
     look (runner, true);
     read_hook (runner);
-    if (runner->stage == STAGE_RUNNING && has_enough (runner))
+    if (runner->stage == STAGE_RUNNING && dn_feed_best (&runner->run->feed)
+        && has_enough (runner))
         runner->run->end = DN_PROBE_STEPS; /* the hook had ended it already */
 }
 

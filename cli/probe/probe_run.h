@@ -10,6 +10,7 @@
 #ifndef DN_PROBE_RUN_H
 #define DN_PROBE_RUN_H
 
+#include "described.h"
 #include "probe_feed.h"
 #include "probe_gpu.h"
 
@@ -23,6 +24,9 @@ struct dn_probe_task {
     double seconds;        /* maximum run time */
     double grace_s;        /* seconds between two attempts to end it */
     bool output_to_stderr; /* its stdout goes to our stderr */
+    /* Where it describes itself; NULL: nowhere. One whose steps are not seen has done
+     * enough when the file is there. */
+    const struct dn_described_place *place;
 };
 
 /* Why the program ended. */

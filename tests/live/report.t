@@ -31,9 +31,11 @@ printf '#!/bin/sh\nsleep "${2:-1}"\nexit "${1:-0}"\n' >"$dir/home/job.sh"
 printf '#!/bin/sh\nexec sleep 600\n' >"$dir/home/long.sh"
 
 over=$(submit -t 1 long.sh)
+jobs=()
 for i in {1..16}; do
-    submit --gres=gpu:a100:4 -c 80 -t 1-0 --comment="dnnest:$LIVE_KEYS,app=net$((i % 3))" \
-        job.sh 0 $((i % 3 + 1)) >/dev/null
+    described=$(submit --gres=gpu:a100:4 -c 80 -t 1-0 \
+        --comment="dnnest:$LIVE_KEYS,app=net$((i % 3))" job.sh 0 $((i % 3 + 1)))
+    jobs+=("$described")
 done
 for i in {1..6}; do submit -t "$((i + 1))" job.sh $((i % 2)) >/dev/null; done
 submit --gres=gpu:a100:1 -t 1-0 --comment="dnnest:off" job.sh >/dev/null
@@ -64,4 +66,28 @@ print(d["all"]["changed"], d["effects"][0]["control_jobs"])' "$dir/report.json")
 like 'some jobs were changed, others of the control group' "$figures" '^[1-9][0-9]* [1-9]'
 like 'a job that was cancelled has a story' \
     "$("$dnnest" status --conf "$dir/etc/dnnest.conf" "$cancelled" 2>&1)" 'CANCELLED'
+
+# --- a login node: a user who cannot read StateDir, nor anything of the controller --------
+
+chmod 700 "$state"
+# One that is not of the control group
+changed=$(sacct -n -X -P --delimiter=' ' -j "$(IFS=,; echo "${jobs[*]}")" -o JobID,AdminComment \
+    | sed -n 's/^\([0-9]*\) .*"verdict":"change".*/\1/p;T;q')
+own() {
+    cluster_as_user "$dnnest" "$1" --conf "$dir/etc/dnnest.conf" "${@:2}" 2>&1
+}
+like 'there the same job has the same story' "$(own status "$cancelled")" \
+    "Job $cancelled, .*CANCELLED"
+like 'there a changed job says what was changed' "$(own status "$changed")" 'limit +1-00:00:00 -> '
+is 'there the sums of the user are those of the store' \
+    "$(own report --me --json --by=user | python3 -c 'import json, sys
+print({k: round(v, 6) for k, v in json.load(sys.stdin)["all"].items() if v is not None})')" \
+    "$(python3 -c 'import json, sys
+print({k: round(v, 6) for k, v in json.load(open(sys.argv[1]))["all"].items() if v is not None})' \
+        "$dir/report.json")"
+like 'there the description of a job is known' "$(own describe "$changed")" '#DNNEST .*model=bert_base'
+like 'there the tasks of an array are one line' "$(own report --jobs)" ' x6 +job.sh +COMPLETED'
+like 'there a dry run knows the history' \
+    "$(own advise --json --gres=gpu:a100:4 -c 80 -t 1-0 --comment="dnnest:$LIVE_KEYS,app=net0" job.sh)" \
+    '"runs":[1-9]'
 done_testing

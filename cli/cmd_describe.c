@@ -1,0 +1,329 @@
+/* cmd_describe.c - the description of a job, of a script, or of a program, as it runs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jobs/accounting.h"
+#include "output/json.h"
+#include "process/interrupt.h"
+#include "process/sacct.h"
+#include "probe/probe_run.h"
+#include "rewrite/recorded.h"
+#include "sidecar_put.h"
+#include "subject.h"
+
+#define STEPS   30
+#define WARMUP  10
+#define GRACE_S 10
+#define DAY_S   86400
+
+struct call {
+    const char *out;
+    int64_t seconds;
+    const char *dir; /* NULL: that of the site */
+    const char *hook;
+    char *const *argv; /* of the program; NULL: a job or a script */
+    /* what is described */
+    char job[DN_NAME_MAX]; /* as a number; "" a program */
+    char name[DN_NAME_MAX];
+    char found[DN_NAME_MAX]; /* the number of its newest record */
+    int64_t submit_s;
+    uid_t owner;
+    char
+        recorded[DN_RECORD_MAX + 1]; /* as the job described itself at its submission */
+    struct dn_described described;
+};
+
+static void free_call (struct call *call)
+{
+    dn_described_free (&call->described);
+}
+
+static const struct dn_option options[] = {
+    DN_OPT_TEXT ("output", 'o', "FILE", "write the whole description there", out),
+    DN_OPT_INT ("seconds",
+                0,
+                "S",
+                "of a program: end it after S seconds (600)",
+                seconds,
+                1,
+                DAY_S),
+    DN_OPT_TEXT ("dir", 0, "DIR", "where jobs describe themselves (ProgressDir)", dir),
+    DN_OPT_TEXT ("hook", 0, "DIR", "where the hook for Python is", hook),
+    DN_OPT_END,
+};
+
+/* --- output ------------------------------------------------------------------------
+ */
+
+static const char *or_null (const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static void print_json (const struct call *call, const char *spec)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    const struct dn_capture *c = &call->described.capture;
+
+    dn_json_add_text (json, "job", or_null (call->job));
+    dn_json_add_text (json, "spec", or_null (spec));
+    dn_json_add_text (json, "framework", or_null (c->framework));
+    dn_json_add_text (json, "version", or_null (c->version));
+    dn_json_add_text (json, "cuda", or_null (c->cuda));
+    dn_json_add_text (json, "kernels", or_null (c->arch));
+    dn_json_add_text (json, "device", or_null (c->device));
+    dn_json_add_count (json, "gpus_seen", c->gpus_seen);
+    dn_json_add_count (json, "gpus_used", c->gpus_used);
+    dn_json_add_signed (json, "start_up_s", c->start_up_s);
+    dn_json_add_signed (json, "step_ms", c->step_ms);
+    dn_json_add_signed (json, "step_p95_ms", c->step_p95_ms);
+    dn_json_add_signed (json, "loader_share", c->loader_share);
+    dn_json_print (json);
+}
+
+/* What was measured, as comments. */
+static void print_measured (const struct dn_capture *c)
+{
+    if (c->time_s <= 0)
+        return;
+    printf (
+        "# %s %s", c->framework[0] ? c->framework : "framework unknown", c->version);
+    if (c->device[0] != '\0')
+        printf (", on %s", c->device);
+    if (c->gpus_seen > 0 && c->gpus_used >= 0)
+        printf (", uses %" PRId64 " of %" PRId64 " GPUs", c->gpus_used, c->gpus_seen);
+    printf ("\n");
+    if (!(c->step_ms > 0))
+        return;
+    printf ("# a step takes %s ms, 95 %% at most %s",
+            dn_show_real (c->step_ms, 1).text,
+            dn_show_real (c->step_p95_ms, 1).text);
+    if (c->start_up_s >= 0)
+        printf (", the start-up %s s", dn_show_real (c->start_up_s, 0).text);
+    if (c->loader_share >= 0)
+        printf (", %s %% of the time it waits for data",
+                dn_show_real (100 * c->loader_share, 0).text);
+    printf ("\n");
+}
+
+static void print_text (const struct call *call, const char *spec)
+{
+    bool own_network = call->described.sidecar.layers.n > 0;
+
+    if (call->job[0] != '\0')
+        printf ("# job %s, %s\n",
+                call->job,
+                dn_quote (call->name, strlen (call->name)).text);
+    print_measured (&call->described.capture);
+    if (own_network)
+        printf (
+            "# the network has no name: the file of -o describes it (--dnnest=%s)\n",
+            call->out ? call->out : "FILE");
+    printf ("#DNNEST %s\n", spec);
+}
+
+static int put (const struct call *call, const struct dn_options *given)
+{
+    const struct dn_described *d = &call->described;
+    char spec[DN_METADATA_MAX] = "";
+    struct dn_err err = {0};
+
+    if (dn_subject_write (&d->sidecar.spec, spec, sizeof (spec), &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (spec[0] == '\0')
+        snprintf (spec, sizeof (spec), "%s", call->recorded);
+    if (spec[0] == '\0' && d->sidecar.layers.n == 0 && d->capture.time_s <= 0) {
+        dn_complain (
+            "it has described nothing: did it run with dnnest:auto, in Python?");
+        return DN_EXIT_ABSTAINED;
+    }
+    if (spec[0] == '\0')
+        snprintf (spec, sizeof (spec), "auto");
+    if (call->out && dn_sidecar_put (&d->sidecar, call->out, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (given->json)
+        print_json (call, spec);
+    else
+        print_text (call, spec);
+    return DN_EXIT_DONE;
+}
+
+/* --- a job, or the newest of a script ----------------------------------------------
+ */
+
+/* Keep the newest of the jobs with the name that is looked for, if any. */
+static int take_job (void *to, const struct dn_accounted *job)
+{
+    struct call *call = to;
+    struct dn_recorded recorded;
+
+    if ((call->job[0] == '\0' && strcmp (job->job.name, call->name) != 0)
+        || job->job.submit_s < call->submit_s)
+        return 0;
+    dn_record_read (job->admin_comment, &recorded, NULL);
+    call->submit_s = job->job.submit_s;
+    call->owner = job->job.user >= 0 ? (uid_t) job->job.user : geteuid ();
+    memcpy (call->recorded, recorded.spec, sizeof (call->recorded));
+    snprintf (call->name, sizeof (call->name), "%s", job->job.name);
+    snprintf (call->found, sizeof (call->found), "%" PRId64, job->job.raw_id);
+    return 0;
+}
+
+/* The value of "#SBATCH --job-name=NAME", "-J NAME"; else the name of the script. */
+static void name_of_script (const char *path, struct call *call)
+{
+    dn_cleanup (dn_free_ptr) char *script = NULL;
+    struct dn_span rest;
+    struct dn_span line;
+
+    snprintf (call->name, sizeof (call->name), "%s", dn_base_name (path));
+    if (dn_read_input (path, &script, NULL) < 0)
+        return;
+    rest = dn_span_of (script);
+    while ((line = dn_span_cut (&rest, "\n")).text) {
+        struct dn_span word = dn_span_cut (&line, " \t");
+
+        if (!dn_span_is (word, "#SBATCH"))
+            continue;
+        line = dn_span_trim (line);
+        word = dn_span_cut (&line, " \t=");
+        line = dn_span_trim (line);
+        if ((dn_span_is (word, "--job-name") || dn_span_is (word, "-J")) && line.text)
+            dn_span_copy (dn_span_cut (&line, " \t"),
+                          call->name,
+                          sizeof (call->name),
+                          "name",
+                          NULL);
+    }
+}
+
+static int find_job (struct call *call, const char *given, struct dn_err *err)
+{
+    struct dn_sacct which = dn_sacct_mine ();
+    bool is_number = strspn (given, "0123456789_+") == strlen (given);
+
+    call->owner = geteuid ();
+    if (is_number) {
+        which.job = given;
+        snprintf (call->job, sizeof (call->job), "%s", given);
+    } else {
+        name_of_script (given, call);
+    }
+    if (dn_sacct_read (&which, take_job, call, err) == 0 && call->found[0] != '\0')
+        snprintf (call->job, sizeof (call->job), "%s", call->found);
+    else if (!is_number && err->code == DN_E_NONE)
+        dn_err_set (err,
+                    DN_E_RANGE,
+                    "no job with the name %s in the last 30 days",
+                    dn_quote (call->name, strlen (call->name)).text);
+    return call->job[0] != '\0' ? 0 : -1;
+}
+
+static int describe_job (struct call *call, const char *given)
+{
+    struct dn_err err = {0};
+
+    if (find_job (call, given, &err) < 0)
+        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_ABSTAINED : DN_EXIT_DATA,
+                        &err);
+    if (call->dir
+        && dn_described_read (call->dir, call->job, call->owner, &call->described, &err)
+               == 0)
+        return DN_EXIT_DONE;
+    if (call->recorded[0] == '\0')
+        return dn_fail (DN_EXIT_ABSTAINED, &err);
+    return DN_EXIT_DONE;
+}
+
+/* --- a program ---------------------------------------------------------------------
+ */
+
+static void free_run (struct dn_probe_run **run)
+{
+    dn_probe_run_free (*run);
+    free (*run);
+}
+
+/* The exit code of a program that failed by itself. */
+static int exit_of (const struct dn_probe_run *run)
+{
+    if (run->end != DN_PROBE_ENDED)
+        return DN_EXIT_DONE;
+    return WIFSIGNALED (run->status) ? 128 + WTERMSIG (run->status)
+                                     : WEXITSTATUS (run->status);
+}
+
+static int describe_program (struct call *call)
+{
+    dn_cleanup (free_run) struct dn_probe_run *run = calloc (1, sizeof (*run));
+    dn_cleanup (dn_described_remove) struct dn_described_place place = {.dir = ""};
+    struct dn_probe_task task = {.argv = call->argv,
+                                 .hook_dir = call->hook,
+                                 .every = 1,
+                                 .warmup = WARMUP,
+                                 .steps = STEPS,
+                                 .seconds = (double) call->seconds,
+                                 .grace_s = GRACE_S,
+                                 .output_to_stderr = true,
+                                 .place = &place};
+    struct dn_err err = {0};
+    int rc;
+
+    if (!run || dn_described_make (&place, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    dn_interrupt_hold ();
+    rc = dn_probe_run (&task, run, &err);
+    if (rc < 0 || dn_interrupted ())
+        dn_described_remove (&place);
+    dn_interrupt_release (); /* ends this process if a signal came */
+    if (rc < 0)
+        return dn_fail (run->unable ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
+    if (dn_described_read (place.dir, place.job, geteuid (), &call->described, &err) < 0
+        && exit_of (run) == DN_EXIT_DONE)
+        return dn_fail (DN_EXIT_ABSTAINED, &err);
+    return exit_of (run);
+}
+
+/* --- the command -------------------------------------------------------------------
+ */
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (free_call) struct call call = {.seconds = 600,
+                                               .hook = DNNEST_PROBE_DIR};
+    struct dn_options given;
+    char hook[PATH_MAX];
+    int n = dn_options_cut (argc, argv, &call.argv);
+    int rc;
+
+    dn_options_begin (&given, self, n, argv);
+    if (!dn_options_all (&given, &call, call.argv ? 0 : 1, call.argv ? 0 : 1))
+        return given.exit_code;
+    if (call.argv && !call.argv[0])
+        return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    if (!call.dir)
+        call.dir = or_null (site->progress_dir);
+    call.hook = dn_options_absolute (hook, call.hook);
+    rc = call.argv ? describe_program (&call) : describe_job (&call, given.args[0]);
+    return rc == DN_EXIT_DONE ? put (&call, &given) : rc;
+}
+
+const struct dn_command dn_cmd_describe = {
+    .name = "describe",
+    .summary = "Print the description of a job or program that has run",
+    .arguments = "JOBID|SCRIPT|-- COMMAND [ARGUMENT]...",
+    .options = options,
+    .run = run,
+};
