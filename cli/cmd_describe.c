@@ -114,20 +114,29 @@ static void print_measured (const struct dn_capture *c)
     printf ("\n");
 }
 
+/* The line to be pasted. A network without a name is described by a file alone. */
+static void print_line (const struct call *call, const char *spec)
+{
+    char absolute[PATH_MAX];
+
+    if (call->described.sidecar.layers.n == 0)
+        printf ("#DNNEST %s\n", spec);
+    else if (call->out)
+        printf ("#SBATCH --dnnest=%s\n", dn_options_absolute (absolute, call->out));
+    else
+        printf ("# %s\n# the network has no name: -o FILE writes its description\n"
+                "#DNNEST auto\n",
+                spec);
+}
+
 static void print_text (const struct call *call, const char *spec)
 {
-    bool own_network = call->described.sidecar.layers.n > 0;
-
     if (call->job[0] != '\0')
         printf ("# job %s, %s\n",
                 call->job,
                 dn_quote (call->name, strlen (call->name)).text);
     print_measured (&call->described.capture);
-    if (own_network)
-        printf (
-            "# the network has no name: the file of -o describes it (--dnnest=%s)\n",
-            call->out ? call->out : "FILE");
-    printf ("#DNNEST %s\n", spec);
+    print_line (call, spec);
 }
 
 static int put (const struct call *call, const struct dn_options *given)
@@ -305,6 +314,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n = dn_options_cut (argc, argv, &call.argv);
     int rc;
 
+    dn_described_free (&call.described); /* nothing is known */
     dn_options_begin (&given, self, n, argv);
     if (!dn_options_all (&given, &call, call.argv ? 0 : 1, call.argv ? 0 : 1))
         return given.exit_code;

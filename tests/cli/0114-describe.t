@@ -101,7 +101,9 @@ gives 'one that has only its own words' 0 $'^# job 14, named\n#DNNEST model=bert
 refuses 'a job that has described nothing' 1 '13.capture' describe 13
 refuses 'a script that never ran' 1 'no job with the name never.sh' describe "$work/never.sh"
 capture "$own" >"$work/progress/13.capture"
-gives 'a network without a name is in the file' 0 'dnnest=FILE' describe 13
+gives 'of a network without a name there is no line' 0 $'-o FILE writes.*\n#DNNEST auto$' describe 13
+gives 'its file is the description' 0 $'\n#SBATCH --dnnest=.*/own.json$' describe 13 -o "$work/own.json"
+json 'that file is a sidecar' 'd["spec"]["batch"] == 8' check "$work/own.json"
 printf '{' >"$work/progress/13.capture"
 refuses 'a hostile file' 1 '13.capture' describe 13
 ln -sf "$work/known.json" "$work/progress/13.capture"
