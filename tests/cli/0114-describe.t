@@ -42,7 +42,7 @@ capture "$known" >"$work/known.json"
 gives 'a program is ended when it has described itself' 0 \
     $'^# pytorch 2.4.0, on NVIDIA A100-SXM4-40GB, uses 1 of 4 GPUs\n# a step takes 210.5 ms, 95 % at most 230.1, the start-up 12 s, 2 % of the time it waits for data\n#DNNEST model=resnet50,batch=32,.*steps=5000' \
     describe "${hook[@]}" -- "$work/train.sh" "$work/known.json"
-like 'its own output goes to stderr' "$err" 'its output'
+like 'the output of a program that is described goes to stderr' "$err" 'its output'
 is 'nothing is left in the temporary directory' "$(ls "$TMPDIR")" ''
 line=$(grep '^#DNNEST' <<<"$out")
 printf '#!/bin/sh\n%s\npython train.py\n' "$line" >"$work/pasted.sh"
@@ -102,8 +102,8 @@ refuses 'a job that has described nothing' 1 '13.capture' describe 13
 refuses 'a script that never ran' 1 'no job with the name never.sh' describe "$work/never.sh"
 capture "$own" >"$work/progress/13.capture"
 gives 'of a network without a name there is no line' 0 $'-o FILE writes.*\n#DNNEST auto$' describe 13
-gives 'its file is the description' 0 $'\n#SBATCH --dnnest=.*/own.json$' describe 13 -o "$work/own.json"
-json 'that file is a sidecar' 'd["spec"]["batch"] == 8' check "$work/own.json"
+gives 'the file of -o is named for sbatch' 0 $'\n#SBATCH --dnnest=.*/own.json$' describe 13 -o "$work/own.json"
+json 'the file of -o has the network' 'd["spec"]["batch"] == 8' check "$work/own.json"
 printf '{' >"$work/progress/13.capture"
 refuses 'a hostile file' 1 '13.capture' describe 13
 ln -sf "$work/known.json" "$work/progress/13.capture"
