@@ -13,7 +13,7 @@
 #include "jobs/accounting.h"
 #include "output/json.h"
 #include "process/interrupt.h"
-#include "process/sacct.h"
+#include "report/site_store.h"
 #include "probe/probe_run.h"
 #include "rewrite/recorded.h"
 #include "sidecar_put.h"
@@ -34,6 +34,7 @@ struct call {
     char job[DN_NAME_MAX]; /* as a number; "" a program */
     char name[DN_NAME_MAX];
     char found[DN_NAME_MAX]; /* the number of its newest record */
+    char shown[DN_NAME_MAX]; /* as the user knows it: 12_3 */
     int64_t submit_s;
     uid_t owner;
     char
@@ -103,9 +104,9 @@ static void print_measured (const struct dn_capture *c)
     printf ("\n");
     if (!(c->step_ms > 0))
         return;
-    printf ("# a step takes %s ms, 95 %% at most %s",
-            dn_show_real (c->step_ms, 1).text,
-            dn_show_real (c->step_p95_ms, 1).text);
+    printf ("# a step takes %s ms", dn_show_real (c->step_ms, 1).text);
+    if (c->step_p95_ms > 0)
+        printf (", 95 %% at most %s", dn_show_real (c->step_p95_ms, 1).text);
     if (c->start_up_s >= 0)
         printf (", the start-up %s s", dn_show_real (c->start_up_s, 0).text);
     if (c->loader_share >= 0)
@@ -183,6 +184,7 @@ static int take_job (void *to, const struct dn_accounted *job)
     memcpy (call->recorded, recorded.spec, sizeof (call->recorded));
     snprintf (call->name, sizeof (call->name), "%s", job->job.name);
     snprintf (call->found, sizeof (call->found), "%" PRId64, job->job.raw_id);
+    snprintf (call->shown, sizeof (call->shown), "%s", job->job.job);
     return 0;
 }
 
@@ -223,6 +225,7 @@ static int find_job (struct call *call, const char *given, struct dn_err *err)
     if (is_number) {
         which.job = given;
         snprintf (call->job, sizeof (call->job), "%s", given);
+        snprintf (call->shown, sizeof (call->shown), "%s", given);
     } else {
         name_of_script (given, call);
     }
@@ -236,7 +239,39 @@ static int find_job (struct call *call, const char *given, struct dn_err *err)
     return call->job[0] != '\0' ? 0 : -1;
 }
 
-static int describe_job (struct call *call, const char *given)
+static int take_captured (void *to, const struct dn_finished *job)
+{
+    struct call *call = to;
+
+    if (job->captured[0] != '\0') {
+        dn_described_free (&call->described);
+        dn_described_take (
+            dn_span_of (job->captured), "captured", &call->described, NULL);
+        call->described.capture.step_ms = job->step_ms;
+        call->described.capture.step_p95_ms = job->step_p95_ms;
+        call->described.capture.start_up_s = job->start_up_s;
+    }
+    return 0;
+}
+
+/* What dnnestd has kept of a job whose file is gone, for those who may read its store.
+ */
+static bool find_captured (const struct dn_site *site, struct call *call)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter filter = dn_store_all ();
+    char usual[PATH_MAX];
+    const char *path = dn_site_store_path (site, NULL, usual);
+
+    filter.job = call->shown;
+    store = dn_site_store_open (&path, NULL, NULL);
+    return store && dn_store_read (store, &filter, take_captured, call, NULL) == 0
+           && call->described.capture.time_s > 0;
+}
+
+static int describe_job (const struct dn_site *site,
+                         struct call *call,
+                         const char *given)
 {
     struct dn_err err = {0};
 
@@ -247,9 +282,11 @@ static int describe_job (struct call *call, const char *given)
         && dn_described_read (call->dir, call->job, call->owner, &call->described, &err)
                == 0)
         return DN_EXIT_DONE;
-    if (call->recorded[0] == '\0')
-        return dn_fail (DN_EXIT_ABSTAINED, &err);
-    return DN_EXIT_DONE;
+    if (find_captured (site, call) || call->recorded[0] != '\0')
+        return DN_EXIT_DONE;
+    if (err.code == DN_E_NONE)
+        return DN_EXIT_DONE; /* put () says it */
+    return dn_fail (DN_EXIT_ABSTAINED, &err);
 }
 
 /* --- a program ---------------------------------------------------------------------
@@ -326,7 +363,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!call.dir)
         call.dir = or_null (site->progress_dir);
     call.hook = dn_options_absolute (hook, call.hook);
-    rc = call.argv ? describe_program (&call) : describe_job (&call, given.args[0]);
+    rc = call.argv ? describe_program (&call)
+                   : describe_job (site, &call, given.args[0]);
     return rc == DN_EXIT_DONE ? put (&call, &given) : rc;
 }
 

@@ -34,6 +34,25 @@ static void add_work (const struct dn_capture *capture, struct dn_spec *spec)
         dn_spec_read (dn_span_of (text), spec, NULL);
 }
 
+int dn_described_take (struct dn_span text,
+                       const char *name,
+                       struct dn_described *described,
+                       struct dn_err *err)
+{
+    *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
+    if (dn_capture_read (text, name, &described->capture, err) < 0)
+        return -1;
+    if (described->capture.sidecar
+        && dn_sidecar_read (
+               dn_span_of (described->capture.sidecar), &described->sidecar, err)
+               < 0) {
+        dn_described_free (described);
+        return -1;
+    }
+    add_work (&described->capture, &described->sidecar.spec);
+    return 0;
+}
+
 int dn_described_read (const char *dir,
                        const char *job,
                        uid_t owner,
@@ -46,18 +65,9 @@ int dn_described_read (const char *dir,
 
     *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
     dn_buf_add (&buf, "%s" DN_CAPTURE_SUFFIX, job);
-    if (dn_file_read_below (dir, name, owner, DN_CAPTURE_BYTES_MAX, &text, err) < 0
-        || dn_capture_read (dn_span_of (text), name, &described->capture, err) < 0)
+    if (dn_file_read_below (dir, name, owner, DN_CAPTURE_BYTES_MAX, &text, err) < 0)
         return -1;
-    if (described->capture.sidecar
-        && dn_sidecar_read (
-               dn_span_of (described->capture.sidecar), &described->sidecar, err)
-               < 0) {
-        dn_described_free (described);
-        return -1;
-    }
-    add_work (&described->capture, &described->sidecar.spec);
-    return 0;
+    return dn_described_take (dn_span_of (text), name, described, err);
 }
 
 void dn_described_free (struct dn_described *described)

@@ -19,8 +19,15 @@ struct dn_described {
     struct dn_sidecar sidecar; /* the description, with the work of the run */
 };
 
-/* Read DIR/JOB.capture of that owner. -1 with 'err'. Freed with dn_described_free ().
+/* Read the text of a capture; 'name' is for 'err'. -1 with 'err'. Freed with
+ * dn_described_free ().
  */
+int dn_described_take (struct dn_span text,
+                       const char *name,
+                       struct dn_described *described,
+                       struct dn_err *err);
+
+/* The same of DIR/JOB.capture of that owner. */
 int dn_described_read (const char *dir,
                        const char *job,
                        uid_t owner,

@@ -104,6 +104,17 @@ capture "$own" >"$work/progress/13.capture"
 gives 'of a network without a name there is no line' 0 $'-o FILE writes.*\n#DNNEST auto$' describe 13
 gives 'the file of -o is named for sbatch' 0 $'\n#SBATCH --dnnest=.*/own.json$' describe 13 -o "$work/own.json"
 json 'the file of -o has the network' 'd["spec"]["batch"] == 8' check "$work/own.json"
+
+# What dnnestd has kept of a job whose file is gone.
+mkdir "$work/nowhere"
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,state,step_ms,captured'
+    printf 'c,11,1000,1000,1000,11,5,COMPLETED,77,"%s"\n' "$(tr -d '\n' <"$work/known.json" | sed 's/"/""/g')"
+} >"$work/kept.csv"
+dn jobs "$work/kept.csv" --db="$work/nowhere/records.db" >/dev/null
+gives 'a job whose file is gone is known by the store' 0 $'# a step takes 77.0 ms.*\n#DNNEST model=resnet50' describe 11
+rm -r "$work/nowhere"
+
 printf '{' >"$work/progress/13.capture"
 refuses 'a hostile file' 1 '13.capture' describe 13
 ln -sf "$work/known.json" "$work/progress/13.capture"
