@@ -171,6 +171,23 @@ static int read_script (struct making *m)
         &m->site->words, m->job, wanted, m->cache, m->deadline, &m->reading, m->err);
 }
 
+/* Does the job describe itself? */
+static void choose_capture (struct making *m)
+{
+    const struct dn_site *site = m->site;
+    struct dn_advice *advice = m->advice;
+    bool opted_in = advice->metadata == DN_METADATA_GIVEN;
+
+    if (!m->control && (opted_in || has_tres (m->job)))
+        dn_policy_capture (&advice->rules,
+                           m->job,
+                           &advice->spec,
+                           opted_in,
+                           dn_site_probe_dir (site),
+                           site->progress_dir[0] != '\0' ? site->progress_dir : NULL,
+                           &advice->decision);
+}
+
 /* Read the job's description. A job without one goes on only where OptIn=all or
  * history.
  */
@@ -192,14 +209,20 @@ static int describe (struct making *m)
                           DN_REASON (warn_ignored, dn_arg_text (advice->ignored)));
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
+    if (dn_keyset_is_empty (
+            dn_keyset_minus (dn_spec_given (&advice->spec), DN_KEYSET (capture)))
+        && m->layers.n == 0 && advice->metadata == DN_METADATA_GIVEN)
+        advice->metadata = DN_METADATA_NONE;
     advice->by_history = is_by_history (m);
-    if (advice->metadata == DN_METADATA_OFF
-        || (advice->metadata == DN_METADATA_NONE
-            && advice->rules.opt_in == DN_OPT_IN_METADATA))
+    if (advice->metadata == DN_METADATA_OFF)
         return DONE;
     m->control = dn_policy_in_control (
         &advice->rules, m->job, &advice->spec, m->site->control_salt);
-    return NEXT;
+    choose_capture (m);
+    return advice->metadata == DN_METADATA_NONE
+                   && advice->rules.opt_in == DN_OPT_IN_METADATA
+               ? DONE
+               : NEXT;
 }
 
 static const struct dn_partition *default_partition (const struct dn_cluster *cluster)
@@ -655,11 +678,12 @@ static bool concerns (const struct stage *stage, const struct making *m)
 }
 
 /* There is no verdict, but there may be warnings. */
-static void warn_only (struct dn_advice *advice)
+static int leave (struct making *m)
 {
-    const struct dn_story story = story_of (advice);
+    const struct dn_story story = story_of (m->advice);
 
-    dn_rewrite_warn (&story, &advice->patch);
+    m->advice->request.job = m->job;
+    return dn_rewrite_leave (&story, &m->advice->patch, m->err);
 }
 
 /* What of a view the stages may use. */
@@ -726,7 +750,7 @@ int dn_advise (const struct dn_site *site,
             return -1;
         rc = stages[i].run (m);
         if (rc == DONE && advice->decision.verdict == DN_VERDICT_NONE)
-            warn_only (advice);
+            rc = leave (m) < 0 ? -1 : DONE;
         if (rc < 0)
             name_ignored (m);
         if (rc != NEXT)

@@ -354,13 +354,18 @@ static int read_lines (const struct pass *pass, struct dn_span text, struct dn_e
 static void settle (struct dn_site *site)
 {
     const struct dn_policies *policies = &site->policies;
-    uint64_t bit = bit_of (dn_span_of ("OptIn"));
+    uint64_t opt_in = bit_of (dn_span_of ("OptIn"));
+    uint64_t capture = bit_of (dn_span_of ("Capture"));
 
-    site->opt_in_all = site->rules.opt_in != DN_OPT_IN_METADATA;
-    for (int i = 0; i < policies->n_policies; i++)
-        if ((policies->list[i].set & bit)
-            && policies->list[i].rules.opt_in != DN_OPT_IN_METADATA)
+    site->opt_in_all = site->rules.opt_in != DN_OPT_IN_METADATA
+                       || site->rules.capture == DN_CAPTURE_YES;
+    for (int i = 0; i < policies->n_policies; i++) {
+        const struct dn_policy *policy = &policies->list[i];
+
+        if (((policy->set & opt_in) && policy->rules.opt_in != DN_OPT_IN_METADATA)
+            || ((policy->set & capture) && policy->rules.capture == DN_CAPTURE_YES))
             site->opt_in_all = true;
+    }
 }
 
 int dn_site_read_paths (struct dn_site *site,

@@ -108,7 +108,7 @@ struct dn_site {
     char cluster[DN_NAME_MAX]; /* ClusterName of slurm.conf; "" not known */
     uint64_t bound;            /* those of slurm.conf, which no Policy line relaxes */
     struct dn_policies policies; /* other rules for some jobs; owned */
-    bool opt_in_all;             /* OptIn=all or history holds for any job */
+    bool opt_in_all;             /* OptIn=all or history, or Capture=yes, for any job */
     bool time_min_refused;       /* TimeLimit=time_min was set and became keep */
     bool time_min_is_soft;       /* so TimeLimit=auto is time_min, else limit */
     struct dn_constants constants;

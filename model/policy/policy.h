@@ -131,6 +131,7 @@ struct dn_decision {
     struct dn_reason note;    /* for the user, with any verdict */
     char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
+    const char *capture_dir;  /* the job describes itself, by the hook in it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
     struct dn_reason reasons[DN_REASONS_MAX];
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
@@ -237,6 +238,17 @@ void dn_policy_probe (const struct dn_rules *rules,
                       const struct dn_spec *spec,
                       const char *hook_dir,
                       struct dn_decision *decision);
+
+/* Decide whether a job describes itself, by the hook in 'hook_dir', in 'progress_dir'
+ * (NULL: the site has none). Both are borrowed. A job of a heterogeneous one does not.
+ */
+void dn_policy_capture (const struct dn_rules *rules,
+                        const struct dn_job *job,
+                        const struct dn_spec *spec,
+                        bool opted_in,
+                        const char *hook_dir,
+                        const char *progress_dir,
+                        struct dn_decision *decision);
 
 /* The decision about a job that is not predicted: one without metadata, where
  * OptIn=all, or a component of a heterogeneous job.

@@ -159,6 +159,16 @@ enum dn_yes {
     DN_YES (DN_ENUM_CONSTANT) DN_N_YES
 };
 
+/* Which jobs load the hook that describes them. */
+#define DN_CAPTURES(ROW)                                                               \
+    ROW (CAPTURE_UNKNOWN, "unknown")                                                   \
+    ROW (CAPTURE_NO, "no")                                                             \
+    ROW (CAPTURE_OPT_IN, "opt-in") /* those with metadata */                           \
+    ROW (CAPTURE_YES, "yes") /* all that request GPUs */
+enum dn_capture_rule {
+    DN_CAPTURES (DN_ENUM_CONSTANT) DN_N_CAPTURES
+};
+
 /* A job that dnnest moved to another GPU type and whose memory was too small for it. */
 #define DN_RESCUES(ROW)                                                                \
     ROW (RESCUE_UNKNOWN, "unknown")                                                    \
@@ -291,6 +301,10 @@ extern const struct dn_names dn_mode_names;
     ENUM (dn_yes, shorten, "Shorten", LOWER, "no",                                     \
           "yes: also lower a limit that dnnest set, by the progress of the job",       \
           DN_YES)                                                      \
+    ENUM (dn_capture_rule, capture, "Capture", LOWER, "opt-in",                        \
+          "which jobs describe themselves in ProgressDir: none, those with metadata, " \
+          "or all batch jobs with GPUs",                                               \
+          DN_CAPTURES)                                                                 \
     /* End of DN_RULES */
 /* clang-format on */
 

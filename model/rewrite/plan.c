@@ -508,14 +508,43 @@ static char *extend (struct draft *draft,
         draft, first ? first : "", empty ? "" : separator, second ? second : "");
 }
 
+/* Python finds the hook first. An empty part of PYTHONPATH would mean the current
+ * directory.
+ */
+static void edit_python_path (struct draft *draft, const char *hook_dir)
+{
+    const char *old = dn_job_getenv (draft->request->job, "PYTHONPATH");
+    size_t len = strlen (hook_dir);
+    dn_cleanup (dn_free_ptr) char *path = NULL;
+
+    if (old && strncmp (old, hook_dir, len) == 0
+        && (old[len] == ':' || old[len] == '\0'))
+        return;
+    path = extend (draft, hook_dir, ":", old);
+    if (path)
+        set_variable (draft, "PYTHONPATH", path);
+}
+
+/* The job describes itself, and reports how far it is (host/progress_file.h), also
+ * where spank_dnnest is not installed.
+ */
+static void edit_capture (struct draft *draft)
+{
+    const struct dn_decision *decision = draft->decision;
+
+    if (!decision->capture_dir)
+        return;
+    edit_python_path (draft, decision->capture_dir);
+    set_variable (draft, DN_CAPTURE_HOOK, decision->capture_dir);
+    set_variable (draft, DN_PROGRESS_DIR, decision->progress_dir);
+}
+
 /* The job becomes a probe: Python loads the hook, which the other variables configure
  * (cli/probe/hook).
  */
 static void edit_probe (struct draft *draft, const struct dn_spec *given)
 {
     struct dn_spec spec = *given;
-    const char *python_path = dn_job_getenv (draft->request->job, "PYTHONPATH");
-    dn_cleanup (dn_free_ptr) char *path = NULL;
     char text[DN_METADATA_MAX];
     char steps[32];
 
@@ -528,12 +557,7 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
             dn_err_set (draft->err, DN_E_LIMIT, dn_say_err_probe_long, sizeof (text));
         return;
     }
-    /* Python finds the hook first. An empty part of PYTHONPATH would mean the current
-     * directory.
-     */
-    path = extend (draft, draft->decision->hook_dir, ":", python_path);
-    if (path)
-        set_variable (draft, "PYTHONPATH", path);
+    edit_python_path (draft, draft->decision->hook_dir);
     set_variable (draft, DN_PROBE_SPEC, text);
     set_variable (draft, DN_PROBE_STEPS, steps);
     if (draft->request->job->sidecar)
@@ -588,12 +612,25 @@ int dn_rewrite_plan (const struct dn_story *story,
         edit_tres (&draft);
         edit_place (&draft);
         edit_cpus (&draft);
-        /* Where to report how far the job is (host/progress_file.h). */
-        if (decision->progress_dir)
+        if (decision->progress_dir && !decision->capture_dir)
             set_variable (&draft, DN_PROGRESS_DIR, decision->progress_dir);
     }
+    edit_capture (&draft);
     edit_probe (&draft, story->spec);
     edit_record (&draft, story);
+    if (draft.status < 0)
+        dn_patch_free (patch);
+    return draft.status;
+}
+
+int dn_rewrite_leave (const struct dn_story *story,
+                      struct dn_patch *patch,
+                      struct dn_err *err)
+{
+    struct draft draft = {story->request, story->decision, patch, err, 0};
+
+    dn_rewrite_warn (story, patch);
+    edit_capture (&draft);
     if (draft.status < 0)
         dn_patch_free (patch);
     return draft.status;

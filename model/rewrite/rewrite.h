@@ -51,10 +51,16 @@ struct dn_edit {
     char *new_text;
 };
 
+/* Variables of one job, which those that it submits do not inherit. */
+#define DN_JOB_VARIABLES "DNNEST_JOB_" /* their common prefix */
+
+/* The directory of the hook of a job that describes itself. */
+#define DN_CAPTURE_HOOK DN_JOB_VARIABLES "CAPTURE"
+
 /* Variables of a job that is a probe: its metadata, the number of steps (1: the default
  * number), the JSON of its sidecar, if it has one.
  */
-#define DN_PROBE_VARIABLES "DNNEST_JOB_PROBE_" /* their common prefix */
+#define DN_PROBE_VARIABLES DN_JOB_VARIABLES "PROBE_"
 #define DN_PROBE_SPEC      DN_PROBE_VARIABLES "SPEC"
 #define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
 #define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
@@ -105,6 +111,13 @@ int dn_rewrite_plan (const struct dn_story *story,
  * control group. They are part of what Message switches, and are not in mode observe.
  */
 void dn_rewrite_warn (const struct dn_story *story, struct dn_patch *patch);
+
+/* Write the patch of a job without a verdict: the warnings, and what makes it describe
+ * itself. Of the request only its job is used.
+ */
+int dn_rewrite_leave (const struct dn_story *story,
+                      struct dn_patch *patch,
+                      struct dn_err *err);
 
 /* Write the one line about the decision for slurmctld's log; the patch is written. */
 void dn_rewrite_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX]);

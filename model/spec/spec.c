@@ -28,6 +28,7 @@ static const char *const input_text[] = {DN_INPUTS (DN_ENUM_WORD)};
 static const char *const stem_text[] = {DN_STEMS (DN_ENUM_WORD)};
 static const char *const head_text[] = {DN_HEADS (DN_ENUM_WORD)};
 static const char *const objective_text[] = {DN_OBJECTIVES (DN_ENUM_WORD)};
+static const char *const capture_text[] = {DN_ANSWERS (DN_ENUM_WORD)};
 
 const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
 const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
@@ -193,6 +194,7 @@ static const struct dn_key keys[] = {
          "1, or auto alone: limits from the times of earlier runs",
          WISH),
     INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
+    ENUM (WISH, capture, DN_N_ANSWERS, "no: the job does not describe itself"),
     /* End of keys */
 };
 

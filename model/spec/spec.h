@@ -181,6 +181,14 @@ enum dn_head {
 enum dn_objective {
     DN_OBJECTIVES (DN_ENUM_CONSTANT) DN_N_OBJECTIVES
 };
+
+#define DN_ANSWERS(ROW)                                                                \
+    ROW (ANSWER_UNKNOWN, "unknown")                                                    \
+    ROW (ANSWER_NO, "no")                                                              \
+    ROW (ANSWER_YES, "yes")
+enum dn_answer {
+    DN_ANSWERS (DN_ENUM_CONSTANT) DN_N_ANSWERS
+};
 /* clang-format on */
 
 extern const struct dn_names dn_link_names;
@@ -291,6 +299,7 @@ struct dn_spec {
     char name[DN_NAME_MAX]; /* of the network, for people */
     int64_t automatic;      /* 1: by its history, with nothing else */
     int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
+    enum dn_answer capture;   /* may the job describe itself? */
     struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
 };
 

@@ -1,4 +1,5 @@
-/* spank_dnnest.c - the option --dnnest= of sbatch, salloc and srun
+/* spank_dnnest.c - the option --dnnest= of sbatch, salloc and srun, and the hook of
+ * tasks
  *
  * On the client, as the user: check the option's text, read and compact the file that
  * it names, and pass both to slurmctld in the job's SPANK environment, where
@@ -9,7 +10,11 @@
  * if they had been given again: the inner job would get the description of the outer
  * one. So the entries of an outer job are removed before options are read.
  *
- * All but seven symbols are hidden: sbatch exports 'opt' and about 30 others, and of
+ * On the node, as the user: a task of a job that describes itself finds the hook first
+ * on PYTHONPATH, whatever the script made of it. The variable that says so comes from
+ * job_submit_dnnest, or, for salloc and srun, from this plugin.
+ *
+ * All but eight symbols are hidden: sbatch exports 'opt' and about 30 others, and of
  * two equal names the loader takes the program's.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -21,6 +26,7 @@
 
 #include "host/carry.h"
 #include "import/hf_config.h"
+#include "rewrite/rewrite.h"
 #include "spank/help.h"
 #include "spec/spec.h"
 #include "base/messages.h"
@@ -37,6 +43,7 @@ SPANK_PLUGIN (dnnest, 1)
 /* NOLINTBEGIN(readability-redundant-declaration): as in spank.h, but visible */
 DN_EXPORT int slurm_spank_init (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv);
+DN_EXPORT int slurm_spank_task_init (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_exit (spank_t spank, int argc, char **argv);
 /* NOLINTEND(readability-redundant-declaration) */
 
@@ -53,6 +60,10 @@ static const char *const inherited[] = {
 
 /* The value of the last --dnnest=. */
 static char *given;
+
+/* The longest PYTHONPATH that is extended, and the longest directory. */
+#define PATHS_MAX 65536
+#define HOOK_MAX  4096
 
 /* Called for the script first, then for the command line: the last one counts. */
 static int take_option (int value, const char *argument, int remote)
@@ -87,25 +98,35 @@ static int set (spank_t spank, const char *name, const char *value, struct dn_er
 }
 
 /* Check the option and pass it on: the sidecar, and the other keys. */
-static int hand_over (spank_t spank, const char *text, struct dn_err *err)
+static int hand_over (spank_t spank,
+                      const char *text,
+                      struct dn_spec *spec,
+                      struct dn_err *err)
 {
     struct dn_note note = dn_note_of_option (text);
-    struct dn_spec spec = dn_spec_empty ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_carriers carriers = {.option = text};
     enum dn_metadata state;
 
-    if (note.off)
+    if (note.off) {
+        spec->capture = DN_ANSWER_NO;
         return set (spank, DN_CARRY_OPTION, "off", err);
+    }
     if (dn_carry_option (text, dn_hf_config_convert, &sidecar, err) < 0)
         return -1;
     carriers.sidecar = sidecar;
-    if (dn_spec_collect (&carriers, &spec, &state, err) < 0
+    if (dn_spec_collect (&carriers, spec, &state, err) < 0
         || (sidecar && set (spank, DN_CARRY_SIDECAR, sidecar, err) < 0)
         || (note.pairs.len > 0
             && set (spank, DN_CARRY_OPTION, note.pairs.text, err) < 0))
         return -1;
     return 0;
+}
+
+/* srun inside a job starts a step: there is no decision. */
+static bool is_step (void)
+{
+    return spank_context () == S_CTX_LOCAL && getenv ("SLURM_JOB_ID");
 }
 
 int slurm_spank_init (spank_t spank, int argc, char **argv)
@@ -117,6 +138,8 @@ int slurm_spank_init (spank_t spank, int argc, char **argv)
     case S_CTX_ALLOCATOR:
         for (size_t i = 0; i < DN_N_ELEMENTS (inherited); i++)
             unsetenv (inherited[i]);
+        if (!is_step ())
+            unsetenv (DN_CAPTURE_HOOK);
         break;
     case S_CTX_REMOTE: /* slurmstepd warns about options that are not registered */
         break;
@@ -128,24 +151,73 @@ int slurm_spank_init (spank_t spank, int argc, char **argv)
     return 0;
 }
 
-/* srun inside a job starts a step: there is no decision. */
-static bool is_step (void)
+/* The value of an argument "name=value" of plugstack.conf; NULL: not given. */
+static const char *argument_of (const char *name, int argc, char **argv)
 {
-    return spank_context () == S_CTX_LOCAL && getenv ("SLURM_JOB_ID");
+    size_t len = strlen (name);
+
+    for (int i = 0; i < argc; i++)
+        if (strncmp (argv[i], name, len) == 0 && argv[i][len] == '=')
+            return argv[i] + len + 1;
+    return NULL;
+}
+
+/* slurmctld does not know the environment of salloc and srun. */
+static void set_capture (const struct dn_spec *spec, int argc, char **argv)
+{
+    const char *progress = argument_of ("progress", argc, argv);
+    const char *hook = argument_of ("hook", argc, argv);
+
+    if (!progress || spec->capture == DN_ANSWER_NO)
+        return;
+    setenv (DN_CAPTURE_HOOK, hook ? hook : DNNEST_PROBE_DIR, 1);
+    setenv (DN_PROGRESS_DIR, progress, 1);
 }
 
 int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv)
 {
     struct dn_err err = {.code = DN_E_NONE};
+    struct dn_spec spec = dn_spec_empty ();
+
+    if (!given || is_step ())
+        return 0;
+    if (hand_over (spank, given, &spec, &err) < 0) {
+        slurm_error (dn_say_user_error, err.text);
+        set (spank, DN_CARRY_OPTION, "off", NULL);
+    } else {
+        set_capture (&spec, argc, argv);
+    }
+    return 0;
+}
+
+/* In the task, before its program starts. What cannot be done is left undone: a task
+ * must not fail by it.
+ */
+int slurm_spank_task_init (spank_t spank, int argc, char **argv)
+{
+    static char paths[HOOK_MAX + PATHS_MAX];
+    char hook[HOOK_MAX];
+    char *old;
+    size_t len;
+    spank_err_t rc;
 
     (void) argc;
     (void) argv;
-    if (!given || is_step ())
+    if (spank_getenv (spank, DN_CAPTURE_HOOK, hook, sizeof (hook)) != ESPANK_SUCCESS
+        || hook[0] != '/' || strchr (hook, ':'))
         return 0;
-    if (hand_over (spank, given, &err) < 0) {
-        slurm_error (dn_say_user_error, err.text);
-        set (spank, DN_CARRY_OPTION, "off", NULL);
+    len = strlen (hook);
+    memcpy (paths, hook, len + 1);
+    old = paths + len + 1;
+    rc = spank_getenv (spank, "PYTHONPATH", old, PATHS_MAX);
+    if (rc == ESPANK_SUCCESS && old[0] != '\0') {
+        if (strncmp (old, hook, len) == 0 && (old[len] == ':' || old[len] == '\0'))
+            return 0;
+        paths[len] = ':';
+    } else if (rc != ESPANK_SUCCESS && rc != ESPANK_ENV_NOEXIST) {
+        return 0;
     }
+    spank_setenv (spank, "PYTHONPATH", paths, 1);
     return 0;
 }
 

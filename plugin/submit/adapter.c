@@ -206,7 +206,7 @@ static bool is_carried (const char *entry, const char *prefix)
            || is_variable (entry, prefix, DN_CARRY_AUTOMATIC);
 }
 
-static bool is_of_probe (const char *entry, const char *prefix)
+static bool is_of_job (const char *entry, const char *prefix)
 {
     return entry && strncmp (entry, prefix, strlen (prefix)) == 0;
 }
@@ -245,17 +245,17 @@ void dn_adapter_forget (job_desc_msg_t *desc)
 }
 
 /* An environment of any length is searched; few have such entries. */
-void dn_adapter_forget_probe (job_desc_msg_t *desc)
+void dn_adapter_forget_job (job_desc_msg_t *desc)
 {
     uint32_t n = desc->environment && desc->env_size != NO_VAL ? desc->env_size : 0;
 
     for (uint32_t i = 0; i < n; i++) {
         const char *entry = desc->environment[i];
 
-        if (entry && entry[0] == DN_PROBE_VARIABLES[0]
-            && is_of_probe (entry, DN_PROBE_VARIABLES)) {
+        if (entry && entry[0] == DN_JOB_VARIABLES[0]
+            && is_of_job (entry, DN_JOB_VARIABLES)) {
             drop_entries (
-                desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
+                desc->environment, &desc->env_size, is_of_job, DN_JOB_VARIABLES);
             return;
         }
     }

@@ -27,7 +27,7 @@ void dn_adapter_forget (job_desc_msg_t *desc);
 /* Remove the variables of a probe from the environment: a job that is submitted from
  * within a probe inherits them.
  */
-void dn_adapter_forget_probe (job_desc_msg_t *desc);
+void dn_adapter_forget_job (job_desc_msg_t *desc);
 
 /* Make all edits of 'patch', or none. Every field must still hold the edit's old value,
  * every new value must fit its field, and all memory is allocated before the first

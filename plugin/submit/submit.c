@@ -176,16 +176,22 @@ static void follow (const struct turn *turn,
     hand_over (turn, event);
 }
 
-/* The job is not decided about; there may be warnings, as of metadata that are ignored.
+/* The job is not decided about; there may be warnings, as of metadata that are ignored,
+ * and it may describe itself.
  */
-static void leave (const struct turn *turn, const struct dn_advice *advice)
+static void leave (const struct turn *turn,
+                   const struct dn_advice *advice,
+                   job_desc_msg_t *desc)
 {
     const struct dn_decision *decision = &advice->decision;
+    struct dn_err err = {.code = DN_E_NONE};
 
     for (int i = 0; i < decision->n_warnings; i++)
         slurm_info (dn_say_log_unchanged,
                     (long long) turn->job->user_id,
                     dn_warning_text (&decision->warnings[i]).text);
+    if (dn_adapter_apply (desc, &advice->patch, &err) < 0)
+        slurm_error (dn_say_log_unchanged, (long long) turn->job->user_id, err.text);
     tell (&advice->patch, turn->err_msg);
 }
 
@@ -216,7 +222,7 @@ static void settle (const struct turn *turn,
     if (advice->metadata == DN_METADATA_OFF)
         dn_count (&dn_counters.opted_out);
     if (advice->decision.verdict == DN_VERDICT_NONE)
-        leave (turn, advice);
+        leave (turn, advice, desc);
     else
         follow (turn, advice, desc);
 }
@@ -266,11 +272,11 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     if (dn_keeper_is_missing ())
         return;
     dn_count (&dn_counters.submissions);
-    /* Probe variables of such a job are its own, not inherited; keep them. */
+    /* Variables of such a job are its own, not inherited; keep them. */
     if (is_advised (desc))
         return;
     dn_stopwatch_start (&watch, 0);
-    dn_adapter_forget_probe (desc);
+    dn_adapter_forget_job (desc);
     dn_adapter_read (desc, &job);
     dn_keeper_notice ();
     turn.start_us = now_us ();

@@ -484,7 +484,7 @@ static void forget_probe (struct photo *photo)
     for (int i = first; i < photo->n_texts; i++) {
         bool is_env = i < first + n_env;
 
-        if (is_env && begins_with (photo->texts[i], DN_PROBE_VARIABLES)) {
+        if (is_env && begins_with (photo->texts[i], DN_JOB_VARIABLES)) {
             free (photo->texts[i]);
             desc->env_size--;
         } else {

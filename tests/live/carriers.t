@@ -56,7 +56,9 @@ wrong() {
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
+hook=$dir/share/hook
+mkdir -p "$hook"
+echo "optional spank_dnnest.so hook=$hook progress=$dir/progress" >"$dir/etc/plugstack.conf"
 write_conf
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
@@ -167,7 +169,7 @@ is 'with --quiet a wrong sidecar does not change the job' "$status $(request_of 
 script | give "$home/inner.sh"
 give "$home/outer.sh" 755 <<'END'
 #!/bin/sh
-env | grep DNNEST >inner.env
+env | grep DNNEST | grep -v '^DNNEST_PROGRESS_DIR=' >inner.env
 srun true >inner.srun 2>&1; echo "status $?" >>inner.srun
 sbatch --parsable -H --gres=gpu:a100:4 -c 80 -t 1-0 inner.sh >inner.id 2>inner.said
 touch inner.done
@@ -219,6 +221,59 @@ for how in salloc srun; do
 done
 like 'srun without GPUs or description is not changed' \
     "$(cluster_as_user timeout 120 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
+
+# --- jobs that describe themselves ---------------------------------------------------
+
+give "$home/tasks.sh" 755 <<'END'
+#!/bin/sh
+echo "script <${PYTHONPATH-none}> <${DNNEST_JOB_CAPTURE-none}> <${DNNEST_PROGRESS_DIR-none}>"
+export PYTHONPATH=/mine
+srun sh -c 'echo "task <$PYTHONPATH>"'
+if [ -n "$1" ]; then sbatch -W -Q -n 1 -t 60 -o "$1" --comment=dnnest:off tasks.sh; fi
+END
+# What a job of those options and arguments printed.
+captured() {
+    local options=()
+    while [[ $1 != -- ]]; do options+=("$1") && shift; done
+    cluster_as_user env PYTHONPATH=/lib sbatch -W -Q -o "$home/tasks.out" --gres=gpu:a100:1 -n 1 -t 60 \
+        "${options[@]}" tasks.sh "${@:2}" || echo "status $?"
+    cat "$home/tasks.out"
+}
+plain_tasks=$'script </lib> <none> <none>\ntask </mine>'
+with_hook="script <$hook:/lib> <$hook> <$dir/progress>"$'\n'"task <$hook:/mine>"
+write_conf "ProbeDir=$hook" "ProgressDir=$dir/progress"
+cluster_reconfigure
+describes_itself() {
+    [[ $(captured --comment=dnnest:auto --) = "$with_hook" ]]
+}
+ok 'a script with dnnest:auto and its tasks have the hook before their PYTHONPATH' \
+    cluster_until 180 describes_itself
+is '#DNNEST auto and --dnnest=auto do the same' \
+    "$(captured --dnnest=auto --)" "$with_hook"
+is 'a job without metadata has no hook' "$(captured --)" "$plain_tasks"
+is 'dnnest:off has no hook' "$(captured --comment=dnnest:off --)" "$plain_tasks"
+is 'capture=no has no hook' "$(captured --comment=dnnest:auto,capture=no --)" "$plain_tasks"
+captured --comment=dnnest:auto -- "$home/child.out" >/dev/null
+is 'a job with dnnest:off that such a job submits describes nothing' \
+    "$(sed -n 's/^script <.*> <\(.*\)> <.*>$/\1/p; s/^task/&/p' "$home/child.out")" \
+    $'none\ntask </mine>'
+like '--export=NONE and an array are no error' \
+    "$(captured --comment=dnnest:auto --export=NONE --array=1-2 --)" "^script <$hook> "
+# shellcheck disable=SC2016
+for how in salloc srun; do
+    is "a task of $how --dnnest=auto has the hook" \
+        "$(cluster_as_user timeout 120 "$how" --gres=gpu:a100:1 -n 1 -t 60 --dnnest=auto \
+            sh -c 'if [ -z "$SLURM_STEP_ID" ]; then exec srun "$0" -c "$1"; else eval "$1"; fi' sh \
+            'echo "$PYTHONPATH $DNNEST_PROGRESS_DIR"' 2>/dev/null)" "$hook $dir/progress"
+done
+write_conf "ProbeDir=$hook" "ProgressDir=$dir/progress" Capture=yes
+cluster_reconfigure
+describes_unasked() {
+    [[ $(captured --) = "$with_hook" ]]
+}
+ok 'with Capture=yes a job without metadata has the hook' cluster_until 180 describes_unasked
+is 'with Capture=yes capture=no has no hook' \
+    "$(captured --comment=dnnest:capture=no --)" "$plain_tasks"
 
 # --- SidecarDir ----------------------------------------------------------------------
 

@@ -334,14 +334,14 @@ TEST ("the variables of a probe do not outlive a submission")
 
     job_init (&desc);
     job_set_env (&desc, env);
-    dn_adapter_forget_probe (&desc);
+    dn_adapter_forget_job (&desc);
     assert_int_equal (desc.env_size, 2);
     assert_string_equal (desc.environment[0], "A=1");
     assert_string_equal (desc.environment[1], "B=" DN_PROBE_SPEC);
     assert_null (desc.environment[2]);
     job_free (&desc);
     job_init (&desc);
-    dn_adapter_forget_probe (&desc); /* there is no environment */
+    dn_adapter_forget_job (&desc); /* there is no environment */
     job_free (&desc);
 }
 

@@ -192,6 +192,73 @@ TEST ("a probe keeps its request and gets the hook")
     assert_string_equal (find_new_variable (advice, DN_PROBE_SIDECAR), job.sidecar);
 }
 
+/* The hook's directory in the environment of a job, NULL for none. */
+static const char *capture_of (const char *conf,
+                               bool dirs,
+                               const struct dn_job *job,
+                               struct dn_advice *advice)
+{
+    struct dn_site *site = scene_site (conf);
+    struct dn_err err = {0};
+    const char *hook;
+
+    snprintf (site->probe_dir, sizeof (site->probe_dir), "/hook");
+    snprintf (site->progress_dir, sizeof (site->progress_dir), "%s", dirs ? "/p" : "");
+    assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, &err), 0);
+    hook = find_new_variable (advice, DN_CAPTURE_HOOK);
+    scene_free (site);
+    return hook;
+}
+
+TEST ("jobs describe themselves where the rules and their users let them")
+{
+    static const char *const env[] = {"PYTHONPATH=/hooks:/my"};
+    static const char *const there[] = {"PYTHONPATH=/hook:/my"};
+    static const struct {
+        const char *conf;
+        const char *comment;
+        bool captured;
+    } cases[] = {
+        {"Mode=enforce", "dnnest:auto", true},
+        {"Mode=enforce", "dnnest:app=x", true},
+        {"Mode=enforce", "dnnest:model=resnet50,batch=64,steps=10", true},
+        {"Mode=enforce", "dnnest:auto,capture=no", false},
+        {"Mode=enforce", "dnnest:off", false},
+        {"Mode=enforce", NULL, false},
+        {"Mode=enforce Capture=yes", NULL, true},
+        {"Mode=enforce Capture=yes", "dnnest:capture=no", false},
+        {"Mode=enforce Capture=yes", "dnnest:off", false},
+        {"Mode=enforce Capture=no", "dnnest:auto", false},
+        {"Mode=enforce ControlGroup=100", "dnnest:auto", false},
+        {"Mode=advise", "dnnest:auto", false},
+    };
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_new ();
+
+    job.kind = DN_JOB_BATCH;
+    job.env = env;
+    job.n_env = 1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        job.comment = cases[i].comment;
+        assert_int_equal (capture_of (cases[i].conf, true, &job, advice) != NULL,
+                          cases[i].captured);
+        assert_null (capture_of (cases[i].conf, false, &job, advice));
+    }
+    job.comment = "dnnest:auto";
+    assert_string_equal (capture_of ("Mode=enforce", true, &job, advice), "/hook");
+    assert_string_equal (find_new_variable (advice, "PYTHONPATH"), "/hook:/hooks:/my");
+    assert_string_equal (find_new_variable (advice, DN_PROGRESS_DIR), "/p");
+    job.het = true;
+    assert_null (capture_of ("Mode=enforce", true, &job, advice));
+    job.het = false;
+    job.kind = DN_JOB_SRUN;
+    assert_null (capture_of ("Mode=enforce", true, &job, advice));
+    job.kind = DN_JOB_BATCH;
+    job.env = there; /* the hook is first already */
+    assert_non_null (capture_of ("Mode=enforce", true, &job, advice));
+    assert_null (find_new_variable (advice, "PYTHONPATH"));
+}
+
 TEST ("the user gets a message if a probe is not possible")
 {
     static const char *const env[] = {"PATH=/bin"};
