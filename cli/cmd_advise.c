@@ -232,7 +232,7 @@ static int find_runs (const struct dn_site *site,
                       struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
     *subject = (struct dn_subject){.spec = advice->spec};
-    if (advice->candidates.n_candidates == 0 || advice->by_history)
+    if (advice->candidates.n_candidates == 0 || advice->by_history || advice->by_run)
         return 0;
     if (build_again (site, job, subject) < 0)
         return 0;

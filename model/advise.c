@@ -118,13 +118,16 @@ struct making {
     struct dn_err *err;
     struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
-    bool control;       /* in the control group */
-    bool keeps_several; /* the limit is kept as there may be several trainings */
+    bool control;        /* in the control group */
+    bool keeps_several;  /* the limit is kept as there may be several trainings */
+    const char *network; /* that an earlier run has described; NULL: none */
     /* Set by the stages that come first. */
     struct dn_reading reading; /* of the script */
     const struct dn_device *devices[DN_CANDIDATES_MAX];
     struct dn_run_input run;
-    struct dn_cache_key key; /* of the run */
+    struct dn_cache_key key;      /* of the run */
+    struct dn_spec measured_spec; /* of an earlier run that describes this one */
+    struct dn_estimate measured[DN_CANDIDATES_MAX];
 };
 
 static void free_making (struct making **m)
@@ -393,7 +396,9 @@ static bool find_cached (struct making *m)
     if (!m->cache)
         return false;
     m->key = dn_run_key (&advice->spec,
-                         m->layers.n > 0 ? m->job->sidecar : NULL,
+                         m->network        ? m->network
+                         : m->layers.n > 0 ? m->job->sidecar
+                                           : NULL,
                          m->devices,
                          advice->candidates.n_candidates,
                          advice->request.cpus_per_gpu,
@@ -422,6 +427,18 @@ static struct dn_fingerprint fingerprint_of (const struct making *m)
                   dn_digest_of (dn_span_of (m->job->sidecar)).hex);
     return dn_fingerprint_of (
         &m->reading.print, m->job, text, dn_learned_counted (&m->advice->spec));
+}
+
+/* What the newest run has said of itself, whatever describes this one. */
+static void heed_known (const struct dn_app_known *known, struct dn_request *request)
+{
+    if (!known)
+        return;
+    if (known->gpus_runs >= DN_LEARNED_RUNS_MIN && known->gpus_used > 0
+        && known->gpus_used < known->gpus && known->gpus == request->n_gpus)
+        request->used_gpus = known->gpus_used;
+    if (known->loader_share >= DN_LEARNED_LOADER_SHARE)
+        dn_reason_keep (&request->keep_cpus, DN_REASON (cpus_loader));
 }
 
 /* Find out which application the job runs, and whose history of it counts. */
@@ -455,6 +472,8 @@ static int name_application (struct making *m)
     if (learner->apps && learner->apps->by_account && account
         && advice->rules.history_share == DN_SHARE_ACCOUNT)
         learner->others = dn_app_key_of_account (account, app);
+    learner->known = dn_apps_known (learner->apps, learner->key);
+    heed_known (learner->known, &advice->request);
     return NEXT;
 }
 
@@ -468,23 +487,91 @@ static void find_candidates (struct making *m)
         m->devices[i] = candidates->list[i].gpu->device;
 }
 
+static int read_known_network (struct making *m, struct dn_err *err)
+{
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+
+    if (dn_sidecar_read_carried (dn_span_of (m->network), m->deadline, &sidecar, err)
+        < 0)
+        return -1;
+    m->layers = sidecar.layers;
+    return 0;
+}
+
 static int build_graph (struct making *m, struct dn_err *err)
 {
+    if (m->network && m->layers.n == 0 && read_known_network (m, err) < 0)
+        return -1;
     return dn_sidecar_graph_by (
         &m->site->networks, &m->layers, &m->advice->spec, m->deadline, &m->graph, err);
 }
 
-static int build_network (struct making *m)
+static int build (struct making *m, struct dn_err *err)
 {
     struct dn_advice *advice = m->advice;
 
-    if (dn_spec_resolve (
-            &advice->spec, &m->site->datasets, advice->request.n_gpus, m->err)
+    if (dn_spec_resolve (&advice->spec, &m->site->datasets, advice->request.n_gpus, err)
         < 0)
         return -1;
     find_candidates (m);
     advice->reused = find_cached (m);
-    return advice->reused || build_graph (m, m->err) == 0 ? NEXT : -1;
+    return advice->reused || build_graph (m, err) == 0 ? NEXT : -1;
+}
+
+static int build_network (struct making *m)
+{
+    return m->advice->by_run ? NEXT : build (m, m->err);
+}
+
+/* What the newest run has described, as metadata. A network of its own has a name in
+ * any case.
+ */
+static bool read_known (struct making *m)
+{
+    const struct dn_learner *learner = &m->advice->learner;
+    struct dn_spec *spec = &m->measured_spec;
+
+    *spec = dn_spec_empty ();
+    if (dn_spec_read (dn_span_of (learner->known->spec), spec, NULL) < 0)
+        return false;
+    m->network = dn_apps_network (learner->apps, learner->known);
+    if (m->network && spec->model[0] == '\0')
+        snprintf (spec->model, sizeof (spec->model), "captured");
+    return !dn_keyset_is_empty (dn_spec_network_keys (spec));
+}
+
+/* A job that does not describe its network takes what the newest run of its application
+ * has described, if that can be predicted; what the job says itself holds.
+ */
+static int adopt (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_request *request = &advice->request;
+    const struct dn_spec words = advice->spec;
+    int64_t n_keys = 0;
+
+    if (!advice->learner.known || !advice->by_history
+        || advice->metadata != DN_METADATA_GIVEN || !read_known (m))
+        return NEXT;
+    dn_spec_fill (&advice->spec, &m->measured_spec);
+    while (dn_spec_key_of (advice->spec.by_run, (int) n_keys))
+        n_keys++;
+    advice->by_run = true;
+    advice->by_history = false;
+    if (build (m, NULL) < 0) {
+        advice->spec = words;
+        m->network = NULL;
+        advice->by_run = false;
+        advice->by_history = true;
+        return NEXT;
+    }
+    if (request->keep_gpu.code == DN_REASON_undescribed)
+        request->keep_gpu = DN_NO_REASON;
+    dn_decision_say (&advice->decision,
+                     DN_REASON (known_by_run,
+                                dn_arg_count (n_keys),
+                                dn_arg_text (m->network ? dn_say_known_network : "")));
+    return NEXT;
 }
 
 /* Estimate the run on each candidate. */
@@ -531,6 +618,138 @@ static void allow_several (struct making *m)
     m->advice->request.time_unknown = false;
 }
 
+/* --- what runs of the application took ---------------------------------------------
+ */
+
+static const char *type_of (const struct making *m, int i)
+{
+    return m->advice->candidates.list[i].gpu->type;
+}
+
+/* Has the software of the newest run kernels for the device? */
+static bool lacks_kernels (const struct making *m, int i)
+{
+    const struct dn_app_known *known = m->advice->learner.known;
+
+    return known && !dn_device_runs_arch (m->devices[i], known->arch);
+}
+
+/* Predict the measured run, which had 'gpus' GPUs. '*same': this one has the same
+ * steps.
+ */
+static int predict_measured (struct making *m, int64_t gpus, bool *same)
+{
+    struct dn_predictor predictor = dn_site_predictor (m->site);
+    struct dn_advice *advice = m->advice;
+    struct dn_spec *spec = &m->measured_spec;
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    const struct dn_case c = {
+        .spec = spec, .graph = &graph, .cpus_per_gpu = advice->request.cpus_per_gpu};
+    int n = advice->candidates.n_candidates;
+
+    spec->gpus = gpus;
+    if (gpus == advice->spec.gpus)
+        spec->nodes = advice->spec.nodes;
+    if (dn_spec_resolve (spec, &m->site->datasets, gpus, NULL) < 0)
+        return -1;
+    *same = dn_changes_between (&(struct dn_setting){spec, advice->estimates},
+                                &(struct dn_setting){&advice->spec, advice->estimates})
+            == 0;
+    if (*same) {
+        memcpy (m->measured, advice->estimates, (size_t) n * sizeof (*m->measured));
+        return 0;
+    }
+    predictor.deadline = m->deadline;
+    predictor.user = whose (m);
+    if (m->network && m->layers.n == 0 && read_known_network (m, NULL) < 0)
+        return -1;
+    return dn_sidecar_graph_by (
+               &m->site->networks, &m->layers, spec, m->deadline, &graph, NULL)
+                       < 0
+                   || dn_predict (&predictor, &c, m->devices, n, m->measured, NULL) < 0
+               ? -1
+               : 0;
+}
+
+static int index_of_type (const struct making *m, const char *type)
+{
+    for (int i = 0; i < m->advice->candidates.n_candidates; i++)
+        if (dn_span_is (dn_span_of (type), type_of (m, i)))
+            return i;
+    return -1;
+}
+
+/* The estimate of a candidate by the runs that say most of it. Return the runs. */
+static int64_t learn_of (struct making *m, int i, bool known, bool same)
+{
+    struct dn_advice *advice = m->advice;
+    const struct dn_learner *learner = &advice->learner;
+    struct dn_learned_source source = dn_learned_source_of (learner, type_of (m, i));
+    int from = known && source.row ? index_of_type (m, source.type) : -1;
+
+    if (from < 0)
+        source.row = NULL;
+    else if (from != i || !same)
+        source.measured = (struct dn_setting){&m->measured_spec, &m->measured[from]};
+    dn_learned_known (learner, &source, type_of (m, i), &advice->estimates[i]);
+    return source.row ? source.row->runs : 0;
+}
+
+/* Times of some types alone cannot be compared with steps of the others. */
+static void settle_known (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    int n = advice->candidates.n_candidates;
+    bool all = true;
+
+    for (int i = 0; i < n; i++)
+        all = all && advice->estimates[i].train_s.p50 > 0;
+    for (int i = 0; i < n; i++) {
+        struct dn_estimate *estimate = &advice->estimates[i];
+
+        estimate->by_history = true;
+        if (all)
+            continue;
+        estimate->train_s = (struct dn_range){.p50 = -1};
+        estimate->history_runs = 0;
+        estimate->history_from = NULL;
+    }
+}
+
+/* The estimates of a job that an earlier run describes. */
+static int learn_known (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_candidates *candidates = &advice->candidates;
+    struct dn_request *request = &advice->request;
+    const struct dn_app_row *row = dn_learned_source_of (&advice->learner, "").row;
+    int64_t gpus = row && row->gpus > 0 ? row->gpus : advice->spec.gpus;
+    int64_t least = INT64_MAX;
+    int least_at = 0;
+    bool same = true;
+    bool known = predict_measured (m, gpus, &same) == 0;
+
+    for (int i = 0; i < candidates->n_candidates; i++) {
+        int64_t runs = learn_of (m, i, known, same);
+
+        advice->estimates[i].no_kernels = lacks_kernels (m, i);
+        if (candidates->list[i].requested && runs < least) {
+            least = runs;
+            least_at = i;
+        }
+    }
+    settle_known (m);
+    if (least < DN_LEARNED_RUNS_MIN)
+        dn_reason_keep (&request->keep_time,
+                        DN_REASON (few_runs,
+                                   dn_arg_count (least),
+                                   dn_arg_count (DN_LEARNED_RUNS_MIN),
+                                   dn_arg_text (type_of (m, least_at))));
+    else if (least < INT64_MAX)
+        allow_several (m);
+    return NEXT;
+}
+
 /* Correct the estimates by what runs of the application took. */
 static int learn (struct making *m)
 {
@@ -538,6 +757,8 @@ static int learn (struct making *m)
     struct dn_candidates *candidates = &advice->candidates;
     int64_t least = INT64_MAX;
 
+    if (advice->by_run)
+        return learn_known (m);
     if (advice->by_history)
         find_candidates (m);
     for (int i = 0; i < candidates->n_candidates; i++) {
@@ -545,6 +766,8 @@ static int learn (struct making *m)
 
         if (advice->by_history)
             *estimate = dn_learned_begin (m->devices[i]);
+        estimate->history_from = NULL;
+        estimate->no_kernels = lacks_kernels (m, i);
         dn_learned_apply (&advice->learner, candidates->list[i].gpu->type, estimate);
         if (candidates->list[i].requested && estimate->history_runs < least)
             least = estimate->history_runs;
@@ -659,6 +882,7 @@ static const struct stage {
     {"description", describe, ALL},
     {"request", read_request, ALL},
     {"application", name_application, ALL},
+    {"captured", adopt, CHANGED},
     {"network", build_network, DESCRIBED},
     {"estimate", estimate, DESCRIBED},
     {"history", learn, CHANGED},

@@ -25,6 +25,7 @@ struct dn_advice {
     struct dn_job job; /* with the defaults of its partition, where they are known */
     struct dn_spec spec;
     bool by_history;             /* alone: the network is not described */
+    bool by_run;                 /* an earlier run of the application describes it */
     bool reused;                 /* the estimates are those of an earlier job */
     struct dn_learner learner;   /* the application; its name is in the decision */
     char ignored[DN_REASON_MAX]; /* why text like metadata is not read; "" */

@@ -4,6 +4,7 @@
  */
 #include "hardware/hardware.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -463,6 +464,45 @@ bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec
     if (torch >= 0)
         return torch >= g->torch_from && (g->torch_end == 0 || torch < g->torch_end);
     return g->since_end == 0 || spec->since < g->since_end;
+}
+
+/* The number of "sm_90a", as 9.0; 'exact': the chip must be that one. 0: another name.
+ */
+static double arch_of (struct dn_span name, const char *prefix, bool *exact)
+{
+    size_t len = strlen (prefix);
+    int64_t number = 0;
+    size_t i = len;
+
+    if (name.len <= len || strncmp (name.text, prefix, len) != 0)
+        return 0;
+    for (; i < name.len && i < len + 4 && dn_is_digit (name.text[i]); i++)
+        number = 10 * number + (name.text[i] - '0');
+    *exact = i < name.len;
+    return (double) number / 10;
+}
+
+bool dn_device_runs_arch (const struct dn_device *device, const char *arch)
+{
+    double capability = device->generation->capability;
+    struct dn_span rest = dn_span_of (arch);
+    bool known = false;
+
+    while (rest.text && rest.len > 0 && capability > 0) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
+        bool exact = false;
+        double binary = arch_of (name, "sm_", &exact);
+        double text = arch_of (name, "compute_", &exact);
+        double least = binary > 0 ? binary : text;
+
+        known = known || least > 0;
+        if (least > 0
+            && (exact ? capability == least
+                      : capability >= least
+                            && (text > 0 || floor (capability) == floor (binary))))
+            return true;
+    }
+    return !known;
 }
 
 double dn_device_peak (const struct dn_device *device,

@@ -178,6 +178,14 @@ bool dn_device_supports (const struct dn_device *device, enum dn_precision preci
  */
 bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec *spec);
 
+/* Has software with kernels for these architectures ("sm_70,sm_80,compute_90", as
+ * torch.cuda.get_arch_list () names them) any for the device? A kernel of sm_XY runs on
+ * chips of the same X and no lower Y, the text of compute_XY on all that are not older
+ * (NVIDIA, CUDA C++ Programming Guide, 3.1). Where the list has no such name, the
+ * answer is yes.
+ */
+bool dn_device_runs_arch (const struct dn_device *device, const char *arch);
+
 /* Peak rate of matrix products in a precision, FLOP/s, and whether matrix units do
  * them: before Volta fp16 is a rate of the ordinary units. A format without a unit runs
  * at the fp32 rate.

@@ -103,6 +103,8 @@ struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
         return DN_REASON (other_precision);
     if (!dn_device_has_kernels (device, d->spec))
         return DN_REASON (other_kernels);
+    if (estimate->no_kernels)
+        return DN_REASON (other_arch);
     if (dn_deciding_lacks (d, i))
         return d->request->need_why;
     if (d->spec->precision == DN_PRECISION_UNKNOWN && device->bf16 <= 0

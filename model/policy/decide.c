@@ -206,6 +206,9 @@ static void say_history (const struct dn_deciding *d)
         dn_deciding_type (d, chosen),
         dn_arg_text (estimate->history_shared ? dn_say_history_account : ""));
 
+    if (estimate->history_from)
+        dn_deciding_say (
+            d, DN_REASON (history_translated, dn_arg_text (estimate->history_from)));
     if (estimate->history_runs == 0)
         return;
     if (estimate->base_s > 0) {

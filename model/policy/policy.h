@@ -62,6 +62,7 @@ extern const struct dn_names dn_abstain_names;
     ROW (WARNING_LIMIT, "limit") /* the time limit is below the likely time */         \
     ROW (WARNING_DEADLINE, "deadline") /* a deadline is */                             \
     ROW (WARNING_METADATA, "metadata") /* contradictory, or not read */                \
+    ROW (WARNING_IDLE, "idle") /* earlier runs used fewer GPUs than they had */        \
     ROW (WARNING_OPEN, "open") /* the number of GPUs is open */
 /* clang-format on */
 enum dn_warning_kind {

@@ -7,6 +7,7 @@
  */
 #include "policy/choices.h"
 #include "base/messages.h"
+#include "predict/learned.h"
 
 #include <math.h>
 
@@ -29,6 +30,14 @@ void dn_warn_of_request (const struct dn_deciding *d)
                             DN_REASON (warn_fewer, dn_arg_count (d->spec->gpus)));
         dn_deciding_say (d, differ);
     }
+    if (request->used_gpus != DN_UNSET && d->rules->gpus != DN_GPUS_KEEP
+        && (d->spec->gpus == DN_UNSET || d->spec->gpus >= request->n_gpus))
+        dn_decision_warn (d->decision,
+                          DN_WARNING_IDLE,
+                          DN_REASON (warn_idle,
+                                     dn_arg_count (DN_LEARNED_RUNS_MIN),
+                                     dn_arg_count (request->used_gpus),
+                                     dn_arg_count (request->n_gpus)));
     if (dn_given (request->open_why))
         dn_decision_warn (d->decision, DN_WARNING_OPEN, request->open_why);
 }

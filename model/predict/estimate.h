@@ -113,6 +113,8 @@ struct dn_estimate {
     double base_s;        /* train_s.p50 without history; not positive: unknown */
     int64_t history_runs; /* that train_s is by; 0: none */
     bool history_shared;  /* its bound is by longer ones of the account */
+    const char *history_from; /* the type whose runs were translated; NULL: its own */
+    bool no_kernels;      /* the job's software has none for the device, as it said */
     bool host_kept;       /* a run was killed when its memory had been lowered */
     uint8_t host_runs;    /* with as many GPUs that measured host memory; at most 255 */
     float host_peak_gb;   /* the most of all runs [GiB]; 0: unknown */

@@ -22,6 +22,14 @@
 /* Spread of the memory of equal runs: the bound of 95 % is a tenth above it. */
 #define MEMORY_SIGMA 0.058
 
+/* The same where it was measured on another type: contexts and kernels' workspaces
+ * differ.
+ */
+#define MEMORY_OTHER_SIGMA 0.12
+
+/* Confidence is the probability of an error below a factor of 1.5. */
+#define SURE 0.4055
+
 /* Ten years, above any limit. */
 #define TIME_MAX_S 3.2e8
 
@@ -253,6 +261,16 @@ static void set_host_memory (const struct dn_learner *learner,
     estimate->host_runs = (uint8_t) (runs < UINT8_MAX ? runs : UINT8_MAX);
 }
 
+static void set_all_host_memory (const struct dn_learner *learner,
+                                 struct dn_estimate *estimate)
+{
+    estimate->host_peak_gb = 0;
+    estimate->host_kept = false;
+    estimate->host_runs = 0;
+    set_host_memory (learner, learner->key, estimate);
+    set_host_memory (learner, learner->others, estimate);
+}
+
 static const struct dn_app_row *row_of (const struct dn_learner *learner,
                                         dn_app_key key,
                                         const char *type)
@@ -272,11 +290,7 @@ void dn_learned_apply (const struct dn_learner *learner,
 
     if (!estimate->by_history)
         estimate->base_s = estimate->train_s.p50;
-    estimate->host_peak_gb = 0;
-    estimate->host_kept = false;
-    estimate->host_runs = 0;
-    set_host_memory (learner, learner->key, estimate);
-    set_host_memory (learner, learner->others, estimate);
+    set_all_host_memory (learner, estimate);
     if (!learner->apps)
         return;
     if (row) {
@@ -290,6 +304,129 @@ void dn_learned_apply (const struct dn_learner *learner,
                fmax (excess (learner, learner->key, estimate->base_s),
                      excess (learner, learner->others, estimate->base_s)));
     set_memory (learner, row, estimate);
+}
+
+/* --- networks that an earlier run has described ------------------------------------
+ */
+
+/* Does row 'a' say more than 'b' of runs on so many GPUs? */
+static bool says_more (const struct dn_app_row *a,
+                       const struct dn_app_row *b,
+                       int64_t gpus)
+{
+    bool as_many = a->gpus == gpus;
+
+    if (as_many != (b->gpus == gpus))
+        return as_many;
+    return a->runs != b->runs ? a->runs > b->runs : a->last_s > b->last_s;
+}
+
+struct dn_learned_source dn_learned_source_of (const struct dn_learner *learner,
+                                               const char *type)
+{
+    struct dn_learned_source source = {row_of (learner, learner->key, type), type, {}};
+    int64_t n;
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+
+    if (source.row || n == 0)
+        return source;
+    source.row = &rows[0];
+    for (int64_t i = 1; i < n; i++)
+        if (says_more (&rows[i], source.row, learner->gpus))
+            source.row = &rows[i];
+    source.type = learner->apps->types[source.row->type];
+    return source;
+}
+
+static void set_known_time (const struct dn_learner *learner,
+                            const struct dn_learned_source *source,
+                            const struct dn_app_row *others,
+                            struct dn_estimate *estimate)
+{
+    const struct dn_setting wanted = {learner->spec, estimate};
+    const struct dn_app_row *row = source->row;
+    double work = row_work (learner, row, -1);
+    bool translated = source->measured.estimate != NULL;
+    struct dn_range law;
+
+    if (work <= 0 || reach (row, work) > FAR)
+        return;
+    law = translated ? dn_learned_translate (row, work, &source->measured, &wanted)
+                     : dn_learned_law (row, work);
+    if (law.p50 <= 0)
+        return;
+    estimate->history_shared =
+        dn_learned_widen (others, others ? row_work (learner, others, -1) : 0, &law);
+    estimate->history_runs = translated ? 0 : row->runs;
+    estimate->history_from = translated ? source->type : NULL;
+    estimate->train_s = law;
+    estimate->confidence =
+        fmax (estimate->confidence, erf (SURE / (sqrt (2) * law.sigma)));
+}
+
+/* A faster GPU takes the data of more CPUs. */
+static void set_known_cpus (const struct dn_learner *learner,
+                            const struct dn_learned_source *source,
+                            struct dn_estimate *estimate)
+{
+    const struct dn_setting *measured = &source->measured;
+    double cores = (double) source->row->cores;
+    double faster = 1;
+
+    if (measured->estimate && measured->estimate->samples_per_s > 0
+        && measured->spec->gpus > 0 && learner->spec->gpus > 0)
+        faster = estimate->samples_per_s / (double) learner->spec->gpus
+                 / (measured->estimate->samples_per_s / (double) measured->spec->gpus);
+    if (cores <= 0)
+        return;
+    estimate->cpus_per_gpu = (int64_t) ceil (CPU_PEAKS * cores * fmax (1, faster));
+    if (estimate->cpus_per_gpu < learner->known->workers)
+        estimate->cpus_per_gpu = learner->known->workers;
+}
+
+/* A measured peak, times the ratio of the predicted ones. */
+static void set_known_memory (const struct dn_learner *learner,
+                              const struct dn_learned_source *source,
+                              const struct dn_app_row *own,
+                              struct dn_estimate *estimate)
+{
+    const struct dn_estimate *measured = source->measured.estimate;
+    double peak = source->row ? (double) source->row->gpu_mem_gb * GIB : 0;
+    struct dn_range *memory = &estimate->gpu_mem;
+
+    if (measured && peak > 0 && measured->gpu_mem.p50 > 0
+        && source->row->runs >= DN_LEARNED_RUNS_MIN) {
+        *memory = (struct dn_range){.p50 = peak * memory->p50 / measured->gpu_mem.p50,
+                                    .sigma = MEMORY_OTHER_SIGMA};
+        estimate->fits = estimate->supported && memory->p50 <= estimate->device->memory;
+    } else {
+        set_memory (learner, own, estimate);
+    }
+    /* It has run there. */
+    if (own)
+        estimate->supported = estimate->fits = true;
+}
+
+void dn_learned_known (const struct dn_learner *learner,
+                       const struct dn_learned_source *source,
+                       const char *type,
+                       struct dn_estimate *estimate)
+{
+    const struct dn_app_row *own = row_of (learner, learner->key, type);
+    const struct dn_app_row *others = row_of (learner, learner->others, type);
+
+    estimate->train_s = (struct dn_range){.p50 = -1};
+    estimate->base_s = estimate->energy_j = -1;
+    estimate->unread = (struct dn_keyset){{0}};
+    estimate->cpus_per_gpu = DN_UNSET;
+    set_all_host_memory (learner, estimate);
+    set_known_memory (learner, source, own, estimate);
+    if (!source->row)
+        return;
+    set_known_time (learner, source, others, estimate);
+    set_known_cpus (learner, source, estimate);
+    if (others)
+        set_cpus (others, false, estimate);
 }
 
 int64_t dn_learned_runs (const struct dn_learner *learner, const char *type)

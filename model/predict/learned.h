@@ -19,6 +19,10 @@
  * - Of host memory the largest peak of runs on any type is known, and how many measured
  *   it with as many GPUs; the policy makes a bound of them.
  *
+ * - A job whose network an earlier run has described, and not its own words, has the
+ *   times of its runs alone: on other types and numbers of GPUs, and with another
+ * batch, times the ratio of the predicted steps (translate.h), up and down.
+ *
  * Confidence is n / (n + 1) / (1 + sigma) by n runs that scatter by sigma: two runs
  * that scatter by less than a third reach the MinConfidence that is the default.
  *
@@ -28,6 +32,7 @@
 #define DN_LEARNED_H
 
 #include "predict/apps.h"
+#include "predict/translate.h"
 #include "spec/spec.h"
 
 /* Runs without which nothing is said of a job that has no model. */
@@ -42,6 +47,18 @@ struct dn_learner {
     int64_t gpus;      /* of the job; DN_UNSET: unknown */
     const struct dn_spec *spec;
     const char *bundle; /* in force; NULL: none */
+    /* What its newest run has described; NULL: nothing. */
+    const struct dn_app_known *known;
+};
+
+/* The share of its time that a run waits for data, from which its CPUs are kept. */
+#define DN_LEARNED_LOADER_SHARE 0.05
+
+/* The runs that say most of a run on a GPU type. */
+struct dn_learned_source {
+    const struct dn_app_row *row; /* NULL: there are none */
+    const char *type;             /* that they were on */
+    struct dn_setting measured;   /* theirs; no estimate: it is the wanted one */
 };
 
 /* Do the metadata state how much a run does, so that the rest describes the
@@ -71,6 +88,21 @@ bool dn_learned_widen (const struct dn_app_row *others,
 
 /* Correct the estimate of runs on the GPU type of that name. */
 void dn_learned_apply (const struct dn_learner *learner,
+                       const char *type,
+                       struct dn_estimate *estimate);
+
+/* The runs on the type and number of GPUs, else others: with as many GPUs, if there are
+ * any. Their setting is left to the caller.
+ */
+struct dn_learned_source dn_learned_source_of (const struct dn_learner *learner,
+                                               const char *type);
+
+/* The estimate of a run whose network an earlier run has described: steps and GPU
+ * memory are predicted, time and CPUs are those of the source, translated. What a job
+ * has said of itself lowers no need.
+ */
+void dn_learned_known (const struct dn_learner *learner,
+                       const struct dn_learned_source *source,
                        const char *type,
                        struct dn_estimate *estimate);
 

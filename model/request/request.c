@@ -292,6 +292,7 @@ static void begin (const struct dn_job *job, struct dn_request *request)
         request->time_limit_s = job->time_limit_min * 60;
     request->n_gpus = DN_UNSET;
     request->asked_gpus = DN_UNSET;
+    request->used_gpus = DN_UNSET;
     request->gpus_per_node = DN_UNSET;
     request->n_nodes = DN_UNSET;
     request->most_nodes = DN_UNSET;

@@ -168,6 +168,7 @@ struct dn_request {
     enum dn_gpu_field gpu_field; /* the field that their number is taken from */
     int64_t n_gpus;              /* of the whole job; DN_UNSET if unknown */
     int64_t asked_gpus; /* their number before it was lowered; DN_UNSET: it was not */
+    int64_t used_gpus;  /* that its last runs have used of as many; DN_UNSET: all */
     int64_t gpus_per_node;      /* maximum on one node; DN_UNSET if unknown */
     char gpu_type[DN_NAME_MAX]; /* "" when untyped, or of several types */
     int64_t n_nodes;            /* DN_UNSET if Slurm chooses their number */

@@ -271,7 +271,7 @@ static void put_warnings (struct dn_buf *buf, const struct dn_decision *decision
  */
 static void put_spec (struct dn_buf *buf, const struct dn_spec *given, bool names)
 {
-    struct dn_spec spec = *given;
+    struct dn_spec spec = dn_spec_of_words (given);
     char text[DN_RECORD_MAX];
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);

@@ -282,6 +282,58 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
 
+/* Bytes of a value. */
+static size_t size_of (const struct dn_key *key)
+{
+    switch (key->type) {
+    case DN_KEY_NAME:
+        return DN_NAME_MAX;
+    case DN_KEY_IMAGE:
+        return sizeof (struct dn_image);
+    default:
+        return types[key->type].size;
+    }
+}
+
+void dn_spec_fill (struct dn_spec *spec, const struct dn_spec *other)
+{
+    static const size_t size_of_step[] = {offsetof (struct dn_spec, batch),
+                                          offsetof (struct dn_spec, global_batch),
+                                          offsetof (struct dn_spec, grad_accum),
+                                          offsetof (struct dn_spec, micro_batch)};
+    struct dn_keyset kept = {{0}};
+    bool sized = false;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (size_of_step); i++) {
+        struct dn_keyset key = dn_keyset_of (size_of_step[i]);
+
+        sized = sized || dn_spec_has (spec, dn_spec_key_of (key, 0));
+        for (int k = 0; k < N_KEYS; k++)
+            if (dn_keyset_has (&key, k))
+                dn_keyset_add (&kept, k);
+    }
+    for (int i = 0; i < N_KEYS; i++) {
+        if (keys[i].of_run || dn_spec_has (spec, &keys[i])
+            || !dn_spec_has (other, &keys[i]) || (sized && dn_keyset_has (&kept, i)))
+            continue;
+        memcpy (member (spec, &keys[i]),
+                (const char *) other + keys[i].offset,
+                size_of (&keys[i]));
+        dn_keyset_add (&spec->derived, i);
+        dn_keyset_add (&spec->by_run, i);
+    }
+}
+
+struct dn_spec dn_spec_of_words (const struct dn_spec *spec)
+{
+    struct dn_spec words = *spec;
+
+    for (int i = 0; i < N_KEYS && !dn_keyset_is_empty (spec->by_run); i++)
+        if (dn_keyset_has (&spec->derived, i))
+            clear (&words, &keys[i]);
+    return words;
+}
+
 static bool same_image (const struct dn_image *a, const struct dn_image *b)
 {
     bool same = a->n_dims == b->n_dims;

@@ -301,6 +301,7 @@ struct dn_spec {
     int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
     enum dn_answer capture;   /* may the job describe itself? */
     struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
+    struct dn_keyset by_run;  /* and dn_spec_fill (), which are among them */
 };
 
 enum dn_key_type {
@@ -359,6 +360,15 @@ bool dn_spec_is_by_history (const struct dn_spec *spec);
 
 /* The keys that have been given, and not derived from others by dn_spec_resolve (). */
 struct dn_keyset dn_spec_given (const struct dn_spec *spec);
+
+/* Take what 'spec' does not say from 'other': keys that say which application it is,
+ * and not how much a run does. They count as derived. Keys that together say how large
+ * a step is are taken all or not at all.
+ */
+void dn_spec_fill (struct dn_spec *spec, const struct dn_spec *other);
+
+/* The same without what was filled in, and derived from that. */
+struct dn_spec dn_spec_of_words (const struct dn_spec *spec);
 
 /* The keys whose values differ. */
 struct dn_keyset dn_spec_differing (const struct dn_spec *a, const struct dn_spec *b);

@@ -49,15 +49,21 @@ static void assert_alike (double value, double expected)
 /* The index of a100 among the candidates of the last advice. */
 static int a100_at;
 
+/* All nodes are idle, and in all partitions. */
+static bool sees;
+
 static struct dn_advice *advise (const char *conf,
                                  const struct dn_apps *apps,
                                  const struct dn_job *job)
 {
-    const struct dn_view view = {.apps = apps, .now_s = SCENE_NOW};
+    struct dn_view view = {.now_s = SCENE_NOW};
     struct dn_site *site = scene_site (conf);
     struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
 
+    if (sees)
+        scene_idle (&view);
+    view.apps = apps;
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < advice->candidates.n_candidates; i++)
@@ -375,6 +381,252 @@ TEST ("auto alone opts in")
         job.option = comments[i] + strlen ("dnnest:");
         advice = advise ("Mode=enforce\n", NULL, &job);
         assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
+    }
+}
+
+/* --- jobs that an earlier run describes --------------------------------------------
+ */
+
+static char graph[] =
+    "{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[4096]],\"out\":[[4096]],"
+    "\"params\":16781312,\"repeat\":40}]}}";
+static char spec_text[DN_APPS_SPEC_MAX];
+
+/* What the newest run of the application says of itself. */
+static void past_knows (struct past *past,
+                        struct dn_app_known *known,
+                        char **networks,
+                        const char *spec)
+{
+    snprintf (spec_text, sizeof (spec_text), "%s", spec);
+    networks[0] = graph;
+    *known = (struct dn_app_known){.key = past->rows[0].key,
+                                   .spec = spec_text,
+                                   .arch = "",
+                                   .network = -1,
+                                   .loader_share = 0.01F,
+                                   .workers = 4,
+                                   .gpus = 4,
+                                   .gpus_used = 4,
+                                   .gpus_runs = 2};
+    past->apps.known = known;
+    past->apps.n_known = 1;
+    past->apps.networks = networks;
+    past->apps.n_networks = 1;
+}
+
+/* A job with auto, whose newest run was on a100. */
+struct known_scene {
+    struct past past;
+    struct dn_app_known known;
+    char *networks[1];
+    struct dn_job job;
+};
+
+static void know (struct known_scene *scene, const char *comment, const char *spec)
+{
+    struct dn_advice *advice;
+
+    scene->job = scene_job ();
+    scene->job.comment = comment;
+    scene->job.script = "#!/bin/sh\npython train.py\n";
+    advice = advise ("Mode=enforce\n", NULL, &scene->job);
+    past_init (
+        &scene->past, dn_app_key_of_user (scene->job.user_id, advice->decision.app), 1);
+    scene->past.rows[0].cores = 2;
+    past_knows (&scene->past, &scene->known, scene->networks, spec);
+}
+
+#define RUN_SPEC "model=resnet50,batch=128,precision=fp16,optimizer=momentum"
+
+TEST ("what an earlier run has described predicts the next one on all types")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+    double ratio;
+
+    know (&scene, "dnnest:auto", RUN_SPEC);
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_true (advice->by_run);
+    assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
+    assert_int_equal (advice->estimates[a100_at].history_runs, 7);
+    assert_int_equal (advice->estimates[1 - a100_at].history_runs, 0);
+    assert_string_equal (advice->estimates[1 - a100_at].history_from, "a100");
+    ratio = advice->estimates[1 - a100_at].step_s.p50
+            / advice->estimates[a100_at].step_s.p50;
+    assert_true (ratio > 1.2);
+    assert_alike (advice->estimates[1 - a100_at].train_s.p50, 3600 * ratio);
+    assert_true (advice->estimates[1 - a100_at].train_s.sigma
+                 > 2 * advice->estimates[a100_at].train_s.sigma);
+    scene_need_reason (advice, "described by its last run: 4 keys");
+    assert_null (strstr (advice->patch.record, "model=")); /* words of the job only */
+    assert_contains (advice->patch.record, "\"spec\":\"auto=1\"");
+}
+
+TEST ("a network that an earlier run has described is predicted by its operators")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:app=mine", "batch=64,precision=fp32,optimizer=sgd");
+    scene.known.network = 0;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_true (advice->by_run);
+    assert_true (advice->estimates[a100_at].step_s.p50 > 0);
+    scene_need_reason (advice, " keys and the network");
+}
+
+TEST ("what an earlier run has described is no error, whatever it is")
+{
+    static const char *const specs[] = {
+        "", "batch=64", "model=unheard_of,batch=1", "model=resnet50", "colour=blue"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (specs); i++) {
+        struct known_scene scene;
+        struct dn_advice *advice;
+
+        know (&scene, "dnnest:auto", specs[i]);
+        advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+        assert_false (advice->by_run);
+        assert_true (advice->by_history);
+        assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
+    }
+}
+
+TEST ("words of the job hold, and the measured time is translated to them")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:app=mine,batch=256", RUN_SPEC);
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_int_equal (advice->spec.batch, 256);
+    /* The same samples in larger steps. */
+    assert_true (advice->estimates[a100_at].train_s.p50 < 3600);
+    assert_true (advice->estimates[a100_at].train_s.p50 > 1800);
+    assert_int_equal (advice->estimates[a100_at].history_runs, 0);
+    /* Half the GPUs take nearly twice the time. */
+    scene.job.comment = "dnnest:app=mine";
+    scene.job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_true (advice->estimates[a100_at].train_s.p50 > 1.5 * 3600);
+    assert_true (advice->estimates[a100_at].train_s.p50 < 2.1 * 3600);
+}
+
+TEST ("one run keeps the time limit, and CPUs that it was busy with")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:auto", RUN_SPEC);
+    scene.past.rows[0].runs = 1;
+    advice = advise ("Mode=enforce\nTimeLimit=limit\nEvidenceTime=words\n",
+                     &scene.past.apps,
+                     &scene.job);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    /* 1.25 * 2 cores are fewer than the 4 workers of the run. */
+    assert_int_equal (advice->decision.cpus_per_task, 4 * 4);
+    scene.known.loader_share = 0.06F;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    scene_need_reason (advice, "its last run waited for its data");
+    scene.known.loader_share = -1;
+    scene.past.rows[0].cores = 0; /* what only the job says */
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+}
+
+TEST ("a type for which the software has no kernels is left out")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:auto", RUN_SPEC);
+    scene.known.arch = "sm_75,sm_80,sm_86,sm_90,compute_90";
+    sees = true;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_true (advice->estimates[1 - a100_at].no_kernels);
+    assert_false (advice->estimates[a100_at].no_kernels);
+    assert_int_equal (advice->decision.n_open, 0);
+    scene_need_reason (advice, "the software of its last run has no kernels for it");
+    scene.known.arch = "sm_70,sm_80";
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    sees = false;
+    assert_int_equal (advice->decision.n_open, 2);
+    assert_false (advice->estimates[1 - a100_at].no_kernels);
+}
+
+TEST ("GPUs that two runs did not use are a warning, and stay")
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:auto", RUN_SPEC);
+    scene.known.gpus_used = 1;
+    advice = advise ("Mode=enforce\nGpus=choose\n", &scene.past.apps, &scene.job);
+    assert_string_equal (
+        dn_warning_text (dn_decision_warning (&advice->decision, DN_WARNING_IDLE)).text,
+        "its last 2 runs used 1 of 4 GPUs");
+    assert_int_equal (advice->decision.gpus, DN_UNSET);
+    scene.known.gpus_runs = 1;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
+    scene.known.gpus_runs = 2;
+    scene.known.gpus = 8; /* of another number */
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
+}
+
+/* Scripts whose words say less than they do: several trainings, several programs on one
+ * GPU, programs beside the training, stated workers, staging, stop times. Their whole
+ * jobs took an hour, and an earlier run has described one training of them.
+ */
+TEST ("a second submission takes nothing that such a script needs")
+{
+    static const char *const scripts[] = {
+        "python train.py --run-all-folds",
+        "python train.py --n_folds 5 --kfold",
+        "python -m x.sweep_y",
+        "python hpo.py",
+        "python grid_search.py",
+        "orion hunt python train.py",
+        "nnUNetv2_train_folds_parallel 1 2",
+        "srun --ntasks-per-gpu=2 -n 2 python train.py",
+        "python train.py &\npython train.py &\nwait",
+        "vllm serve m &\npython train.py",
+        "ray start --head --num-cpus $SLURM_CPUS_PER_TASK\npython train.py",
+        "export nnUNet_n_proc_DA=12\npython train.py",
+        "python prepare.py --preprocessing_num_workers 32\npython train.py",
+        "tar xf data.tar\npip install x\npython train.py",
+        "make -j8\npython train.py",
+        "timeout 23h python train.py",
+        "python train.py --max_time 23:00:00",
+        "sleep infinity",
+        "jupyter lab",
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
+        struct known_scene scene;
+        struct dn_advice *advice;
+        char script[512];
+
+        know (&scene, "dnnest:auto", RUN_SPEC);
+        snprintf (script, sizeof (script), "#!/bin/sh\n%s\n", scripts[i]);
+        scene.job.script = script;
+        advice = advise ("Mode=enforce\n", NULL, &scene.job);
+        scene.past.rows[0].key = scene.known.key =
+            dn_app_key_of_user (scene.job.user_id, advice->decision.app);
+        advice =
+            advise ("Mode=enforce\nTimeLimit=limit\n", &scene.past.apps, &scene.job);
+        /* Not below the longest run, nor the workers that were busy, nor GPUs. */
+        if ((advice->decision.time_limit_s != DN_UNSET
+             && advice->decision.time_limit_s < 3700)
+            || (advice->decision.cpus_per_task != DN_UNSET
+                && advice->decision.cpus_per_task < 4 * 4)
+            || advice->decision.gpus != DN_UNSET
+            || (advice->decision.verdict == DN_VERDICT_CHANGE
+                && advice->estimates[a100_at].train_s.p50 < 3600 * 0.99))
+            fail_msg ("%s", scripts[i]);
     }
 }
 
