@@ -89,7 +89,7 @@ for name in loop nanogpt timm trainer lightning accelerate ddp keras jax; do
     rm -f "$DNNEST_PROGRESS_DIR"/*
     run=("$PYTHON" "$trainings" "$name")
     if [[ $name = ddp ]]; then
-        run=("$PYTHON" -m torch.distributed.run --nproc-per-node 2 --master-port $((20000 + $$ % 10000))
+        run=("$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master-port $((20000 + $$ % 10000))
             "$trainings" ddp)
     fi
     with=$(loss "$hook" "${run[@]}")

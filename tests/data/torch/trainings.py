@@ -337,15 +337,22 @@ def compare(name, path):
         print("measured:", measured)
 
 
+def missing(name):
+    packages = [p for p in RUNS[name][1].split() if importlib.util.find_spec(p) is None]
+    if name == "ddp" and not packages:
+        from torch.distributed.elastic.multiprocessing import api
+        try:
+            api.to_map(api.Std.from_str("0"), 2)
+        except AttributeError:  # torch 1.13 with Python 3.11
+            return ["torchrun"]
+    return packages
+
+
 def main(first, name, *more):
     if first == "--truth":
         print(json.dumps(truth(name)))
     elif first == "--missing":
-        missing = [p for p in RUNS[name][1].split() if importlib.util.find_spec(p) is None]
-        if name == "ddp" and not missing:
-            import torch
-            missing = [] if torch.distributed.is_available() else ["torch.distributed"]
-        print(" ".join(missing))
+        print(" ".join(missing(name)))
     elif first == "--compare":
         compare(name, *more)
     else:
