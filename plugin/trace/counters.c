@@ -52,7 +52,7 @@ static const char *const error_text[] = {
     [DN_E_BUG] = "bug",
 };
 
-static const struct dn_names change_names = DN_NAMES (change_text, DN_N_CHANGES);
+static const struct dn_names change_names = DN_NAMES (change_text, DN_N_COUNTED);
 static const struct dn_names drop_names = DN_NAMES (drop_text, DN_N_DROPS);
 static const struct dn_names result_names = DN_NAMES (result_text, DN_N_RESULTS);
 static const struct dn_names error_names = DN_NAMES (error_text, DN_N_ERRORS);

@@ -14,13 +14,13 @@
 
 typedef atomic_ullong dn_counter;
 
-enum dn_change {
+enum dn_counted {
     DN_CHANGE_NONE,
     DN_CHANGE_TIME,
     DN_CHANGE_TIME_MIN,
     DN_CHANGE_GPU,
     DN_CHANGE_CPUS,
-    DN_N_CHANGES
+    DN_N_COUNTED
 };
 enum dn_drop {
     DN_DROP_NONE,
@@ -47,8 +47,8 @@ struct dn_counters {
     dn_counter estimates_reused; /* decisions with the estimates of an earlier job */
     dn_counter verdicts[DN_N_VERDICTS];
     dn_counter abstained[DN_N_ABSTAIN];
-    dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */
-    dn_counter advised[DN_N_CHANGES]; /* fields that would have been rewritten in mode
+    dn_counter changed[DN_N_COUNTED]; /* fields that were rewritten */
+    dn_counter advised[DN_N_COUNTED]; /* fields that would have been rewritten in mode
                                          enforce */
     dn_counter errors[DN_N_ERRORS];
     dn_counter lines; /* of the decision log */
