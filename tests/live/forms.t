@@ -50,8 +50,9 @@ done
 live_start --plugin-dir "$plugin_dir" --no-accounting "${options[@]}"
 # A reconfiguration forgets these features.
 see() {
-    scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
-    scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme ActiveFeatures=ampere,ib,nvme
+    cluster_until 30 scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
+    cluster_until 30 scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme \
+        ActiveFeatures=ampere,ib,nvme
     live_see "$@"
 }
 see
@@ -72,7 +73,7 @@ submit() {
 # on CPUs per task are in TresPerTask as well; the job's srun fails if they disagree.
 asked() {
     scontrol show job -o "$1" | tr ' ' '\n' |
-        sed -E -e 's|gres/gpu|gres:gpu|g' -e '/^TresPerTask=/{s/cpu[=:][0-9]+,?//;s/(gpu:[a-z0-9]+)=/\1:/}' \
+        sed -E -e 's|gres/gpu|gres:gpu|g' -e '/^TresPerTask=/{s/cpu[=:][0-9]+,?//;s/(gpu(:[a-z0-9]+)?)=/\1:/}' \
             -e '/=$/d' |
         grep -E '^(TimeLimit|TimeMin|Partition|Features|Tres[A-Za-z]+|CpusPerTres|MemPerTres|NumNodes|NumTasks|CPUs/Task|MinCPUsNode|MinMemory[A-Za-z]+|OverSubscribe|JobState|ArrayTaskId)=' |
         LC_ALL=C sort
