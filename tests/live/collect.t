@@ -13,6 +13,7 @@ live_begin collect job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
+readonly GUARD_S=5
 readonly KILLS=${KILLS:-50} MANY=${MANY:-6000} BURST=${BURST:-80000}
 state=$dir/state
 store=$state/records.db
@@ -31,6 +32,10 @@ ask() {
 row = sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]).fetchone()
 print(*row if row else [])' "${2:-$store}" "$1"
 }
+# The time of the guard's last pass, twice a second, until it is killed.
+watch_guard() {
+    while sleep 0.5; do sed -n 's/^Guard .*Time=\([0-9]*\).*/\1/p' "$state/guard"; done
+}
 # column JOB NAME: of a stored job
 column() {
     ask "SELECT $2 FROM jobs WHERE job = '$1' ORDER BY start_s LIMIT 1"
@@ -46,7 +51,8 @@ all_ended() {
 
 mkdir -p "$dir"/{bin,run} "$state"
 live_hardware
-live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 WatchInterval=2
+live_conf Mode=enforce TimeLimit=limit "StateDir=$state" CollectInterval=10 WatchInterval=2 \
+    GuardInterval=$GUARD_S
 live_start --plugin-dir "$plugin_dir" \
     --conf JobAcctGatherType=jobacct_gather/linux --conf JobAcctGatherFrequency=1
 export SLURM_CONF
@@ -144,16 +150,20 @@ _cluster_sql 'DELETE FROM slurm.private_job_table WHERE id_job > 1000000'
 
 # --- so many at once that no answer fits -------------------------------------------------
 
-# In the loop, and with a slurmdbd that stands still: the snapshot goes on.
+# In the loop, and with a slurmdbd that stands still: the snapshot goes on, and the guard.
 made=$(make_many "$BURST" 3000000 'UNIX_TIMESTAMP() - 7200 + FLOOR(seq * 600 / '"$BURST)") || diag "$made"
 rm -f "$store"*
+_cluster_spawn guard "$dnnest_guard" -D "--conf=$dir/etc/dnnest.conf"
+cluster_until 60 test -s "$state/guard"
+watch_guard >"$dir/passes" &
+watcher=$!
 "$build/dnnestd" "--conf=$dir/etc/dnnest.conf" >"$dir/whole.out" 2>&1 &
 whole_pid=$!
 slurmdbd_pid=$(<"$dir/run/slurmdbd.pid")
 is_new() { [[ $dir/state/cluster.snapshot -nt $dir/mark ]]; }
 n_burst='SELECT count(*) FROM jobs WHERE raw_id > 3000000'
 has_burst() { [[ $(ask "$n_burst" 2>/dev/null || echo 0) = "$BURST" ]]; }
-ok "$BURST jobs that ended within an hour are stored" cluster_until 420 has_burst
+ok "$BURST jobs that ended within an hour are stored" cluster_until $((420 + BURST / 100)) has_burst
 peak=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$whole_pid/status")
 ok "dnnestd had less than 128 MB meanwhile ($peak)" test "$peak" -lt 128
 diag "$(grep 'collect: ' "$dir/whole.out" || echo 'no process was killed')"
@@ -164,6 +174,12 @@ ok 'dnnestd goes on where slurmdbd stands still' cluster_until 60 is_new
 touch "$dir/mark"
 ok 'dnnestd goes on and on where slurmdbd stands still' cluster_until 60 is_new
 kill -CONT "$slurmdbd_pid"
+kill "$watcher"
+# By looks, since a machine that is overloaded looks less often, too.
+looks=$(uniq -c "$dir/passes" | awk '$1 > most { most = $1 } END { print (NR > 9 ? most : NR " passes") }')
+ok "meanwhile $(uniq "$dir/passes" | wc -l) passes of the guard came on time (one is seen $looks times)" \
+    test "$looks" -le $((4 * GUARD_S))
+_cluster_end dnnest-guard
 kill -TERM "$whole_pid" || true
 wait "$whole_pid" || true
 is 'no process of it is left' "$(pgrep -f "dnnest.*collect --once.*$dir/etc" || true)" ''
