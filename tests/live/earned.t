@@ -137,7 +137,7 @@ for _ in 1 2 3; do
 done
 ok 'lies of a user without a tally start before the job of a neighbour' \
     cluster_wait_job "$job" RUNNING 20
-is 'which waits' "$(field "$next" JobState)" PENDING
+is 'the job of the neighbour waits' "$(field "$next" JobState)" PENDING
 scancel "$busy" "$next"
 like 'a job of a user without a tally gets a lower limit' "$(field "$job" TimeLimit)" '^00:0[1-3]:00$'
 ok 'three jobs need more than their first limits' cluster_until 300 lies_are_known
