@@ -443,7 +443,9 @@ TEST ("what an earlier run has described predicts the next one on all types")
 {
     struct known_scene scene;
     struct dn_advice *advice;
-    double ratio;
+    struct dn_estimate plain[2];
+    struct dn_setting settings[2];
+    struct dn_range translated;
 
     know (&scene, "dnnest:auto", RUN_SPEC);
     advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
@@ -452,10 +454,14 @@ TEST ("what an earlier run has described predicts the next one on all types")
     assert_int_equal (advice->estimates[a100_at].history_runs, 7);
     assert_int_equal (advice->estimates[1 - a100_at].history_runs, 0);
     assert_string_equal (advice->estimates[1 - a100_at].history_from, "a100");
-    ratio = advice->estimates[1 - a100_at].step_s.p50
-            / advice->estimates[a100_at].step_s.p50;
-    assert_true (ratio > 1.2);
-    assert_alike (advice->estimates[1 - a100_at].train_s.p50, 3600 * ratio);
+    for (int i = 0; i < 2; i++) {
+        plain[i] = advice->estimates[i];
+        plain[i].by_history = false;
+        settings[i] = (struct dn_setting){&advice->spec, &plain[i]};
+    }
+    translated = dn_translate_step (3600, &settings[a100_at], &settings[1 - a100_at]);
+assert_true (translated.p50 > 1.05 * 3600);
+    assert_alike (advice->estimates[1 - a100_at].train_s.p50, translated.p50);
     assert_true (advice->estimates[1 - a100_at].train_s.sigma
                  > 2 * advice->estimates[a100_at].train_s.sigma);
     scene_need_reason (advice, "described by its last run: 4 keys");

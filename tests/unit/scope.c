@@ -147,6 +147,7 @@ static const char *const pairs[][3] = {
     {"GuardTrust", "0", "0.5"},          {"EvidenceTime", "enough", "words"},
     {"EvidenceCpus", "some", "words"},   {"EvidenceMemory", "enough", "some"},
     {"Rescue", "off", "requeue"},        {"Shorten", "no", "yes"},
+    {"Capture", "no", "yes"},
 };
 
 static bool has_order (const char *key)
