@@ -16,6 +16,7 @@ hook=$top/cli/probe/hook
 trainings=$top/tests/data/torch/trainings.py
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 SLURM_JOB_ID=42 HF_HUB_OFFLINE=1
 export DNNEST_PROGRESS_DIR=$work/progress TMPDIR=$work
+export DNNEST_JOB_CAPTURE=$hook # as job_submit_dnnest sets it
 unset SLURM_PROCID SLURM_JOB_END_TIME DNNEST_PROBE_FILE DNNEST_CAPTURE
 mkdir "$DNNEST_PROGRESS_DIR"
 file=$DNNEST_PROGRESS_DIR/42.capture
@@ -50,6 +51,12 @@ is 'a program that trains nothing is described by its software' \
     "$(says 'd["dnnest_capture"] == 1 and d["started"] <= d["time"] and "run" not in d
              and d["software"]["python"].count(".") == 2')" ''
 rm "$DNNEST_PROGRESS_DIR"/*
+mkdir "$work/lib/torch"
+touch "$work/lib/torch/__init__.py"
+is 'a job whose metadata do not ask for it is not described' \
+    "$(DNNEST_JOB_CAPTURE='' PYTHONPATH=$hook:$work/lib "$PYTHON" -c 'import torch' 2>&1
+        ls "$DNNEST_PROGRESS_DIR")" ''
+rm -r "$work/lib/torch"
 cp "$hook/sitecustomize.py" "$work/lib/"
 is 'a hook without its modules is silent' \
     "$(PYTHONPATH=$work/lib "$PYTHON" "$work/plain.py" 2>&1)" ''

@@ -71,12 +71,13 @@ def _hook():
     _find_modules()
     if os.environ.get("DNNEST_PROBE_FILE"):
         _count_steps()
-        return
+    elif os.environ.get("DNNEST_JOB_PROBE_SPEC") and os.environ.get("SLURM_JOB_ID"):
+        _restart_at_torch()
     if not os.environ.get("SLURM_JOB_ID"):
         return
-    if os.environ.get("DNNEST_JOB_PROBE_SPEC"):
-        _restart_at_torch()
-    if os.environ.get("DNNEST_PROGRESS_DIR") and os.environ.get("DNNEST_CAPTURE") != "no":
+    # PYTHONPATH is inherited by jobs that a job submits; this variable is not.
+    wanted = os.environ.get("DNNEST_JOB_CAPTURE") or os.environ.get("DNNEST_PROBE_FILE")
+    if wanted and os.environ.get("DNNEST_PROGRESS_DIR"):
         _capture()
 
 
