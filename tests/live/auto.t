@@ -1,0 +1,90 @@
+#!/bin/bash
+# auto.t - dnnest:auto with real trainings: the first run tells what the next ones are
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Programs of PyTorch without a description run once. What they have described of themselves
+# is collected and learned, and the same submission is compared with that of dnnest:off.
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin auto job_submit_dnnest
+if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
+python=${DNNEST_PYTHON:-/usr/bin/python3}
+if ! "$python" -c 'import torch' 2>/dev/null; then skip_all "$python has no torch"; fi
+
+# --- helpers -----------------------------------------------------------------------------
+
+# submit NAME COMMENT [OPTION]...: sets 'job' and 'said'
+submit() {
+    live_need -t 1-0 --gres=gpu:a100:1 -c 16 --mem=64G -o "$dir/home/$1-%j.out" --comment="$2" \
+        "${@:3}" "$1.sh"
+}
+daemon() {
+    "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
+}
+# learned REGEX: collects and learns; accounting is late
+learned() {
+    daemon collect && daemon learn && grep -qE "$1" "$dir/seen/history"
+}
+key_of() {
+    printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" \
+        "$(scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | jq -r .app)" |
+        sha256sum | cut -c 1-16
+}
+# trainings ARGUMENT...
+trainings() {
+    PYTHONPATH=$top/python PYTHONDONTWRITEBYTECODE=1 "$python" "$dir/home/trainings.py" "$@" 2>&1
+}
+
+# --- the cluster -------------------------------------------------------------------------
+
+live_hardware
+mkdir -p "$dir/progress" "$dir/share"/{probe,python}
+chmod 1777 "$dir/progress"
+install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$dir/share/probe/"
+install -m 644 "$top"/python/*.py "$dir/share/python/"
+live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "ProbeDir=$dir/share/probe" \
+    MinGain=0
+chmod -R go-w "$dir/etc" "$dir/seen" "$dir/share"
+partitions=()
+for name in ${live_partitions//,/ }; do
+    partitions+=(--conf "PartitionName=$name Nodes=ALL MaxTime=2-0 State=UP $(
+        [[ $name != gpu ]] || echo Default=YES)")
+done
+live_start --plugin-dir "$plugin_dir" --conf JobAcctGatherType=jobacct_gather/linux \
+    --conf JobAcctGatherFrequency=1 "${partitions[@]}"
+scontrol update NodeName='v[1-2]' AvailableFeatures=v100 ActiveFeatures=v100
+scontrol update NodeName='a[1-2]' AvailableFeatures=a100 ActiveFeatures=a100
+live_daemons
+cluster_until 90 test -s "$dir/seen/cluster.snapshot"
+install -m 644 "$top/tests/data/torch/trainings.py" "$dir/home/"
+names=(loop nanogpt)
+for name in "${names[@]}"; do
+    printf '#!/bin/sh\nexport OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1\n%s trainings.py %s\n' \
+        "$python" "$name" >"$dir/home/$name.sh"
+done
+
+# --- the first and the second run ----------------------------------------------------------
+
+for name in "${names[@]}"; do
+    submit "$name" dnnest:auto
+    first=$job
+    is "$name: the first run is as it was requested" "$said" ''
+    ok "$name: it completes" cluster_wait_job "$first" COMPLETED 300
+    is "$name: it has described itself" \
+        "$(trainings --compare "$name" "$dir/progress/$first.capture")" ''
+    ok "$name: this is learned" cluster_until 120 learned "^Captured Key=$(key_of "$first") "
+    live_looked
+    submit "$name" dnnest:auto -H
+    if [[ $name = nanogpt ]]; then
+        is "$name: the second run keeps its type, which alone has bf16" "${said//*gpu a100*/}" "$said"
+    else
+        like "$name: the second run may have either type" "$said" 'gpu a100:1 -> a100 or v100'
+    fi
+    like "$name: its CPUs are those that the first has used" "$said" '-c 16 -> [1-4] .*by 1 of your runs'
+    submit "$name" dnnest:off -H
+    is "$name: with dnnest:off nothing changes" "$said" ''
+    scancel -u "$CLUSTER_USER"
+done
+live_end
