@@ -384,7 +384,9 @@ static void set_known_cpus (const struct dn_learner *learner,
         estimate->cpus_per_gpu = learner->known->workers;
 }
 
-/* A measured peak, times the ratio of the predicted ones. */
+/* A measured peak, times the ratio of the predicted ones. What only the job says of its
+ * memory lowers no prediction.
+ */
 static void set_known_memory (const struct dn_learner *learner,
                               const struct dn_learned_source *source,
                               const struct dn_app_row *own,
@@ -393,11 +395,13 @@ static void set_known_memory (const struct dn_learner *learner,
     const struct dn_estimate *measured = source->measured.estimate;
     double peak = source->row ? (double) source->row->gpu_mem_gb * GIB : 0;
     struct dn_range *memory = &estimate->gpu_mem;
+    double here = measured && measured->gpu_mem.p50 > 0
+                      ? peak * memory->p50 / measured->gpu_mem.p50
+                      : 0;
 
-    if (measured && peak > 0 && measured->gpu_mem.p50 > 0
-        && source->row->runs >= DN_LEARNED_RUNS_MIN) {
-        *memory = (struct dn_range){.p50 = peak * memory->p50 / measured->gpu_mem.p50,
-                                    .sigma = MEMORY_OTHER_SIGMA};
+    if (here > 0 && source->row->runs >= DN_LEARNED_RUNS_MIN
+        && (!source->row->gpu_mem_said || here > memory->p50)) {
+        *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_OTHER_SIGMA};
         estimate->fits = estimate->supported && memory->p50 <= estimate->device->memory;
     } else {
         set_memory (learner, own, estimate);

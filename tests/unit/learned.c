@@ -519,6 +519,30 @@ TEST ("words of the job hold, and the measured time is translated to them")
     assert_true (advice->estimates[a100_at].train_s.p50 < 2.1 * 3600);
 }
 
+TEST ("a measured peak is translated, and a said one lowers nothing")
+{
+    struct known_scene scene;
+    double predicted[2];
+
+    know (&scene, "dnnest:auto", RUN_SPEC);
+    predicted[0] =
+        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
+    scene.past.rows[0].gpu_mem_gb = 1;
+    scene.past.rows[0].gpu_mem_said = true;
+    predicted[1] =
+        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
+    assert_true (predicted[1] >= predicted[0]);
+    scene.past.rows[0].gpu_mem_said = false;
+    predicted[1] =
+        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
+    assert_true (predicted[1] < 0.5 * predicted[0]);
+    scene.past.rows[0].gpu_mem_said = true;
+    scene.past.rows[0].gpu_mem_gb = 30;
+    predicted[1] =
+        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
+    assert_true (predicted[1] > 25 * GIB);
+}
+
 TEST ("one run keeps the time limit, and CPUs that it was busy with")
 {
     struct known_scene scene;
