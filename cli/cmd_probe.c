@@ -442,6 +442,7 @@ static int probe (const struct dn_options *given,
     rc = dn_probe_run (&call->task, run, &err);
     if (rc == 0 && !call->spec)
         take_described (&place, site, subject, call);
+    call->task.place = NULL;
     dn_described_remove (&place);
     dn_interrupt_release (); /* ends this process if a signal came */
     if (rc < 0 && run->unable) {

@@ -88,7 +88,6 @@ char *dn_captured_fill (const char *progress_dir, struct dn_finished *job)
     if (!kept)
         return NULL;
     fill (&capture, job);
-    job->captured = kept;
     return kept;
 }
 

@@ -17,7 +17,7 @@
 /* The clock of a node, and that of slurmctld. */
 #define DN_CAPTURED_SKEW_S 120
 
-/* Fill the columns, of which 'captured' is the text that is returned; freed with
+/* Fill the columns, but for 'captured': that is the text that is returned, freed with
  * free (). NULL: there is no file that can be believed, and nothing is filled.
  */
 char *dn_captured_fill (const char *progress_dir, struct dn_finished *job);

@@ -114,6 +114,8 @@ static int take_job (void *to, const struct dn_finished *from, const char *comme
     if (!c->store)
         return 0;
     captured = dn_captured_fill (c->progress_dir, &job);
+    if (captured)
+        job.captured = captured;
     if (c->now_s - job.end_s >= DN_COLLECT_AGAIN_S)
         dn_captured_remove (c->progress_dir, &job);
     if (dn_store_add (c->store, &job, period->err) < 0)

@@ -80,7 +80,7 @@ enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
         return DN_REVISE_HANDS_OFF;
     if (!has_news (c))
         return DN_REVISE_NO_NEWS;
-    law = dn_learned_law (c->row, work_of (c, c->row));
+    law = dn_app_row_law (c->row, work_of (c, c->row));
     if (c->others)
         dn_learned_widen (c->others, work_of (c, c->others), &law);
     *revision = (struct dn_revision){.limit_s = limit_of (c, law),

@@ -67,7 +67,7 @@ bool dn_gate_row (struct dn_gate *gate,
 
         if (i < 2 || !runs[i].exact || !dn_fit_row (runs, i, unit, prior, &row))
             continue;
-        law = dn_learned_law (&row, runs[i].work);
+        law = dn_app_row_law (&row, runs[i].work);
         p95 = dn_range_at (law, DN_GATE_QUANTILE);
         if (runs[i].likely_s > 0 && runs[i].p95_s > 0) {
             add (&before, runs[i].ran_s, runs[i].likely_s, runs[i].p95_s);

@@ -14,6 +14,12 @@
 #include "base/limits.h"
 #include "base/messages.h"
 
+/* How far outside the work of the runs, as a factor, the law holds as it is, and the
+ * spread that is added beyond per factor of e.
+ */
+#define NEAR      2
+#define FAR_SIGMA 0.25
+
 /* Seconds since 1970 up to the end of 32 bits. */
 #define TIME_MAX UINT32_MAX
 
@@ -443,29 +449,25 @@ const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
  */
 
 /* A copy of both texts, in one piece of memory that counts; 'b' may be NULL. */
-static char *add_text (struct dn_apps *apps,
-                       const char *a,
-                       const char *b,
-                       struct dn_err *err)
+static int add_text (struct dn_apps *apps,
+                     const char *a,
+                     const char *b,
+                     char **to,
+                     struct dn_err *err)
 {
     size_t len = strlen (a) + 1;
     size_t more = b ? strlen (b) + 1 : 0;
-    char *text;
 
-    if (apps->n_text + len + more + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX) {
-        dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
-        return NULL;
-    }
-    text = malloc (len + more);
-    if (!text) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
-    memcpy (text, a, len);
+    if (apps->n_text + len + more + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
+    *to = malloc (len + more);
+    if (!*to)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    memcpy (*to, a, len);
     if (b)
-        memcpy (text + len, b, more);
+        memcpy (*to + len, b, more);
     apps->n_text += len + more + DN_APPS_TEXT_MORE;
-    return text;
+    return 0;
 }
 
 int dn_apps_add_known (struct dn_apps *apps,
@@ -473,32 +475,31 @@ int dn_apps_add_known (struct dn_apps *apps,
                        struct dn_err *err)
 {
     struct dn_app_known *to;
-    char *text;
 
     if (apps->n_known == DN_APPS_KNOWN_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Captured");
-    if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0
-        || !(text = add_text (apps, known->spec, known->arch, err)))
+    if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0)
         return -1;
-    to = &apps->known[apps->n_known++];
+    to = &apps->known[apps->n_known];
     *to = *known;
-    to->spec = text;
-    to->arch = text + strlen (text) + 1;
+    if (add_text (apps, known->spec, known->arch, &to->spec, err) < 0)
+        return -1;
+    to->arch = to->spec + strlen (to->spec) + 1;
+    /* -Wanalyzer-malloc-leak: 'known' has the text */
+    apps->n_known++;
     return 0;
 }
 
 int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_err *err)
 {
-    char *text;
-
     if (apps->n_networks == DN_APPS_KNOWN_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
-    if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (text), err) < 0
-        || !(text = add_text (apps, sidecar, NULL, err)))
+    if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (char *), err) < 0
+        || add_text (apps, sidecar, NULL, &apps->networks[apps->n_networks], err) < 0)
         return -1;
-    apps->networks[apps->n_networks++] = text;
+    apps->n_networks++;
     return 0;
 }
 
@@ -564,4 +565,23 @@ struct dn_range dn_app_row_time (const struct dn_app_row *row, double work)
     return (struct dn_range){.p50 = time_s,
                              .sigma = (double) row->sigma,
                              .quantiles = dn_student_law (row->freedom)};
+}
+
+double dn_app_row_reach (const struct dn_app_row *row, double work)
+{
+    return fmax (work / (double) row->work_max, (double) row->work_min / work);
+}
+
+struct dn_range dn_app_row_law (const struct dn_app_row *row, double work)
+{
+    struct dn_range law = dn_app_row_time (row, work);
+    double whole = dn_app_row_time (row, (double) row->work_max).p50;
+    double far = dn_app_row_reach (row, work);
+
+    law.p50 = fmin (law.p50, DN_APP_TIME_MAX_S);
+    if (far > NEAR)
+        law.sigma += FAR_SIGMA * log (far / NEAR);
+    if (whole > 0)
+        law.floor.ratio = (double) row->longest_s / whole;
+    return law;
 }

@@ -186,4 +186,15 @@ const struct dn_quantiles *dn_student_law (int freedom);
 /* The law of the run time for that work; its quantiles are static. */
 struct dn_range dn_app_row_time (const struct dn_app_row *row, double work);
 
+/* How far the work is outside that of the runs, as a factor. */
+double dn_app_row_reach (const struct dn_app_row *row, double work);
+
+/* Ten years, above any limit [s]. */
+#define DN_APP_TIME_MAX_S 3.2e8
+
+/* The same law, at most that long, not below the longest run in proportion to the work,
+ * and wider the further the work is outside that of the runs.
+ */
+struct dn_range dn_app_row_law (const struct dn_app_row *row, double work);
+
 #endif

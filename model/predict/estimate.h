@@ -109,15 +109,15 @@ struct dn_estimate {
     struct dn_keyset unread; /* given keys that the estimate does not depend on */
     double site;             /* factor on it from the site's own runs, 1 without any */
     /* By the history of the application (learned.h). */
-    bool by_history;      /* alone: there is no prediction of the network */
-    double base_s;        /* train_s.p50 without history; not positive: unknown */
-    int64_t history_runs; /* that train_s is by; 0: none */
-    bool history_shared;  /* its bound is by longer ones of the account */
+    bool by_history;          /* alone: there is no prediction of the network */
+    double base_s;            /* train_s.p50 without history; not positive: unknown */
+    int64_t history_runs;     /* that train_s is by; 0: none */
+    bool history_shared;      /* its bound is by longer ones of the account */
     const char *history_from; /* the type whose runs were translated; NULL: its own */
-    bool no_kernels;      /* the job's software has none for the device, as it said */
-    bool host_kept;       /* a run was killed when its memory had been lowered */
-    uint8_t host_runs;    /* with as many GPUs that measured host memory; at most 255 */
-    float host_peak_gb;   /* the most of all runs [GiB]; 0: unknown */
+    bool no_kernels;    /* the job's software has none for the device, as it said */
+    bool host_kept;     /* a run was killed when its memory had been lowered */
+    uint8_t host_runs;  /* with as many GPUs that measured host memory; at most 255 */
+    float host_peak_gb; /* the most of all runs [GiB]; 0: unknown */
 };
 
 /* The GPU's memory, counted so. */

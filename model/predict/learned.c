@@ -9,12 +9,8 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* How far outside the work of the runs the law holds, is widened, and is not used; and
- * the spread that is added per factor of e.
- */
-#define NEAR      2
-#define FAR       10
-#define FAR_SIGMA 0.25
+/* How far outside the work of the runs, as a factor, the law is used. */
+#define FAR 10
 
 /* CPUs above those that were busy on average. */
 #define CPU_PEAKS 1.25
@@ -29,9 +25,6 @@
 
 /* Confidence is the probability of an error below a factor of 1.5. */
 #define SURE 0.4055
-
-/* Ten years, above any limit. */
-#define TIME_MAX_S 3.2e8
 
 static bool is_whole (double value)
 {
@@ -113,26 +106,6 @@ static double row_work (const struct dn_learner *learner,
                : work_in ((enum dn_work_unit) row->unit, learner->spec, base_s);
 }
 
-/* How far the work is outside that of the runs, as a factor. */
-static double reach (const struct dn_app_row *row, double work)
-{
-    return fmax (work / (double) row->work_max, (double) row->work_min / work);
-}
-
-struct dn_range dn_learned_law (const struct dn_app_row *row, double work)
-{
-    struct dn_range law = dn_app_row_time (row, work);
-    double whole = dn_app_row_time (row, (double) row->work_max).p50;
-    double far = reach (row, work);
-
-    law.p50 = fmin (law.p50, TIME_MAX_S);
-    if (far > NEAR)
-        law.sigma += FAR_SIGMA * log (far / NEAR);
-    if (whole > 0)
-        law.floor.ratio = (double) row->longest_s / whole;
-    return law;
-}
-
 bool dn_learned_widen (const struct dn_app_row *others,
                        double work,
                        struct dn_range *law)
@@ -140,9 +113,9 @@ bool dn_learned_widen (const struct dn_app_row *others,
     struct dn_range theirs;
     double ratio;
 
-    if (!others || !(work > 0) || reach (others, work) > FAR)
+    if (!others || !(work > 0) || dn_app_row_reach (others, work) > FAR)
         return false;
-    theirs = dn_learned_law (others, work);
+    theirs = dn_app_row_law (others, work);
     ratio = theirs.floor.ratio * theirs.p50 / law->p50;
     if (!(ratio > law->floor.ratio))
         return false;
@@ -169,10 +142,10 @@ static void set_time (const struct dn_learner *learner,
     double runs = (double) row->runs;
     struct dn_range law;
 
-    if (work <= 0 || reach (row, work) > FAR
+    if (work <= 0 || dn_app_row_reach (row, work) > FAR
         || (estimate->by_history && row->runs < DN_LEARNED_RUNS_MIN))
         return;
-    law = dn_learned_law (row, work);
+    law = dn_app_row_law (row, work);
     estimate->history_shared = dn_learned_widen (others, theirs, &law);
     if (estimate->by_history)
         estimate->step_s = law;
@@ -193,9 +166,9 @@ static double excess (const struct dn_learner *learner, dn_app_key key, double b
 
     for (int64_t i = 0; i < n && base_s > 0; i++)
         if (rows[i].unit == DN_WORK_PREDICTED && !is_stale (learner, &rows[i])
-            && reach (&rows[i], base_s) <= FAR)
+            && dn_app_row_reach (&rows[i], base_s) <= FAR)
             most = fmax (most, dn_app_row_time (&rows[i], base_s).p50 / base_s);
-    return fmin (most, TIME_MAX_S);
+    return fmin (most, DN_APP_TIME_MAX_S);
 }
 
 /* The most memory that a run on any type had. */
@@ -349,10 +322,10 @@ static void set_known_time (const struct dn_learner *learner,
     bool translated = source->measured.estimate != NULL;
     struct dn_range law;
 
-    if (work <= 0 || reach (row, work) > FAR)
+    if (work <= 0 || dn_app_row_reach (row, work) > FAR)
         return;
     law = translated ? dn_learned_translate (row, work, &source->measured, &wanted)
-                     : dn_learned_law (row, work);
+                     : dn_app_row_law (row, work);
     if (law.p50 <= 0)
         return;
     estimate->history_shared =
@@ -399,7 +372,7 @@ static void set_known_memory (const struct dn_learner *learner,
                       ? peak * memory->p50 / measured->gpu_mem.p50
                       : 0;
 
-    if (here > 0 && source->row->runs >= DN_LEARNED_RUNS_MIN
+    if (source->row && here > 0 && source->row->runs >= DN_LEARNED_RUNS_MIN
         && (!source->row->gpu_mem_said || here > memory->p50)) {
         *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_OTHER_SIGMA};
         estimate->fits = estimate->supported && memory->p50 <= estimate->device->memory;

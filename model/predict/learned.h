@@ -76,11 +76,6 @@ enum dn_work_unit dn_learned_work (const struct dn_spec *spec,
 /* An estimate by history alone, of which nothing is known yet. */
 struct dn_estimate dn_learned_begin (const struct dn_device *device);
 
-/* The law of the run time for that work, with what is said above of the longest run and
- * of work outside that of the runs.
- */
-struct dn_range dn_learned_law (const struct dn_app_row *row, double work);
-
 /* Widen the law for that work by the row of others' runs. NULL-safe. Was it widened? */
 bool dn_learned_widen (const struct dn_app_row *others,
                        double work,

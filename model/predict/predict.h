@@ -29,8 +29,8 @@
  *     history.c    what a site's own runs say of another run
  *     apps.c       what the finished runs of each user's applications say
  *     apps_write.c  and written
- *     learned.c    the estimate of an application that has run before
  *     translate.c  the time of a run from a measured one of another configuration
+ *     learned.c    the estimate of an application that has run before
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read and applied
  *     tuning_write.c  and written

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "predict/learned.h"
-
 /* Of ln (measured ratio / predicted ratio). */
 struct spread {
     double sigma;
@@ -252,7 +250,7 @@ struct dn_range dn_learned_translate (const struct dn_app_row *row,
     there.longest_s =
         (float) (fmin ((double) row->start_s, (double) row->longest_s)
                  + fmax ((double) row->longest_s - (double) row->start_s, 0) * ratio);
-    law = dn_learned_law (&there, work);
+    law = dn_app_row_law (&there, work);
     add (&sum, law.sigma, row->freedom);
     add_changes (&sum, measured, wanted);
     set_law (&sum, &law);

@@ -48,7 +48,7 @@ struct dn_range dn_translate_step (double step_s,
  * the wanted run in the row's unit (dn_learned_work ()); of DN_WORK_PREDICTED, seconds
  * that are predicted on the wanted device. The start-up stays as it is. A run of no
  * stated amount of work processes as many samples as those of the row. The longest run
- * and work outside that of the runs count as in dn_learned_law ().
+ * and work outside that of the runs count as in dn_app_row_law ().
  */
 struct dn_range dn_learned_translate (const struct dn_app_row *row,
                                       double work,

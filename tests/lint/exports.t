@@ -18,15 +18,16 @@ libs=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
 # Of slurmctld. No other function of Slurm may be called with its locks held.
 readonly SLURMCTLD='default_part_name slurm_conf slurm_error slurm_get_extra_conf_path slurm_info slurm_xcalloc slurm_xfree'
 # Of sbatch, salloc, srun, slurmstepd and slurmd.
-readonly CLIENT='slurm_error spank_context spank_job_control_setenv spank_option_register spank_strerror'
+readonly CLIENT='slurm_error spank_context spank_getenv
+spank_job_control_setenv spank_option_register spank_setenv spank_strerror'
 
 # Memory, strings, numbers.
 readonly LIBC='calloc free malloc realloc reallocarray
 memchr memrchr memcmp memcpy memmem memmove memset strcasestr strchr strchrnul strcmp strcspn strdup strerror_r strlen strncmp
 strndup strnlen strpbrk strrchr strspn strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround strtoull'
-readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmaxf fmin fmod ldexp log log1p log2 log10
-lrint llrint llround nearbyint pow round sqrt trunc'
+readonly LIBM='cbrt ceil erf exp exp2 expm1 fabs floor fmax fmaxf fmin fmod hypot
+ldexp log log1p log2 log10 lrint llrint llround nearbyint pow round sqrt trunc'
 # host/load.c, host/trust.c, host/watch.c and plugin/submit/state.c, and plugin/trace, which
 # writes: on the plugin's own thread only.
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
@@ -62,7 +63,7 @@ pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
 pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
 pthread_sigmask'
 # On the client: what an outer job left in the environment, and --dnnest=help; whose file it is.
-readonly USER='geteuid getenv unsetenv exit printf putchar puts __printf_chk'
+readonly USER='geteuid getenv setenv unsetenv exit printf putchar puts __printf_chk'
 # Added by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memmove_chk __memset_chk __snprintf_chk

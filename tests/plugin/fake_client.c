@@ -17,6 +17,7 @@
 static struct {
     int (*init) (spank_t spank, int argc, char **argv);
     int (*post) (spank_t spank, int argc, char **argv);
+    int (*task) (spank_t spank, int argc, char **argv);
     int (*exit) (spank_t spank, int argc, char **argv);
 } plugin;
 
@@ -59,6 +60,34 @@ SYMBOL spank_err_t spank_job_control_setenv (spank_t spank,
     else
         fail_msg ("%s passed on", name);
     n_entries++;
+    return ESPANK_SUCCESS;
+}
+
+/* The environment of a task. */
+static const char *task_hook;
+static const char *task_path;
+static char set_path[256];
+
+SYMBOL spank_err_t spank_getenv (spank_t spank, const char *name, char *buf, int len)
+{
+    const char *value = strcmp (name, "PYTHONPATH") == 0 ? task_path : task_hook;
+
+    (void) spank;
+    if (!value)
+        return ESPANK_ENV_NOEXIST;
+    return snprintf (buf, (size_t) len, "%s", value) < len ? ESPANK_SUCCESS
+                                                           : ESPANK_NOSPACE;
+}
+
+SYMBOL spank_err_t spank_setenv (spank_t spank,
+                                 const char *name,
+                                 const char *value,
+                                 int overwrite)
+{
+    (void) spank;
+    assert_int_equal (overwrite, 1);
+    assert_string_equal (name, "PYTHONPATH");
+    snprintf (set_path, sizeof (set_path), "%s", value);
     return ESPANK_SUCCESS;
 }
 
@@ -124,6 +153,33 @@ TEST ("on the node the option means nothing")
 
     run_command (S_CTX_REMOTE, wrong);
     assert_int_equal (n_said + n_entries, 0);
+}
+
+TEST ("a task finds the hook first, and then what its user has set")
+{
+    static char long_path[80000];
+    static const struct {
+        const char *hook;
+        const char *path;
+        const char *set;
+    } cases[] = {{NULL, "/own", ""},
+                 {"/hook", NULL, "/hook"},
+                 {"/hook", "", "/hook"},
+                 {"/hook", "/own:/b", "/hook:/own:/b"},
+                 {"/hook", "/hook:/own", ""},
+                 {"/hook", "/hooked", "/hook:/hooked"},
+                 {"hook", "/own", ""},
+                 {"/a:/b", "/own", ""},
+                 {"/hook", long_path, ""}};
+
+    memset (long_path, 'x', sizeof (long_path) - 1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        task_hook = cases[i].hook;
+        task_path = cases[i].path;
+        set_path[0] = '\0';
+        assert_int_equal (plugin.task (NULL, 0, NULL), 0);
+        assert_string_equal (set_path, cases[i].set);
+    }
 }
 
 TEST ("keys are passed on unchanged")
@@ -238,8 +294,9 @@ int before_test (void **state)
     }
     *(void **) &plugin.init = dlsym (*state, "slurm_spank_init");
     *(void **) &plugin.post = dlsym (*state, "slurm_spank_init_post_opt");
+    *(void **) &plugin.task = dlsym (*state, "slurm_spank_task_init");
     *(void **) &plugin.exit = dlsym (*state, "slurm_spank_exit");
-    return plugin.init && plugin.post && plugin.exit ? 0 : -1;
+    return plugin.init && plugin.post && plugin.task && plugin.exit ? 0 : -1;
 }
 
 int after_test (void **state)

@@ -197,12 +197,12 @@ TEST ("the bound covers the longest mode of the last twenty runs")
     for (int n_smoke = 1; n_smoke < DN_FIT_MODE_RUNS; n_smoke++) {
         struct dn_app_row row = mixture (n_smoke, DN_WORK_RUN, 1);
 
-        assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) >= 36000);
+        assert_true (dn_range_at (dn_app_row_law (&row, 1), 0.8) >= 36000);
     }
     for (int n_smoke = DN_FIT_MODE_RUNS; n_smoke < 30; n_smoke++) {
         struct dn_app_row row = mixture (n_smoke, DN_WORK_RUN, 1);
 
-        assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) < 300);
+        assert_true (dn_range_at (dn_app_row_law (&row, 1), 0.8) < 300);
     }
 }
 
@@ -212,9 +212,9 @@ TEST ("a description tells modes apart")
     for (int n_smoke = 3; n_smoke < DN_FIT_MODE_RUNS; n_smoke++) {
         struct dn_app_row row = mixture (n_smoke, DN_WORK_EPOCHS, 1);
 
-        assert_true (dn_range_at (dn_learned_law (&row, 100), 0.8) >= 36000);
+        assert_true (dn_range_at (dn_app_row_law (&row, 100), 0.8) >= 36000);
         if (row.work_max > 1)
-            assert_true (dn_range_at (dn_learned_law (&row, 1), 0.8) < 7200);
+            assert_true (dn_range_at (dn_app_row_law (&row, 1), 0.8) < 7200);
     }
 }
 

@@ -460,7 +460,7 @@ TEST ("what an earlier run has described predicts the next one on all types")
         settings[i] = (struct dn_setting){&advice->spec, &plain[i]};
     }
     translated = dn_translate_step (3600, &settings[a100_at], &settings[1 - a100_at]);
-assert_true (translated.p50 > 1.05 * 3600);
+    assert_true (translated.p50 > 1.05 * 3600);
     assert_alike (advice->estimates[1 - a100_at].train_s.p50, translated.p50);
     assert_true (advice->estimates[1 - a100_at].train_s.sigma
                  > 2 * advice->estimates[a100_at].train_s.sigma);
