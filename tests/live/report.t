@@ -72,7 +72,7 @@ like 'a job that was cancelled has a story' \
 chmod 700 "$state"
 # One that is not of the control group
 changed=$(sacct -n -X -P --delimiter=' ' -j "$(IFS=,; echo "${jobs[*]}")" -o JobID,AdminComment \
-    | sed -n 's/^\([0-9]*\) .*"verdict":"change".*/\1/p;T;q')
+    | sed -n 's/^\([0-9]*\) .*"verdict":"change".*/\1/p' | tail -n 1)
 own() {
     cluster_as_user "$dnnest" "$1" --conf "$dir/etc/dnnest.conf" "${@:2}" 2>&1
 }
