@@ -118,24 +118,20 @@ static void read_member (const struct json_object *in,
                          const struct member *member,
                          void *at)
 {
-    int64_t count;
-    double real;
+    int64_t count = DN_UNSET;
+    double real = NAN;
 
     switch (member->kind) {
     case COUNT:
-        if (dn_json_member (in, member->key)
-            && dn_json_read_int (
-                   in, member->key, 0, (int64_t) member->max, &count, NULL)
-                   == 0)
-            set_count (at, count);
+        dn_json_read_int (in, member->key, 0, (int64_t) member->max, &count, NULL);
+        set_count (at, count);
         break;
     case TEXT:
         dn_json_read_text (in, member->key, at, (size_t) member->max, NULL);
         break;
     default:
-        if (dn_json_member (in, member->key)
-            && dn_json_read_real (in, member->key, 0, member->max, &real, NULL) == 0)
-            set_real (at, member->kind == GIB ? real / DN_GIB : real);
+        dn_json_read_real (in, member->key, 0, member->max, &real, NULL);
+        set_real (at, member->kind == GIB ? real / DN_GIB : real);
         break;
     }
 }

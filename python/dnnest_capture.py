@@ -47,9 +47,9 @@ def process_start():
         return time.monotonic()
 
 
-def number(text, least=0):
+def number(text):
     """A variable's whole number, or None."""
-    return int(text) if text and text.isdigit() and int(text) >= least else None
+    return int(text) if text and text.isdigit() else None
 
 
 def variable(*names):

@@ -32,6 +32,19 @@ struct dn_sacct dn_sacct_mine (void)
                              .patience_s = PATIENCE_S};
 }
 
+bool dn_is_job_number (const char *text)
+{
+    return dn_is_digit (text[0]) && strspn (text, "0123456789_+") == strlen (text);
+}
+
+int dn_sacct_too_many (struct dn_err *err)
+{
+    return dn_err_set (err,
+                       DN_E_LIMIT,
+                       "more than %d jobs, expected a later --since",
+                       DN_SACCT_JOBS_MAX);
+}
+
 /* --- the command -------------------------------------------------------------------
  */
 
@@ -195,9 +208,7 @@ int dn_sacct_read (const struct dn_sacct *which,
     struct dn_accounting *accounting;
     int rc;
 
-    if (which->job
-        && (!dn_is_digit (which->job[0])
-            || strspn (which->job, "0123456789_+") != strlen (which->job)))
+    if (which->job && !dn_is_job_number (which->job))
         return dn_err_set (err,
                            DN_E_SYNTAX,
                            "'%s' is not the number of a job",
@@ -230,10 +241,7 @@ static int keep (void *to, const struct dn_accounted *accounted)
     if (job.end_s == DN_UNSET)
         return 0;
     if (filling->n++ == DN_SACCT_JOBS_MAX)
-        return dn_err_set (filling->err,
-                           DN_E_LIMIT,
-                           "more than %d jobs, expected a later --since",
-                           DN_SACCT_JOBS_MAX);
+        return dn_sacct_too_many (filling->err);
     dn_finished_from_record (&job, accounted->admin_comment, &recorded);
     return dn_store_add (filling->store, &job, filling->err);
 }

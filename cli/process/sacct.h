@@ -25,6 +25,12 @@ struct dn_sacct {
 /* The jobs of the caller of the last month. */
 struct dn_sacct dn_sacct_mine (void);
 
+/* Is it the number of a job, as the user knows it: 12, 12_3 or 12+1? */
+bool dn_is_job_number (const char *text);
+
+/* The error of more than DN_SACCT_JOBS_MAX jobs. Return -1. */
+int dn_sacct_too_many (struct dn_err *err);
+
 /* Call 'take' for each job. Return what it returned, or -1 with 'err'. */
 int dn_sacct_read (const struct dn_sacct *which,
                    dn_accounted_f take,

@@ -111,10 +111,7 @@ static int take (void *to, const struct dn_accounted *job)
     struct list *list = to;
 
     if (list->n == DN_SACCT_JOBS_MAX)
-        return dn_err_set (list->err,
-                           DN_E_LIMIT,
-                           "more than %d jobs, expected a later --since",
-                           DN_SACCT_JOBS_MAX);
+        return dn_sacct_too_many (list->err);
     if (dn_rows_grow (&list->rows, list->n, sizeof (*list->rows), list->err) < 0)
         return -1;
     list->rows[list->n++] = row_of (list, job);

@@ -235,7 +235,7 @@ static bool tell_open (const char *id,
     bool types;
     bool end;
 
-    if (!dn_is_digit (id[0]) || strspn (id, "0123456789_+") != strlen (id))
+    if (!dn_is_job_number (id))
         return false;
     text = dn_child_output (argv, true, NULL);
     if (!text)

@@ -503,22 +503,22 @@ int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_er
     return 0;
 }
 
+static int compare_known (const void *key, const void *element)
+{
+    const dn_app_key *wanted = key;
+    const struct dn_app_known *known = element;
+
+    return (*wanted > known->key) - (*wanted < known->key);
+}
+
 const struct dn_app_known *dn_apps_known (const struct dn_apps *apps, dn_app_key key)
 {
-    int64_t low = 0;
-    int64_t high = apps ? apps->n_known : 0;
-
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-
-        if (apps->known[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return apps && low < apps->n_known && apps->known[low].key == key
-               ? &apps->known[low]
-               : NULL;
+    return apps && apps->n_known > 0 ? bsearch (&key,
+                                                apps->known,
+                                                (size_t) apps->n_known,
+                                                sizeof (*apps->known),
+                                                compare_known)
+                                     : NULL;
 }
 
 const char *dn_apps_network (const struct dn_apps *apps,
