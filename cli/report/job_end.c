@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "host/capture_file.h"
 #include "report/when.h"
@@ -40,19 +39,6 @@ static int64_t number_of (const char *text, const char *key)
     return number;
 }
 
-/* A time of the line; DN_UNSET: unknown. */
-static int64_t time_of (const char *text, const char *key)
-{
-    struct dn_span value = field_of (text, key);
-    char when[DN_NAME_MAX];
-    int64_t time_s = DN_UNSET;
-
-    if (!value.text || dn_span_copy (value, when, sizeof (when), key, NULL) < 0
-        || dn_when_read (when, key, (int64_t) time (NULL), &time_s, NULL) < 0)
-        return DN_UNSET;
-    return time_s;
-}
-
 /* At the mean pace between the first report and the last; DN_UNSET: not known. */
 static int64_t end_of (const struct dn_progress *progress)
 {
@@ -75,7 +61,7 @@ bool dn_job_end_tell (const char *text,
 {
     int64_t id = number_of (text, "JobId");
     int64_t user = number_of (text, "UserId");
-    int64_t limit_s = time_of (text, "EndTime");
+    int64_t limit_s = number_of (text, "EndTime");
     struct dn_progress progress;
     int64_t end_s;
 

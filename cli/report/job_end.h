@@ -9,8 +9,8 @@
 
 /* Add to 'json' when the job is expected to end ("expected_end_s"), when its limit ends
  * it ("limit_end_s"), and whether that is before ("beyond_limit"). 'text' is the line
- * of 'scontrol show job -o'. False: the job is not running, or has reported nothing in
- * 'progress_dir'.
+ * of 'scontrol show job -o' with SLURM_TIME_FORMAT=%s. False: the job is not running,
+ * or has reported nothing in 'progress_dir'.
  */
 bool dn_job_end_tell (const char *text,
                       const char *progress_dir,

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
@@ -237,6 +238,7 @@ static bool tell_open (const char *id,
 
     if (!dn_is_job_number (id))
         return false;
+    setenv ("SLURM_TIME_FORMAT", "%s", 1); /* as dn_job_end_tell reads */
     text = dn_child_output (argv, true, NULL);
     if (!text)
         return false;
