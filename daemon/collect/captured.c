@@ -64,7 +64,9 @@ char *dn_captured_fill (const char *progress_dir, struct dn_finished *job)
     struct dn_err err = {0};
     char *kept;
 
-    if (progress_dir[0] == '\0' || job->user < 0 || !is_there (progress_dir, name.text))
+    /* Where slurmdbd hears of a job's end before its start, it is root's at first. */
+    if (progress_dir[0] == '\0' || job->user <= 0
+        || !is_there (progress_dir, name.text))
         return NULL;
     if (dn_file_read_below (progress_dir,
                             name.text,
