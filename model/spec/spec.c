@@ -609,19 +609,44 @@ static int read_time (const struct dn_key *key,
     return 0;
 }
 
+/* "4k" of a length is 4096, as it is in the names of networks. */
+static bool is_length_in_k (const struct dn_key *key, struct dn_span value)
+{
+    bool length = key->offset == offsetof (struct dn_spec, seq_len)
+                  || key->offset == offsetof (struct dn_spec, tgt_len)
+                  || key->offset == offsetof (struct dn_spec, mem_len)
+                  || key->offset == offsetof (struct dn_spec, positions);
+
+    return length && value.len > 1 && dn_lower (value.text[value.len - 1]) == 'k';
+}
+
+static int read_int (const struct dn_key *key,
+                     struct dn_span value,
+                     int64_t *out,
+                     struct dn_err *err)
+{
+    int64_t unit = is_length_in_k (key, value) ? 1024 : 1;
+
+    value.len -= unit > 1;
+    if (dn_int_read (
+            value, key->name, (int64_t) key->min, (int64_t) key->max / unit, out, err)
+        < 0)
+        return -1;
+    *out *= unit;
+    return 0;
+}
+
 static int read_value (const struct dn_key *key,
                        struct dn_span value,
                        struct dn_spec *spec,
                        struct dn_err *err)
 {
-    const int64_t min = (int64_t) key->min;
-    const int64_t max = (int64_t) key->max;
     int rc = -1;
     union value out = {0};
 
     switch (key->type) {
     case DN_KEY_INT:
-        rc = dn_int_read (value, key->name, min, max, &out.number, err);
+        rc = read_int (key, value, &out.number, err);
         break;
     case DN_KEY_REAL:
         rc = dn_real_read (value, key->name, key->min, key->max, &out.real, err);
@@ -652,9 +677,9 @@ static const char *key_at (const void *names, int i)
 
 static int fail_unknown (struct dn_span name, struct dn_err *err)
 {
-    const char *synonym = dn_spec_key_synonym (dn_span_trim (name));
+    const struct dn_synonym *synonym = dn_spec_synonym (dn_span_trim (name));
     const char *nearest =
-        synonym ? synonym : dn_word_nearest (dn_span_trim (name), key_at, NULL);
+        synonym ? synonym->key : dn_word_nearest (dn_span_trim (name), key_at, NULL);
     struct dn_quoted quoted = dn_quote (name.text, name.len);
 
     if (nearest)
@@ -682,12 +707,6 @@ static int fail_value (const struct dn_key *key,
     const char *synonym = dn_spec_value_synonym (key->name, value, &other);
     struct dn_quoted quoted = dn_quote (value.text, value.len);
 
-    if (key->type == DN_KEY_INT && (int) key->max == 1) {
-        if (dn_span_is (value, "true") || dn_span_is (value, "yes"))
-            synonym = "1";
-        if (dn_span_is (value, "false") || dn_span_is (value, "no"))
-            synonym = "0";
-    }
     if (value.text[0] == '"' || value.text[0] == '\'')
         return dn_err_set (
             err, DN_E_SYNTAX, dn_say_err_value_quotes, key->name, key->name);
@@ -699,13 +718,45 @@ static int fail_value (const struct dn_key *key,
                            quoted.text,
                            synonym,
                            other);
-    if (synonym)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_value_meant, key->name, quoted.text, synonym);
     if ((key->type == DN_KEY_INT || key->type == DN_KEY_REAL) && has_suffix (value))
         return dn_err_set (
             err, DN_E_SYNTAX, dn_say_err_value_suffix, key->name, quoted.text);
     return -1;
+}
+
+static bool is_true (struct dn_span value)
+{
+    return dn_span_is (value, "true") || dn_span_is (value, "yes");
+}
+
+static bool is_false (struct dn_span value)
+{
+    return dn_span_is (value, "false") || dn_span_is (value, "no");
+}
+
+/* What a value of other programs means as that of 'key'; NULL: nothing, or several. */
+static const char *meaning_of (const struct dn_key *key, struct dn_span value)
+{
+    const char *other;
+    const char *meant = dn_spec_value_synonym (key->name, value, &other);
+
+    if (key->type == DN_KEY_INT && (int) key->max == 1)
+        return is_true (value) ? "1" : is_false (value) ? "0" : NULL;
+    return other ? NULL : meant;
+}
+
+static int read_meaning (const struct dn_key *key,
+                         struct dn_span value,
+                         struct dn_spec *spec,
+                         struct dn_err *err)
+{
+    const char *meant;
+
+    if (read_value (key, value, spec, err) == 0)
+        return 0;
+    meant = meaning_of (key, value);
+    return meant ? read_value (key, dn_span_of (meant), spec, err)
+                 : fail_value (key, value, err);
 }
 
 /* Names as the value of a key that takes a number: frozen=all_but_ them. */
@@ -746,6 +797,19 @@ static bool is_letter (char c)
 /* The key that needs no value. */
 static const char automatic_word[] = "auto";
 
+/* The key that a name of another program means, and its value: NULL: the pair states
+ * nothing that counts.
+ */
+static const struct dn_key *key_meant (const struct dn_synonym *synonym,
+                                       struct dn_span *value)
+{
+    if (!synonym->key || (synonym->on && value->text && is_false (*value)))
+        return NULL;
+    if (synonym->on && (!value->text || is_true (*value) || dn_span_is (*value, "1")))
+        *value = dn_span_of (synonym->on);
+    return dn_spec_key (dn_span_of (synonym->key));
+}
+
 /* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at is set
  * to the place of an error.
  */
@@ -756,24 +820,42 @@ static int read_pair (struct dn_span pair,
                       struct dn_err *err)
 {
     struct dn_span value = pair;
-    struct dn_span name = dn_span_cut (&value, "=");
-    const struct dn_key *key = dn_spec_key (dn_span_trim (name));
+    struct dn_span name = dn_span_trim (dn_span_cut (&value, "="));
+    const struct dn_key *key = dn_spec_key (name);
+    const struct dn_synonym *synonym = key ? NULL : dn_spec_synonym (name);
 
     *at = pair.text;
+    value = value.text ? dn_span_trim (value) : value;
     if (!value.text && dn_span_is (pair, automatic_word))
         value = dn_span_of ("1");
+    if (synonym && !synonym->suggested) {
+        key = key_meant (synonym, &value);
+        if (!key)
+            return 0;
+    }
     if (!key)
         return fail_unknown (name, err);
-    value = dn_span_trim (value);
     if (!value.text || value.len == 0)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_value, key->name, key->name);
     if (dn_keyset_has (seen, (int) (key - keys)))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_given_twice, key->name);
     dn_keyset_add (seen, (int) (key - keys));
-    *at = value.text;
+    if (value.text >= pair.text && value.text <= pair.text + pair.len)
+        *at = value.text;
     if (dn_key_takes_words (key) && is_letter (value.text[0]))
         return read_words (key, value, spec, seen, err);
-    return read_value (key, value, spec, err) < 0 ? fail_value (key, value, err) : 0;
+    return read_meaning (key, value, spec, err);
+}
+
+/* Add what is wrong with a pair to what is wrong with those before it, if it fits. */
+static void add_error (struct dn_err *err, const struct dn_err *one)
+{
+    size_t len = strlen (err->text);
+
+    if (err->code == DN_E_NONE)
+        *err = *one;
+    else if (len + strlen (one->text) + 3 < sizeof (err->text))
+        snprintf (err->text + len, sizeof (err->text) - len, "; %s", one->text);
 }
 
 int dn_spec_read_at (struct dn_span text,
@@ -784,18 +866,25 @@ int dn_spec_read_at (struct dn_span text,
     struct dn_spec result = *spec;
     struct dn_span rest = text;
     struct dn_keyset seen = {{0}};
+    struct dn_err all = {0};
 
     if (text.len > DN_METADATA_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_metadata_long, text.len, DN_METADATA_MAX);
     while (rest.text && rest.len > 0) {
         struct dn_span pair = dn_span_trim (dn_span_cut (&rest, ","));
+        struct dn_err one = {0};
         const char *at;
 
-        if (pair.len == 0 || read_pair (pair, &result, &seen, &at, err) == 0)
+        if (pair.len == 0 || read_pair (pair, &result, &seen, &at, &one) == 0)
             continue;
         if (column > 0)
-            dn_err_wrap (err, dn_say_at_column, column + (int) (at - text.text));
+            dn_err_wrap (&one, dn_say_at_column, column + (int) (at - text.text));
+        add_error (&all, &one);
+    }
+    if (all.code != DN_E_NONE) {
+        if (err)
+            *err = all;
         return -1;
     }
     *spec = result;

@@ -1,6 +1,7 @@
 /* synonyms.h - what other programs call the keys and values of metadata
  *
- * They are for suggestions in errors only; none of them is accepted.
+ * A word of one meaning is read as the key or value that it means; others are for
+ * suggestions in errors.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +10,15 @@
 
 #include "base/text.h"
 
-/* The key that 'word' means, NULL if it is the name of none. */
-const char *dn_spec_key_synonym (struct dn_span word);
+struct dn_synonym {
+    const char *word;
+    const char *key; /* NULL: the word is read, and nothing depends on it */
+    const char *on;  /* what "true" and the word alone mean; NULL: not taken */
+    bool suggested;  /* not taken, since programs use it for several things */
+};
+
+/* NULL if no other program has that name. Static. */
+const struct dn_synonym *dn_spec_synonym (struct dn_span word);
 
 /* What 'word' means as the value of 'key', NULL if nothing. '*other' is the second of
  * two values that it may mean, or NULL.

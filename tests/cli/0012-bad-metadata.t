@@ -65,8 +65,8 @@ bad 'an absurd network is refused by a limit' '(layers|experts|hidden)' \
 
 bad 'a value in quotes is named' 'model: the value is in quotes, expected model=VALUE' \
     'model="resnet50",batch=8'
-bad 'a key of another program has a suggestion' "did you mean 'grad_accum'\\?" \
-    $ok,gradient_accumulation_steps=4
+bad 'a key that programs use for several things has a suggestion' "did you mean 'global_batch'\\?" \
+    $ok,train_batch_size=4
 bad 'a network without its key has a suggestion' "did you mean model=resnet50\\?" resnet50,batch=8
 
 # For any input the program exits normally. With an x before it it is no file (@).

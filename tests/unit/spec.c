@@ -378,30 +378,14 @@ TEST ("a mistyped word gets a suggestion")
     static const char *const cases[][2] = {
         {"epoch=3", "unknown key 'epoch', did you mean 'epochs'?"},
         {"bacth=3", "did you mean 'batch'?"},
-        {"batch_size=3", "did you mean 'batch'?"},
-        {"num-layers=3", "did you mean 'layers'?"},
         {"precision=fp61", "; did you mean fp16?"},
         {"optimizer=adamm", "; did you mean adam?"},
         {"parallel=zer", "; did you mean zero1?"},
-        /* the names that other programs have */
-        {"gradient_accumulation_steps=4", "did you mean 'grad_accum'?"},
-        {"per_device_train_batch_size=4", "did you mean 'batch'?"},
-        {"bs=4", "did you mean 'batch'?"},
-        {"Max-Seq-Length=4", "did you mean 'seq_len'?"},
+        /* names that other programs have for several things */
+        {"train_batch_size=4", "did you mean 'global_batch'?"},
         {"context=4", "did you mean 'seq_len'?"},
-        {"num_attention_heads=4", "did you mean 'heads'?"},
-        {"max_steps=4", "did you mean 'steps'?"},
-        {"dtype=fp16", "did you mean 'precision'?"},
         {"ngpus=4", "did you mean 'gpus'?"},
-        {"precision=float16", "did you mean fp16 or half?"},
-        {"precision=bfloat16", "did you mean bf16?"},
-        {"precision=amp", "did you mean fp16 or bf16?"},
-        {"parallel=ddp", "'ddp' is unknown, did you mean dp?"},
         {"parallel=ZeRO", "did you mean zero2 or zero3?"},
-        {"quant=4bit", "did you mean nf4?"},
-        {"compile=True", "'True' is unknown, did you mean 1?"},
-        {"checkpointing=true", "did you mean full?"},
-        {"optimizer=adamw_torch", "did you mean adamw?"},
         {"tokens=1B", "expected one of the suffixes k, M, G and T"},
         {"samples=12b", "expected one of the suffixes k, M, G and T"},
         {"model=\"resnet50\"", "in quotes, expected model=VALUE without them"},
@@ -416,6 +400,64 @@ TEST ("a mistyped word gets a suggestion")
     }
     assert_int_equal (read_text ("qqq=3", &spec, &err), -1);
     assert_null (strstr (err.text, "did you mean"));
+}
+
+TEST ("all that is wrong is said, as far as it fits")
+{
+    struct dn_spec spec;
+    struct dn_err err;
+
+    assert_int_equal (read_text ("tokens=1B,batch=4,gpus=0", &spec, &err), -1);
+    assert_contains (err.text, "column 8: tokens: '1B' is not a number");
+    assert_contains (err.text, "; column 24: gpus: 0 out of range");
+    assert_int_equal (spec.batch, DN_UNSET);
+}
+
+TEST ("a word of another program is read where it has one meaning")
+{
+    static const char *const cases[][2] = {
+        {"batch_size=3", "batch=3"},
+        {"per_device_train_batch_size=4", "batch=4"},
+        {"bs = 4, seq = 512", "seq_len=512,batch=4"},
+        {"gradient_accumulation_steps=4", "grad_accum=4"},
+        {"Max-Seq-Length=4k", "seq_len=4096"},
+        {"seq_len=1000", "seq_len=1000"},
+        {"tokens=4k", "tokens=4000"},
+        {"num-layers=3,num_attention_heads=4", "layers=3,heads=4"},
+        {"dtype=float16", "precision=fp16"},
+        {"precision=bfloat16", "precision=bf16"},
+        {"precision=16-mixed", "precision=fp16"},
+        {"precision=bf16-true", "precision=bf16_pure"},
+        {"amp", "precision=fp16"},
+        {"fp16=True,bf16=False", "precision=fp16"},
+        {"bf16=1", "precision=bf16"},
+        {"amp=no", ""},
+        {"load_in_4bit=true", "quant=nf4"},
+        {"parallel=ddp", "parallel=dp"},
+        {"compile=True", "compile=1"},
+        {"gradient_checkpointing=true", "checkpointing=full"},
+        {"optimizer=adamw_torch", "optimizer=adamw"},
+        {"learning_rate=3e-4,lr=0.1,max_steps=4", "steps=4"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_spec spec;
+        struct dn_err err = {0};
+        char text[256];
+
+        if (read_text (cases[i][0], &spec, &err) < 0)
+            fail_msg ("%s: %s", cases[i][0], err.text);
+        assert_true (dn_spec_write (&spec, text, sizeof (text)));
+        assert_string_equal (text, cases[i][1]);
+    }
+    for (int twice = 0; twice < 2; twice++) {
+        struct dn_spec spec;
+        struct dn_err err = {0};
+
+        assert_int_equal (
+            read_text (twice ? "bs=4,batch=4" : "fp16=1,bf16=1", &spec, &err), -1);
+        assert_contains (err.text, "given twice");
+    }
 }
 
 static const struct {
