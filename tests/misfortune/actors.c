@@ -213,8 +213,11 @@ static int after_call (struct dn_link *link,
         advance (world, world->now + world->table_ms / 2);
     if (call == SIM_UPDATE && job) {
         int i = (int) (job - world->rows);
-
+        int64_t own_s = world->drawn[i].own_s;
         bool restores = is_timer (actor) || actor->leaving;
+
+        if (own_s != DN_UNLIMITED && job->limit_s > own_s + world->jobs[i].added_s)
+            world->n_beyond++;
 
         if (restores)
             world->jobs[i].restored++;

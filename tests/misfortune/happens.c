@@ -48,6 +48,8 @@ static void set_limit (struct world *world, int i, int64_t limit_s)
 
     if (row->limit_s == DN_UNLIMITED || world->drawn[i].own_s == DN_UNLIMITED)
         return;
+    if (limit_s > row->limit_s)
+        world->jobs[i].added_s += limit_s - row->limit_s;
     sim_limit (row, limit_s < 60 ? 60 : limit_s - limit_s % 60);
     tell (world, i, "a human sets limit %s", dn_time_write (row->limit_s).text);
 }

@@ -176,6 +176,7 @@ struct job {
     bool lowered;
     bool signalled;
     int64_t first_limit_s;
+    int64_t added_s; /* to its limit, by people */
     int extended; /* by the guard */
     int restored; /* by the other path */
 };
@@ -217,6 +218,7 @@ struct world {
     int watch; /* a job whose story is told; -1 */
     int64_t now;
     int64_t n_calls;
+    int n_beyond; /* limits that the guard set above what people allow */
     struct sim_slurm slurm;
     struct dn_link_job rows[JOBS_MAX];
     struct job jobs[JOBS_MAX];
