@@ -206,7 +206,7 @@ void costly_site_limit (double decision_ms)
 
 void costly_site_file (const char *file)
 {
-    scratch_write ("sidecars/job.json", file, strlen (file));
+    scratch_put ("sidecars/job.json", file);
 }
 
 char *costly_site_submit (job_desc_msg_t *desc)

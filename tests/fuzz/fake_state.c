@@ -94,22 +94,17 @@ struct dn_counters dn_counters;
 
 /* --- sites ----------------------------------------------------------------------- */
 
-static void write_text (const char *name, const char *text)
-{
-    scratch_write (name, text, strlen (text));
-}
-
 static void write_files (void)
 {
     struct small_bundle bundle = small_bundle_make ();
 
     scratch_folder ("hardware");
-    write_text ("hardware/generations.conf", "Generation=volta\nGeneration=ampere\n");
-    write_text ("hardware/v100.conf", v100);
-    write_text ("hardware/a100.conf", a100);
-    write_text ("datasets.conf", datasets);
+    scratch_put ("hardware/generations.conf", "Generation=volta\nGeneration=ampere\n");
+    scratch_put ("hardware/v100.conf", v100);
+    scratch_put ("hardware/a100.conf", a100);
+    scratch_put ("datasets.conf", datasets);
     scratch_folder ("bundle");
-    write_text ("bundle/manifest.json", bundle.manifest);
+    scratch_put ("bundle/manifest.json", bundle.manifest);
     for (int i = 0; i < N_SMALL_FILES; i++) {
         char name[64];
 
@@ -118,7 +113,7 @@ static void write_files (void)
     }
     small_bundle_free (&bundle);
     scratch_folder ("sidecars");
-    write_text ("sidecars/job.json", sidecar);
+    scratch_put ("sidecars/job.json", sidecar);
 }
 
 /* The configuration, with the path of its folder in place of its "%s". */
@@ -138,7 +133,7 @@ static void write_conf (const struct fake_site *site)
                     scratch_path (site->bundle ? "bundle" : "sidecars"),
                     place + 2);
     expect (!buf.cut, "a long configuration", NULL);
-    write_text ("dnnest.conf", text);
+    scratch_put ("dnnest.conf", text);
 }
 
 static struct dn_site *load_site (const struct fake_site *fake)

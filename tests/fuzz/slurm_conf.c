@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "scratch.h"
+#include "../unit/scratch.h"
 #include "slurm_conf.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

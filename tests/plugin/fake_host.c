@@ -310,7 +310,7 @@ TEST ("a comment names a file below the directory")
     assert_comment_untouched ("dnnest:@job.json", "sidecars of comments are not read");
     stop_plugin ();
     write_file ("job.json", SIDECAR + 15, "");
-    snprintf (conf, sizeof (conf), "%sSidecarDir=%s\n", ENFORCE, site_dir);
+    snprintf (conf, sizeof (conf), "%sSidecarDir=%s\n", ENFORCE, scratch_path (""));
     start_plugin (conf);
     make_job (&desc, "dnnest:@job.json,steps=100");
     desc.user_id = getuid ();
@@ -326,7 +326,7 @@ TEST ("a comment names a file below the directory")
     make_job (&desc, "dnnest:@job.json");
     desc.user_id = getuid () + 1;
     assert_untouched (&desc, "owned by uid");
-    unlink (site_path ("job.json"));
+    unlink (scratch_path ("job.json"));
     stop_plugin ();
 }
 
@@ -347,31 +347,31 @@ TEST ("a configuration that others could write is not trusted")
 
     start_plugin (NULL);
     write_conf (ENFORCE);
-    chmod (site_path ("dnnest.conf"), 0664);
+    chmod (scratch_path ("dnnest.conf"), 0664);
     assert_int_equal (plugin.init (), SLURM_SUCCESS);
     assert_contains (stand_in_error, "writable by group or others");
-    snprintf (other, sizeof (other), "%s/other.conf", site_dir);
-    chmod (site_path ("dnnest.conf"), 0600);
-    rename (site_path ("dnnest.conf"), other);
-    assert_int_equal (symlink (other, site_path ("dnnest.conf")), 0);
+    snprintf (other, sizeof (other), "%s/other.conf", scratch_path (""));
+    chmod (scratch_path ("dnnest.conf"), 0600);
+    rename (scratch_path ("dnnest.conf"), other);
+    assert_int_equal (symlink (other, scratch_path ("dnnest.conf")), 0);
     assert_int_equal (plugin.init (), SLURM_SUCCESS);
     assert_contains (stand_in_error, "symbolic link");
-    unlink (site_path ("dnnest.conf"));
-    assert_int_equal (mkfifo (site_path ("dnnest.conf"), 0600), 0);
+    unlink (scratch_path ("dnnest.conf"));
+    assert_int_equal (mkfifo (scratch_path ("dnnest.conf"), 0600), 0);
     assert_int_equal (plugin.init (), SLURM_SUCCESS);
     assert_contains (stand_in_error, "not a regular file");
     assert_comment_untouched (RESNET, NULL);
-    unlink (site_path ("dnnest.conf"));
+    unlink (scratch_path ("dnnest.conf"));
     unlink (other);
     stop_plugin ();
 }
 
 TEST ("a catalogue that others could write is not trusted")
 {
-    chmod (site_path ("hardware"), 0775);
+    chmod (scratch_path ("hardware"), 0775);
     start_plugin (ENFORCE);
     assert_contains (stand_in_error, "hardware: writable by group or others");
-    chmod (site_path ("hardware"), 0755);
+    chmod (scratch_path ("hardware"), 0755);
     stop_plugin ();
 }
 
@@ -432,7 +432,7 @@ TEST ("a reconfiguration loads again and a broken one keeps the old")
     }
     assert_int_equal (stand_in_n_errors, 1);
     assert_contains (stand_in_error, "sideways");
-    unlink (site_path ("dnnest.conf"));
+    unlink (scratch_path ("dnnest.conf"));
     reconfigure ();
     assert_comment_untouched (RESNET, NULL);
     stop_plugin ();
@@ -525,9 +525,4 @@ TEST ("a bundle bounds the time, and a broken one does not replace it")
 int before_tests (void **state)
 {
     return load_plugin (state);
-}
-
-int after_tests (void **state)
-{
-    return remove_site (state);
 }

@@ -17,27 +17,18 @@ struct plugin plugin;
 void *plugin_handle;
 
 static int blocks_before;
-char site_dir[] = "/tmp/dnnest-fake-site.XXXXXX";
 char bundle_dir[256] = "none";
 
 /* --- site ------------------------------------------------------------------------ */
 
-char *site_path (const char *name)
-{
-    static char path[256];
-
-    snprintf (path, sizeof (path), "%s/%s", site_dir, name);
-    return path;
-}
-
 SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
 {
-    return slurm_text (site_path (name));
+    return slurm_text (scratch_path (name));
 }
 
 void write_file (const char *name, const char *text, const char *more)
 {
-    FILE *file = fopen (site_path (name), "w");
+    FILE *file = fopen (scratch_path (name), "w");
 
     assert_non_null (file);
     assert_true (fprintf (file, "%s%s", text, more) >= 0);
@@ -47,18 +38,13 @@ void write_file (const char *name, const char *text, const char *more)
 /* Copy: the checkout may be writable by a group, and the plugin refuses such files. */
 static void copy_device (const char *name)
 {
-    const char *top = getenv ("abs_top_srcdir");
-    char from[512];
-    char text[8192] = "";
-    FILE *file;
+    char path[512];
+    char *text;
 
-    snprintf (from, sizeof (from), "%s/etc/hardware/%s.conf", top ? top : ".", name);
-    file = fopen (from, "r");
-    assert_non_null (file);
-    text[fread (text, 1, sizeof (text) - 1, file)] = '\0';
-    fclose (file);
-    snprintf (from, sizeof (from), "hardware/%s.conf", name);
-    write_file (from, text, "");
+    snprintf (path, sizeof (path), "etc/hardware/%s.conf", name);
+    text = tree_text (path);
+    scratch_put (path + strlen ("etc/"), text);
+    free (text);
 }
 
 /* Decisions on a busy machine or with a sanitizer may be slow. */
@@ -70,10 +56,10 @@ void write_conf (const char *text)
               sizeof (head),
               "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
               "DecisionTime=1000\n",
-              site_dir,
-              site_dir,
+              scratch_path (""),
+              scratch_path (""),
               bundle_dir);
-    unlink (site_path ("dnnest.conf"));
+    unlink (scratch_path ("dnnest.conf"));
     write_file ("dnnest.conf", head, text);
 }
 
@@ -88,7 +74,7 @@ void start_plugin (const char *conf)
     if (conf)
         write_conf (conf);
     else
-        unlink (site_path ("dnnest.conf"));
+        unlink (scratch_path ("dnnest.conf"));
     stand_in_forget ();
     blocks_before = stand_in_blocks;
     assert_int_equal (plugin.init (), SLURM_SUCCESS);
@@ -193,20 +179,20 @@ const char *with_traces (const char *conf)
               sizeof (text),
               "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
               conf,
-              site_dir,
-              site_dir);
+              scratch_path (""),
+              scratch_path (""));
     return text;
 }
 
 void forget_traces (void)
 {
-    unlink (site_path ("log.jsonl"));
-    unlink (site_path ("dnnest.prom"));
+    unlink (scratch_path ("log.jsonl"));
+    unlink (scratch_path ("dnnest.prom"));
 }
 
 int count_lines (const char *name, const char *part)
 {
-    FILE *file = fopen (site_path (name), "r");
+    FILE *file = fopen (scratch_path (name), "r");
     char line[16384];
     int n = 0;
 
@@ -219,7 +205,7 @@ int count_lines (const char *name, const char *part)
 
 long counter (const char *name)
 {
-    FILE *file = fopen (site_path ("dnnest.prom"), "r");
+    FILE *file = fopen (scratch_path ("dnnest.prom"), "r");
     char line[512];
     long value = 0;
 
@@ -277,7 +263,7 @@ void make_bundle (void)
     const char *top = getenv ("abs_top_builddir");
     char command[1024];
 
-    snprintf (bundle_dir, sizeof (bundle_dir), "%s", site_path ("bundle"));
+    snprintf (bundle_dir, sizeof (bundle_dir), "%s", scratch_path ("bundle"));
     snprintf (command,
               sizeof (command),
               "mkdir %s && %s/tests/unit/make_bundle %s",
@@ -296,7 +282,7 @@ void remove_bundle (void)
                                         "bundle"};
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
-        remove (site_path (names[i]));
+        remove (scratch_path (names[i]));
     snprintf (bundle_dir, sizeof (bundle_dir), "none");
 }
 
@@ -328,29 +314,11 @@ int load_plugin (void **state)
     *(void **) &plugin.job_submit = find ("job_submit");
     *(void **) &plugin.job_modify = find ("job_modify");
     umask (022);
-    if (!mkdtemp (site_dir) || mkdir (site_path ("hardware"), 0755) < 0)
-        return -1;
+    scratch_folder ("hardware");
     copy_device ("generations");
     copy_device ("a100_sxm4_40gb");
     copy_device ("v100_sxm2_16gb");
-    write_file ("datasets.conf",
-                "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
-                "");
-    return 0;
-}
-
-int remove_site (void **state)
-{
-    static const char *const names[] = {"hardware/generations.conf",
-                                        "hardware/a100_sxm4_40gb.conf",
-                                        "hardware/v100_sxm2_16gb.conf",
-                                        "hardware",
-                                        "datasets.conf",
-                                        "other.conf",
-                                        "dnnest.conf",
-                                        ""};
-
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
-        remove (site_path (names[i]));
+    scratch_put ("datasets.conf",
+                 "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n");
     return 0;
 }

@@ -8,6 +8,7 @@
 #ifndef DN_FAKE_SITE_H
 #define DN_FAKE_SITE_H
 
+#include "scratch.h"
 #include "stand_in.h"
 
 #include "submit/versions.h"
@@ -36,15 +37,12 @@ struct plugin {
 extern struct plugin plugin;
 extern void *plugin_handle;
 
-/* For the group of tests: load the plugin and create the site's directory; remove the
- * directory.
+/* For the group of tests: load the plugin and write the site's files to the folder of
+ * scratch.h.
  */
 int load_plugin (void **state);
-int remove_site (void **state);
 
-/* The site's directory, and the path of a file in it, valid until the next call. */
-extern char site_dir[];
-char *site_path (const char *name);
+/* A file of the site. */
 void write_file (const char *name, const char *text, const char *more);
 
 /* Write dnnest.conf: the paths of the site's files in two lines, then 'text'. */

@@ -129,34 +129,13 @@ static struct outcome sound_outcome (const char *conf)
 
 /* --- files that are broken ------------------------------------------------------- */
 
-static char *read_site_file (const char *name, size_t *size)
-{
-    FILE *file = fopen (site_path (name), "r");
-    char *text = calloc (1, 65536);
-
-    assert_non_null (file);
-    assert_non_null (text);
-    *size = fread (text, 1, 65535, file);
-    fclose (file);
-    return text;
-}
-
-static void write_bytes (const char *name, const char *text, size_t size)
-{
-    FILE *file = fopen (site_path (name), "w");
-
-    assert_non_null (file);
-    assert_int_equal (fwrite (text, 1, size, file), size);
-    assert_int_equal (fclose (file), 0);
-}
-
 /* Half of a file. */
 static void cut (const char *name)
 {
     size_t size;
-    char *text = read_site_file (name, &size);
+    char *text = scratch_read (name, &size);
 
-    write_bytes (name, text, size / 2);
+    scratch_write (name, text, size / 2);
     free (text);
 }
 
@@ -164,12 +143,12 @@ static void cut (const char *name)
 static void put (const char *name, const char *from, const char *to)
 {
     size_t size;
-    char *text = read_site_file (name, &size);
+    char *text = scratch_read (name, &size);
     char *at = strstr (text, from);
 
     assert_non_null (at);
     memcpy (at, to, strlen (from));
-    write_bytes (name, text, size);
+    scratch_write (name, text, size);
     free (text);
 }
 
@@ -177,8 +156,8 @@ static void move (const char *from, const char *to)
 {
     char old_path[256];
 
-    copy_text (old_path, sizeof (old_path), site_path (from));
-    assert_int_equal (rename (old_path, site_path (to)), 0);
+    copy_text (old_path, sizeof (old_path), scratch_path (from));
+    assert_int_equal (rename (old_path, scratch_path (to)), 0);
 }
 
 /* A file of the site, kept until restore (). */
@@ -191,16 +170,16 @@ static struct {
 static void keep (const char *name)
 {
     kept.name = name;
-    kept.text = read_site_file (name, &kept.size);
+    kept.text = scratch_read (name, &kept.size);
 }
 
 static void restore (void)
 {
     memset (&faulty, 0, sizeof (faulty));
-    unlink (site_path (kept.name));
-    rmdir (site_path (kept.name));
-    write_bytes (kept.name, kept.text, kept.size);
-    chmod (site_path (kept.name), 0644);
+    unlink (scratch_path (kept.name));
+    rmdir (scratch_path (kept.name));
+    scratch_write (kept.name, kept.text, kept.size);
+    chmod (scratch_path (kept.name), 0644);
     free (kept.text);
     kept.text = NULL;
 }
@@ -216,7 +195,7 @@ static const char *kept_base (void)
 /* Ways to break the kept file. */
 static void make_missing (void)
 {
-    unlink (site_path (kept.name));
+    unlink (scratch_path (kept.name));
 }
 
 static void make_unreadable (void)
@@ -238,23 +217,23 @@ static void make_short (void)
 
 static void make_empty (void)
 {
-    write_bytes (kept.name, "", 0);
+    scratch_write (kept.name, "", 0);
 }
 
 static void make_directory (void)
 {
-    unlink (site_path (kept.name));
-    mkdir (site_path (kept.name), 0755);
+    unlink (scratch_path (kept.name));
+    mkdir (scratch_path (kept.name), 0755);
 }
 
 static void make_writable (void)
 {
-    chmod (site_path (kept.name), 0666);
+    chmod (scratch_path (kept.name), 0666);
 }
 
 static void make_huge (void)
 {
-    assert_int_equal (truncate (site_path (kept.name), 1 << 30), 0);
+    assert_int_equal (truncate (scratch_path (kept.name), 1 << 30), 0);
 }
 
 static void make_binary (void)
@@ -262,7 +241,7 @@ static void make_binary (void)
     static const char bytes[] = "\0\xff\x7f"
                                 "ELF\n";
 
-    write_bytes (kept.name, bytes, sizeof (bytes));
+    scratch_write (kept.name, bytes, sizeof (bytes));
 }
 
 /* After its directory has been listed, before it is read. */
@@ -303,7 +282,7 @@ static void assert_goes_without_bundle (const char *said)
     struct outcome outcome;
 
     start_plugin (ENFORCE);
-    assert_contains (stand_in_error, site_path ("bundle"));
+    assert_contains (stand_in_error, scratch_path ("bundle"));
     assert_contains (stand_in_error, said);
     assert_one_error ("going on without a model bundle");
     outcome = submit_resnet ();
@@ -383,7 +362,7 @@ TEST ("a flipped bit of a bundle is detected")
         keep (file == 0 ? "bundle/step.trees" : "bundle/manifest.json");
         for (size_t i = 0; i < kept.size; i += file == 0 ? 1 : 7) {
             kept.text[i] ^= (char) (1 << i % 8);
-            write_bytes (kept.name, kept.text, kept.size);
+            scratch_write (kept.name, kept.text, kept.size);
             kept.text[i] ^= (char) (1 << i % 8);
             start_plugin (ENFORCE);
             n_seen += stand_in_n_errors;
@@ -410,7 +389,7 @@ static void swap_bundle_file (void)
 static void swap_bundle_directory (void)
 {
     move ("bundle", "elsewhere");
-    assert_int_equal (mkdir (site_path ("bundle"), 0755), 0);
+    assert_int_equal (mkdir (scratch_path ("bundle"), 0755), 0);
 }
 
 TEST ("a bundle replaced during a load is used whole or not at all")
@@ -432,7 +411,7 @@ TEST ("a bundle replaced during a load is used whole or not at all")
     faulty.before_open = swap_bundle_directory;
     outcome = sound_outcome (ENFORCE); /* the old one, which was opened */
     assert_same (&outcome, &learned);
-    rmdir (site_path ("bundle"));
+    rmdir (scratch_path ("bundle"));
     move ("elsewhere", "bundle");
     remove_bundle ();
     memset (&faulty, 0, sizeof (faulty));
@@ -502,7 +481,7 @@ static void start_with_news (void)
 {
     char conf[2048];
 
-    snprintf (conf, sizeof (conf), "StateDir=%s\n%s", site_dir, ENFORCE);
+    snprintf (conf, sizeof (conf), "StateDir=%s\n%s", scratch_path (""), ENFORCE);
     start_plugin (conf);
 }
 
@@ -514,8 +493,8 @@ static void break_news (const char *name, const struct outcome *sound)
         if (wrong_news[i].text)
             write_file (name, wrong_news[i].text, "");
         else
-            assert_int_equal (mkdir (site_path (name), 0755), 0);
-        assert_int_equal (chmod (site_path (name), wrong_news[i].mode), 0);
+            assert_int_equal (mkdir (scratch_path (name), 0755), 0);
+        assert_int_equal (chmod (scratch_path (name), wrong_news[i].mode), 0);
         start_with_news ();
         assert_int_equal (stand_in_n_errors, 1);
         assert_contains (stand_in_error, name);
@@ -526,7 +505,7 @@ static void break_news (const char *name, const struct outcome *sound)
         assert_same (&outcome, sound);
         assert_int_equal (stand_in_n_errors, 1);
         stop_plugin ();
-        remove (site_path (name));
+        remove (scratch_path (name));
     }
 }
 
@@ -572,7 +551,7 @@ TEST ("a file of another cluster counts as none")
                              ": of the cluster 'there', expected 'here'");
         }
         stop_plugin ();
-        remove (site_path (rows[row].name));
+        remove (scratch_path (rows[row].name));
     }
     cluster_name = NULL;
 }
@@ -585,7 +564,7 @@ TEST ("a flipped bit of the catalogue is named, or a valid device")
     keep ("hardware/a100_sxm4_40gb.conf");
     for (size_t i = 0; i < kept.size; i++) {
         kept.text[i] ^= (char) (1 << i % 8);
-        write_bytes (kept.name, kept.text, kept.size);
+        scratch_write (kept.name, kept.text, kept.size);
         kept.text[i] ^= (char) (1 << i % 8);
         start_plugin (ENFORCE);
         if (stand_in_n_errors > 0) {
@@ -1057,7 +1036,11 @@ TEST ("a full disk holds up the log and nothing else")
     struct outcome sound = sound_outcome (ENFORCE);
     struct outcome outcome;
 
-    snprintf (conf, sizeof (conf), "%sDecisionLog=%s/log.jsonl\n", ENFORCE, site_dir);
+    snprintf (conf,
+              sizeof (conf),
+              "%sDecisionLog=%s/log.jsonl\n",
+              ENFORCE,
+              scratch_path (""));
     start_plugin (conf);
     faulty.write_takes = 30;
     faulty.write_errno = ENOSPC;
@@ -1076,7 +1059,7 @@ TEST ("a full disk holds up the log and nothing else")
     wait_until_said ("log.jsonl: written again, 0 lines are missing", stand_in_info);
     stop_plugin ();
     assert_int_equal (count_lines ("log.jsonl", ""), 4);
-    unlink (site_path ("log.jsonl"));
+    unlink (scratch_path ("log.jsonl"));
 }
 
 /* --- what a request may lack ----------------------------------------------------- */
@@ -1253,17 +1236,17 @@ static void write_locale (void)
                  '.',
                  "UTF-8"};
 
-    assert_int_equal (mkdir (site_path ("comma"), 0755), 0);
-    write_bytes ("comma/LC_NUMERIC", (const char *) &numeric, sizeof (numeric));
-    setenv ("LOCPATH", site_dir, 1);
+    assert_int_equal (mkdir (scratch_path ("comma"), 0755), 0);
+    scratch_write ("comma/LC_NUMERIC", (const char *) &numeric, sizeof (numeric));
+    setenv ("LOCPATH", scratch_path (""), 1);
 }
 
 static void remove_locale (void)
 {
     setlocale (LC_ALL, "C");
     unsetenv ("LOCPATH");
-    unlink (site_path ("comma/LC_NUMERIC"));
-    rmdir (site_path ("comma"));
+    unlink (scratch_path ("comma/LC_NUMERIC"));
+    rmdir (scratch_path ("comma"));
 }
 
 /* Numbers in, numbers out: configuration, bundle, description, record, message. */
@@ -1318,9 +1301,4 @@ int after_test (void **state)
 int before_tests (void **state)
 {
     return load_plugin (state);
-}
-
-int after_tests (void **state)
-{
-    return remove_site (state);
 }

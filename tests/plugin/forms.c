@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "scene.h"
+#include "scratch.h"
 #include "submit/adapter.h"
 
 #define CONF                                                                              \
@@ -368,16 +369,11 @@ static void check (const struct golden *golden)
 
 TEST ("every form has the edits of the file")
 {
-    const char *top = getenv ("abs_top_srcdir");
-    char path[TEXT_MAX];
     struct golden golden;
-    FILE *file;
+    FILE *file = tree_open ("tests/plugin/forms.txt");
     int number = 0;
     int n = 0;
 
-    snprintf (path, sizeof (path), "%s/tests/plugin/forms.txt", top ? top : ".");
-    file = fopen (path, "r");
-    assert_non_null (file);
     site = scene_site (CONF);
     while (next_golden (file, &golden, &number)) {
         if (!golden.form[0] || !golden.slurm[0] || !golden.job[0] || !golden.edits[0])

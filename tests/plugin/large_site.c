@@ -110,28 +110,18 @@ void make_large_site (void)
 
     if (!top)
         top = ".";
-    snprintf (bundle_dir, sizeof (bundle_dir), "%s/large", site_dir);
+    snprintf (bundle_dir, sizeof (bundle_dir), "%s/large", scratch_path (""));
     snprintf (command,
               sizeof (command),
               "cp %s/etc/hardware/*.conf %s/hardware/ && cp -r %s%s %s && "
               "cp %s/etc/datasets.conf %s/ && chmod -R go-w %s",
               top,
-              site_dir,
+              scratch_path (""),
               bundle ? bundle : top,
               bundle ? "" : "/etc/bundle",
               bundle_dir,
               top,
-              site_dir,
-              site_dir);
+              scratch_path (""),
+              scratch_path (""));
     run_shell (command);
-}
-
-void remove_large_site (void)
-{
-    char command[512];
-
-    snprintf (
-        command, sizeof (command), "rm -rf %s/large %s/hardware", site_dir, site_dir);
-    run_shell (command);
-    snprintf (bundle_dir, sizeof (bundle_dir), "none");
 }

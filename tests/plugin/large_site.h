@@ -41,9 +41,8 @@ extern const char *const large_job_names[N_LARGE_JOBS];
 void make_large_job (job_desc_msg_t *desc, enum large_job kind);
 
 /* After load_plugin (): copy the files of the site, with another bundle if
- * DNNEST_BUNDLE names one. Before remove_site (): remove them.
+ * DNNEST_BUNDLE names one.
  */
 void make_large_site (void);
-void remove_large_site (void);
 
 #endif

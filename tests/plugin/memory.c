@@ -240,9 +240,3 @@ int before_tests (void **state)
     make_large_site ();
     return 0;
 }
-
-int after_tests (void **state)
-{
-    remove_large_site ();
-    return remove_site (state);
-}

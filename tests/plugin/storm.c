@@ -90,16 +90,16 @@ static void replace_conf (const char *more)
               "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
               "DecisionTime=1000\n"
               "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
-              site_dir,
-              site_dir,
+              scratch_path (""),
+              scratch_path (""),
               bundle_dir,
-              site_dir,
-              site_dir,
-              site_dir,
+              scratch_path (""),
+              scratch_path (""),
+              scratch_path (""),
               more);
     write_file ("new.conf", ENFORCE, text);
-    strcpy (new_path, site_path ("new.conf"));
-    assert_int_equal (rename (new_path, site_path ("dnnest.conf")), 0);
+    strcpy (new_path, scratch_path ("new.conf"));
+    assert_int_equal (rename (new_path, scratch_path ("dnnest.conf")), 0);
 }
 
 /* Replace a file as dnnestd does. */
@@ -108,8 +108,8 @@ static void replace_news (const char *name, const char *text)
     char new_path[256];
 
     write_file ("new.conf", "", text);
-    strcpy (new_path, site_path ("new.conf"));
-    assert_int_equal (rename (new_path, site_path (name)), 0);
+    strcpy (new_path, scratch_path ("new.conf"));
+    assert_int_equal (rename (new_path, scratch_path (name)), 0);
 }
 
 /* Both files with their present times, or cut. */
@@ -143,8 +143,8 @@ static void move_log (void)
 {
     char from[256];
 
-    strcpy (from, site_path ("log.jsonl"));
-    rename (from, site_path ("log.moved"));
+    strcpy (from, scratch_path ("log.jsonl"));
+    rename (from, scratch_path ("log.moved"));
 }
 
 static void make_weather (void)
@@ -211,18 +211,4 @@ TEST ("jobs are whole, and every decision is accounted for")
 int before_tests (void **state)
 {
     return load_plugin (state);
-}
-
-int after_tests (void **state)
-{
-    static const char *const names[] = {"log.jsonl",
-                                        "log.moved",
-                                        "dnnest.prom",
-                                        "new.conf",
-                                        "cluster.snapshot",
-                                        "guard"};
-
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
-        remove (site_path (names[i]));
-    return remove_site (state);
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "scratch.h"
 #include "host/capture_file.h"
 
 #include <math.h>
@@ -295,43 +296,27 @@ TEST ("no progress is made of what is not known")
     }
 }
 
-static void write_file (const char *dir, const char *name, const char *text)
-{
-    char path[128];
-    FILE *file;
-
-    snprintf (path, sizeof (path), "%s/%s", dir, name);
-    file = fopen (path, "w");
-    assert_non_null (file);
-    fputs (text, file);
-    fclose (file);
-}
-
 TEST ("the steps of a capture count where a job has reported nothing")
 {
-    char dir[] = "/tmp/dnnest-capture.XXXXXX";
-    char command[64];
+    const char *dir = scratch_path ("");
     struct dn_progress progress;
     struct dn_err err = {0};
 
-    assert_non_null (mkdtemp (dir));
     assert_int_equal (dn_job_progress (dir, 12, geteuid (), &progress, &err), -1);
-    write_file (dir, "12.capture", whole);
+    scratch_put ("12.capture", whole);
     assert_int_equal (dn_job_progress (dir, 12, geteuid () + 1, &progress, &err), -1);
     assert_int_equal (progress.n_reports, 0);
     assert_int_equal (dn_job_progress (dir, 12, geteuid (), &progress, &err), 0);
     assert_int_equal (progress.n_reports, 2);
     assert_int_equal (progress.reports[1].total, 5000);
-    write_file (dir, "12", "dnnest-progress 1\nout_of_memory 7\n");
+    scratch_put ("12", "dnnest-progress 1\nout_of_memory 7\n");
     assert_int_equal (dn_job_progress (dir, 12, geteuid (), &progress, &err), 0);
     assert_true (progress.n_reports == 2 && progress.out_of_memory_s == 7);
-    write_file (dir, "12", "dnnest-progress 1\nreport 7 1 90\n");
+    scratch_put ("12", "dnnest-progress 1\nreport 7 1 90\n");
     assert_int_equal (dn_job_progress (dir, 12, geteuid (), &progress, &err), 0);
     assert_true (progress.n_reports == 1 && progress.reports[0].total == 90);
-    write_file (dir, "12", "dnnest-progress 9\n");
-    write_file (dir, "12.capture", "{");
+    scratch_put ("12", "dnnest-progress 9\n");
+    scratch_put ("12.capture", "{");
     assert_int_equal (dn_job_progress (dir, 12, geteuid (), &progress, &err), -1);
     assert_contains (err.text, "version 9");
-    snprintf (command, sizeof (command), "rm -r %s", dir);
-    assert_int_equal (system (command), 0);
 }

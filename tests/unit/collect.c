@@ -13,15 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "a_store.h"
+#include "scratch.h"
 #include "collect/captured.h"
 #include "collect/collecting.h"
 
 #define DAY 86400
 #define NOW (INT64_C (1000) * DAY)
-
-/* In memory where there is such a folder: each period is a commit. */
-static char dir[] = "/dev/shm/dnnest-collect.XXXXXX";
-static char path[64];
 
 /* Jobs that end every 'every_s', but those in a gap, and late ones. */
 struct fake {
@@ -41,8 +39,6 @@ struct fake {
     const char *comment;
     const char *name;
 };
-
-static char progress_dir[64]; /* "" none */
 
 static int give (const struct fake *fake,
                  const char *cluster,
@@ -131,14 +127,14 @@ static int pass (struct fake *fake,
 {
     const struct dn_source source = {"fake", fake, read_fake, NULL};
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        dn_store_open (path, true, err);
+        dn_store_open (store_path (), true, err);
 
     if (!store)
         fail_msg ("%s", err->text);
     c->source = &source;
     c->store = store;
     c->cluster = "c1";
-    c->progress_dir = progress_dir;
+    c->progress_dir = "";
     c->now_s = now_s;
     c->since_s = since_s;
     c->first_s = now_s - 60 * DAY;
@@ -167,7 +163,7 @@ static int64_t count (void)
     struct dn_store_filter all = dn_store_all ();
     struct dn_err err = {0};
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        dn_store_open (path, false, &err);
+        dn_store_open (store_path (), false, &err);
     int64_t n = 0;
 
     if (!store || dn_store_read (store, &all, count_one, &n, &err) < 0)
@@ -177,7 +173,7 @@ static int64_t count (void)
 
 static void begin (void)
 {
-    remove (path);
+    store_remove ();
 }
 
 TEST ("all jobs are stored, and later passes read little")
@@ -384,7 +380,7 @@ TEST ("names of users are tamed, and records are read")
     assert_int_equal (c.n_records, 30);
     {
         dn_cleanup (dn_store_cleanup) struct dn_store *store =
-            dn_store_open (path, false, &err);
+            dn_store_open (store_path (), false, &err);
 
         assert_int_equal (dn_store_read (store, &all, see_name, seen, &err), 1);
     }
@@ -392,21 +388,10 @@ TEST ("names of users are tamed, and records are read")
     assert_int_equal (strlen (seen), strlen ("observe ") + 1023);
 }
 
+/* In memory where there is such a folder: each period is a commit. */
 int before_tests (void **state)
 {
-    umask (022);
-    if (access ("/dev/shm", W_OK) < 0)
-        strcpy (dir, "/tmp/dnnest-collect.XXXXXX");
-    if (!mkdtemp (dir))
-        return -1;
-    snprintf (path, sizeof (path), "%s/records.db", dir);
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    remove (path);
-    return rmdir (dir);
+    return access ("/dev/shm", W_OK) == 0 ? setenv ("TMPDIR", "/dev/shm", 1) : 0;
 }
 
 /* --- what jobs have left ---------------------------------------------------------- */
@@ -417,17 +402,10 @@ static uid_t user_of_jobs (void)
     return geteuid () > 0 ? geteuid () : 1;
 }
 
-static void write_file (const char *name, const char *text)
+static void leave (const char *name, const char *text)
 {
-    char file[128];
-    FILE *out;
-
-    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
-    out = fopen (file, "w");
-    assert_non_null (out);
-    fputs (text, out);
-    assert_int_equal (fchown (fileno (out), user_of_jobs (), (gid_t) -1), 0);
-    fclose (out);
+    scratch_put (name, text);
+    assert_int_equal (chown (scratch_path (name), user_of_jobs (), (gid_t) -1), 0);
 }
 
 static void write_capture (int64_t id, int64_t time_s, const char *more)
@@ -443,7 +421,7 @@ static void write_capture (int64_t id, int64_t time_s, const char *more)
               "{\"step_ms\": 210.5, \"start_s\": 12, \"gpu_reserved\": 2147483648}%s}",
               time_s,
               more);
-    write_file (name, text);
+    leave (name, text);
 }
 
 static struct dn_finished a_job (int64_t id)
@@ -461,7 +439,7 @@ static struct dn_finished a_job (int64_t id)
 
 static bool is_filled (struct dn_finished job)
 {
-    char *text = dn_captured_fill (progress_dir, &job);
+    char *text = dn_captured_fill (scratch_path (""), &job);
     bool filled = job.step_ms == 210.5;
 
     assert_true (filled == (text != NULL));
@@ -470,32 +448,16 @@ static bool is_filled (struct dn_finished job)
     return filled;
 }
 
-static void begin_dir (void)
-{
-    strcpy (progress_dir, "/tmp/dnnest-captured.XXXXXX");
-    assert_non_null (mkdtemp (progress_dir));
-}
-
-static void end_dir (void)
-{
-    char command[96];
-
-    snprintf (command, sizeof (command), "rm -r %s", progress_dir);
-    assert_int_equal (system (command), 0);
-    progress_dir[0] = '\0';
-}
-
 TEST ("a capture fills the columns of its own run alone")
 {
     struct dn_finished job = a_job (7);
     char *text;
 
-    begin_dir ();
     assert_false (is_filled (a_job (7)));
     write_capture (7, NOW - 500, ", \"software\": {\"arch\": [\"sm_80\"]}");
     assert_true (is_filled (a_job (7)));
     assert_false (is_filled (a_job (8)));
-    text = dn_captured_fill (progress_dir, &job);
+    text = dn_captured_fill (scratch_path (""), &job);
     assert_true (job.gpus_used == 1 && job.start_up_s == 12
                  && job.said_gpu_mem_gb == 2);
     assert_true (isnan (job.gpu_mem_gb) && isnan (job.loader_share));
@@ -512,52 +474,43 @@ TEST ("a capture fills the columns of its own run alone")
     assert_false (is_filled (a_job (7)));
     write_capture (7, NOW - 10 + DN_CAPTURED_SKEW_S + 1, "");
     assert_false (is_filled (a_job (7)));
-    write_file ("7.capture", "{\"dnnest_capture\": 1, \"time\": ");
+    leave ("7.capture", "{\"dnnest_capture\": 1, \"time\": ");
     assert_false (is_filled (a_job (7)));
-    end_dir ();
 }
 
 static bool exists (const char *name)
 {
-    char file[128];
     struct stat st;
 
-    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
-    return lstat (file, &st) == 0;
+    return lstat (scratch_path (name), &st) == 0;
 }
 
 static void set_time (const char *name, int64_t time_s)
 {
-    char file[128];
     const struct timespec times[2] = {{time_s, 0}, {time_s, 0}};
 
-    snprintf (file, sizeof (file), "%s/%s", progress_dir, name);
-    assert_int_equal (utimensat (AT_FDCWD, file, times, 0), 0);
+    assert_int_equal (utimensat (AT_FDCWD, scratch_path (name), times, 0), 0);
 }
 
 TEST ("the files of a job are removed unless a later run or another user wrote them")
 {
     struct dn_finished other = a_job (7);
     struct dn_finished job = a_job (7);
-    char link[128];
 
-    begin_dir ();
-    write_file ("7", "dnnest-progress 1\n");
-    write_file ("8", "dnnest-progress 1\n");
+    leave ("7", "dnnest-progress 1\n");
+    leave ("8", "dnnest-progress 1\n");
     write_capture (7, NOW - 500, "");
-    dn_captured_remove (progress_dir, &job);
+    dn_captured_remove (scratch_path (""), &job);
     assert_true (exists ("7") && exists ("7.capture"));
     set_time ("7", NOW - 100);
     set_time ("7.capture", NOW - 100);
     set_time ("8", NOW - 100);
     other.user = user_of_jobs () + 1;
-    dn_captured_remove (progress_dir, &other);
+    dn_captured_remove (scratch_path (""), &other);
     assert_true (exists ("7") && exists ("7.capture"));
-    dn_captured_remove (progress_dir, &job);
+    dn_captured_remove (scratch_path (""), &job);
     assert_true (!exists ("7") && !exists ("7.capture") && exists ("8"));
-    snprintf (link, sizeof (link), "%s/7", progress_dir);
-    assert_int_equal (symlink ("8", link), 0);
-    dn_captured_remove (progress_dir, &job);
+    assert_int_equal (symlink ("8", scratch_path ("7")), 0);
+    dn_captured_remove (scratch_path (""), &job);
     assert_true (exists ("7") && exists ("8"));
-    end_dir ();
 }

@@ -13,36 +13,18 @@
 #include "host/carry.h"
 #include "host/files.h"
 #include "host/trust.h"
+#include "scratch.h"
 
 #define MAX 1024
 
-static char dir[] = "/tmp/dnnest-files.XXXXXX";
-
-/* "DIR/name", in one of two buffers in turn. */
-static const char *path_of (const char *name)
-{
-    static char paths[2][256];
-    static int next;
-
-    next = 1 - next;
-    snprintf (paths[next], sizeof (paths[next]), "%s/%s", dir, name);
-    return paths[next];
-}
-
-static void put (const char *name, const char *text)
-{
-    FILE *file = fopen (path_of (name), "w");
-
-    assert_non_null (file);
-    assert_true (fputs (text, file) >= 0);
-    assert_int_equal (fclose (file), 0);
-}
+static char not_read[] = "";
 
 static void expect_own (const char *name, const char *says)
 {
     struct dn_err err = {.text = ""};
-    char *text = dir;
-    int rc = dn_file_read (name[0] == '/' ? name : path_of (name), MAX, &text, &err);
+    char *text = not_read;
+    int rc =
+        dn_file_read (name[0] == '/' ? name : scratch_path (name), MAX, &text, &err);
 
     if (!says) {
         assert_int_equal (rc, 0);
@@ -58,8 +40,8 @@ static void expect_own (const char *name, const char *says)
 static void expect_below (const char *name, uid_t owner, const char *says)
 {
     struct dn_err err = {.text = ""};
-    char *text = dir;
-    int rc = dn_file_read_below (dir, name, owner, MAX, &text, &err);
+    char *text = not_read;
+    int rc = dn_file_read_below (scratch_path (""), name, owner, MAX, &text, &err);
 
     if (rc < 0 && strstr (err.text, "openat2"))
         skip ();
@@ -87,7 +69,7 @@ TEST ("what is no file is told and nothing hangs")
     time_t begin = time (NULL);
 
     expect_own ("fifo", "not a regular file");
-    expect_own (dir, "not a regular file");
+    expect_own (scratch_path (""), "not a regular file");
     expect_own ("/dev/zero", "not a regular file");
     expect_below ("fifo", getuid (), "not a regular file");
     expect_below ("sub", getuid (), "not a regular file");
@@ -96,10 +78,10 @@ TEST ("what is no file is told and nothing hangs")
 
 TEST ("large files and binaries are refused")
 {
-    assert_int_equal (truncate (path_of ("sparse"), 1 << 30), 0);
+    assert_int_equal (truncate (scratch_path ("sparse"), 1 << 30), 0);
     expect_own ("sparse", "1073741824 bytes, expected at most 1024");
     expect_below ("sparse", getuid (), "1073741824 bytes");
-    assert_int_equal (truncate (path_of ("sparse"), MAX), 0);
+    assert_int_equal (truncate (scratch_path ("sparse"), MAX), 0);
     expect_own ("sparse", "NUL byte");
     expect_below ("sparse", getuid (), "NUL byte");
 }
@@ -110,20 +92,20 @@ TEST ("a file below is its owner's alone")
     expect_below ("sub/file", getuid (), NULL);
     expect_below ("./sub/../file", getuid (), NULL);
     expect_below ("file", getuid () + 1, "owned by uid");
-    assert_int_equal (chmod (path_of ("file"), 0664), 0);
+    assert_int_equal (chmod (scratch_path ("file"), 0664), 0);
     expect_below ("file", getuid (), "writable by group or others (mode 0664)");
-    assert_int_equal (chmod (path_of ("file"), 0646), 0);
+    assert_int_equal (chmod (scratch_path ("file"), 0646), 0);
     expect_below ("file", getuid (), "writable by group or others");
-    assert_int_equal (chmod (path_of ("file"), 0644), 0);
+    assert_int_equal (chmod (scratch_path ("file"), 0644), 0);
 }
 
 TEST ("no path leads out of the directory")
 {
     char above[512];
 
-    snprintf (above, sizeof (above), "..%s/file", strrchr (dir, '/'));
+    snprintf (above, sizeof (above), "..%s/file", strrchr (scratch_path (""), '/'));
     expect_below (above, getuid (), "out of its directory");
-    expect_below (path_of ("file"), getuid (), "out of its directory");
+    expect_below (scratch_path ("file"), getuid (), "out of its directory");
     expect_below ("/etc/passwd", 0, "out of its directory");
     expect_below ("../../etc/passwd", 0, "out of its directory");
     expect_below ("link", getuid (), "symbolic link");
@@ -138,7 +120,8 @@ TEST ("the directory itself is no link")
     char *text;
 
     assert_int_equal (
-        dn_file_read_below (path_of ("dirlink"), "file", getuid (), MAX, &text, &err),
+        dn_file_read_below (
+            scratch_path ("dirlink"), "file", getuid (), MAX, &text, &err),
         -1);
     assert_contains (err.text, "directory /tmp/");
 }
@@ -154,11 +137,11 @@ TEST ("comments name files only where a directory is set")
     assert_int_equal (dn_carry_comment (&job, "", &text, &err), -1);
     assert_contains (err.text, "comment: '@file': sidecars of comments are not read");
     assert_null (text);
-    if (dn_carry_comment (&job, dir, &text, &err) < 0)
+    if (dn_carry_comment (&job, scratch_path (""), &text, &err) < 0)
         assert_contains (err.text, "openat2");
     free (text);
     job.user_id = DN_UNSET;
-    assert_int_equal (dn_carry_comment (&job, dir, &text, &err), -1);
+    assert_int_equal (dn_carry_comment (&job, scratch_path (""), &text, &err), -1);
     assert_contains (err.text, "no owner");
     job.option = "off";
     assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
@@ -179,12 +162,12 @@ TEST ("options name files of the client")
     struct dn_err err = {.text = ""};
     char *text;
 
-    put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
-    snprintf (option, sizeof (option), "@%s,steps=4", path_of ("good.json"));
+    scratch_put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
+    snprintf (option, sizeof (option), "@%s,steps=4", scratch_path ("good.json"));
     assert_int_equal (dn_carry_option (option, NULL, &text, &err), 0);
     assert_string_equal (text, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
     free (text);
-    assert_int_equal (dn_carry_option (path_of ("file"), NULL, &text, &err), -1);
+    assert_int_equal (dn_carry_option (scratch_path ("file"), NULL, &text, &err), -1);
     assert_null (text);
     assert_contains (err.text, "sidecar: line 1, column 1: not JSON");
     assert_int_equal (dn_carry_option ("resnet50", NULL, &text, &err), -1);
@@ -197,16 +180,13 @@ TEST ("options name files of the client")
 
 int before_tests (void **state)
 {
-    if (!mkdtemp (dir))
-        return -1;
-    umask (022);
-    mkdir (path_of ("sub"), 0755);
-    put ("file", "hello");
-    put ("sub/file", "hello");
-    put ("sparse", "");
-    return symlink ("file", path_of ("link")) < 0
-                   || symlink ("sub", path_of ("dirlink")) < 0
-                   || mkfifo (path_of ("fifo"), 0600) < 0
+    scratch_folder ("sub");
+    scratch_put ("file", "hello");
+    scratch_put ("sub/file", "hello");
+    scratch_put ("sparse", "");
+    return symlink ("file", scratch_path ("link")) < 0
+                   || symlink ("sub", scratch_path ("dirlink")) < 0
+                   || mkfifo (scratch_path ("fifo"), 0600) < 0
                ? -1
                : 0;
 }
@@ -214,7 +194,7 @@ int before_tests (void **state)
 static void expect_trust (const char *name, const char *says)
 {
     struct dn_err err = {.text = ""};
-    int rc = dn_trust_parents (path_of (name), &err);
+    int rc = dn_trust_parents (scratch_path (name), &err);
 
     if (says)
         assert_contains (err.text, says);
@@ -224,15 +204,15 @@ static void expect_trust (const char *name, const char *says)
 TEST ("no directory on the path may be writable by others")
 {
     expect_trust ("sub/file", NULL);
-    chmod (path_of ("sub"), 0757);
+    chmod (scratch_path ("sub"), 0757);
     expect_trust ("sub/file", "/sub: writable by others (mode 0757)");
     expect_trust ("sub/deeper/file", "/sub: writable by others");
     expect_trust ("dirlink/file", "/sub: writable by others");
     expect_trust ("sub/../file", "/sub: writable by others");
     expect_trust ("sub", NULL); /* itself is what is opened and checked */
-    chmod (path_of ("sub"), 0775);
+    chmod (scratch_path ("sub"), 0775);
     expect_trust ("sub/file", NULL);
-    chmod (path_of ("sub"), 0755);
+    chmod (scratch_path ("sub"), 0755);
     expect_trust ("dirlink/file", NULL);
     expect_trust ("nothing/file", NULL); /* for open () to report */
     expect_trust ("file/file", NULL);
@@ -240,34 +220,24 @@ TEST ("no directory on the path may be writable by others")
 
 TEST ("a sticky directory may only be above that of the file")
 {
-    assert_int_equal (mkdir (path_of ("sub/inner"), 0755), 0);
-    chmod (path_of ("sub"), 01777);
+    assert_int_equal (mkdir (scratch_path ("sub/inner"), 0755), 0);
+    chmod (scratch_path ("sub"), 01777);
     expect_trust (
         "sub/file",
         "/sub: writable by others (mode 1777), where files of the site must not be");
     expect_trust ("sub/inner/file", NULL);
-    if (chown (path_of ("sub/inner"), 65534, (gid_t) -1) == 0)
+    if (chown (scratch_path ("sub/inner"), 65534, (gid_t) -1) == 0)
         expect_trust ("sub/inner/file", "inner: owned by uid 65534, expected root or");
-    if (lchown (path_of ("dirlink"), 65534, (gid_t) -1) == 0)
+    if (lchown (scratch_path ("dirlink"), 65534, (gid_t) -1) == 0)
         expect_trust ("dirlink/inner/file", "inner: owned by uid 65534");
-    chmod (path_of ("sub"), 0755);
+    chmod (scratch_path ("sub"), 0755);
     expect_trust ("sub/inner/file", NULL);
-    rmdir (path_of ("sub/inner"));
+    rmdir (scratch_path ("sub/inner"));
 }
 
 TEST ("links that do not end are an error")
 {
-    assert_int_equal (symlink ("loop", path_of ("loop")), 0);
+    assert_int_equal (symlink ("loop", scratch_path ("loop")), 0);
     expect_trust ("loop/file", "too many or too long symbolic links");
-    unlink (path_of ("loop"));
-}
-
-int after_tests (void **state)
-{
-    static const char *const names[] = {
-        "sub/file", "sub", "file", "link", "dirlink", "fifo", "sparse", "good.json"};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
-        remove (path_of (names[i]));
-    return rmdir (dir);
+    unlink (scratch_path ("loop"));
 }

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "graph/graph.h"
+#include "scratch.h"
 #include "tests/unit/networks.h"
 
 /* The saved elements of the references include statistics of normalisations, and what
@@ -269,16 +270,10 @@ static void check_row (char *fields[FIELDS_MAX])
 
 TEST ("every reference is met in parameters, MACs and saved elements")
 {
-    char path[LINE_MAX_BYTES];
     char line[LINE_MAX_BYTES];
-    const char *dir = getenv ("srcdir");
-    FILE *file;
+    FILE *file = tree_open ("tests/data/zoo.csv");
     int n_rows = 0;
 
-    snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("%s cannot be opened", path);
     while (fgets (line, sizeof (line), file)) {
         char *fields[FIELDS_MAX];
 
@@ -309,15 +304,9 @@ static bool has_reference (FILE *file, const char *name)
 
 TEST ("every name of the zoo has a reference")
 {
-    char path[LINE_MAX_BYTES];
-    const char *dir = getenv ("srcdir");
+    FILE *file = tree_open ("tests/data/zoo.csv");
     const char *name;
-    FILE *file;
 
-    snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("%s cannot be opened", path);
     for (int i = 0; (name = dn_zoo_at (shipped_networks (), i).name); i++) {
         char plain[DN_NAME_MAX];
 

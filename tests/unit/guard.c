@@ -12,6 +12,7 @@
 #include "jobs_table.h"
 #include "policy/guarded.h"
 #include "rewrite/recorded.h"
+#include "scratch.h"
 #include "tests/sim/sim_link.h"
 
 #define NOW      INT64_C (1700000000)
@@ -26,7 +27,6 @@ static int refuse;             /* that job is refused */
 static void (*between) (void); /* called before a job is read again */
 
 static int64_t ticks[DN_N_TICKS];
-static char dir[] = "/tmp/dnnest-guard.XXXXXX";
 
 void dn_tick (enum dn_tick what)
 {
@@ -139,18 +139,11 @@ static struct scene *begin (void)
     scene->site.guard_interval_s = 60;
     scene->site.rules.time_margin = 0.1;
     scene->site.rules.mode = DN_MODE_ENFORCE;
-    snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "%s", dir);
+    snprintf (
+        scene->site.state_dir, sizeof (scene->site.state_dir), "%s", scratch_path (""));
     scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
     scene->memory = calloc (1, dn_task_guard.memory);
     return scene;
-}
-
-static char *heartbeat_path (void)
-{
-    static char path[64];
-
-    snprintf (path, sizeof (path), "%s/guard", dir);
-    return path;
 }
 
 static void end (struct scene *scene)
@@ -158,7 +151,7 @@ static void end (struct scene *scene)
     dn_task_guard.end (scene->memory);
     free (scene->memory);
     free (scene);
-    unlink (heartbeat_path ());
+    unlink (scratch_path ("guard"));
 }
 
 /* One round. */
@@ -405,15 +398,10 @@ TEST ("a job that was requeued begins anew")
 
 static struct dn_guarded *read_heartbeat (void)
 {
-    static char text[1 << 20];
-    FILE *file = fopen (heartbeat_path (), "r");
-    size_t len;
-    struct dn_guarded *guarded;
+    char *text = scratch_read ("guard", NULL);
+    struct dn_guarded *guarded = dn_guarded_read (dn_span_of (text), "guard", NULL);
 
-    assert_non_null (file);
-    len = fread (text, 1, sizeof (text), file);
-    fclose (file);
-    guarded = dn_guarded_read ((struct dn_span){text, len}, "guard", NULL);
+    free (text);
     assert_non_null (guarded);
     return guarded;
 }
@@ -603,12 +591,12 @@ TEST ("a lost connection ends the pass")
     lose = true;
     assert_int_equal (pass (scene), -1);
     assert_int_equal (slurm.n_changes, 1);
-    assert_int_equal (access (heartbeat_path (), F_OK), -1);
+    assert_int_equal (access (scratch_path ("guard"), F_OK), -1);
     lose = false;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 2);
     assert_string_equal (slurm.changed[1], "2");
-    assert_int_equal (access (heartbeat_path (), F_OK), 0);
+    assert_int_equal (access (scratch_path ("guard"), F_OK), 0);
 }
 
 TEST ("a dry run changes nothing")
@@ -619,7 +607,7 @@ TEST ("a dry run changes nothing")
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
     assert_int_equal (slurm.n_notices, 0);
-    assert_int_equal (access (heartbeat_path (), F_OK), -1);
+    assert_int_equal (access (scratch_path ("guard"), F_OK), -1);
 }
 
 TEST ("two guards do what one does")
@@ -759,13 +747,8 @@ TEST ("twenty thousand jobs cost little")
         assert_true (peak_kb () - before < 10000);
 }
 
-int before_tests (void **state)
-{
-    return mkdtemp (dir) ? 0 : -1;
-}
-
 int after_tests (void **state)
 {
     forget_slurm ();
-    return rmdir (dir);
+    return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "graph/graph.h"
 #include "import/hf_config.h"
+#include "scratch.h"
 #include "tests/unit/networks.h"
 
 #define LINE_MAX_BYTES 1024
@@ -60,16 +61,10 @@ static void check_line (const char *line)
 
 TEST ("every configuration has the parameters of its reference")
 {
-    const char *dir = getenv ("srcdir");
-    char path[LINE_MAX_BYTES];
     char line[LINE_MAX_BYTES];
-    FILE *file;
+    FILE *file = tree_open ("tests/data/hf_configs.txt");
     int n = 0;
 
-    snprintf (path, sizeof (path), "%s/tests/data/hf_configs.txt", dir ? dir : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("%s cannot be opened", path);
     while (fgets (line, sizeof (line), file)) {
         line[strcspn (line, "\n")] = '\0';
         if (line[0] != '#' && line[0] != '\0') {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "a_store.h"
 #include "jobs/history/apps_build.h"
 #include "jobs/history/known_build.h"
 #include "predict/learned.h"
@@ -18,14 +19,12 @@
 #define ALICE 1000
 #define BOB   1001
 
-static char dir[] = "/tmp/dnnest-history.XXXXXX";
-static char path[64];
 static int64_t next_id;
 
 static struct dn_store *store_open (bool adding)
 {
     struct dn_err err = {0};
-    struct dn_store *store = dn_store_open (path, adding, &err);
+    struct dn_store *store = dn_store_open (store_path (), adding, &err);
 
     if (!store)
         fail_msg ("%s", err.text);
@@ -34,7 +33,7 @@ static struct dn_store *store_open (bool adding)
 
 int before_test (void **state)
 {
-    remove (path);
+    store_remove ();
     next_id = 1;
     return 0;
 }
@@ -491,20 +490,6 @@ TEST ("an empty store is no error")
     assert_true (gate.passed);
     assert_int_equal (apps->n_rows, 0);
     dn_apps_free (apps);
-}
-
-int before_tests (void **state)
-{
-    if (!mkdtemp (dir))
-        return -1;
-    snprintf (path, sizeof (path), "%s/records.db", dir);
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    remove (path);
-    return rmdir (dir);
 }
 
 /* --- what runs have described ------------------------------------------------------

@@ -66,24 +66,12 @@ static void read_catalogue (struct dn_catalogue *catalogue)
     const char *dir = getenv ("srcdir");
     struct dn_err err = {0};
     char pattern[4096];
-    char text[8192];
     glob_t files;
 
     snprintf (pattern, sizeof (pattern), "%s/etc/hardware/*.conf", dir ? dir : ".");
     assert_int_equal (glob (pattern, 0, NULL, &files), 0);
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        FILE *file = fopen (files.gl_pathv[i], "r");
-        size_t len;
-
-        assert_non_null (file);
-        len = fread (text, 1, sizeof (text), file);
-        fclose (file);
-        assert_true (len < sizeof (text));
-        if (dn_catalogue_add (
-                catalogue, (struct dn_span){text, len}, files.gl_pathv[i], false, &err)
-            < 0)
-            fail_msg ("%s", err.text);
-    }
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        scene_catalogue_add (catalogue, strstr (files.gl_pathv[i], "etc/hardware/"));
     globfree (&files);
     assert_int_equal (dn_catalogue_link (catalogue, &err), 0);
 }

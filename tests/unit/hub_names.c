@@ -13,6 +13,7 @@
 
 #include "graph/graph.h"
 #include "graph/zoo/names.h"
+#include "scratch.h"
 #include "tests/unit/networks.h"
 
 #define LINE_MAX_BYTES 512
@@ -55,18 +56,12 @@ static bool check_row (char *line, int *n_wrong)
 
 TEST ("names of hubs and libraries stand for the network of their shape")
 {
-    char path[LINE_MAX_BYTES];
     char line[LINE_MAX_BYTES];
-    const char *dir = getenv ("srcdir");
-    FILE *file;
+    FILE *file = tree_open ("tests/data/hub_names.csv");
     int n_rows = 0;
     int n_known = 0;
     int n_wrong = 0;
 
-    snprintf (path, sizeof (path), "%s/tests/data/hub_names.csv", dir ? dir : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("%s cannot be opened", path);
     while (fgets (line, sizeof (line), file)) {
         line[strcspn (line, "\n")] = '\0';
         if (strncmp (line, "name,", 5) == 0)

@@ -10,24 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "a_store.h"
 #include "jobs/store.h"
 #include "learn/records.h"
 #include "learn/records_sql.h"
 
 /* More than some pieces. */
 #define JOBS 1000
-
-static char dir[] = "/tmp/dnnest-jobs.XXXXXX";
-static char path[64];
-
-static void remove_store (void)
-{
-    char name[80];
-
-    snprintf (name, sizeof (name), "%s-journal", path);
-    remove (name);
-    remove (path);
-}
 
 static struct dn_finished a_job (int64_t id)
 {
@@ -51,7 +40,7 @@ static struct dn_finished a_job (int64_t id)
 static struct dn_store *open_well (bool adding)
 {
     struct dn_err err = {0};
-    struct dn_store *store = dn_store_open (path, adding, &err);
+    struct dn_store *store = dn_store_open (store_path (), adding, &err);
 
     if (!store)
         fail_msg ("%s", err.text);
@@ -153,7 +142,7 @@ TEST ("every column comes back as it was")
     struct dn_err err = {0};
     struct copy copy;
 
-    remove_store ();
+    store_remove ();
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
         void *member = (char *) &job + dn_finished_columns[i].offset;
 
@@ -189,7 +178,7 @@ TEST ("unknown values come back unknown")
     struct dn_err err = {0};
     struct copy copy;
 
-    remove_store ();
+    store_remove ();
     job.user = DN_UNSET;
     job.app = "";
     job.limit_s = DN_UNLIMITED;
@@ -212,7 +201,7 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
     struct dn_err err = {0};
     struct copy copy;
 
-    remove_store ();
+    store_remove ();
     store = open_well (true);
     job.gpu_utilisation = 0.75;
     job.energy_j = 100;
@@ -246,7 +235,7 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
         sqlite3 *db;
         sqlite3_stmt *ask;
 
-        assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+        assert_int_equal (sqlite3_open (store_path (), &db), SQLITE_OK);
         sqlite3_prepare_v2 (db,
                             "SELECT state, gpu_utilisation, energy_j, cpu_s FROM jobs"
                             " WHERE id = 1",
@@ -271,7 +260,7 @@ TEST ("a value that no store can have is an error with its column")
     static const char *const says[] = {
         "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
 
-    remove_store ();
+    store_remove ();
     memset (big, 'x', sizeof (big) - 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
         jobs[i] = a_job (1);
@@ -297,7 +286,7 @@ TEST ("what is not committed is lost, with the mark")
     struct dn_err err = {0};
     int64_t until;
 
-    remove_store ();
+    store_remove ();
     fill (0, 10);
     store = open_well (true);
     job.raw_id = 99;
@@ -318,7 +307,7 @@ TEST ("prune deletes what ended before")
     struct dn_store_filter early = dn_store_all ();
     struct dn_err err = {0};
 
-    remove_store ();
+    store_remove ();
     fill (0, 5000);
     store = open_well (true);
     assert_int_equal (dn_store_prune (store, 22000, &err), 0);
@@ -385,7 +374,7 @@ static struct seen look (struct dn_store_filter filter)
 
 TEST ("jobs are read once, in every order")
 {
-    remove_store ();
+    store_remove ();
     fill (0, JOBS);
     for (int order = DN_STORE_BY_END; order <= DN_STORE_BY_SUBMIT; order++) {
         struct dn_store_filter filter = dn_store_all ();
@@ -425,7 +414,7 @@ TEST ("jobs are read by account")
     struct seen seen = {.order = DN_STORE_BY_ACCOUNT};
     struct dn_err err = {0};
 
-    remove_store ();
+    store_remove ();
     store = open_well (true);
     for (int i = 0; i < 900; i++) {
         struct dn_finished job = a_job (i);
@@ -477,7 +466,7 @@ TEST ("others can add while jobs are read")
     struct dn_err err = {0};
     int n = 0;
 
-    remove_store ();
+    store_remove ();
     fill (0, JOBS);
     store = open_well (false);
     assert_int_equal (dn_store_read (store, &all, add_meanwhile, &n, &err), 0);
@@ -511,33 +500,6 @@ TEST ("jobs can be completed while they are read")
 
 /* --- the file -------------------------------------------------------------------- */
 
-static void execute (const char *sql)
-{
-    sqlite3 *db;
-
-    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
-    assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close (db);
-}
-
-/* Three measured runs in a store of version 1, which has no jobs. */
-static void make_version_1 (void)
-{
-    const char *srcdir = getenv ("srcdir");
-    static char sql[65536];
-    char name[512];
-    FILE *file;
-
-    remove_store ();
-    snprintf (
-        name, sizeof (name), "%s/tests/data/records_v1.sql", srcdir ? srcdir : ".");
-    file = fopen (name, "r");
-    assert_non_null (file);
-    sql[fread (sql, 1, sizeof (sql) - 1, file)] = '\0';
-    fclose (file);
-    execute (sql);
-}
-
 static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     (void) row;
@@ -551,29 +513,31 @@ TEST ("an older store is upgraded and keeps its runs")
     struct dn_err err = {0};
     int n = 0;
 
-    make_version_1 ();
+    store_make_version_1 ();
     assert_int_equal (count_all (), 0);
     assert_int_equal (look (dn_store_all ()).n, 0);
     fill (0, 5);
     assert_int_equal (count_all (), 5);
-    assert_int_equal (dn_records_open (path, DN_RECORDS_READ, &records, &err), 0);
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
+                      0);
     assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, &err), 0);
     assert_int_equal (n, 3);
 }
 
 TEST ("a store without the newest columns is read, and gets them when a job is added")
 {
-    remove_store ();
+    store_remove ();
     fill (0, 5);
-    execute (
+    store_execute (
         "ALTER TABLE jobs DROP COLUMN captured; ALTER TABLE jobs DROP COLUMN "
         "gpus_used; ALTER TABLE jobs DROP COLUMN said_gpu_mem_gb; ALTER TABLE jobs "
         "DROP COLUMN loader_share; ALTER TABLE jobs DROP COLUMN start_up_s; ALTER "
         "TABLE jobs DROP COLUMN step_p95_ms; PRAGMA user_version = 4");
     assert_int_equal (look (dn_store_all ()).n, 5);
-    execute ("ALTER TABLE jobs DROP COLUMN set_mem_gb; ALTER TABLE jobs DROP COLUMN "
-             "asked_gpus; ALTER TABLE jobs DROP COLUMN pred_wait_s; "
-             "PRAGMA user_version = 3");
+    store_execute (
+        "ALTER TABLE jobs DROP COLUMN set_mem_gb; ALTER TABLE jobs DROP COLUMN "
+        "asked_gpus; ALTER TABLE jobs DROP COLUMN pred_wait_s; "
+        "PRAGMA user_version = 3");
     assert_int_equal (look (dn_store_all ()).n, 5);
     fill (5, 7);
     assert_int_equal (look (dn_store_all ()).n, 7);
@@ -601,10 +565,10 @@ TEST ("a store that was edited is refused, or read up to the edit")
         struct seen seen = {.n = 0};
         struct dn_err err = {0};
 
-        remove_store ();
+        store_remove ();
         fill (0, JOBS);
-        execute (edits[i].sql);
-        store = dn_store_open (path, false, &err);
+        store_execute (edits[i].sql);
+        store = dn_store_open (store_path (), false, &err);
         if (store)
             assert_int_equal (dn_store_read (store, &all, see, &seen, &err), -1);
         assert_contains (err.text, edits[i].says);
@@ -616,19 +580,19 @@ TEST ("the file must be ours")
 {
     struct dn_err err = {0};
 
-    remove_store ();
-    assert_null (dn_store_open (path, false, &err));
-    assert_contains (err.text, path);
+    store_remove ();
+    assert_null (dn_store_open (store_path (), false, &err));
+    assert_contains (err.text, store_path ());
     fill (0, 1);
-    assert_int_equal (chmod (path, 0666), 0);
-    assert_null (dn_store_open (path, true, &err));
+    assert_int_equal (chmod (store_path (), 0666), 0);
+    assert_null (dn_store_open (store_path (), true, &err));
     assert_contains (err.text, "writable by group or others");
 }
 
 /* A process that adds is killed at any time: rows and mark are of the same commit. */
 TEST ("who is killed leaves whole commits")
 {
-    remove_store ();
+    store_remove ();
     fill (0, 1);
     for (int i = 0; i < 30; i++) {
         dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
@@ -648,19 +612,4 @@ TEST ("who is killed leaves whole commits")
         assert_true (count_all () >= until);
         assert_true (until == 1 || until % 5 == 0);
     }
-}
-
-int before_tests (void **state)
-{
-    umask (022);
-    if (!mkdtemp (dir))
-        return -1;
-    snprintf (path, sizeof (path), "%s/records.db", dir);
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    remove_store ();
-    return rmdir (dir);
 }

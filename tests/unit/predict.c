@@ -466,26 +466,12 @@ struct anchors {
 
 static void load_device (struct anchors *anchors, const char *name)
 {
-    const char *srcdir = getenv ("srcdir");
     char path[4096];
-    char text[4096];
-    struct dn_err err = {0};
-    size_t len;
-    FILE *file;
 
     if (dn_catalogue_find (&anchors->catalogue, name))
         return;
-    snprintf (
-        path, sizeof (path), "%s/etc/hardware/%s.conf", srcdir ? srcdir : ".", name);
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("cannot open %s", path);
-    len = fread (text, 1, sizeof (text), file);
-    fclose (file);
-    if (dn_catalogue_add (
-            &anchors->catalogue, (struct dn_span){text, len}, path, false, &err)
-        < 0)
-        fail_msg ("%s", err.text);
+    snprintf (path, sizeof (path), "etc/hardware/%s.conf", name);
+    scene_catalogue_add (&anchors->catalogue, path);
     scene_generations (&anchors->catalogue);
 }
 

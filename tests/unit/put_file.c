@@ -11,25 +11,13 @@
 
 #include "host/files.h"
 #include "host/put_file.h"
-
-static char dir[] = "/tmp/dnnest-put.XXXXXX";
-
-/* "DIR/name", in one of four buffers in turn. */
-static const char *path_of (const char *name)
-{
-    static char paths[4][256];
-    static int next;
-
-    next = (next + 1) % 4;
-    snprintf (paths[next], sizeof (paths[next]), "%s/%s", dir, name);
-    return paths[next];
-}
+#include "scratch.h"
 
 static void put (const char *name, const char *text)
 {
     struct dn_err err = {0};
 
-    if (dn_put_file (path_of (name), dn_span_of (text), &err) < 0)
+    if (dn_put_file (scratch_path (name), dn_span_of (text), &err) < 0)
         fail_msg ("%s", err.text);
 }
 
@@ -38,7 +26,7 @@ static void expect_text (const char *name, const char *want)
     struct dn_err err = {0};
     char *text = NULL;
 
-    if (dn_file_read (path_of (name), 1 << 20, &text, &err) < 0)
+    if (dn_file_read (scratch_path (name), 1 << 20, &text, &err) < 0)
         fail_msg ("%s", err.text);
     assert_string_equal (text, want);
     free (text);
@@ -48,14 +36,14 @@ static mode_t mode_of (const char *name)
 {
     struct stat st;
 
-    assert_int_equal (lstat (path_of (name), &st), 0);
+    assert_int_equal (lstat (scratch_path (name), &st), 0);
     return st.st_mode;
 }
 
 /* Files in the directory, but "." and "..". */
 static int count (void)
 {
-    DIR *stream = opendir (dir);
+    DIR *stream = opendir (scratch_path (""));
     int n = 0;
 
     assert_non_null (stream);
@@ -76,7 +64,7 @@ TEST ("a file is new and readable by all")
     put ("new", "");
     expect_text ("new", "");
     assert_int_equal (count (), 1);
-    unlink (path_of ("new"));
+    unlink (scratch_path ("new"));
 }
 
 TEST ("what was there is replaced, not changed")
@@ -85,8 +73,8 @@ TEST ("what was there is replaced, not changed")
     char line[16] = "";
 
     put ("file", "before\n");
-    assert_int_equal (chmod (path_of ("file"), 0600), 0);
-    before = fopen (path_of ("file"), "r");
+    assert_int_equal (chmod (scratch_path ("file"), 0600), 0);
+    before = fopen (scratch_path ("file"), "r");
     assert_non_null (before);
     put ("file", "after\n");
     expect_text ("file", "after\n");
@@ -95,19 +83,19 @@ TEST ("what was there is replaced, not changed")
     assert_non_null (fgets (line, sizeof (line), before));
     assert_string_equal (line, "before\n");
     fclose (before);
-    unlink (path_of ("file"));
+    unlink (scratch_path ("file"));
 }
 
 TEST ("a link is replaced, not followed")
 {
     put ("other", "of another\n");
-    assert_int_equal (symlink (path_of ("other"), path_of ("link")), 0);
+    assert_int_equal (symlink (scratch_path ("other"), scratch_path ("link")), 0);
     put ("link", "mine\n");
     expect_text ("other", "of another\n");
     expect_text ("link", "mine\n");
     assert_int_equal (mode_of ("link"), S_IFREG | 0644);
-    unlink (path_of ("link"));
-    unlink (path_of ("other"));
+    unlink (scratch_path ("link"));
+    unlink (scratch_path ("other"));
 }
 
 /* Somebody put a link where the new file is to be written. */
@@ -117,13 +105,13 @@ TEST ("a link beside is not followed")
 
     snprintf (beside, sizeof (beside), "file.new-%ld", (long) getpid ());
     put ("other", "of another\n");
-    assert_int_equal (symlink (path_of ("other"), path_of (beside)), 0);
+    assert_int_equal (symlink (scratch_path ("other"), scratch_path (beside)), 0);
     put ("file", "mine\n");
     expect_text ("other", "of another\n");
     expect_text ("file", "mine\n");
     assert_int_equal (count (), 2);
-    unlink (path_of ("file"));
-    unlink (path_of ("other"));
+    unlink (scratch_path ("file"));
+    unlink (scratch_path ("other"));
 }
 
 TEST ("large texts are written whole")
@@ -136,7 +124,7 @@ TEST ("large texts are written whole")
     text[len] = '\0';
     put ("large", text);
     expect_text ("large", text);
-    unlink (path_of ("large"));
+    unlink (scratch_path ("large"));
     free (text);
 }
 
@@ -152,21 +140,22 @@ TEST ("what cannot be written is named and leaves nothing")
 {
     char long_path[PATH_MAX];
 
-    expect_error (path_of ("absent/file"),
+    expect_error (scratch_path ("absent/file"),
                   "absent/file: cannot be written: No such file or directory");
-    assert_int_equal (mkdir (path_of ("folder"), 0755), 0);
-    expect_error (path_of ("folder"), "folder: cannot be replaced: Is a directory");
+    assert_int_equal (mkdir (scratch_path ("folder"), 0755), 0);
+    expect_error (scratch_path ("folder"),
+                  "folder: cannot be replaced: Is a directory");
     assert_int_equal (count (), 1);
-    assert_int_equal (rmdir (path_of ("folder")), 0);
+    assert_int_equal (rmdir (scratch_path ("folder")), 0);
     memset (long_path, 'p', sizeof (long_path) - 1);
     long_path[sizeof (long_path) - 1] = '\0';
     expect_error (long_path, "path too long");
     /* The device takes no byte. */
     if (access ("/dev/full", W_OK) == 0) {
-        assert_int_equal (symlink ("/dev/full", path_of ("full")), 0);
+        assert_int_equal (symlink ("/dev/full", scratch_path ("full")), 0);
         put ("full", "a regular file takes its place\n");
         assert_true (S_ISREG (mode_of ("full")));
-        unlink (path_of ("full"));
+        unlink (scratch_path ("full"));
     }
     assert_int_equal (count (), 0);
 }
@@ -174,7 +163,7 @@ TEST ("what cannot be written is named and leaves nothing")
 static void expect_dir (const char *name, const char *says)
 {
     struct dn_err err = {0};
-    int rc = dn_put_dir (path_of (name), &err);
+    int rc = dn_put_dir (scratch_path (name), &err);
 
     if (!says && rc < 0)
         fail_msg ("%s", err.text);
@@ -190,8 +179,8 @@ TEST ("a cluster's directory takes the files of earlier versions once")
     char path[256];
     struct dn_err err = {0};
 
-    snprintf (parent, sizeof (parent), "%s", path_of ("all"));
-    snprintf (path, sizeof (path), "%s", path_of ("all/alpha"));
+    snprintf (parent, sizeof (parent), "%s", scratch_path ("all"));
+    snprintf (path, sizeof (path), "%s", scratch_path ("all/alpha"));
     /* Neither is there: both are made. */
     assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
     assert_int_equal (mode_of ("all/alpha"), S_IFDIR | 0755);
@@ -207,17 +196,17 @@ TEST ("a cluster's directory takes the files of earlier versions once")
     expect_text ("all/alpha/records.db", "jobs");
     expect_text ("all/records.db", "of another cluster");
     /* A directory that the admin names takes nothing. */
-    snprintf (path, sizeof (path), "%s", path_of ("all-beta"));
+    snprintf (path, sizeof (path), "%s", scratch_path ("all-beta"));
     assert_int_equal (dn_put_state_dir (path, parent, &err), 0);
     expect_text ("all/records.db", "of another cluster");
     assert_int_equal (dn_put_state_dir (parent, parent, &err), 0);
-    unlink (path_of ("all/alpha/records.db"));
-    unlink (path_of ("all/alpha/records.db-wal"));
-    unlink (path_of ("all/records.db"));
-    unlink (path_of ("all/other"));
-    rmdir (path_of ("all/alpha"));
-    rmdir (path_of ("all"));
-    rmdir (path_of ("all-beta"));
+    unlink (scratch_path ("all/alpha/records.db"));
+    unlink (scratch_path ("all/alpha/records.db-wal"));
+    unlink (scratch_path ("all/records.db"));
+    unlink (scratch_path ("all/other"));
+    rmdir (scratch_path ("all/alpha"));
+    rmdir (scratch_path ("all"));
+    rmdir (scratch_path ("all-beta"));
 }
 
 TEST ("the directory is created, or must be trusted")
@@ -228,22 +217,16 @@ TEST ("the directory is created, or must be trusted")
     umask (umask_before);
     assert_int_equal (mode_of ("state"), S_IFDIR | 0755);
     expect_dir ("state", NULL);
-    assert_int_equal (chmod (path_of ("state"), 0777), 0);
+    assert_int_equal (chmod (scratch_path ("state"), 0777), 0);
     expect_dir ("state", "writable by group or others");
-    rmdir (path_of ("state"));
+    rmdir (scratch_path ("state"));
     put ("state", "text");
     expect_dir ("state", "state: not a directory");
-    unlink (path_of ("state"));
+    unlink (scratch_path ("state"));
     expect_dir ("absent/state", "cannot be created: No such file or directory");
 }
 
 int before_tests (void **state)
 {
-    umask (022);
-    return mkdtemp (dir) && chmod (dir, 0755) == 0 ? 0 : -1;
-}
-
-int after_tests (void **state)
-{
-    return rmdir (dir);
+    return chmod (scratch_path (""), 0755);
 }

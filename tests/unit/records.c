@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "a_store.h"
+#include "scratch.h"
 #include "learn/records.h"
 #include "learn/records_schema.h"
 #include "learn/run_spec.h"
@@ -33,18 +35,6 @@
 #define WRITERS 8
 #define ROWS    15
 
-static char dir[] = "/tmp/dnnest-records.XXXXXX";
-static char store[64];
-
-static void remove_store (void)
-{
-    char name[80];
-
-    snprintf (name, sizeof (name), "%s-journal", store);
-    remove (name);
-    remove (store);
-}
-
 static int add (const char *spec,
                 const char *step_ms,
                 const char *sidecar,
@@ -56,7 +46,7 @@ static int add (const char *spec,
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_run run;
 
-    if (dn_records_open (store, DN_RECORDS_ADD, &records, err) < 0
+    if (dn_records_open (store_path (), DN_RECORDS_ADD, &records, err) < 0
         || dn_run_read (&row, DN_RUN_KEEP, &run, err) < 0
         || dn_records_add (records, &run, err) < 0)
         return -1;
@@ -100,7 +90,7 @@ static int look (const struct dn_records_filter *filter,
 
     memset (seen, 0, sizeof (*seen));
     seen->buf = dn_buf_on (seen->text, sizeof (seen->text));
-    if (dn_records_open (store, DN_RECORDS_READ, &records, err) < 0)
+    if (dn_records_open (store_path (), DN_RECORDS_READ, &records, err) < 0)
         return -1;
     return dn_records_read (records, filter, see, NULL, seen, err);
 }
@@ -125,21 +115,9 @@ static void expect_refused (const char *says)
     assert_contains (err.text, says);
 }
 
-/* Change the store without its interface. */
-static void change (const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-
-    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
-    if (sqlite3_exec (db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg ("%s: %s", sql, why);
-    sqlite3_close (db);
-}
-
 TEST ("records are read as they were added")
 {
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "90.5", "");
     add_well ("model=bert_base,batch=8", "", "");
     expect (SPEC "|90.5|;model=bert_base,batch=8||;");
@@ -151,22 +129,13 @@ TEST ("a sidecar is kept once and describes its run")
         "|90.0|{\"dnnest\":1,\"spec\":{\"model\":\"graph\",\"batch\":\"4\",";
     struct seen seen;
     struct dn_err err = {0};
-    sqlite3 *db;
-    sqlite3_stmt *count;
 
-    remove_store ();
+    store_remove ();
     add_well ("@a.json", "90", SIDECAR);
     add_well ("@b.json", "91", SIDECAR);
     assert_int_equal (look (NULL, &seen, &err), 0);
     assert_contains (seen.text, json);
-    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
-    assert_int_equal (
-        sqlite3_prepare_v2 (db, "SELECT count (*) FROM sidecars", -1, &count, NULL),
-        SQLITE_OK);
-    assert_int_equal (sqlite3_step (count), SQLITE_ROW);
-    assert_int_equal (sqlite3_column_int (count, 0), 1);
-    sqlite3_finalize (count);
-    sqlite3_close (db);
+    assert_int_equal (store_ask ("SELECT count (*) FROM sidecars"), 1);
 }
 
 TEST ("the metadata override the sidecar")
@@ -217,7 +186,7 @@ TEST ("a wrong cell adds nothing")
     };
 
     memset (longer, 'x', sizeof (longer) - 1);
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "1", "");
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         assert_int_equal (add (cases[i].spec, cases[i].step_ms, cases[i].sidecar, &err),
@@ -243,9 +212,10 @@ TEST ("uncommitted records are discarded")
     struct dn_records *records;
     struct dn_err err = {0};
 
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "1", "");
-    assert_int_equal (dn_records_open (store, DN_RECORDS_ADD, &records, &err), 0);
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_ADD, &records, &err),
+                      0);
     assert_int_equal (dn_records_add (records, &run, &err), 0);
     dn_records_close (records);
     expect (SPEC "|1.0|;");
@@ -259,7 +229,7 @@ TEST ("filters select records, also the newest")
     struct seen seen;
     struct dn_err err = {0};
 
-    remove_store ();
+    store_remove ();
     for (int i = 1; i <= 5; i++) {
         char step[8];
 
@@ -282,7 +252,7 @@ TEST ("many writers lose no row")
     struct seen seen;
     struct dn_err err = {0};
 
-    remove_store (); /* the first process creates it */
+    store_remove (); /* the first process creates it */
     for (int i = 0; i < WRITERS; i++) {
         pids[i] = fork ();
         assert_true (pids[i] >= 0);
@@ -327,10 +297,11 @@ TEST ("reading locks no writer out and ends")
     struct dn_err err = {0};
     int n = 0;
 
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "1", "");
     add_well (SPEC, "2", "");
-    assert_int_equal (dn_records_open (store, DN_RECORDS_READ, &records, &err), 0);
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
+                      0);
     if (dn_records_read (records, NULL, add_from_outside, NULL, &n, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (n, 2);
@@ -344,7 +315,7 @@ TEST ("a writer that was killed leaves no half row")
     int status;
     pid_t pid;
 
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "1", "");
     pid = fork ();
     if (pid == 0) {
@@ -352,7 +323,7 @@ TEST ("a writer that was killed leaves no half row")
 
         /* so many that pages have gone to the file, and their old state to its journal
          */
-        if (dn_records_open (store, DN_RECORDS_ADD, &records, &err) < 0)
+        if (dn_records_open (store_path (), DN_RECORDS_ADD, &records, &err) < 0)
             _exit (1);
         for (int i = 0; i < 100000; i++)
             if (dn_records_add (records, &run, &err) < 0)
@@ -373,9 +344,8 @@ TEST ("a named pipe is not opened")
 {
     int watch = inotify_init1 (IN_NONBLOCK);
     char event[sizeof (struct inotify_event)];
-    char name[80];
+    const char *name = scratch_path ("records.db-pipe");
 
-    snprintf (name, sizeof (name), "%s-pipe", store);
     assert_int_equal (mkfifo (name, 0600), 0);
     assert_true (watch >= 0 && inotify_add_watch (watch, name, IN_OPEN) >= 0);
     assert_false (dn_records_is (name));
@@ -425,76 +395,63 @@ TEST ("other databases are refused")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        remove_store ();
+        store_remove ();
         add_well (SPEC, "1", "");
-        change (cases[i].sql);
+        store_execute (cases[i].sql);
         expect_refused (cases[i].says);
     }
-    remove_store ();
-}
-
-static void put_bytes (const char *bytes, size_t len)
-{
-    FILE *file = fopen (store, "w");
-
-    assert_non_null (file);
-    assert_int_equal (fwrite (bytes, 1, len, file), len);
-    assert_int_equal (fclose (file), 0);
+    store_remove ();
 }
 
 TEST ("other files are refused")
 {
-    char name[80];
+    const char *journal = scratch_path ("records.db-journal");
+    const char *real = scratch_path ("records.db.real");
 
-    remove_store ();
+    store_remove ();
     expect_refused ("No such file");
-    put_bytes ("", 0);
+    scratch_write ("records.db", "", 0);
     expect_refused ("is not a store of records");
-    put_bytes ("spec,gpu\n", 9);
+    scratch_write ("records.db", "spec,gpu\n", 9);
     expect_refused (
         "is not a store of records (tables are imported with 'dnnest-dev records");
-    remove_store ();
+    store_remove ();
     add_well (SPEC, "1", "");
-    chmod (store, 0664);
+    chmod (store_path (), 0664);
     expect_refused ("writable by group or others (mode 0664)");
-    chmod (store, 0644);
-    chmod (dir, 0777);
+    chmod (store_path (), 0644);
+    chmod (scratch_path (""), 0777);
     expect_refused ("in a directory that all users can write to (mode 0777)");
-    chmod (dir, 0700);
-    snprintf (name, sizeof (name), "%s-journal", store);
-    assert_int_equal (symlink ("/etc/passwd", name), 0);
+    chmod (scratch_path (""), 0700);
+    assert_int_equal (symlink ("/etc/passwd", journal), 0);
     expect_refused ("its journal: not a regular file");
-    remove (name);
-    snprintf (name, sizeof (name), "%s.real", store);
-    assert_int_equal (rename (store, name), 0);
-    assert_int_equal (symlink (name, store), 0);
+    remove (journal);
+    assert_int_equal (rename (store_path (), real), 0);
+    assert_int_equal (symlink (real, store_path ()), 0);
     expect_refused ("is a symbolic link");
-    remove (name);
-    remove_store ();
-    assert_int_equal (mkfifo (store, 0644), 0);
+    remove (real);
+    store_remove ();
+    assert_int_equal (mkfifo (store_path (), 0644), 0);
     expect_refused ("not a regular file");
-    remove_store ();
+    store_remove ();
 }
 
 /* For any content: an answer of bounded size, and no crash. */
 TEST ("damaged files do no harm")
 {
-    static char bytes[65536];
     struct rusage usage;
     uint64_t random = 1;
+    char *bytes;
+    char *copy;
     size_t len;
-    FILE *file;
 
-    remove_store ();
+    store_remove ();
     for (int i = 0; i < 40; i++)
         add_well ("@a.json", "1", SIDECAR);
-    file = fopen (store, "r");
-    assert_non_null (file);
-    len = fread (bytes, 1, sizeof (bytes), file);
-    fclose (file);
-    assert_true (len > 4096 && len < sizeof (bytes));
+    bytes = scratch_read ("records.db", &len);
+    copy = malloc (len);
+    assert_true (len > 4096);
     for (int round = 0; round < 600; round++) {
-        static char copy[sizeof (bytes)];
         struct seen seen;
         struct dn_err err = {0};
         size_t cut = len;
@@ -507,27 +464,14 @@ TEST ("damaged files do no harm")
         }
         if (round % 10 == 0)
             cut = (random >> 20) % len;
-        put_bytes (copy, cut);
+        scratch_write ("records.db", copy, cut);
         if (look (NULL, &seen, &err) < 0)
             assert_true (err.text[0] != '\0');
         assert_true (seen.n < 100000);
-        remove_store ();
+        store_remove ();
     }
+    free (bytes);
+    free (copy);
     assert_int_equal (getrusage (RUSAGE_SELF, &usage), 0);
     assert_true (usage.ru_maxrss < RSS_MAX);
-}
-
-int before_tests (void **state)
-{
-    umask (022);
-    if (!mkdtemp (dir))
-        return -1;
-    snprintf (store, sizeof (store), "%s/records.db", dir);
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    remove_store ();
-    return rmdir (dir);
 }

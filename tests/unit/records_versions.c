@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "a_store.h"
+#include "scratch.h"
 #include "learn/records.h"
 #include "learn/records_schema.h"
 
@@ -18,18 +20,6 @@
 
 /* Rows in the store of version 1 of tests/data. */
 #define ROWS_V1 3
-
-static char dir[] = "/tmp/dnnest-versions.XXXXXX";
-static char store[64];
-
-static void remove_store (void)
-{
-    char name[80];
-
-    snprintf (name, sizeof (name), "%s-journal", store);
-    remove (name);
-    remove (store);
-}
 
 static int add (int n, struct dn_err *err)
 {
@@ -42,7 +32,7 @@ static int add (int n, struct dn_err *err)
     run.step_ms = 90;
     run.elapsed_s = 7;
     run.host = "n1";
-    if (dn_records_open (store, DN_RECORDS_ADD, &records, err) < 0)
+    if (dn_records_open (store_path (), DN_RECORDS_ADD, &records, err) < 0)
         return -1;
     for (int i = 0; i < n; i++)
         if (dn_records_add (records, &run, err) < 0)
@@ -82,7 +72,7 @@ static int look (struct seen *seen, struct dn_err *err)
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
 
     memset (seen, 0, sizeof (*seen));
-    if (dn_records_open (store, DN_RECORDS_READ, &records, err) < 0)
+    if (dn_records_open (store_path (), DN_RECORDS_READ, &records, err) < 0)
         return -1;
     return dn_records_read (records, NULL, see, NULL, seen, err);
 }
@@ -97,76 +87,11 @@ static int look_well (struct seen *seen)
     return seen->n;
 }
 
-/* A number from the file, by SQLite alone. */
-static int ask (const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *question;
-    int answer;
-
-    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
-    assert_int_equal (sqlite3_prepare_v2 (db, sql, -1, &question, NULL), SQLITE_OK);
-    assert_int_equal (sqlite3_step (question), SQLITE_ROW);
-    answer = sqlite3_column_int (question, 0);
-    sqlite3_finalize (question);
-    sqlite3_close (db);
-    return answer;
-}
-
-static char *read_all (const char *path, size_t *len)
-{
-    FILE *file = fopen (path, "r");
-    char *bytes = calloc (1, 1024 * 1024);
-
-    if (!file)
-        fail_msg ("cannot open %s", path);
-    assert_non_null (bytes);
-    *len = fread (bytes, 1, 1024 * 1024 - 1, file);
-    fclose (file);
-    return bytes;
-}
-
-static void put_bytes (const char *bytes, size_t len)
-{
-    FILE *file = fopen (store, "w");
-
-    assert_non_null (file);
-    assert_int_equal (fwrite (bytes, 1, len, file), len);
-    assert_int_equal (fclose (file), 0);
-}
-
-static void execute (const char *sql)
-{
-    char *why = NULL;
-    sqlite3 *db;
-
-    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
-    if (sqlite3_exec (db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg ("%s", why);
-    sqlite3_close (db);
-}
-
-/* The store of version 1 that the first version of the program has made. */
-static void make_version_1 (void)
-{
-    const char *srcdir = getenv ("srcdir");
-    char name[512];
-    char *sql;
-    size_t len;
-
-    remove_store ();
-    snprintf (
-        name, sizeof (name), "%s/tests/data/records_v1.sql", srcdir ? srcdir : ".");
-    sql = read_all (name, &len);
-    execute (sql);
-    free (sql);
-}
-
 /* The same with so many rows. */
 static void make_many (void)
 {
-    make_version_1 ();
-    execute (
+    store_make_version_1 ();
+    store_execute (
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 597) "
         "INSERT INTO records (spec, gpu) SELECT 'model=resnet50', 't4_16gb' FROM n");
 }
@@ -234,10 +159,10 @@ TEST ("reading an older store does not change it")
     char *before;
     char *after;
 
-    make_version_1 ();
-    before = read_all (store, &len);
+    store_make_version_1 ();
+    before = scratch_read ("records.db", &len);
     assert_int_equal (look_well (&seen), ROWS_V1);
-    after = read_all (store, &len_after);
+    after = scratch_read ("records.db", &len_after);
     assert_memory_equal (
         seen.first, first_of_version_1, sizeof (first_of_version_1) - 1);
     assert_int_equal (len, len_after);
@@ -251,9 +176,9 @@ TEST ("a store that cannot be written is read in its version")
     int status;
     pid_t pid;
 
-    make_version_1 ();
-    assert_int_equal (chmod (store, 0444), 0);
-    assert_int_equal (chmod (dir, 0755), 0);
+    store_make_version_1 ();
+    assert_int_equal (chmod (store_path (), 0444), 0);
+    assert_int_equal (chmod (scratch_path (""), 0755), 0);
     pid = fork ();
     assert_true (pid >= 0);
     if (pid == 0) {
@@ -273,9 +198,9 @@ TEST ("a store that cannot be written is read in its version")
     assert_int_equal (waitpid (pid, &status, 0), pid);
     assert_true (WIFEXITED (status));
     assert_int_equal (WEXITSTATUS (status), 0);
-    assert_int_equal (ask ("PRAGMA user_version"), 1);
-    assert_int_equal (chmod (store, 0644), 0);
-    assert_int_equal (chmod (dir, 0700), 0);
+    assert_int_equal (store_ask ("PRAGMA user_version"), 1);
+    assert_int_equal (chmod (store_path (), 0644), 0);
+    assert_int_equal (chmod (scratch_path (""), 0700), 0);
 }
 
 /* A hash of all statements that SQLite keeps. */
@@ -285,7 +210,7 @@ static int schema_of_store (void)
     sqlite3 *db;
     sqlite3_stmt *list;
 
-    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_open (store_path (), &db), SQLITE_OK);
     assert_int_equal (
         sqlite3_prepare_v2 (db, "SELECT sql FROM sqlite_master", -1, &list, NULL),
         SQLITE_OK);
@@ -305,15 +230,16 @@ TEST ("adding upgrades an older store to the newest version")
     struct seen seen;
     int grown;
 
-    make_version_1 ();
+    store_make_version_1 ();
     add_well (1);
-    assert_int_equal (ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
+    assert_int_equal (store_ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
     assert_int_equal (look_well (&seen), ROWS_V1 + 1);
     assert_memory_equal (
         seen.first, first_of_version_1, sizeof (first_of_version_1) - 1);
-    assert_int_equal (ask ("SELECT count (*) FROM records WHERE elapsed_s = 7"), 1);
+    assert_int_equal (store_ask ("SELECT count (*) FROM records WHERE elapsed_s = 7"),
+                      1);
     grown = schema_of_store ();
-    remove_store ();
+    store_remove ();
     add_well (1);
     assert_int_equal (schema_of_store (), grown);
 }
@@ -323,10 +249,11 @@ TEST ("a store that is opened and not committed keeps its version")
     struct dn_records *records;
     struct dn_err err = {0};
 
-    make_version_1 ();
-    assert_int_equal (dn_records_open (store, DN_RECORDS_ADD, &records, &err), 0);
+    store_make_version_1 ();
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_ADD, &records, &err),
+                      0);
     dn_records_close (records);
-    assert_int_equal (ask ("PRAGMA user_version"), 1);
+    assert_int_equal (store_ask ("PRAGMA user_version"), 1);
     add_well (1);
 }
 
@@ -343,16 +270,16 @@ TEST ("a store that does not match its version is refused")
     for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
         struct dn_err err = {0};
         struct seen seen;
-        int version;
+        int64_t version;
 
-        make_version_1 ();
-        execute (changes[i]);
-        version = ask ("PRAGMA user_version");
+        store_make_version_1 ();
+        store_execute (changes[i]);
+        version = store_ask ("PRAGMA user_version");
         assert_int_equal (look (&seen, &err), -1);
         assert_contains (err.text, "has tables that a store of records does not have");
         assert_int_equal (add (1, &err), -1);
         assert_contains (err.text, "has tables that a store of records does not have");
-        assert_int_equal (ask ("PRAGMA user_version"), version);
+        assert_int_equal (store_ask ("PRAGMA user_version"), version);
     }
 }
 
@@ -380,11 +307,12 @@ TEST ("a reader continues while another program upgrades the store")
     int n = 0;
 
     make_many ();
-    assert_int_equal (dn_records_open (store, DN_RECORDS_READ, &records, &err), 0);
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
+                      0);
     if (dn_records_read (records, NULL, grow_meanwhile, NULL, &n, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (n, ROWS);
-    assert_int_equal (ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
+    assert_int_equal (store_ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
 }
 
 TEST ("programs that upgrade a store at the same time lose no row")
@@ -393,7 +321,7 @@ TEST ("programs that upgrade a store at the same time lose no row")
     struct seen seen;
     struct dn_err err = {0};
 
-    make_version_1 ();
+    store_make_version_1 ();
     for (size_t i = 0; i < DN_N_ELEMENTS (pids); i++) {
         pids[i] = fork ();
         assert_true (pids[i] >= 0);
@@ -507,20 +435,20 @@ TEST ("a program that is killed leaves the old version or the new one")
     int n;
 
     make_many ();
-    bytes = read_all (store, &len);
+    bytes = scratch_read ("records.db", &len);
     for (n = 0; !alive; n++) {
         int rows;
 
         assert_in_range (n, 0, 10000);
-        remove_store ();
-        put_bytes (bytes, len);
+        store_remove ();
+        scratch_write ("records.db", bytes, len);
         alive = survives (n);
         rows = look_well (&seen);
-        if (ask ("PRAGMA user_version") == 1) {
+        if (store_ask ("PRAGMA user_version") == 1) {
             assert_int_equal (rows, ROWS);
             n_old++;
         } else {
-            assert_int_equal (ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
+            assert_int_equal (store_ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
             assert_int_equal (rows, ROWS + 1);
         }
         add_well (1);
@@ -530,19 +458,4 @@ TEST ("a program that is killed leaves the old version or the new one")
     /* the journal, all pages, and the end of the journal */
     assert_true (n > 20);
     assert_true (n_old > 20 && n_old < n);
-}
-
-int before_tests (void **state)
-{
-    umask (022);
-    if (!mkdtemp (dir))
-        return -1;
-    snprintf (store, sizeof (store), "%s/records.db", dir);
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    remove_store ();
-    return rmdir (dir);
 }

@@ -11,6 +11,7 @@
 #include "jobs_table.h"
 #include "rescue/output_name.h"
 #include "rescue/rescue_plan.h"
+#include "scratch.h"
 
 #define NOW INT64_C (1700000000)
 
@@ -33,7 +34,6 @@ struct dn_link {
 static struct dn_link slurm;
 static int64_t ticks[DN_N_TICKS];
 static char said[8192];
-static char dir[] = "/tmp/dnnest-rescue.XXXXXX";
 
 void dn_tick (enum dn_tick what)
 {
@@ -166,19 +166,6 @@ struct scene {
 
 static struct scene scene; /* of the test */
 
-static void put (const char *name, const char *text)
-{
-    char path[128];
-    FILE *file;
-
-    snprintf (path, sizeof (path), "%s/%s", dir, name);
-    file = fopen (path, "w");
-    assert_non_null (file);
-    assert_true (fputs (text, file) >= 0);
-    assert_int_equal (fclose (file), 0);
-    assert_int_equal (chmod (path, 0644), 0);
-}
-
 static void end (void)
 {
     if (!scene.memory)
@@ -198,10 +185,10 @@ static void begin (void)
     said[0] = '\0';
     assert_int_equal (dn_site_init (&scene.site, "/x", "/y", NULL), 0);
     scene.site.rules.rescue = DN_RESCUE_REQUEUE;
-    strcpy (scene.site.output_dir, dir);
+    strcpy (scene.site.output_dir, scratch_path (""));
     slurm = (struct dn_link){.slurm = 2411};
     strcpy (slurm.comment, record);
-    put ("out", "epoch 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n");
+    scratch_put ("out", "epoch 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n");
     slurm.job = (struct dn_link_job){.job_id = 12,
                                      .raw_id = 12,
                                      .name = "12",
@@ -221,14 +208,11 @@ static void begin (void)
     assert_non_null (scene.memory);
 }
 
-static char output[128];
-
 static int pass (void)
 {
     int rc;
 
-    snprintf (output, sizeof (output), "%s/out", dir);
-    slurm.job.std_out = output;
+    slurm.job.std_out = scratch_path ("out");
     rc = dn_task_rescue.run (scene.memory, &scene.d, &scene.err);
     dn_jobs_drop (&scene.d);
     return rc;
@@ -398,7 +382,7 @@ TEST ("other jobs are left alone")
         if (i == 0)
             slurm.job.state = "OUT_OF_MEMORY";
         else if (i == 1)
-            put ("out", "ValueError\n");
+            scratch_put ("out", "ValueError\n");
         else if (i == 2)
             slurm.job.user_id++;
         else if (i == 3)
@@ -457,8 +441,9 @@ TEST ("a step that was killed for host memory is seen in the output")
 {
     begin_killed ();
     slurm.job.state = "FAILED";
-    put ("out",
-         "epoch 1\nslurmstepd: error: Detected 1 oom_kill event in StepId=12.0\n");
+    scratch_put (
+        "out",
+        "epoch 1\nslurmstepd: error: Detected 1 oom_kill event in StepId=12.0\n");
     pass ();
     assert_string_equal (slurm.calls, "QUR");
     begin_killed ();
@@ -484,12 +469,12 @@ TEST ("the end of a long output is read")
         text[i] = '\n';
     memcpy (text + 101, "CUDA out of memory", 18);
     begin ();
-    put ("out", text);
+    scratch_put ("out", text);
     pass ();
     assert_string_equal (slurm.calls, "");
     memcpy (text + 199901, "CUDA out of memory", 18);
     begin ();
-    put ("out", text);
+    scratch_put ("out", text);
     pass ();
     assert_string_equal (slurm.calls, "QUR");
     free (text);
@@ -537,32 +522,15 @@ TEST ("the name of the output is that of slurmstepd")
 TEST ("a job can report it itself")
 {
     scene.site.output_dir[0] = '\0';
-    strcpy (scene.site.progress_dir, dir);
-    put ("12", "dnnest-progress 1\nout_of_memory 1699999900\n");
+    strcpy (scene.site.progress_dir, scratch_path (""));
+    scratch_put ("12", "dnnest-progress 1\nout_of_memory 1699999900\n");
     pass ();
     assert_string_equal (slurm.calls, "QUR");
     /* Not what an earlier run has reported. */
     begin ();
     scene.site.output_dir[0] = '\0';
-    strcpy (scene.site.progress_dir, dir);
-    put ("12", "dnnest-progress 1\nout_of_memory 1699990000\n");
+    strcpy (scene.site.progress_dir, scratch_path (""));
+    scratch_put ("12", "dnnest-progress 1\nout_of_memory 1699990000\n");
     pass ();
     assert_string_equal (slurm.calls, "");
-}
-
-int before_tests (void **state)
-{
-    return mkdtemp (dir) ? 0 : -1;
-}
-
-int after_tests (void **state)
-{
-    static const char *const names[] = {"out", "12"};
-    char path[128];
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        snprintf (path, sizeof (path), "%s/%s", dir, names[i]);
-        unlink (path);
-    }
-    return rmdir (dir);
 }

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "rows.h"
+#include "scratch.h"
 
 struct reading {
     dn_row_f row;
@@ -22,7 +23,6 @@ static int count_row (const struct dn_row *row, void *context, struct dn_err *er
 
 void rows_each (const char *name, dn_row_f row, void *context)
 {
-    const char *srcdir = getenv ("srcdir");
     struct reading reading = {row, context, 0};
     struct dn_table *table = dn_table_new (count_row, &reading);
     struct dn_err err = {0};
@@ -31,10 +31,8 @@ void rows_each (const char *name, dn_row_f row, void *context)
     FILE *file;
 
     assert_non_null (table);
-    snprintf (piece, sizeof (piece), "%s/tests/data/%s", srcdir ? srcdir : ".", name);
-    file = fopen (piece, "r");
-    if (!file)
-        fail_msg ("cannot open %s", piece);
+    snprintf (piece, sizeof (piece), "tests/data/%s", name);
+    file = tree_open (piece);
     while (len > 0) {
         len = fread (piece, 1, sizeof (piece), file);
         if (dn_table_feed (table, piece, len, &err) < 0)

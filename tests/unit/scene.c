@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "scene.h"
+#include "scratch.h"
 
 static const char v100[] =
     "Device=v100_16gb\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"
@@ -25,26 +26,22 @@ static const char datasets[] =
 static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
                                  "Gpu Type=a100 Device=a100_40gb Cost=4\n";
 
+void scene_catalogue_add (struct dn_catalogue *catalogue, const char *path)
+{
+    struct dn_err err = {0};
+    char *text = tree_text (path);
+
+    if (dn_catalogue_add (catalogue, dn_span_of (text), path, false, &err) < 0)
+        fail_msg ("%s", err.text);
+    free (text);
+}
+
 void scene_generations (struct dn_catalogue *catalogue)
 {
-    const char *given = getenv ("srcdir");
-    const char *srcdir = given ? given : getenv ("abs_top_srcdir");
     struct dn_err err = {0};
-    char path[4096];
-    char text[8192];
-    size_t len;
-    FILE *file;
 
-    snprintf (
-        path, sizeof (path), "%s/etc/hardware/generations.conf", srcdir ? srcdir : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("cannot open %s", path);
-    len = fread (text, 1, sizeof (text), file);
-    fclose (file);
-    assert_true (len < sizeof (text));
-    if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, false, &err) < 0
-        || dn_catalogue_link (catalogue, &err) < 0)
+    scene_catalogue_add (catalogue, "etc/hardware/generations.conf");
+    if (dn_catalogue_link (catalogue, &err) < 0)
         fail_msg ("%s", err.text);
 }
 

@@ -16,6 +16,9 @@
 struct dn_site *scene_site (const char *conf);
 void scene_free (struct dn_site *site);
 
+/* Add a file of the source tree, such as etc/hardware/t4_16gb.conf. */
+void scene_catalogue_add (struct dn_catalogue *catalogue, const char *path);
+
 /* Read the generations of etc/hardware into the catalogue, and connect its devices. */
 void scene_generations (struct dn_catalogue *catalogue);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "scratch.h"
 
 /* The new number of CPUs for each GPU with which numbers in scripts are compared. */
 #define CPUS_LEFT 4
@@ -64,18 +65,10 @@ static int kept_by (const struct dn_script *found)
 /* The file of tests/data, freed with free (). */
 static char *read_file (const char *name)
 {
-    const char *top = getenv ("abs_top_srcdir");
     char path[PATH_MAX];
-    char *text = calloc (1, 1 << 20);
-    FILE *file;
 
-    snprintf (path, sizeof (path), "%s/tests/data/scripts/%s", top ? top : ".", name);
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("cannot read %s", path);
-    assert_true (fread (text, 1, (1 << 20) - 1, file) > 0);
-    fclose (file);
-    return text;
+    snprintf (path, sizeof (path), "tests/data/scripts/%s", name);
+    return tree_text (path);
 }
 
 struct rates {

@@ -6,6 +6,7 @@
 #define DN_STATE_TEXT_H
 
 #include "base/fields.h"
+#include "scratch.h"
 #include "unit.h"
 
 /* A text that grows; freed with text_free (). */
@@ -84,19 +85,7 @@ static inline void assert_documented (const char *page, const struct dn_line_kin
 /* The text of the page; owned by the caller. */
 static inline char *read_page (void)
 {
-    const char *top = getenv ("abs_top_srcdir");
-    char path[4096];
-    char *page = calloc (1, 65536);
-    FILE *file;
-
-    snprintf (
-        path, sizeof (path), "%s/cli/pages/dnnest.snapshot.5.scd", top ? top : ".");
-    file = fopen (path, "r");
-    if (!file)
-        fail_msg ("%s cannot be read", path);
-    assert_true (fread (page, 1, 65535, file) > 0);
-    fclose (file);
-    return page;
+    return tree_text ("cli/pages/dnnest.snapshot.5.scd");
 }
 
 #endif

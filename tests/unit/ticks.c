@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/files.h"
+#include "scratch.h"
 #include "task.h"
 #include "ticks.h"
 
 #define NOW INT64_C (1700000000)
-
-static char dir[] = "/tmp/dnnest-ticks.XXXXXX";
 
 /* The tasks of dnnestd as they are after a run. */
 static void fill (struct dn_ticks *ticks)
@@ -44,7 +42,7 @@ TEST ("every counter has its family")
     char *text;
 
     for (int guard = 1; guard >= 0; guard--) {
-        dn_ticks_begin (guard ? "dnnest-guard" : "dnnestd", dir, NOW);
+        dn_ticks_begin (guard ? "dnnest-guard" : "dnnestd", scratch_path (""), NOW);
         fill (&dn_ticks);
         for (int i = 0; i < DN_N_TICKS; i++)
             for (int n = 0; n <= i; n++)
@@ -91,7 +89,7 @@ TEST ("promtool has no complaint")
 
     if (system ("command -v promtool >/dev/null 2>&1") != 0)
         return;
-    dn_ticks_begin ("dnnestd", dir, NOW);
+    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
     fill (&dn_ticks);
     text = text_of (&dn_ticks);
     promtool = popen ("promtool check metrics >&2", "w");
@@ -112,7 +110,7 @@ TEST ("every line is well-formed")
     char family[96] = "";
     int n_samples = 0;
 
-    dn_ticks_begin ("dnnestd", dir, NOW);
+    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
     fill (&dn_ticks);
     text = text_of (&dn_ticks);
     rest = text;
@@ -144,33 +142,21 @@ TEST ("every line is well-formed")
 /* --- the files ---------------------------------------------------------------------
  */
 
-static char *read_file (const char *name)
-{
-    char path[256];
-    struct dn_err err = {0};
-    char *text = NULL;
-
-    snprintf (path, sizeof (path), "%s/%s", dir, name);
-    if (dn_file_read (path, 1 << 20, &text, &err) < 0)
-        fail_msg ("%s", err.text);
-    return text;
-}
-
 TEST ("both files are written")
 {
     struct dn_daemon_status status;
     struct dn_err err = {0};
     char *text;
 
-    dn_ticks_begin ("dnnestd", dir, NOW);
+    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
     fill (&dn_ticks);
     dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
-    if (dn_ticks_write (dir, NOW + 2, &err) < 0)
+    if (dn_ticks_write (scratch_path (""), NOW + 2, &err) < 0)
         fail_msg ("%s", err.text);
-    text = read_file ("dnnestd.prom");
+    text = scratch_read ("dnnestd.prom", NULL);
     assert_contains (text, "# TYPE dnnestd_info gauge");
     free (text);
-    text = read_file ("dnnestd.status");
+    text = scratch_read ("dnnestd.status", NULL);
     if (dn_daemon_status_read (dn_span_of (text), "status", &status, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (status.pid, getpid ());
@@ -191,9 +177,9 @@ TEST ("a restart keeps the day")
     dn_ticks_begin ("dnnestd", "/nonexistent", now_s);
     dn_tick (DN_TICK_EXTENSIONS);
     dn_tick (DN_TICK_EXTENSIONS);
-    if (dn_ticks_write (dir, now_s, &err) < 0)
+    if (dn_ticks_write (scratch_path (""), now_s, &err) < 0)
         fail_msg ("%s", err.text);
-    dn_ticks_begin ("dnnestd", dir, now_s);
+    dn_ticks_begin ("dnnestd", scratch_path (""), now_s);
     assert_int_equal (dn_ticks.total[DN_TICK_EXTENSIONS], 0);
     dn_tick (DN_TICK_EXTENSIONS);
     assert_int_equal (dn_daemon_status_day (
@@ -204,32 +190,10 @@ TEST ("a restart keeps the day")
 TEST ("a damaged status is no obstacle")
 {
     static const char *const texts[] = {"", "{", "{\"dnnestd\":2}", "\xff\xff"};
-    char path[256];
 
-    snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        FILE *file = fopen (path, "w");
-
-        assert_non_null (file);
-        fputs (texts[i], file);
-        fclose (file);
-        dn_ticks_begin ("dnnestd", dir, NOW);
+        scratch_put ("dnnestd.status", texts[i]);
+        dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
         assert_int_equal (dn_ticks.status.n_hours, 0);
     }
-}
-
-int before_tests (void **state)
-{
-    return mkdtemp (dir) ? 0 : -1;
-}
-
-int after_tests (void **state)
-{
-    char path[256];
-
-    snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
-    unlink (path);
-    snprintf (path, sizeof (path), "%s/dnnestd.prom", dir);
-    unlink (path);
-    return rmdir (dir);
 }

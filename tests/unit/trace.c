@@ -13,26 +13,14 @@
 #include <unistd.h>
 
 #include "scene.h"
+#include "scratch.h"
 #include "trace/journal.h"
 #include "trace/trace.h"
-
-static char dir[] = "/tmp/dnnest-trace.XXXXXX";
-
-/* Up to 64 at a time. */
-static const char *path_of (const char *name)
-{
-    static char paths[64][128];
-    static int next;
-    char *path = paths[next++ % 64];
-
-    snprintf (path, sizeof (paths[0]), "%s/%s", dir, name);
-    return path;
-}
 
 static const char *content_of (const char *name)
 {
     static char text[65536];
-    FILE *file = fopen (path_of (name), "r");
+    FILE *file = fopen (scratch_path (name), "r");
 
     text[0] = '\0';
     if (!file)
@@ -266,14 +254,14 @@ static void assert_append (struct dn_journal *journal, const char *line)
 TEST ("the log is made, appended to and follows its name")
 {
     struct dn_journal journal = dn_journal_empty ();
-    const char *path = path_of ("log");
+    const char *path = scratch_path ("log");
     struct stat st;
 
     assert_ready (&journal, path);
     assert_append (&journal, "one\n");
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0640);
-    assert_int_equal (rename (path, path_of ("moved")), 0);
+    assert_int_equal (rename (path, scratch_path ("moved")), 0);
     assert_append (&journal, "two\n"); /* not looked at yet */
     assert_ready (&journal, path);
     assert_append (&journal, "three\n");
@@ -283,7 +271,7 @@ TEST ("the log is made, appended to and follows its name")
     assert_ready (&journal, path);
     assert_append (&journal, "four\n");
     assert_string_equal (content_of ("log"), "four\n");
-    assert_ready (&journal, path_of ("other"));
+    assert_ready (&journal, scratch_path ("other"));
     assert_append (&journal, "five\n");
     assert_string_equal (content_of ("other"), "five\n");
     dn_journal_close (&journal);
@@ -297,7 +285,7 @@ TEST ("the log is made, appended to and follows its name")
 TEST ("a large log is moved away, and so many are kept")
 {
     struct dn_journal journal = dn_journal_empty ();
-    const char *path = path_of ("log");
+    const char *path = scratch_path ("log");
     char line[16];
 
     journal.size_max = 8;
@@ -313,8 +301,8 @@ TEST ("a large log is moved away, and so many are kept")
     assert_string_equal (content_of ("log.2"), "line2\nline3\n");
     assert_string_equal (content_of ("log.3"), "(none)");
     unlink (path);
-    unlink (path_of ("log.1"));
-    unlink (path_of ("log.2"));
+    unlink (scratch_path ("log.1"));
+    unlink (scratch_path ("log.2"));
 }
 
 static void assert_not_ready (const char *path, const char *why)
@@ -329,7 +317,7 @@ static void assert_not_ready (const char *path, const char *why)
 
 TEST ("what is not our own plain file is not written")
 {
-    const char *path = path_of ("log");
+    const char *path = scratch_path ("log");
 
     assert_int_equal (symlink ("/etc/passwd", path), 0);
     assert_not_ready (path, "is a symbolic link");
@@ -340,8 +328,8 @@ TEST ("what is not our own plain file is not written")
     assert_int_equal (mkdir (path, 0700), 0);
     assert_not_ready (path, "cannot be opened");
     rmdir (path);
-    assert_not_ready (path_of ("nowhere/log"), "No such file");
-    assert_int_equal (link (path_of ("other"), path), 0);
+    assert_not_ready (scratch_path ("nowhere/log"), "No such file");
+    assert_int_equal (link (scratch_path ("other"), path), 0);
     assert_not_ready (path, "has more than one hard link");
     unlink (path);
     if (geteuid () == 0) {
@@ -350,8 +338,8 @@ TEST ("what is not our own plain file is not written")
         assert_not_ready (path, "owned by uid 65534");
         unlink (path);
     }
-    unlink (path_of ("other"));
-    unlink (path_of ("moved"));
+    unlink (scratch_path ("other"));
+    unlink (scratch_path ("moved"));
 }
 
 /* A limit on the size of files is a disk that is full after so many bytes. */
@@ -368,7 +356,7 @@ TEST ("a full disk leaves whole lines")
     struct dn_err err = {.code = DN_E_NONE};
 
     signal (SIGXFSZ, SIG_IGN);
-    assert_ready (&journal, path_of ("log"));
+    assert_ready (&journal, scratch_path ("log"));
     assert_append (&journal, "0123456789\n");
     limit_files (15);
     assert_int_equal (dn_journal_append (&journal, "0123456789\n", &err), -1);
@@ -378,7 +366,7 @@ TEST ("a full disk leaves whole lines")
     assert_append (&journal, "after\n");
     assert_string_equal (content_of ("log"), "0123456789\nafter\n");
     dn_journal_close (&journal);
-    unlink (path_of ("log"));
+    unlink (scratch_path ("log"));
 }
 
 /* --- the writer ------------------------------------------------------------------ */
@@ -404,7 +392,7 @@ static unsigned long long value_of (dn_counter *counter)
 TEST ("a log that cannot be written is told once, and catches up")
 {
     struct dn_writer writer = dn_writer_empty ();
-    const char *path = path_of ("logs/log");
+    const char *path = scratch_path ("logs/log");
     unsigned long long dropped = value_of (&dn_counters.dropped[DN_DROP_FULL]);
     unsigned long long lines = value_of (&dn_counters.lines);
 
@@ -418,7 +406,7 @@ TEST ("a log that cannot be written is told once, and catches up")
     assert_int_equal (n_errors, 1);
     assert_contains (said, "No such file");
     assert_int_equal (value_of (&dn_counters.dropped[DN_DROP_FULL]) - dropped, 5);
-    assert_int_equal (mkdir (path_of ("logs"), 0700), 0);
+    assert_int_equal (mkdir (scratch_path ("logs"), 0700), 0);
     dn_writer_log (&writer, path, listen);
     assert_int_equal (n_infos, 1);
     assert_contains (said, "written again, 5 lines are missing");
@@ -431,7 +419,7 @@ TEST ("a log that cannot be written is told once, and catches up")
     assert_int_equal (value_of (&dn_counters.lines) - lines, DN_EVENTS_MAX);
     dn_writer_end (&writer);
     unlink (path);
-    rmdir (path_of ("logs"));
+    rmdir (scratch_path ("logs"));
 }
 
 /* --- the counters ---------------------------------------------------------------- */
@@ -448,8 +436,8 @@ TEST ("latencies are cumulative and bounded above")
     dn_counters_took (&counters, 101);
     dn_counters_took (&counters, 3000000);
     dn_count (&counters.abstained[DN_ABSTAIN_MEMORY]);
-    assert_int_equal (dn_counters_write (&counters, &gauges, path_of ("c.prom"), &err),
-                      0);
+    assert_int_equal (
+        dn_counters_write (&counters, &gauges, scratch_path ("c.prom"), &err), 0);
     text = content_of ("c.prom");
     assert_contains (text, "_bucket{le=\"0.000100\"} 2\n");
     assert_contains (text, "_bucket{le=\"0.000200\"} 3\n");
@@ -462,7 +450,7 @@ TEST ("latencies are cumulative and bounded above")
     assert_contains (text, "dnnest_config_time_seconds 23\n");
     assert_null (strstr (text, "\"none\""));
     assert_int_equal (text[strlen (text) - 1], '\n');
-    unlink (path_of ("c.prom"));
+    unlink (scratch_path ("c.prom"));
 }
 
 static int write_counters (const char *name, struct dn_err *err)
@@ -470,12 +458,12 @@ static int write_counters (const char *name, struct dn_err *err)
     const struct dn_gauges gauges = {"22.05.8", 17, 23};
 
     dn_count (&dn_counters.submissions);
-    return dn_counters_write (&dn_counters, &gauges, path_of (name), err);
+    return dn_counters_write (&dn_counters, &gauges, scratch_path (name), err);
 }
 
 TEST ("the file of counters is replaced whole")
 {
-    const char *path = path_of ("c.prom");
+    const char *path = scratch_path ("c.prom");
     struct dn_err err = {.code = DN_E_NONE};
     struct stat st;
     mode_t mask = umask (077);
@@ -486,8 +474,9 @@ TEST ("the file of counters is replaced whole")
     assert_int_equal (st.st_mode & 07777, 0644);
     unlink (path);
     /* Neither the file nor what is written beside it leads elsewhere. */
-    assert_int_equal (symlink (path_of ("victim"), path), 0);
-    assert_int_equal (symlink (path_of ("victim"), path_of ("c.prom.new")), 0);
+    assert_int_equal (symlink (scratch_path ("victim"), path), 0);
+    assert_int_equal (symlink (scratch_path ("victim"), scratch_path ("c.prom.new")),
+                      0);
     assert_int_equal (write_counters ("c.prom", &err), 0);
     assert_contains (content_of ("c.prom"), "dnnest_submissions_total 2\n");
     assert_string_equal (content_of ("victim"), "(none)");
@@ -500,15 +489,4 @@ TEST ("the file of counters is replaced whole")
     assert_int_equal (write_counters ("no/c.prom", &err), -1);
     assert_contains (err.text, "No such file");
     unlink (path);
-}
-
-int before_tests (void **state)
-{
-    umask (022);
-    return mkdtemp (dir) ? 0 : -1;
-}
-
-int after_tests (void **state)
-{
-    return rmdir (dir);
 }

@@ -1,0 +1,25 @@
+/* a_store.h - a store of records in the folder of the test, and what SQLite sees in it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TEST_A_STORE_H
+#define DN_TEST_A_STORE_H
+
+#include <stdint.h>
+
+const char *store_path (void);
+
+/* With its journal. */
+void store_remove (void);
+
+/* Change it without its interface. */
+void store_execute (const char *sql);
+
+/* A number from it. */
+int64_t store_ask (const char *sql);
+
+/* Three measured runs in a store of version 1, as the first version of the program has
+ * made it, in place of what is there. */
+void store_make_version_1 (void);
+
+#endif
