@@ -5,37 +5,16 @@
 #include "unit.h"
 
 #include "predict/stages.h"
-#include "scene.h"
-#include "tests/unit/networks.h"
+#include "white.h"
 
 #include <glob.h>
-
-#define A100 1
 
 static struct dn_estimate estimate_on (const char *text,
                                        const struct dn_device *device,
                                        double cpus_per_gpu)
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_graph graph = {0};
-    struct dn_estimate result;
-    struct dn_err err = {0};
-
-    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    dn_whitebox (&(struct dn_case){&site->constants,
-                                   &spec,
-                                   &graph,
-                                   device ? device : &site->catalogue.devices[A100],
-                                   cpus_per_gpu},
-                 &result);
-    result.device = NULL;
-    dn_graph_free (&graph);
-    scene_free (site);
-    return result;
+    return device ? white_estimate_on (text, device, cpus_per_gpu)
+                  : white_estimate (text, A100, cpus_per_gpu);
 }
 
 static struct dn_estimate estimate (const char *text)

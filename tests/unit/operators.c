@@ -7,46 +7,28 @@
 
 #include <time.h>
 
-#include "scene.h"
-#include "tests/unit/networks.h"
-
-#define V100 0
-#define A100 1
+#include "white.h"
 
 /* A job on a device of the scene, predicted. */
 struct run {
-    struct dn_site *site;
-    struct dn_spec spec;
-    struct dn_graph graph;
-    const struct dn_device *device;
+    struct white white;
     struct dn_estimate estimate;
     struct dn_op_time *times;
 };
 
 static void predict (struct run *run, double cpus_per_gpu)
 {
-    const struct dn_constants *k = &run->site->constants;
-
     free (run->times);
-    run->times = calloc ((size_t) run->graph.n_ops, sizeof (*run->times));
+    run->times = calloc ((size_t) run->white.graph.n_ops, sizeof (*run->times));
     assert_non_null (run->times);
-    dn_whitebox (
-        &(struct dn_case){k, &run->spec, &run->graph, run->device, cpus_per_gpu},
-        &run->estimate);
-    dn_whitebox_operators (
-        &(struct dn_case){k, &run->spec, &run->graph, run->device, 0}, run->times);
+    dn_whitebox (white_case (&run->white, cpus_per_gpu), &run->estimate);
+    dn_whitebox_operators (white_case (&run->white, 0), run->times);
 }
 
 static struct run run_of (const char *text, int device, double cpus_per_gpu)
 {
-    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
-    struct dn_err err = {0};
+    struct run run = {.white = white_of (text, device)};
 
-    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    run.device = &run.site->catalogue.devices[device];
     predict (&run, cpus_per_gpu);
     return run;
 }
@@ -54,13 +36,12 @@ static struct run run_of (const char *text, int device, double cpus_per_gpu)
 static void run_free (struct run *run)
 {
     free (run->times);
-    dn_graph_free (&run->graph);
-    scene_free (run->site);
+    white_free (&run->white);
 }
 
 static enum dn_bottleneck step_bottleneck (const struct run *run)
 {
-    return dn_step_bottleneck (&run->estimate, run->times, run->graph.n_ops);
+    return dn_step_bottleneck (&run->estimate, run->times, run->white.graph.n_ops);
 }
 
 TEST ("operators add up to the stages")
@@ -82,7 +63,7 @@ TEST ("operators add up to the stages")
         struct run run = run_of (texts[i], i % 2 ? A100 : V100, 0);
         double sums[4] = {0};
 
-        for (int op = 0; op < run.graph.n_ops; op++) {
+        for (int op = 0; op < run.white.graph.n_ops; op++) {
             const struct dn_op_time *time = &run.times[op];
 
             sums[0] += time->forward_s;
@@ -113,19 +94,19 @@ TEST ("the operations of a step are three forward passes")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], V100, 0);
-        double samples = (double) (run.spec.batch * run.spec.grad_accum);
+        double samples = (double) (run.white.spec.batch * run.white.spec.grad_accum);
         double want = 0;
         double sum = 0;
 
-        for (int op = 0; op < run.graph.n_ops; op++) {
-            const struct dn_op *o = &run.graph.ops[op];
+        for (int op = 0; op < run.white.graph.n_ops; op++) {
+            const struct dn_op *o = &run.white.graph.ops[op];
             bool product = o->kind == DN_OP_CONV || o->kind == DN_OP_LINEAR
                            || o->kind == DN_OP_MATMUL || o->kind == DN_OP_RNN
                            || o->kind == DN_OP_ATTENTION;
-            double passes =
-                o->kind == DN_OP_ATTENTION && run.spec.attention != DN_ATTENTION_PLAIN
-                    ? 3.5
-                    : 3;
+            double passes = o->kind == DN_OP_ATTENTION
+                                    && run.white.spec.attention != DN_ATTENTION_PLAIN
+                                ? 3.5
+                                : 3;
 
             sum += run.times[op].flops;
             if (product)
@@ -142,9 +123,9 @@ TEST ("the operations of a step are three forward passes")
 static void replace_graph (struct run *run, struct dn_op op)
 {
     op.calls = 1;
-    run->graph.ops[0] = op;
-    run->graph.n_ops = 1;
-    run->graph.block_layers = 0;
+    run->white.graph.ops[0] = op;
+    run->white.graph.n_ops = 1;
+    run->white.graph.block_layers = 0;
     predict (run, 0);
 }
 
@@ -257,10 +238,8 @@ TEST ("a step of short kernels is bound by their launch")
 static int64_t largest (const char *text, int device, double quantile, double headroom)
 {
     struct run run = run_of (text, device, 0);
-    int64_t batch = dn_whitebox_largest_batch (
-        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0},
-        quantile,
-        headroom);
+    int64_t batch =
+        dn_whitebox_largest_batch (white_case (&run.white, 0), quantile, headroom);
 
     run_free (&run);
     return batch;
@@ -296,19 +275,17 @@ TEST ("the largest batch follows memory and caution")
 TEST ("the policy's largest batch is the last that fits")
 {
     struct run run = run_of ("model=resnet50,batch=3,precision=fp16", V100, 0);
-    const struct dn_rules *rules = &run.site->rules;
-    int64_t batch = dn_policy_largest_batch (
-        rules,
-        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0});
+    const struct dn_rules *rules = &run.white.site->rules;
+    int64_t batch = dn_policy_largest_batch (rules, white_case (&run.white, 0));
 
     assert_true (batch > 1);
     for (int more = 0; more < 2; more++) {
         double bound;
 
-        run.spec.batch = batch + more;
+        run.white.spec.batch = batch + more;
         predict (&run, 0);
         bound = dn_policy_memory (rules, &run.estimate);
-        assert_int_equal (bound > run.device->memory, more);
+        assert_int_equal (bound > run.white.device->memory, more);
     }
     run_free (&run);
 }
@@ -348,14 +325,12 @@ TEST ("the largest batch is found quickly")
         double us;
 
         for (int turn = 0; turn < turns; turn++)
-            batch = dn_policy_largest_batch (
-                &run.site->rules,
-                &(struct dn_case){
-                    &run.site->constants, &run.spec, &run.graph, run.device, 0});
+            batch = dn_policy_largest_batch (&run.white.site->rules,
+                                             white_case (&run.white, 0));
         us = (now_us () - started) / turns;
         print_message ("# %s: %d operators, largest batch %lld, %.0f us\n",
                        texts[i],
-                       run.graph.n_ops,
+                       run.white.graph.n_ops,
                        (long long) batch,
                        us);
         assert_true (us < 50000);

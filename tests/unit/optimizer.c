@@ -4,12 +4,11 @@
  */
 #include "unit.h"
 
-#include "scene.h"
-#include "tests/unit/networks.h"
+#include "white.h"
 
-#define V100 "v100_16gb"
-#define A100 "a100_40gb"
-#define H100 "h100_sxm5_80gb"
+#define V100_16GB "v100_16gb"
+#define A100_40GB "a100_40gb"
+#define H100      "h100_sxm5_80gb"
 
 static const char h100[] =
     "Device=" H100 "\nVendor=nvidia\nArch=hopper\nFp32=67T\nTf32=495T\nFp16=989T\n"
@@ -21,32 +20,20 @@ static const char h100[] =
 static struct dn_estimate estimate_on (const char *text, const char *device)
 {
     struct dn_site *site = scene_site ("");
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_graph graph = {0};
     struct dn_estimate result;
     struct dn_err err = {0};
 
-    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", false, &err) < 0
-        || dn_spec_read (dn_span_of (text), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", false, &err) < 0)
+        fail_msg ("%s", err.text);
     scene_generations (&site->catalogue);
-    dn_whitebox (
-        &(struct dn_case){.constants = &site->constants,
-                          .spec = &spec,
-                          .graph = &graph,
-                          .device = dn_catalogue_find (&site->catalogue, device)},
-        &result);
-    result.device = NULL;
-    dn_graph_free (&graph);
+    result = white_estimate_on (text, dn_catalogue_find (&site->catalogue, device), 0);
     scene_free (site);
     return result;
 }
 
 static struct dn_estimate estimate (const char *text)
 {
-    return estimate_on (text, A100);
+    return estimate_on (text, A100_40GB);
 }
 
 #define GPT2 "model=gpt2,batch=1,precision=fp32,optimizer="
@@ -155,7 +142,7 @@ TEST ("pure bf16 has two bytes of all")
     assert_near (pure.stage_s[DN_STAGE_FORWARD], mixed.stage_s[DN_STAGE_FORWARD]);
     assert_true (pure.supported);
     assert_false (
-        estimate_on ("model=gpt2,batch=1,precision=bf16_pure", V100).supported);
+        estimate_on ("model=gpt2,batch=1,precision=bf16_pure", V100_16GB).supported);
 }
 
 #define LLAMA "model=llama_7b,layers=4,batch=8,optimizer=adamw,precision="
@@ -193,6 +180,6 @@ TEST ("fp8 keeps shorter inputs and two copies of weights")
 TEST ("fp8 needs a unit")
 {
     assert_true (estimate_on (LLAMA "fp8", H100).supported);
-    assert_false (estimate_on (LLAMA "fp8", A100).supported);
-    assert_false (estimate_on (LLAMA "fp8", V100).supported);
+    assert_false (estimate_on (LLAMA "fp8", A100_40GB).supported);
+    assert_false (estimate_on (LLAMA "fp8", V100_16GB).supported);
 }

@@ -5,49 +5,14 @@
  */
 #include "unit.h"
 
-#include "scene.h"
-#include "tests/unit/networks.h"
-
-#define A100 1
+#include "white.h"
 
 #define GPT     "model=gpt2_xl,precision=bf16,optimizer=adam,framework=megatron,"
 #define EXPERTS "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,"
 
-static int try_estimate (const char *text,
-                         double cpus_per_gpu,
-                         struct dn_estimate *result,
-                         struct dn_err *err)
-{
-    struct dn_site *site = scene_site ("");
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_graph graph = {0};
-    int rc = -1;
-
-    if (dn_spec_read (dn_span_of (text), &spec, err) == 0
-        && dn_spec_resolve (&spec, &site->datasets, DN_UNSET, err) == 0
-        && dn_graph_build (shipped_networks (), &spec, &graph, err) == 0) {
-        dn_whitebox (&(struct dn_case){&site->constants,
-                                       &spec,
-                                       &graph,
-                                       &site->catalogue.devices[A100],
-                                       cpus_per_gpu},
-                     result);
-        result->device = NULL;
-        rc = 0;
-    }
-    dn_graph_free (&graph);
-    scene_free (site);
-    return rc;
-}
-
 static struct dn_estimate estimate (const char *text)
 {
-    struct dn_estimate result;
-    struct dn_err err = {0};
-
-    if (try_estimate (text, 0, &result, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    return result;
+    return white_estimate (text, A100, 0);
 }
 
 static double step (const char *text)
@@ -67,10 +32,10 @@ static double communication (const char *text)
 
 static void assert_refused (const char *text, const char *says)
 {
-    struct dn_estimate result;
+    struct white white;
     struct dn_err err = {0};
 
-    if (try_estimate (text, 0, &result, &err) == 0)
+    if (white_try (text, A100, &white, &err) == 0)
         fail_msg ("%s: not refused", text);
     assert_contains (err.text, says);
 }
@@ -306,8 +271,8 @@ TEST ("the host holds the optimizer")
     assert_true (weights.step_s.p50 > plain.step_s.p50);
     /* Ren et al., arXiv 2101.06840, table 4: 2.57 s for 10 G parameters on 48 cores,
      * and twice as long on half of them. */
-    assert_int_equal (try_estimate (ONE ",offload=optimizer", 48, &host, NULL), 0);
-    assert_int_equal (try_estimate (ONE ",offload=optimizer", 24, &weights, NULL), 0);
+    host = white_estimate (ONE ",offload=optimizer", A100, 48);
+    weights = white_estimate (ONE ",offload=optimizer", A100, 24);
     update = weights.stage_s[DN_STAGE_HOST] - host.stage_s[DN_STAGE_HOST];
     assert_true (fabs (update / (params / 10e9 * 2.57) - 1) < 0.01);
 }

@@ -6,40 +6,12 @@
 
 #include "predict/habits.h"
 #include "rows.h"
-#include "scene.h"
+#include "white.h"
 #include "tests/unit/networks.h"
-
-#define V100 0
-#define A100 1
-
-/* The estimate of 'text' on the scene's device. */
-static struct dn_estimate estimate (const char *text, int device, double cpus_per_gpu)
-{
-    struct dn_site *site = scene_site ("");
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_graph graph = {0};
-    struct dn_estimate result;
-    struct dn_err err = {0};
-
-    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    dn_whitebox (&(struct dn_case){&site->constants,
-                                   &spec,
-                                   &graph,
-                                   &site->catalogue.devices[device],
-                                   cpus_per_gpu},
-                 &result);
-    result.device = NULL;
-    dn_graph_free (&graph);
-    scene_free (site);
-    return result;
-}
 
 static double step (const char *text, int device)
 {
-    return estimate (text, device, 0).step_s.p50;
+    return white_estimate (text, device, 0).step_s.p50;
 }
 
 TEST ("bounds follow the normal quantiles")
@@ -98,7 +70,7 @@ TEST ("tf32 runs as fp32 where there is no unit")
     assert_true (step ("model=resnet50,batch=64,precision=tf32", A100)
                  < step ("model=resnet50,batch=64,precision=fp32", A100));
     assert_false (
-        estimate ("model=resnet50,batch=64,precision=bf16", V100, 0).supported);
+        white_estimate ("model=resnet50,batch=64,precision=bf16", V100, 0).supported);
 }
 
 /* Work that a loop of the host hands out costs the host; padding costs as the work
@@ -106,11 +78,12 @@ TEST ("tf32 runs as fp32 where there is no unit")
  */
 TEST ("loops cost the host")
 {
-    struct dn_estimate dense = estimate ("model=resnet50,batch=2,image=640", A100, 0);
+    struct dn_estimate dense =
+        white_estimate ("model=resnet50,batch=2,image=640", A100, 0);
     struct dn_estimate boxes =
-        estimate ("model=maskrcnn_resnet50_fpn,batch=2,image=640", A100, 0);
+        white_estimate ("model=maskrcnn_resnet50_fpn,batch=2,image=640", A100, 0);
     struct dn_estimate more =
-        estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=640", A100, 0);
+        white_estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=640", A100, 0);
 
     assert_true (boxes.stage_s[DN_STAGE_HOST] > 1.5 * dense.stage_s[DN_STAGE_HOST]);
     assert_true (more.stage_s[DN_STAGE_HOST] > 1.1 * boxes.stage_s[DN_STAGE_HOST]);
@@ -119,13 +92,14 @@ TEST ("loops cost the host")
 TEST ("dense rows need loaders")
 {
     double sparse =
-        estimate ("model=vae_cf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
+        white_estimate ("model=vae_cf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
     double dense =
-        estimate ("model=autoencoder,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
+        white_estimate ("model=autoencoder,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
 
     assert_true (sparse > 0);
     assert_true (dense > 2 * sparse);
-    assert_near (estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
+    assert_near (
+        white_estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
 }
 
 TEST ("tuned optimizers are fused")
@@ -133,8 +107,8 @@ TEST ("tuned optimizers are fused")
     const char *text = "model=bert_base,batch=8,optimizer=adam";
     const char *tuned = "model=bert_base,batch=8,optimizer=adam,stack=ngc";
 
-    assert_true (estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
-                 < estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
+    assert_true (white_estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
+                 < white_estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
 }
 
 TEST ("a run has the habits of its framework and its stack")
@@ -200,7 +174,7 @@ TEST ("a number of a habit is a constant")
 TEST ("the parts of memory add up")
 {
     struct dn_estimate e =
-        estimate ("model=bert_large,batch=8,optimizer=adam", V100, 0);
+        white_estimate ("model=bert_large,batch=8,optimizer=adam", V100, 0);
     double sum = 0;
     double params = 0;
 
@@ -226,7 +200,7 @@ TEST ("sharding and checkpointing save memory")
     double last = INFINITY;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        double mem = estimate (texts[i], A100, 0).gpu_mem.p50;
+        double mem = white_estimate (texts[i], A100, 0).gpu_mem.p50;
 
         assert_true (mem < last);
         last = mem;
@@ -240,7 +214,7 @@ TEST ("shards are those of the formulas")
 {
     static const char *const names[] = {"zero1", "zero2", "zero3", "fsdp"};
     static const double kept[] = {4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8, 16.0 / 8};
-    double params = estimate ("model=gpt2_xl,batch=1,precision=fp32", A100, 0)
+    double params = white_estimate ("model=gpt2_xl,batch=1,precision=fp32", A100, 0)
                         .memory[DN_MEMORY_WEIGHTS]
                     / 4;
 
@@ -253,7 +227,7 @@ TEST ("shards are those of the formulas")
             sizeof (text),
             "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,precision=fp16,parallel=%s",
             names[i]);
-        e = estimate (text, A100, 0);
+        e = white_estimate (text, A100, 0);
         assert_near (e.memory[DN_MEMORY_WEIGHTS] + e.memory[DN_MEMORY_GRADIENTS]
                          + e.memory[DN_MEMORY_OPTIMIZER],
                      kept[i] * params);
@@ -262,7 +236,7 @@ TEST ("shards are those of the formulas")
 
 static double communication (const char *text)
 {
-    return estimate (text, A100, 0).stage_s[DN_STAGE_COMMUNICATION];
+    return white_estimate (text, A100, 0).stage_s[DN_STAGE_COMMUNICATION];
 }
 
 /* ZeRO-3 and FSDP gather the weights twice: half as much again as an all-reduce. */
@@ -277,8 +251,8 @@ TEST ("gathered weights cost time")
     assert_in_range (1000 * communication (BASE ",parallel=fsdp") / dp, 1400, 1600);
     assert_true (step (BASE ",parallel=dp", A100)
                  < step (BASE ",parallel=zero3", A100));
-    assert_true (estimate (BASE ",parallel=zero3", A100, 0).gpu_mem.p50
-                 < estimate (BASE ",parallel=dp", A100, 0).gpu_mem.p50);
+    assert_true (white_estimate (BASE ",parallel=zero3", A100, 0).gpu_mem.p50
+                 < white_estimate (BASE ",parallel=dp", A100, 0).gpu_mem.p50);
     /* The gradients of one pass in four are reduced, or those of each. */
     assert_near (communication (BASE ",grad_accum=4,parallel=dp"), dp);
     assert_true (communication (BASE ",grad_accum=4,parallel=zero2") > 2 * dp);
@@ -317,7 +291,7 @@ TEST ("the all-reduce is hierarchical")
 TEST ("the last bucket is never hidden")
 {
     struct dn_estimate e =
-        estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
+        white_estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
 
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] > 1.75 * 1.024e9 / 300e9);
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] < 2 * 1.75 * 1.024e9 / 229e9);
@@ -357,34 +331,43 @@ TEST ("a pipeline fills up")
 
 TEST ("a job that cannot fit does not fit")
 {
-    assert_true (estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
-    assert_false (estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
-    assert_false (estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
+    assert_true (
+        white_estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
+    assert_false (
+        white_estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
+    assert_false (
+        white_estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
 }
 
 TEST ("CPUs follow the input pipeline")
 {
     int64_t images =
-        estimate ("model=resnet18,batch=256,precision=fp16,decode=jpeg", A100, 0)
+        white_estimate ("model=resnet18,batch=256,precision=fp16,decode=jpeg", A100, 0)
             .cpus_per_gpu;
-    int64_t few =
-        estimate ("model=resnet152,batch=64,precision=fp32", V100, 0).cpus_per_gpu;
+    int64_t few = white_estimate ("model=resnet152,batch=64,precision=fp32", V100, 0)
+                      .cpus_per_gpu;
 
     assert_in_range (images, 6, 40);
     assert_in_range (few, 2, 5);
-    assert_int_equal (estimate ("model=bert_large,batch=8", V100, 0).cpus_per_gpu, 2);
-    assert_int_equal (estimate ("model=bert_base,batch=32", A100, 0).cpus_per_gpu, 2);
+    assert_int_equal (white_estimate ("model=bert_large,batch=8", V100, 0).cpus_per_gpu,
+                      2);
+    assert_int_equal (white_estimate ("model=bert_base,batch=32", A100, 0).cpus_per_gpu,
+                      2);
     assert_int_equal (
-        estimate ("model=bert_base,batch=32,decode=text", A100, 0).cpus_per_gpu, 3);
+        white_estimate ("model=bert_base,batch=32,decode=text", A100, 0).cpus_per_gpu,
+        3);
     /* Latents that were computed before are not decoded. */
     assert_true (
-        estimate ("model=dit_s_8_latents,batch=256,precision=fp16", A100, 0)
+        white_estimate ("model=dit_s_8_latents,batch=256,precision=fp16", A100, 0)
             .cpus_per_gpu
-        < estimate ("model=dit_s_8,batch=256,precision=fp16", A100, 0).cpus_per_gpu);
+        < white_estimate ("model=dit_s_8,batch=256,precision=fp16", A100, 0)
+              .cpus_per_gpu);
     assert_int_equal (
-        estimate ("model=resnet18,batch=256,input=synthetic", V100, 0).cpus_per_gpu, 1);
+        white_estimate ("model=resnet18,batch=256,input=synthetic", V100, 0)
+            .cpus_per_gpu,
+        1);
     assert_int_equal (
-        estimate ("model=resnet18,batch=256,precision=fp16,workers=3", A100, 0)
+        white_estimate ("model=resnet18,batch=256,precision=fp16,workers=3", A100, 0)
             .cpus_per_gpu,
         4);
 }
@@ -393,20 +376,21 @@ TEST ("CPUs follow the input pipeline")
 TEST ("clips and speech are read as such, not as images or text")
 {
     const char *speech = "model=rnnt,batch=128,precision=fp16";
-    double clip = estimate ("model=r3d_18,batch=64,precision=fp16", A100, 1).step_s.p50;
+    double clip =
+        white_estimate ("model=r3d_18,batch=64,precision=fp16", A100, 1).step_s.p50;
     double image =
-        estimate ("model=r3d_18,batch=64,precision=fp16,decode=jpeg", A100, 1)
+        white_estimate ("model=r3d_18,batch=64,precision=fp16,decode=jpeg", A100, 1)
             .step_s.p50;
 
-    assert_true (estimate (speech, A100, 16).step_s.p50 < 0.5);
+    assert_true (white_estimate (speech, A100, 16).step_s.p50 < 0.5);
     assert_true (clip > 2 * image);
 }
 
 TEST ("starving loaders slow the step")
 {
     const char *text = "model=resnet18,batch=256,precision=fp16,decode=jpeg";
-    double starved = estimate (text, A100, 1).step_s.p50;
-    double fed = estimate (text, A100, 64).step_s.p50;
+    double starved = white_estimate (text, A100, 1).step_s.p50;
+    double fed = white_estimate (text, A100, 64).step_s.p50;
 
     assert_true (starved > 3 * fed);
     assert_true (starved > 256 / 300.0);
@@ -415,15 +399,15 @@ TEST ("starving loaders slow the step")
 TEST ("missing facts widen the bound")
 {
     double full =
-        estimate ("model=resnet50,batch=64,precision=fp16,optimizer=sgd", V100, 0)
+        white_estimate ("model=resnet50,batch=64,precision=fp16,optimizer=sgd", V100, 0)
             .confidence;
     double no_precision =
-        estimate ("model=resnet50,batch=64,optimizer=sgd", V100, 0).confidence;
+        white_estimate ("model=resnet50,batch=64,optimizer=sgd", V100, 0).confidence;
     double unknown =
-        estimate ("params=25M,flops=8G,activations=11M,batch=64,precision=fp16,"
-                  "optimizer=sgd",
-                  V100,
-                  0)
+        white_estimate ("params=25M,flops=8G,activations=11M,batch=64,precision=fp16,"
+                        "optimizer=sgd",
+                        V100,
+                        0)
             .confidence;
 
     assert_true (no_precision < full);
@@ -433,10 +417,10 @@ TEST ("missing facts widen the bound")
 
 TEST ("energy is time times power, between idle and limit")
 {
-    struct dn_estimate e =
-        estimate ("model=resnet50,batch=64,precision=fp32,steps=1000,gpus=2", V100, 0);
+    struct dn_estimate e = white_estimate (
+        "model=resnet50,batch=64,precision=fp32,steps=1000,gpus=2", V100, 0);
     struct dn_estimate capped =
-        estimate ("model=resnet50,batch=64,steps=1000,power_limit=150", V100, 0);
+        white_estimate ("model=resnet50,batch=64,steps=1000,power_limit=150", V100, 0);
 
     assert_in_range (e.power_w, 40, 300);
     assert_true (capped.power_w <= 150);
@@ -444,7 +428,7 @@ TEST ("energy is time times power, between idle and limit")
     assert_near (dn_estimate_cost (&e, 2, 3), e.train_s.p50 / 3600 * 2 * 3);
     assert_true (e.train_s.p50 > 1000 * e.step_s.p50);
     assert_near (dn_estimate_cost (&capped, 1, 0), 0);
-    e = estimate ("model=resnet50,batch=64", V100, 0);
+    e = white_estimate ("model=resnet50,batch=64", V100, 0);
     assert_near (e.energy_j, -1);
     assert_near (dn_estimate_cost (&e, 2, 3), -1);
 }

@@ -4,50 +4,11 @@
  */
 #include "unit.h"
 
-#include "scene.h"
-#include "tests/unit/networks.h"
-
-#define V100 0
-#define A100 1
-
-/* A job on a device of the scene, ready to be predicted. */
-struct run {
-    struct dn_site *site;
-    struct dn_spec spec;
-    struct dn_graph graph;
-    const struct dn_device *device;
-};
-
-static struct run run_of (const char *text, int device)
-{
-    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
-    struct dn_err err = {0};
-
-    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    run.device = &run.site->catalogue.devices[device];
-    return run;
-}
-
-static void run_free (struct run *run)
-{
-    dn_graph_free (&run->graph);
-    scene_free (run->site);
-}
+#include "white.h"
 
 static struct dn_estimate estimate (const char *text, int device)
 {
-    struct run run = run_of (text, device);
-    struct dn_estimate result;
-
-    dn_whitebox (
-        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0},
-        &result);
-    run_free (&run);
-    result.device = NULL;
-    return result;
+    return white_estimate (text, device, 0);
 }
 
 static double memory (const char *text, int device)
@@ -186,37 +147,28 @@ TEST ("the largest batch fits and one more does not")
         "model=gpt2,batch=4,grad_accum=4,checkpointing=full"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        struct run run = run_of (texts[i], V100);
-        const struct dn_constants *k = &run.site->constants;
-        int64_t median = dn_whitebox_largest_batch (
-            &(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, 0.5, 0);
-        int64_t bound = dn_whitebox_largest_batch (
-            &(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, 0.95, 0);
+        struct white run = white_of (texts[i], V100);
+        int64_t median = dn_whitebox_largest_batch (white_case (&run, 0), 0.5, 0);
+        int64_t bound = dn_whitebox_largest_batch (white_case (&run, 0), 0.95, 0);
         struct dn_estimate e;
 
         assert_true (bound >= 1 && bound < median);
         run.spec.batch = median;
-        dn_whitebox (&(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, &e);
+        dn_whitebox (white_case (&run, 0), &e);
         assert_true (e.gpu_mem.p50 <= run.device->memory);
         run.spec.batch = median + 1;
-        dn_whitebox (&(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, &e);
+        dn_whitebox (white_case (&run, 0), &e);
         assert_true (e.gpu_mem.p50 > run.device->memory);
-        run_free (&run);
+        white_free (&run);
     }
 }
 
 TEST ("no batch fits a network that does not fit")
 {
-    struct run run = run_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
+    struct white run = white_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
 
-    assert_int_equal (
-        dn_whitebox_largest_batch (
-            &(struct dn_case){
-                &run.site->constants, &run.spec, &run.graph, run.device, 0},
-            0.5,
-            0),
-        0);
-    run_free (&run);
+    assert_int_equal (dn_whitebox_largest_batch (white_case (&run, 0), 0.5, 0), 0);
+    white_free (&run);
 }
 
 TEST ("power lies between floor and limit")
@@ -273,7 +225,7 @@ TEST ("the bound of the power ends at the limit")
 
 TEST ("a lower power limit slows kernels")
 {
-    struct run run = run_of ("model=resnet50,batch=64", V100);
+    struct white run = white_of ("model=resnet50,batch=64", V100);
     const struct dn_constants *k = &run.site->constants;
     struct dn_device pcie = *run.device;
     double last = 1;
@@ -293,12 +245,12 @@ TEST ("a lower power limit slows kernels")
     assert_true (fabs (dn_power_slowdown (k, &pcie, 200) - 1.06) < 0.03);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 150) - 1.2) < 0.08);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 100) - 1.9) < 0.3);
-    run_free (&run);
+    white_free (&run);
 }
 
 TEST ("a compiled step waits for no host")
 {
-    struct run run = run_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
+    struct white run = white_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
     struct dn_device device = *run.device;
     struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
     struct dn_estimate launched;
@@ -314,12 +266,12 @@ TEST ("a compiled step waits for no host")
     dn_whitebox (&c, &shared);
     assert_near (shared.stage_s[DN_STAGE_FORWARD],
                  2 * compiled.stage_s[DN_STAGE_FORWARD]);
-    run_free (&run);
+    white_free (&run);
 }
 
 TEST ("data on the chip move at its rate")
 {
-    struct run run = run_of ("model=resnet50,batch=128,precision=fp16", A100);
+    struct white run = white_of ("model=resnet50,batch=128,precision=fp16", A100);
     struct dn_device device = *run.device;
     struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
     struct dn_estimate off;
@@ -334,7 +286,7 @@ TEST ("data on the chip move at its rate")
     dn_whitebox (&c, &small);
     assert_true (on.stage_s[DN_STAGE_FORWARD] < off.stage_s[DN_STAGE_FORWARD]);
     assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
-    run_free (&run);
+    white_free (&run);
 }
 
 TEST ("throughput rises with CPUs and levels off")
@@ -342,39 +294,35 @@ TEST ("throughput rises with CPUs and levels off")
     /* msr-fiddle/synergy: AlexNet on a V100, relative to 3 cores per GPU. */
     static const double measured[][2] = {
         {1, 0.3}, {2, 0.66}, {4, 1.25}, {5, 1.53}, {6, 1.75}, {9, 2}, {24, 2}};
-    struct run run = run_of ("model=alexnet,image=224,batch=512,decode=jpeg", V100);
-    const struct dn_constants *k = &run.site->constants;
-    double three = dn_whitebox_throughput (
-        &(struct dn_case){k, &run.spec, &run.graph, run.device, 3});
+    struct white run = white_of ("model=alexnet,image=224,batch=512,decode=jpeg", V100);
+    double three = dn_whitebox_throughput (white_case (&run, 3));
     double last = 0;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (measured); i++) {
-        double rate = dn_whitebox_throughput (
-            &(struct dn_case){k, &run.spec, &run.graph, run.device, measured[i][0]});
+        double rate = dn_whitebox_throughput (white_case (&run, measured[i][0]));
 
         assert_true (rate >= last);
         assert_true (fabs (rate / three - measured[i][1]) < 0.3);
         last = rate;
     }
-    assert_true (dn_whitebox_throughput (
-                     &(struct dn_case){k, &run.spec, &run.graph, run.device, 96})
-                 < 1.05 * last);
-    run_free (&run);
+    assert_true (dn_whitebox_throughput (white_case (&run, 96)) < 1.05 * last);
+    white_free (&run);
 }
 
 TEST ("crowded workers deliver less")
 {
-    struct run run = run_of ("model=alexnet,batch=512,decode=jpeg,workers=16", V100);
-    struct run fair = run_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
+    struct white run =
+        white_of ("model=alexnet,batch=512,decode=jpeg,workers=16", V100);
+    struct white fair =
+        white_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
 
     assert_true (
-        dn_whitebox_throughput (&(struct dn_case){
-            &run.site->constants, &run.spec, &run.graph, run.device, 4})
+        dn_whitebox_throughput (white_case (&run, 4))
         < 0.6
               * dn_whitebox_throughput (&(struct dn_case){
                   &fair.site->constants, &fair.spec, &fair.graph, fair.device, 4}));
-    run_free (&run);
-    run_free (&fair);
+    white_free (&run);
+    white_free (&fair);
 }
 
 TEST ("host memory follows processes and loaders")

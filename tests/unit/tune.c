@@ -5,35 +5,22 @@
 #include "unit.h"
 
 #include "graph/sidecar.h"
-#include "scene.h"
+#include "white.h"
 #include "tests/unit/networks.h"
-
-#define A100 1
 
 #define MIB 1048576.0
 
 /* A network's operators and its estimate on one device. */
 struct run {
-    struct dn_site *site;
-    struct dn_spec spec;
-    struct dn_graph graph; /* freed by end () */
+    struct white white; /* freed by end () */
     struct dn_estimate estimate;
 };
 
 static struct run begin_on (const char *keys, int device)
 {
-    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
-    struct dn_err err = {0};
-    struct dn_case c = {.constants = &run.site->constants,
-                        .spec = &run.spec,
-                        .graph = &run.graph,
-                        .device = &run.site->catalogue.devices[device]};
+    struct run run = {.white = white_of (keys, device)};
 
-    if (dn_spec_read (dn_span_of (keys), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s: %s", keys, err.text);
-    dn_whitebox (&c, &run.estimate);
+    dn_whitebox (white_case (&run.white, 0), &run.estimate);
     return run;
 }
 
@@ -44,8 +31,7 @@ static struct run begin (const char *keys)
 
 static void end (struct run *run)
 {
-    dn_graph_free (&run->graph);
-    scene_free (run->site);
+    white_free (&run->white);
 }
 
 /* Learned and frozen parameters and learned tensors of peft 0.21.2 with transformers
@@ -112,9 +98,9 @@ TEST ("adapters have as many parameters as in peft")
         snprintf (keys, sizeof (keys), "%s,batch=1,precision=bf16_pure", row->keys);
         run = begin (keys);
         print_message ("%s\n", row->keys);
-        assert_near (run.graph.params, row->params);
-        assert_near (run.graph.tensors, row->tensors);
-        assert_near (run.graph.frozen_params, row->frozen);
+        assert_near (run.white.graph.params, row->params);
+        assert_near (run.white.graph.tensors, row->tensors);
+        assert_near (run.white.graph.frozen_params, row->frozen);
         end (&run);
     }
 }
@@ -125,7 +111,7 @@ TEST ("a part of a layer can be adapted")
     struct run run =
         begin ("model=gpt2,lora=8,lora_targets=q+v,batch=1,precision=bf16_pure");
 
-    assert_near (run.graph.params, 12 * 2 * 8 * (768 + 768));
+    assert_near (run.white.graph.params, 12 * 2 * 8 * (768 + 768));
     end (&run);
 }
 
@@ -133,11 +119,12 @@ static double sum_of (const struct run *run, size_t member)
 {
     double all = 0;
 
-    for (int i = 0; i < run->graph.n_ops; i++) {
+    for (int i = 0; i < run->white.graph.n_ops; i++) {
         double value;
 
-        memcpy (&value, (const char *) &run->graph.ops[i] + member, sizeof (value));
-        all += run->graph.ops[i].repeat * value;
+        memcpy (
+            &value, (const char *) &run->white.graph.ops[i] + member, sizeof (value));
+        all += run->white.graph.ops[i].repeat * value;
     }
     return all;
 }
@@ -179,11 +166,11 @@ TEST ("gradients pass through frozen layers")
     struct run whole = begin (LLAMA "optimizer=adamw");
     struct run run = begin (LLAMA "optimizer=adamw,lora=8");
     const double *stage = run.estimate.stage_s;
-    const struct dn_op *first = &run.graph.ops[0];
+    const struct dn_op *first = &run.white.graph.ops[0];
 
     assert_int_equal (first->kind, DN_OP_EMBEDDING);
     assert_true (first->frozen);
-    assert_false (run.graph.ops[1].frozen);
+    assert_false (run.white.graph.ops[1].frozen);
     assert_true (stage[DN_STAGE_BACKWARD_DATA]
                  > 0.95 * whole.estimate.stage_s[DN_STAGE_BACKWARD_DATA]);
     assert_true (stage[DN_STAGE_BACKWARD_WEIGHT]
@@ -209,12 +196,12 @@ TEST ("no layer drops more than it keeps")
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = begin (texts[i]);
 
-        for (int k = 0; k < run.graph.n_ops; k++)
-            if (run.graph.ops[k].saved < 0)
+        for (int k = 0; k < run.white.graph.n_ops; k++)
+            if (run.white.graph.ops[k].saved < 0)
                 fail_msg ("%s: operator %d keeps %g elements",
                           texts[i],
                           k,
-                          run.graph.ops[k].saved);
+                          run.white.graph.ops[k].saved);
         end (&run);
     }
 }
@@ -274,8 +261,8 @@ TEST ("quantised weights are unpacked in every pass")
     struct run nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
     const struct dn_device *device = nf4.estimate.device;
     const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
-    double least =
-        linear * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
+    double least = linear * (2 + 4.127 / 8)
+                   / (device->bandwidth * nf4.white.site->constants.unpack);
 
     for (int d = 0; d < DN_N_STAGES; d++) {
         double more = nf4.estimate.stage_s[d] - none.estimate.stage_s[d];
@@ -325,7 +312,7 @@ TEST ("a name freezes a part")
         snprintf (keys, sizeof (keys), "%s,batch=1,precision=fp32", parts[i].keys);
         print_message ("%s\n", keys);
         run = begin (keys);
-        assert_near (run.graph.params, parts[i].params);
+        assert_near (run.white.graph.params, parts[i].params);
         end (&run);
     }
 }
@@ -334,14 +321,14 @@ TEST ("nothing runs backward in a frozen backbone")
 {
     struct run run = begin ("model=resnet50,frozen=backbone,batch=32,precision=fp32,"
                             "optimizer=adamw");
-    int n = run.graph.n_ops;
+    int n = run.white.graph.n_ops;
 
     /* The linear layer and the loss are left. */
     for (int i = 0; i < n - 2; i++)
-        assert_true (run.graph.ops[i].frozen);
-    assert_true (run.graph.ops[n - 2].first);
+        assert_true (run.white.graph.ops[i].frozen);
+    assert_true (run.white.graph.ops[n - 2].first);
     assert_near (SUM (&run, saved), 2048 + 1000);
-    assert_near (run.graph.tensors, 2);
+    assert_near (run.white.graph.tensors, 2);
     end (&run);
 }
 
@@ -394,8 +381,8 @@ TEST ("what learns can be named")
         begin ("model=vit_b_16,batch=1,precision=fp32,frozen=all_but_head");
     struct dn_err err = {0};
 
-    assert_near (named.graph.params, 768 * 1000 + 1000);
-    assert_near (named.graph.frozen_params, same.graph.frozen_params);
+    assert_near (named.white.graph.params, 768 * 1000 + 1000);
+    assert_near (named.white.graph.frozen_params, same.white.graph.frozen_params);
     end (&named);
     end (&same);
     assert_int_equal (dn_spec_read (dn_span_of ("trainable=0.1"), &spec, &err), 0);

@@ -1,0 +1,39 @@
+/* white.h - descriptions on a device, as the white box predicts them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TEST_WHITE_H
+#define DN_TEST_WHITE_H
+
+#include "scene.h"
+
+/* A description that is read, resolved and built, on a device. */
+struct white {
+    struct dn_site *site; /* scene_site (""), kept */
+    struct dn_spec spec;
+    struct dn_graph graph;
+    const struct dn_device *device;
+    struct dn_case c; /* of the last white_case () */
+};
+
+/* Devices of the scene, for 'device' below. */
+#define V100 0
+#define A100 1
+
+/* -1 with 'err' and nothing to be freed: the description is wrong. */
+int white_try (const char *text, int device, struct white *white, struct dn_err *err);
+
+/* The same, or the test fails; freed with white_free (). */
+struct white white_of (const char *text, int device);
+void white_free (struct white *white);
+
+/* What the predictor takes, valid until the next call with that 'white'. */
+const struct dn_case *white_case (struct white *white, double cpus_per_gpu);
+
+/* The estimate of 'text'; its device is not known. On a device of the test's own: */
+struct dn_estimate white_estimate (const char *text, int device, double cpus_per_gpu);
+struct dn_estimate white_estimate_on (const char *text,
+                                      const struct dn_device *device,
+                                      double cpus_per_gpu);
+
+#endif
