@@ -108,28 +108,33 @@ int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
     return rc;
 }
 
-/* Pending tasks of an array have a name such as 12_[3-5], and their record 12. */
-static bool is_named (const struct dn_link_job *job, const char *name)
+/* Pending tasks of an array have a name such as 12_[3-5] or 12_3, and their record 12.
+ */
+static bool has_task (const struct dn_link_job *job, const char *name)
 {
     size_t len = strlen (job->name);
 
-    return strcmp (job->name, name) == 0
-           || (job->pending_tasks && strncmp (job->name, name, len) == 0
-               && strncmp (name + len, "_[", 2) == 0);
+    return job->pending_tasks && strncmp (job->name, name, len) == 0
+           && name[len] == '_';
 }
 
 static struct dn_link_job *find (const struct sim_slurm *slurm,
                                  const char *name,
                                  int64_t raw_id)
 {
+    struct dn_link_job *record = NULL;
+
     for (int i = 0; i < slurm->n_jobs; i++) {
         struct dn_link_job *job = &slurm->jobs[i];
 
-        if (job->name[0] != '\0'
-            && (name ? is_named (job, name) : job->raw_id == raw_id))
+        if (job->name[0] == '\0')
+            continue;
+        if (name ? strcmp (job->name, name) == 0 : job->raw_id == raw_id)
             return job;
+        if (name && has_task (job, name))
+            record = job;
     }
-    return NULL;
+    return record;
 }
 
 int dn_link_job_now (struct dn_link *link,
@@ -183,6 +188,8 @@ int dn_link_update (struct dn_link *link,
             sim_limit (job, change->limit_s);
         if (change->admin_comment)
             job->admin_comment = sim_text (slurm, change->admin_comment);
+        if (change->features)
+            job->features = sim_text (slurm, change->features);
     }
     return after (link, SIM_UPDATE, record, err);
 }
@@ -216,6 +223,21 @@ int dn_link_cluster (struct dn_link *link,
     strcpy (cluster->qos[0].name, "normal");
     cluster->qos[0].max_wall_s = link->slurm->max_wall_s;
     return after (link, SIM_CLUSTER, NULL, err);
+}
+
+int dn_link_nodes (struct dn_link *link,
+                   int64_t now_s,
+                   dn_link_node_f take,
+                   void *to,
+                   struct dn_err *err)
+{
+    int rc = 0;
+
+    (void) now_s;
+    (void) err;
+    for (int i = 0; i < link->slurm->n_nodes && rc == 0; i++)
+        rc = take (to, &link->slurm->nodes[i]);
+    return rc;
 }
 
 int dn_link_reservations (struct dn_link *link,

@@ -32,6 +32,8 @@ struct sim_slurm {
     struct dn_link_reservation reservations[SIM_RESERVATIONS_MAX];
     int n_reservations;
     int64_t reservations_changed_s;
+    const struct dn_link_node *nodes;
+    int n_nodes;
     char **texts; /* owned */
     int64_t n_texts;
 };

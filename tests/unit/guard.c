@@ -13,6 +13,7 @@
 #include "policy/guarded.h"
 #include "rewrite/recorded.h"
 #include "scratch.h"
+#include "tests/sim/sim_daemon.h"
 #include "tests/sim/sim_link.h"
 
 #define NOW      INT64_C (1700000000)
@@ -25,26 +26,6 @@ static struct dn_link slurm;
 static bool lose;              /* changes are made, but the answer is lost */
 static int refuse;             /* that job is refused */
 static void (*between) (void); /* called before a job is read again */
-
-static int64_t ticks[DN_N_TICKS];
-
-void dn_tick (enum dn_tick what)
-{
-    ticks[what]++;
-}
-
-static char said[4096]; /* the log, as far as it fits */
-
-void dn_log (enum dn_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    if (level == DN_LOG_DEBUG)
-        return;
-    va_start (args, format);
-    vsnprintf (said + strlen (said), sizeof (said) - strlen (said), format, args);
-    va_end (args);
-}
 
 static int before_call (struct dn_link *link,
                         enum sim_call call,
@@ -90,7 +71,6 @@ static void forget_slurm (void)
         .jobs = jobs, .max_time_s = 7200, .default_time_s = DN_UNSET};
     slurm = (struct dn_link){
         .slurm = &cluster, .told_s = NOW, .before = before_call, .after = after_call};
-    memset (ticks, 0, sizeof (ticks));
     lose = false;
     refuse = 0;
     between = NULL;
@@ -135,7 +115,7 @@ static struct scene *begin (void)
     struct scene *scene = calloc (1, sizeof (*scene));
 
     forget_slurm ();
-    said[0] = '\0';
+    sim_daemon_forget ();
     scene->site.guard_interval_s = 60;
     scene->site.rules.time_margin = 0.1;
     scene->site.rules.mode = DN_MODE_ENFORCE;
@@ -194,8 +174,8 @@ TEST ("a job is extended and its record says so")
     assert_int_equal (dn_record_read (job->admin_comment, &r, NULL), 1);
     assert_int_equal (r.n_later, 1);
     assert_int_equal (r.later_s[0], 7920);
-    assert_int_equal (ticks[DN_TICK_GUARDED], 2);
-    assert_int_equal (ticks[DN_TICK_EXTENSIONS], 1);
+    assert_int_equal (sim_ticks[DN_TICK_GUARDED], 2);
+    assert_int_equal (sim_ticks[DN_TICK_EXTENSIONS], 1);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 1);
     wait_s (7920 - 2800 - 500);
@@ -207,8 +187,8 @@ TEST ("a job is extended and its record says so")
     wait_s (36000 - 11880);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 36000);
-    assert_int_equal (ticks[DN_TICK_AT_OWN_LIMIT], 2);
-    assert_int_equal (ticks[DN_TICK_GUARDED], 2);
+    assert_int_equal (sim_ticks[DN_TICK_AT_OWN_LIMIT], 2);
+    assert_int_equal (sim_ticks[DN_TICK_GUARDED], 2);
 }
 
 TEST ("the most urgent job comes first")
@@ -240,11 +220,11 @@ TEST ("a human is obeyed for good")
 
     sim_limit (job, 3540);
     assert_int_equal (pass (scene), 0);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
     sim_limit (job, 3600);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
 }
 
 static void human_in_between (void)
@@ -271,7 +251,7 @@ TEST ("to what a human adds the guard adds what dnnest had taken")
     assert_int_equal (job->limit_s, 36000 + 600);
     /* Who has done that is not known: it may have been the user, while it waited. */
     assert_int_equal (before->limit_s, 36000);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
 }
 
 /* Between what it was before an extension and what it is after. */
@@ -285,7 +265,7 @@ TEST ("a human who lowers an extended limit is obeyed")
     job->end = NOW + 300;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 5400);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
 }
 
 /* Such as another program that writes AdminComment. */
@@ -331,8 +311,8 @@ TEST ("a job that Slurm shortened is left alone")
     sim_limit (job, 3000);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
-    assert_contains (said,
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
+    assert_contains (sim_said,
                      "its limit is 00:50:00, and dnnest had set 01:00:00 (Slurm "
                      "shortened it, --time-min)");
 }
@@ -362,7 +342,7 @@ TEST ("jobs that are not lowered are left alone")
     add_job (103, 100)->phase = DN_PHASE_ENDING;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 0);
-    assert_int_equal (ticks[DN_TICK_GUARDED], 0);
+    assert_int_equal (sim_ticks[DN_TICK_GUARDED], 0);
 }
 
 TEST ("a suspended job keeps its room")
@@ -393,7 +373,7 @@ TEST ("a job that was requeued begins anew")
     job->end = NOW + 500;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7920);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
 }
 
 static struct dn_guarded *read_heartbeat (void)
@@ -517,7 +497,7 @@ TEST ("a guard that leaves gives all limits back")
     assert_int_equal (array->limit_s, 36000);
     assert_int_equal (human->limit_s, 3540);
     assert_int_equal (over->limit_s, 3600);
-    assert_int_equal (ticks[DN_TICK_RESTORED], 3);
+    assert_int_equal (sim_ticks[DN_TICK_RESTORED], 3);
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, 0);
     assert_false (dn_guarded_is_alive (guarded, NOW));
@@ -556,7 +536,7 @@ TEST ("limits are given back where the mode is observe")
     scene->site.rules.mode = DN_MODE_OBSERVE;
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 36000);
-    assert_contains (said, "given back");
+    assert_contains (sim_said, "given back");
 }
 
 TEST ("a StateDir that cannot be written does not matter")
@@ -579,8 +559,8 @@ TEST ("a refusal concerns one job")
     assert_int_equal (pass (scene), 0);
     assert_int_equal (slurm.n_changes, 1);
     assert_string_equal (slurm.changed[0], "2");
-    assert_int_equal (ticks[DN_TICK_REFUSED], 1);
-    assert_contains (said, "guard: job 1: refused: its limit stays as it is");
+    assert_int_equal (sim_ticks[DN_TICK_REFUSED], 1);
+    assert_contains (sim_said, "guard: job 1: refused: its limit stays as it is");
 }
 
 /* The change was made, although its answer was lost: it is not made again. */
@@ -623,7 +603,7 @@ TEST ("two guards do what one does")
     }
     assert_int_equal (slurm.n_changes, 1);
     assert_int_equal (job->limit_s, 7920);
-    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
     scene->memory = own;
     dn_task_guard.end (other);
     free (other);
@@ -735,7 +715,7 @@ TEST ("twenty thousand jobs cost little")
     assert_int_equal (pass (scene), 0);
     next = cpu_ms () - next;
     assert_int_equal (slurm.n_changes, 0);
-    assert_int_equal (ticks[DN_TICK_GUARDED], JOBS_MAX);
+    assert_int_equal (sim_ticks[DN_TICK_GUARDED], JOBS_MAX);
     print_message ("# %d jobs: first pass %.0f ms, next %.0f ms, %ld KB more\n",
                    JOBS_MAX,
                    first,

@@ -12,6 +12,7 @@
 #include "rescue/output_name.h"
 #include "rescue/rescue_plan.h"
 #include "scratch.h"
+#include "tests/sim/sim_daemon.h"
 
 #define NOW INT64_C (1700000000)
 
@@ -32,24 +33,6 @@ struct dn_link {
 };
 
 static struct dn_link slurm;
-static int64_t ticks[DN_N_TICKS];
-static char said[8192];
-
-void dn_tick (enum dn_tick what)
-{
-    ticks[what]++;
-}
-
-void dn_log (enum dn_log_level level, const char *format, ...)
-{
-    va_list ap;
-
-    if (level == DN_LOG_DEBUG)
-        return;
-    va_start (ap, format);
-    vsnprintf (said + strlen (said), sizeof (said) - strlen (said), format, ap);
-    va_end (ap);
-}
 
 int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
 {
@@ -181,8 +164,7 @@ static void begin (void)
 {
     end ();
     memset (&scene, 0, sizeof (scene));
-    memset (ticks, 0, sizeof (ticks));
-    said[0] = '\0';
+    sim_daemon_forget ();
     assert_int_equal (dn_site_init (&scene.site, "/x", "/y", NULL), 0);
     scene.site.rules.rescue = DN_RESCUE_REQUEUE;
     strcpy (scene.site.output_dir, scratch_path (""));
@@ -221,7 +203,7 @@ static int pass (void)
 /* Skip the test on a kernel without openat2 (). */
 static void needs_openat2 (void)
 {
-    if (slurm.calls[0] == '\0' && ticks[DN_TICK_FALSE_FITS] == 0)
+    if (slurm.calls[0] == '\0' && sim_ticks[DN_TICK_FALSE_FITS] == 0)
         skip ();
 }
 
@@ -246,9 +228,9 @@ TEST ("a moved job out of memory gets its request back")
     assert_string_equal (slurm.partition, "big");
     assert_int_equal (slurm.limit_s, 36000);
     assert_contains (slurm.comment, "\"rescued\":1");
-    assert_int_equal (ticks[DN_TICK_RESCUED], 1);
-    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
-    assert_contains (said, "chosen by dnnest: started again");
+    assert_int_equal (sim_ticks[DN_TICK_RESCUED], 1);
+    assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 1);
+    assert_contains (sim_said, "chosen by dnnest: started again");
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
     /* The second run fails, too: it was rescued once. */
@@ -257,7 +239,7 @@ TEST ("a moved job out of memory gets its request back")
     slurm.job.start = NOW;
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
-    assert_contains (said, "started again before");
+    assert_contains (sim_said, "started again before");
 }
 
 /* No Slurm is too old for it, and no variable of the job names the type. */
@@ -292,7 +274,7 @@ TEST ("an open job out of memory goes back to the type that it requested")
     assert_string_equal (slurm.features, "a100");
     assert_string_equal (slurm.gres, "");
     assert_int_equal (slurm.limit_s, 36000);
-    assert_contains (said, "on v100, chosen by dnnest: started again");
+    assert_contains (sim_said, "on v100, chosen by dnnest: started again");
 }
 
 TEST ("an answer that is lost is made good")
@@ -307,7 +289,7 @@ TEST ("an answer that is lost is made good")
     assert_int_equal (pass (), -1);
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUUUR");
-    assert_int_equal (ticks[DN_TICK_RESCUED], 1);
+    assert_int_equal (sim_ticks[DN_TICK_RESCUED], 1);
 }
 
 TEST ("a refusal ends the rescue")
@@ -316,8 +298,8 @@ TEST ("a refusal ends the rescue")
     assert_int_equal (pass (), 0);
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "Q");
-    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
-    assert_contains (said, "rescue: job 12: refused: not started again");
+    assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
+    assert_contains (sim_said, "rescue: job 12: refused: not started again");
 }
 
 TEST ("a refused request leaves the job held")
@@ -326,8 +308,8 @@ TEST ("a refused request leaves the job held")
     assert_int_equal (pass (), 0);
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QU");
-    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
-    assert_contains (said, "rescue: job 12: refused: it stays held");
+    assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
+    assert_contains (sim_said, "rescue: job 12: refused: it stays held");
 }
 
 TEST ("a dry run changes nothing")
@@ -335,12 +317,12 @@ TEST ("a dry run changes nothing")
     scene.d.dry_run = true;
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "");
-    assert_contains (said, "would be started again");
+    assert_contains (sim_said, "would be started again");
 }
 
 static void expect_refusal (const char *says)
 {
-    assert_contains (said, says);
+    assert_contains (sim_said, says);
     assert_string_equal (slurm.calls, "");
 }
 
@@ -349,7 +331,7 @@ TEST ("others are told why not")
     slurm.slurm = 2205;
     pass ();
     expect_refusal ("cannot change the GPU type");
-    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
+    assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
     begin ();
     slurm.job.requeue = false;
     pass ();
@@ -358,8 +340,8 @@ TEST ("others are told why not")
     scene.site.rules.rescue = DN_RESCUE_OFF;
     pass ();
     expect_refusal ("Rescue=off");
-    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 0);
-    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
+    assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 0);
+    assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 1);
     begin ();
     slurm.job.gres = "gres/gpu:a100:4";
     pass ();
@@ -397,7 +379,7 @@ TEST ("other jobs are left alone")
             memcpy (strstr (slurm.comment, "enforce"), "advise\"", 7);
         pass ();
         assert_string_equal (slurm.calls, "");
-        assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
+        assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 0);
     }
 }
 
@@ -423,14 +405,14 @@ TEST ("a job that was killed with less host memory gets its request back")
     assert_int_equal (slurm.limit_s, 36000);
     assert_string_equal (slurm.gres, "");
     assert_contains (slurm.comment, "\"rescued\":1");
-    assert_contains (said, "out of host memory, lowered by dnnest: started again");
-    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
+    assert_contains (sim_said, "out of host memory, lowered by dnnest: started again");
+    assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 0);
     slurm.job.phase = DN_PHASE_ENDED;
     slurm.job.state = "OUT_OF_MEMORY";
     slurm.job.start = NOW;
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
-    assert_contains (said, "started again before");
+    assert_contains (sim_said, "started again before");
     begin_killed ();
     slurm.job.requeue = false;
     pass ();

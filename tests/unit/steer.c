@@ -13,164 +13,33 @@
 #include "jobs_table.h"
 #include "rewrite/recorded.h"
 #include "steer/steer_queue.h"
+#include "tests/sim/sim_daemon.h"
+#include "tests/sim/sim_link.h"
 
 #define NOW      INT64_C (1700000000)
 #define JOBS_MAX 20010
 #define HOUR     3600
 
 /* Two nodes a1 a2 of four a100, two v1 v2 of four v100, in partition gpu. */
-struct dn_link {
-    struct dn_link_node nodes[4];
-    struct dn_link_job jobs[JOBS_MAX];
-    char *comments[JOBS_MAX]; /* owned */
-    int n_jobs;
-    int64_t max_time_s;
-    int n_changes;
-    struct {
-        char name[DN_NAME_MAX];
-        char features[DN_NAME_MAX];
-        int64_t limit_s;
-    } changed[64];
-    void (*between) (struct dn_link *link); /* called before a job is read again */
-};
-
+static struct dn_link_node nodes[4];
+static struct dn_link_job jobs[JOBS_MAX];
+static struct sim_slurm cluster;
 static struct dn_link slurm;
-static int64_t ticks[DN_N_TICKS];
+static void (*between) (void); /* called before a job is read again */
 
-void dn_tick (enum dn_tick what)
+static int before_call (struct dn_link *link,
+                        enum sim_call call,
+                        const struct dn_link_job *job,
+                        struct dn_err *err)
 {
-    ticks[what]++;
-}
-
-static char said[8192];
-
-void dn_log (enum dn_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    (void) level;
-    va_start (args, format);
-    vsnprintf (said + strlen (said), sizeof (said) - strlen (said), format, args);
-    va_end (args);
-}
-
-int dn_link_jobs (struct dn_link *link, struct dn_err *err)
-{
-    (void) link;
-    (void) err;
+    if (call == SIM_JOB && between)
+        between ();
     return 0;
-}
-
-void dn_link_jobs_drop (struct dn_link *link)
-{
-    (void) link;
-}
-
-int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
-{
-    int rc = 0;
-
-    for (int i = 0; i < link->n_jobs && rc == 0; i++)
-        rc = take (to, &link->jobs[i]);
-    return rc;
-}
-
-int dn_link_nodes (struct dn_link *link,
-                   int64_t now_s,
-                   dn_link_node_f take,
-                   void *to,
-                   struct dn_err *err)
-{
-    int rc = 0;
-
-    (void) now_s;
-    (void) err;
-    for (int i = 0; i < 4 && rc == 0; i++)
-        rc = take (to, &link->nodes[i]);
-    return rc;
-}
-
-int dn_link_job_now (struct dn_link *link,
-                     int64_t raw_id,
-                     dn_link_job_f take,
-                     void *to,
-                     struct dn_err *err)
-{
-    struct dn_link_job job = link->jobs[0];
-
-    (void) err;
-    if (link->between)
-        link->between (link);
-    for (int i = 0; i < link->n_jobs; i++)
-        if (link->jobs[i].raw_id == raw_id)
-            job = link->jobs[i];
-    return take (to, &job);
-}
-
-static const struct dn_daemon *clock_of; /* the one that is moved */
-
-int64_t dn_link_now (const struct dn_link *link)
-{
-    (void) link;
-    return clock_of->now_s;
-}
-
-bool dn_link_is_lost (const struct dn_err *err)
-{
-    return err->code == DN_E_TIME;
-}
-
-bool dn_link_share_node (const char *a, const char *b)
-{
-    return a && b && strcmp (a, b) == 0;
 }
 
 static void set_comment (struct dn_link_job *job, const char *comment)
 {
-    char **at = &slurm.comments[job - slurm.jobs];
-
-    free (*at);
-    *at = strdup (comment);
-    job->admin_comment = *at;
-}
-
-/* What slurmctld would do is noted, and done to jobs that are no arrays. */
-static struct {
-    char *comment;
-} later[64]; /* the table stays as it is until the round ends */
-
-int dn_link_update (struct dn_link *link,
-                    const struct dn_link_change *change,
-                    struct dn_err *err)
-{
-    int n = link->n_changes++;
-
-    (void) err;
-    assert_true (n < 64);
-    assert_true (change->limit_s >= 60 && change->limit_s % 60 == 0);
-    snprintf (link->changed[n].name, DN_NAME_MAX, "%s", change->name);
-    snprintf (link->changed[n].features,
-              DN_NAME_MAX,
-              "%s",
-              change->features ? change->features : "");
-    link->changed[n].limit_s = change->limit_s;
-    free (later[n].comment);
-    later[n].comment = strdup (change->admin_comment);
-    return 0;
-}
-
-int dn_link_cluster (struct dn_link *link,
-                     struct dn_cluster *cluster,
-                     struct dn_err *err)
-{
-    (void) err;
-    *cluster = (struct dn_cluster){.enforces = true};
-    cluster->partitions = calloc (1, sizeof (*cluster->partitions));
-    cluster->n_partitions = 1;
-    strcpy (cluster->partitions[0].name, "gpu");
-    cluster->partitions[0].max_time_s = link->max_time_s;
-    cluster->partitions[0].default_time_s = DN_UNSET;
-    return 0;
+    job->admin_comment = sim_text (&cluster, comment);
 }
 
 /* --- scenes ------------------------------------------------------------------------
@@ -213,7 +82,7 @@ static void set_idle (const char *type, int idle)
     static char used[4][32];
 
     for (int i = 0; i < 4; i++) {
-        struct dn_link_node *node = &slurm.nodes[i];
+        struct dn_link_node *node = &nodes[i];
 
         if (!strstr (node->gres, type))
             continue;
@@ -227,24 +96,27 @@ int before_test (void **state)
 {
     static const char *const names[] = {"a1", "a2", "v1", "v2"};
 
-    (void) state;
     scene = calloc (1, sizeof (*scene));
-    for (int i = 0; i < slurm.n_jobs; i++)
-        free (slurm.comments[i]);
-    memset (&slurm, 0, sizeof (slurm));
-    memset (ticks, 0, sizeof (ticks));
-    said[0] = '\0';
-    slurm.max_time_s = DN_UNLIMITED;
+    dn_link_jobs_drop (&slurm);
+    sim_free (&cluster);
+    cluster = (struct sim_slurm){.jobs = jobs,
+                                 .max_time_s = DN_UNLIMITED,
+                                 .default_time_s = DN_UNSET,
+                                 .max_wall_s = DN_UNLIMITED,
+                                 .nodes = nodes,
+                                 .n_nodes = 4};
+    slurm = (struct dn_link){.slurm = &cluster, .before = before_call};
+    sim_daemon_forget ();
+    between = NULL;
     for (int i = 0; i < 4; i++)
-        slurm.nodes[i] =
-            (struct dn_link_node){.name = names[i],
-                                  .gres = i < 2 ? "gpu:a100:4" : "gpu:v100:4",
-                                  .features = i < 2 ? "a100,ib" : "v100,ib",
-                                  .partitions = "gpu",
-                                  .cpus = 96,
-                                  .mem_mb = 1000,
-                                  .idle_mem_mb = 1000,
-                                  .up = true};
+        nodes[i] = (struct dn_link_node){.name = names[i],
+                                         .gres = i < 2 ? "gpu:a100:4" : "gpu:v100:4",
+                                         .features = i < 2 ? "a100,ib" : "v100,ib",
+                                         .partitions = "gpu",
+                                         .cpus = 96,
+                                         .mem_mb = 1000,
+                                         .idle_mem_mb = 1000,
+                                         .up = true};
     set_idle ("a100", 0);
     set_idle ("v100", 4);
     scene->site.rules = dn_rules_default ();
@@ -257,7 +129,6 @@ int before_test (void **state)
     scene->site.gpu_types.types[1].cost = 1;
     scene->d = (struct dn_daemon){
         .site = &scene->site, .link = &slurm, .now_s = NOW, .once = true};
-    clock_of = &scene->d;
     scene->memory = calloc (1, dn_task_steer.memory);
     return 0;
 }
@@ -272,10 +143,10 @@ int after_test (void **state)
 
 static struct dn_link_job *add_job (const char *features, const char *comment)
 {
-    struct dn_link_job *job = &slurm.jobs[slurm.n_jobs++];
+    struct dn_link_job *job = &jobs[cluster.n_jobs++];
 
-    *job = (struct dn_link_job){.job_id = slurm.n_jobs,
-                                .raw_id = slurm.n_jobs,
+    *job = (struct dn_link_job){.job_id = cluster.n_jobs,
+                                .raw_id = cluster.n_jobs,
                                 .array_task = DN_UNSET,
                                 .het_offset = DN_UNSET,
                                 .phase = DN_PHASE_PENDING,
@@ -285,14 +156,14 @@ static struct dn_link_job *add_job (const char *features, const char *comment)
                                 .n_nodes = 1,
                                 .n_cpus = 4,
                                 .n_tasks = 1,
-                                .priority = 10000000 - slurm.n_jobs,
+                                .priority = 10000000 - cluster.n_jobs,
                                 .queued = true,
                                 .partition = "gpu",
                                 .account = "research",
                                 .qos = "normal",
                                 .features = features,
                                 .tres_per = {[DN_TRES_PER_NODE] = "gres:gpu:1"}};
-    snprintf (job->name, sizeof (job->name), "%d", slurm.n_jobs);
+    snprintf (job->name, sizeof (job->name), "%d", cluster.n_jobs);
     if (comment)
         set_comment (job, comment);
     return job;
@@ -320,25 +191,14 @@ static void fill_a100 (void)
     add_running ("a2", 20);
 }
 
-/* One round; the changes are in the table afterwards. */
+/* One round. Return the number of changes. */
 static int pass (void)
 {
     int first = slurm.n_changes;
-    int rc = dn_task_steer.run (scene->memory, &scene->d, &scene->err);
 
+    slurm.told_s = scene->d.now_s;
+    assert_int_equal (dn_task_steer.run (scene->memory, &scene->d, &scene->err), 0);
     dn_jobs_drop (&scene->d);
-    for (int n = first; n < slurm.n_changes; n++)
-        for (int i = 0; i < slurm.n_jobs; i++) {
-            struct dn_link_job *job = &slurm.jobs[i];
-
-            if (strcmp (job->name, slurm.changed[n].name) != 0)
-                continue;
-            set_comment (job, later[n].comment);
-            job->limit_s = slurm.changed[n].limit_s;
-            if (slurm.changed[n].features[0] != '\0')
-                job->features = slurm.changed[n].features;
-        }
-    assert_int_equal (rc, 0);
     return slurm.n_changes - first;
 }
 
@@ -368,8 +228,9 @@ TEST ("a job whose type is full gets another one, in one request")
     assert_int_equal (recorded.steer_s, CAP_V100);
     assert_int_equal (recorded.cap_s, CAP_V100);
     assert_int_equal (recorded.steered_at_s, NOW);
-    assert_int_equal (ticks[DN_TICK_STEERED], 1);
-    assert_contains (said, "steer: job 3: a100 -> v100, limit 10:00:00 -> 21:04:00");
+    assert_int_equal (sim_ticks[DN_TICK_STEERED], 1);
+    assert_contains (sim_said,
+                     "steer: job 3: a100 -> v100, limit 10:00:00 -> 21:04:00");
     assert_int_equal (pass (), 0);
 }
 
@@ -459,17 +320,17 @@ TEST ("jobs of the other type that wait are planned first, whatever their priori
 {
     fill_a100 ();
     add_running ("v1", 1);
-    slurm.nodes[2].gres_used = "gpu:v100:4";
-    slurm.nodes[2].idle_cpus = 0;
+    nodes[2].gres_used = "gpu:v100:4";
+    nodes[2].idle_cpus = 0;
     add_job ("a100", opened);
     add_job ("v100", NULL)->n_nodes = 2;
-    slurm.jobs[slurm.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    jobs[cluster.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
     scene->site.rules.keep = 0;
     assert_int_equal (pass (), 0); /* v2 is reserved in an hour */
-    slurm.jobs[slurm.n_jobs - 1].queued = false;
-    slurm.jobs[slurm.n_jobs - 1].unseen = true;
+    jobs[cluster.n_jobs - 1].queued = false;
+    jobs[cluster.n_jobs - 1].unseen = true;
     assert_int_equal (pass (), 0);
-    slurm.jobs[slurm.n_jobs - 1].priority = 0; /* held */
+    jobs[cluster.n_jobs - 1].priority = 0; /* held */
     assert_int_equal (pass (), 1);
 }
 
@@ -485,8 +346,8 @@ TEST ("of two open jobs the one of higher priority is moved")
     set_idle ("v100", 1);
     assert_int_equal (pass (), 0);
     scene->site.rules.keep = 0.13;
-    slurm.nodes[3].gres_used = "gpu:v100:2";
-    slurm.nodes[3].idle_cpus = 48;
+    nodes[3].gres_used = "gpu:v100:2";
+    nodes[3].idle_cpus = 48;
     assert_int_equal (pass (), 1);
     assert_string_equal (high->features, "v100");
 }
@@ -500,7 +361,7 @@ TEST ("an untyped job waits on the type that comes first")
     any->tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
     any->n_cpus = 96;
     add_job ("a100", opened)->n_nodes = 2;
-    slurm.jobs[slurm.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
+    jobs[cluster.n_jobs - 1].tres_per[DN_TRES_PER_NODE] = "gres:gpu:4";
     scene->site.rules.keep = 0;
     assert_int_equal (pass (), 0); /* the other job starts on v1 */
     any->features = "ib&[a100|v100]";
@@ -581,18 +442,18 @@ TEST ("a job whose user has lowered the limit meanwhile keeps that on its own ty
     assert_int_equal (pass (), 0);
 }
 
-static void change_features (struct dn_link *link)
+static void change_features (void)
 {
-    link->jobs[link->n_jobs - 1].features = "a100&ib";
+    jobs[cluster.n_jobs - 1].features = "a100&ib";
 }
 
 TEST ("a change between the table and the request stops it")
 {
     fill_a100 ();
     add_job ("a100", opened);
-    slurm.between = change_features;
+    between = change_features;
     assert_int_equal (pass (), 0);
-    assert_int_equal (ticks[DN_TICK_STEERED], 0);
+    assert_int_equal (sim_ticks[DN_TICK_STEERED], 0);
 }
 
 TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
@@ -634,9 +495,9 @@ TEST ("no limit is set above MaxTime")
 {
     fill_a100 ();
     add_job ("a100", opened);
-    slurm.max_time_s = CAP_V100 - 60;
+    cluster.max_time_s = CAP_V100 - 60;
     assert_int_equal (pass (), 0);
-    slurm.max_time_s = CAP_V100;
+    cluster.max_time_s = CAP_V100;
     assert_int_equal (pass (), 1);
 }
 
@@ -644,18 +505,18 @@ TEST ("nodes that are down, planned or reserved are no room")
 {
     fill_a100 ();
     add_job ("a100", opened);
-    slurm.nodes[2].up = slurm.nodes[3].up = false;
+    nodes[2].up = nodes[3].up = false;
     assert_int_equal (pass (), 0);
-    slurm.nodes[2].up = slurm.nodes[3].up = true;
-    slurm.nodes[2].busy = slurm.nodes[3].busy = true;
+    nodes[2].up = nodes[3].up = true;
+    nodes[2].busy = nodes[3].busy = true;
     assert_int_equal (pass (), 0);
-    slurm.nodes[2].busy = slurm.nodes[3].busy = false;
+    nodes[2].busy = nodes[3].busy = false;
     for (int i = 2; i < 4; i++) {
-        slurm.nodes[i].reserved_from = NOW + HOUR;
-        slurm.nodes[i].reserved_until = NOW + 2 * HOUR;
+        nodes[i].reserved_from = NOW + HOUR;
+        nodes[i].reserved_until = NOW + 2 * HOUR;
     }
     assert_int_equal (pass (), 0);
-    slurm.nodes[2].reserved_until = slurm.nodes[2].reserved_from = 0;
+    nodes[2].reserved_until = nodes[2].reserved_from = 0;
     assert_int_equal (pass (), 1);
 }
 
@@ -677,7 +538,7 @@ TEST ("a job that did not start there has its own type again, and rests")
     assert_string_equal (job->features, "a100");
     assert_int_equal (job->limit_s, 6 * HOUR);
     assert_string_equal (record_of (job).steer_gpu, "");
-    assert_int_equal (ticks[DN_TICK_STEERED_BACK], 1);
+    assert_int_equal (sim_ticks[DN_TICK_STEERED_BACK], 1);
     scene->d.now_s += 600;
     assert_int_equal (pass (), 0);
     scene->d.now_s += 601;
@@ -705,8 +566,8 @@ TEST ("of an array the first pending task is moved, one in a pass")
     job = add_job ("a100", opened);
     job->pending_tasks = "3,5-9%4";
     assert_int_equal (pass (), 1);
-    assert_string_equal (slurm.changed[0].name, "3_3");
-    assert_string_equal (slurm.changed[0].features, "v100");
+    assert_string_equal (slurm.changed[0], "3_3");
+    assert_string_equal (job->features, "v100");
 }
 
 TEST ("a pass makes 50 changes at most, and the first ones after a start fewer")
@@ -716,17 +577,17 @@ TEST ("a pass makes 50 changes at most, and the first ones after a start fewer")
     fill_a100 ();
     for (int i = 0; i < 60; i++)
         add_job ("a100", opened);
-    slurm.nodes[2].gres = slurm.nodes[3].gres = "gpu:v100:1000";
-    slurm.nodes[2].gres_used = slurm.nodes[3].gres_used = NULL;
-    slurm.nodes[2].idle_cpus = slurm.nodes[3].idle_cpus = 10000;
+    nodes[2].gres = nodes[3].gres = "gpu:v100:1000";
+    nodes[2].gres_used = nodes[3].gres_used = NULL;
+    nodes[2].idle_cpus = nodes[3].idle_cpus = 10000;
     scene->d.dry_run = true;
     scene->d.once = false;
     for (size_t i = 0; i < DN_N_ELEMENTS (n); i++) {
         int lines = 0;
 
-        said[0] = '\0';
+        sim_said[0] = '\0';
         assert_int_equal (pass (), 0);
-        for (const char *at = said; (at = strstr (at, "would change")); at++)
+        for (const char *at = sim_said; (at = strstr (at, "would change")); at++)
             lines++;
         assert_int_equal (lines, n[i]);
     }
@@ -743,13 +604,13 @@ TEST ("a started job of which Slurm chose the type has the limit of that type, o
     job->start = NOW - 100;
     job->nodes = "a2";
     assert_int_equal (pass (), 1);
-    assert_string_equal (slurm.changed[0].features, "");
+    assert_string_equal (job->features, "a100|v100");
     assert_int_equal (job->limit_s, 36000);
     recorded = record_of (job);
     assert_string_equal (recorded.steer_gpu, "a100");
     assert_int_equal (recorded.cap_s, 36000);
     assert_string_equal (dn_recorded_gpu (&recorded), "a100");
-    assert_int_equal (ticks[DN_TICK_FITTED], 1);
+    assert_int_equal (sim_ticks[DN_TICK_FITTED], 1);
     assert_int_equal (pass (), 0);
     set_comment (job, either);
     job->limit_s = CAP_V100;
@@ -772,9 +633,9 @@ TEST ("of 20,000 pending jobs 500 of each type are planned")
     for (int i = 0; i < 20000; i++)
         add_job (i % 2 ? "a100" : "v100", i % 2 ? opened : of_v100);
     for (int i = 0; i < 4; i++)
-        assert_int_equal (dn_steer_add_node (queue, &slurm.nodes[i], NOW, NULL), 0);
-    for (int i = 0; i < slurm.n_jobs; i++)
-        assert_int_equal (dn_steer_add_job (queue, &slurm.jobs[i], NOW, NULL), 0);
+        assert_int_equal (dn_steer_add_node (queue, &nodes[i], NOW, NULL), 0);
+    for (int i = 0; i < cluster.n_jobs; i++)
+        assert_int_equal (dn_steer_add_job (queue, &jobs[i], NOW, NULL), 0);
     assert_int_equal (dn_steer_lay (queue, NOW, NULL), 0);
     for (int64_t i = 0; i < queue->n_jobs; i++)
         planned += !isnan (queue->jobs[i].start_s);
