@@ -6,35 +6,11 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "expect.h"
+#include "text_file.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "predict/apps.h"
-
-/* Every row is found, and its run time is a number whose bounds rise. */
-static void check (const struct dn_apps *apps)
-{
-    for (int64_t i = 0; i < apps->n_rows; i++) {
-        const struct dn_app_row *row = &apps->rows[i];
-        struct dn_range time = dn_app_row_time (row, (double) row->work_max);
-        const struct dn_app_row *found;
-        int64_t n;
-
-        expect (row->type >= 0 && row->type < apps->n_types, "the type", NULL);
-        expect (row->unit < DN_N_WORK_UNITS && row->freedom > 0, "the law", NULL);
-        found = dn_apps_find (apps, row->key, apps->types[row->type], row->gpus);
-        expect (found && found->key == row->key && found->gpus == row->gpus,
-                "a row is not found",
-                NULL);
-        found = dn_apps_all (apps, row->key, &n);
-        expect (found && found <= row && row < found + n, "the rows of a key", NULL);
-        expect (isfinite (time.p50) && time.p50 > 0, "the run time", NULL);
-        expect (dn_range_at (time, 0.99) >= dn_range_at (time, 0.8), "bounds", NULL);
-    }
-}
 
 /* Every description is found, and its texts are within their bounds. */
 static void check_known (const struct dn_apps *apps)
@@ -54,39 +30,27 @@ static void check_known (const struct dn_apps *apps)
     }
 }
 
-/* A text is written, read and written again: both must be equal. */
-static void write_twice (const struct dn_apps *apps)
+/* Every row is found, and its run time is a number whose bounds rise. */
+static void check (const struct dn_apps *apps)
 {
-    struct fuzz_text first = {NULL, 0};
-    struct fuzz_text second = {NULL, 0};
-    struct dn_err err = {0};
-    struct dn_apps *again;
+    check_known (apps);
+    for (int64_t i = 0; i < apps->n_rows; i++) {
+        const struct dn_app_row *row = &apps->rows[i];
+        struct dn_range time = dn_app_row_time (row, (double) row->work_max);
+        const struct dn_app_row *found;
+        int64_t n;
 
-    dn_apps_write (apps, put_text, &first);
-    again = dn_apps_read (dn_span_of (first.text), "file", &err);
-    expect (again != NULL, "what was written is not read", &err);
-    dn_apps_write (again, put_text, &second);
-    expect (strcmp (first.text, second.text) == 0, "another text", NULL);
-    dn_apps_free (again);
-    free (first.text);
-    free (second.text);
-}
-
-int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
-{
-    char *text = take_text (data, size);
-    struct dn_err err = {0};
-    struct dn_apps *apps =
-        dn_apps_read ((struct dn_span){text, strlen (text)}, "file", &err);
-
-    if (apps) {
-        write_twice (apps);
-        check (apps);
-        check_known (apps);
-    } else {
-        expect_message (&err);
+        expect (row->type >= 0 && row->type < apps->n_types, "the type", NULL);
+        expect (row->unit < DN_N_WORK_UNITS && row->freedom > 0, "the law", NULL);
+        found = dn_apps_find (apps, row->key, apps->types[row->type], row->gpus);
+        expect (found && found->key == row->key && found->gpus == row->gpus,
+                "a row is not found",
+                NULL);
+        found = dn_apps_all (apps, row->key, &n);
+        expect (found && found <= row && row < found + n, "the rows of a key", NULL);
+        expect (isfinite (time.p50) && time.p50 > 0, "the run time", NULL);
+        expect (dn_range_at (time, 0.99) >= dn_range_at (time, 0.8), "bounds", NULL);
     }
-    dn_apps_free (apps);
-    free (text);
-    return 0;
 }
+
+TEXT_FILE (apps, check)

@@ -6,10 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "expect.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "text_file.h"
 
 #include "hardware/cluster.h"
 
@@ -38,38 +35,4 @@ static void check (const struct dn_cluster *cluster)
     dn_cluster_wait (cluster, "a100");
 }
 
-/* A text is written, read and written again: both must be equal. */
-static void write_twice (const struct dn_cluster *cluster)
-{
-    struct fuzz_text first = {NULL, 0};
-    struct fuzz_text second = {NULL, 0};
-    struct dn_err err = {0};
-    struct dn_cluster *again;
-
-    dn_cluster_write (cluster, put_text, &first);
-    again = dn_cluster_read (dn_span_of (first.text), "file", &err);
-    expect (again != NULL, "what was written is not read", &err);
-    dn_cluster_write (again, put_text, &second);
-    expect (strcmp (first.text, second.text) == 0, "another text", NULL);
-    dn_cluster_free (again);
-    free (first.text);
-    free (second.text);
-}
-
-int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
-{
-    char *text = take_text (data, size);
-    struct dn_err err = {0};
-    struct dn_cluster *cluster =
-        dn_cluster_read ((struct dn_span){text, strlen (text)}, "file", &err);
-
-    if (cluster) {
-        write_twice (cluster);
-        check (cluster);
-    } else {
-        expect_message (&err);
-    }
-    dn_cluster_free (cluster);
-    free (text);
-    return 0;
-}
+TEXT_FILE (cluster, check)

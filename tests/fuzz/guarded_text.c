@@ -6,10 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "expect.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "text_file.h"
 
 #include "policy/guarded.h"
 
@@ -37,38 +34,4 @@ static void check (struct dn_guarded *guarded)
     dn_guarded_is_alive (guarded, 1700000000);
 }
 
-/* A text is written, read and written again: both must be equal. */
-static void write_twice (const struct dn_guarded *guarded)
-{
-    struct fuzz_text first = {NULL, 0};
-    struct fuzz_text second = {NULL, 0};
-    struct dn_err err = {0};
-    struct dn_guarded *again;
-
-    dn_guarded_write (guarded, put_text, &first);
-    again = dn_guarded_read (dn_span_of (first.text), "file", &err);
-    expect (again != NULL, "what was written is not read", &err);
-    dn_guarded_write (again, put_text, &second);
-    expect (strcmp (first.text, second.text) == 0, "another text", NULL);
-    dn_guarded_free (again);
-    free (first.text);
-    free (second.text);
-}
-
-int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
-{
-    char *text = take_text (data, size);
-    struct dn_err err = {0};
-    struct dn_guarded *guarded =
-        dn_guarded_read ((struct dn_span){text, strlen (text)}, "file", &err);
-
-    if (guarded) {
-        write_twice (guarded);
-        check (guarded);
-    } else {
-        expect_message (&err);
-    }
-    dn_guarded_free (guarded);
-    free (text);
-    return 0;
-}
+TEXT_FILE (guarded, check)
