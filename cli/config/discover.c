@@ -293,8 +293,7 @@ static void guess_all (struct found *list,
         list[i].guess =
             dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, products);
         if (n == 1 && products->n == 1)
-            list[i].guess =
-                (struct dn_gpu_guess){.device = products->devices[0], .is_named = true};
+            list[i].guess = (struct dn_gpu_guess){.device = products->devices[0]};
     }
 }
 

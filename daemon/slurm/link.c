@@ -38,9 +38,6 @@ extern slurm_conf_t slurm_conf;
  */
 #define FIRST_SOCKET_ERROR 5000
 
-/* OverTimeLimit=UNLIMITED. */
-#define OVER_TIME_INFINITE 0xffff
-
 /* SLURM_CONF, or where libslurm itself looks. slurm_init () ends the process where it
  * cannot read the file.
  */
@@ -242,11 +239,7 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
                     && strstr (from->accounting_storage_type, "slurmdbd"),
         .scheduler_parameters = from->sched_params ? from->sched_params : "",
         .slurmctld_parameters = from->slurmctld_params ? from->slurmctld_params : "",
-        .state_save = from->state_save_location ? from->state_save_location : "",
         .slurm_user = from->slurm_user_id,
-        .over_time_s = from->over_time_limit == OVER_TIME_INFINITE
-                           ? DN_UNLIMITED
-                           : INT64_C (60) * from->over_time_limit,
         .def_mem_per_cpu_mb = memory_mb (from->def_mem_per_cpu, true),
         .def_mem_per_node_mb = memory_mb (from->def_mem_per_cpu, false),
     };

@@ -46,9 +46,7 @@ struct dn_link_conf {
     bool accounts;      /* AccountingStorageType is slurmdbd */
     const char *scheduler_parameters;
     const char *slurmctld_parameters;
-    const char *state_save;     /* StateSaveLocation */
     int64_t slurm_user;         /* uid of SlurmUser */
-    int64_t over_time_s;        /* OverTimeLimit; DN_UNLIMITED */
     int64_t def_mem_per_cpu_mb; /* DN_UNSET */
     int64_t def_mem_per_node_mb;
 };

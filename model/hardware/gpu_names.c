@@ -268,7 +268,6 @@ struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
         for (int j = 0; j < candidates.n; j++)
             if (products->devices[i] == candidates.list[j]) {
                 guess.device = products->devices[i];
-                guess.is_named = true;
                 return guess;
             }
     guess.device = choose (&candidates, per_node);

@@ -43,7 +43,6 @@ void dn_products_read (struct dn_products *products,
 
 struct dn_gpu_guess {
     const struct dn_device *device; /* NULL: none resembles the name */
-    bool is_named;                  /* by a product */
     char doubt[DN_REASON_MAX];      /* "a100_pcie_40gb or a100_sxm4_40gb?"; "" none */
 };
 

@@ -24,8 +24,6 @@ enum dn_memory_kind {
     DN_N_MEMORY_KINDS
 };
 
-extern const struct dn_names dn_memory_kind_names;
-
 struct dn_constants {
 #define DN_CONSTANT(name, ...) double name;
 #define DN_TUNABLE(name, ...)  double name;

@@ -94,7 +94,6 @@ struct dn_estimate {
     double n_steps;          /* of one training; -1 when unknown */
     struct dn_range train_s; /* of all trainings of the job; p50 -1 when unknown */
     struct dn_range gpu_mem; /* bytes on one device */
-    enum dn_memory_kind memory_kind;
     double memory[DN_N_MEMORY_CLASSES];
     double host_mem;      /* bytes per node */
     int64_t cpus_per_gpu; /* minimum that does not slow the step; DN_UNSET unknown */

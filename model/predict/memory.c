@@ -629,7 +629,6 @@ void dn_whitebox_memory (const struct dn_setup *c,
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->memory_kind = content->kind;
     estimate->gpu_mem.sigma = k->sigma_memory[content->kind];
     estimate->host_mem = host_bytes (c);
 }

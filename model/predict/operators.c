@@ -39,18 +39,6 @@ static const char *const memory_text[] = {
     [DN_MEMORY_SLACK] = "slack",
 };
 
-static const char *const memory_kind_text[] = {
-    [DN_MEMORY_KIND_IMAGES] = "images",
-    [DN_MEMORY_KIND_DENSE] = "dense",
-    [DN_MEMORY_KIND_DETECTORS] = "detectors",
-    [DN_MEMORY_KIND_ATTENTION] = "attention",
-    [DN_MEMORY_KIND_TUNED] = "tuned",
-    [DN_MEMORY_KIND_SPLIT] = "split",
-    [DN_MEMORY_KIND_OTHER] = "other",
-};
-
-const struct dn_names dn_memory_kind_names =
-    DN_NAMES (memory_kind_text, DN_N_MEMORY_KINDS);
 const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
 const struct dn_names dn_memory_class_names =
     DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);

@@ -38,7 +38,6 @@ static const struct dn_names *const tables[] = {
     &dn_link_names,
     &dn_measure_names,
     &dn_memory_class_names,
-    &dn_memory_kind_names,
     &dn_metric_names,
     &dn_mode_names,
     &dn_op_kind_names,
