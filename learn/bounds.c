@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
+
 #include "learn/parts.h"
 
 const double dn_train_levels[DN_TRAIN_LEVELS] =
@@ -241,14 +243,6 @@ static int vote (struct dn_pool *pool, const struct choice *choice)
     return n;
 }
 
-static int compare_reals (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 /* The law of a new voter's run: around the median of the votes, with the spread of
  * those above it, and the spread above its own mean within a vote. Votes far below the
  * median say nothing of those above it.
@@ -276,7 +270,7 @@ static struct law find_law (struct dn_pool *pool)
             work[law.n++] = pool->means[v];
     if (law.n == 0)
         return law;
-    qsort (work, (size_t) law.n, sizeof (*work), compare_reals);
+    qsort (work, (size_t) law.n, sizeof (*work), dn_reals_compare);
     law.centre = work[law.n / 2];
     for (int i = law.n / 2; i < law.n; i++, n_above++)
         law.between += pow (work[i] - law.centre, 2);
@@ -336,7 +330,7 @@ static double quantile_of_models (struct dn_pool *pool, double share)
             pool->left[n++] = pool->models[m];
     if (n < MODELS_MIN)
         return -INFINITY;
-    qsort (pool->left, (size_t) n, sizeof (*pool->left), compare_reals);
+    qsort (pool->left, (size_t) n, sizeof (*pool->left), dn_reals_compare);
     return pool->left[(int) fmin (ceil (share * (n + 1)), n) - 1];
 }
 

@@ -9,25 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
+
 #include "learn/parts.h"
 
 const double dn_judged_levels[DN_N_JUDGED] = {0.8, 0.9, 0.95, 0.99};
-
-static int compare_reals (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-static double median (double *values, int n)
-{
-    if (n == 0)
-        return NAN;
-    qsort (values, (size_t) n, sizeof (*values), compare_reals);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 /* What is judged of one scheme. */
 struct bench {
@@ -105,8 +91,8 @@ static struct dn_errors sum_up (struct bench *bench,
             fabs (expm1 (-(double) (learned ? judged->learned : judged->white_box)));
         errors.mean += bench->values[i] / judgement->n;
     }
-    errors.per_model = over_models (bench, judgement, median, &n_models);
-    errors.median = median (bench->values, judgement->n);
+    errors.per_model = over_models (bench, judgement, dn_reals_median, &n_models);
+    errors.median = dn_reals_median (bench->values, judgement->n);
     return errors;
 }
 
@@ -127,7 +113,7 @@ static void judge_level (struct bench *bench, int level, struct dn_judgement *ju
         bench->values[i] =
             exp ((double) judged->bounds[level] - (double) judged->learned);
     }
-    judgement->tightness[level] = median (bench->values, judgement->n);
+    judgement->tightness[level] = dn_reals_median (bench->values, judgement->n);
 }
 
 static double worst_family (const struct bench *bench,
@@ -172,7 +158,7 @@ static void judge_width (struct bench *bench,
     if (width->n == 0)
         return;
     width->coverage = (double) n_covered / width->n;
-    width->width = median (bench->values, width->n);
+    width->width = dn_reals_median (bench->values, width->n);
 }
 
 /* --- bounds ---------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
+
 static bool is_named (const struct dn_pairs *pairs, const char *name)
 {
     return strncmp (pairs->name, name, DN_NAME_MAX - 1) == 0;
@@ -137,26 +139,6 @@ int dn_score_add (struct dn_score *score,
     return 0;
 }
 
-static int by_value (const void *a, const void *b)
-{
-    const double *x = a;
-    const double *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* The median. Sorts the values. */
-static double median (struct dn_reservoir *sample)
-{
-    size_t half = sample->n / 2;
-
-    if (sample->n == 0)
-        return NAN;
-    qsort (sample->values, sample->n, sizeof (double), by_value);
-    return sample->n % 2 ? sample->values[half]
-                         : (sample->values[half - 1] + sample->values[half]) / 2;
-}
-
 /* NaN if 'n' is 0. */
 static double mean (double sum, size_t n)
 {
@@ -173,7 +155,7 @@ struct dn_figures dn_pairs_figures (struct dn_pairs *pairs)
     figures = (struct dn_figures){
         .n = pairs->n,
         .mape = mean (pairs->error, pairs->n),
-        .median_ape = median (&pairs->errors),
+        .median_ape = dn_reals_median (pairs->errors.values, (int) pairs->errors.n),
         .bias = mean (pairs->log_ratio, pairs->n),
         .under = mean ((double) pairs->n_under, pairs->n),
         .under_mape = mean (pairs->error_under, pairs->n_under),
@@ -184,7 +166,8 @@ struct dn_figures dn_pairs_figures (struct dn_pairs *pairs)
         struct dn_coverage *bound = &pairs->bounds[i];
 
         figures.coverage[i] = mean ((double) bound->n_covered, bound->n);
-        figures.tightness[i] = median (&bound->tightness);
+        figures.tightness[i] =
+            dn_reals_median (bound->tightness.values, (int) bound->tightness.n);
     }
     return figures;
 }

@@ -113,17 +113,6 @@ static int64_t least (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static bool in_list (struct dn_span name, const char *list)
-{
-    struct dn_span rest = dn_span_of (list);
-    struct dn_span other;
-
-    while ((other = dn_span_cut (&rest, ",")).text)
-        if (other.len == name.len && memcmp (other.text, name.text, name.len) == 0)
-            return true;
-    return false;
-}
-
 /* Put the names of 'from' that are in 'other', or that are not, behind those of 'list'.
  */
 static void add_names (char list[LIST_MAX],
@@ -137,7 +126,7 @@ static void add_names (char list[LIST_MAX],
     while ((name = dn_span_cut (&rest, ",")).text) {
         size_t len = strlen (list);
 
-        if (name.len == 0 || in_list (name, other) != common
+        if (name.len == 0 || dn_span_listed (name, other) != common
             || len + name.len + 2 > LIST_MAX)
             continue;
         if (len > 0)

@@ -66,17 +66,6 @@ static bool is_name (struct dn_span name)
     return name.len > 0 && name.len < DN_NAME_MAX;
 }
 
-static bool in_list (struct dn_span name, const char *list)
-{
-    struct dn_span rest = dn_span_of (list);
-    struct dn_span other;
-
-    while ((other = dn_span_cut (&rest, ",")).text)
-        if (other.len == name.len && memcmp (other.text, name.text, name.len) == 0)
-            return true;
-    return false;
-}
-
 /* Append the name, unless it does not fit. */
 static void add_name (char list[LIST_MAX], struct dn_span name)
 {
@@ -114,7 +103,7 @@ static void intersect (char list[LIST_MAX], const char *other)
     memset (list, 0, LIST_MAX);
     rest = dn_span_of (copy);
     while ((name = dn_span_cut (&rest, ",")).text)
-        if (name.len > 0 && in_list (name, other))
+        if (name.len > 0 && dn_span_listed (name, other))
             add_name (list, name);
 }
 

@@ -98,14 +98,9 @@ static bool lists_meet (const char *a, const char *b)
     struct dn_span rest = dn_span_of (a);
     struct dn_span one;
 
-    while ((one = dn_span_cut (&rest, ",")).text) {
-        struct dn_span others = dn_span_of (b);
-        struct dn_span other;
-
-        while ((other = dn_span_cut (&others, ",")).text)
-            if (one.len == other.len && memcmp (one.text, other.text, one.len) == 0)
-                return true;
-    }
+    while ((one = dn_span_cut (&rest, ",")).text)
+        if (dn_span_listed (one, b))
+            return true;
     return false;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
 #include "base/fields.h"
 
 /* What is idle, or held. */
@@ -264,13 +265,6 @@ static double when_one (const struct dn_plan *plan,
     return best_s;
 }
 
-static int by_value (const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 /* The time at which so many nodes of the type are free, one after the other. */
 static double when_enough (struct dn_plan *plan, int type, int32_t nodes)
 {
@@ -281,7 +275,7 @@ static double when_enough (struct dn_plan *plan, int type, int32_t nodes)
             plan->sorted[n++] = plan->free_s[i];
     if (n < (size_t) nodes)
         return INFINITY;
-    qsort (plan->sorted, n, sizeof (*plan->sorted), by_value);
+    qsort (plan->sorted, n, sizeof (*plan->sorted), dn_reals_compare);
     return plan->sorted[nodes - 1];
 }
 

@@ -3,18 +3,12 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "simulate.h"
+#include "learn/reals.h"
 #include "base/messages.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
-
-static int by_value (const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
 
 /* The quantile of sorted values: the smallest with that share at or below it. */
 static double quantile (const double *values, int64_t n, double share)
@@ -97,7 +91,7 @@ int dn_sim_sum (const struct dn_sim *sim,
         count (&jobs[i], sums);
         busy += within (&jobs[i], since_s, until_s);
     }
-    qsort (waits, (size_t) sums->jobs, sizeof (*waits), by_value);
+    qsort (waits, (size_t) sums->jobs, sizeof (*waits), dn_reals_compare);
     sums->wait_median_s = quantile (waits, sums->jobs, 0.5);
     sums->wait_p95_s = quantile (waits, sums->jobs, 0.95);
     sums->wait_mean_s = sums->jobs > 0 ? sums->wait_mean_s / (double) sums->jobs : NAN;

@@ -16,6 +16,7 @@
 #include <xgboost/c_api.h>
 
 #include "learn/boost.h"
+#include "learn/reals.h"
 #include "learn/runs.h"
 #include "step_fit.h"
 #include "tests/unit/networks.h"
@@ -488,7 +489,7 @@ static double median_error (const struct errors *errors, int model)
     for (int i = 0; i < errors->n; i++)
         if (model < 0 || errors->model[i] == model)
             values[n++] = errors->value[i];
-    median = n > 0 ? bench_median (values, n) : NAN;
+    median = dn_reals_median (values, n);
     free (values);
     return median;
 }

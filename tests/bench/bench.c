@@ -1,4 +1,4 @@
-/* bench.c - shared by the programs of this folder: reading files, medians, exit
+/* bench.c - shared by the programs of this folder: reading files, exit
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -79,18 +79,4 @@ void bench_read_table (const char *path, dn_row_f row, void *context)
     } while (len > 0);
     fclose (file);
     dn_table_free (table);
-}
-
-int bench_compare (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-double bench_median (double *values, int n)
-{
-    qsort (values, (size_t) n, sizeof (*values), bench_compare);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }

@@ -22,10 +22,4 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue);
 /* Call 'row' for every row of a CSV file. */
 void bench_read_table (const char *path, dn_row_f row, void *context);
 
-/* Order doubles ascending, for qsort (). */
-int bench_compare (const void *a, const void *b);
-
-/* The median of 'n' values, at least one; it sorts them. */
-double bench_median (double *values, int n);
-
 #endif

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "learn/score.h"
+#include "learn/reals.h"
 #include "step_fit.h"
 
 /* Errors of one group of rows, over all rows and by model. */
@@ -54,14 +55,6 @@ static void add_error (struct scores *scores,
     if (!scores->ratios)
         bench_die ("scores", "out of memory");
     scores->ratios[scores->n_ratios++] = run->step_s / predicted;
-}
-
-static int by_value (const void *a, const void *b)
-{
-    const double *x = a;
-    const double *y = b;
-
-    return (*x > *y) - (*x < *y);
 }
 
 /* The factor on the prediction that this share of the runs stays below. */
@@ -121,7 +114,7 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
                  100 * figures.mape,
                  100 * figures.median_ape,
                  100 * dn_score_macro (&scores[i].votes));
-        qsort (scores[i].ratios, scores[i].n_ratios, sizeof (double), by_value);
+        qsort (scores[i].ratios, scores[i].n_ratios, sizeof (double), dn_reals_compare);
         fprintf (stderr,
                  "%s, %s: 95 %% of the rows within a factor of %.2f, 99 %% %.2f\n",
                  what,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
 #include "predict/translate.h"
 #include "step_fit.h"
 
@@ -224,7 +225,7 @@ static double over_pairs (const struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++)
         pairs->work[i] = pairs->list[i].error;
-    return bench_median (pairs->work, (int) pairs->n);
+    return dn_reals_median (pairs->work, (int) pairs->n);
 }
 
 static void print_row (const struct kind *kind, struct pairs *pairs)
@@ -239,11 +240,11 @@ static void print_row (const struct kind *kind, struct pairs *pairs)
     if (pairs->n == 0)
         return;
     qsort (pairs->list, pairs->n, sizeof (*pairs->list), by_vote);
-    blind = figure (pairs, blind_of, bench_median, bench_median, &n);
-    error = figure (pairs, error_of, bench_median, bench_median, &n);
-    average = figure (pairs, error_of, bench_median, mean, &n);
+    blind = figure (pairs, blind_of, dn_reals_median, dn_reals_median, &n);
+    error = figure (pairs, error_of, dn_reals_median, dn_reals_median, &n);
+    average = figure (pairs, error_of, dn_reals_median, mean, &n);
     covered = figure (pairs, covered_of, mean, mean, &n);
-    width = figure (pairs, width_of, bench_median, bench_median, &n);
+    width = figure (pairs, width_of, dn_reals_median, dn_reals_median, &n);
     printf (
         "| %s | %zu | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.2f |\n",
         kind->name,

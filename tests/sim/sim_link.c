@@ -264,14 +264,8 @@ bool dn_link_share_node (const char *a, const char *b)
     struct dn_span rest = dn_span_of (a ? a : "");
     struct dn_span node;
 
-    while ((node = dn_span_cut (&rest, ",")).text) {
-        struct dn_span others = dn_span_of (b ? b : "");
-        struct dn_span other;
-
-        while ((other = dn_span_cut (&others, ",")).text)
-            if (node.len > 0 && node.len == other.len
-                && memcmp (node.text, other.text, node.len) == 0)
-                return true;
-    }
+    while ((node = dn_span_cut (&rest, ",")).text)
+        if (node.len > 0 && dn_span_listed (node, b ? b : ""))
+            return true;
     return false;
 }
