@@ -177,8 +177,8 @@ struct job {
     bool signalled;
     int64_t first_limit_s;
     int64_t added_s; /* to its limit, by people */
-    int extended; /* by the guard */
-    int restored; /* by the other path */
+    int extended;    /* by the guard */
+    int restored;    /* by the other path */
 };
 
 struct world;

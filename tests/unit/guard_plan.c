@@ -1,4 +1,5 @@
-/* guard_plan.c - tests of the guard's decision; tests/misfortune has whole lives of jobs
+/* guard_plan.c - tests of the guard's decision; tests/misfortune has whole lives of
+ * jobs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
