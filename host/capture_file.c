@@ -193,34 +193,6 @@ static int64_t total_of (const struct dn_capture *capture)
     return DN_UNSET;
 }
 
-/* [[TIME, STEP], ...], the oldest first. */
-static void read_reports (struct json_object *run, struct dn_capture *capture)
-{
-    struct json_object *array = dn_json_member (run, "reports");
-    int64_t total = total_of (capture);
-    size_t n = json_object_is_type (array, json_type_array)
-                   ? json_object_array_length (array)
-                   : 0;
-
-    for (size_t i = 0; i < n && i < DN_PROGRESS_REPORTS_MAX && total > 0; i++) {
-        struct json_object *pair = json_object_array_get_idx (array, i);
-        struct dn_progress_report report = {.total = total};
-        double time_s;
-        double done;
-
-        if (!json_object_is_type (pair, json_type_array)
-            || json_object_array_length (pair) != 2
-            || !dn_json_number (json_object_array_get_idx (pair, 0), &time_s)
-            || !dn_json_number (json_object_array_get_idx (pair, 1), &done)
-            || !(time_s >= 1 && time_s <= (double) TIME_MAX)
-            || !(done >= 0 && done <= (double) total))
-            continue;
-        report.time_s = (int64_t) time_s;
-        report.done = (int64_t) done;
-        dn_progress_add (&capture->progress, &report);
-    }
-}
-
 bool dn_capture_progress (const struct dn_capture *capture,
                           struct dn_progress *progress)
 {
@@ -232,10 +204,6 @@ bool dn_capture_progress (const struct dn_capture *capture,
     if (last.total <= 0 || capture->trainings > 1 || capture->step < 0
         || capture->step > last.total)
         return false;
-    *progress = capture->progress;
-    if (progress->n_reports > 1)
-        return true;
-    memset (progress, 0, sizeof (*progress));
     if (capture->started_s <= 0 || !(capture->start_up_s >= 0)
         || capture->steps_measured <= 0 || capture->steps_measured > capture->step)
         return false;
@@ -311,7 +279,6 @@ static int read_capture (struct dn_span text,
     if (capture->time_s <= 0)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_missing, "time");
     read_arch (part_of (json, "software"), capture->arch);
-    read_reports (part_of (json, "run"), capture);
     if (how != SIDECAR_LEFT_OUT)
         read_sidecar (json, how, capture);
     return 0;

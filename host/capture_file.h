@@ -59,8 +59,7 @@ struct dn_capture {
     int64_t steps_per_epoch;
     int64_t epochs;
     int64_t workers;
-    double loader_share;         /* of the time, in which it waited for data */
-    struct dn_progress progress; /* of the member "reports" */
+    double loader_share; /* of the time, in which it waited for data */
     /* measured */
     double start_up_s;
     double step_ms; /* median */
@@ -104,9 +103,8 @@ int dn_capture_read_kept (struct dn_span text,
  */
 char *dn_capture_write (const struct dn_capture *capture);
 
-/* How far the run is, in steps, as reports: those of the file, else one of the first
- * measured step and one of the last. False: not known, or the program trains several
- * times.
+/* How far the run is, in steps, as reports of the first measured step and the last one.
+ * False: not known, or the program trains several times.
  */
 bool dn_capture_progress (const struct dn_capture *capture,
                           struct dn_progress *progress);

@@ -634,14 +634,14 @@ static bool lacks_kernels (const struct making *m, int i)
     return known && !dn_device_runs_arch (m->devices[i], known->arch);
 }
 
-/* Predict the measured run, which had 'gpus' GPUs. '*same': this one has the same
- * steps.
- */
-static int predict_measured (struct making *m, int64_t gpus, bool *same)
+/* Predict the measured run. '*same': this one has the same steps. */
+static int predict_measured (struct making *m, bool *same)
 {
     struct dn_predictor predictor = dn_site_predictor (m->site);
     struct dn_advice *advice = m->advice;
     struct dn_spec *spec = &m->measured_spec;
+    const struct dn_app_row *row = dn_learned_source_of (&advice->learner, "").row;
+    int64_t gpus = row && row->gpus > 0 ? row->gpus : advice->spec.gpus;
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
     const struct dn_case c = {
         .spec = spec, .graph = &graph, .cpus_per_gpu = advice->request.cpus_per_gpu};
@@ -716,21 +716,35 @@ static void settle_known (struct making *m)
     }
 }
 
-/* The estimates of a job that an earlier run describes. */
-static int learn_known (struct making *m)
+/* Correct the estimate of a candidate. Return the runs that say it. */
+static int64_t apply (struct making *m, int i)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_estimate *estimate = &advice->estimates[i];
+
+    if (advice->by_history)
+        *estimate = dn_learned_begin (m->devices[i]);
+    estimate->history_from = NULL;
+    dn_learned_apply (&advice->learner, type_of (m, i), estimate);
+    return estimate->history_runs;
+}
+
+/* Correct the estimates by what runs of the application took. Those of a job that an
+ * earlier run describes are made of it.
+ */
+static int learn (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_candidates *candidates = &advice->candidates;
-    struct dn_request *request = &advice->request;
-    const struct dn_app_row *row = dn_learned_source_of (&advice->learner, "").row;
-    int64_t gpus = row && row->gpus > 0 ? row->gpus : advice->spec.gpus;
     int64_t least = INT64_MAX;
     int least_at = 0;
     bool same = true;
-    bool known = predict_measured (m, gpus, &same) == 0;
+    bool known = advice->by_run && predict_measured (m, &same) == 0;
 
+    if (advice->by_history)
+        find_candidates (m);
     for (int i = 0; i < candidates->n_candidates; i++) {
-        int64_t runs = learn_of (m, i, known, same);
+        int64_t runs = advice->by_run ? learn_of (m, i, known, same) : apply (m, i);
 
         advice->estimates[i].no_kernels = lacks_kernels (m, i);
         if (candidates->list[i].requested && runs < least) {
@@ -738,42 +752,16 @@ static int learn_known (struct making *m)
             least_at = i;
         }
     }
-    settle_known (m);
-    if (least < DN_LEARNED_RUNS_MIN)
-        dn_reason_keep (&request->keep_time,
+    if (advice->by_run)
+        settle_known (m);
+    if (least >= DN_LEARNED_RUNS_MIN && least < INT64_MAX)
+        allow_several (m);
+    else if (advice->by_run && least < INT64_MAX)
+        dn_reason_keep (&advice->request.keep_time,
                         DN_REASON (few_runs,
                                    dn_arg_count (least),
                                    dn_arg_count (DN_LEARNED_RUNS_MIN),
                                    dn_arg_text (type_of (m, least_at))));
-    else if (least < INT64_MAX)
-        allow_several (m);
-    return NEXT;
-}
-
-/* Correct the estimates by what runs of the application took. */
-static int learn (struct making *m)
-{
-    struct dn_advice *advice = m->advice;
-    struct dn_candidates *candidates = &advice->candidates;
-    int64_t least = INT64_MAX;
-
-    if (advice->by_run)
-        return learn_known (m);
-    if (advice->by_history)
-        find_candidates (m);
-    for (int i = 0; i < candidates->n_candidates; i++) {
-        struct dn_estimate *estimate = &advice->estimates[i];
-
-        if (advice->by_history)
-            *estimate = dn_learned_begin (m->devices[i]);
-        estimate->history_from = NULL;
-        estimate->no_kernels = lacks_kernels (m, i);
-        dn_learned_apply (&advice->learner, candidates->list[i].gpu->type, estimate);
-        if (candidates->list[i].requested && estimate->history_runs < least)
-            least = estimate->history_runs;
-    }
-    if (least >= DN_LEARNED_RUNS_MIN && least < INT64_MAX)
-        allow_several (m);
     return NEXT;
 }
 

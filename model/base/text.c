@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -652,4 +653,24 @@ struct dn_time_text dn_time_write (int64_t seconds)
     dn_buf_put (&buf, ":", 1);
     put_number (&buf, seconds % 60, 2);
     return out;
+}
+
+char *dn_dirs_with (const char *dir, const char *dirs)
+{
+    size_t len = strlen (dir);
+    size_t more = dirs ? strlen (dirs) : 0;
+    char *with;
+
+    if (more > 0 && strncmp (dirs, dir, len) == 0
+        && (dirs[len] == ':' || dirs[len] == '\0'))
+        return NULL;
+    with = malloc (len + more + 2);
+    if (!with)
+        return NULL;
+    memcpy (with, dir, len + 1);
+    if (more > 0) {
+        with[len] = ':';
+        memcpy (with + len + 1, dirs, more + 1);
+    }
+    return with;
 }

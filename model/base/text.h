@@ -131,4 +131,10 @@ struct dn_time_text {
 };
 struct dn_time_text dn_time_write (int64_t seconds);
 
+/* A list of directories, as of PATH, with 'dir' first; 'dirs' may be NULL. An empty
+ * part would mean the current directory. Freed with free (). NULL: it is first already,
+ * or there is no memory.
+ */
+char *dn_dirs_with (const char *dir, const char *dirs);
+
 #endif

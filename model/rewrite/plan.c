@@ -508,21 +508,14 @@ static char *extend (struct draft *draft,
         draft, first ? first : "", empty ? "" : separator, second ? second : "");
 }
 
-/* Python finds the hook first. An empty part of PYTHONPATH would mean the current
- * directory.
- */
+/* Python finds the hook first. */
 static void edit_python_path (struct draft *draft, const char *hook_dir)
 {
-    const char *old = dn_job_getenv (draft->request->job, "PYTHONPATH");
-    size_t len = strlen (hook_dir);
-    dn_cleanup (dn_free_ptr) char *path = NULL;
+    dn_cleanup (dn_free_ptr) char *paths =
+        dn_dirs_with (hook_dir, dn_job_getenv (draft->request->job, DN_PYTHON_PATH));
 
-    if (old && strncmp (old, hook_dir, len) == 0
-        && (old[len] == ':' || old[len] == '\0'))
-        return;
-    path = extend (draft, hook_dir, ":", old);
-    if (path)
-        set_variable (draft, "PYTHONPATH", path);
+    if (paths)
+        set_variable (draft, DN_PYTHON_PATH, paths);
 }
 
 /* The job describes itself, and reports how far it is (host/progress_file.h), also

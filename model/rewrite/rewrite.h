@@ -57,6 +57,9 @@ struct dn_edit {
 /* The directory of the hook of a job that describes itself. */
 #define DN_CAPTURE_HOOK DN_JOB_VARIABLES "CAPTURE"
 
+/* By which Python finds it. */
+#define DN_PYTHON_PATH "PYTHONPATH"
+
 /* Variables of a job that is a probe: its metadata, the number of steps (1: the default
  * number), the JSON of its sidecar, if it has one.
  */

@@ -195,10 +195,9 @@ int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv)
  */
 int slurm_spank_task_init (spank_t spank, int argc, char **argv)
 {
-    static char paths[HOOK_MAX + PATHS_MAX];
+    static char old[PATHS_MAX];
     char hook[HOOK_MAX];
-    char *old;
-    size_t len;
+    dn_cleanup (dn_free_ptr) char *paths = NULL;
     spank_err_t rc;
 
     (void) argc;
@@ -206,18 +205,11 @@ int slurm_spank_task_init (spank_t spank, int argc, char **argv)
     if (spank_getenv (spank, DN_CAPTURE_HOOK, hook, sizeof (hook)) != ESPANK_SUCCESS
         || hook[0] != '/' || strchr (hook, ':'))
         return 0;
-    len = strlen (hook);
-    memcpy (paths, hook, len + 1);
-    old = paths + len + 1;
-    rc = spank_getenv (spank, "PYTHONPATH", old, PATHS_MAX);
-    if (rc == ESPANK_SUCCESS && old[0] != '\0') {
-        if (strncmp (old, hook, len) == 0 && (old[len] == ':' || old[len] == '\0'))
-            return 0;
-        paths[len] = ':';
-    } else if (rc != ESPANK_SUCCESS && rc != ESPANK_ENV_NOEXIST) {
-        return 0;
-    }
-    spank_setenv (spank, "PYTHONPATH", paths, 1);
+    rc = spank_getenv (spank, DN_PYTHON_PATH, old, sizeof (old));
+    if (rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST)
+        paths = dn_dirs_with (hook, rc == ESPANK_SUCCESS ? old : NULL);
+    if (paths)
+        spank_setenv (spank, DN_PYTHON_PATH, paths, 1);
     return 0;
 }
 

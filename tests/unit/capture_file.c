@@ -254,17 +254,6 @@ TEST ("the steps of a run are reports of progress")
                  && progress.reports[1].done == 120
                  && progress.reports[1].total == 5000);
     dn_capture_free (&capture);
-    capture = read_with (
-        "\"step\": 120",
-        "\"step\": 120, \"reports\": [[1700000100, 20], [1700000200, 40], [9, 60]]");
-    assert_true (capture.progress.n_reports == 1);
-    dn_capture_free (&capture);
-    capture = read_with ("\"step\": 120",
-                         "\"step\": 120, \"reports\": [[1700000100, 20], 7, [1, 2, 3], "
-                         "[1700000200, 40], [1700000300, 60], [1700000400, 5001]]");
-    assert_true (dn_capture_progress (&capture, &progress));
-    assert_int_equal (progress.n_reports, 3);
-    dn_capture_free (&capture);
     capture = read_with ("\"steps\": 5000, ", "");
     assert_true (dn_capture_progress (&capture, &progress));
     assert_int_equal (progress.reports[1].total, 5000);

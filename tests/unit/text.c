@@ -324,3 +324,25 @@ TEST ("the name that was meant is found")
     assert_null (dn_word_nearest (dn_span_of (longest), name_at, names));
     assert_null (dn_word_nearest ((struct dn_span){NULL, 0}, name_at, names));
 }
+
+TEST ("a directory is put first, once, and no part is empty")
+{
+    static const char *const cases[][3] = {
+        {"/hook", NULL, "/hook"},
+        {"/hook", "", "/hook"},
+        {"/hook", "/a:/b", "/hook:/a:/b"},
+        {"/hook", "/hooked:/hook", "/hook:/hooked:/hook"},
+        {"/hook", "/hook", NULL},
+        {"/hook", "/hook:/a", NULL},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char *with = dn_dirs_with (cases[i][0], cases[i][1]);
+
+        if (cases[i][2])
+            assert_string_equal (with, cases[i][2]);
+        else
+            assert_null (with);
+        free (with);
+    }
+}
