@@ -70,6 +70,7 @@ int dn_report_waits (const struct dn_report *report);
 int dn_report_effects (const struct dn_report *report);
 int dn_report_kept (const struct dn_report *report);
 int dn_report_wasted (const struct dn_report *report, enum dn_waste waste);
+int dn_report_idle (const struct dn_report *report);
 int dn_report_groups (const struct dn_report *report);
 
 /* The forms; on stdout. Each returns an enum dn_exit, and sorts groups. */

@@ -191,6 +191,7 @@ static int write_tables (struct dn_report *report)
         fputs ("</div>\n", file);
     }
     fputs ("</div>\n", file);
+    rc |= dn_report_idle (report);
     return rc;
 }
 

@@ -128,6 +128,25 @@ static void put_waste (struct json_object *json, struct dn_sums *sums)
     }
 }
 
+static void put_idle (struct json_object *json, struct dn_idle *idle)
+{
+    struct json_object *array = dn_json_add_array (json, "idle_gpus");
+    int64_t n = dn_idle_end (idle);
+
+    for (int64_t i = 0; i < n; i++) {
+        const struct dn_idle_app *app = &idle->apps[i];
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "app", app->app);
+        dn_json_add_text (row, "user", app->user);
+        dn_json_add_text (row, "last_job", app->job);
+        dn_json_add_count (row, "runs", app->runs);
+        dn_json_add_count (row, "gpus", app->gpus);
+        dn_json_add_count (row, "gpus_used", app->used);
+        dn_json_add_signed (row, "gpu_hours", app->gpu_hours);
+    }
+}
+
 static void put_group (struct json_object *array, const struct dn_sums_group *group)
 {
     struct json_object *row = dn_json_append_object (array);
@@ -195,6 +214,7 @@ int dn_report_json (struct dn_report *report)
     put_judged (part, "with_history", &sums->judged[1]);
     put_effects (json, report);
     put_waste (json, sums);
+    put_idle (json, &sums->idle);
     put_weeks (json, sums);
     dn_json_add_text (json, "grouped_by", dn_names_get (&dn_by_names, (int) sums->by));
     put_groups (json, sums);

@@ -238,6 +238,39 @@ int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
     return show (report, &grid);
 }
 
+int dn_report_idle (const struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"APPLICATION", false},
+                                                    {"USER", false},
+                                                    {"LAST JOB", true},
+                                                    {"RUNS", true},
+                                                    {"GPUS", true},
+                                                    {"USED", true},
+                                                    {"GPU HOURS IDLE", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+    int64_t n = dn_idle_end (&report->sums->idle);
+
+    if (n == 0)
+        return DN_EXIT_DONE;
+    for (int64_t i = 0; i < n && i < DN_REPORT_ROWS; i++) {
+        const struct dn_idle_app *app = &report->sums->idle.apps[i];
+
+        add_name (&grid, app->app);
+        add_name (&grid, app->user);
+        add_name (&grid, app->job);
+        add_number (&grid, (double) app->runs);
+        add_number (&grid, (double) app->gpus);
+        add_number (&grid, (double) app->used);
+        add_number (&grid, app->gpu_hours);
+    }
+    fprintf (report->page ? report->page : stdout,
+             report->page ? "<p>%s: %" PRId64 "</p>\n" : "\n%s: %" PRId64 "\n",
+             "applications that used fewer GPUs than their jobs had",
+             n);
+    return show (report, &grid);
+}
+
 static void add_group (struct dn_grid *grid, const struct dn_sums_group *group)
 {
     const struct dn_amount *gpu = &group->part.amounts[DN_MEASURE_GPU_HOURS];
@@ -348,6 +381,7 @@ int dn_report_text (struct dn_report *report)
     }
     for (int w = 0; w < DN_N_WASTES && rc == DN_EXIT_DONE; w++)
         rc = dn_report_wasted (report, (enum dn_waste) w);
+    rc = rc == DN_EXIT_DONE ? dn_report_idle (report) : rc;
     rc = rc == DN_EXIT_DONE ? dn_report_groups (report) : rc;
     print_apps (report);
     return rc;

@@ -65,6 +65,7 @@ void dn_sums_free (struct dn_sums *sums)
     free (sums->groups.slots);
     free (sums->users.groups);
     free (sums->users.slots);
+    dn_idle_free (&sums->idle);
     free (sums);
 }
 
@@ -559,5 +560,5 @@ int dn_sums_add (struct dn_sums *sums,
     judge (sums, &view);
     add_week (sums, &view);
     compare (sums, &view);
-    return 0;
+    return view.completed ? dn_idle_add (&sums->idle, job, err) : 0;
 }

@@ -18,6 +18,9 @@
  *
  * dnnest changed a job when the mode was enforce and the verdict change. Before: jobs
  * that it did not change. A prediction is judged by the jobs that completed.
+ *   idle: GPUs that a completed job had and, as it has said itself, did not use. An
+ *     application is listed if two of its runs did so after the last one that used all.
+ *     Of these jobs the order matters: those of an application, the oldest first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,10 +29,14 @@
 
 #include "jobs/outcome.h"
 #include "jobs/worth/sample.h"
+#include "predict/apps.h"
 
 /* Groups of one kind; jobs of further ones are summed as DN_SUMS_OTHERS: 16 MB. */
 #define DN_SUMS_GROUPS_MAX 20000
 #define DN_SUMS_OTHERS     "(others)"
+
+/* Applications that leave GPUs idle; further ones are not listed: 3 MB. */
+#define DN_IDLE_APPS_MAX 10000
 
 /* Weeks of a report: two years, the newest are kept. */
 #define DN_SUMS_WEEKS_MAX 104
@@ -100,6 +107,25 @@ struct dn_groups {
     int64_t n;
     int32_t *slots; /* hash table of indices */
     int64_t n_slots;
+};
+
+/* An application of a user that leaves GPUs idle. */
+struct dn_idle_app {
+    dn_app_key key;
+    char user[DN_NAME_MAX];
+    char app[DN_NAME_MAX];
+    char job[DN_NAME_MAX]; /* the newest of them */
+    int64_t gpus;          /* that it had, and used */
+    int64_t used;
+    int64_t runs;
+    double gpu_hours; /* of idle GPUs, of all 'runs' */
+};
+
+/* Zeroed at first. */
+struct dn_idle {
+    struct dn_idle_app *apps;
+    int64_t n;
+    int32_t *slots; /* hash table of indices + 1 */
 };
 
 /* How good predictions were, of completed jobs. */
@@ -173,6 +199,7 @@ struct dn_sums {
     struct dn_sums_part all;
     struct dn_groups groups; /* of 'by' */
     struct dn_groups users;
+    struct dn_idle idle;
     struct dn_kept kept[DN_SUMS_REASONS_MAX];
     int n_kept;
     struct dn_spread wait_before_s;
@@ -212,6 +239,15 @@ void dn_groups_sort (struct dn_groups *groups, dn_sums_part_size_f size, int whi
 double dn_sums_part_gpu_hours (const struct dn_sums_part *part,
                                int which); /* requested */
 double dn_sums_part_wasted (const struct dn_sums_part *part, int which);
+
+/* Add a completed job, and after the last one sort: return how many of the first
+ * applications leave GPUs idle, those with the most hours first.
+ */
+int dn_idle_add (struct dn_idle *idle,
+                 const struct dn_finished *job,
+                 struct dn_err *err);
+int64_t dn_idle_end (struct dn_idle *idle);
+void dn_idle_free (struct dn_idle *idle);
 
 /* The effect of dnnest on a figure: changed jobs against those of the control group
  * that would have been changed. For waits the difference of means [s]; for the others

@@ -125,6 +125,27 @@ verdict 'the page is whole, of one file, without scripts'
 is 'a reader that leaves early gets no more than a line on stderr' \
     "$(grep -cv 'write error\|Broken pipe' "$work/err")" 0
 
+# --- GPUs that are idle -------------------------------------------------------------------
+
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,user_name,state,app,gpus,gpus_used'
+    for i in 1 2 3; do
+        echo "c,$i,1767571200,1767571300,$((1767574900 + i)),$i,5,ann,COMPLETED,<b>,4,1"
+    done
+    echo 'c,9,1767571200,1767571300,1767574900,9,5,ann,COMPLETED,once,4,1'
+} >"$work/idle.csv"
+fill "$work/idle.db" <"$work/idle.csv"
+gives 'applications that leave GPUs idle are listed' 0 \
+    $'fewer GPUs than their jobs had: 1\n.*<b> +ann +3 +3 +4 +1 +9.0' \
+    report --db="$work/idle.db"
+json 'also in JSON' 'len(d["idle_gpus"]) == 1 and d["idle_gpus"][0]["app"] == "<b>"
+    and d["idle_gpus"][0]["user"] == "ann" and d["idle_gpus"][0]["last_job"] == "3"
+    and d["idle_gpus"][0]["gpus_used"] == 1 and 9 < d["idle_gpus"][0]["gpu_hours"] < 9.1' \
+    report --db="$work/idle.db"
+documented 'dnnest(1) names its members' report --db="$work/idle.db"
+try report --db="$work/idle.db" "--html=$work/idle.html"
+like 'and on the page' "$(cat "$work/idle.html")" 'their jobs had: 1.*&lt;b&gt;'
+
 # --- reasons ------------------------------------------------------------------------------
 
 {

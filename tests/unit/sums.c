@@ -4,6 +4,8 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
+
 #include "jobs/worth/own_runs.h"
 #include "jobs/worth/sums.h"
 
@@ -341,4 +343,67 @@ TEST ("own runs name the next limit")
     assert_int_equal (apps[0].limit_s, 5400); /* 1.25 * 4140 in steps of 300 */
     assert_int_equal (apps[0].request_cpus, 3);
     assert_int_equal (apps[1].limit_s, 0);
+}
+
+/* --- GPUs that are idle -------------------------------------------------------------
+ */
+
+static void add_use (struct dn_sums *sums,
+                     const char *app,
+                     int64_t number,
+                     int64_t used)
+{
+    struct dn_finished job = a_job ();
+    char text[DN_NAME_MAX];
+
+    snprintf (text, sizeof (text), "%" PRId64, number);
+    job.job = text;
+    job.app = app;
+    job.gpus = 4;
+    job.gpus_used = used;
+    add (sums, &job);
+}
+
+TEST ("applications whose last two runs left GPUs idle are listed, the worst first")
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_job ();
+
+    add_use (sums, "once", 1, 1);
+    add_use (sums, "some", 2, 3);
+    add_use (sums, "some", 3, 3);
+    add_use (sums, "most", 4, 2);
+    add_use (sums, "most", 5, 1);
+    add_use (sums, "better", 6, 1);
+    add_use (sums, "better", 7, 1);
+    add_use (sums, "better", 8, 4);
+    add_use (sums, "better", 9, 1);
+    add_use (sums, "unknown", 10, DN_UNSET);
+    job.gpus_used = 1;
+    job.outcome = "failed";
+    add (sums, &job);
+    add (sums, &job);
+    assert_int_equal (dn_idle_end (&sums->idle), 2);
+    assert_string_equal (sums->idle.apps[0].app, "most");
+    assert_string_equal (sums->idle.apps[0].user, "ann");
+    assert_string_equal (sums->idle.apps[0].job, "5");
+    assert_int_equal (sums->idle.apps[0].used, 1);
+    assert_int_equal (sums->idle.apps[0].gpus, 4);
+    assert_int_equal (sums->idle.apps[0].runs, 2);
+    assert_near (sums->idle.apps[0].gpu_hours, 10);
+    assert_string_equal (sums->idle.apps[1].app, "some");
+    assert_near (sums->idle.apps[1].gpu_hours, 4);
+}
+
+TEST ("the applications that leave GPUs idle are bounded")
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+
+    for (int64_t i = 0; i < 2 * (DN_IDLE_APPS_MAX + 100); i++) {
+        char app[DN_NAME_MAX];
+
+        snprintf (app, sizeof (app), "a%" PRId64, i / 2);
+        add_use (sums, app, i, 0);
+    }
+    assert_int_equal (dn_idle_end (&sums->idle), DN_IDLE_APPS_MAX);
 }
