@@ -42,6 +42,7 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
     job->warn = r->warn;
     job->spec = r->spec;
     job->app = r->app;
+    job->kin = r->kin;
     job->work_unit = r->work_unit;
     job->work = r->work;
     job->asked_limit_s = dn_recorded_cap (r);

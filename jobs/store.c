@@ -78,6 +78,8 @@ static int version_of (int i)
     case DN_FINISHED_AT_gpus_used:
     case DN_FINISHED_AT_captured:
         return VERSION_SAID;
+    case DN_FINISHED_AT_kin:
+        return 6;
     default:
         return VERSION_FIRST;
     }

@@ -49,6 +49,7 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN said_gpu_mem_gb REAL; "
     "ALTER TABLE jobs ADD COLUMN gpus_used INTEGER; "
     "ALTER TABLE jobs ADD COLUMN captured TEXT",
+    "ALTER TABLE jobs ADD COLUMN kin TEXT",
 };
 
 /* --- making ---------------------------------------------------------------------- */

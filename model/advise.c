@@ -120,6 +120,8 @@ struct making {
     struct dn_graph graph;
     bool control;        /* in the control group */
     bool keeps_several;  /* the limit is kept as there may be several trainings */
+    dn_app_key kin;      /* of applications whose times are translated; 0: as its own */
+    int64_t batch;       /* that the script states; DN_UNSET: none */
     const char *network; /* that an earlier run has described; NULL: none */
     /* Set by the stages that come first. */
     struct dn_reading reading; /* of the script */
@@ -408,25 +410,58 @@ static bool find_cached (struct making *m)
         m->cache, &m->key, m->advice->estimates, sizeof (m->advice->estimates));
 }
 
+/* The metadata of a description that tell an application, and the network of a sidecar
+ * as its digest.
+ */
+static void write_metadata (const struct making *m,
+                            const struct dn_spec *spec,
+                            char text[DN_METADATA_MAX + DN_DIGEST_LEN])
+{
+    size_t len;
+
+    dn_spec_write (spec, text, DN_METADATA_MAX);
+    len = strlen (text);
+    if (m->layers.n > 0 && m->job->sidecar)
+        snprintf (text + len,
+                  DN_METADATA_MAX + DN_DIGEST_LEN - len,
+                  "%s",
+                  dn_digest_of (dn_span_of (m->job->sidecar)).hex);
+}
+
 /* What tells the application of a job that does not name it: its script, and the
  * metadata that say which application it is, and not how much a run does, on what, or
- * for what purpose; with a network that a sidecar describes, as its digest.
+ * for what purpose.
  */
 static struct dn_fingerprint fingerprint_of (const struct making *m)
 {
     const struct dn_spec spec = dn_spec_of_application (&m->advice->spec);
     char text[DN_METADATA_MAX + DN_DIGEST_LEN];
-    size_t len;
 
-    dn_spec_write (&spec, text, DN_METADATA_MAX);
-    len = strlen (text);
-    if (m->layers.n > 0 && m->job->sidecar)
-        snprintf (text + len,
-                  sizeof (text) - len,
-                  "%s",
-                  dn_digest_of (dn_span_of (m->job->sidecar)).hex);
+    write_metadata (m, &spec, text);
     return dn_fingerprint_of (
         &m->reading.print, m->job, text, dn_learned_counted (&m->advice->spec));
+}
+
+/* That of its kin, whose time is translated into that of the job. */
+static void name_kin (struct making *m)
+{
+    struct dn_decision *decision = &m->advice->decision;
+    const struct dn_spec spec = dn_spec_of_kin (&m->advice->spec);
+    char text[DN_METADATA_MAX + DN_DIGEST_LEN];
+    struct dn_buf buf = dn_buf_on (decision->kin, sizeof (decision->kin));
+    struct dn_fingerprint print;
+    int64_t batch;
+
+    write_metadata (m, &spec, text);
+    print = dn_fingerprint_of_kin (
+        &m->reading.print, m->job, text, dn_learned_counted (&m->advice->spec), &batch);
+    if (print.text[0] == '\0' || strcmp (print.text, decision->app) == 0)
+        return;
+    m->kin = dn_app_key_of_user (m->job->user_id, print.text);
+    m->batch = batch;
+    dn_buf_text (&buf, print.text);
+    if (batch != DN_UNSET)
+        dn_buf_add (&buf, "/%" PRId64, batch);
 }
 
 /* What the newest run has said of itself, whatever describes this one. */
@@ -467,6 +502,8 @@ static int name_application (struct making *m)
     }
     if (app[0] == '\0')
         return NEXT;
+    if (!learner->named)
+        name_kin (m);
     learner->apps = m->view.apps;
     learner->key = dn_app_key_of_user (m->job->user_id, app);
     if (learner->apps && learner->apps->by_account && account
@@ -540,37 +577,105 @@ static bool read_known (struct making *m)
     return !dn_keyset_is_empty (dn_spec_network_keys (spec));
 }
 
-/* A job that does not describe its network takes what the newest run of its application
- * has described, if that can be predicted; what the job says itself holds.
+/* The batch of the measured run, as the script of this one changes it. */
+static bool change_batch (const struct making *m,
+                          const struct dn_app_known *known,
+                          struct dn_spec *spec)
+{
+    int64_t *const sizes[] = {&spec->batch, &spec->global_batch, &spec->micro_batch};
+    int64_t stated = m->batch != DN_UNSET ? m->batch : 0;
+    int64_t changed = 0;
+
+    if (stated == known->batch)
+        return true;
+    for (size_t i = 0; i < DN_N_ELEMENTS (sizes); i++) {
+        if (*sizes[i] <= 0)
+            continue;
+        if (stated <= 0 || known->batch <= 0 || *sizes[i] > DN_COUNT_MAX / stated
+            || *sizes[i] * stated % known->batch != 0)
+            return false;
+        *sizes[i] = *sizes[i] * stated / known->batch;
+        changed++;
+    }
+    return changed > 0;
+}
+
+/* Take what a run has described for all that the job does not say. False, and the
+ * advice is as before, if that cannot be predicted.
+ */
+static bool adopt_of (struct making *m, const struct dn_app_known *known)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_learner *learner = &advice->learner;
+    const struct dn_learner own = *learner;
+    const struct dn_spec words = advice->spec;
+    struct dn_spec described;
+
+    learner->known = known;
+    learner->key = known->key;
+    if (read_known (m)) {
+        described = m->measured_spec;
+        advice->by_run = true;
+        advice->by_history = false;
+        if (known->key == own.key || change_batch (m, known, &described)) {
+            dn_spec_fill (&advice->spec, &described);
+            if (build (m, NULL) == NEXT)
+                return true;
+        }
+    }
+    *learner = own;
+    advice->spec = words;
+    m->network = NULL;
+    advice->by_run = false;
+    advice->by_history = true;
+    return false;
+}
+
+/* What describes a job that does not describe its network: the newest run of its
+ * application, or of its kin where it has no history yet; NULL: nothing.
+ */
+static const struct dn_app_known *describing_run (const struct making *m)
+{
+    const struct dn_learner *learner = &m->advice->learner;
+    int64_t n;
+
+    if (learner->known || learner->named
+        || dn_apps_all (learner->apps, learner->key, &n))
+        return learner->known;
+    return dn_apps_kin (learner->apps, m->kin ? m->kin : learner->key);
+}
+
+/* A job that does not describe its network takes what a run has described; what the job
+ * says itself holds.
  */
 static int adopt (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_request *request = &advice->request;
-    const struct dn_spec words = advice->spec;
+    const struct dn_app_known *own = advice->learner.known;
+    const struct dn_app_known *known = NULL;
     int64_t n_keys = 0;
 
-    if (!advice->learner.known || !advice->by_history
-        || advice->metadata != DN_METADATA_GIVEN || !read_known (m))
+    if (advice->by_history && advice->metadata == DN_METADATA_GIVEN)
+        known = describing_run (m);
+    if (!known || !adopt_of (m, known))
         return NEXT;
-    dn_spec_fill (&advice->spec, &m->measured_spec);
+    if (known != own)
+        heed_known (known, request);
     while (dn_spec_key_of (advice->spec.by_run, (int) n_keys))
         n_keys++;
-    advice->by_run = true;
-    advice->by_history = false;
-    if (build (m, NULL) < 0) {
-        advice->spec = words;
-        m->network = NULL;
-        advice->by_run = false;
-        advice->by_history = true;
-        return NEXT;
-    }
     if (request->keep_gpu.code == DN_REASON_undescribed)
         request->keep_gpu = DN_NO_REASON;
-    dn_decision_say (&advice->decision,
-                     DN_REASON (known_by_run,
-                                dn_arg_count (n_keys),
-                                dn_arg_text (m->network ? dn_say_known_network : "")));
+    if (known->job[0] != '\0')
+        advice->decision.by_run = known->job;
+    dn_decision_say (
+        &advice->decision,
+        DN_REASON (known_by_run,
+                   dn_arg_text (advice->decision.by_run ? dn_say_known_run_of
+                                                        : dn_say_known_last),
+                   dn_arg_text (known->job),
+                   dn_arg_count (n_keys),
+                   dn_arg_text (m->network ? dn_say_known_network : "")));
     return NEXT;
 }
 

@@ -14,6 +14,7 @@
 #include "base/messages.h"
 #include "graph/sidecar.h"
 #include "host/capture_file.h"
+#include "request/fingerprint.h"
 
 #define DAY_S 86400
 
@@ -50,8 +51,11 @@ struct dn_known_list {
     struct item
         least; /* the least useful one where no more have room; gpu_s < 0: none */
     /* the application whose jobs come now */
-    dn_app_key key; /* 0: none */
-    char *captured; /* of its newest run; owned; NULL: none */
+    dn_app_key key;        /* 0: none */
+    char *captured;        /* of its newest run; owned; NULL: none */
+    char job[DN_NAME_MAX]; /* and that run */
+    dn_app_key kin;
+    int32_t batch;
     int64_t end_s;
     double gpu_s;
     struct use last[LAST_RUNS]; /* the newest first */
@@ -180,8 +184,8 @@ static int by_key (const void *a, const void *b)
 
 static size_t text_size (const struct item *item)
 {
-    return strlen (item->known.spec) + strlen (item->known.arch) + 2
-           + DN_APPS_TEXT_MORE;
+    return strlen (item->known.spec) + strlen (item->known.arch)
+           + strlen (item->known.job) + 3 + DN_APPS_TEXT_MORE;
 }
 
 /* Which networks fit beside all descriptions, those of the most useful ones first. */
@@ -322,6 +326,8 @@ static struct dn_app_known known_of (const struct dn_known_list *list,
                                      const struct dn_capture *capture)
 {
     struct dn_app_known known = {.key = list->key,
+                                 .kin = list->kin,
+                                 .batch = list->batch,
                                  .network = -1,
                                  .last_s = (uint32_t) list->end_s,
                                  .steps = count_of (capture->steps),
@@ -335,21 +341,25 @@ static struct dn_app_known known_of (const struct dn_known_list *list,
     return known;
 }
 
-/* Both texts in one piece of memory, as dn_apps has them. */
+/* All texts in one piece of memory, as dn_apps has them. */
 static int set_texts (struct dn_app_known *known,
                       const char *spec,
                       const char *arch,
+                      const char *job,
                       struct dn_err *err)
 {
     size_t len = strlen (spec) + 1;
     size_t more = strlen (arch) + 1;
+    size_t last = strlen (job) + 1;
 
-    known->spec = malloc (len + more);
+    known->spec = malloc (len + more + last);
     if (!known->spec)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     memcpy (known->spec, spec, len);
     memcpy (known->spec + len, arch, more);
+    memcpy (known->spec + len + more, job, last);
     known->arch = known->spec + len;
+    known->job = known->arch + more;
     return 0;
 }
 
@@ -368,7 +378,7 @@ static int add_item (struct dn_known_list *list,
     network = network_text (&sidecar);
     if ((network && keep_network (list, network, &item.network, err) < 0)
         || dn_rows_grow (&list->items, list->n, sizeof (item), err) < 0
-        || set_texts (&item.known, spec, capture->arch, err) < 0)
+        || set_texts (&item.known, spec, capture->arch, list->job, err) < 0)
         return -1;
     list->items[list->n++] = item;
     list->n_bytes += text_size (&item);
@@ -404,6 +414,28 @@ static int end_app (struct dn_known_list *list, struct dn_err *err)
     return rc;
 }
 
+/* The run that describes its application: the job, and what "fp:870a06ccd34ba3b9/64"
+ * says of its kin.
+ */
+static void note_run (struct dn_known_list *list, const struct dn_finished *job)
+{
+    struct dn_buf number = dn_buf_on (list->job, sizeof (list->job));
+    struct dn_span batch = dn_span_of (job->kin);
+    struct dn_span print = dn_span_cut (&batch, "/");
+    char text[DN_FINGERPRINT_MAX];
+    int64_t count;
+
+    dn_buf_add (&number, "%.*s", DN_NAME_MAX - 1, job->job);
+    list->kin = 0;
+    list->batch = 0;
+    if (job->kin[0] == '\0'
+        || dn_span_copy (print, text, sizeof (text), "kin", NULL) < 0)
+        return;
+    list->kin = dn_app_key_of_user (job->user, text);
+    if (batch.text && dn_int_read (batch, "batch", 1, INT32_MAX, &count, NULL) == 0)
+        list->batch = (int32_t) count;
+}
+
 int dn_known_note (struct dn_known_list *list,
                    dn_app_key key,
                    const struct dn_finished *job,
@@ -431,6 +463,7 @@ int dn_known_note (struct dn_known_list *list,
     free (list->captured);
     list->captured = text;
     list->end_s = job->end_s;
+    note_run (list, job);
     return 0;
 }
 

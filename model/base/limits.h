@@ -104,6 +104,11 @@
 /* The record in admin_comment is stored by slurmdbd with every job. */
 #define DN_RECORD_MAX 1023
 
+/* The kin of a job in it: "fp:870a06ccd34ba3b9/64", a fingerprint and the batch that
+ * its script states, if it does (request/fingerprint.h).
+ */
+#define DN_KIN_MAX 36
+
 /* Tasks, CPUs and GPUs of one job: Slurm counts them in 32 bits. */
 #define DN_COUNT_MAX INT64_C (4294967296)
 

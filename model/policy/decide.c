@@ -183,6 +183,7 @@ void dn_policy_abstain (struct dn_decision *decision,
 {
     decision->verdict = DN_VERDICT_ABSTAIN;
     decision->abstain = why;
+    decision->abstained = decision->n_reasons;
     dn_decision_say (decision, reason);
 }
 

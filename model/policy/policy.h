@@ -128,11 +128,14 @@ struct dn_decision {
     int base;   /* index of the candidate that it runs on as submitted, -1 unknown */
     int chosen; /* that it will run on */
     int n_reasons;
+    int abstained; /* the reason that is why it abstains */
     int n_warnings;
-    struct dn_reason note;    /* for the user, with any verdict */
-    char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
-    const char *hook_dir;     /* the job becomes a probe, by the hook in it */
-    const char *capture_dir;  /* the job describes itself, by the hook in it */
+    struct dn_reason note;   /* for the user, with any verdict */
+    char app[DN_NAME_MAX];   /* its application, for the record; "" unknown */
+    char kin[DN_KIN_MAX];    /* that of its kin (request/fingerprint.h); "": the same */
+    const char *by_run;      /* the job whose run describes it; NULL: none */
+    const char *hook_dir;    /* the job becomes a probe, by the hook in it */
+    const char *capture_dir; /* the job describes itself, by the hook in it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
     struct dn_reason reasons[DN_REASONS_MAX];
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */

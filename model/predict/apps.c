@@ -35,7 +35,9 @@
 #define PPM          1000000
 
 _Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row)
-                       + DN_APPS_KNOWN_MAX * sizeof (struct dn_app_known)
+                       + DN_APPS_KNOWN_MAX
+                             * (sizeof (struct dn_app_known)
+                                + sizeof (struct dn_app_kin))
                        + DN_APPS_TEXTS_MAX
                    <= 16000000,
                "16 MB in all");
@@ -99,6 +101,9 @@ static const struct dn_member captured_fields[] = {
                  0,
                  DN_APPS_KNOWN_MAX - 1,
                  -1),
+    DN_TEXT ("Job", struct dn_app_captured, job, false),
+    DN_TEXT ("Kin", struct dn_app_captured, kin, false),
+    DN_COUNT_OR ("Batch", struct dn_app_captured, batch, 0, INT32_MAX, 0),
     DN_COUNT ("Last", struct dn_app_captured, last_s, 0, TIME_MAX),
     DN_COUNT_OR ("Steps", struct dn_app_captured, steps, 0, WORK_MAX, 0),
     DN_COUNT_OR ("Epochs", struct dn_app_captured, milli_epochs, 0, WORK_MAX, 0),
@@ -289,6 +294,8 @@ static struct dn_app_known known_of (struct dn_app_captured *captured)
     return (struct dn_app_known){
         .spec = captured->spec,
         .arch = captured->arch,
+        .job = captured->job,
+        .batch = (int32_t) captured->batch,
         .network = (int32_t) captured->network,
         .last_s = (uint32_t) captured->last_s,
         .steps = (float) captured->steps,
@@ -312,7 +319,9 @@ static int read_captured (void *to, const struct dn_keyline *line, struct dn_err
     if (dn_fields_read (&kinds[DN_APPS_LINE_CAPTURED], line, &captured, err) < 0)
         return -1;
     known = known_of (&captured);
-    if (dn_app_key_read (captured.key, &known.key, err) < 0)
+    if (dn_app_key_read (captured.key, &known.key, err) < 0
+        || (captured.kin[0] != '\0'
+            && dn_app_key_read (captured.kin, &known.kin, err) < 0))
         return -1;
     if (known.network >= apps->n_networks)
         return dn_err_set (err,
@@ -360,6 +369,33 @@ static const struct dn_lines lines = {.kinds = kinds,
                                       .readers = readers,
                                       .max = DN_APPS_FILE_MAX};
 
+static int compare_kin (const void *a, const void *b)
+{
+    const struct dn_app_kin *x = a;
+    const struct dn_app_kin *y = b;
+
+    if (x->kin != y->kin)
+        return x->kin < y->kin ? -1 : 1;
+    return (x->last_s > y->last_s) - (x->last_s < y->last_s);
+}
+
+static int index_kin (struct dn_apps *apps, struct dn_err *err)
+{
+    for (int64_t i = 0; i < apps->n_known; i++) {
+        const struct dn_app_known *known = &apps->known[i];
+
+        if (known->kin == 0)
+            continue;
+        if (dn_rows_grow (&apps->kin, apps->n_kin, sizeof (*apps->kin), err) < 0)
+            return -1;
+        apps->kin[apps->n_kin++] =
+            (struct dn_app_kin){known->kin, known->last_s, (int32_t) i};
+    }
+    if (apps->n_kin > 0)
+        qsort (apps->kin, (size_t) apps->n_kin, sizeof (*apps->kin), compare_kin);
+    return 0;
+}
+
 /* 'rows', or as much of their memory as 'n' need: they grew by doubling. */
 static void *fitted (void *rows, int64_t n, size_t size)
 {
@@ -377,9 +413,11 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
         dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
         return NULL;
     }
-    if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0) {
+    if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0
+        && index_kin (apps, err) == 0) {
         apps->rows = fitted (apps->rows, apps->n_rows, sizeof (*apps->rows));
         apps->known = fitted (apps->known, apps->n_known, sizeof (*apps->known));
+        apps->kin = fitted (apps->kin, apps->n_kin, sizeof (*apps->kin));
         return apps;
     }
     dn_apps_free (apps);
@@ -395,6 +433,7 @@ void dn_apps_free (struct dn_apps *apps)
     for (int64_t i = 0; i < apps->n_known; i++)
         free (apps->known[i].spec);
     free (apps->known);
+    free (apps->kin);
     for (int64_t i = 0; i < apps->n_networks; i++)
         free (apps->networks[i]);
     free (apps->networks);
@@ -445,28 +484,59 @@ const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
     return any;
 }
 
+/* --- kin ---------------------------------------------------------------------------
+ */
+
+const struct dn_app_known *dn_apps_kin (const struct dn_apps *apps, dn_app_key kin)
+{
+    const struct dn_app_known *own = dn_apps_known (apps, kin);
+    const struct dn_app_known *other;
+    int64_t low = 0;
+    int64_t high = apps ? apps->n_kin : 0;
+
+    while (low < high) { /* the first that is later */
+        int64_t mid = low + (high - low) / 2;
+
+        if (apps->kin[mid].kin <= kin)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0 || apps->kin[low - 1].kin != kin)
+        return own;
+    other = &apps->known[apps->kin[low - 1].at];
+    return own && own->last_s > other->last_s ? own : other;
+}
+
 /* --- what runs have described -----------------------------------------------------
  */
 
-/* A copy of both texts, in one piece of memory that counts; 'b' may be NULL. */
-static int add_text (struct dn_apps *apps,
-                     const char *a,
-                     const char *b,
-                     char **to,
-                     struct dn_err *err)
+/* A copy of the texts, one behind the other, in one piece of memory that counts. */
+static int add_texts (struct dn_apps *apps,
+                      const char *const texts[],
+                      int n,
+                      char **to,
+                      struct dn_err *err)
 {
-    size_t len = strlen (a) + 1;
-    size_t more = b ? strlen (b) + 1 : 0;
+    size_t size = 0;
+    char *at;
 
-    if (apps->n_text + len + more + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX)
+    for (int i = 0; i < n; i++)
+        size += strlen (texts[i]) + 1;
+    if (apps->n_text + size + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
-    *to = malloc (len + more);
+    *to = malloc (size);
     if (!*to)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    memcpy (*to, a, len);
-    if (b)
-        memcpy (*to + len, b, more);
-    apps->n_text += len + more + DN_APPS_TEXT_MORE;
+    at = *to;
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen (texts[i]) + 1;
+
+        /* -Wanalyzer-malloc-leak: 'to' has it */
+        memcpy (at, texts[i], len);
+        at += len;
+    }
+    apps->n_text += size + DN_APPS_TEXT_MORE;
     return 0;
 }
 
@@ -474,6 +544,7 @@ int dn_apps_add_known (struct dn_apps *apps,
                        const struct dn_app_known *known,
                        struct dn_err *err)
 {
+    const char *const texts[] = {known->spec, known->arch, known->job};
     struct dn_app_known *to;
 
     if (apps->n_known == DN_APPS_KNOWN_MAX)
@@ -483,10 +554,11 @@ int dn_apps_add_known (struct dn_apps *apps,
         return -1;
     to = &apps->known[apps->n_known];
     *to = *known;
-    if (add_text (apps, known->spec, known->arch, &to->spec, err) < 0)
+    if (add_texts (apps, texts, (int) DN_N_ELEMENTS (texts), &to->spec, err) < 0)
         return -1;
     to->arch = to->spec + strlen (to->spec) + 1;
-    /* -Wanalyzer-malloc-leak: 'known' has the text */
+    to->job = to->arch + strlen (to->arch) + 1;
+    /* -Wanalyzer-malloc-leak: 'known' has the texts */
     apps->n_known++;
     return 0;
 }
@@ -497,7 +569,7 @@ int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_er
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
     if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (char *), err) < 0
-        || add_text (apps, sidecar, NULL, &apps->networks[apps->n_networks], err) < 0)
+        || add_texts (apps, &sidecar, 1, &apps->networks[apps->n_networks], err) < 0)
         return -1;
     apps->n_networks++;
     return 0;

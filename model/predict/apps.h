@@ -92,9 +92,12 @@ struct dn_app_row {
  */
 struct dn_app_known {
     dn_app_key key;
+    dn_app_key kin;     /* of runs that differ in their batch; 0: as 'key' */
     char *spec;         /* metadata without the amount of work; owned */
     const char *arch;   /* "sm_70,sm_80,compute_90", or ""; in the memory of 'spec' */
+    const char *job;    /* of that run, as the user knows it, or ""; the same */
     int32_t network;    /* index into dn_apps.networks; -1: none */
+    int32_t batch;      /* that its script states; 0: none */
     uint32_t last_s;    /* end of that run, seconds since 1970 */
     float steps;        /* of one training of it; 0 unknown */
     float epochs;       /* the same */
@@ -103,6 +106,13 @@ struct dn_app_known {
     uint16_t gpus;      /* that the newest run had; 0 unknown */
     uint16_t gpus_used; /* the most that the last two runs with as many have used */
     uint8_t gpus_runs;  /* how many of these two have said it */
+};
+
+/* An entry of the index of 'kin'. */
+struct dn_app_kin {
+    dn_app_key kin;
+    uint32_t last_s;
+    int32_t at; /* index into dn_apps.known */
 };
 
 /* GPU types, at most. */
@@ -119,6 +129,8 @@ struct dn_apps {
     int64_t n_rows;
     struct dn_app_known *known; /* by key; owned */
     int64_t n_known;
+    struct dn_app_kin *kin; /* those that have it, by it, the newest last; owned */
+    int64_t n_kin;
     char **networks; /* sidecars with a graph and no metadata; owned, so are they */
     int64_t n_networks;
     size_t n_text; /* bytes of all descriptions and networks, as they are limited */
@@ -165,13 +177,17 @@ const struct dn_app_row *dn_apps_all (const struct dn_apps *apps,
 /* What is known of an application by its own words, or NULL. NULL-safe. */
 const struct dn_app_known *dn_apps_known (const struct dn_apps *apps, dn_app_key key);
 
+/* What is known of the newest of the applications that are kin, by their common key:
+ * they have it, or their 'kin' is it. NULL: none. NULL-safe.
+ */
+const struct dn_app_known *dn_apps_kin (const struct dn_apps *apps, dn_app_key kin);
+
 /* The network of an application, a sidecar in JSON (graph/sidecar.h); NULL: none. */
 const char *dn_apps_network (const struct dn_apps *apps,
                              const struct dn_app_known *known);
 
-/* Add a description, or a network, to the end. The texts are copied; 'known->spec' and
- * 'known->arch' are replaced. -1 with 'err': without memory, or DN_E_LIMIT where there
- * is no room.
+/* Add a description, or a network, to the end. The texts are copied. -1 with 'err':
+ * without memory, or DN_E_LIMIT where there is no room.
  */
 int dn_apps_add_known (struct dn_apps *apps,
                        const struct dn_app_known *known,

@@ -55,6 +55,9 @@ struct dn_app_captured {
     char key[DN_APP_KEY_DIGITS + 1];
     char spec[DN_APPS_SPEC_MAX];
     char arch[DN_ARCH_MAX];
+    char job[DN_NAME_MAX];
+    char kin[DN_APP_KEY_DIGITS + 1];
+    int64_t batch;
     int64_t network;
     int64_t last_s;
     int64_t steps;

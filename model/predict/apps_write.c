@@ -81,6 +81,7 @@ static int write_network (const char *sidecar, dn_apps_put_f put, void *to)
 static int write_known (const struct dn_app_known *known, dn_apps_put_f put, void *to)
 {
     struct dn_app_captured captured = {
+        .batch = known->batch,
         .network = known->network,
         .last_s = known->last_s,
         .steps = whole (known->steps, 1),
@@ -96,6 +97,9 @@ static int write_known (const struct dn_app_known *known, dn_apps_put_f put, voi
     snprintf (captured.key, sizeof (captured.key), "%016" PRIx64, known->key);
     copy_text (known->spec, captured.spec, sizeof (captured.spec));
     copy_text (known->arch, captured.arch, sizeof (captured.arch));
+    copy_text (known->job, captured.job, sizeof (captured.job));
+    if (known->kin != 0)
+        snprintf (captured.kin, sizeof (captured.kin), "%016" PRIx64, known->kin);
     return write_line (DN_APPS_LINE_CAPTURED, &captured, put, to);
 }
 

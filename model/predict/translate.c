@@ -85,6 +85,20 @@ unsigned dn_changes_between (const struct dn_setting *measured,
     return found;
 }
 
+struct dn_spec dn_spec_of_kin (const struct dn_spec *spec)
+{
+    const unsigned translated =
+        1U << DN_GAP_BATCH | 1U << DN_GAP_PRECISION | 1U << DN_GAP_GPUS;
+    struct dn_spec kin = dn_spec_of_application (spec);
+    struct dn_keyset keys = dn_spec_given (&kin);
+    const struct dn_key *key;
+
+    for (int i = 0; (key = dn_spec_key_of (keys, i)); i++)
+        if ((change_of (key) & translated) != 0)
+            dn_spec_clear (&kin, key);
+    return kin;
+}
+
 /* --- the law ---------------------------------------------------------------------- */
 
 /* The sum of independent errors: its degrees of freedom are Satterthwaite's (Biometrics

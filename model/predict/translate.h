@@ -37,6 +37,11 @@ struct dn_setting {
 unsigned dn_changes_between (const struct dn_setting *measured,
                              const struct dn_setting *wanted);
 
+/* The description without what a time is translated over within a network: the batch
+ * and other sizes of a step, the precision, and the GPUs.
+ */
+struct dn_spec dn_spec_of_kin (const struct dn_spec *spec);
+
 /* The law of one step, from the seconds that one took. Its quantiles are static; p50 is
  * -1 where an estimate has no step.
  */

@@ -75,6 +75,8 @@ static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
         || has_part (r, DN_W_VOLATILE_PART, last, '_')
         || has_part (r, DN_W_VOLATILE_PREFIX, name, '.'))
         return DN_COUNTS_NOT;
+    if (kind == DN_W_BATCH)
+        return DN_COUNTS_BATCH;
     return kind == DN_W_WORK ? DN_COUNTS_UNSTATED : DN_COUNTS;
 }
 
@@ -169,8 +171,9 @@ static size_t port_length (struct dn_span text)
 
 static void add (struct dn_print *r, const char *text, size_t len)
 {
-    for (int i = r->first; i < r->end; i++)
-        dn_digest_add (&r->digesters[i], (struct dn_span){text, len});
+    for (int i = 0; i < DN_N_DIGESTS; i++)
+        if ((r->takes >> i & 1) != 0)
+            dn_digest_add (&r->digesters[i], (struct dn_span){text, len});
 }
 
 static void add_counted (struct dn_print *r, struct dn_span value)
@@ -199,30 +202,65 @@ static void add_counted (struct dn_print *r, struct dn_span value)
     add (r, value.text + begin, value.len - begin);
 }
 
-/* From here on the second digester takes less. */
-static void part (struct dn_print *r)
+/* What a value that counts for some only is left out of; 0: of none. */
+static int left_out (enum dn_counts counted)
 {
-    if (r->end == 1)
-        r->digesters[1] = r->digesters[0];
+    if (counted == DN_COUNTS_UNSTATED)
+        return DN_WITHOUT_WORK;
+    return counted == DN_COUNTS_BATCH ? DN_WITHOUT_BATCH : 0;
+}
+
+/* Let only those digesters take what is added that are with it. From the first such
+ * value on there are those without it.
+ */
+static void take_with (struct dn_print *r, int without)
+{
+    unsigned with = 0;
+
+    for (int i = 0; i < DN_N_DIGESTS; i++) {
+        if ((i & without) != 0 || (r->begun >> i & 1) == 0)
+            continue;
+        with |= 1U << i;
+        if ((r->begun >> (i | without) & 1) == 0)
+            r->digesters[i | without] = r->digesters[i];
+    }
+    for (int i = 0; i < DN_N_DIGESTS && without != 0; i++)
+        if ((with >> i & 1) != 0)
+            r->begun |= 1U << (i | without);
+    r->takes = with;
+}
+
+static void take_all (struct dn_print *r)
+{
+    r->takes = r->begun;
+}
+
+static void note_batch (struct dn_print *r, struct dn_span value)
+{
+    while (value.len > 0 && strchr (",:;", value.text[value.len - 1]))
+        value.len--;
+    r->n_batches++;
+    if (dn_int_read (value, "batch", 1, INT32_MAX, &r->batch, NULL) < 0)
+        r->batch = 0;
 }
 
 /* A word that is a value. That there is one counts in any case. */
 static void add_value (struct dn_print *r, enum dn_counts counted, struct dn_span value)
 {
-    if (counted == DN_COUNTS_UNSTATED) {
-        part (r);
-        r->end = 1;
-    }
+    int without = left_out (counted);
+
+    if (without == DN_WITHOUT_BATCH)
+        note_batch (r, value);
+    take_with (r, without);
     if (counted == DN_COUNTS_NOT)
         add (r, "*", 1);
     else
         add_counted (r, value);
-    if (counted == DN_COUNTS_UNSTATED) {
-        r->end = 2;
-        r->first = 1;
+    if (without != 0) {
+        r->takes = r->begun & ~r->takes;
         add (r, "*", 1);
-        r->first = 0;
     }
+    take_all (r);
     add (r, "\n", 1);
     r->n_words++;
 }
@@ -302,11 +340,12 @@ static void read_word (struct dn_print *r, struct dn_span word)
         return;
     if (named != DN_COUNTS && (dn_span_is (word, "=") || dn_span_is (word, ":"))) {
         r->value = named;
-        if (named == DN_COUNTS_UNSTATED) {
-            part (r);
-            r->end = 1;
-            add_value (r, DN_COUNTS, word);
-            r->end = 2;
+        if (left_out (named) != 0) {
+            take_with (r, left_out (named));
+            add_counted (r, word);
+            add (r, "\n", 1);
+            r->n_words++;
+            take_all (r);
         }
         return;
     }
@@ -338,8 +377,11 @@ static void end_command (struct dn_print *r)
 
 void dn_print_begin (struct dn_print *print, const struct dn_words *known)
 {
-    *print = (struct dn_print){
-        .digesters = {dn_digest_begin ()}, .end = 1, .known = known, .begins = true};
+    *print = (struct dn_print){.digesters = {dn_digest_begin ()},
+                               .begun = 1,
+                               .takes = 1,
+                               .known = known,
+                               .begins = true};
 }
 
 void dn_print_take (struct dn_print *print, const struct dn_token *token)
@@ -383,22 +425,51 @@ static struct dn_fingerprint finish (struct dn_digester *digester)
     return fingerprint;
 }
 
+/* The digest without as much of 'without' as the words have. */
+static struct dn_fingerprint end_print (struct dn_print *all,
+                                        int without,
+                                        const char *metadata)
+{
+    struct dn_digester *digester;
+
+    if (all->n_words == 0)
+        return (struct dn_fingerprint){""};
+    for (int bit = 1; bit < DN_N_DIGESTS; bit <<= 1)
+        if ((all->begun >> bit & 1) == 0)
+            without &= ~bit;
+    digester = &all->digesters[without];
+    dn_digest_add (digester, dn_span_of ("\n\n"));
+    dn_digest_add (digester, dn_span_of (metadata));
+    return finish (digester);
+}
+
 struct dn_fingerprint dn_fingerprint_of (const struct dn_print *print,
                                          const struct dn_job *job,
                                          const char *metadata,
                                          bool counted)
 {
     struct dn_print all = *print;
-    struct dn_digester *digester;
 
     end_command (&all);
     read_arguments (&all, job);
-    if (all.n_words == 0)
+    return end_print (&all, counted ? DN_WITHOUT_WORK : 0, metadata);
+}
+
+struct dn_fingerprint dn_fingerprint_of_kin (const struct dn_print *print,
+                                             const struct dn_job *job,
+                                             const char *metadata,
+                                             bool counted,
+                                             int64_t *batch)
+{
+    struct dn_print all = *print;
+
+    end_command (&all);
+    read_arguments (&all, job);
+    *batch = all.n_batches > 0 ? all.batch : DN_UNSET;
+    if (all.n_batches > 1 || *batch == 0)
         return (struct dn_fingerprint){""};
-    digester = &all.digesters[counted ? all.end - 1 : 0];
-    dn_digest_add (digester, dn_span_of ("\n\n"));
-    dn_digest_add (digester, dn_span_of (metadata));
-    return finish (digester);
+    return end_print (
+        &all, DN_WITHOUT_BATCH | (counted ? DN_WITHOUT_WORK : 0), metadata);
 }
 
 struct dn_fingerprint dn_fingerprint_of_name (const char *name)

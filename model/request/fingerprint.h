@@ -19,6 +19,10 @@
  * - the number of nodes, GPUs, processes, which a history keeps apart anyway;
  * - epochs and steps, but only where the metadata state how many there are.
  *
+ * Runs that differ in their batch alone are kin: their times are translated into each
+ * other (predict/translate.h). So there is a second name that the value of a batch does
+ * not count for (--batch-size 64, bs=64), with that value.
+ *
  * All else counts: programs, configurations, models, options, the order of words, the
  * number of values of a loop. In doubt the fingerprint changes, and the job has no
  * history yet.
@@ -44,18 +48,28 @@ struct dn_fingerprint {
 enum dn_counts {
     DN_COUNTS,
     DN_COUNTS_UNSTATED, /* but not if the metadata state epochs and steps */
+    DN_COUNTS_BATCH,    /* but not for kin */
     DN_COUNTS_NOT
+};
+
+/* What a digest is without, as bits. */
+enum {
+    DN_WITHOUT_WORK = 1,
+    DN_WITHOUT_BATCH = 2,
+    DN_N_DIGESTS = 4
 };
 
 /* The words of a script so far. It is read before it is known whether the metadata
  * state epochs or steps: from the first value on for which that matters, it is digested
- * both ways.
+ * both ways; of a batch the same.
  */
 struct dn_print {
-    struct dn_digester digesters[2]; /* the second one is without that value */
-    int first;                       /* of the digesters that take what is added */
-    int end;
-    const struct dn_words *known; /* borrowed */
+    struct dn_digester digesters[DN_N_DIGESTS]; /* by what they are without */
+    unsigned begun;                             /* a bit for each of them */
+    unsigned takes;                             /* those that take what is added */
+    int n_batches;                              /* values of a batch */
+    int64_t batch;                              /* the last of them; 0: no count */
+    const struct dn_words *known;               /* borrowed */
     int64_t n_words;
     bool begins;          /* the next word is the first of a command */
     bool uncounted;       /* the words of this command do not count */
@@ -80,6 +94,16 @@ struct dn_fingerprint dn_fingerprint_of (const struct dn_print *print,
                                          const struct dn_job *job,
                                          const char *metadata,
                                          bool counted);
+
+/* That of its kin, with this text of metadata. '*batch': the batch that the script
+ * states, DN_UNSET if it states none. Text "" where it states several, or one that is
+ * no number, too.
+ */
+struct dn_fingerprint dn_fingerprint_of_kin (const struct dn_print *print,
+                                             const struct dn_job *job,
+                                             const char *metadata,
+                                             bool counted,
+                                             int64_t *batch);
 
 /* A fingerprint in place of a name, where names are not recorded. */
 struct dn_fingerprint dn_fingerprint_of_name (const char *name);

@@ -170,6 +170,13 @@ static const struct {
      " ntasks_per_node gpus ngpus n_gpus num_gpus gpus_per_node gpus_per_task"
      " devices num_nodes world_size nproc"},
     {DN_W_VOLATILE_BARE, "name path home user group"},
+    {DN_W_BATCH,
+     "batch batch_size batchsize bs bsz bsize train_batch train_batch_size"
+     " train_batchsize batch_size_train batch_size_per_gpu batch_size_per_device"
+     " per_device_train_batch_size per_device_batch_size per_gpu_train_batch_size"
+     " per_gpu_batch_size samples_per_gpu imgs_per_gpu ims_per_batch mini_batch_size"
+     " minibatch_size train_micro_batch_size_per_gpu micro_batch_size"
+     " global_batch_size total_batch_size tokens_per_batch"},
     {DN_W_WORK,
      "epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs"
      " train_epochs total_epochs steps max_steps num_steps n_steps train_steps"

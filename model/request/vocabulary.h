@@ -81,6 +81,7 @@ enum dn_word {
      */
     DN_W_VOLATILE,
     DN_W_VOLATILE_BARE, /* not behind a dot: model.name is not of the run */
+    DN_W_BATCH,         /* not for kin (fingerprint.h) */
     DN_W_WORK,          /* only if the metadata state it */
 
     /* Parts of such names. */

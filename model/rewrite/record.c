@@ -248,6 +248,7 @@ static void put_application (struct dn_buf *buf, const struct dn_story *story)
     unit = dn_learned_work (
         story->spec, story->chosen ? base_of (story->chosen) : -1, &work);
     put_text (buf, "app", story->decision->app);
+    put_text (buf, "kin", story->decision->kin);
     put_text (buf, "unit", dn_names_get (&dn_work_unit_names, (int) unit));
     put_real (buf, "work", work);
 }
@@ -329,14 +330,15 @@ static void write_record (const struct dn_story *story,
     if (story->chosen && n_lost <= PART_PRED)
         put_prediction (buf, story);
     put_application (buf, story);
+    put_text (buf, "by", decision->by_run ? decision->by_run : "");
     put_number (buf, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET);
     if (n_lost <= PART_WARN)
         put_warnings (buf, decision);
     if (n_lost <= PART_SPEC)
         put_spec (buf, story->spec, names);
     if (n_lost <= PART_WHY && names && decision->verdict == DN_VERDICT_ABSTAIN
-        && decision->n_reasons > 0)
-        put_reason (buf, &decision->reasons[0]);
+        && decision->n_reasons > decision->abstained)
+        put_reason (buf, &decision->reasons[decision->abstained]);
     dn_buf_text (buf, "}");
 }
 

@@ -153,6 +153,8 @@ static const struct member members[] = {
     {PART_TOP, "warn", TYPE_TEXT, AT (warn), false},
     {PART_TOP, "spec", TYPE_TEXT, AT (spec), false},
     {PART_TOP, "app", TYPE_TEXT, AT (app), false},
+    {PART_TOP, "kin", TYPE_TEXT, AT (kin), false},
+    {PART_TOP, "by", TYPE_TEXT, AT (by_run), false},
     {PART_TOP, "unit", TYPE_TEXT, AT (work_unit), false},
     {PART_TOP, "work", TYPE_REAL, AT (work), false},
     {PART_TOP, "rescued", TYPE_FLAG, AT (rescued), true},

@@ -34,6 +34,8 @@ struct dn_recorded {
     char warn[DN_RECORD_MAX + 1];
     char spec[DN_RECORD_MAX + 1];
     char app[DN_RECORD_MAX + 1];
+    char kin[DN_KIN_MAX];
+    char by_run[DN_NAME_MAX]; /* the job whose run describes it */
     char work_unit[DN_NAME_MAX];
     double work;
 

@@ -292,6 +292,8 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     if (story->chosen && story->chosen->train_s.p50 >= 0) {
         add_likely (&buf, story->chosen->train_s.p50);
         add_runs (&buf, story->chosen);
+        if (decision->by_run)
+            dn_buf_add (&buf, dn_say_user_described, decision->by_run);
     }
     if (dn_given (decision->note))
         dn_buf_add (&buf, dn_say_user_note, dn_reason_text (&decision->note).text);

@@ -244,7 +244,7 @@ static union value value_of (const struct dn_spec *spec, const struct dn_key *ke
     return value;
 }
 
-static void clear (struct dn_spec *spec, const struct dn_key *key)
+void dn_spec_clear (struct dn_spec *spec, const struct dn_key *key)
 {
     memcpy (member (spec, key), types[key->type].unset, types[key->type].size);
 }
@@ -255,7 +255,7 @@ struct dn_spec dn_spec_empty (void)
 
     memset (&spec, 0, sizeof (spec));
     for (int i = 0; i < N_KEYS; i++)
-        clear (&spec, &keys[i]);
+        dn_spec_clear (&spec, &keys[i]);
     return spec;
 }
 
@@ -265,7 +265,7 @@ struct dn_spec dn_spec_of_application (const struct dn_spec *spec)
 
     for (int i = 0; i < N_KEYS; i++)
         if (keys[i].of_run)
-            clear (&application, &keys[i]);
+            dn_spec_clear (&application, &keys[i]);
     return application;
 }
 
@@ -330,7 +330,7 @@ struct dn_spec dn_spec_of_words (const struct dn_spec *spec)
 
     for (int i = 0; i < N_KEYS && !dn_keyset_is_empty (spec->by_run); i++)
         if (dn_keyset_has (&spec->derived, i))
-            clear (&words, &keys[i]);
+            dn_spec_clear (&words, &keys[i]);
     return words;
 }
 

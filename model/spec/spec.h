@@ -388,6 +388,9 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size);
 /* A specification with nothing given. */
 struct dn_spec dn_spec_empty (void);
 
+/* Take a key out. */
+void dn_spec_clear (struct dn_spec *spec, const struct dn_key *key);
+
 /* The keys that say which application the run is, and not how much it does, on what, or
  * for what purpose.
  */

@@ -25,7 +25,7 @@ static const char whole[] =
     "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000 "
     "Step=210500 StartUp=12300\n"
     "Captured Key=00000000000000ff Spec=batch=256,precision=fp16 Arch=sm_70,sm_80 "
-    "Network=0 Last=1699999999 Steps=5000 Epochs=10500 Loader=20000 Workers=4 Gpus=4 "
+    "Network=0 Job=12_3 Kin=0000000000000001 Batch=64 Last=1699999999 Steps=5000 Epochs=10500 Loader=20000 Workers=4 Gpus=4 "
     "GpusUsed=1 GpusRuns=2\n"
     "Captured Key=ffffffffffffffff Last=5\n"
     "End Rows=3 Captured=2\n";
@@ -72,6 +72,8 @@ TEST ("an application is known by what its newest run has described")
     assert_non_null (known);
     assert_string_equal (known->spec, "batch=256,precision=fp16");
     assert_string_equal (known->arch, "sm_70,sm_80");
+    assert_string_equal (known->job, "12_3");
+    assert_true (known->kin == 1 && known->batch == 64);
     assert_string_equal (dn_apps_network (apps, known),
                          "{\"dnnest\":1,\"spec\":{},\"graph\":{\"name\":\"graph\","
                          "\"ops\":[]}}");
@@ -87,6 +89,30 @@ TEST ("an application is known by what its newest run has described")
     assert_null (dn_apps_network (apps, known));
     assert_null (dn_apps_known (apps, 0xfe));
     assert_null (dn_apps_known (NULL, 0xff));
+    dn_apps_free (apps);
+}
+
+TEST ("of applications that are kin the newest is known")
+{
+    static const char text[] = "History Version=3 Time=9 ByAccount=no\n"
+                               "Captured Key=0000000000000001 Kin=0000000000000003 "
+                               "Last=5\n"
+                               "Captured Key=0000000000000002 Kin=0000000000000003 "
+                               "Last=6\n"
+                               "Captured Key=0000000000000003 Last=4\n"
+                               "Captured Key=0000000000000004 Kin=0000000000000005 "
+                               "Last=9\n"
+                               "End Rows=0 Captured=4\n";
+    struct dn_apps *apps = read_text (text);
+
+    assert_ptr_equal (dn_apps_kin (apps, 3), &apps->known[1]);
+    apps->known[2].last_s = 7;
+    assert_ptr_equal (dn_apps_kin (apps, 3), &apps->known[2]);
+    assert_ptr_equal (dn_apps_kin (apps, 5), &apps->known[3]);
+    assert_ptr_equal (dn_apps_kin (apps, 4), &apps->known[3]);
+    assert_null (dn_apps_kin (apps, 6));
+    assert_null (dn_apps_kin (apps, 0));
+    assert_null (dn_apps_kin (NULL, 3));
     dn_apps_free (apps);
 }
 
@@ -240,9 +266,10 @@ TEST ("a bound is that of Student's law")
 /* As many descriptions as there may be, with as many bytes. */
 static void add_largest (struct dn_apps *apps)
 {
-    char spec[DN_APPS_TEXTS_MAX / DN_APPS_KNOWN_MAX - DN_APPS_TEXT_MORE - 1];
+    char spec[DN_APPS_TEXTS_MAX / DN_APPS_KNOWN_MAX - DN_APPS_TEXT_MORE - 2];
     const struct dn_app_known known = {.spec = spec,
                                        .arch = "",
+                                       .job = "",
                                        .network = -1,
                                        .last_s = UINT32_MAX,
                                        .steps = (float) 1e30,
@@ -260,6 +287,7 @@ static void add_largest (struct dn_apps *apps)
         struct dn_app_known one = known;
 
         one.key = UINT64_MAX / DN_APPS_KNOWN_MAX * (uint64_t) i;
+        one.kin = UINT64_MAX - one.key;
         if (dn_apps_add_known (apps, &one, &err) < 0)
             fail_msg ("%s", err.text);
     }
@@ -273,7 +301,8 @@ static void add_largest (struct dn_apps *apps)
 static size_t size_of (const struct dn_apps *apps)
 {
     return (size_t) apps->n_rows * sizeof (*apps->rows)
-           + (size_t) apps->n_known * sizeof (*apps->known) + apps->n_text;
+           + (size_t) apps->n_known * sizeof (*apps->known)
+           + (size_t) apps->n_kin * sizeof (*apps->kin) + apps->n_text;
 }
 
 /* As many rows as there may be, with long numbers. */

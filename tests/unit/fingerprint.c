@@ -4,6 +4,8 @@
  */
 #include "reading.h"
 
+#include <inttypes.h>
+
 #include "base/limits.h"
 #include "request/fingerprint.h"
 
@@ -253,4 +255,73 @@ TEST ("a name has a fingerprint of its own")
     assert_string_not_equal (dn_fingerprint_of_name ("bert").text,
                              dn_fingerprint_of_name ("gpt").text);
     assert_int_equal (strlen (dn_fingerprint_of_name ("bert").text), 19);
+}
+
+/* --- kin ---------------------------------------------------------------------------
+ */
+
+static struct dn_fingerprint kin_of (const char *script,
+                                     const char *metadata,
+                                     bool counted,
+                                     int64_t *batch)
+{
+    struct dn_job job = dn_job_empty ();
+    struct dn_reading reading;
+
+    job.kind = DN_JOB_BATCH;
+    job.script = script;
+    reading = reading_of (&job);
+    return dn_fingerprint_of_kin (&reading.print, &job, metadata, counted, batch);
+}
+
+TEST ("scripts that differ in their batch are kin, others are not")
+{
+    static const struct {
+        struct change change;
+        bool same;
+        int64_t batch;
+    } cases[] = {
+        {{torchrun, "--batch-size 256", "--batch-size 128"}, true, 128},
+        {{torchrun, "--batch-size 256", "--batch-size=128"}, true, 128},
+        {{torchrun, "--batch-size 256", "--batch-size $B"}, false, 0},
+        {{torchrun, "--batch-size 256", "--batch-size 8 --bs 8"}, false, 8},
+        {{torchrun, "--batch-size 256", ""}, false, DN_UNSET},
+        {{torchrun, "resnet50", "resnet101"}, false, 256},
+        {{torchrun, "--epochs 90", "--epochs 30"}, false, 256},
+        {{torchrun, "--seed 1", "--seed 2"}, true, 256},
+    };
+    int64_t batch;
+    struct dn_fingerprint whole = kin_of (torchrun, "", false, &batch);
+
+    assert_int_equal (batch, 256);
+    assert_string_not_equal (whole.text, print_of (torchrun, "", false).text);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char *text = changed (&cases[i].change);
+        struct dn_fingerprint other = kin_of (text, "", false, &batch);
+
+        if ((strcmp (whole.text, other.text) == 0) != cases[i].same
+            || batch != cases[i].batch)
+            fail_msg ("case %zu: %s, %" PRId64, i, other.text, batch);
+        free (text);
+    }
+}
+
+TEST (
+    "a script without a batch is its own kin, and epochs count where they are unstated")
+{
+    int64_t batch;
+    struct dn_fingerprint one = kin_of (hydra, "a=1", false, &batch);
+    struct dn_fingerprint two;
+    char *text = changed (&(struct change){torchrun, "--epochs 90", "--epochs 30"});
+
+    assert_int_equal (batch, DN_UNSET);
+    assert_string_equal (one.text, print_of (hydra, "a=1", false).text);
+    assert_string_equal (kin_of (hydra, "a=1", true, &batch).text,
+                         print_of (hydra, "a=1", true).text);
+    one = kin_of (torchrun, "", true, &batch);
+    two = kin_of (text, "", true, &batch);
+    assert_string_equal (one.text, two.text);
+    one = kin_of (heredoc, "", false, &batch);
+    assert_int_equal (batch, 8);
+    free (text);
 }

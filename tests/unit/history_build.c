@@ -513,6 +513,8 @@ static void add_captured (struct dn_store *store,
         "\"workers\":4,\"steps\":5000,\"loader_share\":0.25},\"sidecar\":%s}",
         sidecar);
     job.captured = text;
+    job.job = "12_3";
+    job.kin = "fp:0123456789abcdef/64";
     job.gpus_used = used;
     job.step_ms = 0.001;
     job.start_up_s = 12;
@@ -561,6 +563,9 @@ TEST ("an application is known by its newest completed run with a capture")
                          "workers=4");
     assert_string_equal (known->arch, "sm_70,sm_80");
     assert_null (dn_apps_network (apps, known));
+    assert_string_equal (known->job, "12_3");
+    assert_int_equal (known->batch, 64);
+    assert_true (known->kin == dn_app_key_of_user (ALICE, "fp:0123456789abcdef"));
     assert_true (known->steps == 5000 && known->workers == 4
                  && known->loader_share == 0.25F);
     assert_true (known->gpus == 2 && known->gpus_used == 2 && known->gpus_runs == 2);

@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <time.h>
 
@@ -403,6 +404,7 @@ static void past_knows (struct past *past,
     *known = (struct dn_app_known){.key = past->rows[0].key,
                                    .spec = spec_text,
                                    .arch = "",
+                                   .job = "12_3",
                                    .network = -1,
                                    .loader_share = 0.01F,
                                    .workers = 4,
@@ -420,6 +422,7 @@ struct known_scene {
     struct past past;
     struct dn_app_known known;
     char *networks[1];
+    struct dn_app_kin kin;
     struct dn_job job;
 };
 
@@ -464,7 +467,9 @@ TEST ("what an earlier run has described predicts the next one on all types")
     assert_alike (advice->estimates[1 - a100_at].train_s.p50, translated.p50);
     assert_true (advice->estimates[1 - a100_at].train_s.sigma
                  > 2 * advice->estimates[a100_at].train_s.sigma);
-    scene_need_reason (advice, "described by its last run: 4 keys");
+    scene_need_reason (advice, "described by the run of job 12_3: 4 keys");
+    assert_contains (advice->patch.user_text, ", described by the run of job 12_3");
+    assert_contains (advice->patch.record, "\"by\":\"12_3\"");
     assert_null (strstr (advice->patch.record, "model=")); /* words of the job only */
     assert_contains (advice->patch.record, "\"spec\":\"auto=1\"");
 }
@@ -517,6 +522,123 @@ TEST ("words of the job hold, and the measured time is translated to them")
     advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
     assert_true (advice->estimates[a100_at].train_s.p50 > 1.5 * 3600);
     assert_true (advice->estimates[a100_at].train_s.p50 < 2.1 * 3600);
+}
+
+/* A history of one script or description, and a job with another. */
+static struct dn_advice *advise_kin (struct known_scene *scene,
+                                     const char *measured,
+                                     const char *script,
+                                     const char *wanted,
+                                     const char *next)
+{
+    struct dn_advice *advice;
+    const char *kin;
+    const char *batch;
+    char print[DN_NAME_MAX];
+
+    know (scene, measured, RUN_SPEC);
+    scene->job.script = script;
+    advice = advise ("Mode=enforce\n", NULL, &scene->job);
+    kin = advice->decision.kin;
+    batch = strchr (kin, '/');
+    snprintf (print, sizeof (print), "%.*s", (int) strcspn (kin, "/"), kin);
+    scene->past.rows[0].key = scene->known.key =
+        dn_app_key_of_user (scene->job.user_id, advice->decision.app);
+    scene->known.kin =
+        kin[0] != '\0' ? dn_app_key_of_user (scene->job.user_id, print) : 0;
+    scene->known.batch = batch ? (int32_t) strtol (batch + 1, NULL, 10) : 0;
+    scene->kin = (struct dn_app_kin){.kin = scene->known.kin};
+    scene->past.apps.kin = &scene->kin;
+    scene->past.apps.n_kin = scene->known.kin != 0;
+    scene->job.comment = wanted;
+    scene->job.script = next;
+    return advise ("Mode=enforce\n", &scene->past.apps, &scene->job);
+}
+
+#define PLAIN "#!/bin/sh\npython train.py\n"
+
+TEST ("another batch in the metadata keeps the history of the application")
+{
+    static const char *const words[][2] = {
+        {"dnnest:auto,batch=128", "dnnest:auto,batch=256"},
+        {"dnnest:auto", "dnnest:auto,batch=256"},
+        {"dnnest:auto,batch=64", "dnnest:auto,batch=256"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (words); i++) {
+        struct known_scene scene;
+        struct dn_advice *advice =
+            advise_kin (&scene, words[i][0], PLAIN, words[i][1], PLAIN);
+
+        assert_true (advice->by_run);
+        assert_int_equal (advice->spec.batch, 256);
+        assert_true (advice->estimates[a100_at].train_s.p50 < 3600);
+        assert_true (advice->estimates[a100_at].train_s.p50 > 1800);
+        assert_int_equal (advice->estimates[a100_at].history_runs, 0);
+        scene_need_reason (advice, "described by the run of job 12_3");
+    }
+}
+
+TEST ("another precision or none is translated, another network is not")
+{
+    struct known_scene scene;
+    struct dn_advice *advice =
+        advise_kin (&scene, "dnnest:auto,precision=fp16", PLAIN, "dnnest:auto", PLAIN);
+
+    assert_true (advice->by_run);
+    assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
+    advice = advise_kin (
+        &scene, "dnnest:auto", PLAIN, "dnnest:auto,batch=64,grad_accum=2", PLAIN);
+    assert_true (advice->by_run);
+    advice = advise_kin (
+        &scene, "dnnest:auto", PLAIN, "dnnest:auto", "#!/bin/sh\npython other.py\n");
+    assert_false (advice->by_run);
+    scene.job.script = PLAIN;
+    scene.job.user_id++;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_false (advice->by_run);
+    assert_alike (advice->estimates[a100_at].train_s.p50, -1);
+}
+
+TEST ("another batch in the script is translated by its ratio")
+{
+    static const struct {
+        const char *old;
+        const char *new;
+        int64_t batch; /* of the next run; 0: it is not known */
+    } cases[] = {
+        {"#!/bin/sh\npython train.py --batch-size 512\n",
+         "#!/bin/sh\npython train.py --batch-size 1024\n",
+         256},
+        {"#!/bin/sh\nBS=128 python train.py\n",
+         "#!/bin/sh\nBS=32 python train.py\n",
+         32},
+        {"#!/bin/sh\npython train.py --bs 512\n",
+         "#!/bin/sh\npython train.py --bs 3\n",
+         0},
+        {"#!/bin/sh\npython train.py --bs 512\n",
+         "#!/bin/sh\npython train.py --bs 9000000000\n",
+         0},
+        {"#!/bin/sh\npython train.py --bs 512\n",
+         "#!/bin/sh\npython train.py --bs $B\n",
+         0},
+        {"#!/bin/sh\npython train.py --bs 512\n",
+         "#!/bin/sh\npython train.py --bs 512 --batch-size 4\n",
+         0},
+        {"#!/bin/sh\npython train.py --bs 512\n", "#!/bin/sh\npython train.py\n", 0},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct known_scene scene;
+        struct dn_advice *advice = advise_kin (
+            &scene, "dnnest:auto", cases[i].old, "dnnest:auto", cases[i].new);
+
+        if (advice->by_run != (cases[i].batch > 0)
+            || (cases[i].batch > 0 && advice->spec.batch != cases[i].batch))
+            fail_msg ("case %zu: %" PRId64, i, advice->spec.batch);
+        if (cases[i].batch == 0)
+            assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
+    }
 }
 
 TEST ("a measured peak is translated, and a said one lowers nothing")
