@@ -11,42 +11,62 @@
 
 #include "base/messages.h"
 
-/* The columns: a name here, and that of sacct. The texts of users are in the middle. */
+/* The columns: a name here, that of sacct, and whether they say what a job has used.
+ * The texts of users are in the middle.
+ */
 #define COLUMNS(X)                                                                     \
-    X (RAW_ID, "JobIDRaw")                                                             \
-    X (JOB, "JobID")                                                                   \
-    X (CLUSTER, "Cluster")                                                             \
-    X (USER, "User")                                                                   \
-    X (UID, "UID")                                                                     \
-    X (ACCOUNT, "Account")                                                             \
-    X (PARTITION, "Partition")                                                         \
-    X (QOS, "QOS")                                                                     \
-    X (NAME, "JobName")                                                                \
-    X (SUBMIT, "Submit")                                                               \
-    X (ELIGIBLE, "Eligible")                                                           \
-    X (START, "Start")                                                                 \
-    X (END, "End")                                                                     \
-    X (SUSPENDED, "Suspended")                                                         \
-    X (LIMIT, "TimelimitRaw")                                                          \
-    X (STATE, "State")                                                                 \
-    X (NODES, "NNodes")                                                                \
-    X (HOSTS, "NodeList")                                                              \
-    X (TRES, "AllocTRES")                                                              \
-    X (CPU_TIME, "TotalCPU")                                                           \
-    X (USED, "TRESUsageInTot")                                                         \
-    X (COMMENT, "AdminComment")                                                        \
-    X (EXIT, "ExitCode")
+    X (RAW_ID, "JobIDRaw", true)                                                       \
+    X (JOB, "JobID", true)                                                             \
+    X (CLUSTER, "Cluster", false)                                                      \
+    X (USER, "User", false)                                                            \
+    X (UID, "UID", false)                                                              \
+    X (ACCOUNT, "Account", false)                                                      \
+    X (PARTITION, "Partition", false)                                                  \
+    X (QOS, "QOS", false)                                                              \
+    X (NAME, "JobName", true)                                                          \
+    X (SUBMIT, "Submit", false)                                                        \
+    X (ELIGIBLE, "Eligible", false)                                                    \
+    X (START, "Start", true)                                                           \
+    X (END, "End", true)                                                               \
+    X (SUSPENDED, "Suspended", true)                                                   \
+    X (LIMIT, "TimelimitRaw", true)                                                    \
+    X (STATE, "State", true)                                                           \
+    X (NODES, "NNodes", true)                                                          \
+    X (HOSTS, "NodeList", false)                                                       \
+    X (TRES, "AllocTRES", true)                                                        \
+    X (CPU_TIME, "TotalCPU", true)                                                     \
+    X (USED, "TRESUsageInTot", true)                                                   \
+    X (COMMENT, "AdminComment", true)                                                  \
+    X (EXIT, "ExitCode", true)
 
 enum column {
-#define COLUMN(id, name) AT_##id,
+#define COLUMN(id, name, use) AT_##id,
     COLUMNS (COLUMN)
 #undef COLUMN
     N_COLUMNS
 };
 
-#define COLUMN(id, name) name ","
-const char dn_accounting_columns[] = COLUMNS (COLUMN);
+static const struct column_info {
+    const char *name;
+    bool use;
+} columns[] = {
+#define COLUMN(id, name, use) {name, use},
+    COLUMNS (COLUMN)
 #undef COLUMN
+};
+
+/* Is the column asked for? */
+static bool is_asked (enum dn_accounting_what what, int i)
+{
+    return what == DN_ACCOUNTING_ALL || columns[i].use;
+}
+
+void dn_accounting_columns (enum dn_accounting_what what, struct dn_buf *buf)
+{
+    for (int i = 0; i < N_COLUMNS; i++)
+        if (is_asked (what, i))
+            dn_buf_add (buf, "%s,", columns[i].name);
+}
 
 #define TEXT_MAX  1000
 #define COUNT_MAX (INT64_C (1) << 53)
@@ -58,9 +78,12 @@ struct record {
     size_t seen; /* so far separators were looked for */
     int n;       /* of them */
     char *at[N_COLUMNS];
+    char none[1]; /* "", of those that are not asked for */
 };
 
 struct dn_accounting {
+    enum dn_accounting_what what;
+    int n_columns; /* of it */
     dn_accounted_f take;
     void *to;
     char delimiter[DN_NAME_MAX];
@@ -73,7 +96,8 @@ struct dn_accounting {
     char gpu[DN_NAME_MAX];
 };
 
-struct dn_accounting *dn_accounting_new (const char *delimiter,
+struct dn_accounting *dn_accounting_new (enum dn_accounting_what what,
+                                         const char *delimiter,
                                          dn_accounted_f take,
                                          void *to)
 {
@@ -81,6 +105,9 @@ struct dn_accounting *dn_accounting_new (const char *delimiter,
 
     if (!a)
         return NULL;
+    a->what = what;
+    for (int i = 0; i < N_COLUMNS; i++)
+        a->n_columns += is_asked (what, i);
     a->take = take;
     a->to = to;
     snprintf (a->delimiter, sizeof (a->delimiter), "%s", delimiter);
@@ -325,9 +352,10 @@ static void cut (const struct dn_accounting *a, struct record *record)
     char *at = record->text;
 
     for (int i = 0; i < N_COLUMNS; i++) {
-        char *end = strstr (at, a->delimiter);
+        bool asked = is_asked (a->what, i);
+        char *end = asked ? strstr (at, a->delimiter) : NULL;
 
-        record->at[i] = at;
+        record->at[i] = asked ? at : record->none;
         if (!end)
             continue;
         *end = '\0';
@@ -342,15 +370,15 @@ static int end_line (struct dn_accounting *a)
     int rc = 0;
 
     count (a, record);
-    if (record->n < N_COLUMNS - 1) {
+    if (record->n < a->n_columns - 1) {
         record->text[record->len++] = '?';
         record->text[record->len] = '\0';
         return 0;
     }
     cut (a, record);
-    if (record->n == N_COLUMNS - 1 && strchr (record->at[AT_RAW_ID], '.')) {
+    if (record->n == a->n_columns - 1 && strchr (record->at[AT_RAW_ID], '.')) {
         take_step (a, record->at);
-    } else if (record->n == N_COLUMNS - 1) {
+    } else if (record->n == a->n_columns - 1) {
         rc = dn_accounting_end (a);
         begin_job (a, record->at);
         a->last = !a->last;

@@ -51,9 +51,13 @@ int dn_sacct_too_many (struct dn_err *err)
 #define WORDS_MAX 14
 #define WORD_MAX  96
 
+/* Bytes of the names of all columns. */
+#define COLUMNS_MAX 512
+
 struct command {
     char delimiter[WORD_MAX]; /* of many bits, so that no name of a job has it */
     char text[4][WORD_MAX];
+    char columns[COLUMNS_MAX];
     const char *argv[WORDS_MAX + 1];
     int n;
 };
@@ -80,6 +84,7 @@ static int write_command (struct command *c,
                           const struct dn_sacct *which,
                           struct dn_err *err)
 {
+    struct dn_buf columns = dn_buf_on (c->columns, sizeof (c->columns));
     uint64_t random[2];
 
     c->n = 0;
@@ -95,7 +100,8 @@ static int write_command (struct command *c,
     add_word (c, "--noconvert");
     add_word (c, c->delimiter);
     add_word (c, "-o");
-    add_word (c, dn_accounting_columns);
+    dn_accounting_columns (which->what, &columns);
+    add_word (c, c->columns);
     if (which->job) {
         add_word (c, "-j");
         add_word (c, which->job);
@@ -215,7 +221,8 @@ int dn_sacct_read (const struct dn_sacct *which,
                            dn_quote (which->job, strlen (which->job)).text);
     if (write_command (&command, which, err) < 0)
         return -1;
-    accounting = dn_accounting_new (strchr (command.delimiter, '<'), take, to);
+    accounting =
+        dn_accounting_new (which->what, strchr (command.delimiter, '<'), take, to);
     if (!accounting)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     rc = run (&command, which, accounting, err);

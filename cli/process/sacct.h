@@ -20,6 +20,7 @@ struct dn_sacct {
     int64_t since_s; /* jobs that were there at or after it; of 'user' */
     int64_t until_s; /* and at or before it; 0: now */
     int64_t patience_s;
+    enum dn_accounting_what what;
 };
 
 /* The jobs of the caller of the last month. */

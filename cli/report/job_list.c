@@ -251,7 +251,10 @@ int dn_job_list (const struct dn_sacct *which, bool as_json)
     dn_cleanup (free_list) struct list list = {.now_s = (int64_t) time (NULL),
                                                .err = &err};
 
-    if (dn_sacct_read (which, take, &list, &err) < 0)
+    struct dn_sacct asked = *which;
+
+    asked.what = DN_ACCOUNTING_USE;
+    if (dn_sacct_read (&asked, take, &list, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     sum_up (&list);
     if (as_json)

@@ -532,8 +532,8 @@ static int add_texts (struct dn_apps *apps,
     for (int i = 0; i < n; i++) {
         size_t len = strlen (texts[i]) + 1;
 
-        /* -Wanalyzer-malloc-leak: 'to' has it */
         memcpy (at, texts[i], len);
+        /* -Wanalyzer-malloc-leak: 'to' has it */
         at += len;
     }
     apps->n_text += size + DN_APPS_TEXT_MORE;

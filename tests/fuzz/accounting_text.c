@@ -47,7 +47,8 @@ static int take (void *to, const struct dn_accounted *accounted)
 static int read_in (const uint8_t *data, size_t size, size_t piece)
 {
     int n = 0;
-    struct dn_accounting *accounting = dn_accounting_new ("|", take, &n);
+    struct dn_accounting *accounting =
+        dn_accounting_new (DN_ACCOUNTING_ALL, "|", take, &n);
     struct dn_err err = {0};
     int rc = 0;
 

@@ -90,4 +90,43 @@ like 'there the tasks of an array are one line' "$(own report --jobs)" ' x6 +job
 like 'there a dry run knows the history' \
     "$(own advise --json --gres=gpu:a100:4 -c 80 -t 1-0 --comment="dnnest:$LIVE_KEYS,app=net0" job.sh)" \
     '"runs":[1-9]'
+
+# --- a thousand jobs ----------------------------------------------------------------------
+
+# Copies of a job with its steps, some minutes apart.
+made=$(_cluster_sql "USE slurm;
+    SET @last = (SELECT MAX(job_db_inx) FROM private_job_table);
+    CREATE TEMPORARY TABLE one AS SELECT * FROM private_job_table WHERE id_job = $changed LIMIT 1;
+    SET @one = (SELECT job_db_inx FROM one);
+    CREATE TEMPORARY TABLE jobs AS SELECT one.*, seq FROM one, seq_1_to_1000;
+    UPDATE jobs SET id_job = 100000 + seq, job_db_inx = @last + 1000 + seq,
+        time_submit = UNIX_TIMESTAMP() - 400000 + seq * 300, time_eligible = time_submit,
+        time_start = time_submit + 10, time_end = time_submit + 200;
+    ALTER TABLE jobs DROP COLUMN seq;
+    INSERT INTO private_job_table SELECT * FROM jobs;
+    CREATE TEMPORARY TABLE steps AS SELECT private_step_table.*, seq
+        FROM private_step_table, seq_1_to_1000 WHERE job_db_inx = @one;
+    UPDATE steps SET job_db_inx = @last + 1000 + seq,
+        time_start = UNIX_TIMESTAMP() - 399990 + seq * 300, time_end = time_start + 190;
+    ALTER TABLE steps DROP COLUMN seq;
+    INSERT INTO private_step_table SELECT * FROM steps" 2>&1) || diag "$made"
+# least COMMAND...: the least ms of three calls, which take turns with others
+least() {
+    local begin
+    begin=$(date +%s%3N)
+    cluster_as_user "$@" >"$dir/out" 2>&1 || diag "$(head -n 3 "$dir/out")"
+    begin=$(($(date +%s%3N) - begin))
+    if ((begin < ms)); then ms=$begin; fi
+}
+ours=999999 plain=999999
+for _ in 1 2 3; do
+    ms=$plain
+    least sacct -S now-7days -o JobID,State,Elapsed,TotalCPU,MaxRSS,AllocTRES
+    plain=$ms ms=$ours
+    least "$dnnest" report --jobs --conf "$dir/etc/dnnest.conf"
+    ours=$ms
+done
+is 'a list has a thousand jobs' "$(grep -c '^ *10[0-9][0-9][0-9][0-9] ' "$dir/out")" 1000
+diag "a list of 1000 jobs takes $ours ms, sacct $plain ms, load $(cut -d ' ' -f 1 /proc/loadavg)"
+like 'a list takes at most three times as long as sacct alone' $((ours <= 3 * plain)) 1
 done_testing

@@ -38,12 +38,14 @@ static int take (void *to, const struct dn_accounted *job)
 }
 
 /* Read a text whose separators are '|', in pieces of so many bytes, with "<1>". */
+static enum dn_accounting_what what = DN_ACCOUNTING_ALL;
+
 static int read_in (const char *text,
                     size_t piece,
                     struct seen *seen,
                     struct dn_err *err)
 {
-    struct dn_accounting *accounting = dn_accounting_new ("<1>", take, seen);
+    struct dn_accounting *accounting = dn_accounting_new (what, "<1>", take, seen);
     char *whole = calloc (3, strlen (text) + 1);
     size_t len = 0;
     int rc = 0;
@@ -162,4 +164,33 @@ TEST ("the reader may end it")
 
     assert_int_equal (read_in (JOB RUNNING, 100, &seen, &err), 5);
     assert_int_equal (seen.n, 1);
+}
+
+TEST ("a record of what was used has fewer columns, and the same use")
+{
+    static const char text[] =
+        "12|12_3|a\nb|1000|4600|00:00:00|60|COMPLETED|1|cpu=4,gres/gpu:a100=2,mem=8G|"
+        "01:00:00||x\ny|0:0\n"
+        "12.batch|12_3.batch|batch|1000|4600|00:00:00||COMPLETED|1|cpu=4|01:00:00|"
+        "cpu=1,mem=1073741824||0:0\n";
+    char names[512];
+    struct dn_buf buf = dn_buf_on (names, sizeof (names));
+    struct seen seen = {.n = 0};
+    struct dn_err err = {0};
+
+    dn_accounting_columns (DN_ACCOUNTING_USE, &buf);
+    assert_string_equal (
+        names,
+        "JobIDRaw,JobID,JobName,Start,End,Suspended,TimelimitRaw,State,"
+        "NNodes,AllocTRES,TotalCPU,TRESUsageInTot,AdminComment,"
+        "ExitCode,");
+    what = DN_ACCOUNTING_USE;
+    assert_int_equal (read_in (text, 7, &seen, &err), 0);
+    what = DN_ACCOUNTING_ALL;
+    assert_int_equal (seen.n, 1);
+    assert_string_equal (seen.text[0], "12_3 a?b COMPLETED a100  x?y");
+    assert_true (seen.jobs[0].job.gpus == 2 && seen.jobs[0].job.cpu_s == 3600
+                 && seen.jobs[0].job.host_mem_gb == 1 && seen.jobs[0].mem_gb == 8);
+    assert_true (seen.jobs[0].job.user == DN_UNSET
+                 && seen.jobs[0].job.account[0] == '\0');
 }
