@@ -36,23 +36,59 @@ static int write_all (int fd, struct dn_span text)
     return 0;
 }
 
-/* Write 'text' to the new file 'beside'; errors name 'path'. */
+/* A file that is written by pieces of any length. */
+struct sink {
+    int fd;
+    size_t len;
+    char held[65536];
+};
+
+static int flush (struct sink *sink)
+{
+    struct dn_span held = {sink->held, sink->len};
+
+    sink->len = 0;
+    return write_all (sink->fd, held);
+}
+
+static int put_piece (void *to, const char *piece, size_t len)
+{
+    struct sink *sink = to;
+
+    if (sink->len + len > sizeof (sink->held) && flush (sink) < 0)
+        return -1;
+    if (len > sizeof (sink->held))
+        return write_all (sink->fd, (struct dn_span){piece, len});
+    memcpy (sink->held + sink->len, piece, len);
+    sink->len += len;
+    return 0;
+}
+
+/* Write the new file 'beside'; errors name 'path'. */
 static int write_new (const char *beside,
                       const char *path,
-                      struct dn_span text,
+                      dn_put_pieces_f write_pieces,
+                      const void *from,
                       struct dn_err *err)
 {
     dn_cleanup (dn_fd_cleanup) int fd = -1;
+    struct sink sink;
 
     if (unlink (beside) < 0 && errno != ENOENT)
         return dn_file_fail (path, dn_say_file_written, err);
     fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0 || fchmod (fd, 0644) < 0 || write_all (fd, text) < 0 || fsync (fd) < 0)
+    sink.fd = fd;
+    sink.len = 0;
+    if (fd < 0 || fchmod (fd, 0644) < 0 || write_pieces (from, put_piece, &sink) != 0
+        || flush (&sink) < 0 || fsync (fd) < 0)
         return dn_file_fail (path, dn_say_file_written, err);
     return 0;
 }
 
-int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
+int dn_put_pieces (const char *path,
+                   dn_put_pieces_f write_pieces,
+                   const void *from,
+                   struct dn_err *err)
 {
     char beside[PATH_MAX];
     struct dn_buf buf = dn_buf_on (beside, sizeof (beside));
@@ -61,7 +97,7 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
     if (buf.cut)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_file_path, dn_quote (path, strlen (path)).text);
-    if (write_new (beside, path, text, err) < 0) {
+    if (write_new (beside, path, write_pieces, from, err) < 0) {
         unlink (beside);
         return -1;
     }
@@ -71,6 +107,18 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
         return -1;
     }
     return 0;
+}
+
+static int put_span (const void *from, dn_put_piece_f put, void *to)
+{
+    const struct dn_span *text = from;
+
+    return put (to, text->text, text->len);
+}
+
+int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
+{
+    return dn_put_pieces (path, put_span, &text, err);
 }
 
 int dn_put_dir (const char *path, struct dn_err *err)

@@ -112,20 +112,21 @@ static int keep_old (const char *state_dir, struct dn_err *err)
     return text ? dn_put_file (old.text, (struct dn_span){text, len}, err) : 0;
 }
 
+static int write_pieces (const void *apps, dn_put_piece_f put, void *to)
+{
+    return dn_apps_write (apps, put, to);
+}
+
 static int write_apps (const struct dn_learning *learning,
                        const struct dn_apps *apps,
                        struct dn_err *err)
 {
-    dn_cleanup (dn_put_text_free) struct dn_put_text text = {.text = NULL};
     struct dn_view_path path = dn_view_path (learning->site->state_dir, DN_APPS_FILE);
 
-    if (dn_apps_write (apps, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (!learning->out && keep_old (learning->site->state_dir, err) < 0)
         return -1;
-    return dn_put_file (learning->out ? learning->out : path.text,
-                        (struct dn_span){text.text, text.len},
-                        err);
+    return dn_put_pieces (
+        learning->out ? learning->out : path.text, write_pieces, apps, err);
 }
 
 static bool is_held (const struct dn_site *site)
@@ -181,17 +182,21 @@ static int finish (const struct dn_learning *learning,
     return 0;
 }
 
-/* The history in force. NULL: there is none that can be read. */
+/* The rows of the history in force. NULL: there is none that can be read. */
 static struct dn_apps *read_old (const char *state_dir)
 {
     struct dn_view_path now = dn_view_path (state_dir, DN_APPS_FILE);
     dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_apps *apps;
     size_t len;
 
     if (dn_view_text (now.text, DN_VIEW_THEIRS, DN_APPS_FILE_MAX, &text, &len, NULL) < 0
         || !text)
         return NULL;
-    return dn_apps_read ((struct dn_span){text, len}, now.text, NULL);
+    apps = dn_apps_read ((struct dn_span){text, len}, now.text, NULL);
+    if (apps)
+        dn_apps_forget_known (apps);
+    return apps;
 }
 
 struct dn_apps *dn_history_of (const struct dn_site *site,
@@ -236,6 +241,8 @@ int dn_history_learn (const struct dn_learning *learning,
                : NULL;
     if (!apps)
         return -1;
+    free_apps (&old);
+    old = NULL;
     learned->n_rows = apps->n_rows;
     learned->n_apps = count_apps (apps);
     learned->took_ms = dn_monotonic_ms () - from_ms;

@@ -382,8 +382,7 @@ static int add_item (struct dn_known_list *list,
         return -1;
     list->items[list->n++] = item;
     list->n_bytes += text_size (&item);
-    if (list->n == (int64_t) 2 * DN_APPS_KNOWN_MAX
-        || list->n_bytes > DN_KNOWN_BYTES_MAX)
+    if (list->n == DN_KNOWN_ITEMS_MAX || list->n_bytes > DN_KNOWN_BYTES_MAX)
         thin_out (list);
     return 0;
 }
@@ -476,15 +475,21 @@ int dn_known_end (struct dn_known_list *list, struct dn_apps *apps, struct dn_er
         qsort (list->items, (size_t) list->n, sizeof (*list->items), by_key);
     for (int64_t i = 0; i < list->n; i++) {
         struct network *network = network_of (list, &list->items[i]);
+        struct dn_app_known *known = &list->items[i].known;
 
+        /* A text is at one place at a time: the next copy takes its memory. */
         if (network && network->index < 0) {
             network->index = (int32_t) apps->n_networks;
             if (dn_apps_add_network (apps, network->text, err) < 0)
                 return -1;
+            free (network->text);
+            network->text = NULL;
         }
-        list->items[i].known.network = network ? network->index : -1;
-        if (dn_apps_add_known (apps, &list->items[i].known, err) < 0)
+        known->network = network ? network->index : -1;
+        if (dn_apps_add_known (apps, known, err) < 0)
             return -1;
+        free (known->spec);
+        known->spec = NULL;
     }
     return 0;
 }

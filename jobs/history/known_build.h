@@ -5,7 +5,7 @@
  * that of its newest completed run with a capture (host/capture_file.h), how many of
  * its GPUs its last two runs have used, and the networks, each once.
  *
- * Memory is bounded: at any time at most 2 * DN_APPS_KNOWN_MAX descriptions and
+ * Memory is bounded: at any time at most DN_KNOWN_ITEMS_MAX descriptions and
  * DN_KNOWN_BYTES_MAX bytes of texts are kept, the most useful ones: those that ran on
  * the latest day, then those with the most GPU hours.
  *
@@ -17,7 +17,8 @@
 #include "jobs/finished.h"
 #include "predict/apps.h"
 
-#define DN_KNOWN_BYTES_MAX ((size_t) 3 * DN_APPS_TEXTS_MAX)
+#define DN_KNOWN_ITEMS_MAX ((int64_t) 3 * DN_APPS_KNOWN_MAX / 2)
+#define DN_KNOWN_BYTES_MAX ((size_t) 2 * DN_APPS_TEXTS_MAX)
 
 struct dn_known_list;
 

@@ -424,19 +424,29 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
     return NULL;
 }
 
+void dn_apps_forget_known (struct dn_apps *apps)
+{
+    for (int64_t i = 0; i < apps->n_known; i++)
+        free (apps->known[i].spec);
+    for (int64_t i = 0; i < apps->n_networks; i++)
+        free (apps->networks[i]);
+    free (apps->known);
+    free (apps->kin);
+    free (apps->networks);
+    apps->known = NULL;
+    apps->kin = NULL;
+    apps->networks = NULL;
+    apps->n_known = apps->n_kin = apps->n_networks = 0;
+    apps->n_text = 0;
+}
+
 void dn_apps_free (struct dn_apps *apps)
 {
     if (!apps)
         return;
+    dn_apps_forget_known (apps);
     free (apps->types);
     free (apps->rows);
-    for (int64_t i = 0; i < apps->n_known; i++)
-        free (apps->known[i].spec);
-    free (apps->known);
-    free (apps->kin);
-    for (int64_t i = 0; i < apps->n_networks; i++)
-        free (apps->networks[i]);
-    free (apps->networks);
     free (apps);
 }
 

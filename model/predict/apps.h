@@ -155,6 +155,9 @@ struct dn_apps *dn_apps_read (struct dn_span text,
                               struct dn_err *err) DN_COLD;
 void dn_apps_free (struct dn_apps *apps) DN_COLD;
 
+/* Keep the rows alone. */
+void dn_apps_forget_known (struct dn_apps *apps) DN_COLD;
+
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
  * not 0. Rows and descriptions must be in order.
  */

@@ -126,4 +126,76 @@ if [[ $EUID = 0 ]] && id daemon >/dev/null 2>&1; then
     ok 'SlurmUser learns from it' as_other "$DNNEST" learn --conf "$work/theirs.conf" \
         --hardware "$work/hardware" --datasets "$work/datasets.conf" --model none
 fi
+
+# --- many applications -----------------------------------------------------------------------
+
+# add_apps STORE NUMBER: two runs of each, which have described themselves.
+add_apps() {
+    python3 - "$@" <<'PYTHON'
+import json
+import sqlite3
+import sys
+
+
+def rows(apps):
+    for i in range(2 * apps):
+        app, end = i % apps, 1700000000 + 30 * i
+        capture = {
+            "dnnest_capture": 1, "time": end - 9,
+            "software": {"framework": "pytorch", "version": "2.4.0",
+                         "arch": ["sm_70", "sm_80", "sm_90", "compute_90"]},
+            "run": {"world": 2, "parallel": "ddp", "steps": 5000, "workers": 4},
+            "sidecar": {"dnnest": 1, "spec": {"batch": 64 + app % 7, "precision": "bf16"},
+                        "graph": {"ops": [{"op": "linear", "in": [[64, 99 + app]],
+                                           "out": [[64, 4096]], "params": 4096 * app + 9,
+                                           "repeat": 12}]}}}
+        yield (i, str(i), end - 3600, end - 3600, end, 1000 + app % 500, f"fp:{app:016x}",
+               f"fp:{app + apps:016x}/64", json.dumps(capture, separators=(",", ":")))
+
+
+store = sqlite3.connect(sys.argv[1])
+store.executemany(
+    "INSERT INTO jobs (cluster, raw_id, job, submit_s, start_s, end_s, user, app, kin, captured,"
+    " state, outcome, gpu, gpus, work, work_unit) VALUES ('c', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+    " 'COMPLETED', 'completed', 'a100', 2, 1, 'run')", rows(int(sys.argv[2])))
+store.commit()
+PYTHON
+}
+
+# learn_many NUMBER: sets MiB of memory at most, and CPU seconds, of the second time, where a
+# history is in force.
+learn_many() {
+    local dir=$work/many$1
+    mkdir -p "$dir"
+    dn records --import rows.csv "$dir/records.db" >/dev/null
+    add_apps "$dir/records.db" "$1"
+    sed "s|^StateDir=.*|StateDir=$dir|" site.conf >many.conf
+    dn learn --conf many.conf >/dev/null || diag 'nothing is learned'
+    read -r mib seconds < <(python3 -c 'import os, sys
+pid = os.fork()
+if pid == 0:
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+    os.execv(sys.argv[1], sys.argv[1:])
+status, use = os.wait4(pid, 0)[1:]
+print(use.ru_maxrss // 1024 if status == 0 else 99999, round(use.ru_utime + use.ru_stime, 2))' \
+        "$DNNEST" learn --conf many.conf --hardware "$work/hardware" \
+        --datasets "$work/datasets.conf" --model none)
+    known=$(grep -c ^Captured "$dir/history")
+    rm -r "$dir"
+}
+
+if grep -q __asan_init "$DNNEST"; then
+    skip 'learning of 100,000 applications takes at most 64 MB' 'built with sanitizers'
+    skip 'ten times the applications take at most 20 times the CPU time' 'built with sanitizers'
+    skip 'the most useful descriptions are kept' 'built with sanitizers'
+else
+    learn_many 10000
+    few=$seconds
+    learn_many 100000
+    diag "100,000 applications: $mib MiB, $seconds s of CPU; 10,000: $few s"
+    ok 'learning of 100,000 applications takes at most 64 MB' test "$mib" -le 61
+    ok 'ten times the applications take at most 20 times the CPU time' \
+        python3 -c "import sys; sys.exit($seconds > 20 * max($few, 0.1))"
+    is 'the most useful descriptions are kept' "$known" 20000
+fi
 done_testing
