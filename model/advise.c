@@ -757,9 +757,11 @@ static int predict_measured (struct making *m, bool *same)
         spec->nodes = advice->spec.nodes;
     if (dn_spec_resolve (spec, &m->site->datasets, gpus, NULL) < 0)
         return -1;
-    *same = dn_changes_between (&(struct dn_setting){spec, advice->estimates},
-                                &(struct dn_setting){&advice->spec, advice->estimates})
-            == 0;
+    *same =
+        dn_changes_between (
+            &(struct dn_setting){.spec = spec, .estimate = advice->estimates},
+            &(struct dn_setting){.spec = &advice->spec, .estimate = advice->estimates})
+        == 0;
     if (*same) {
         memcpy (m->measured, advice->estimates, (size_t) n * sizeof (*m->measured));
         return 0;
@@ -795,7 +797,8 @@ static int64_t learn_of (struct making *m, int i, bool known, bool same)
     if (from < 0)
         source.row = NULL;
     else if (from != i || !same)
-        source.measured = (struct dn_setting){&m->measured_spec, &m->measured[from]};
+        source.measured = (struct dn_setting){.spec = &m->measured_spec,
+                                              .estimate = &m->measured[from]};
     dn_learned_known (learner, &source, type_of (m, i), &advice->estimates[i]);
     return source.row ? source.row->runs : 0;
 }

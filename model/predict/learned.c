@@ -311,20 +311,28 @@ struct dn_learned_source dn_learned_source_of (const struct dn_learner *learner,
     return source;
 }
 
+/* Has the newest run waited for its data? */
+static bool waits (const struct dn_learner *learner)
+{
+    return learner->known && learner->known->loader_share >= DN_LEARNED_LOADER_SHARE;
+}
+
 static void set_known_time (const struct dn_learner *learner,
                             const struct dn_learned_source *source,
                             const struct dn_app_row *others,
                             struct dn_estimate *estimate)
 {
-    const struct dn_setting wanted = {learner->spec, estimate};
+    const struct dn_setting wanted = {.spec = learner->spec, .estimate = estimate};
     const struct dn_app_row *row = source->row;
     double work = row_work (learner, row, -1);
+    struct dn_setting measured = source->measured;
     bool translated = source->measured.estimate != NULL;
     struct dn_range law;
 
     if (work <= 0 || dn_app_row_reach (row, work) > FAR)
         return;
-    law = translated ? dn_learned_translate (row, work, &source->measured, &wanted)
+    measured.unbound = !waits (learner);
+    law = translated ? dn_learned_translate (row, work, &measured, &wanted)
                      : dn_app_row_law (row, work);
     if (law.p50 <= 0)
         return;
@@ -337,19 +345,27 @@ static void set_known_time (const struct dn_learner *learner,
         fmax (estimate->confidence, erf (SURE / (sqrt (2) * law.sigma)));
 }
 
-/* A faster GPU takes the data of more CPUs. */
+/* A faster GPU takes the data of more CPUs, also where the prediction says that the
+ * data bound both, but the run did not wait for them.
+ */
 static void set_known_cpus (const struct dn_learner *learner,
                             const struct dn_learned_source *source,
                             struct dn_estimate *estimate)
 {
     const struct dn_setting *measured = &source->measured;
+    const struct dn_setting wanted = {.spec = learner->spec, .estimate = estimate};
     double cores = (double) source->row->cores;
     double faster = 1;
+    double free_ratio;
 
     if (measured->estimate && measured->estimate->samples_per_s > 0
         && measured->spec->gpus > 0 && learner->spec->gpus > 0)
         faster = estimate->samples_per_s / (double) learner->spec->gpus
                  / (measured->estimate->samples_per_s / (double) measured->spec->gpus);
+    free_ratio =
+        measured->estimate && !waits (learner) ? dn_free_ratio (measured, &wanted) : 0;
+    if (free_ratio > 0 && measured->spec->batch == learner->spec->batch)
+        faster = fmax (faster, 1 / free_ratio);
     if (cores <= 0)
         return;
     estimate->cpus_per_gpu = (int64_t) ceil (CPU_PEAKS * cores * fmax (1, faster));

@@ -172,6 +172,22 @@ static bool is_known (const struct dn_setting *setting)
     return !setting->estimate->by_history && setting->estimate->step_s.p50 > 0;
 }
 
+/* Share of its predicted step that is left where no data are waited for. */
+static double free_share (const struct dn_estimate *estimate)
+{
+    const double *stage = estimate->stage_s;
+    double device = 0;
+    double bound;
+
+    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
+        device += stage[i];
+    device = fmax (device, stage[DN_STAGE_HOST]);
+    bound = pow (pow (device, 4) + pow (stage[DN_STAGE_INPUT], 4), 0.25); /* step.c */
+    return device > 0
+               ? (device + stage[DN_STAGE_EXPOSED]) / (bound + stage[DN_STAGE_EXPOSED])
+               : 1;
+}
+
 /* Wanted over measured seconds of a step; not positive if one is unknown. */
 static double step_ratio (const struct dn_setting *measured,
                           const struct dn_setting *wanted)
@@ -184,6 +200,25 @@ static double step_ratio (const struct dn_setting *measured,
     if (strcmp (measured->estimate->device->name, wanted->estimate->device->name) != 0)
         ratio *= exp (crowding (wanted) - crowding (measured));
     return ratio;
+}
+
+double dn_free_ratio (const struct dn_setting *measured,
+                      const struct dn_setting *wanted)
+{
+    double ratio = step_ratio (measured, wanted);
+
+    return ratio > 0
+               ? ratio * free_share (wanted->estimate) / free_share (measured->estimate)
+               : ratio;
+}
+
+/* The larger one, if the measured run may be bound by its device. */
+static double safe_ratio (const struct dn_setting *measured,
+                          const struct dn_setting *wanted)
+{
+    double ratio = step_ratio (measured, wanted);
+
+    return measured->unbound ? fmax (ratio, dn_free_ratio (measured, wanted)) : ratio;
 }
 
 /* Samples of a step of the wanted run over those of the measured one. */
@@ -232,7 +267,7 @@ struct dn_range dn_translate_step (double step_s,
                                    const struct dn_setting *measured,
                                    const struct dn_setting *wanted)
 {
-    double ratio = step_ratio (measured, wanted);
+    double ratio = safe_ratio (measured, wanted);
     struct dn_range law = {.p50 = -1};
     struct sum sum = {0, 0};
 
@@ -249,7 +284,7 @@ struct dn_range dn_learned_translate (const struct dn_app_row *row,
                                       const struct dn_setting *measured,
                                       const struct dn_setting *wanted)
 {
-    double ratio = step_ratio (measured, wanted);
+    double ratio = safe_ratio (measured, wanted);
     struct dn_app_row there = *row;
     struct dn_range law = {.p50 = -1};
     struct sum sum = {0, 0};

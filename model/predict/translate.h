@@ -29,6 +29,9 @@ enum dn_gap {
 struct dn_setting {
     const struct dn_spec *spec;         /* resolved (dn_spec_resolve ()) */
     const struct dn_estimate *estimate; /* of it, without history */
+    /* of a measured run that is not known to have waited for its data: it may be bound
+     * by its device, whatever is predicted, and the larger ratio counts */
+    bool unbound;
 };
 
 /* What differs, a bit 1 << enum dn_gap each; 0: nothing that changes a step. The
@@ -48,6 +51,12 @@ struct dn_spec dn_spec_of_kin (const struct dn_spec *spec);
 struct dn_range dn_translate_step (double step_s,
                                    const struct dn_setting *measured,
                                    const struct dn_setting *wanted);
+
+/* Wanted over measured seconds of a step that waits for no data; not positive if one is
+ * unknown.
+ */
+double dn_free_ratio (const struct dn_setting *measured,
+                      const struct dn_setting *wanted);
 
 /* The law of a whole run, from the row of the measured configuration. 'work' is that of
  * the wanted run in the row's unit (dn_learned_work ()); of DN_WORK_PREDICTED, seconds

@@ -142,8 +142,8 @@ static void judge (int a, int b, int vote, struct pairs all[])
 {
     const struct bench_run *from = &the_set->runs[a];
     const struct bench_run *to = &the_set->runs[b];
-    const struct dn_setting measured = {&from->spec, &estimates[a]};
-    const struct dn_setting wanted = {&to->spec, &estimates[b]};
+    const struct dn_setting measured = {.spec = &from->spec, .estimate = &estimates[a]};
+    const struct dn_setting wanted = {.spec = &to->spec, .estimate = &estimates[b]};
     unsigned found = dn_changes_between (&measured, &wanted);
     struct dn_range law;
 

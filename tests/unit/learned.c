@@ -460,7 +460,8 @@ TEST ("what an earlier run has described predicts the next one on all types")
     for (int i = 0; i < 2; i++) {
         plain[i] = advice->estimates[i];
         plain[i].by_history = false;
-        settings[i] = (struct dn_setting){&advice->spec, &plain[i]};
+        settings[i] = (struct dn_setting){
+            .spec = &advice->spec, .estimate = &plain[i], .unbound = true};
     }
     translated = dn_translate_step (3600, &settings[a100_at], &settings[1 - a100_at]);
     assert_true (translated.p50 > 1.05 * 3600);
@@ -639,6 +640,37 @@ TEST ("another batch in the script is translated by its ratio")
         if (cases[i].batch == 0)
             assert_int_equal (advice->decision.abstain, DN_ABSTAIN_HISTORY);
     }
+}
+
+/* A run on type 'from' with few workers, that waited for that share of its time: the
+ * time on v100 over that on a100.
+ */
+static double ratio_of (int from, float loader_share, int64_t *a100_cpus)
+{
+    struct known_scene scene;
+    struct dn_advice *advice;
+
+    know (&scene, "dnnest:auto", RUN_SPEC ",workers=1");
+    scene.known.loader_share = loader_share;
+    scene.past.rows[0].type = from;
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_true (advice->by_run);
+    *a100_cpus = advice->estimates[a100_at].cpus_per_gpu;
+    return advice->estimates[1 - a100_at].train_s.p50
+           / advice->estimates[a100_at].train_s.p50;
+}
+
+TEST ("a run that did not wait for its data is bound by its GPU, whatever is predicted")
+{
+    int64_t cpus[2];
+
+    assert_true (ratio_of (0, 0.5F, &cpus[0]) < 1.1);
+    assert_true (ratio_of (0, 0.001F, &cpus[0]) > 1.3);
+    assert_true (ratio_of (0, -1, &cpus[0]) > 1.3);
+    /* A faster GPU may then need more CPUs, and is not believed to be faster. */
+    assert_true (ratio_of (1, 0.5F, &cpus[0]) < 1.1);
+    assert_true (ratio_of (1, 0.001F, &cpus[1]) < 1.1);
+    assert_true (cpus[1] >= cpus[0]);
 }
 
 TEST ("a measured peak is translated, and a said one lowers nothing")

@@ -32,7 +32,8 @@ static void make (struct made *made, int device, double step_s)
     made->spec.batch = 64;
     made->spec.gpus = 1;
     made->spec.nodes = 1;
-    made->setting = (struct dn_setting){&made->spec, &made->estimate};
+    made->setting =
+        (struct dn_setting){.spec = &made->spec, .estimate = &made->estimate};
 }
 
 /* Three runs of 10 minutes' work after 100 s. */
@@ -58,7 +59,7 @@ TEST ("what differs is told by kind")
 
     make (&a, 0, 1);
     b = a;
-    b.setting = (struct dn_setting){&b.spec, &b.estimate};
+    b.setting = (struct dn_setting){.spec = &b.spec, .estimate = &b.estimate};
     b.spec.epochs = 7;
     b.spec.samples = 1000;
     memcpy (b.spec.app, "name", 5);
@@ -70,7 +71,7 @@ TEST ("what differs is told by kind")
     assert_int_equal (dn_changes_between (&a.setting, &b.setting),
                       BIT (TYPE) | BIT (BATCH) | BIT (GPUS));
     b = a;
-    b.setting = (struct dn_setting){&b.spec, &b.estimate};
+    b.setting = (struct dn_setting){.spec = &b.spec, .estimate = &b.estimate};
     b.spec.precision = DN_PRECISION_FP16;
     b.spec.image = (struct dn_image){2, {224, 224}};
     assert_int_equal (dn_changes_between (&a.setting, &b.setting),
