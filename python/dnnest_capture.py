@@ -414,10 +414,11 @@ def devices_of():
     _, world = world_of()
     nodes = variable("SLURM_JOB_NUM_NODES", "SLURM_NNODES") or 1
     given = variable("SLURM_GPUS_ON_NODE") or 0
-    name, here, own = None, given, 0
+    name, here, own, more = None, given, 0, {}
     if cuda():
         here = max(given, cuda().device_count())
         name = cuda().get_device_name()
+        more = {"capability": "%d.%d" % tuple(cuda().get_device_capability())}
         own = sum(cuda().memory_allocated(i) > 0 for i in range(cuda().device_count()))
     elif jax_devices():
         own = len(jax_devices())
@@ -429,7 +430,7 @@ def devices_of():
     seen = max(here * nodes, own * world)
     used = own * world
     busy = min(dnnest_watch.quietly(busy_devices) or 0, here)
-    return {"seen": seen, "used": min(seen, max(used, busy)), "name": name}
+    return dict(more, seen=seen, used=min(seen, max(used, busy)), name=name)
 
 
 def busy_devices():

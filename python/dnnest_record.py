@@ -45,10 +45,25 @@ def is_compiled():
     return bool(utils and utils.counters["frames"])
 
 
-def size_of(parameter):
-    """Elements of a parameter, also of one that DeepSpeed or FSDP 2 has cut."""
-    full = getattr(parameter, "ds_numel", None)
+def size_of(parameter, cut=None):
+    """Elements of a parameter, also of one that DeepSpeed or FSDP 2 has cut. cut: of those
+    that FSDP has cut."""
+    full = getattr(parameter, "ds_numel", None) or (cut or {}).get(id(parameter))
     return full if isinstance(full, int) else parameter.numel()
+
+
+def cut_sizes(roots):
+    """Elements of the parameters that FSDP has cut, by their identity: of a flat one, and
+    of the original ones if the optimizer has these."""
+    sizes = {}
+    for module in (module for root in roots for module in root.modules()):
+        handles = getattr(module, "_handles", None) or [getattr(module, "_handle", None)]
+        for flat in (getattr(handle, "flat_param", None) for handle in handles):
+            if flat is not None:
+                sizes[id(flat)] = sum(flat._numels)
+                sizes.update((id(p), size) for p, size in zip(
+                    getattr(flat, "_params", None) or (), flat._numels))
+    return sizes
 
 
 class Look:
@@ -152,14 +167,15 @@ class Look:
 
     def facts(self, optimizer):
         """The members of "network"."""
-        made = {"trainable": sum(size_of(p) for group in optimizer.param_groups
+        cut = quietly(cut_sizes, self.roots) or {}
+        made = {"trainable": sum(size_of(p, cut) for group in optimizer.param_groups
                                  for p in group["params"] if p.requires_grad)}
         if not self.roots:
             return made
         model = max(map(export.unwrap, self.roots),
                     key=lambda m: sum(1 for _ in m.parameters()))
         made["name"] = type(model).__name__
-        made["parameters"] = parameters_of(self.roots)
+        made["parameters"] = parameters_of(self.roots, cut)
         bits = [export.QUANTISED[name] for module in model.modules()
                 for name in export.class_names(module) if name in export.QUANTISED]
         if bits:
@@ -169,7 +185,7 @@ class Look:
         return made
 
 
-def parameters_of(roots):
+def parameters_of(roots, cut):
     """Parameters, quantised ones as many as they stand for."""
     total, seen = 0, set()
     for root in roots:
@@ -179,7 +195,7 @@ def parameters_of(roots):
                 if p is not None and id(p) not in seen:
                     seen.add(id(p))
                     total += quantised[0] * quantised[1] \
-                        if quantised and name == "weight" else size_of(p)
+                        if quantised and name == "weight" else size_of(p, cut)
     return total
 
 

@@ -5,7 +5,7 @@
 #
 # DNNEST_PYTHON names another Python, such as that of a virtual environment with timm,
 # transformers, peft, lightning, accelerate, keras, tensorflow and jax. Trainings that need
-# a package which is not there are skipped. VERBOSE=1 shows the table.
+# a package which is not there are skipped. VERBOSE=1 shows what is true and what was said.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -87,7 +87,7 @@ PYTHON
         predict "$work/$1.json" --gpu a100_sxm4_40gb
 }
 
-for name in loop nanogpt timm trainer lightning accelerate ddp keras jax; do
+for name in loop nanogpt timm trainer full lightning accelerate ddp fsdp fsdp2 keras jax; do
     missing=$("$PYTHON" "$trainings" --missing "$name")
     if [[ $missing ]]; then
         skip "$name is described" "$PYTHON has no $missing"
@@ -95,18 +95,20 @@ for name in loop nanogpt timm trainer lightning accelerate ddp keras jax; do
     fi
     rm -f "$DNNEST_PROGRESS_DIR"/*
     run=("$PYTHON" "$trainings" "$name")
-    if [[ $name = ddp ]]; then
+    if [[ $name = ddp || $name = fsdp* ]]; then
         run=("$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master-port $((20000 + $$ % 10000))
-            "$trainings" ddp)
+            "$trainings" "$name")
     fi
     with=$(loss "$hook" "${run[@]}")
     cp "$work/err" "$work/err-$name"
     is "$name is described as it is" \
         "$(PYTHONPATH=$top/python "$PYTHON" "$trainings" --compare "$name" "$file" \
             2>"$work/err" || cat "$work/err")" ''
+    [[ -z ${VERBOSE-} ]] || PYTHONPATH=$top/python "$PYTHON" "$trainings" --table "$name" "$file" 2>/dev/null |
+        sed 's/^/# /'
     ok "$name has one file, of at most 256 KiB" \
         test "$(find "$DNNEST_PROGRESS_DIR" -name '*.capture*' -size -257k | wc -l)" = 1
-    if [[ $name != keras && $name != jax ]]; then
+    if [[ $name != keras && $name != jax && $name != fsdp* ]]; then
         PYTHONPATH=$top/python "$PYTHON" "$trainings" --truth "$name" >"$work/truth" 2>/dev/null
         predicted "$name"
     fi
@@ -209,6 +211,31 @@ like 'watch () writes a sidecar outside of a job, too' "$(cat "$work/err")" \
     'dnnest: this run is described in own.json: sbatch --dnnest=own.json'
 ok 'the sidecar is predicted' dn predict "$work/own.json" --gpu a100_sxm4_40gb
 unset PYTHONPATH
+
+# --- GPUs ---------------------------------------------------------------------------------
+
+# What PyTorch says where it has GPUs, of two of which this process uses one.
+cat > "$work/gpus.py" <<'PYTHON'
+import json
+import types
+import torch
+import dnnest_capture
+torch.version.cuda = "12.4"
+vars(torch.cuda).update(
+    is_initialized=lambda: True, get_arch_list=lambda: ["sm_70", "sm_80", "compute_90"],
+    device_count=lambda: 2, get_device_name=lambda: "NVIDIA A100-SXM4-40GB",
+    get_device_capability=lambda: (8, 0), memory_allocated=lambda i: 1 - i,
+    max_memory_allocated=lambda: 7, max_memory_reserved=lambda: 8,
+    mem_get_info=lambda: (30, 40))
+capture = dnnest_capture.Capture(None, None, None)
+print(json.dumps(capture.object()))
+PYTHON
+PYTHONPATH=$top/python "$PYTHON" "$work/gpus.py" >"$work/gpus"
+is 'the GPUs, the kernels of the build and the memory are described' \
+    "$(says 'd["software"]["cuda"] == "12.4" and d["software"]["arch"] == ["sm_70", "sm_80", "compute_90"]
+             and d["devices"] == {"seen": 2, "used": 1, "name": "NVIDIA A100-SXM4-40GB", "capability": "8.0"}
+             and d["measured"] == {"gpu_allocated": 7, "gpu_reserved": 8, "gpu_device": 10}' \
+        "$work/gpus")" ''
 
 # --- a limit that does not suffice ------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #     trainings.py --truth NAME           prints what a capture of it must say, as JSON
 #     trainings.py --missing NAME         prints the packages that it lacks
 #     trainings.py --compare NAME FILE    prints what the capture FILE says otherwise
+#     trainings.py --table NAME FILE      prints what is true and what FILE says
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 import importlib.util
@@ -126,17 +127,23 @@ def timm_net():
 
 
 def timm_loop(steps):
+    import torch
+    torch.manual_seed(0)
     loop(steps, timm_net(), 64, 8)
 
 
-def lora_net():
-    import peft
+def llama_net():
     import transformers
     config = transformers.LlamaConfig(
         hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, vocab_size=256, max_position_embeddings=64)
+    return transformers.LlamaForCausalLM(config)
+
+
+def lora_net():
+    import peft
     return peft.get_peft_model(
-        transformers.LlamaForCausalLM(config),
+        llama_net(),
         peft.LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
 
 
@@ -147,16 +154,20 @@ def tokens(count=80, length=48):
     return [{"input_ids": row, "labels": row} for row in rows]
 
 
-def trainer(steps):
+def trainer(steps, net=lora_net, accumulate=2, **more):
     import torch
     import transformers
     torch.manual_seed(0)
     arguments = transformers.TrainingArguments(
         os.environ.get("TMPDIR", "/tmp"), per_device_train_batch_size=4,
-        gradient_accumulation_steps=2, max_steps=steps, report_to=[], use_cpu=True,
-        disable_tqdm=True, save_strategy="no", bf16=True)
-    run = transformers.Trainer(lora_net(), arguments, train_dataset=tokens())
+        gradient_accumulation_steps=accumulate, max_steps=steps, report_to=[], use_cpu=True,
+        disable_tqdm=True, save_strategy="no", bf16=net is lora_net, **more)
+    run = transformers.Trainer(net(), arguments, train_dataset=tokens())
     print("loss %.9g" % run.train().training_loss)
+
+
+def full_trainer(steps):
+    trainer(steps, llama_net, 1, optim="sgd")
 
 
 def lightning(steps):
@@ -197,6 +208,29 @@ def ddp(steps):
     torch.distributed.destroy_process_group()
 
 
+def fsdp(steps):
+    """Sharded modules of FSDP, or parameters of FSDP 2."""
+    import torch
+    from torch.distributed import fsdp as package
+
+    def prepare(model, optimizer, loader):
+        sampler = torch.utils.data.DistributedSampler(loader.dataset)
+        loader = torch.utils.data.DataLoader(loader.dataset, 16, sampler=sampler)
+        if steps % 2:
+            package.fully_shard(model, mesh=torch.distributed.device_mesh.init_device_mesh(
+                "cpu", (2,)))
+        else:
+            model = package.FullyShardedDataParallel(model, device_id=torch.device("cpu"))
+        return model, torch.optim.AdamW(model.parameters()), loader
+    torch.distributed.init_process_group("gloo")
+    loop(steps, prepare=prepare)
+    torch.distributed.destroy_process_group()
+
+
+def fsdp2(steps):
+    fsdp(steps | 1)
+
+
 def accelerate(steps):
     import accelerate as package
     accelerator = package.Accelerator(gradient_accumulation_steps=2, cpu=True)
@@ -215,8 +249,14 @@ def accelerate(steps):
     print("loss %.9g" % loss.item())
 
 
+def keras_backend():
+    return next((name for name in ("tensorflow", "jax")
+                 if importlib.util.find_spec(name)), "torch")
+
+
 def keras(steps):
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    os.environ.setdefault("KERAS_BACKEND", keras_backend())
     import keras as package
     import numpy
     package.utils.set_random_seed(0)
@@ -265,21 +305,33 @@ RUNS = {
         "batch": 4, "grad_accum": 2, "precision": "bf16", "optimizer": "adamw",
         "steps": STEPS, "steps_per_epoch": 10, "samples": 80, "adapter_rank": 8,
         "seq_len": 48}),
+    "full": (full_trainer, "torch transformers", ("llama_net", (48,)), {
+        "batch": 4, "precision": "fp32", "optimizer": "sgd", "steps": STEPS,
+        "steps_per_epoch": 20, "samples": 80, "adapter_rank": None, "seq_len": 48}),
     "lightning": (lightning, "torch lightning", NET, {
         "batch": 16, "grad_accum": 2, "precision": "fp32", "optimizer": "adam",
         "steps": STEPS, "steps_per_epoch": 8, "epochs": STEPS // 8}),
     "ddp": (ddp, "torch", NET, {
         "batch": 16, "precision": "fp32", "optimizer": "adamw", "world": 2,
         "parallel": "ddp", "steps_per_epoch": 8, "workers": 1, "gpus": 2}),
+    "fsdp": (fsdp, "torch", NET, {
+        "batch": 16, "precision": "fp32", "optimizer": "adamw", "world": 2,
+        "parallel": "fsdp", "steps_per_epoch": 8, "gpus": 2, "flops": None}),
+    "fsdp2": (fsdp2, "torch", NET, {
+        "batch": 16, "precision": "fp32", "optimizer": "adamw", "world": 2,
+        "parallel": "fsdp", "steps_per_epoch": 8, "gpus": 2, "flops": None}),
     "accelerate": (accelerate, "torch accelerate", NET, {
         "batch": 16, "grad_accum": 2, "precision": "fp32", "optimizer": "sgd",
         "steps_per_epoch": 8}),
-    "keras": (keras, "tensorflow keras", None, {
-        "framework": "tensorflow", "optimizer": "adam", "precision": "fp32", "params": 1002,
+    "keras": (keras, "keras", None, {
+        "framework": keras_backend().replace("torch", "pytorch"), "optimizer": "adam", "precision": "fp32", "params": 1002,
         "batch": 8,
         "steps": STEPS, "epochs": 2}),
     "jax": (jax, "jax", None, {"framework": "jax"}),
 }
+
+
+TWO_PROCESSES = ("ddp", "fsdp", "fsdp2")
 
 
 def truth(name):
@@ -298,7 +350,7 @@ def truth(name):
         expected["params"] = sum(p.numel() for p in model.parameters())
         expected["trainable"] = sum(p.numel() for p in model.parameters()
                                     if p.requires_grad)
-        expected["flops"] = keys["flops"]
+        expected.setdefault("flops", keys["flops"])  # what is sharded is not recorded
     return expected
 
 
@@ -319,27 +371,37 @@ def said(capture):
     return values
 
 
-def compare(name, path):
+def rows(name, path):
+    """What is compared: (key, true, said, whether they agree)."""
     with open(path, encoding="utf-8") as file:
         capture = json.load(file)
-    values = said(capture)
+    values, measured = said(capture), capture["measured"]
     for key, expected in truth(name).items():
         found = values.get(key)
-        near = isinstance(found, (int, float)) and key == "flops" \
+        near = isinstance(found, (int, float)) and key == "flops" and expected \
             and abs(found / expected - 1) <= 0.02
-        if os.environ.get("VERBOSE"):
-            print("# %-16s %12s %12s" % (key, expected, found))
-        if found != expected and not near:
+        yield key, expected, found, found == expected or near
+    yield "measured", "true", measured, (
+        measured["steps"] >= 10 and measured["start_s"] > 0
+        and 0 < measured["step_ms"] <= measured["step_p95_ms"])
+
+
+def compare(name, path):
+    for key, expected, found, agree in rows(name, path):
+        if not agree:
             print("%s: %r, expected %r" % (key, found, expected))
-    measured = capture["measured"]
-    if not (measured["steps"] >= 10 and 0 < measured["step_ms"] <= measured["step_p95_ms"]
-            and measured["start_s"] > 0):
-        print("measured:", measured)
+
+
+def table(name, path):
+    for key, expected, found, agree in rows(name, path):
+        print("%-11s %-16s %12s %12s%s" % (
+            name, key, expected, found if key != "measured" else "%.3g ms" %
+            found.get("step_ms", 0), "" if agree else "  differs"))
 
 
 def missing(name):
     packages = [p for p in RUNS[name][1].split() if importlib.util.find_spec(p) is None]
-    if name == "ddp" and not packages:
+    if name in TWO_PROCESSES and not packages:
         from torch.distributed.elastic.multiprocessing import api
         try:
             api.to_map(api.Std.from_str("0"), 2)
@@ -355,6 +417,8 @@ def main(first, name, *more):
         print(" ".join(missing(name)))
     elif first == "--compare":
         compare(name, *more)
+    elif first == "--table":
+        table(name, *more)
     else:
         RUNS[first][0](int(name))
 
