@@ -1,5 +1,4 @@
-/* guard_plan.c - tests of the guard's decision; tests/misfortune has whole lives of
- * jobs
+/* guard_plan.c - tests of the guard's decision (whole lives: tests/misfortune)
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
