@@ -111,7 +111,6 @@ static struct dn_tuning *learn (const struct scenario *s)
 {
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
 
     assert_non_null (fit);
     for (int i = 0; i < s->n_false; i++)
@@ -130,9 +129,7 @@ static struct dn_tuning *learn (const struct scenario *s)
              devices[i / 3 % 2],
              honest[i % (int) DN_N_ELEMENTS (honest)],
              jitter (i));
-    tuning = dn_site_fit_solve (fit, &err);
-    if (!tuning)
-        fail_msg ("%s", err.text);
+    tuning = site_run_learned (fit);
     dn_site_fit_free (fit);
     return tuning;
 }
@@ -352,7 +349,6 @@ static int runs_left (const struct dn_site *site, int n, int each)
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
     const struct scenario s = {.site = site, .factor = 1};
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
     int left;
 
     for (int i = 0; i < 10; i++)
@@ -363,9 +359,7 @@ static int runs_left (const struct dn_site *site, int n, int each)
         snprintf (spec, sizeof (spec), "model=resnet18,batch=8,app=a%d", i / n);
         add (fit, &s, LIARS + i % n, devices[0], spec, 0.5);
     }
-    tuning = dn_site_fit_solve (fit, &err);
-    if (!tuning)
-        fail_msg ("%s", err.text);
+    tuning = site_run_learned (fit);
     left = count_runs (tuning, B);
     dn_tuning_free (tuning);
     dn_site_fit_free (fit);
@@ -402,9 +396,7 @@ static struct dn_tuning *learn_factor (const struct dn_site *site, double factor
         run.power_w = factor * e.power_w;
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
-    tuning = dn_site_fit_solve (fit, &err);
-    if (!tuning)
-        fail_msg ("%s", err.text);
+    tuning = site_run_learned (fit);
     dn_site_fit_free (fit);
     return tuning;
 }

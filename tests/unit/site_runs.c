@@ -71,3 +71,13 @@ struct dn_estimate site_run_refined (struct dn_tuning *tuning,
                       0);
     return estimate;
 }
+
+struct dn_tuning *site_run_learned (struct dn_site_fit *fit)
+{
+    struct dn_err err = {0};
+    struct dn_tuning *tuning = dn_site_fit_solve (fit, &err);
+
+    if (!tuning)
+        fail_msg ("%s", err.text);
+    return tuning;
+}

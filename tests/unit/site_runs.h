@@ -34,4 +34,7 @@ double site_run_truth (const struct dn_constants *constants,
 struct dn_estimate site_run_refined (struct dn_tuning *tuning,
                                      const struct dn_site_run *run);
 
+/* What the fit has learned of its runs, or the test fails. */
+struct dn_tuning *site_run_learned (struct dn_site_fit *fit);
+
 #endif

@@ -178,13 +178,10 @@ static struct dn_tuning *fit_runs (const struct dn_site *site,
 {
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
 
     for (int i = 0; i < n; i++)
         add_run (fit, site, constants, scales, i, i == absurd ? 100 : 1);
-    tuning = dn_site_fit_solve (fit, &err);
-    if (!tuning)
-        fail_msg ("%s", err.text);
+    tuning = site_run_learned (fit);
     dn_site_fit_free (fit);
     return tuning;
 }
@@ -298,14 +295,12 @@ TEST ("an absurd run does not decide")
 static double error_of_lies (const struct dn_site *site, int n, int n_false)
 {
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
-    struct dn_err err = {0};
     struct dn_tuning *tuning;
     double error;
 
     for (int i = 0; i < n + n_false; i++)
         add_run (fit, site, &dn_constants_default, same, i, i < n ? 1 : 0.01);
-    tuning = dn_site_fit_solve (fit, &err);
-    assert_non_null (tuning);
+    tuning = site_run_learned (fit);
     error = error_elsewhere (site, &dn_constants_default, tuning);
     dn_tuning_free (tuning);
     dn_site_fit_free (fit);
@@ -335,7 +330,6 @@ TEST ("the lies of one application do not move others")
     for (int i = 0; i < 2; i++) {
         struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
         struct dn_tuning *tuning;
-        struct dn_err err = {0};
         double error;
 
         for (int k = 0; k < 10; k++)
@@ -343,8 +337,7 @@ TEST ("the lies of one application do not move others")
         for (int k = 0; k < 1000; k++)
             add_run (
                 fit, site, &dn_constants_default, same, 7 * (k % 2), i ? 100 : 0.01);
-        tuning = dn_site_fit_solve (fit, &err);
-        assert_non_null (tuning);
+        tuning = site_run_learned (fit);
         error = error_elsewhere (site, &dn_constants_default, tuning);
         if (fabs (error) > 0.1)
             fail_msg ("the lies of one application moved another one by %g", error);
@@ -393,7 +386,7 @@ TEST ("a residual is not learned twice")
         run.memory_residual = log (1.3);
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
-    tuning = dn_site_fit_solve (fit, &err);
+    tuning = site_run_learned (fit);
     assert_true (fabs (log (tuning->step.scale)) < 1e-6);
     assert_true (fabs (log (tuning->memory.scale)) < 1e-6);
     assert_int_equal (tuning->memory.runs, 20);
@@ -492,8 +485,7 @@ TEST ("one application moves no other")
         run.step_s = site_run_truth (&dn_constants_default, &run, 1.5);
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
-    tuning = dn_site_fit_solve (fit, &err);
-    assert_non_null (tuning);
+    tuning = site_run_learned (fit);
     assert_near (tuned (tuning, &other), expected);
     assert_true (site_run_refined (tuning, &other).step_s.sigma >= sigma);
     assert_true (fabs (log (tuned (tuning, &known)
@@ -502,7 +494,7 @@ TEST ("one application moves no other")
     /* A second one, and what they have in common counts. */
     add_run (fit, site, &dn_constants_default, slower, 4, 1);
     dn_tuning_free (tuning);
-    tuning = dn_site_fit_solve (fit, &err);
+    tuning = site_run_learned (fit);
     assert_true (tuned (tuning, &other) > 1.1 * expected);
     dn_graph_free (&other.graph);
     dn_graph_free (&known.graph);
@@ -520,7 +512,6 @@ TEST ("applications that disagree move no other")
     double expected = site_run_truth (&dn_constants_default, &other, 1);
     double bound = dn_range_at (site_run_refined (NULL, &other).step_s, 0.95);
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
 
     for (int i = 0; i < 24; i++) {
         static const int which[] = {0, 2, 4, 5};
@@ -532,8 +523,7 @@ TEST ("applications that disagree move no other")
                  which[i % 4],
                  i % 2 == 0 ? 1.5 : 1 / 1.5);
     }
-    tuning = dn_site_fit_solve (fit, &err);
-    assert_non_null (tuning);
+    tuning = site_run_learned (fit);
     assert_near (tuned (tuning, &other), expected);
     assert_true (dn_range_at (site_run_refined (tuning, &other).step_s, 0.95)
                  >= bound * 0.9999);
@@ -593,9 +583,7 @@ TEST ("a long history is kept short")
             &dn_constants_default, &run, run.spec.batch % 2 == 0 ? 1.2 : 1.25);
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
-    tuning = dn_site_fit_solve (fit, &err);
-    if (!tuning)
-        fail_msg ("%s", err.text);
+    tuning = site_run_learned (fit);
     assert_int_equal (tuning->history->n, 4 * DN_HISTORY_OWN_MAX);
     run = site_run_of (site,
                        "a100_40gb",
