@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/files.h"
+#include "import/hf_capture.h"
 
 /* Add the work of the run, which the description of a network does not have. A number
  * that no description may have is left out.
@@ -39,8 +40,12 @@ int dn_described_take (struct dn_span text,
                        struct dn_described *described,
                        struct dn_err *err)
 {
+    dn_cleanup (dn_free_ptr) char *better = dn_hf_capture (text);
+
     *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
-    if (dn_capture_read (text, name, &described->capture, err) < 0)
+    if (dn_capture_read (
+            better ? dn_span_of (better) : text, name, &described->capture, err)
+        < 0)
         return -1;
     if (described->capture.sidecar
         && dn_sidecar_read (

@@ -15,6 +15,7 @@
 #include "base/messages.h"
 #include "host/capture_file.h"
 #include "host/files.h"
+#include "import/hf_capture.h"
 #include "task.h"
 
 struct name {
@@ -56,6 +57,17 @@ static void fill (const struct dn_capture *capture, struct dn_finished *job)
     job->said_gpu_mem_gb = fmax (capture->gpu_reserved_gb, capture->gpu_allocated_gb);
 }
 
+static int read_text (const char *text,
+                      const char *name,
+                      struct dn_capture *capture,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *described = dn_hf_capture (dn_span_of (text));
+
+    return dn_capture_read (
+        dn_span_of (described ? described : text), name, capture, err);
+}
+
 char *dn_captured_fill (const char *progress_dir, struct dn_finished *job)
 {
     struct name name = name_of (job, DN_CAPTURE_SUFFIX);
@@ -75,7 +87,7 @@ char *dn_captured_fill (const char *progress_dir, struct dn_finished *job)
                             &text,
                             &err)
             < 0
-        || dn_capture_read (dn_span_of (text), name.text, &capture, &err) < 0) {
+        || read_text (text, name.text, &capture, &err) < 0) {
         dn_log (DN_LOG_DEBUG, dn_say_collect_no_capture, job->job, err.text);
         return NULL;
     }

@@ -3,7 +3,7 @@
  * What is read is within its bounds; what is kept of it is short, and is read and
  * written as the same.
  *
- * Aims at: host/capture_file.c
+ * Aims at: host/capture_file.c import/hf_capture.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "host/capture_file.h"
+#include "import/hf_capture.h"
 
 static void check (const struct dn_capture *capture)
 {
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     char *text = take_text (data, size);
     struct dn_span span = {text, strlen (text)};
+    char *described = dn_hf_capture (span);
     struct dn_capture capture;
     struct dn_err err = {0};
 
@@ -73,6 +75,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
     }
     dn_capture_free (&capture);
+    free (described);
     free (text);
     return 0;
 }

@@ -75,8 +75,8 @@ is 'cli/ knows model/, host/, learn/, jobs/ and import/' \
     "$(knows cli "$model|(host|learn|jobs|import|generated)/.*")" ''
 is 'dev/ knows model/, host/, learn/, jobs/, import/ and what every command has' \
     "$(knows dev "$model|(host|learn|jobs|import|generated|output|process)/.*|[a-z_]+\\.h")" ''
-is 'daemon/ knows model/, host/, learn/ and jobs/' \
-    "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
+is 'daemon/ knows model/, host/, learn/, jobs/ and, of captures, one importer' \
+    "$(knows daemon "$model|(host|learn|jobs)/.*|import/hf_capture\\.h")" ''
 is 'guard/ knows model/, host/ and the loop of daemon/' \
     "$(knows guard "$model|host/.*|(slurm/slurm_link|task|loop|jobs_table|output|reported|daemon_log)\\.h")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "graph/graph.h"
+#include "import/hf_capture.h"
 #include "import/hf_config.h"
 #include "scratch.h"
 #include "tests/unit/networks.h"
@@ -218,4 +219,83 @@ TEST ("at least thirty types are known, each once")
         for (int k = 0; k < i; k++)
             assert_string_not_equal (dn_hf_config_type_at (i),
                                      dn_hf_config_type_at (k));
+}
+
+/* --- captures ----------------------------------------------------------------------
+ */
+
+#define CONFIG                                                                         \
+    "\"config\":{\"model_type\":\"llama\",\"hidden_size\":4096,"                       \
+    "\"intermediate_size\":11008,\"num_hidden_layers\":32,"                            \
+    "\"num_attention_heads\":32,\"num_key_value_heads\":32,\"vocab_size\":32000,"      \
+    "\"max_position_embeddings\":4096,\"tie_word_embeddings\":false}"
+
+/* The description of a capture with that network, or NULL. */
+static char *capture_of (const char *sidecar, const char *network)
+{
+    char text[4096];
+
+    snprintf (text,
+              sizeof (text),
+              "{\"dnnest_capture\":1,\"time\":5,\"sidecar\":%s,\"network\":{%s}}",
+              sidecar,
+              network);
+    return dn_hf_capture (dn_span_of (text));
+}
+
+TEST ("a network that was not recorded is described by its configuration")
+{
+    static const char sums[] =
+        "{\"dnnest\":1,\"spec\":{\"batch\":4,\"precision\":\"bf16\","
+        "\"params\":6738415616,\"flops\":27e12,\"trainable\":0.01}}";
+    static const char *const has[] = {"\"lora\":\"16\"",
+                                      "\"lora_targets\":\"q_proj+v_proj\"",
+                                      "\"quant\":\"nf4\"",
+                                      "\"seq_len\":\"512\"",
+                                      "\"batch\":\"4\"",
+                                      "\"hidden\":\"4096\""};
+    char *text = capture_of (sums,
+                             CONFIG ",\"shapes\":[[4,512]],\"quantised\":4,\"adapter\":"
+                                    "{\"type\":\"lora\",\"rank\":16,\"targets\":["
+                                    "\"q_proj\",\"v_proj\"]}");
+    char *flat;
+
+    assert_non_null (text);
+    flat = text;
+    for (char *at = text; *at; at++) /* without blanks */
+        if (*at != ' ')
+            *flat++ = *at;
+    *flat = '\0';
+    for (size_t i = 0; i < DN_N_ELEMENTS (has); i++)
+        if (!strstr (text, has[i]))
+            fail_msg ("no %s in %s", has[i], text);
+    assert_null (strstr (text, "params"));
+    free (text);
+}
+
+TEST ("a capture without such a configuration stays as it is")
+{
+    static const char sums[] =
+        "{\"dnnest\":1,\"spec\":{\"batch\":4,\"params\":6738415616,\"flops\":27e12}}";
+    static const char *const cases[][2] = {
+        {sums, "\"shapes\":[[4,512]]"},
+        {sums, CONFIG},
+        {sums, CONFIG ",\"shapes\":[[4,3,8,8]]"},
+        {sums, "\"config\":{\"model_type\":\"unheard_of\"},\"shapes\":[[4,512]]"},
+        {sums, CONFIG ",\"shapes\":[[4,512]],\"adapter\":{\"type\":\"ia3\"}"},
+        {sums, CONFIG ",\"shapes\":[[4,512]],\"trainable\":5,\"parameters\":9"},
+        {"7", CONFIG ",\"shapes\":[[4,512]]"},
+        {"{\"dnnest\":1,\"spec\":{\"colour\":1}}", CONFIG ",\"shapes\":[[4,512]]"},
+        {"{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[9]],\"out\":[[9]],"
+         "\"params\":81}]}}",
+         CONFIG ",\"shapes\":[[4,512]]"},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char *text = capture_of (cases[i][0], cases[i][1]);
+
+        if (text)
+            fail_msg ("case %zu: %s", i, text);
+    }
+    assert_null (dn_hf_capture (dn_span_of ("{")));
 }
