@@ -140,6 +140,8 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
     const struct dn_device *found = NULL;
     int best = 0;
 
+    if (memory <= 0)
+        memory = GB * name_of (product).memory_gb;
     for (int i = 0; i < catalogue->n_devices; i++) {
         int how = dn_device_match (&catalogue->devices[i], product, memory);
 
@@ -319,8 +321,6 @@ static void read_line (struct dn_products *products,
             < 0
         || product[0] == '\0')
         return;
-    if (memory <= 0)
-        memory = GB * name_of (product).memory_gb;
     device = dn_catalogue_find_product (catalogue, product, memory);
     if (device)
         add_product (products, device);

@@ -17,7 +17,9 @@ int dn_device_match (const struct dn_device *device,
                      const char *product,
                      double memory);
 
-/* The device that matches best; NULL where none does, or more than one equally. */
+/* The device that matches best, by the bytes that the driver counts (0: those that the
+ * name has); NULL where none does, or more than one equally.
+ */
 const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
                                                    const char *product,
                                                    double memory);

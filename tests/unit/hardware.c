@@ -393,6 +393,9 @@ static const struct {
     {"Tesla V100-PCIE-16GB", 15.8, "v100_pcie_16gb"},
     {"Tesla V100S-PCIE-32GB", 32, "v100s_pcie_32gb"},
     {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
+    {"Tesla V100-SXM2-32GB", 0, "v100_sxm2_32gb"}, /* by the name alone */
+    {"NVIDIA H100 80GB HBM3", 0, "h100_sxm5_80gb"},
+    {"Tesla V100", 0, NULL},
     {"NVIDIA A100 80GB PCIe", 80, "a100_pcie_80gb"},
     {"NVIDIA H100 80GB HBM3", 79.6, "h100_sxm5_80gb"},
     {"NVIDIA H100 PCIe", 79.6, "h100_pcie_80gb"},
