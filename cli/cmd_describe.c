@@ -5,31 +5,38 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "describe/known_run.h"
 #include "jobs/accounting.h"
 #include "output/json.h"
+#include "predict/learned.h"
 #include "process/interrupt.h"
+#include "process/run_program.h"
 #include "report/site_store.h"
-#include "probe/probe_run.h"
 #include "rewrite/recorded.h"
+#include "rewrite/rewrite.h"
 #include "sidecar_put.h"
 #include "subject.h"
 
-#define STEPS   30
-#define WARMUP  10
 #define GRACE_S 10
 #define DAY_S   86400
 
 struct call {
     const char *out;
-    int64_t seconds;
     const char *dir; /* NULL: that of the site */
-    const char *hook;
-    char *const *argv; /* of the program; NULL: a job or a script */
+    /* of a program */
+    char *const *argv; /* NULL: a job or a script */
+    const char *given; /* metadata, which hold; NULL: none */
+    int64_t steps;
+    int64_t seconds;
+    struct dn_gpus_wanted wanted;
+    double cores; /* that it kept busy */
+    struct dn_known_run known;
     /* what is described */
     char job[DN_NAME_MAX]; /* as a number; "" a program */
     char name[DN_NAME_MAX];
@@ -45,10 +52,25 @@ struct call {
 static void free_call (struct call *call)
 {
     dn_described_free (&call->described);
+    dn_known_run_free (&call->known);
+}
+
+static int take_gpu (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    return dn_gpus_wanted_take (given, &call->wanted);
 }
 
 static const struct dn_option options[] = {
     DN_OPT_TEXT ("output", 'o', "FILE", "write the whole description there", out),
+    DN_OPT_INT ("steps",
+                0,
+                "N",
+                "of a program: end it when it has measured N steps (30)",
+                steps,
+                1,
+                100000),
     DN_OPT_INT ("seconds",
                 0,
                 "S",
@@ -56,8 +78,16 @@ static const struct dn_option options[] = {
                 seconds,
                 1,
                 DAY_S),
+    DN_OPT_TAKE ("gpu",
+                 0,
+                 "NAME",
+                 "of a program: predict on this GPU type or device; may be repeated",
+                 take_gpu),
+    DN_OPT_FLAG ("all",
+                 0,
+                 "of a program: predict on every device of the catalogue",
+                 wanted.all),
     DN_OPT_TEXT ("dir", 0, "DIR", "where jobs describe themselves (ProgressDir)", dir),
-    DN_OPT_TEXT ("hook", 0, "DIR", "where the hook for Python is", hook),
     DN_OPT_END,
 };
 
@@ -87,6 +117,7 @@ static void print_json (const struct call *call, const char *spec)
     dn_json_add_signed (json, "step_ms", c->step_ms);
     dn_json_add_signed (json, "step_p95_ms", c->step_p95_ms);
     dn_json_add_signed (json, "loader_share", c->loader_share);
+    dn_known_run_add_json (json, &call->known);
     dn_json_print (json);
 }
 
@@ -140,7 +171,21 @@ static void print_text (const struct call *call, const char *spec)
     print_line (call, spec);
 }
 
-static int put (const struct call *call, const struct dn_options *given)
+/* Of a program that describes what it trains, the prediction of its whole run. */
+static void forecast (const struct dn_site *site, struct call *call)
+{
+    struct dn_err err = {0};
+
+    if (call->argv
+        && dn_known_run_find (
+               site, &call->described, call->cores, &call->wanted, &call->known, &err)
+               < 0)
+        dn_complain ("the whole run cannot be predicted: %s", err.text);
+}
+
+static int put (const struct dn_site *site,
+                struct call *call,
+                const struct dn_options *given)
 {
     const struct dn_described *d = &call->described;
     char spec[DN_METADATA_MAX] = "";
@@ -159,10 +204,13 @@ static int put (const struct call *call, const struct dn_options *given)
         snprintf (spec, sizeof (spec), "auto");
     if (call->out && dn_sidecar_put (&d->sidecar, call->out, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
+    if (!given->json)
+        print_text (call, spec);
+    forecast (site, call);
     if (given->json)
         print_json (call, spec);
-    else
-        print_text (call, spec);
+    else if (call->known.device)
+        return dn_known_run_print (&call->known);
     return DN_EXIT_DONE;
 }
 
@@ -292,86 +340,141 @@ static int describe_job (const struct dn_site *site,
 /* --- a program ---------------------------------------------------------------------
  */
 
-static void free_run (struct dn_probe_run **run)
-{
-    dn_probe_run_free (*run);
-    free (*run);
-}
-
 /* The exit code of a program that failed by itself. */
-static int exit_of (const struct dn_probe_run *run)
+static int exit_of (const struct dn_program_run *run)
 {
-    if (run->end != DN_PROBE_ENDED)
+    if (run->end != DN_PROGRAM_ENDED)
         return DN_EXIT_DONE;
     return WIFSIGNALED (run->status) ? 128 + WTERMSIG (run->status)
                                      : WEXITSTATUS (run->status);
 }
 
-static int describe_program (struct call *call)
+static int run_program (struct call *call,
+                        const char *hook_dir,
+                        const struct dn_described_place *place,
+                        struct dn_program_run *run,
+                        struct dn_err *err)
 {
-    dn_cleanup (free_run) struct dn_probe_run *run = calloc (1, sizeof (*run));
-    dn_cleanup (dn_described_remove) struct dn_described_place place = {.dir = ""};
-    struct dn_probe_task task = {.argv = call->argv,
-                                 .hook_dir = call->hook,
-                                 .every = 1,
-                                 .warmup = WARMUP,
-                                 .steps = STEPS,
-                                 .seconds = (double) call->seconds,
-                                 .grace_s = GRACE_S,
-                                 .output_to_stderr = true,
-                                 .place = &place};
-    struct dn_err err = {0};
-    int rc;
+    const struct dn_program_task task = {.argv = call->argv,
+                                         .hook_dir = hook_dir,
+                                         .steps = call->steps,
+                                         .seconds = (double) call->seconds,
+                                         .grace_s = GRACE_S,
+                                         .place = place};
 
-    if (!run || dn_described_make (&place, &err) < 0)
+    if (dn_run_program (&task, run, err) < 0)
+        return dn_fail (run->unable ? DN_EXIT_USAGE : DN_EXIT_BUG, err);
+    if (run->n_left > 0)
+        dn_complain ("warning: %d processes of the program did not end", run->n_left);
+    call->cores = run->cpu_s / fmax (run->wall_s, 0.1);
+    return exit_of (run);
+}
+
+/* What is given holds; it may state the amount of work in another way. */
+static int add_given (const struct call *call, struct dn_spec *spec, struct dn_err *err)
+{
+    const struct dn_spec empty = dn_spec_empty ();
+    struct dn_spec given = empty;
+
+    if (!call->given)
+        return 0;
+    if (dn_spec_read (dn_span_of (call->given), &given, err) < 0)
+        return -1;
+    if (dn_learned_counted (&given)) {
+        spec->steps = empty.steps;
+        spec->epochs = empty.epochs;
+        spec->tokens = empty.tokens;
+    }
+    return dn_spec_read (dn_span_of (call->given), spec, err);
+}
+
+/* Check before it runs what is needed after. Return an enum dn_exit. */
+static int check_call (const struct dn_site *site, const struct call *call)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+
+    for (int i = 0; i < call->wanted.n_names; i++)
+        if (!dn_subject_device (site, call->wanted.names[i], &err))
+            return dn_fail (DN_EXIT_USAGE, &err);
+    return add_given (call, &spec, &err) < 0 ? dn_fail (DN_EXIT_USAGE, &err)
+                                             : DN_EXIT_DONE;
+}
+
+static int describe_program (const struct dn_site *site, struct call *call)
+{
+    dn_cleanup (dn_described_remove) struct dn_described_place place = {.dir = ""};
+    const char *python_dir = dn_site_python_dir (site);
+    char hook_dir[PATH_MAX];
+    struct dn_program_run run;
+    struct dn_err err = {0};
+    int rc = check_call (site, call);
+
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    snprintf (hook_dir,
+              sizeof (hook_dir),
+              "%s" DN_HOOK_FOLDER,
+              python_dir ? python_dir : DNNEST_PYTHON_DIR);
+    if (dn_described_make (&place, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     dn_interrupt_hold ();
-    rc = dn_probe_run (&task, run, &err);
-    if (rc < 0 || dn_interrupted ())
+    rc = run_program (call, hook_dir, &place, &run, &err);
+    if (rc != DN_EXIT_DONE || dn_interrupted ())
         dn_described_remove (&place);
     dn_interrupt_release (); /* ends this process if a signal came */
-    if (rc < 0)
-        return dn_fail (run->unable ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
-    if (dn_described_read (place.dir, place.job, geteuid (), &call->described, &err) < 0
-        && exit_of (run) == DN_EXIT_DONE)
-        return dn_fail (DN_EXIT_ABSTAINED, &err);
-    return exit_of (run);
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    return dn_described_read (place.dir, place.job, geteuid (), &call->described, &err)
+                       < 0
+                   || add_given (call, &call->described.sidecar.spec, &err) < 0
+               ? dn_fail (DN_EXIT_ABSTAINED, &err)
+               : DN_EXIT_DONE;
 }
 
 /* --- the command -------------------------------------------------------------------
  */
 
+/* Refuse what is for a program alone, and a program that is none. */
+static int check_options (const struct dn_command *self, const struct call *call)
+{
+    if (!call->argv && (call->wanted.all || call->wanted.n_names > 0))
+        return dn_options_misuse (self, "--gpu and --all need -- COMMAND");
+    if (call->argv && !call->argv[0])
+        return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+    return DN_EXIT_DONE;
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (free_call) struct call call = {.seconds = 600,
-                                               .hook = DNNEST_PROBE_DIR};
+    dn_cleanup (free_call) struct call call = {.steps = 30, .seconds = 600};
     struct dn_options given;
-    char hook[PATH_MAX];
     int n = dn_options_cut (argc, argv, &call.argv);
     int rc;
 
     dn_described_free (&call.described); /* nothing is known */
     dn_options_begin (&given, self, n, argv);
-    if (!dn_options_all (&given, &call, call.argv ? 0 : 1, call.argv ? 0 : 1))
+    if (!dn_options_all (&given, &call, call.argv ? 0 : 1, 1))
         return given.exit_code;
-    if (call.argv && !call.argv[0])
-        return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+    rc = check_options (self, &call);
+    if (rc != DN_EXIT_DONE)
+        return rc;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
     if (!call.dir)
         call.dir = or_null (site->progress_dir);
-    call.hook = dn_options_absolute (hook, call.hook);
-    rc = call.argv ? describe_program (&call)
+    call.given = call.argv && given.n_args > 0 ? given.args[0] : NULL;
+    rc = call.argv ? describe_program (site, &call)
                    : describe_job (site, &call, given.args[0]);
-    return rc == DN_EXIT_DONE ? put (&call, &given) : rc;
+    return rc == DN_EXIT_DONE ? put (site, &call, &given) : rc;
 }
 
 const struct dn_command dn_cmd_describe = {
     .name = "describe",
-    .summary = "Print the description of a job or program that has run",
-    .arguments = "JOBID|SCRIPT|-- COMMAND [ARGUMENT]...",
+    .summary = "Print the description of a job or program, and predict a program",
+    .arguments = "JOBID|SCRIPT|[SPEC] -- COMMAND [ARGUMENT]...",
     .options = options,
     .run = run,
 };

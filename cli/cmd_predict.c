@@ -52,11 +52,7 @@ static int take_gpu (struct dn_options *given, void *to)
 {
     struct call *call = to;
 
-    if (call->wanted.n_names == DN_DEVICES_MAX)
-        return dn_options_misuse (
-            given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
-    call->wanted.names[call->wanted.n_names++] = given->argument;
-    return DN_EXIT_DONE;
+    return dn_gpus_wanted_take (given, &call->wanted);
 }
 
 static int take_sizes (struct dn_options *given, void *to)

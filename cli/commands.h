@@ -17,7 +17,6 @@
     X (describe)                                                                       \
     X (import)                                                                         \
     X (zoo)                                                                            \
-    X (probe)                                                                          \
     X (progress)                                                                       \
     X (model)                                                                          \
     X (config)                                                                         \

@@ -56,23 +56,3 @@ int dn_records_make (const char *path, struct dn_records **records, struct dn_er
         return -1;
     return dn_records_open (path, DN_RECORDS_ADD, records, err);
 }
-
-int dn_records_keep (const char *path, const struct dn_run *run, struct dn_err *err)
-{
-    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    char user[24];
-    struct dn_buf text = dn_buf_on (user, sizeof (user));
-    struct dn_run kept;
-
-    if (dn_records_make (path, &records, err) < 0)
-        return -1;
-    if (run) {
-        dn_buf_add (&text, "%lu", (unsigned long) geteuid ());
-        kept = *run;
-        kept.user = user;
-    }
-    if ((!run || dn_records_add (records, &kept, err) == 0)
-        && dn_records_commit (records, err) == 0)
-        return 0;
-    return dn_err_wrap (err, "%s", path);
-}

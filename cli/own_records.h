@@ -17,8 +17,4 @@ int dn_records_usual_path (char *path, size_t size, struct dn_err *err);
  */
 int dn_records_make (const char *path, struct dn_records **records, struct dn_err *err);
 
-/* Add one run, which the caller has run, to the store and close it. If 'run' is NULL,
- * only create the store. */
-int dn_records_keep (const char *path, const struct dn_run *run, struct dn_err *err);
-
 #endif

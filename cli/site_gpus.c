@@ -75,6 +75,15 @@ static struct dn_site_gpu of_device (const struct dn_site *site,
     return gpu;
 }
 
+int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted)
+{
+    if (wanted->n_names == DN_DEVICES_MAX)
+        return dn_options_misuse (
+            given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
+    wanted->names[wanted->n_names++] = given->argument;
+    return DN_EXIT_DONE;
+}
+
 int dn_site_gpu_find (const struct dn_site *site,
                       const struct dn_cluster *cluster,
                       const char *name,
@@ -218,7 +227,7 @@ void dn_site_gpus_explain (const struct dn_site_gpus *gpus)
                 gpus->from == DN_GPUS_CONF
                     ? "GPU types of dnnest.conf:"
                     : "GPU types of the cluster, guessed by their names:");
-    for (int i = 0; i < gpus->n; i++)
+    for (int i = 0; i < gpus->n && gpus->list[i].is_type; i++)
         dn_buf_add (&buf,
                     "%s %s is %s",
                     i > 0 ? "," : "",

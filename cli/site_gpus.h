@@ -10,6 +10,7 @@
 #define DN_SITE_GPUS_H
 
 #include "hardware/cluster.h"
+#include "options.h"
 #include "subject.h"
 
 struct dn_site_gpu {
@@ -40,6 +41,9 @@ struct dn_gpus_wanted {
     int n_names;
     bool all; /* the catalogue; overrides the names */
 };
+
+/* Take the argument of --gpu. Return an enum dn_exit. */
+int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted);
 
 /* Fill 'gpus'. 'cluster' is the snapshot, or NULL. -1 with 'err' for an unknown name.
  */

@@ -188,7 +188,7 @@ static void choose_capture (struct making *m)
                            m->job,
                            &advice->spec,
                            opted_in,
-                           dn_site_probe_dir (site),
+                           dn_site_python_dir (site),
                            site->progress_dir[0] != '\0' ? site->progress_dir : NULL,
                            &advice->decision);
 }
@@ -373,7 +373,6 @@ static int read_request (struct making *m)
         dn_reason_keep (&request->keep_gpu, DN_REASON (undescribed));
     else
         keep_for_several (m);
-    dn_policy_keep_for_probe (&advice->spec, request);
     return NEXT;
 }
 
@@ -715,9 +714,8 @@ static void allow_several (struct making *m)
 {
     enum dn_reason_code code = m->advice->request.keep_time.code;
 
-    if (m->advice->spec.probe != DN_UNSET
-        || (!m->keeps_several && code != DN_REASON_script_staging
-            && code != DN_REASON_script_passes))
+    if (!m->keeps_several && code != DN_REASON_script_staging
+        && code != DN_REASON_script_passes)
         return;
     m->advice->request.keep_time = DN_NO_REASON;
     m->advice->request.time_unknown = false;
@@ -950,8 +948,6 @@ static int decide (struct making *m)
     suggest_batch (m);
     if (m->control)
         dn_policy_set_control (decision);
-    dn_policy_probe (
-        &advice->rules, m->job, &advice->spec, dn_site_probe_dir (m->site), decision);
     if (m->job->kind == DN_JOB_BATCH && m->job->env && m->site->progress_dir[0] != '\0')
         decision->progress_dir = m->site->progress_dir;
     return NEXT;

@@ -518,9 +518,9 @@ struct dn_rules dn_site_rules_in_force (const struct dn_site *site,
     return rules;
 }
 
-const char *dn_site_probe_dir (const struct dn_site *site)
+const char *dn_site_python_dir (const struct dn_site *site)
 {
-    return strcmp (site->probe_dir, DN_SITE_NONE) == 0 ? NULL : site->probe_dir;
+    return strcmp (site->python_dir, DN_SITE_NONE) == 0 ? NULL : site->python_dir;
 }
 
 struct dn_predictor dn_site_predictor (const struct dn_site *site)

@@ -46,8 +46,8 @@
           "directory of the model bundle, or none")                                    \
     TEXT (PATH, sidecar_dir, "SidecarDir", NULL,                                       \
           "directory of the sidecars that comments name (dnnest:@FILE)")               \
-    TEXT (PATH_OR_NONE, probe_dir, "ProbeDir", DNNEST_PROBE_DIR,                       \
-          "directory of the hook for jobs with probe=, on the nodes, or none")         \
+    TEXT (PATH_OR_NONE, python_dir, "PythonDir", DNNEST_PYTHON_DIR,                    \
+          "directory of the Python modules, on the nodes, or none")                    \
     TEXT (PATH, progress_dir, "ProgressDir", NULL,                                     \
           "directory in which jobs report their progress")                             \
     TEXT (PATH, output_dir, "OutputDir", NULL,                                         \
@@ -248,8 +248,8 @@ bool dn_site_believes (const struct dn_site *site,
 struct dn_rules dn_site_rules_in_force (const struct dn_site *site,
                                         const struct dn_submitter *submitter);
 
-/* Where the hook for jobs with probe= is on the nodes; NULL: there is none. */
-const char *dn_site_probe_dir (const struct dn_site *site);
+/* Where the nodes have the Python modules; NULL: nowhere. */
+const char *dn_site_python_dir (const struct dn_site *site);
 
 /* The predictor of the site, which borrows from it. */
 struct dn_predictor dn_site_predictor (const struct dn_site *site);

@@ -197,7 +197,8 @@ def start(always=False):
     """Describe this process from now on. Importing this module does so. always: outside
     of a job, too."""
     global _capture
-    if not (_file() or always):
+    # All processes end together (dnnest_capture.py).
+    if not (_file() or always or os.environ.get("DNNEST_JOB_CAPTURE_STEPS")):
         return
     if not _begun:
         _begun.append(True)

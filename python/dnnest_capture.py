@@ -5,6 +5,10 @@
 # warm-up, every ten minutes and at the end it writes JOBID.capture in DNNEST_PROGRESS_DIR.
 # After the warm-up a step costs some microseconds. The device is never waited for.
 #
+# 'dnnest describe' sets DNNEST_JOB_CAPTURE_STEPS: the program ends when it has measured so
+# many steps. Then the device is waited for before the first of them and after the last, so
+# that the time between is that of the steps, also where launches run ahead of the device.
+#
 # Needs Python 3.6; what it says of a framework needs that framework.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
@@ -132,6 +136,7 @@ class Capture(dnnest_watch.Observer):
         self.look = None         # of dnnest_record.py, in steps 2 to 4
         self.warned = False
         self.manual = False      # does the program report its progress?
+        self.stop = number(os.environ.get("DNNEST_JOB_CAPTURE_STEPS"))
 
     # What dnnest_watch tells.
 
@@ -148,15 +153,21 @@ class Capture(dnnest_watch.Observer):
             self.batch = shapes_of(batch)
 
     def step(self, owner):
-        now = time.monotonic()
         if self.pid != os.getpid() or not self.is_main(owner):
-            return
+            return False
         training = self.now
+        if self.stop and training.steps + 1 in (WARMUP, WARMUP + self.stop):
+            dnnest_watch.quietly(wait_for_device)
+        now = time.monotonic()
         training.step(now, self.loaded)
         if training.steps <= WARMUP or now >= self.next_look:
             dnnest_watch.quietly(self.act, training, owner, now)
             training.last = time.monotonic()
             training.loaded = self.loaded
+        if not self.stop or training.steps != WARMUP + self.stop:
+            return False
+        dnnest_watch.quietly(self.write)
+        return True
 
     def is_main(self, owner):
         """Is it the optimizer whose steps count? Another one is, once the first is gone
@@ -185,7 +196,7 @@ class Capture(dnnest_watch.Observer):
             if training.steps == WARMUP:
                 self.due = now
         if now >= self.due:
-            self.due = now + AGAIN
+            self.due = now + (LOOK if self.stop else AGAIN)
             self.write()
         done, total = training.steps, self.total_steps()
         if world_of()[0]:
@@ -323,7 +334,10 @@ class Capture(dnnest_watch.Observer):
             each = share_of(values, 0.5) if values else 0
             made["start_s"] = round(max(0, first - each), 3)
         if values:
-            made["step_ms"] = round(1000 * share_of(values, 0.5), 4)
+            each = share_of(values, 0.5)
+            if self.stop and cuda():  # its ends were waited for, and nothing between
+                each = training.measured / (training.steps - WARMUP)
+            made["step_ms"] = round(1000 * each, 4)
             made["step_p95_ms"] = round(1000 * share_of(values, 0.95), 4)
         return made
 
@@ -390,6 +404,11 @@ def cuda():
     torch = sys.modules.get("torch")
     module = getattr(torch, "cuda", None)
     return module if module and module.is_initialized() else None
+
+
+def wait_for_device():
+    if cuda():
+        cuda().synchronize()
 
 
 def jax_devices():

@@ -1,8 +1,7 @@
 # dnnest_watch.py - sees the steps of a training that knows nothing of it
 #
-# Observers, such as those of dnnest_capture.py and of the hook of 'dnnest probe', are told
-# when an optimizer of PyTorch has made a step, what a DataLoader gave and took, and of steps
-# of Keras and JAX. For that a few functions of these packages are wrapped when they are
+# An observer, such as that of dnnest_capture.py, is told when an optimizer of PyTorch has
+# made a step, what a DataLoader gave and took, and of steps of Keras and JAX. For that a few functions of these packages are wrapped when they are
 # imported. Programs must not notice: an error here is ignored, and then no step is seen.
 #
 # Needs Python 3.6 and nothing else; torch 1.13 or later.
@@ -29,9 +28,6 @@ class Observer:
     def waited(self, iterator, seconds, batch):
         """An iterator of a DataLoader gave a batch, or None at its end."""
 
-    def exhausted(self, iterator):
-        """It has no more."""
-
     def training(self, kind, *objects):
         """A trainer begins: "transformers" with its arguments and state, "lightning" with
         its Trainer, "keras" with the model and {"epochs", "steps", "data"}: data has the
@@ -51,62 +47,55 @@ def quietly(function, *args):
 
 
 def _tell(name, *args):
-    """Tell all observers. Return whether one of them says that the program is to end."""
-    ends = False
-    for observer in _observers:
-        ends = quietly(getattr(observer, name), *args) or ends
-    return ends
+    """Tell all observers. End the program if one of them says so."""
+    if any([quietly(getattr(observer, name), *args) for observer in _observers]):
+        raise SystemExit(0)
 
 
 # Imports.
 
 
 class _Loader(importlib.abc.Loader):
-    """A module's own loader, with a function called before or after it."""
+    """A module's own loader, with a function called after it."""
 
-    def __init__(self, loader, before, after):
+    def __init__(self, loader, after):
         self.loader = loader
-        self.before = before
         self.after = after
 
     def create_module(self, spec):
-        if self.before:
-            quietly(self.before)
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
         self.loader.exec_module(module)
         module.__loader__ = module.__spec__.loader = self.loader
-        if self.after:
-            quietly(self.after, module)
+        quietly(self.after, module)
 
     def __getattr__(self, name):
         return getattr(self.loader, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, before, after):
-        self.before = before
+    def __init__(self, after):
         self.after = after
 
     def find_spec(self, name, path=None, target=None):
-        if name not in self.before and name not in self.after:
+        if name not in self.after:
             return None
-        before, after = self.before.pop(name, None), self.after.pop(name, None)
+        after = self.after.pop(name)
         spec = importlib.util.find_spec(name)  # by the other finders
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, before, after)
+            spec.loader = _Loader(spec.loader, after)
         return spec
 
 
-def when_imported(after, before=None):
-    """When a module is imported, call before[its name] and after[its name](module); the
-    latter at once if it is loaded already."""
-    after, before = dict(after), dict(before or {})
+def when_imported(after):
+    """When a module is imported, call after[its name](module); at once if it is loaded
+    already."""
+    after = dict(after)
     for name in [name for name in after if name in sys.modules]:
         quietly(after.pop(name), sys.modules[name])
-    if after or before:
-        sys.meta_path.insert(0, _Finder(before, after))
+    if after:
+        sys.meta_path.insert(0, _Finder(after))
 
 
 def _wrap(place, name, wrapper):
@@ -142,8 +131,8 @@ def _step_of(step):
             result = step(self, *args, **kwargs)
         finally:
             _local.depth = depth
-        if depth == 0 and _tell("step", self):
-            raise SystemExit(0)
+        if depth == 0:
+            _tell("step", self)
         return result
     return wrapper
 
@@ -169,7 +158,6 @@ def _loaders(module):
                 batch = following(self)
             except StopIteration:
                 _tell("waited", self, time.monotonic() - begin, None)
-                _tell("exhausted", self)
                 raise
             _tell("waited", self, time.monotonic() - begin, batch)
             return batch

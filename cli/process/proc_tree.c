@@ -21,10 +21,6 @@
 enum {
     FIELD_STATE,
     FIELD_PARENT,
-    FIELD_UTIME = 11,
-    FIELD_STIME,
-    FIELD_CUTIME,
-    FIELD_CSTIME,
     FIELD_BORN = 19
 };
 
@@ -54,8 +50,6 @@ static bool parse (const char *text, struct dn_process *process)
         else if (field == FIELD_PARENT
                  && dn_int_read (span, "", 0, INT32_MAX, &parent, NULL) == 0)
             process->parent = (pid_t) parent;
-        else if (field >= FIELD_UTIME && field <= FIELD_CSTIME)
-            process->cpu_s += ticks (span);
         else if (field == FIELD_BORN)
             process->born_s = ticks (span);
     }
@@ -174,16 +168,6 @@ int dn_processes_look (struct dn_processes *processes,
     closedir (dir);
     find_descendants (processes, before);
     return 0;
-}
-
-double dn_processes_cpu (const struct dn_processes *processes)
-{
-    double sum = 0;
-
-    for (int i = 0; i < processes->n; i++)
-        if (processes->list[i].below)
-            sum += processes->list[i].cpu_s;
-    return sum;
 }
 
 void dn_processes_free (struct dn_processes *processes)

@@ -14,7 +14,6 @@ struct dn_process {
     pid_t parent;
     bool zombie;
     bool below;    /* a descendant of ours */
-    double cpu_s;  /* of it and of its children that have been waited for */
     double born_s; /* since boot */
 };
 
@@ -29,9 +28,6 @@ struct dn_processes {
  */
 int dn_processes_look (struct dn_processes *processes,
                        const struct dn_processes *before);
-
-/* The CPU time of all descendants. */
-double dn_processes_cpu (const struct dn_processes *processes);
 
 /* NULL-safe. */
 void dn_processes_free (struct dn_processes *processes);

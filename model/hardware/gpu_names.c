@@ -106,14 +106,6 @@ static struct name name_of (const char *text)
 
 /* --- products of drivers --------------------------------------------------------- */
 
-bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b)
-{
-    struct name one = name_of (a->name);
-    struct name two = name_of (b->name);
-
-    return one.chip[0] != '\0' && strcmp (one.chip, two.chip) == 0;
-}
-
 /* The forms must be equal where both names have one; where the driver's has none, a
  * board other than PCIe is preferred.
  */

@@ -24,9 +24,6 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
                                                    const char *product,
                                                    double memory);
 
-/* Are the two the same chip on different boards, or with another size of memory? */
-bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
-
 /* What drivers of the cluster call their devices, at most. */
 #define DN_PRODUCTS_MAX 32
 

@@ -130,12 +130,11 @@ struct dn_decision {
     int n_reasons;
     int abstained; /* the reason that is why it abstains */
     int n_warnings;
-    struct dn_reason note;   /* for the user, with any verdict */
-    char app[DN_NAME_MAX];   /* its application, for the record; "" unknown */
-    char kin[DN_KIN_MAX];    /* that of its kin (request/fingerprint.h); "": the same */
-    const char *by_run;      /* the job whose run describes it; NULL: none */
-    const char *hook_dir;    /* the job becomes a probe, by the hook in it */
-    const char *capture_dir; /* the job describes itself, by the hook in it */
+    struct dn_reason note;    /* for the user, with any verdict */
+    char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
+    char kin[DN_KIN_MAX];     /* that of its kin (request/fingerprint.h); "": the same */
+    const char *by_run;       /* the job whose run describes it; NULL: none */
+    const char *python_dir;   /* the job describes itself, by the hook below it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
     struct dn_reason reasons[DN_REASONS_MAX];
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
@@ -230,27 +229,15 @@ void dn_policy_lower_gpus (const struct dn_rules *rules,
  */
 void dn_policy_set_control (struct dn_decision *decision);
 
-/* Keep the whole request of a job with probe=, which is measured on what it requested.
- */
-void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request);
-
-/* Decide whether a job with probe= becomes a probe, by the hook in 'hook_dir' (NULL:
- * the site has none); if not, the note gives the reason. 'hook_dir' is borrowed.
- */
-void dn_policy_probe (const struct dn_rules *rules,
-                      const struct dn_job *job,
-                      const struct dn_spec *spec,
-                      const char *hook_dir,
-                      struct dn_decision *decision);
-
-/* Decide whether a job describes itself, by the hook in 'hook_dir', in 'progress_dir'
- * (NULL: the site has none). Both are borrowed. A job of a heterogeneous one does not.
+/* Decide whether a job describes itself, by the hook below 'python_dir', in
+ * 'progress_dir' (NULL: the site has none). Both are borrowed. A job of a heterogeneous
+ * one does not.
  */
 void dn_policy_capture (const struct dn_rules *rules,
                         const struct dn_job *job,
                         const struct dn_spec *spec,
                         bool opted_in,
-                        const char *hook_dir,
+                        const char *python_dir,
                         const char *progress_dir,
                         struct dn_decision *decision);
 

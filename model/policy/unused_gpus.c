@@ -53,8 +53,8 @@ void dn_policy_lower_gpus (const struct dn_rules *rules,
                            struct dn_request *request)
 {
     if (rules->gpus != DN_GPUS_CHOOSE || spec->gpus <= 0
-        || spec->gpus >= request->n_gpus || spec->probe != DN_UNSET
-        || !is_plain (request) || counts_gpus (&request->script))
+        || spec->gpus >= request->n_gpus || !is_plain (request)
+        || counts_gpus (&request->script))
         return;
     request->asked_gpus = request->n_gpus;
     request->n_gpus = spec->gpus;

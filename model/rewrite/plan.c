@@ -524,37 +524,16 @@ static void edit_python_path (struct draft *draft, const char *hook_dir)
 static void edit_capture (struct draft *draft)
 {
     const struct dn_decision *decision = draft->decision;
+    dn_cleanup (dn_free_ptr) char *hook_dir = NULL;
 
-    if (!decision->capture_dir)
+    if (!decision->python_dir)
         return;
-    edit_python_path (draft, decision->capture_dir);
-    set_variable (draft, DN_CAPTURE_HOOK, decision->capture_dir);
+    hook_dir = join (draft, decision->python_dir, "", DN_HOOK_FOLDER);
+    if (!hook_dir)
+        return;
+    edit_python_path (draft, hook_dir);
+    set_variable (draft, DN_CAPTURE_HOOK, hook_dir);
     set_variable (draft, DN_PROGRESS_DIR, decision->progress_dir);
-}
-
-/* The job becomes a probe: Python loads the hook, which the other variables configure
- * (cli/probe/hook).
- */
-static void edit_probe (struct draft *draft, const struct dn_spec *given)
-{
-    struct dn_spec spec = *given;
-    char text[DN_METADATA_MAX];
-    char steps[32];
-
-    if (!draft->decision->hook_dir || draft->status < 0)
-        return;
-    snprintf (steps, sizeof (steps), "%" PRId64, spec.probe);
-    spec.probe = DN_UNSET;
-    if (!dn_spec_write (&spec, text, sizeof (text))) {
-        draft->status =
-            dn_err_set (draft->err, DN_E_LIMIT, dn_say_err_probe_long, sizeof (text));
-        return;
-    }
-    edit_python_path (draft, draft->decision->hook_dir);
-    set_variable (draft, DN_PROBE_SPEC, text);
-    set_variable (draft, DN_PROBE_STEPS, steps);
-    if (draft->request->job->sidecar)
-        set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar);
 }
 
 /* The record is appended to the content of the admin comment, which may be from other
@@ -605,11 +584,10 @@ int dn_rewrite_plan (const struct dn_story *story,
         edit_tres (&draft);
         edit_place (&draft);
         edit_cpus (&draft);
-        if (decision->progress_dir && !decision->capture_dir)
+        if (decision->progress_dir && !decision->python_dir)
             set_variable (&draft, DN_PROGRESS_DIR, decision->progress_dir);
     }
     edit_capture (&draft);
-    edit_probe (&draft, story->spec);
     edit_record (&draft, story);
     if (draft.status < 0)
         dn_patch_free (patch);

@@ -331,7 +331,6 @@ static void write_record (const struct dn_story *story,
         put_prediction (buf, story);
     put_application (buf, story);
     put_text (buf, "by", decision->by_run ? decision->by_run : "");
-    put_number (buf, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET);
     if (n_lost <= PART_WARN)
         put_warnings (buf, decision);
     if (n_lost <= PART_SPEC)

@@ -60,13 +60,11 @@ struct dn_edit {
 /* By which Python finds it. */
 #define DN_PYTHON_PATH "PYTHONPATH"
 
-/* Variables of a job that is a probe: its metadata, the number of steps (1: the default
- * number), the JSON of its sidecar, if it has one.
- */
-#define DN_PROBE_VARIABLES DN_JOB_VARIABLES "PROBE_"
-#define DN_PROBE_SPEC      DN_PROBE_VARIABLES "SPEC"
-#define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
-#define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
+/* The number of steps that a program measures, which then ends ('dnnest describe'). */
+#define DN_CAPTURE_STEPS DN_JOB_VARIABLES "CAPTURE_STEPS"
+
+/* Below the directory of the Python modules (PythonDir): what is put on PYTHONPATH. */
+#define DN_HOOK_FOLDER "/hook"
 
 /* The variable that names the directory for reports of progress. */
 #define DN_PROGRESS_DIR "DNNEST_PROGRESS_DIR"

@@ -234,10 +234,8 @@ static bool user_wants (const struct dn_story *story)
 
     if (!user_reads (story->rules))
         return false;
-    /* A probe ends early, in the control group too, for which a message is a treatment.
-     */
-    if (decision->hook_dir || decision->verdict == DN_VERDICT_CONTROL)
-        return decision->hook_dir != NULL;
+    if (decision->verdict == DN_VERDICT_CONTROL) /* a message is a treatment */
+        return false;
     return decision->verdict == DN_VERDICT_CHANGE || dn_given (decision->note)
            || (story->rules->message == DN_MESSAGE_ALWAYS && decision->n_warnings == 0);
 }
@@ -277,10 +275,6 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
 
     if (!user_wants (story))
         return;
-    if (decision->hook_dir) {
-        dn_buf_add (&buf, dn_say_user_probe);
-        return;
-    }
     if (decision->verdict != DN_VERDICT_CHANGE) {
         say_unchanged (story, &buf);
         return;

@@ -193,7 +193,6 @@ static const struct dn_key keys[] = {
          NO_NAMES,
          "1, or auto alone: limits from the times of earlier runs",
          WISH),
-    INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
     ENUM (WISH, capture, DN_N_ANSWERS, "no: the job does not describe itself"),
     /* End of keys */
 };

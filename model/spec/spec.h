@@ -296,9 +296,8 @@ struct dn_spec {
     enum dn_objective objective;
     double budget; /* in the unit of the rules Cost */
     char app[DN_NAME_MAX];
-    char name[DN_NAME_MAX]; /* of the network, for people */
-    int64_t automatic;      /* 1: by its history, with nothing else */
-    int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
+    char name[DN_NAME_MAX];   /* of the network, for people */
+    int64_t automatic;        /* 1: by its history, with nothing else */
     enum dn_answer capture;   /* may the job describe itself? */
     struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
     struct dn_keyset by_run;  /* and dn_spec_fill (), which are among them */

@@ -166,11 +166,16 @@ static const char *argument_of (const char *name, int argc, char **argv)
 static void set_capture (const struct dn_spec *spec, int argc, char **argv)
 {
     const char *progress = argument_of ("progress", argc, argv);
-    const char *hook = argument_of ("hook", argc, argv);
+    const char *python = argument_of ("python", argc, argv);
+    char hook[HOOK_MAX];
+    struct dn_buf buf = dn_buf_on (hook, sizeof (hook));
 
     if (!progress || spec->capture == DN_ANSWER_NO)
         return;
-    setenv (DN_CAPTURE_HOOK, hook ? hook : DNNEST_PROBE_DIR, 1);
+    dn_buf_add (&buf, "%s" DN_HOOK_FOLDER, python ? python : DNNEST_PYTHON_DIR);
+    if (buf.cut)
+        return;
+    setenv (DN_CAPTURE_HOOK, hook, 1);
     setenv (DN_PROGRESS_DIR, progress, 1);
 }
 

@@ -24,8 +24,8 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job);
  */
 void dn_adapter_forget (job_desc_msg_t *desc);
 
-/* Remove the variables of a probe from the environment: a job that is submitted from
- * within a probe inherits them.
+/* Remove the variables of one job from the environment: those that it submits inherit
+ * them.
  */
 void dn_adapter_forget_job (job_desc_msg_t *desc);
 

@@ -28,7 +28,7 @@ compile() {
         esac
     done
     # shellcheck disable=SC2206  # words
-    flags+=(-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""'
+    flags+=(-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PYTHON_DIR='""'
         -DDNNEST_STATE_DIR='""' ${CFLAGS:--O2} -I"$top" -I"$top/model")
     # shellcheck disable=SC2016  # the inner shell's
     for source in "${sources[@]}"; do

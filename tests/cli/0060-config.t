@@ -17,7 +17,7 @@ json 'JSON has the rules' \
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "ZooDir", "Bundle",
-        "SidecarDir", "ProbeDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
+        "SidecarDir", "PythonDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
         "SnapshotAge", "WatchInterval", "GuardInterval", "SteerInterval", "CollectInterval",
         "KeepJobs", "Accounting", "LearnInterval",
         "AccountingToken", "Prometheus", "PrometheusQueries", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]

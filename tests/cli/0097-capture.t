@@ -12,12 +12,12 @@
 need_python
 
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
-hook=$top/cli/probe/hook
+hook=$top/python/hook
 trainings=$top/tests/data/torch/trainings.py
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 SLURM_JOB_ID=42 HF_HUB_OFFLINE=1
 export DNNEST_PROGRESS_DIR=$work/progress TMPDIR=$work
 export DNNEST_JOB_CAPTURE=$hook # as job_submit_dnnest sets it
-unset SLURM_PROCID SLURM_JOB_END_TIME DNNEST_PROBE_FILE DNNEST_CAPTURE
+unset SLURM_PROCID SLURM_JOB_END_TIME DNNEST_JOB_CAPTURE_STEPS DNNEST_CAPTURE
 mkdir "$DNNEST_PROGRESS_DIR"
 file=$DNNEST_PROGRESS_DIR/42.capture
 

@@ -136,7 +136,7 @@ PYTHON
 refuses 'a store with a view is refused' 4 'view.db: has tables that a store of records does not have' \
     train --out b3 view.db
 refuses 'a store of a later version is refused' 4 'new.db: is of version 900, expected [0-9]+$' \
-    probe --record new.db "$spec" -- true
+    records new.db
 for use in 'evaluate cut.db' 'train --out b4 cut.db' 'train --base small --out s5 --site cut.db'; do
     # shellcheck disable=SC2086  # words
     refuses "$use has one message" 4 'cut.db: damaged' $use

@@ -27,6 +27,7 @@ cp -R "$top/etc/bundle" "$SITE/bundle"
 chmod -R u+rwX,go-w "$SITE/bundle"
 cat >"$SITE/dnnest.conf" <<CONF
 StateDir=$SITE/state
+PythonDir=$top/python
 Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 Nodes=8 NodeCpus=128 NodeMemory=512000 Partitions=gpu
 Gpu Type=v100 Device=v100_sxm2_32gb PerNode=4 Nodes=16 NodeCpus=80 NodeMemory=380000 Partitions=gpu
 CONF
@@ -39,9 +40,8 @@ program="$DNNEST"
 if [[ \$0 = *-dev ]]; then program+=-dev; fi
 case \$1 in
 -* | '') exec "\$program" "\$@" ;;
-probe) site=(--hook "$top/cli/probe/hook") ;;
-*) site=() ;;
 esac
+site=()
 if [[ \$* != *--conf* && \$* != *--check=* && \$* != *'--check '* ]]; then
     site+=(--conf "$SITE/dnnest.conf")
 fi

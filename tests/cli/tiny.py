@@ -1,4 +1,4 @@
-"""A small convolutional network on the CPU, for the tests of 'dnnest probe'.
+"""A small convolutional network on the CPU, for the tests of 'dnnest describe'.
 
 usage: tiny.py STEPS [BATCH]
 """

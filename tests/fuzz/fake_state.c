@@ -24,7 +24,9 @@
 #define A100  "Gpu Type=a100 Device=a100_40gb Cost=4 " GPU_REST
 #define V100  "Gpu Type=v100 Device=v100_16gb Cost=1 " GPU_REST
 #define TYPES A100 "\n" V100 "\n"
-#define EAGER "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\nMinGain=0\nTimeMin=1\n"
+#define EAGER                                                                          \
+    "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\nMinGain=0\nTimeMin=1\n"             \
+    "ProgressDir=" FAKE_PROGRESS_DIR "\n"
 
 static const struct fake_site sites[] = {
     {.conf = EAGER TYPES, .enforces = true, .records = true},

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* Of the sites that enforce. */
+#define FAKE_PROGRESS_DIR "/var/spool/progress"
+
 /* What a site may do to a job, as its configuration was meant. */
 struct fake_site {
     const char *conf;

@@ -29,6 +29,7 @@
 #define SITE_TIME_MAX_MIN (2 * 24 * 60)
 #define MESSAGE_MAX       1024
 #define PYTHONPATH        "PYTHONPATH="
+#define HOOK_DIR          DNNEST_PYTHON_DIR DN_HOOK_FOLDER
 
 int init (void);
 int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
@@ -37,7 +38,7 @@ int job_modify (DN_JOB_MODIFY_PARAMETERS);
 /* A job before and after a call. */
 struct change {
     const struct fake_site *site;
-    struct photo before; /* without the variables of another job's probe */
+    struct photo before; /* without the variables of another job */
     job_desc_msg_t *after;
     const char *said_before; /* by other plugins; may be NULL */
     const char *said;
@@ -225,30 +226,37 @@ static bool is_own (const char *entry, const char *prefix)
     return false;
 }
 
-/* Does a text of the job have the word, or an escape that may spell it? */
-static bool may_say (const char *text, const char *word)
+/* Could the job use dnnest at all? */
+static bool is_described (const job_desc_msg_t *desc)
 {
-    return strcasestr (or_empty (text), word) || strstr (or_empty (text), "\\u");
+    bool carried = false;
+
+    for (uint32_t i = 0; desc->spank_job_env && i < desc->spank_job_env_size; i++)
+        carried = carried || begins_with (desc->spank_job_env[i], "DNNEST_");
+    return carried || strcasestr (or_empty (desc->comment), "dnnest")
+           || strcasestr (or_empty (desc->script), "dnnest");
 }
 
-/* A batch job that probes itself gets variables. Its resources are not changed. */
-static bool may_probe (const struct change *change)
+/* A batch job that describes itself gets variables. */
+static bool may_capture (const struct change *change)
 {
     const job_desc_msg_t *old = &change->before.desc;
-    bool asked = false;
 
-    for (int i = 0; i < change->before.n_texts; i++)
-        asked = asked || may_say (change->before.texts[i], "probe");
-    return asked && old->script && change->site->enforces;
+    return old->script && change->site->enforces && is_described (old);
 }
 
 /* The module's directory is put before the previous value. */
 static bool is_hook (const char *old_value, const char *now)
 {
-    if (!begins_with (now, PYTHONPATH DNNEST_PROBE_DIR))
+    if (!begins_with (now, PYTHONPATH HOOK_DIR))
         return false;
-    now += strlen (PYTHONPATH DNNEST_PROBE_DIR);
+    now += strlen (PYTHONPATH HOOK_DIR);
     return *old_value ? *now == ':' && strcmp (now + 1, old_value) == 0 : *now == '\0';
+}
+
+static bool is_progress (const char *now)
+{
+    return strcmp (now, DN_PROGRESS_DIR "=" FAKE_PROGRESS_DIR) == 0;
 }
 
 static void check_variable (const struct change *change,
@@ -261,8 +269,9 @@ static void check_variable (const struct change *change,
         return;
     expect (old && now, "an entry that is NULL", NULL);
     name_len = strcspn (old, "=");
-    if (begins_with (old, PYTHONPATH) && is_hook (old + strlen (PYTHONPATH), now)) {
-        expect (may_probe (change), "a probe that was not requested", NULL);
+    if ((begins_with (old, PYTHONPATH) && is_hook (old + strlen (PYTHONPATH), now))
+        || (begins_with (old, DN_PROGRESS_DIR "=") && is_progress (now))) {
+        expect (may_capture (change), "a description that was not requested", NULL);
         return;
     }
     expect (may_change_resources (change), "a variable is changed", NULL);
@@ -274,20 +283,18 @@ static void check_variable (const struct change *change,
     expect (is_printable (now) || !is_printable (old), "a variable", NULL);
 }
 
-/* A variable that the job did not have is one of a probe. */
+/* A variable that the job did not have is one of its description. */
 static void check_added (const struct change *change, const char *now)
 {
-    expect (may_probe (change), "an entry is added", NULL);
-    expect (is_hook ("", now) || begins_with (now, DN_PROBE_VARIABLES),
+    expect (may_capture (change), "an entry is added", NULL);
+    expect (is_hook ("", now) || is_progress (now)
+                || strcmp (now, DN_CAPTURE_HOOK "=" HOOK_DIR) == 0,
             "another variable is added",
-            NULL);
-    expect (is_printable (now) || begins_with (now, DN_PROBE_SIDECAR "="),
-            "a variable of a probe",
             NULL);
 }
 
 /* The entries of an environment are the previous ones, in their order, without the
- * plugin's own, and then those of a probe.
+ * plugin's own, and then those of its description.
  */
 static void check_entries (const struct change *change,
                            char *const *old,
@@ -434,7 +441,7 @@ static void check_rest (const struct change *change)
     now.min_cpus = old->min_cpus;
     now.pn_min_cpus = old->pn_min_cpus;
     now.pn_min_memory = old->pn_min_memory;
-    now.environment = old->environment; /* a longer list for a probe */
+    now.environment = old->environment; /* a longer list */
     now.env_size = old->env_size;
     now.spank_job_env_size = old->spank_job_env_size;
     expect (memcmp (&now, old, sizeof (now)) == 0, "another field is changed", NULL);
@@ -459,19 +466,8 @@ static void check_change (const struct change *change)
     check_rest (change);
 }
 
-/* Could the job use dnnest at all? */
-static bool is_described (const job_desc_msg_t *desc)
-{
-    bool carried = false;
-
-    for (uint32_t i = 0; desc->spank_job_env && i < desc->spank_job_env_size; i++)
-        carried = carried || begins_with (desc->spank_job_env[i], "DNNEST_");
-    return carried || strcasestr (or_empty (desc->comment), "dnnest")
-           || strcasestr (or_empty (desc->script), "dnnest");
-}
-
-/* A job never gets the variables of the probe that submits it. */
-static void forget_probe (struct photo *photo)
+/* A job never gets the variables of the job that submits it. */
+static void forget_outer (struct photo *photo)
 {
     job_desc_msg_t *desc = &photo->desc;
     int n_env = desc->environment ? (int) desc->env_size : 0;
@@ -528,7 +524,7 @@ static void submit (struct job_form *form)
     bool concerned = is_described (desc) && !had_record;
 
     if (!had_record)
-        forget_probe (&change.before);
+        forget_outer (&change.before);
     stand_in_forget ();
     fake_state_partition (form->default_partition);
     stand_in_allocations_left = form->allocations;

@@ -269,7 +269,7 @@ def sections(text, mark):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
-OWN_PAGES = {"predict", "probe"}
+OWN_PAGES = {"predict"}
 
 
 def command_sections():
@@ -384,9 +384,8 @@ dn train --features > "$work/features.txt"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
-dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/records.db" \
-    --gpu t4_16gb "$spec" -- bash -c 'while echo step; do sleep 0.01; done' \
-    > "$work/probe.json" 2> "$work/said"
+head -2 "$work/runs.csv" > "$work/one.csv"
+dn records --import "$work/one.csv" "$work/records.db" > "$work/said"
 dn records --json "$work/records.db" > "$work/records.json"
 dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
 dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
@@ -434,7 +433,6 @@ members predict predict batches
 members explain explain
 members advise advise
 members evaluate evaluate
-members probe probe
 members records records imported
 members import-dev import import-onnx
 members train train

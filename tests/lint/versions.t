@@ -71,7 +71,7 @@ compiles() {
         [[ $file = *.c ]] || continue
         grep -q 'include [<"]slurm/\|include "\(submit/\|stand_in\)' "$top/$file" || continue
         "${cc[@]}" "${include[@]}" -std=gnu11 -fsyntax-only -Wall -Wextra -Wno-unused-parameter -Werror \
-            -D_GNU_SOURCE -DPACKAGE_VERSION='"0"' -DDN_SLURM_VERSION='"0"' -DDNNEST_PROBE_DIR='"/"' \
+            -D_GNU_SOURCE -DPACKAGE_VERSION='"0"' -DDN_SLURM_VERSION='"0"' -DDNNEST_PYTHON_DIR='"/"' \
             -I"${abs_top_builddir:-$top}" -I"$top" -I"$top/model" -I"$top/plugin" -I"$top/tests/unit" \
             -I"$top/tests/plugin" "$top/$file" || return 1
     done

@@ -40,11 +40,11 @@ trainings() {
 # --- the cluster -------------------------------------------------------------------------
 
 live_hardware
-mkdir -p "$dir/progress" "$dir/share"/{probe,python}
+mkdir -p "$dir/progress" "$dir/share/hook"
 chmod 1777 "$dir/progress"
-install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$dir/share/probe/"
-install -m 644 "$top"/python/*.py "$dir/share/python/"
-live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "ProbeDir=$dir/share/probe" \
+install -m 644 "$top/python/hook/sitecustomize.py" "$dir/share/hook/"
+install -m 644 "$top"/python/*.py "$dir/share/"
+live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "PythonDir=$dir/share" \
     MinGain=0
 chmod -R go-w "$dir/etc" "$dir/seen" "$dir/share"
 partitions=()

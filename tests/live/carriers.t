@@ -56,9 +56,10 @@ wrong() {
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-hook=$dir/share/hook
+python=$dir/share/python
+hook=$python/hook
 mkdir -p "$hook"
-echo "optional spank_dnnest.so hook=$hook progress=$dir/progress" >"$dir/etc/plugstack.conf"
+echo "optional spank_dnnest.so python=$python progress=$dir/progress" >"$dir/etc/plugstack.conf"
 write_conf
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
@@ -241,7 +242,7 @@ captured() {
 }
 plain_tasks=$'script </lib> <none> <none>\ntask </mine>'
 with_hook="script <$hook:/lib> <$hook> <$dir/progress>"$'\n'"task <$hook:/mine>"
-write_conf "ProbeDir=$hook" "ProgressDir=$dir/progress"
+write_conf "PythonDir=$python" "ProgressDir=$dir/progress"
 cluster_reconfigure
 describes_itself() {
     [[ $(captured --comment=dnnest:auto --) = "$with_hook" ]]
@@ -266,7 +267,7 @@ for how in salloc srun; do
             sh -c 'if [ -z "$SLURM_STEP_ID" ]; then exec srun "$0" -c "$1"; else eval "$1"; fi' sh \
             'echo "$PYTHONPATH $DNNEST_PROGRESS_DIR"' 2>/dev/null)" "$hook $dir/progress"
 done
-write_conf "ProbeDir=$hook" "ProgressDir=$dir/progress" Capture=yes
+write_conf "PythonDir=$python" "ProgressDir=$dir/progress" Capture=yes
 cluster_reconfigure
 describes_unasked() {
     [[ $(captured --) = "$with_hook" ]]

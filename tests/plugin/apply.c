@@ -322,13 +322,13 @@ TEST ("new variables follow the others")
     job_free (&desc);
 }
 
-TEST ("the variables of a probe do not outlive a submission")
+TEST ("the variables of one job do not outlive a submission")
 {
     static const char *const env[] = {"A=1",
-                                      DN_PROBE_SPEC "=model=x",
-                                      DN_PROBE_STEPS "=1",
-                                      "B=" DN_PROBE_SPEC,
-                                      DN_PROBE_SIDECAR "={}",
+                                      DN_CAPTURE_HOOK "=/x",
+                                      DN_CAPTURE_STEPS "=1",
+                                      "B=" DN_CAPTURE_HOOK,
+                                      DN_JOB_VARIABLES "={}",
                                       NULL};
     job_desc_msg_t desc;
 
@@ -337,7 +337,7 @@ TEST ("the variables of a probe do not outlive a submission")
     dn_adapter_forget_job (&desc);
     assert_int_equal (desc.env_size, 2);
     assert_string_equal (desc.environment[0], "A=1");
-    assert_string_equal (desc.environment[1], "B=" DN_PROBE_SPEC);
+    assert_string_equal (desc.environment[1], "B=" DN_CAPTURE_HOOK);
     assert_null (desc.environment[2]);
     job_free (&desc);
     job_init (&desc);

@@ -97,28 +97,27 @@ TEST ("a job that has been advised is not advised again")
 }
 
 /* A sibling of a federation gets the job as the first cluster left it. A job that is
- * submitted from within a probe is another job.
+ * submitted from within another one is not that job.
  */
-TEST ("a probe stays one on a sibling")
+TEST ("a job describes itself on a sibling, and those that it submits by themselves")
 {
     job_desc_msg_t desc;
     char *message;
 
-    start_plugin (ENFORCE "ProbeDir=/opt/probe\n");
-    make_job (&desc, RESNET ",probe=40");
+    start_plugin (ENFORCE "PythonDir=/opt/python\nProgressDir=/tmp/progress\n");
+    make_job (&desc, RESNET);
     for (int i = 0; i < 2; i++) {
         message = submit (&desc);
         slurm_text_free (&message);
-        assert_string_equal (job_getenv (&desc, DN_PROBE_STEPS), "40");
-        assert_non_null (job_getenv (&desc, DN_PROBE_SPEC));
-        assert_true (strncmp (job_getenv (&desc, "PYTHONPATH"), "/opt/probe", 10) == 0);
+        assert_string_equal (job_getenv (&desc, DN_CAPTURE_HOOK), "/opt/python/hook");
+        assert_true (strncmp (job_getenv (&desc, "PYTHONPATH"), "/opt/python/hook", 16)
+                     == 0);
     }
     slurm_text_free (&desc.admin_comment);
     slurm_text_free (&desc.comment);
     message = submit (&desc);
     slurm_text_free (&message);
-    assert_null (job_getenv (&desc, DN_PROBE_STEPS));
-    assert_null (job_getenv (&desc, DN_PROBE_SPEC));
+    assert_null (job_getenv (&desc, DN_CAPTURE_HOOK));
     job_free (&desc);
     stop_plugin ();
 }

@@ -1087,7 +1087,7 @@ static void submit_and_free (job_desc_msg_t *desc)
 /* One text is NULL or empty, in a job with all other texts and in one with few. */
 TEST ("a job without one of its texts is decided or left alone")
 {
-    static const char *const comments[] = {RESNET, RESNET ",probe=40"};
+    static const char *const comments[] = {RESNET, RESNET ",capture=no"};
     job_desc_msg_t desc;
     int n_texts = 0;
 
@@ -1095,7 +1095,7 @@ TEST ("a job without one of its texts is decided or left alone")
     while (job_text (&desc, n_texts))
         n_texts++;
     job_free (&desc);
-    start_plugin (ENFORCE "ProbeDir=/opt/probe\n");
+    start_plugin (ENFORCE "PythonDir=/opt/python\nProgressDir=/tmp/progress\n");
     for (int i = 0; i < n_texts * 8; i++) {
         char **text;
 

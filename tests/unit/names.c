@@ -9,7 +9,6 @@
 #include "unit.h"
 
 #include "host/daemon_status.h"
-#include "learn/calibrate.h"
 #include "learn/evaluate.h"
 #include "graph/layer.h"
 #include "policy/policy.h"
@@ -26,7 +25,6 @@
 static const struct dn_names *const tables[] = {
     &dn_abstain_names,
     &dn_axis_names,
-    &dn_basis_names,
     &dn_bottleneck_names,
     &dn_by_names,
     &dn_decode_names,

@@ -158,42 +158,9 @@ static const char *find_new_variable (const struct dn_advice *advice, const char
     return NULL;
 }
 
-TEST ("a probe keeps its request and gets the hook")
-{
-    static const char *const env[] = {"PATH=/bin", "PYTHONPATH=/my/lib"};
-    static const char *const empty[] = {"PYTHONPATH="};
-    char comment[256];
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    snprintf (comment, sizeof (comment), "%s,probe=50", job.comment);
-    job.comment = comment;
-    job.kind = DN_JOB_BATCH;
-    job.env = env;
-    job.n_env = 2;
-    advice = scene_advise ("Mode=enforce", &job);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    assert_text (advice,
-                 DN_FIELD_ENV,
-                 "PYTHONPATH=/my/lib",
-                 "PYTHONPATH=" DNNEST_PROBE_DIR ":/my/lib");
-    assert_contains (find_new_variable (advice, DN_PROBE_SPEC), "model=");
-    assert_null (strstr (find_new_variable (advice, DN_PROBE_SPEC), "probe"));
-    assert_string_equal (find_new_variable (advice, DN_PROBE_STEPS), "50");
-    assert_null (find_new_variable (advice, DN_PROBE_SIDECAR));
-    assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
-    assert_contains (advice->patch.record, "\"probe\":50,");
-    assert_contains (advice->patch.user_text, "dnnest: the job is a probe");
-    job.env = empty; /* an empty part would be the current directory */
-    job.n_env = 1;
-    job.sidecar = "{\"dnnest\":1,\"spec\":{\"app\":\"x\"}}";
-    advice = scene_advise ("Mode=enforce ControlGroup=100", &job);
-    assert_string_equal (find_new_variable (advice, "PYTHONPATH"), DNNEST_PROBE_DIR);
-    assert_string_equal (find_new_variable (advice, DN_PROBE_SIDECAR), job.sidecar);
-}
-
 /* The hook's directory in the environment of a job, NULL for none. */
 static const char *capture_of (const char *conf,
+                               const char *python_dir,
                                bool dirs,
                                const struct dn_job *job,
                                struct dn_advice *advice)
@@ -202,7 +169,7 @@ static const char *capture_of (const char *conf,
     struct dn_err err = {0};
     const char *hook;
 
-    snprintf (site->probe_dir, sizeof (site->probe_dir), "/hook");
+    snprintf (site->python_dir, sizeof (site->python_dir), "%s", python_dir);
     snprintf (site->progress_dir, sizeof (site->progress_dir), "%s", dirs ? "/p" : "");
     assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, &err), 0);
     hook = find_new_variable (advice, DN_CAPTURE_HOOK);
@@ -212,8 +179,8 @@ static const char *capture_of (const char *conf,
 
 TEST ("jobs describe themselves where the rules and their users let them")
 {
-    static const char *const env[] = {"PYTHONPATH=/hooks:/my"};
-    static const char *const there[] = {"PYTHONPATH=/hook:/my"};
+    static const char *const env[] = {"PYTHONPATH=/py/hooks:/my"};
+    static const char *const there[] = {"PYTHONPATH=/py/hook:/my"};
     static const struct {
         const char *conf;
         const char *comment;
@@ -240,66 +207,27 @@ TEST ("jobs describe themselves where the rules and their users let them")
     job.n_env = 1;
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         job.comment = cases[i].comment;
-        assert_int_equal (capture_of (cases[i].conf, true, &job, advice) != NULL,
+        assert_int_equal (capture_of (cases[i].conf, "/py", true, &job, advice) != NULL,
                           cases[i].captured);
-        assert_null (capture_of (cases[i].conf, false, &job, advice));
+        assert_null (capture_of (cases[i].conf, "/py", false, &job, advice));
+        assert_null (capture_of (cases[i].conf, "none", true, &job, advice));
+        assert_null (capture_of (cases[i].conf, "/a:/b", true, &job, advice));
     }
     job.comment = "dnnest:auto";
-    assert_string_equal (capture_of ("Mode=enforce", true, &job, advice), "/hook");
-    assert_string_equal (find_new_variable (advice, "PYTHONPATH"), "/hook:/hooks:/my");
+    assert_string_equal (capture_of ("Mode=enforce", "/py", true, &job, advice),
+                         "/py/hook");
+    assert_string_equal (find_new_variable (advice, "PYTHONPATH"),
+                         "/py/hook:/py/hooks:/my");
     assert_string_equal (find_new_variable (advice, DN_PROGRESS_DIR), "/p");
     job.het = true;
-    assert_null (capture_of ("Mode=enforce", true, &job, advice));
+    assert_null (capture_of ("Mode=enforce", "/py", true, &job, advice));
     job.het = false;
     job.kind = DN_JOB_SRUN;
-    assert_null (capture_of ("Mode=enforce", true, &job, advice));
+    assert_null (capture_of ("Mode=enforce", "/py", true, &job, advice));
     job.kind = DN_JOB_BATCH;
     job.env = there; /* the hook is first already */
-    assert_non_null (capture_of ("Mode=enforce", true, &job, advice));
+    assert_non_null (capture_of ("Mode=enforce", "/py", true, &job, advice));
     assert_null (find_new_variable (advice, "PYTHONPATH"));
-}
-
-TEST ("the user gets a message if a probe is not possible")
-{
-    static const char *const env[] = {"PATH=/bin"};
-    static const struct {
-        const char *conf;
-        const char *dir;
-        enum dn_job_kind kind;
-        const char *says;
-    } cases[] = {
-        {"Mode=advise", "/x", DN_JOB_BATCH, "(probe= needs Mode=enforce at this site"},
-        {"Mode=enforce", "/x", DN_JOB_SRUN, "(probe= is for batch jobs)"},
-        {"Mode=enforce",
-         "none",
-         DN_JOB_BATCH,
-         "(probe= is off at this site (ProbeDir))"},
-        {"Mode=enforce",
-         "/a:/b",
-         DN_JOB_BATCH,
-         "(probe= is off at this site (ProbeDir))"},
-    };
-    char comment[256];
-    struct dn_job job = scene_job ();
-
-    snprintf (comment, sizeof (comment), "%s,probe=1", job.comment);
-    job.comment = comment;
-    job.env = env;
-    job.n_env = 1;
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_site *site = scene_site (cases[i].conf);
-        struct dn_advice *advice = scene_new ();
-        struct dn_err err = {0};
-
-        snprintf (site->probe_dir, sizeof (site->probe_dir), "%s", cases[i].dir);
-        job.kind = cases[i].kind;
-        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
-        assert_contains (advice->patch.user_text, cases[i].says);
-        assert_null (find_new_variable (advice, DN_PROBE_SPEC));
-        assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
-        assert_null (strstr (advice->patch.record, "\"probe\":"));
-        scene_free (site);
-    }
 }
 
 TEST ("only enforce edits more than the record")

@@ -351,9 +351,6 @@ TEST ("time that does not suffice is said")
                   &job,
                   "-t 01:00:00 is shorter than",
                   NULL);
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
-                  "dataset=imagenet,probe=1";
-    expect_lines ("GpuType=keep", &job, NULL, NULL);
 }
 
 TEST ("a deadline that another type meets names it")

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "probe/described.h"
+#include "describe/described.h"
 
 #include <errno.h>
 #include <inttypes.h>
