@@ -137,6 +137,7 @@ static void make_past (const struct dn_capture *capture,
     if (own->n_steps >= 1)
         past->spec.steps = (int64_t) own->n_steps;
     past->row.key = past->known.key = 1;
+    past->known.loader_share = (float) capture->loader_share;
     past->row.gpus = (uint16_t) gpus;
     set_row (capture,
              cores / (double) gpus,
@@ -159,7 +160,8 @@ static void learn (const struct past *past,
                    const struct dn_estimate *own,
                    struct dn_estimate *estimate)
 {
-    const struct dn_setting measured = {&past->spec, own};
+    const struct dn_setting measured = {
+        &past->spec, own, !(past->known.loader_share >= DN_LEARNED_LOADER_SHARE)};
     const struct dn_estimate model = *estimate;
     bool here = estimate->device == own->device;
     const char *type = here ? types[0] : "";
@@ -174,9 +176,10 @@ static void learn (const struct past *past,
     if (!here)
         source.measured = measured;
     dn_learned_known (&past->learner, &source, type, estimate);
-    step_s = dn_translate_step (capture->step_ms / 1000,
-                                &measured,
-                                &(const struct dn_setting){&past->spec, &model});
+    step_s = dn_translate_step (
+        capture->step_ms / 1000,
+        &measured,
+        &(const struct dn_setting){.spec = &past->spec, .estimate = &model});
     if (step_s.p50 > 0) {
         estimate->samples_per_s *= model.step_s.p50 / step_s.p50;
         estimate->step_s = step_s;
