@@ -437,7 +437,8 @@ def devices_of():
     if cuda():
         here = max(given, cuda().device_count())
         name = cuda().get_device_name()
-        more = {"capability": "%d.%d" % tuple(cuda().get_device_capability())}
+        capability = dnnest_watch.quietly(lambda: cuda().get_device_capability())
+        more = {"capability": "%d.%d" % capability} if capability else {}
         own = sum(cuda().memory_allocated(i) > 0 for i in range(cuda().device_count()))
     elif jax_devices():
         own = len(jax_devices())

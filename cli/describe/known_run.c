@@ -154,6 +154,16 @@ static void make_past (const struct dn_capture *capture,
                                         .known = &past->known};
 }
 
+/* The law of a step there; on the measured device it is as measured. */
+static struct dn_range step_of (double step_s,
+                                bool here,
+                                const struct dn_setting *measured,
+                                const struct dn_setting *wanted)
+{
+    return here ? (struct dn_range){.p50 = step_s}
+                : dn_translate_step (step_s, measured, wanted);
+}
+
 /* Correct the model's prediction for a device by the run. */
 static void learn (const struct past *past,
                    const struct dn_capture *capture,
@@ -163,6 +173,7 @@ static void learn (const struct past *past,
     const struct dn_setting measured = {
         &past->spec, own, !(past->known.loader_share >= DN_LEARNED_LOADER_SHARE)};
     const struct dn_estimate model = *estimate;
+    const struct dn_setting wanted = {.spec = &past->spec, .estimate = &model};
     bool here = estimate->device == own->device;
     const char *type = here ? types[0] : "";
     struct dn_learned_source source = dn_learned_source_of (&past->learner, type);
@@ -171,19 +182,16 @@ static void learn (const struct past *past,
     if (!here && !dn_device_runs_arch (estimate->device, capture->arch))
         estimate->supported = estimate->fits = false;
     if (estimate->device->generation->host != own->device->generation->host
-        || !estimate->supported)
+        || (!here && !estimate->supported))
         return;
     if (!here)
         source.measured = measured;
     dn_learned_known (&past->learner, &source, type, estimate);
-    step_s = dn_translate_step (
-        capture->step_ms / 1000,
-        &measured,
-        &(const struct dn_setting){.spec = &past->spec, .estimate = &model});
-    if (step_s.p50 > 0) {
-        estimate->samples_per_s *= model.step_s.p50 / step_s.p50;
-        estimate->step_s = step_s;
-    }
+    step_s = step_of (capture->step_ms / 1000, here, &measured, &wanted);
+    if (step_s.p50 <= 0)
+        return;
+    estimate->step_s = step_s;
+    estimate->samples_per_s = (double) past->spec.global_batch / step_s.p50;
 }
 
 int dn_known_run_find (const struct dn_site *site,

@@ -124,6 +124,9 @@ gives 'on a GPU that is not known only the description is printed' 0 'steps=5000
     describe -- "$work/train.sh" "$work/odd.json"
 like 'there is a message then' "$err" "cannot be predicted: the GPU 'NVIDIA X1-40GB' is not in the"
 sed 's/"devices":{[^}]*},//' "$work/known.json" >"$work/cpu.json"
+sed 's/"devices":{[^}]*},//; s/"fp16"/"bf16"/' "$work/known.json" >"$work/ran.json"
+gives 'where a program has run its precision is supported' 0 'cpu +yes +210.5 +[0-9:]+ ' \
+    describe -- "$work/train.sh" "$work/ran.json"
 gives 'a CPU says nothing of GPUs' 0 'A CPU was measured.*cpu +yes +210.5' \
     describe -- "$work/train.sh" "$work/cpu.json"
 
