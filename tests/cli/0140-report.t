@@ -138,13 +138,13 @@ fill "$work/idle.db" <"$work/idle.csv"
 gives 'applications that leave GPUs idle are listed' 0 \
     $'fewer GPUs than their jobs had: 1\n.*<b> +ann +3 +3 +4 +1 +9.0' \
     report --db="$work/idle.db"
-json 'also in JSON' 'len(d["idle_gpus"]) == 1 and d["idle_gpus"][0]["app"] == "<b>"
+json 'JSON lists applications that leave GPUs idle' 'len(d["idle_gpus"]) == 1 and d["idle_gpus"][0]["app"] == "<b>"
     and d["idle_gpus"][0]["user"] == "ann" and d["idle_gpus"][0]["last_job"] == "3"
     and d["idle_gpus"][0]["gpus_used"] == 1 and 9 < d["idle_gpus"][0]["gpu_hours"] < 9.1' \
     report --db="$work/idle.db"
-documented 'dnnest(1) names its members' report --db="$work/idle.db"
+documented 'dnnest(1) names the members of such an application' report --db="$work/idle.db"
 try report --db="$work/idle.db" "--html=$work/idle.html"
-like 'and on the page' "$(cat "$work/idle.html")" 'their jobs had: 1.*&lt;b&gt;'
+like 'the page lists applications that leave GPUs idle' "$(cat "$work/idle.html")" 'their jobs had: 1.*&lt;b&gt;'
 
 # --- reasons ------------------------------------------------------------------------------
 
