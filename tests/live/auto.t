@@ -3,8 +3,10 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Programs of PyTorch without a description run once. What they have described of themselves
-# is collected and learned, and the same submission is compared with that of dnnest:off.
+# Programs without a description run once. What they have described of themselves is collected
+# and learned, and the same submission is compared with that of dnnest:off. DNNEST_PYTHON
+# names a Python that has more packages than torch; programs of others are left out.
+# VERBOSE=1 shows what is true and what was said. PROGRAMS: only these.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
@@ -13,11 +15,16 @@ if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi
 python=${DNNEST_PYTHON:-/usr/bin/python3}
 if ! "$python" -c 'import torch' 2>/dev/null; then skip_all "$python has no torch"; fi
 
+# Jobs run as another user.
+if ! setpriv --reuid="$CLUSTER_USER" --clear-groups "$python" -c '' 2>/dev/null; then
+    skip_all "$CLUSTER_USER cannot run $python"
+fi
+
 # --- helpers -----------------------------------------------------------------------------
 
 # submit NAME COMMENT [OPTION]...: sets 'job' and 'said'
 submit() {
-    live_need -t 1-0 --gres=gpu:a100:1 -c 16 --mem=64G -o "$dir/home/$1-%j.out" --comment="$2" \
+    live_need -t 1-0 "--gres=gpu:a100:$gpus" -c 16 --mem=64G -o "$dir/home/$1-%j.out" --comment="$2" \
         "${@:3}" "$1.sh"
 }
 daemon() {
@@ -59,15 +66,24 @@ scontrol update NodeName='a[1-2]' AvailableFeatures=a100 ActiveFeatures=a100
 live_daemons
 cluster_until 90 test -s "$dir/seen/cluster.snapshot"
 install -m 644 "$top/tests/data/torch/trainings.py" "$dir/home/"
-names=(loop nanogpt)
-for name in "${names[@]}"; do
-    printf '#!/bin/sh\nexport OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1\n%s trainings.py %s\n' \
-        "$python" "$name" >"$dir/home/$name.sh"
+names=()
+for name in ${PROGRAMS-loop nanogpt timm full trainer lightning accelerate ddp fsdp fsdp2 keras jax}; do
+    [[ -z $(trainings --missing "$name") ]] || continue
+    names+=("$name")
+    run=$python
+    if [[ $name = ddp || $name = fsdp* ]]; then
+        run="$python -m torch.distributed.run --nproc_per_node 2 --master-port $((20000 + $$ % 10000))"
+    fi
+    printf '%s\n' '#!/bin/sh' \
+        'export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TMPDIR=$HOME' \
+        "$run trainings.py $name" >"$dir/home/$name.sh"
 done
 
 # --- the first and the second run ----------------------------------------------------------
 
 for name in "${names[@]}"; do
+    gpus=1
+    if [[ $name = ddp || $name = fsdp* ]]; then gpus=2; fi
     submit "$name" dnnest:auto
     first=$job
     is "$name: the first run is as it was requested" "$said" ''
@@ -75,14 +91,21 @@ for name in "${names[@]}"; do
     is "$name: it has described itself" \
         "$(trainings --compare "$name" "$dir/progress/$first.capture")" ''
     ok "$name: this is learned" cluster_until 120 learned "^Captured Key=$(key_of "$first") "
+    [[ -z ${VERBOSE-} ]] || diag "$(trainings --table "$name" "$dir/progress/$first.capture" || true)"
     live_looked
     submit "$name" dnnest:auto -H
-    if [[ $name = nanogpt ]]; then
-        is "$name: the second run keeps its type, which alone has bf16" "${said//*gpu a100*/}" "$said"
-    else
-        like "$name: the second run may have either type" "$said" 'gpu a100:1 -> a100 or v100'
+    [[ -z ${VERBOSE-} ]] || diag "$said"
+    case $name in
+        nanogpt | trainer)
+            is "$name: the second run keeps its type, which alone has bf16" \
+                "${said//*gpu a100*/}" "$said" ;;
+        loop) like "$name: the second run may have either type" "$said" \
+            'gpu a100:1 -> a100 or v100' ;;
+    esac
+    if [[ $name = loop || $name = nanogpt ]]; then
+        like "$name: its CPUs are those that the first has used" "$said" \
+            '-c 16 -> [1-4] .*by 1 of your runs'
     fi
-    like "$name: its CPUs are those that the first has used" "$said" '-c 16 -> [1-4] .*by 1 of your runs'
     submit "$name" dnnest:off -H
     is "$name: with dnnest:off nothing changes" "$said" ''
     scancel -u "$CLUSTER_USER"
