@@ -74,6 +74,7 @@ for name in ${PROGRAMS-loop nanogpt timm full trainer lightning accelerate ddp f
     if [[ $name = ddp || $name = fsdp* ]]; then
         run="$python -m torch.distributed.run --nproc_per_node 2 --master-port $((20000 + $$ % 10000))"
     fi
+    # shellcheck disable=SC2016  # the job's shell expands
     printf '%s\n' '#!/bin/sh' \
         'export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TMPDIR=$HOME' \
         "$run trainings.py $name" >"$dir/home/$name.sh"
