@@ -205,10 +205,10 @@ forget() {
 
 # harm WHAT FORM: what the submission has lost
 harm() {
-    local form=$2 keeps=$3 had now limit cpus gib type minutes cpu peak factor
+    local form=$2 keeps=$3 had now type minutes cpu peak factor
     had=$(request off "$form") now=$(request "$1" "$form")
     [[ $had != "$now" ]] || return 0
-    read -r limit cpus gib type <<<"$now"
+    read -r _ _ _ type <<<"$now"
     read -r minutes cpu peak <<<"$(used "$form")"
     if [[ -z ${minutes-} ]]; then
         echo "$form: $had -> $now without a run"
@@ -295,6 +295,7 @@ ok "most of them complete ($mostly of $((2 * n)))" test "$mostly" -ge $((2 * n *
 # learn NAME: from the accounting alone, and submit held
 learn() {
     rm -f "$dir"/seen/records.db*
+    # shellcheck disable=SC2016  # eval expands
     ok "$1: the runs are learned" eval 'daemon collect && daemon learn && test -s "$dir/seen/history"'
     live_looked
     submit "$1" dnnest:auto -H
