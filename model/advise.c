@@ -501,7 +501,7 @@ static int name_application (struct making *m)
     }
     if (app[0] == '\0')
         return NEXT;
-    if (!learner->named)
+    if (!learner->named && advice->by_history)
         name_kin (m);
     learner->apps = m->view.apps;
     learner->key = dn_app_key_of_user (m->job->user_id, app);
