@@ -160,8 +160,9 @@ static struct dn_range step_of (double step_s,
                                 const struct dn_setting *measured,
                                 const struct dn_setting *wanted)
 {
-    return here ? (struct dn_range){.p50 = step_s}
-                : dn_translate_step (step_s, measured, wanted);
+    if (here)
+        return (struct dn_range){.p50 = step_s};
+    return dn_translate_step (step_s, measured, wanted);
 }
 
 /* Correct the model's prediction for a device by the run. */
