@@ -130,11 +130,11 @@ struct dn_decision {
     int n_reasons;
     int abstained; /* the reason that is why it abstains */
     int n_warnings;
-    struct dn_reason note;    /* for the user, with any verdict */
-    char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
-    char kin[DN_KIN_MAX];     /* that of its kin (request/fingerprint.h); "": the same */
-    const char *by_run;       /* the job whose run describes it; NULL: none */
-    const char *python_dir;   /* the job describes itself, by the hook below it */
+    struct dn_reason note;  /* for the user, with any verdict */
+    char app[DN_NAME_MAX];  /* its application, for the record; "" unknown */
+    char kin[DN_KIN_MAX];   /* that of its kin (request/fingerprint.h); "": the same */
+    const char *by_run;     /* the job whose run describes it; NULL: none */
+    const char *python_dir; /* the job describes itself, by the hook below it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
     struct dn_reason reasons[DN_REASONS_MAX];
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */

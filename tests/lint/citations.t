@@ -19,7 +19,6 @@
 readonly FOREIGN='slurm.h: Slurm
 slurm_errno.h: Slurm
 spank.h: Slurm
-nvml.h: NVIDIA
 data/openwebtext/readme.md: karpathy/nanoGPT'
 
 # Documents and places that are not part of the tree.

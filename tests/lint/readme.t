@@ -69,8 +69,6 @@ is 'every subcommand and option that is named exists' "$(guides options)" ''
 is 'every key of dnnest.conf and of Slurm that is named exists' "$(guides keys)" ''
 is 'every code block is of a kind that a test knows' "$(guides fences)" ''
 is 'the accuracy in README.md is that of doc/accuracy.md' "$(guides accuracy)" ''
-# A link; in a tarball a copy.
-ok 'README is README.md' cmp "$top/README" "$top/README.md"
 
 # --- commands ----------------------------------------------------------------------------
 

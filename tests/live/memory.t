@@ -159,7 +159,7 @@ capture 0.001 1 >"$dir/progress/$job.capture"
 for id in "$captured" "$job"; do cluster_wait_job "$id" COMPLETED 60; done
 ok 'the capture of a job is learned' learn "^Captured Key=$(key_of cap) "
 like 'a line of the history has what the job described' "$(grep '^Captured' "$dir/state.dnnest/history")" \
-    'Spec=batch=64 Arch=sm_80 Last=[0-9]+ Gpus=2 GpusUsed=1 GpusRuns=1$'
+    'Spec=batch=64 Arch=sm_80 Job=[0-9]+ Last=[0-9]+ Gpus=2 GpusUsed=1 GpusRuns=1$'
 like 'the row has its step' "$(grep "Key=$(key_of cap)" "$dir/state.dnnest/history")" ' Step=50000'
 ok 'the run of the other job is learned' learn "^App Key=$(key_of bad) "
 is 'a file of another user says nothing' \
