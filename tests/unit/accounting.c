@@ -191,6 +191,5 @@ TEST ("a record of what was used has fewer columns, and the same use")
     assert_string_equal (seen.text[0], "12_3 a?b COMPLETED a100  x?y");
     assert_true (seen.jobs[0].job.gpus == 2 && seen.jobs[0].job.cpu_s == 3600
                  && seen.jobs[0].job.host_mem_gb == 1 && seen.jobs[0].mem_gb == 8);
-    assert_true (seen.jobs[0].job.user == DN_UNSET
-                 && seen.jobs[0].job.account[0] == '\0');
+    assert_int_equal (seen.jobs[0].job.user, DN_UNSET);
 }
