@@ -126,9 +126,9 @@ accounted() {
         slurm.private_step_table s USING (job_db_inx) WHERE id_step = -5 AND s.time_end > 0
         AND j.time_end > 0 AND id_user > 0" | tail -n 1) -ge $1 ]]
 }
-# field NAME TEXT: the value of Name=value in a job of scontrol
+# field NAME TEXT: the value of Name=value in a job of scontrol; of TRES, ReqTRES from 23.02 on
 field() {
-    [[ " $2 " =~ " $1="([^ ]*) ]] && printf '%s' "${BASH_REMATCH[1]}"
+    [[ " $2 " =~ " "(Req)?"$1="([^ ]*) ]] && printf '%s' "${BASH_REMATCH[2]}"
 }
 # look WHAT: the jobs' fields, into the arrays text[WHAT FORM], with the state
 declare -A text job_of
