@@ -21,8 +21,8 @@ readonly SPEC=dnnest:app=net,$LIVE_KEYS,workers=4
 # submit SECONDS GIB [OPTION...]: sets 'job' and 'said'. The first run maps GIB, the next
 # none: it is the same application.
 submit() {
-    live_need -c 80 -t 1-0 -p full --gres=gpu:a100:2 -o "$dir/home/%j.out" --comment="$SPEC" \
-        --export="ALL,RUN_S=$1,RUN_GIB=$2" "${@:3}" run.sh
+    RUN_S=$1 RUN_GIB=$2 live_need -c 80 -t 1-0 -p full --gres=gpu:a100:2 \
+        -o "$dir/home/%j.out" --comment="$SPEC" "${@:3}" run.sh
 }
 daemon() {
     "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
