@@ -18,6 +18,7 @@
 
 /* The version that has what jobs say of themselves. */
 #define VERSION_SAID 5
+#define VERSION_KIN  6
 
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
@@ -79,7 +80,7 @@ static int version_of (int i)
     case DN_FINISHED_AT_captured:
         return VERSION_SAID;
     case DN_FINISHED_AT_kin:
-        return 6;
+        return VERSION_KIN;
     default:
         return VERSION_FIRST;
     }

@@ -72,17 +72,13 @@ static double now_s (void)
 /* In the child: put the hook first in PYTHONPATH. */
 static int set_path (const char *hook_dir)
 {
-    const char *path = getenv ("PYTHONPATH");
-    char *joined;
-    int rc;
+    dn_cleanup (dn_free_ptr) char *path = NULL;
 
-    rc = asprintf (
-        &joined, "%s%s%s", hook_dir, path && path[0] ? ":" : "", path ? path : "");
-    if (rc < 0)
-        return -1;
-    rc = setenv ("PYTHONPATH", joined, 1);
-    free (joined);
-    return rc;
+    errno = 0;
+    path = dn_dirs_with (hook_dir, getenv (DN_PYTHON_PATH));
+    if (!path)
+        return errno == 0 ? 0 : -1; /* it is first, or there is no memory */
+    return setenv (DN_PYTHON_PATH, path, 1);
 }
 
 /* In the child: the program describes itself as if it were a job. */

@@ -182,19 +182,13 @@ static int by_key (const void *a, const void *b)
     return x->known.key < y->known.key ? -1 : x->known.key > y->known.key;
 }
 
-static size_t text_size (const struct item *item)
-{
-    return strlen (item->known.spec) + strlen (item->known.arch)
-           + strlen (item->known.job) + 3 + DN_APPS_TEXT_MORE;
-}
-
 /* Which networks fit beside all descriptions, those of the most useful ones first. */
 static void choose_networks (struct dn_known_list *list)
 {
     size_t n_bytes = 0;
 
     for (int64_t i = 0; i < list->n; i++)
-        n_bytes += text_size (&list->items[i]);
+        n_bytes += dn_app_known_size (&list->items[i].known);
     for (int64_t i = 0; i < list->n_networks; i++)
         list->networks[i].used = false;
     for (int64_t i = 0; i < list->n; i++) {
@@ -230,7 +224,7 @@ static void thin_out (struct dn_known_list *list)
     if (list->n > 0)
         qsort (list->items, (size_t) list->n, sizeof (*list->items), by_use);
     for (int64_t i = 0; i < list->n; i++) {
-        size_t size = text_size (&list->items[i]);
+        size_t size = dn_app_known_size (&list->items[i].known);
 
         if (n < DN_APPS_KNOWN_MAX && n_bytes + size <= DN_APPS_TEXTS_MAX) {
             n_bytes += size;
@@ -341,28 +335,6 @@ static struct dn_app_known known_of (const struct dn_known_list *list,
     return known;
 }
 
-/* All texts in one piece of memory, as dn_apps has them. */
-static int set_texts (struct dn_app_known *known,
-                      const char *spec,
-                      const char *arch,
-                      const char *job,
-                      struct dn_err *err)
-{
-    size_t len = strlen (spec) + 1;
-    size_t more = strlen (arch) + 1;
-    size_t last = strlen (job) + 1;
-
-    known->spec = malloc (len + more + last);
-    if (!known->spec)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    memcpy (known->spec, spec, len);
-    memcpy (known->spec + len, arch, more);
-    memcpy (known->spec + len + more, job, last);
-    known->arch = known->spec + len;
-    known->job = known->arch + more;
-    return 0;
-}
-
 static int add_item (struct dn_known_list *list,
                      const struct dn_capture *capture,
                      struct dn_err *err)
@@ -375,13 +347,16 @@ static int add_item (struct dn_known_list *list,
     if (capture->sidecar)
         dn_sidecar_read (dn_span_of (capture->sidecar), &sidecar, NULL);
     write_spec (capture, &sidecar.spec, spec);
+    item.known.spec = spec;
+    item.known.arch = capture->arch;
+    item.known.job = list->job;
     network = network_text (&sidecar);
     if ((network && keep_network (list, network, &item.network, err) < 0)
         || dn_rows_grow (&list->items, list->n, sizeof (item), err) < 0
-        || set_texts (&item.known, spec, capture->arch, list->job, err) < 0)
+        || dn_app_known_copy (&item.known, err) < 0)
         return -1;
     list->items[list->n++] = item;
-    list->n_bytes += text_size (&item);
+    list->n_bytes += dn_app_known_size (&item.known);
     if (list->n == DN_KNOWN_ITEMS_MAX || list->n_bytes > DN_KNOWN_BYTES_MAX)
         thin_out (list);
     return 0;

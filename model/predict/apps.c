@@ -521,32 +521,36 @@ const struct dn_app_known *dn_apps_kin (const struct dn_apps *apps, dn_app_key k
 /* --- what runs have described -----------------------------------------------------
  */
 
-/* A copy of the texts, one behind the other, in one piece of memory that counts. */
-static int add_texts (struct dn_apps *apps,
-                      const char *const texts[],
-                      int n,
-                      char **to,
-                      struct dn_err *err)
+/* Count the bytes of more texts. */
+static int take_room (struct dn_apps *apps, size_t size, struct dn_err *err)
 {
-    size_t size = 0;
-    char *at;
-
-    for (int i = 0; i < n; i++)
-        size += strlen (texts[i]) + 1;
-    if (apps->n_text + size + DN_APPS_TEXT_MORE > DN_APPS_TEXTS_MAX)
+    if (apps->n_text + size > DN_APPS_TEXTS_MAX)
         return dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
-    *to = malloc (size);
-    if (!*to)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    at = *to;
-    for (int i = 0; i < n; i++) {
-        size_t len = strlen (texts[i]) + 1;
+    apps->n_text += size;
+    return 0;
+}
 
-        memcpy (at, texts[i], len);
-        /* -Wanalyzer-malloc-leak: 'to' has it */
-        at += len;
-    }
-    apps->n_text += size + DN_APPS_TEXT_MORE;
+size_t dn_app_known_size (const struct dn_app_known *known)
+{
+    return strlen (known->spec) + strlen (known->arch) + strlen (known->job) + 3
+           + DN_APPS_TEXT_MORE;
+}
+
+int dn_app_known_copy (struct dn_app_known *known, struct dn_err *err)
+{
+    size_t spec = strlen (known->spec) + 1;
+    size_t arch = strlen (known->arch) + 1;
+    size_t job = strlen (known->job) + 1;
+    char *texts = malloc (spec + arch + job);
+
+    if (!texts)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    memcpy (texts, known->spec, spec);
+    memcpy (texts + spec, known->arch, arch);
+    memcpy (texts + spec + arch, known->job, job);
+    known->spec = texts;
+    known->arch = texts + spec;
+    known->job = texts + spec + arch;
     return 0;
 }
 
@@ -554,34 +558,34 @@ int dn_apps_add_known (struct dn_apps *apps,
                        const struct dn_app_known *known,
                        struct dn_err *err)
 {
-    const char *const texts[] = {known->spec, known->arch, known->job};
-    struct dn_app_known *to;
+    struct dn_app_known copy = *known;
 
     if (apps->n_known == DN_APPS_KNOWN_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Captured");
-    if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0)
+    if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0
+        || take_room (apps, dn_app_known_size (known), err) < 0
+        || dn_app_known_copy (&copy, err) < 0)
         return -1;
-    to = &apps->known[apps->n_known];
-    *to = *known;
-    if (add_texts (apps, texts, (int) DN_N_ELEMENTS (texts), &to->spec, err) < 0)
-        return -1;
-    to->arch = to->spec + strlen (to->spec) + 1;
-    to->job = to->arch + strlen (to->arch) + 1;
-    /* -Wanalyzer-malloc-leak: 'known' has the texts */
-    apps->n_known++;
+    apps->known[apps->n_known++] = copy;
     return 0;
 }
 
 int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_err *err)
 {
+    char *copy;
+
     if (apps->n_networks == DN_APPS_KNOWN_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
     if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (char *), err) < 0
-        || add_texts (apps, &sidecar, 1, &apps->networks[apps->n_networks], err) < 0)
+        || take_room (apps, strlen (sidecar) + 1 + DN_APPS_TEXT_MORE, err) < 0)
         return -1;
-    apps->n_networks++;
+    copy = strdup (sidecar);
+    if (!copy)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    /* -Wanalyzer-malloc-leak: 'apps' has it */
+    apps->networks[apps->n_networks++] = copy;
     return 0;
 }
 

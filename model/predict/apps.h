@@ -189,6 +189,14 @@ const struct dn_app_known *dn_apps_kin (const struct dn_apps *apps, dn_app_key k
 const char *dn_apps_network (const struct dn_apps *apps,
                              const struct dn_app_known *known);
 
+/* Bytes of the texts of a description, as they are limited. */
+size_t dn_app_known_size (const struct dn_app_known *known);
+
+/* Replace its texts by copies in one piece of memory, that of 'spec', which the caller
+ * frees. -1 with 'err', and nothing is replaced: no memory.
+ */
+int dn_app_known_copy (struct dn_app_known *known, struct dn_err *err);
+
 /* Add a description, or a network, to the end. The texts are copied. -1 with 'err':
  * without memory, or DN_E_LIMIT where there is no room.
  */

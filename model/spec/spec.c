@@ -822,9 +822,11 @@ static int read_pair (struct dn_span pair,
     struct dn_span name = dn_span_trim (dn_span_cut (&value, "="));
     const struct dn_key *key = dn_spec_key (name);
     const struct dn_synonym *synonym = key ? NULL : dn_spec_synonym (name);
+    const char *place;
 
     *at = pair.text;
     value = value.text ? dn_span_trim (value) : value;
+    place = value.text ? value.text : pair.text;
     if (!value.text && dn_span_is (pair, automatic_word))
         value = dn_span_of ("1");
     if (synonym && !synonym->suggested) {
@@ -839,8 +841,7 @@ static int read_pair (struct dn_span pair,
     if (dn_keyset_has (seen, (int) (key - keys)))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_given_twice, key->name);
     dn_keyset_add (seen, (int) (key - keys));
-    if (value.text >= pair.text && value.text <= pair.text + pair.len)
-        *at = value.text;
+    *at = place;
     if (dn_key_takes_words (key) && is_letter (value.text[0]))
         return read_words (key, value, spec, seen, err);
     return read_meaning (key, value, spec, err);

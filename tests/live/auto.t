@@ -54,11 +54,7 @@ install -m 644 "$top"/python/*.py "$dir/share/"
 live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "PythonDir=$dir/share" \
     MinGain=0
 chmod -R go-w "$dir/etc" "$dir/seen" "$dir/share"
-partitions=()
-for name in ${live_partitions//,/ }; do
-    partitions+=(--conf "PartitionName=$name Nodes=ALL MaxTime=2-0 State=UP $(
-        [[ $name != gpu ]] || echo Default=YES)")
-done
+live_partition_lines
 live_start --plugin-dir "$plugin_dir" --conf JobAcctGatherType=jobacct_gather/linux \
     --conf JobAcctGatherFrequency=1 "${partitions[@]}"
 scontrol update NodeName='v[1-2]' AvailableFeatures=v100 ActiveFeatures=v100

@@ -258,11 +258,7 @@ differ() {
 
 live_hardware
 live_conf Mode=enforce EvidenceTime=words TimeLimit=limit "ProgressDir=$dir/progress" MinGain=0
-partitions=()
-for name in ${live_partitions//,/ }; do
-    partitions+=(--conf "PartitionName=$name Nodes=ALL MaxTime=2-0 State=UP $(
-        [[ $name != gpu ]] || echo Default=YES)")
-done
+live_partition_lines
 live_start --plugin-dir "$plugin_dir" --conf JobAcctGatherType=jobacct_gather/linux \
     --conf 'SchedulerParameters=batch_sched_delay=0,sched_interval=1' "${partitions[@]}"
 scontrol update NodeName='v[1-2]' AvailableFeatures=v100,ib ActiveFeatures=v100,ib

@@ -23,6 +23,7 @@
 #   live_see [for-all]            dnnestd takes a snapshot, and the plugin reads it; it stays
 #                                 valid until live_blind removes it. With idle nodes for all
 #                                 jobs: idle GPUs are promised to one job only
+#   live_partition_lines          options of cluster_start for the partitions of live_conf
 #   LIVE_MOVES                    rules by which jobs move at submission, with a snapshot
 #   mark; logged                  what dnnest wrote since then into the controller's log
 #
@@ -82,6 +83,15 @@ readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=te
 # second, because the machine is busy and the build may have sanitizers. A file is replaced
 # atomically: a running controller may read it at any time.
 live_partitions=gpu,long,off,rigid,short
+# Their options for cluster_start, in the array 'partitions'.
+live_partition_lines() {
+    local name
+    partitions=()
+    for name in ${live_partitions//,/ }; do
+        partitions+=(--conf "PartitionName=$name Nodes=ALL MaxTime=2-0 State=UP $(
+            [[ $name != gpu ]] || echo Default=YES)")
+    done
+}
 live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 
