@@ -30,9 +30,10 @@ submit() {
 daemon() {
     "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
 }
-# learned REGEX: collects and learns; accounting is late
+# learned KEY: collects and learns; accounting is late, and later with a job's steps
 learned() {
-    daemon collect && daemon learn && grep -qE "$1" "$dir/seen/history"
+    daemon collect && daemon learn && grep -q "^Captured Key=$1 " "$dir/seen/history" &&
+        grep -q "^App Key=$1 .* Cores=" "$dir/seen/history"
 }
 key_of() {
     printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" \
@@ -87,7 +88,7 @@ for name in "${names[@]}"; do
     ok "$name: it completes" cluster_wait_job "$first" COMPLETED 300
     is "$name: it has described itself" \
         "$(trainings --compare "$name" "$dir/progress/$first.capture")" ''
-    ok "$name: this is learned" cluster_until 120 learned "^Captured Key=$(key_of "$first") "
+    ok "$name: this is learned" cluster_until 120 learned "$(key_of "$first")"
     [[ -z ${VERBOSE-} ]] || diag "$(trainings --table "$name" "$dir/progress/$first.capture" || true)"
     live_looked
     submit "$name" dnnest:auto -H
