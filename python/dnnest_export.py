@@ -2069,7 +2069,12 @@ def inputs_of(model, seq):
 
 
 def precision_of(model):
-    """The key 'precision' from autocast, accelerate, and the type of the weights."""
+    """The key 'precision' from DeepSpeed, whose optimizer also keeps weights in single
+    precision, from autocast, accelerate, and the type of the weights."""
+    engine, model = layers_of(model)[0], unwrap(model)
+    for name, enabled in (("bf16", "bfloat16_enabled"), ("fp16", "fp16_enabled")):
+        if getattr(engine, enabled, bool)():
+            return name
     prepared = "_original_forward" in vars(model)
     state = module_of("accelerate.state") if prepared else None
     mixed = getattr(getattr(state, "AcceleratorState", None), "_shared_state", {}).get(

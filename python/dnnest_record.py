@@ -94,7 +94,7 @@ class Look:
         self.inside.update(map(id, module.modules()))
         if any(p.requires_grad for p in module.parameters()):
             self.roots.append(module)
-            self.precision = self.precision or export.precision_of(export.unwrap(module))
+            self.precision = self.precision or export.precision_of(module)
 
     def count_backwards(self):
         old = torch.autograd.backward
@@ -157,7 +157,7 @@ class Look:
         if is_compiled():
             spec["compile"] = 1
         spec["precision"] = self.precision or (
-            export.precision_of(export.unwrap(self.roots[0])) if self.roots else None)
+            export.precision_of(self.roots[0]) if self.roots else None)
         passes = max(1, self.backwards)
         if passes > 1:
             spec["grad_accum"] = passes
@@ -168,8 +168,11 @@ class Look:
     def facts(self, optimizer):
         """The members of "network"."""
         cut = quietly(cut_sizes, self.roots) or {}
-        made = {"trainable": sum(size_of(p, cut) for group in optimizer.param_groups
-                                 for p in group["params"] if p.requires_grad)}
+        learned = [p for group in optimizer.param_groups for p in group["params"]]
+        if any(hasattr(root, "zero_optimization_stage") for root in self.roots):
+            # The optimizer of DeepSpeed has parts of tensors that hold all parameters.
+            learned = {p for root in self.roots for p in root.parameters()}
+        made = {"trainable": sum(size_of(p, cut) for p in learned if p.requires_grad)}
         if not self.roots:
             return made
         model = max(map(export.unwrap, self.roots),

@@ -58,8 +58,9 @@ def _tell(name, *args):
 class _Loader(importlib.abc.Loader):
     """A module's own loader, with a function called after it."""
 
-    def __init__(self, loader, after):
+    def __init__(self, loader, name, after):
         self.loader = loader
+        self.name = name
         self.after = after
 
     def create_module(self, spec):
@@ -68,23 +69,32 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         self.loader.exec_module(module)
         module.__loader__ = module.__spec__.loader = self.loader
-        quietly(self.after, module)
+        after = self.after.pop(self.name, None)
+        if after:
+            quietly(after, module)
 
     def __getattr__(self, name):
         return getattr(self.loader, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Not only imports ask it: programs look whether there is a module."""
+
     def __init__(self, after):
         self.after = after
+        self.finding = threading.local()
 
     def find_spec(self, name, path=None, target=None):
-        if name not in self.after:
+        names = self.finding.__dict__.setdefault("names", set())
+        if name not in self.after or name in names:
             return None
-        after = self.after.pop(name)
-        spec = importlib.util.find_spec(name)  # by the other finders
+        names.add(name)
+        try:
+            spec = importlib.util.find_spec(name)  # by the other finders
+        finally:
+            names.discard(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, after)
+            spec.loader = _Loader(spec.loader, name, self.after)
         return spec
 
 

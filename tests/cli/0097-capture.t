@@ -56,7 +56,11 @@ touch "$work/lib/torch/__init__.py"
 is 'a job whose metadata do not ask for it is not described' \
     "$(DNNEST_JOB_CAPTURE='' PYTHONPATH=$hook:$work/lib "$PYTHON" -c 'import torch' 2>&1
         ls "$DNNEST_PROGRESS_DIR")" ''
-rm -r "$work/lib/torch"
+is 'a job that looks for a framework before it imports it is described' \
+    "$(PYTHONPATH=$hook:$work/lib "$PYTHON" -c 'from importlib.util import find_spec
+find_spec("torch"), find_spec("torch")
+import torch' 2>&1)$(says 'd["dnnest_capture"] == 1')" ''
+rm -r "$work/lib/torch" "$DNNEST_PROGRESS_DIR"/*
 cp "$hook/sitecustomize.py" "$work/lib/"
 is 'a hook without its modules is silent' \
     "$(PYTHONPATH=$work/lib "$PYTHON" "$work/plain.py" 2>&1)" ''
@@ -87,7 +91,7 @@ PYTHON
         predict "$work/$1.json" --gpu a100_sxm4_40gb
 }
 
-for name in loop nanogpt timm trainer full lightning accelerate ddp fsdp fsdp2 keras jax; do
+for name in loop nanogpt timm trainer full lightning accelerate ddp fsdp fsdp2 deepspeed keras jax; do
     missing=$("$PYTHON" "$trainings" --missing "$name")
     if [[ $missing ]]; then
         skip "$name is described" "$PYTHON has no $missing"
@@ -95,7 +99,7 @@ for name in loop nanogpt timm trainer full lightning accelerate ddp fsdp fsdp2 k
     fi
     rm -f "$DNNEST_PROGRESS_DIR"/*
     run=("$PYTHON" "$trainings" "$name")
-    if [[ $name = ddp || $name = fsdp* ]]; then
+    if [[ $name = @(ddp|fsdp*|deepspeed) ]]; then
         run=("$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master-port $((20000 + $$ % 10000))
             "$trainings" "$name")
     fi
@@ -108,7 +112,7 @@ for name in loop nanogpt timm trainer full lightning accelerate ddp fsdp fsdp2 k
         sed 's/^/# /'
     ok "$name has one file, of at most 256 KiB" \
         test "$(find "$DNNEST_PROGRESS_DIR" -name '*.capture*' -size -257k | wc -l)" = 1
-    if [[ $name != keras && $name != jax && $name != fsdp* ]]; then
+    if [[ $name != keras && $name != jax && $name != @(fsdp*|deepspeed) ]]; then
         PYTHONPATH=$top/python "$PYTHON" "$trainings" --truth "$name" >"$work/truth" 2>/dev/null
         predicted "$name"
     fi

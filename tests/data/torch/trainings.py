@@ -249,6 +249,25 @@ def accelerate(steps):
     print("loss %.9g" % loss.item())
 
 
+def deepspeed(steps):
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    os.environ.setdefault("TORCH_EXTENSIONS_DIR", os.environ.get("TMPDIR", "/tmp") + "/built")
+    import deepspeed as package
+    import torch
+    torch.manual_seed(0)
+    net = llama_net()
+    engine, _, loader, _ = package.initialize(
+        model=net, model_parameters=net.parameters(), training_data=tokens(), config={
+            "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
+            "bf16": {"enabled": True}, "zero_optimization": {"stage": 1},
+            "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": True}}})
+    for batch in limited(2 * steps, loader):
+        loss = engine(**batch).loss
+        engine.backward(loss)
+        engine.step()
+    print("loss %.9g" % loss.item())
+
+
 def keras_backend():
     return next((name for name in ("tensorflow", "jax")
                  if importlib.util.find_spec(name)), "torch")
@@ -323,6 +342,9 @@ RUNS = {
     "accelerate": (accelerate, "torch accelerate", NET, {
         "batch": 16, "grad_accum": 2, "precision": "fp32", "optimizer": "sgd",
         "steps_per_epoch": 8}),
+    "deepspeed": (deepspeed, "torch transformers deepspeed", ("llama_net", (48,)), {
+        "batch": 4, "grad_accum": 2, "precision": "bf16", "optimizer": "adamw", "world": 2,
+        "parallel": "zero1", "samples": 80, "steps_per_epoch": 5, "gpus": 2}),
     "keras": (keras, "keras", None, {
         "framework": keras_backend().replace("torch", "pytorch"), "optimizer": "adam", "precision": "fp32", "params": 1002,
         "batch": 8,
@@ -331,7 +353,7 @@ RUNS = {
 }
 
 
-TWO_PROCESSES = ("ddp", "fsdp", "fsdp2")
+TWO_PROCESSES = ("ddp", "fsdp", "fsdp2", "deepspeed")
 
 
 def truth(name):
