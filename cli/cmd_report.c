@@ -30,6 +30,7 @@ struct call {
     struct dn_report report;
     struct dn_progress progress;
     struct dn_own_runs own;
+    struct dn_seen seen;
     struct dn_err err;
 };
 
@@ -37,6 +38,7 @@ static void free_call (struct call *call)
 {
     dn_sums_free (call->report.sums);
     free (call->report.apps);
+    dn_seen_free (&call->seen);
 }
 
 /* --- options ------------------------------------------------------------------------
@@ -194,19 +196,13 @@ static int read_jobs (struct call *call, struct dn_err *err)
 }
 
 /* Without a snapshot in use nothing is known. */
-static void count_stranded (const struct dn_site *site, struct dn_report *report)
+static void count_stranded (const struct dn_cluster *cluster, struct dn_report *report)
 {
-    struct dn_seen seen;
-    const struct dn_cluster *cluster;
-
-    dn_seen_read (&seen, site, NULL);
-    cluster = dn_seen_cluster (&seen);
     report->stranded_cpus = report->stranded_mem = cluster ? 0 : DN_UNSET;
     for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
         report->stranded_cpus += cluster->groups[i].stranded_cpus;
         report->stranded_mem += cluster->groups[i].stranded_mem;
     }
-    dn_seen_free (&seen);
 }
 
 static int show (const struct dn_options *given, struct call *call)
@@ -251,9 +247,12 @@ static int run (const struct dn_command *self, int argc, char **argv)
     call.report.since_s = call.filter.since_s;
     call.report.until_s = call.filter.until_s;
     call.report.prices = any_price (&site->gpu_types);
-    count_stranded (site, &call.report);
+    dn_seen_read (&call.seen, site, NULL);
+    count_stranded (dn_seen_cluster (&call.seen), &call.report);
     call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
-    if (!call.report.sums)
+    if (call.report.sums)
+        call.report.sums->cluster = dn_seen_cluster (&call.seen);
+    else
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!call.report.sums || read_jobs (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);

@@ -306,7 +306,7 @@ static void begin_job (struct dn_accounting *a, char *const at[])
     job->host = a->host;
     take_gpus (a, at[AT_TRES]);
     job->cpu_s = cpu_time_of (at[AT_CPU_TIME]);
-    a->job.mem_gb = gb_of (at[AT_TRES]);
+    job->mem_gb = gb_of (at[AT_TRES]);
     a->job.admin_comment = at[AT_COMMENT];
     a->has_job = true;
 }

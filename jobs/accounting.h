@@ -35,7 +35,6 @@ void dn_accounting_columns (enum dn_accounting_what what, struct dn_buf *buf);
 struct dn_accounted {
     struct dn_finished job;
     const char *admin_comment; /* "" none */
-    double mem_gb;             /* host memory of all its nodes; NaN unknown */
 };
 
 /* A value other than 0 ends the reading and is returned. */

@@ -50,6 +50,8 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
     job->asked_gpus = r->gpus;
     job->asked_cpus =
         cpus_of (r, r->gpus, r->asked_cpus_each_gpu, r->asked_cpus_per_task);
+    job->asked_mem_gb =
+        real_of (r->asked_mem_mb) / 1024 * (double) (job->nodes > 0 ? job->nodes : 1);
     job->set_limit_s = dn_recorded_set (r);
     job->set_gpu = r->steer_gpu[0] != '\0' ? r->steer_gpu : r->set_gpu;
     job->set_cpus =

@@ -17,8 +17,9 @@
 #define VERSION_FIRST 3
 
 /* The version that has what jobs say of themselves. */
-#define VERSION_SAID 5
-#define VERSION_KIN  6
+#define VERSION_SAID   5
+#define VERSION_KIN    6
+#define VERSION_MEMORY 7
 
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
@@ -81,6 +82,9 @@ static int version_of (int i)
         return VERSION_SAID;
     case DN_FINISHED_AT_kin:
         return VERSION_KIN;
+    case DN_FINISHED_AT_mem_gb:
+    case DN_FINISHED_AT_asked_mem_gb:
+        return VERSION_MEMORY;
     default:
         return VERSION_FIRST;
     }

@@ -50,6 +50,8 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN gpus_used INTEGER; "
     "ALTER TABLE jobs ADD COLUMN captured TEXT",
     "ALTER TABLE jobs ADD COLUMN kin TEXT",
+    "ALTER TABLE jobs ADD COLUMN mem_gb REAL; "
+    "ALTER TABLE jobs ADD COLUMN asked_mem_gb REAL",
 };
 
 /* --- making ---------------------------------------------------------------------- */

@@ -98,9 +98,9 @@ static struct row row_of (const struct list *list, const struct dn_accounted *fr
         row.cpu_s = job.cpu_s;
         row.cpu_had_s = row.ran_s * (double) job.cpus;
     }
-    if (job.host_mem_gb > 0 && from->mem_gb > 0) {
+    if (job.host_mem_gb > 0 && job.mem_gb > 0) {
         row.mem_gb = job.host_mem_gb * (double) (job.nodes > 0 ? job.nodes : 1);
-        row.mem_had_gb = from->mem_gb;
+        row.mem_had_gb = job.mem_gb;
     }
     tell_changes (&job, row.changed, sizeof (row.changed));
     return row;

@@ -68,6 +68,8 @@ const char *dn_report_quantity (enum dn_measure quantity)
         [DN_MEASURE_GPU_HOURS] = "GPU hours",
         [DN_MEASURE_CPU_HOURS] = "CPU hours",
         [DN_MEASURE_MONEY] = "money",
+        [DN_MEASURE_BY_CPUS] = "GPU hours stranded by CPUs",
+        [DN_MEASURE_BY_MEMORY] = "GPU hours stranded by memory",
     };
 
     return texts[quantity];

@@ -65,7 +65,8 @@ int dn_report_amounts (const struct dn_report *report)
     for (int q = 0; q < DN_N_MEASURES; q++) {
         const struct dn_amount *amount = &all->amounts[q];
 
-        if (q == DN_MEASURE_MONEY && !report->prices)
+        if ((q == DN_MEASURE_MONEY && !report->prices)
+            || (q >= DN_MEASURE_BY_CPUS && !report->sums->cluster))
             continue;
         dn_grid_add (&grid, "%s", dn_report_quantity ((enum dn_measure) q));
         add_number (&grid, amount->requested);

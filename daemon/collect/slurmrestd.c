@@ -211,6 +211,8 @@ static void take_tres (struct json_object *tres, struct made *made, int64_t *typ
         return;
     if (strcmp (type, "cpu") == 0)
         made->job.cpus = count;
+    if (strcmp (type, "mem") == 0)
+        made->job.mem_gb = (double) count / 1024;
     if (strcmp (type, "gres") != 0 || strncmp (name, "gpu", 3) != 0
         || (name[3] != '\0' && name[3] != ':'))
         return;

@@ -377,6 +377,7 @@ static void make_job (const struct ended *ended,
 {
     struct dn_finished *job = &made->job;
     const struct named *qos = find_name (&ended->qos, from->qosid);
+    int64_t mem_mb;
 
     dn_finished_clear (job);
     made->host[0] = made->gpu[0] = '\0';
@@ -398,6 +399,8 @@ static void make_job (const struct ended *ended,
     if (from->tres_alloc_str && from->tres_alloc_str[0] != '\0') {
         job->nodes = dn_link_number (from->alloc_nodes);
         job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
+        mem_mb = tres_count (from->tres_alloc_str, TRES_MEM);
+        job->mem_gb = mem_mb > 0 ? (double) mem_mb / 1024 : NAN;
     } else {
         job->nodes = job->cpus = 0; /* it never ran; the record has what it asked for */
     }

@@ -22,6 +22,8 @@ static const char *const quantity_names[] = {
     [DN_MEASURE_GPU_HOURS] = "gpu_hours",
     [DN_MEASURE_CPU_HOURS] = "cpu_hours",
     [DN_MEASURE_MONEY] = "money",
+    [DN_MEASURE_BY_CPUS] = "stranded_by_cpus",
+    [DN_MEASURE_BY_MEMORY] = "stranded_by_memory",
 };
 const struct dn_names dn_measure_names = DN_NAMES (quantity_names, DN_N_MEASURES);
 
@@ -179,6 +181,61 @@ static void add_amounts (const struct dn_sums *sums,
                 changed);
 }
 
+/* What a GPU of the type has of its nodes; 0: unknown. */
+static void share_of (const struct dn_sums *sums,
+                      const char *type,
+                      double *cpus,
+                      double *mem_gb)
+{
+    double gpus = 0;
+
+    *cpus = *mem_gb = 0;
+    for (int64_t i = 0; sums->cluster && i < sums->cluster->n_groups; i++) {
+        const struct dn_node_group *group = &sums->cluster->groups[i];
+        double nodes = (double) group->n_nodes;
+
+        if (strcmp (group->type, type) != 0)
+            continue;
+        gpus += nodes * (double) group->gpus;
+        *cpus += nodes * (double) group->cpus;
+        *mem_gb += nodes * (double) group->mem_mb / 1024;
+    }
+    *cpus /= fmax (gpus, 1);
+    *mem_gb /= fmax (gpus, 1);
+}
+
+static double beyond (double held, double share, double gpus)
+{
+    return share > 0 && held > share * gpus ? held / share - gpus : 0;
+}
+
+static void add_stranded (const struct dn_sums *sums,
+                          struct dn_sums_part *part,
+                          const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    double gpus = count_or (job->gpus, 0);
+    double asked_gpus = count_or (job->asked_gpus, gpus);
+    double cpus = count_or (job->cpus, 0);
+    double asked_cpus = count_or (job->asked_cpus, cpus);
+    double asked_mem = job->asked_mem_gb > 0 ? job->asked_mem_gb : job->mem_gb;
+    double there[2], here[2], asked, had;
+
+    share_of (sums,
+              job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu,
+              &there[0],
+              &there[1]);
+    share_of (sums, job->gpu, &here[0], &here[1]);
+    if (!(gpus > 0))
+        return;
+    asked = view->ran_s / HOUR * beyond (asked_cpus, there[0], asked_gpus);
+    had = view->ran_s / HOUR * beyond (cpus, here[0], gpus);
+    add_amount (part, DN_MEASURE_BY_CPUS, asked, had, had, view->changed);
+    asked = view->ran_s / HOUR * beyond (asked_mem, there[1], asked_gpus);
+    had = view->ran_s / HOUR * beyond (job->mem_gb, here[1], gpus);
+    add_amount (part, DN_MEASURE_BY_MEMORY, asked, had, had, view->changed);
+}
+
 static void add_energy (struct dn_sums_part *part, const struct view *view)
 {
     const struct dn_finished *job = view->job;
@@ -245,6 +302,7 @@ static void add_part (const struct dn_sums *sums,
         return;
     part->ran++;
     add_amounts (sums, part, view);
+    add_stranded (sums, part, view);
     add_energy (part, view);
     add_waste (part, view);
 }

@@ -14,6 +14,11 @@
  *   used: run time times what it was allocated.
  *   saved: requested minus granted, of the jobs that dnnest changed; negative where the
  *     job was granted more. A saved hour is one that the scheduler need not reserve.
+ *   stranded by CPUs (by memory): GPU hours of run time, of the GPUs beside those of a
+ *     job that have no CPUs (memory) any more, if all GPUs of the type had equal shares
+ *     of its nodes: the shares that the job had beyond its own GPUs. Requested and
+ *     granted are by what it asked for and what it had, used is granted. Without the
+ *     nodes of the type in 'cluster', or the memory of the job, they are not counted.
  * Energy is not reserved: it is only used, and known of measured jobs alone.
  *
  * dnnest changed a job when the mode was enforce and the verdict change. Before: jobs
@@ -27,6 +32,7 @@
 #ifndef DN_SUMS_H
 #define DN_SUMS_H
 
+#include "hardware/cluster.h"
 #include "jobs/outcome.h"
 #include "jobs/worth/sample.h"
 #include "predict/apps.h"
@@ -53,6 +59,8 @@ enum dn_measure {
     DN_MEASURE_GPU_HOURS,
     DN_MEASURE_CPU_HOURS,
     DN_MEASURE_MONEY,
+    DN_MEASURE_BY_CPUS, /* stranded GPU hours */
+    DN_MEASURE_BY_MEMORY,
     DN_N_MEASURES
 };
 extern const struct dn_names dn_measure_names;
@@ -193,6 +201,7 @@ typedef double (*dn_price_f) (const void *prices, const char *type);
 struct dn_sums {
     dn_price_f price;
     const void *prices;
+    const struct dn_cluster *cluster; /* with the nodes; borrowed, NULL at first */
     enum dn_grouped_by by;
     int64_t first_s; /* ends of the first and last job */
     int64_t last_s;

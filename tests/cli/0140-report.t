@@ -146,6 +146,36 @@ documented 'dnnest(1) names the members of such an application' report --db="$wo
 try report --db="$work/idle.db" "--html=$work/idle.html"
 like 'the page lists applications that leave GPUs idle' "$(cat "$work/idle.html")" 'their jobs had: 1.*&lt;b&gt;'
 
+# --- GPUs that have no CPUs or memory ----------------------------------------------------
+
+mkdir -p "$work/state"
+{
+    echo "Cluster Version=1 Name=c Time=$(date +%s) Slurm=2411 SoftTimeMin=no Enforces=yes"
+    echo 'Group Type=a100 Gpus=4 Cpus=80 Memory=512000 Partitions=gpu Nodes=1 Up=1 Idle=1 NoCpus=2'
+    echo 'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
+    echo 'End Rows=2'
+} >"$work/state/cluster.snapshot"
+{
+    cat "$work/site.conf"
+    echo "StateDir=$work/state"
+} >"$work/seen.conf"
+chmod go-w "$work" "$work/state" "$work"/{seen.conf,state/cluster.snapshot}
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,state,gpu,gpus,cpus,mem_gb,asked_cpus,asked_mem_gb,mode,verdict,limit_s'
+    echo 'c,1,1767571200,1767571300,1767574900,1,5,COMPLETED,a100,2,20,125,80,500,enforce,change,7200'
+    echo 'c,2,1767571200,1767571300,1767574900,2,5,COMPLETED,a100,1,80,500,,,,,7200'
+} >"$work/stranded.csv"
+fill "$work/stranded.db" <"$work/stranded.csv"
+seen=(--conf="$work/seen.conf" --db="$work/stranded.db")
+gives 'text has the GPU hours that were stranded, as requested and as granted' 0 \
+    $'GPU hours stranded by CPUs +5 +3 +3 +2 +40.0 %\nGPU hours stranded by memory +5 +3 +3 +2 +40.0 %\n' \
+    report "${seen[@]}"
+like 'text has the GPUs that are stranded now' "$out" 'without enough idle CPUs: 2; .* memory: 0'
+json 'JSON has the GPU hours that were stranded' 'd["stranded_by_cpus"] == 2
+    and d["all"]["stranded_by_cpus_requested"] == 5 and d["all"]["stranded_by_cpus_saved"] == 2
+    and d["all"]["stranded_by_memory_requested"] == 5 and d["all"]["stranded_by_memory_granted"] == 3' \
+    report "${seen[@]}"
+
 # --- reasons ------------------------------------------------------------------------------
 
 {

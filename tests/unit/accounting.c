@@ -105,7 +105,7 @@ TEST ("a job has what sacct says of it and of its steps, however the pieces are 
         assert_int_equal (job->job.nodes, 2);
         assert_near (job->job.cpu_s, 86402.25);
         assert_near (job->job.host_mem_gb, 2);
-        assert_near (job->mem_gb, 20);
+        assert_near (job->job.mem_gb, 20);
     }
 }
 
@@ -190,6 +190,6 @@ TEST ("a record of what was used has fewer columns, and the same use")
     assert_int_equal (seen.n, 1);
     assert_string_equal (seen.text[0], "12_3 a?b COMPLETED a100  x?y");
     assert_true (seen.jobs[0].job.gpus == 2 && seen.jobs[0].job.cpu_s == 3600
-                 && seen.jobs[0].job.host_mem_gb == 1 && seen.jobs[0].mem_gb == 8);
+                 && seen.jobs[0].job.host_mem_gb == 1 && seen.jobs[0].job.mem_gb == 8);
     assert_int_equal (seen.jobs[0].job.user, DN_UNSET);
 }

@@ -17,6 +17,7 @@
     "\"return_code\":0},\"het\":{\"job_id\":0,\"job_offset\":null},\"job_id\":12,"     \
     "\"nodes\":\"n[07-9]x,m1\",\"state\":{\"current\":\"FAILED\"},\"steps\":[],"       \
     "\"tres\":{\"allocated\":[{\"type\":\"cpu\",\"name\":null,\"count\":8},"           \
+    "{\"type\":\"mem\",\"name\":null,\"count\":2048},"                                 \
     "{\"type\":\"energy\",\"name\":null,\"count\":-2},"                                \
     "{\"type\":\"gres\",\"name\":\"gpu:a100\",\"count\":4}]},\"user\":\"root\"}]}"
 
@@ -73,6 +74,7 @@ TEST ("a job of Slurm 22.05 is read")
     assert_string_equal (seen.comment, "note");
     assert_int_equal (seen.job.gpus, 4);
     assert_int_equal (seen.job.cpus, 8);
+    assert_near (seen.job.mem_gb, 2);
     assert_int_equal (seen.job.limit_s, 3600);
     assert_int_equal (seen.job.user, 0);
     assert_int_equal (seen.job.exit_code, DN_UNSET);

@@ -106,7 +106,7 @@ TEST ("a job ran without the time that it was suspended")
     "{\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\",\"verdict\":\"change\","   \
     "\"app\":\"fp:0123456789abcdef\",\"unit\":\"epochs\",\"work\":30,"                 \
     "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":4,\"nodes\":1,\"tasks\":2,"   \
-    "\"cpus_per_task\":40},"                                                           \
+    "\"cpus_per_task\":40,\"mem_mb\":256000},"                                         \
     "\"set\":{\"time_s\":23400,\"gpu\":\"v100\",\"cpus_each_gpu\":6,\"gpus\":2,"       \
     "\"mem_mb\":24576},"                                                               \
     "\"pred\":{\"gpu\":\"v100_sxm2_16gb\",\"step_us\":228000,\"train_s\":9000,"        \
@@ -160,6 +160,7 @@ TEST ("a record fills what dnnest did")
     assert_int_equal (job.asked_gpus, 4);
     assert_int_equal (job.gpus, 2);
     assert_near (job.set_mem_gb, 24);
+    assert_near (job.asked_mem_gb, 250);
     assert_int_equal (job.extensions, 2);
     assert_int_equal (job.rescued, 1);
     assert_near (job.base_s, 8000);

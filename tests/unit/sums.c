@@ -102,6 +102,33 @@ TEST ("a changed job saves what is not reserved")
     assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
 }
 
+TEST ("GPUs are stranded by the CPUs and the memory that a job has beyond its share")
+{
+    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+    struct dn_node_group groups[] = {
+        {.type = "v100", .gpus = 4, .cpus = 8, .mem_mb = 65536, .n_nodes = 3},
+        {.type = "a100", .gpus = 8, .cpus = 32, .mem_mb = 262144, .n_nodes = 1},
+    };
+    struct dn_cluster cluster = {.groups = groups, .n_groups = 2};
+
+    job.mem_gb = 40;
+    job.asked_mem_gb = 128;
+    add (sums, &job);
+    assert_amount (sums, DN_MEASURE_BY_CPUS, 0, 0, 0, 0);
+    sums->cluster = &cluster;
+    add (sums, &job);
+    /* 16 CPUs and 128 GiB are 4 of 8 GPUs, 8 and 40 are 4 and 2.5 of 4, for 2 hours. */
+    assert_amount (sums, DN_MEASURE_BY_CPUS, 4, 4, 4, 0);
+    assert_amount (sums, DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
+    job.asked_mem_gb = NAN;
+    job.gpus = 0;
+    add (sums, &job);
+    job.gpus = 4;
+    add (sums, &job);
+    assert_amount (sums, DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
+}
+
 TEST ("GPUs that were given back are saved, and a kill for memory is counted")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
