@@ -258,10 +258,7 @@ static const struct dn_partition *common_partition (const struct dn_cluster *clu
                 ? NULL
                 : dn_cluster_partition (cluster, name);
 
-        if (!next
-            || (first
-                && (first->def_mem_per_cpu_mb != next->def_mem_per_cpu_mb
-                    || first->def_mem_per_node_mb != next->def_mem_per_node_mb)))
+        if (!next || (first && !dn_partitions_same_memory (first, next)))
             return NULL;
         first = next;
     }
@@ -284,6 +281,9 @@ static void add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
         return;
     if (!partition) {
         job->memory_open = true;
+    } else if (partition->def_mem_per_gpu_mb > 0) {
+        job->default_mem_per_gpu_mb = partition->def_mem_per_gpu_mb;
+        job->memory_open = false;
     } else if (partition->def_mem_per_cpu_mb > 0) {
         job->default_mem_per_cpu_mb = partition->def_mem_per_cpu_mb;
         job->memory_open = false;

@@ -242,11 +242,27 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
         .slurm_user = from->slurm_user_id,
         .def_mem_per_cpu_mb = memory_mb (from->def_mem_per_cpu, true),
         .def_mem_per_node_mb = memory_mb (from->def_mem_per_cpu, false),
+        .def_mem_per_gpu_mb = dn_link_mem_per_gpu (from->job_defaults_list),
     };
     return 0;
 }
 
 /* --- values --------------------------------------------------------------------- */
+
+int64_t dn_link_mem_per_gpu (struct xlist *job_defaults)
+{
+    struct listIterator *at =
+        job_defaults ? slurm_list_iterator_create (job_defaults) : NULL;
+    const job_defaults_t *row;
+    int64_t mem_mb = DN_UNSET;
+
+    while (at && (row = slurm_list_next (at)))
+        if (row->type == JOB_DEF_MEM_PER_GPU)
+            mem_mb = (int64_t) row->value;
+    if (at)
+        slurm_list_iterator_destroy (at);
+    return mem_mb;
+}
 
 int64_t dn_link_seconds (uint32_t minutes)
 {

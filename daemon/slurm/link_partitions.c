@@ -72,6 +72,9 @@ static void fill (struct dn_partition *out,
                 conf->def_mem_per_cpu,
                 &out->def_mem_per_cpu_mb,
                 &out->def_mem_per_node_mb);
+    out->def_mem_per_gpu_mb = dn_link_mem_per_gpu (from->job_defaults_list);
+    if (out->def_mem_per_gpu_mb == DN_UNSET)
+        out->def_mem_per_gpu_mb = dn_link_mem_per_gpu (conf->job_defaults_list);
     set_memory (from->max_mem_per_cpu,
                 conf->max_mem_per_cpu,
                 &out->max_mem_per_cpu_mb,

@@ -38,6 +38,9 @@ int dn_link_fail (int code, const char *what, struct dn_err *err);
 /* Minutes of Slurm in seconds; DN_UNSET, DN_UNLIMITED. */
 int64_t dn_link_seconds (uint32_t minutes);
 
+/* DefMemPerGPU of a list of job_defaults_t, which may be NULL; DN_UNSET: none. */
+int64_t dn_link_mem_per_gpu (struct xlist *job_defaults);
+
 /* A number of Slurm; DN_UNSET where it has none. */
 int64_t dn_link_number (uint32_t number);
 

@@ -49,6 +49,7 @@ struct dn_link_conf {
     int64_t slurm_user;         /* uid of SlurmUser */
     int64_t def_mem_per_cpu_mb; /* DN_UNSET */
     int64_t def_mem_per_node_mb;
+    int64_t def_mem_per_gpu_mb;
 };
 int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err);
 

@@ -62,7 +62,9 @@ static int set_needs (struct dn_daemon *d, struct pass *pass, struct dn_err *err
     if (dn_link_conf (d->link, &conf, err) < 0)
         return -1;
     pass->groups.cpus_per_gpu = d->site->rules.cpus_per_gpu_min;
-    if (conf.def_mem_per_cpu_mb > 0)
+    if (conf.def_mem_per_gpu_mb > 0)
+        pass->groups.mem_per_gpu_mb = conf.def_mem_per_gpu_mb;
+    else if (conf.def_mem_per_cpu_mb > 0)
         pass->groups.mem_per_gpu_mb =
             conf.def_mem_per_cpu_mb * pass->groups.cpus_per_gpu;
     return 0;

@@ -117,13 +117,6 @@ static void keep_several (const struct dn_gpu_types *types,
                                           dn_arg_text (types->types[i].type));
 }
 
-/* Does a job that requests no memory get the same in both partitions? */
-static bool same_memory (const struct dn_partition *a, const struct dn_partition *b)
-{
-    return a && b && a->def_mem_per_cpu_mb == b->def_mem_per_cpu_mb
-           && a->def_mem_per_node_mb == b->def_mem_per_node_mb;
-}
-
 /* Why the snapshot says that a partition would not take the job. */
 static struct dn_reason refuses_job (const struct dn_asking *asking,
                                      const struct dn_partition *from,
@@ -176,7 +169,7 @@ static struct dn_reason refuses_partition (const struct dn_asking *asking,
         && (request->time_limit_s == DN_UNLIMITED
             || request->time_limit_s > max_time_s))
         return DN_REASON (move_max_time);
-    if (job->memory_default && !same_memory (from, to))
+    if (job->memory_default && !(from && to && dn_partitions_same_memory (from, to)))
         return DN_REASON (move_default_mem);
     return cluster ? refuses_job (asking, from, type) : DN_NO_REASON;
 }

@@ -80,6 +80,7 @@ static const struct dn_member partition_fields[] = {
     DN_COUNT_OR ("MaxNodes", PARTITION, max_nodes, 0, NODES_MAX, DN_UNLIMITED),
     DN_COUNT_OR ("DefMemPerCPU", PARTITION, def_mem_per_cpu_mb, 0, MB_MAX, DN_UNSET),
     DN_COUNT_OR ("DefMemPerNode", PARTITION, def_mem_per_node_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("DefMemPerGPU", PARTITION, def_mem_per_gpu_mb, 0, MB_MAX, DN_UNSET),
     DN_COUNT_OR ("MaxMemPerCPU", PARTITION, max_mem_per_cpu_mb, 0, MB_MAX, DN_UNSET),
     DN_COUNT_OR ("MaxMemPerNode", PARTITION, max_mem_per_node_mb, 0, MB_MAX, DN_UNSET),
     DN_TEXT ("QOS", PARTITION, qos, false),
@@ -377,6 +378,14 @@ void dn_cluster_free (struct dn_cluster *cluster)
     free (cluster->assocs);
     free (cluster->limits);
     free (cluster);
+}
+
+bool dn_partitions_same_memory (const struct dn_partition *a,
+                                const struct dn_partition *b)
+{
+    return a->def_mem_per_cpu_mb == b->def_mem_per_cpu_mb
+           && a->def_mem_per_node_mb == b->def_mem_per_node_mb
+           && a->def_mem_per_gpu_mb == b->def_mem_per_gpu_mb;
 }
 
 const struct dn_partition *dn_cluster_partition (const struct dn_cluster *cluster,

@@ -101,6 +101,7 @@ struct dn_partition {
     int64_t max_nodes;          /* of a job; DN_UNLIMITED */
     int64_t def_mem_per_cpu_mb; /* DN_UNSET: the cluster's */
     int64_t def_mem_per_node_mb;
+    int64_t def_mem_per_gpu_mb; /* of jobs with GPUs, before the two above */
     int64_t max_mem_per_cpu_mb;
     int64_t max_mem_per_node_mb;
     char qos[DN_NAME_MAX]; /* of the partition itself; "" none */
@@ -206,6 +207,10 @@ bool dn_list_has (const char *list, struct dn_span word);
 
 /* NULL-safe. */
 void dn_cluster_free (struct dn_cluster *cluster) DN_COLD;
+
+/* Does a job that requests no memory get the same in both? */
+bool dn_partitions_same_memory (const struct dn_partition *a,
+                                const struct dn_partition *b);
 
 /* The entry of that name, or NULL. */
 const struct dn_partition *dn_cluster_partition (const struct dn_cluster *cluster,

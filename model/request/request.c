@@ -39,6 +39,7 @@ struct dn_job dn_job_empty (void)
         .mem_per_node_mb = DN_UNSET,
         .mem_per_cpu_mb = DN_UNSET,
         .default_mem_per_cpu_mb = DN_UNSET,
+        .default_mem_per_gpu_mb = DN_UNSET,
     };
 }
 
@@ -204,11 +205,14 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
         return -1;
     if (is_given (job->mem_per_tres) && per_gpu == DN_UNSET)
         dn_reason_keep (&request->keep_gpu, DN_REASON (req_mem_typed));
+    if (job->memory_default)
+        per_gpu = job->default_mem_per_gpu_mb;
     if (job->mem_per_node_mb != DN_UNSET)
         request->mem_per_node_mb = job->mem_per_node_mb;
     else if (per_gpu != DN_UNSET)
         request->mem_per_node_mb = dn_request_product (per_gpu, request->gpus_per_node);
-    if (job->mem_per_node_mb != DN_UNSET || is_given (job->mem_per_tres))
+    if (job->mem_per_node_mb != DN_UNSET || per_gpu != DN_UNSET
+        || is_given (job->mem_per_tres))
         return 0;
     if (per_cpu == DN_UNSET)
         per_cpu = job->default_mem_per_cpu_mb;

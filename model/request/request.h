@@ -57,6 +57,7 @@ struct dn_job {
     int64_t mem_per_node_mb;
     int64_t mem_per_cpu_mb;
     int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
+    int64_t default_mem_per_gpu_mb; /* of its partition, in place of the former */
     bool exclusive;                 /* whole nodes */
     bool overcommit;
     bool special_cores; /* core specialisation, cores or tasks per socket */

@@ -79,7 +79,10 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
     job->memory_default = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
                           && (slurm_conf.select_type_param & DN_SELECT_MEMORY) != 0;
-    job->memory_open = job->memory_default && slurm_conf.def_mem_per_cpu == 0;
+    /* Job defaults may be per GPU, and are those of jobs with GPUs then. */
+    job->memory_open =
+        job->memory_default
+        && (slurm_conf.def_mem_per_cpu == 0 || slurm_conf.job_defaults_list);
 }
 
 /* Cores, threads or sockets that only some nodes may have. */

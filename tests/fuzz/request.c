@@ -48,8 +48,10 @@ static void set_numbers (const char *text, struct dn_job *job)
                                &job->min_cpus,
                                &job->pn_min_cpus,
                                &job->time_limit_min};
-    int64_t *const sizes[] = {
-        &job->mem_per_node_mb, &job->mem_per_cpu_mb, &job->default_mem_per_cpu_mb};
+    int64_t *const sizes[] = {&job->mem_per_node_mb,
+                              &job->mem_per_cpu_mb,
+                              &job->default_mem_per_cpu_mb,
+                              &job->default_mem_per_gpu_mb};
     char *end = (char *) text;
 
     for (size_t i = 0; end && *end && i < DN_N_ELEMENTS (counts); i++)

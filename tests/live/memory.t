@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Jobs with 80 CPUs of a node, whose memory follows from DefMemPerCPU: half of the node in
-# one partition, all of it in the other. A run that uses more than it has left is killed by
+# one partition, all of it in the other, and from DefMemPerGPU in the third. A run that uses more than it has left is killed by
 # Slurm (OverMemoryKill, whose jobs are FAILED; there are no cgroups): the same pages are
 # mapped again and again, and count each time.
 
@@ -39,6 +39,7 @@ state_is() { [[ $(field "$1" JobState) = "$2" ]]; }
 member() {
     scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
 }
+key_of() { printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16; }
 # both JOB JOB: they run at the same time, on the same node
 both() {
     state_is "$1" RUNNING && state_is "$2" RUNNING &&
@@ -59,6 +60,7 @@ live_start --plugin-dir "$plugin_dir" --conf DefMemPerCPU=3200 \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
     --conf 'PartitionName=half Nodes=a1 MaxTime=2-0 State=UP' \
     --conf 'PartitionName=full Nodes=a1 MaxTime=2-0 State=UP DefMemPerCPU=6400' \
+    --conf 'PartitionName=each Nodes=a1 MaxTime=2-0 State=UP DefMemPerGPU=240000' \
     --conf 'PartitionName=one Nodes=a1 MaxTime=2-0 State=UP'
 cat >"$dir/home/run.sh" <<'END'
 #!/bin/sh
@@ -132,6 +134,14 @@ ok 'a job that was started again completes' cluster_wait_job "$job" COMPLETED 90
 ok 'the application is marked in the history' learn HostKept=yes
 like 'the report counts it' "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
     'started again as requested: 1'
+ok 'dnnestd takes another snapshot' daemon watch
+"$dnnest" report --conf="$dir/etc/dnnest.conf" --json | jq .all >"$dir/all.json"
+# With 2 of 4 GPUs and 80 of 96 CPUs each job stranded one and a third.
+ok 'the report has the GPUs that were stranded, and fewer as granted' \
+    jq -e '(.stranded_by_cpus_requested / .gpu_hours_used - 2 / 3 | fabs < 1e-6)
+        and .stranded_by_cpus_granted == 0
+        and .stranded_by_memory_granted < .stranded_by_memory_requested
+        and .stranded_by_memory_granted > 0' "$dir/all.json"
 submit 1 0 -H
 is 'the application keeps its memory from then on' \
     "$(field "$job" MinMemoryNode) $(member "$job" set.mem_mb)" '500G null'
@@ -150,7 +160,6 @@ run_as() {
     job=$(cluster_as_user sbatch --parsable -o /dev/null -t 5 -c 1 --mem=100 --gres=gpu:a100:2 \
         --comment="dnnest:app=$1" <<<$'#!/bin/bash\n'"$2"$'\nsleep 3')
 }
-key_of() { printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16; }
 before=$(grep '^App ' "$dir/state.dnnest/history")
 run_as cap "$(declare -f capture); capture 50 1 >$dir/progress/\$SLURM_JOB_ID.capture"
 captured=$job
@@ -166,6 +175,27 @@ is 'a file of another user says nothing' \
     "$(grep "Key=$(key_of bad)" "$dir/state.dnnest/history" | grep -E 'Captured|Step=')" ''
 is 'no other row has changed' \
     "$(grep '^App ' "$dir/state.dnnest/history" | grep -vE "$(key_of cap)|$(key_of bad)")" "$before"
+
+# --- the same where each GPU has its memory ------------------------------------------------
+
+each=(-p each --comment="${SPEC/app=net/app=each}")
+submit 60 0 "${each[@]}"
+first=$job
+like 'memory by DefMemPerGPU stays on words, and the CPUs go down' "$said" 'dnnest: -c 80 -> [0-9]+ \('
+submit 1 0 "${each[@]}"
+ok 'the first job of that memory runs' cluster_wait_job "$first" RUNNING 60
+sleep 3
+is 'it leaves no memory for the other' "$(field "$first" TRES | grep -o 'mem=[^,]*') $(field "$job" JobState)" \
+    'mem=480000M PENDING'
+scancel "$first"
+cluster_wait_job "$job" COMPLETED 90
+ok 'its peak is learned' learn "Key=$(key_of each) .*HostMemory="
+submit 60 0 "${each[@]}"
+first=$job
+like 'the user is told of this memory' "$said" 'dnnest: -c 80 -> [0-9]+, mem 468G -> [0-9]+G \('
+submit 60 0 "${each[@]}"
+ok 'two jobs share the node from then on' cluster_until 60 both "$first" "$job"
+scancel "$first" "$job"
 
 # --- GPUs that are not used --------------------------------------------------------------
 

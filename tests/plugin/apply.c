@@ -270,6 +270,12 @@ TEST ("the default memory per CPU is the cluster's")
     slurm_conf.def_mem_per_cpu = 5000 | MEM_PER_CPU;
     dn_adapter_read (&desc, &job);
     assert_int_equal (job.default_mem_per_cpu_mb, 5000);
+    slurm_conf.select_type_param = DN_SELECT_MEMORY;
+    slurm_conf.job_defaults_list = (void *) &desc; /* never looked into */
+    dn_adapter_read (&desc, &job);
+    assert_true (job.memory_open);
+    slurm_conf.job_defaults_list = NULL;
+    slurm_conf.select_type_param = 0;
     slurm_conf.def_mem_per_cpu = 64000; /* per node */
     dn_adapter_read (&desc, &job);
     assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);

@@ -17,7 +17,7 @@ static const char whole[] =
     "Wait Type=a100 Gpu=0 Node=600 Nodes=86400\n"
     "Wait Gpu=60\n"
     "Partition Name=gpu Default=yes Up=yes MaxTime=604800 DefaultTime=3600 MaxNodes=16 "
-    "DefMemPerCPU=4000 DefMemPerNode=0 MaxMemPerCPU=8000 MaxMemPerNode=500000 "
+    "DefMemPerCPU=4000 DefMemPerNode=0 DefMemPerGPU=9 MaxMemPerCPU=8000 MaxMemPerNode=500000 "
     "QOS=part AllowAccounts=a,b DenyAccounts=c AllowQOS=normal DenyQOS=* "
     "BillingWeights=\"CPU=1.0,Mem=0.25G #x\"\n"
     "Partition Name=debug Up=no\n"

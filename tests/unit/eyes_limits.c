@@ -268,6 +268,8 @@ TEST ("memory follows the CPUs as the partition says")
         {WITH ("DefMemPerCPU=2000"), NULL, false, 80 * 2000, ""},
         {WITH ("DefMemPerCPU=2000"), "gpu", true, 80 * 2000, ""},
         {WITH ("DefMemPerNode=64000"), "gpu", true, DN_UNSET, "-c"},
+        {WITH ("DefMemPerCPU=2000 DefMemPerGPU=64000"), "gpu", true, DN_UNSET, "-c"},
+        {WITH ("DefMemPerGPU=64000"), "gpu,long", true, DN_UNSET, "may depend on"},
         {WITH ("DefMemPerNode=64000"), "gpu", false, DN_UNSET, "-c"},
         {WITH (""), NULL, true, DN_UNSET, "its default may depend on the CPUs"},
         {WITH ("DefMemPerCPU=2000"), "gpu,long", false, DN_UNSET, "may depend on"},

@@ -424,6 +424,12 @@ TEST ("memory per CPU is known as memory per node")
     job.default_mem_per_cpu_mb = 2000;
     assert_int_equal (read_request (&job, &request), 0);
     assert_int_equal (request.mem_per_node_mb, 160000);
+    job.memory_default = true;
+    job.default_mem_per_gpu_mb = 3000;
+    assert_int_equal (read_request (&job, &request), 0);
+    assert_false (request.mem_follows_cpus);
+    assert_int_equal (request.mem_per_node_mb, 3000 * request.gpus_per_node);
+    job.memory_default = false;
     job.mem_per_node_mb = 5000;
     assert_int_equal (read_request (&job, &request), 0);
     assert_false (request.mem_follows_cpus);
