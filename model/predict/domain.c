@@ -15,30 +15,52 @@
 #include "base/messages.h"
 #include "predict/flat.h"
 
-/* Independent lanes of a sum, which compilers put into one register. */
+/* Independent lanes of a sum, which are in one register. */
 #define LANES 4
 
 /* Points between two looks at the deadline: some 50 microseconds. */
 #define POINTS_PER_LOOK 64
+
+/* LANES neighbours of an array. */
+typedef float four __attribute__ ((vector_size (LANES * sizeof (float)), aligned (4)));
+
+static inline four squares (const float *a, const float *b)
+{
+    four difference = *(const four *) a - *(const four *) b;
+
+    return difference * difference;
+}
+
+static inline float sum_of (four sums)
+{
+    return sums[0] + sums[1] + sums[2] + sums[3];
+}
 
 /* Squared distance, or infinity where it is more than 'least': the order of
  * the sum is always the same, so that runs together find what each finds alone.
  */
 static float square_distance (const float *a, const float *b, int n, float least)
 {
-    float sums[LANES] = {0};
+    four sums = {0};
     int i = 0;
 
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        for (int k = i; k < i + 4 * LANES; k += LANES)
-            for (int j = 0; j < LANES; j++)
-                sums[j] += (a[k + j] - b[k + j]) * (a[k + j] - b[k + j]);
-        if (sums[0] + sums[1] + sums[2] + sums[3] > least)
+        sums += squares (a + i, b + i);
+        sums += squares (a + i + LANES, b + i + LANES);
+        sums += squares (a + i + 2 * LANES, b + i + 2 * LANES);
+        sums += squares (a + i + 3 * LANES, b + i + 3 * LANES);
+        if (sum_of (sums) > least)
             return INFINITY;
     }
-    for (; i < n; i++)
-        sums[i % LANES] += (a[i] - b[i]) * (a[i] - b[i]);
-    return sums[0] + sums[1] + sums[2] + sums[3];
+    for (; i + LANES <= n; i += LANES)
+        sums += squares (a + i, b + i);
+    if (i < n)
+        sums[0] += (a[i] - b[i]) * (a[i] - b[i]);
+    if (i + 1 < n)
+        sums[1] += (a[i + 1] - b[i + 1]) * (a[i + 1] - b[i + 1]);
+    if (i + 2 < n)
+        sums[2] += (a[i + 2] - b[i + 2]) * (a[i + 2] - b[i + 2]);
+    return sum_of (sums);
 }
 
 static int read_point (const unsigned char *at,
@@ -92,57 +114,89 @@ void dn_domain_free (struct dn_domain *domain)
 
 /* A run as a point, and the square of its distance to the nearest point so far. */
 struct run {
-    float point[DN_N_FEATURES];
     float least;
-    bool same; /* as the first run in the coordinates of the network */
+    float point[DN_N_FEATURES];
 };
 
-static void set_run (const struct dn_domain *domain,
+/* The runs of a call. */
+struct runs {
+    int n;
+    struct run all[DN_CANDIDATES_MAX];
+    int n_same; /* runs that are as the first one in the coordinates of the network ...
+                 */
+    struct run *same[DN_CANDIDATES_MAX];  /* ... by descending distance */
+    struct run *other[DN_CANDIDATES_MAX]; /* and those that are not */
+};
+
+static void add_run (const struct dn_domain *domain,
                      const float *features,
-                     const struct run *first,
-                     struct run *run)
+                     struct runs *runs)
 {
+    struct run *run = &runs->all[runs->n];
+    bool same = true;
+
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
         run->point[i] = isfinite (value) ? value * domain->scale[i] : 0;
     }
     run->least = INFINITY;
-    run->same = true;
     for (int i = 0; i < domain->n_network; i++)
-        run->same = run->same && run->point[i] == first->point[i];
+        same = same && run->point[i] == runs->all[0].point[i];
+    if (same)
+        runs->same[runs->n_same++] = run;
+    else
+        runs->other[runs->n - runs->n_same] = run;
+    runs->n++;
 }
 
-/* Update the distances of the runs with a point, whose square distance to the first one
- * in the coordinates of the network is 'shared'. Return the largest of those that share
- * it.
+/* Is the run nearer to a point, whose square distance in the coordinates of the network
+ * is 'square', than to all before?
  */
-static float look_at (const struct dn_domain *domain,
-                      const float *at,
-                      float shared,
-                      int n,
-                      struct run runs[DN_CANDIDATES_MAX])
+static bool look_at (const struct dn_domain *domain,
+                     const float *at,
+                     float square,
+                     struct run *run)
 {
     int n_network = domain->n_network;
-    float most = 0;
 
-    for (int r = 0; r < n; r++) {
-        struct run *run = &runs[r];
-        float square = run->same
-                           ? shared
-                           : square_distance (run->point, at, n_network, run->least);
+    if (square >= run->least)
+        return false;
+    square += square_distance (run->point + n_network,
+                               at + n_network,
+                               domain->n_used - n_network,
+                               run->least - square);
+    if (square >= run->least)
+        return false;
+    run->least = square;
+    return true;
+}
 
-        if (square < run->least)
-            square += square_distance (run->point + n_network,
-                                       at + n_network,
-                                       domain->n_used - n_network,
-                                       run->least - square);
-        if (square < run->least)
-            run->least = square;
-        if (run->same && run->least > most)
-            most = run->least;
-    }
-    return most;
+/* Put the i-th run, which got nearer, behind those that are further away. Return
+ * whether another one is in its place.
+ */
+static bool move_down (struct runs *runs, int i)
+{
+    struct run *run = runs->same[i];
+    int k = i;
+
+    for (; k + 1 < runs->n_same && run->least < runs->same[k + 1]->least; k++)
+        runs->same[k] = runs->same[k + 1];
+    runs->same[k] = run;
+    return k > i;
+}
+
+/* The runs that share the distance in the coordinates of the network: the first one
+ * whose distance to another point is less in all coordinates ends them.
+ */
+static void look_at_same (const struct dn_domain *domain,
+                          const float *at,
+                          float shared,
+                          struct runs *runs)
+{
+    for (int i = 0; i < runs->n_same && shared < runs->same[i]->least; i++)
+        if (look_at (domain, at, shared, runs->same[i]))
+            i -= move_down (runs, i);
 }
 
 void dn_domain_distances (const struct dn_domain *domain,
@@ -151,25 +205,33 @@ void dn_domain_distances (const struct dn_domain *domain,
                           const struct dn_deadline *deadline,
                           double *distances)
 {
-    struct run runs[DN_CANDIDATES_MAX] = {0};
-    bool all_same = true;
-    float most = INFINITY;
+    int n_network = domain->n_network;
+    struct runs runs;
 
-    for (int r = 0; r < n; r++) {
-        set_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs[0], &runs[r]);
-        all_same = all_same && runs[r].same;
-    }
+    runs.n = runs.n_same = 0;
+    for (int r = 0; r < n; r++)
+        add_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs);
     for (int i = 0; i < domain->n_points; i++) {
         const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
-        float shared = square_distance (runs[0].point, at, domain->n_network, most);
 
         if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
             return;
-        if (!all_same || shared < most)
-            most = look_at (domain, at, shared, n, runs);
+        look_at_same (
+            domain,
+            at,
+            square_distance (runs.all[0].point, at, n_network, runs.same[0]->least),
+            &runs);
+        for (int r = 0; r < n - runs.n_same; r++) {
+            struct run *run = runs.other[r];
+
+            look_at (domain,
+                     at,
+                     square_distance (run->point, at, n_network, run->least),
+                     run);
+        }
     }
     for (int r = 0; r < n; r++)
-        distances[r] = sqrt ((double) runs[r].least);
+        distances[r] = sqrt ((double) runs.all[r].least);
 }
 
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)

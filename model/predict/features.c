@@ -72,7 +72,7 @@ static void add_to_mix (struct dn_mix *mix, const struct dn_op *op)
         mix->recurrence = fmax (mix->recurrence, op->steps);
 }
 
-void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
+static void mix_init (struct dn_mix *mix, const struct dn_graph *graph)
 {
     *mix = (struct dn_mix){.recurrence = 0};
     for (int i = 0; i < graph->n_ops; i++)
@@ -160,6 +160,13 @@ static void add_operators (const struct dn_mix *mix,
     out[DN_FEATURE_RECURRENCE] = ln (mix->recurrence);
 }
 
+/* Kernels of one step. */
+static double kernels_of (const struct dn_mix *mix, const struct dn_spec *spec)
+{
+    return mix->operators * fmax ((double) spec->grad_accum, 1)
+           / fmax ((double) spec->pp, 1);
+}
+
 /* GPUs that share the work on one batch. */
 static double sharers (const struct dn_spec *spec)
 {
@@ -170,14 +177,11 @@ static double sharers (const struct dn_spec *spec)
 static void add_sizes (const struct dn_mix *mix,
                        const struct dn_spec *spec,
                        const struct dn_graph *graph,
-                       double step_s,
                        double out[DN_N_FEATURES])
 {
     double batch = (double) spec->batch;
     double passes = fmax ((double) spec->grad_accum, 1);
-    double stages = fmax ((double) spec->pp, 1);
     double parts = sharers (spec);
-    double kernels = mix->operators * passes / stages;
     double params = graph->params + graph->frozen_params;
 
     out[DN_FEATURE_PARAMS] = ln (params);
@@ -185,8 +189,7 @@ static void add_sizes (const struct dn_mix *mix,
     out[DN_FEATURE_SAMPLE_TRAFFIC] = ln (mix->all_traffic);
     out[DN_FEATURE_INTENSITY] =
         ln (share (mix->all_flops * batch, mix->all_traffic * batch + mix->weights));
-    out[DN_FEATURE_KERNELS] = ln (kernels);
-    out[DN_FEATURE_KERNEL_RATE] = ln (share (kernels, step_s));
+    out[DN_FEATURE_KERNELS] = ln (kernels_of (mix, spec));
     out[DN_FEATURE_KERNEL_FLOPS] = ln (share (mix->all_flops * batch, mix->products));
     out[DN_FEATURE_KERNEL_TRAFFIC] =
         ln (share (mix->all_traffic * batch + mix->weights, mix->operators));
@@ -219,22 +222,16 @@ static void add_training (const struct dn_spec *spec, double out[DN_N_FEATURES])
         out[DN_FEATURE_REAL_INPUT] = 1;
 }
 
-static void add_parallelism (const struct dn_spec *spec,
-                             const struct dn_device *device,
-                             double out[DN_N_FEATURES])
+static void add_parallelism (const struct dn_spec *spec, double out[DN_N_FEATURES])
 {
-    bool nvlink = device->link == DN_LINK_NVLINK && spec->link != DN_LINK_PCIE;
-
     out[DN_FEATURE_GPUS] = ln ((double) spec->gpus);
     out[DN_FEATURE_NODES] = ln ((double) spec->nodes);
     out[DN_FEATURE_TENSOR_PARALLEL] = ln ((double) spec->tp);
     out[DN_FEATURE_PIPELINE_PARALLEL] = ln ((double) spec->pp);
     if (spec->parallel >= DN_PARALLEL_ZERO1)
         out[DN_FEATURE_SHARDING] = fmin (spec->parallel - DN_PARALLEL_ZERO1 + 1.0, 3);
-    if (spec->gpus > 1) {
+    if (spec->gpus > 1)
         out[DN_FEATURE_GRADIENT_TRAFFIC] = -out[DN_FEATURE_REUSE];
-        out[DN_FEATURE_LINK] = ln (nvlink ? device->link_bw : device->pcie_bw);
-    }
 }
 
 static void add_device (const struct dn_spec *spec,
@@ -242,9 +239,12 @@ static void add_device (const struct dn_spec *spec,
                         double out[DN_N_FEATURES])
 {
     enum dn_precision precision = dn_device_precision (device, spec->precision);
+    bool nvlink = device->link == DN_LINK_NVLINK && spec->link != DN_LINK_PCIE;
     bool matrix;
     double peak = dn_device_peak (device, precision, &matrix);
 
+    if (spec->gpus > 1)
+        out[DN_FEATURE_LINK] = ln (nvlink ? device->link_bw : device->pcie_bw);
     out[DN_FEATURE_ELEMENT_BYTES] = dn_precision_traits[precision].activation;
     out[DN_FEATURE_MATRIX_UNITS] = matrix;
     out[DN_FEATURE_TF32] = dn_precision_traits[precision].rounds;
@@ -290,26 +290,48 @@ static float bounded (enum dn_feature feature, double value)
 
     if (isnan (value))
         return 0;
-    return (float) fmin (fmax (value, -max), max);
+    if (value > max)
+        return (float) max;
+    return (float) (value < -max ? -max : value);
 }
 
-void dn_features_of (const struct dn_mix *mix,
+/* What follows from the network and how it is trained. */
+static void add_run (const struct dn_mix *mix,
+                     const struct dn_case *c,
+                     double out[DN_N_FEATURES])
+{
+    add_operators (mix, c->graph, out);
+    add_sizes (mix, c->spec, c->graph, out);
+    add_training (c->spec, out);
+    add_parallelism (c->spec, out);
+}
+
+void dn_common_init (struct dn_common *common, const struct dn_case *c)
+{
+    memset (common->features, 0, sizeof (common->features));
+    mix_init (&common->mix, c->graph);
+    if (common->mix.attentions == 0)
+        add_run (&common->mix, c, common->features);
+}
+
+void dn_features_of (const struct dn_common *common,
                      const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES])
 {
     double features[DN_N_FEATURES];
-    struct dn_mix own = *mix;
+    struct dn_mix mix = common->mix;
+    double step_s = white_box->step_s.p50;
 
-    memset (features, 0, sizeof (features));
-    add_attentions (&own, c);
+    memcpy (features, common->features, sizeof (features));
+    if (mix.attentions > 0) {
+        add_attentions (&mix, c);
+        add_run (&mix, c, features);
+    }
     add_white_box (white_box, c->device, features);
-    add_operators (&own, c->graph, features);
-    add_sizes (&own, c->spec, c->graph, white_box->step_s.p50, features);
-    add_training (c->spec, features);
-    add_parallelism (c->spec, c->device, features);
+    features[DN_FEATURE_KERNEL_RATE] = ln (share (kernels_of (&mix, c->spec), step_s));
     add_device (c->spec, c->device, features);
-    features[DN_FEATURE_BOUND_SHARE] = above_bound (&own, c->spec, c->device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (&mix, c->spec, c->device, features);
     for (int i = 0; i < DN_N_FEATURES; i++)
         out[i] = bounded ((enum dn_feature) i, features[i]);
 }

@@ -66,12 +66,18 @@ struct dn_mix {
     double recurrence;
 };
 
-void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph);
+/* What the features of one run have in common on all devices. */
+struct dn_common {
+    struct dn_mix mix;              /* of the operators */
+    double features[DN_N_FEATURES]; /* that do not depend on the device; 0 where
+                                       attention runs as the device decides */
+};
 
-/* Fill 'out' from a case and the white box's estimate of it, with the mix of the graph,
- * which several devices share.
- */
-void dn_features_of (const struct dn_mix *mix,
+/* 'c': the run; its device is not looked at. */
+void dn_common_init (struct dn_common *common, const struct dn_case *c);
+
+/* Fill 'out' from a case and the white box's estimate of it. */
+void dn_features_of (const struct dn_common *common,
                      const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES]);
@@ -81,10 +87,10 @@ static inline void dn_features (const struct dn_case *c,
                                 const struct dn_estimate *white_box,
                                 float out[DN_N_FEATURES])
 {
-    struct dn_mix mix;
+    struct dn_common common;
 
-    dn_mix_init (&mix, c->graph);
-    dn_features_of (&mix, c, white_box, out);
+    dn_common_init (&common, c);
+    dn_features_of (&common, c, white_box, out);
 }
 
 /* The sort of a run, under which a bundle keeps where its correction counts and how

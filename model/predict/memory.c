@@ -658,7 +658,7 @@ int64_t dn_whitebox_largest_batch (const struct dn_case *c,
     int64_t good = 0;
     int64_t bad = 1;
 
-    dn_setup_init (&setup, c);
+    dn_setup_init (&setup, c, NULL);
     while (bad < most && holds_batch (&setup, quantile, headroom, bad)) {
         good = bad;
         bad *= 4;

@@ -90,38 +90,38 @@ static void add_op_time (const struct dn_lane *lane,
                          struct dn_op_time *sum)
 {
     const struct dn_rates *r = &lane->rates;
-    double slowdown = r->slowdown;
+    double seconds[DN_N_DIRECTIONS];
     struct dn_load load;
-    struct dn_turn turn;
     double turns;
 
     dn_load_of (lane, op, &load);
-    dn_turn_of (lane, &load, &turn);
     turns = dn_pipeline (&lane->setup, load.block, !load.block);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         const struct dn_amount *amount = &load.amount[d];
+        struct dn_work work = dn_work_of (lane, &load, d);
         double all = d == DN_FORWARD && load.again ? 2 * turns : turns;
+        double fixed = work.wait_s + work.launches * r->kernel_s;
 
-        sum->compute_s += all * turn.work[d].compute_s * slowdown;
-        sum->memory_s += all * turn.work[d].memory_s * slowdown;
-        sum->fixed_s +=
-            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
+        sum->compute_s += all * work.compute_s * r->slowdown;
+        sum->memory_s += all * work.memory_s * r->slowdown;
+        sum->fixed_s += all * fixed * r->slowdown;
         sum->host_s +=
-            all * turn.launches[d] * r->launch_s * dn_host_copies (&lane->setup, d);
+            all * work.launches * r->launch_s * dn_host_copies (&lane->setup, d);
         sum->flops += all * amount->flops;
         sum->bytes += all * (amount->bytes + amount->unpacked + amount->moved);
+        seconds[d] = turns * (work.compute_s + work.memory_s + fixed) * r->slowdown;
     }
-    sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
-    sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
-    sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
-    sum->recompute_s += load.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
+    sum->forward_s += seconds[DN_FORWARD];
+    sum->backward_data_s += seconds[DN_DATA];
+    sum->backward_weight_s += seconds[DN_WEIGHT];
+    sum->recompute_s += load.again ? seconds[DN_FORWARD] : 0;
 }
 
 void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[])
 {
     struct dn_lane lane = {.follows = false};
 
-    dn_setup_init (&lane.setup, c);
+    dn_setup_init (&lane.setup, c, NULL);
     dn_rates_init (&lane.rates, &lane.setup);
     for (int i = 0; i < c->graph->n_ops; i++) {
         struct dn_op room[DN_PARTS_MAX];

@@ -84,7 +84,8 @@ static double newton_schulz_time (const struct dn_rates *r, double m, double n)
     double flops = 4 * m * m * n + 2 * m * m * m;
     double bytes = 2 * (8 * m * n + 11 * m * m);
 
-    return iterations * (flops / r->flops[DN_BY_LINEAR] + bytes / r->light);
+    return iterations
+           * (flops / r->flops[DN_BY_LINEAR] + bytes / r->route[DN_ROUTE_LIGHT]);
 }
 
 static double matrices_time (const struct dn_setup *c)

@@ -53,7 +53,8 @@ struct batch {
     /* Only with a bundle: */
     const char *kind; /* of network */
     struct dn_validation validation;
-    struct dn_mix mix; /* of its operators */
+    const struct dn_quantiles *step_bounds;
+    struct dn_common common; /* of the features */
 };
 
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
@@ -162,7 +163,7 @@ static int find_features (const struct batch *batch,
         struct dn_estimate *estimate = &batch->estimates[i];
 
         dn_features_of (
-            &batch->mix, &c, &shipped[i], features + (ptrdiff_t) i * DN_N_FEATURES);
+            &batch->common, &c, &shipped[i], features + (ptrdiff_t) i * DN_N_FEATURES);
         estimate->white_step_s = shipped[i].white_step_s;
         if (is_learned (batch) && estimate->cpus_per_gpu < shipped[i].cpus_per_gpu)
             estimate->cpus_per_gpu = shipped[i].cpus_per_gpu;
@@ -228,10 +229,7 @@ static void correct_step (const struct batch *batch,
     double doubt = dn_whitebox_doubt (c, estimate, true);
     double edge = domain->knots[domain->n_knots - 1].distance;
     struct dn_range base = {
-        .p50 = 1,
-        .sigma = at->sigma,
-        .quantiles = dn_bounds_at (
-            &bundle->bounds[DN_QUANTITY_STEP], batch->kind, &batch->validation)};
+        .p50 = 1, .sigma = at->sigma, .quantiles = batch->step_bounds};
     struct dn_range spread = dn_tuning_spread (tuning, &site, base);
 
     if (estimate->white_step_s > 0)
@@ -368,10 +366,11 @@ static int predict_sums (const struct batch *batch,
 
 static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct rows *rows = calloc (1, sizeof (*rows));
+    dn_cleanup (dn_free_ptr) struct rows *rows = malloc (sizeof (*rows));
 
     if (!rows)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    memset (rows->sums, 0, sizeof (rows->sums));
     if (find_features (batch, rows->features, err) < 0
         || predict_sums (batch, rows->features, rows->sums, err) < 0)
         return -1;
@@ -412,7 +411,10 @@ int dn_predict (const struct dn_predictor *predictor,
         batch.kind = dn_network_kind (c->graph);
         dn_stack_name (c->spec, stack);
         batch.validation = dn_bundle_validation (predictor->bundle, batch.kind, stack);
-        dn_mix_init (&batch.mix, c->graph);
+        batch.step_bounds = dn_bounds_at (&predictor->bundle->bounds[DN_QUANTITY_STEP],
+                                          batch.kind,
+                                          &batch.validation);
+        dn_common_init (&batch.common, c);
     }
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;

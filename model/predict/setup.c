@@ -123,16 +123,22 @@ static double count_of (int64_t value)
 static void split_work (struct dn_setup *setup)
 {
     const struct dn_spec *spec = setup->spec;
-    double stride = setup->model_parallel;
 
     setup->norm_split = spec->sp == 1 ? (double) spec->tp : 1;
     setup->context = count_of (spec->cp);
     setup->chunks = setup->graph->block_layers > 1 ? count_of (spec->vpp) : 1;
     setup->experts = setup->graph->experts > 0 ? count_of (spec->ep) : 1;
+}
+
+/* How state is sharded depends on the devices of a node. */
+static void split_state (struct dn_setup *setup)
+{
+    double stride = setup->model_parallel;
+
     setup->shards = shard_count (setup, setup->replicas, stride);
     setup->expert_shards =
         shard_count (setup, setup->replicas / setup->experts, stride * setup->experts);
-    if (dn_net_read (spec->net, &setup->net, NULL) < 0)
+    if (dn_net_read (setup->spec->net, &setup->net, NULL) < 0)
         setup->net = (struct dn_net){.rdma = true,
                                      .rate = setup->device->adapter_bw,
                                      .adapters = (double) setup->device->adapters};
@@ -162,30 +168,45 @@ static enum dn_parallel effective_parallel (const struct dn_spec *spec)
                : DN_PARALLEL_DP;
 }
 
-void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
+/* What does not depend on the device, but for its precision. */
+static void set_case (struct dn_setup *setup,
+                      const struct dn_case *c,
+                      enum dn_precision precision)
 {
     double model_parallel = (double) (c->spec->tp * c->spec->pp);
-    enum dn_precision precision = dn_device_precision (c->device, c->spec->precision);
 
     *setup = (struct dn_setup){
         .constants = c->constants,
         .spec = c->spec,
         .graph = c->graph,
-        .device = c->device,
         .cpus_per_gpu = c->cpus_per_gpu,
         .precision = precision,
         .traits = &dn_precision_traits[precision],
         .habits = dn_habits_of (c->spec),
         .replicas = (double) c->spec->gpus / model_parallel,
         .model_parallel = model_parallel,
-        .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
         .share = dn_attention_share (c),
-        .stack = dn_stack_factors_of (c),
     };
     split_work (setup);
     count_network (setup);
     dn_setup_batch (setup, c->spec->batch);
+}
+
+void dn_setup_init (struct dn_setup *setup,
+                    const struct dn_case *c,
+                    const struct dn_setup *other)
+{
+    enum dn_precision precision = dn_device_precision (c->device, c->spec->precision);
+
+    if (other && other->precision == precision)
+        *setup = *other;
+    else
+        set_case (setup, c, precision);
+    setup->device = c->device;
+    setup->stack = dn_stack_factors_of (c);
+    setup->nodes = node_count (c->spec, c->device);
+    split_state (setup);
 }
 
 double dn_own_params (const struct dn_setup *setup)
@@ -237,11 +258,6 @@ bool dn_is_offloaded (const struct dn_setup *setup)
     return setup->spec->offload == DN_OFFLOAD_PARAMS
            || (setup->spec->offload == DN_OFFLOAD_OPTIMIZER
                && setup->spec->optimizer != DN_OPTIMIZER_NONE);
-}
-
-bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit)
-{
-    return (setup->habits & (unsigned) habit) != 0;
 }
 
 void dn_setup_batch (struct dn_setup *setup, int64_t batch)

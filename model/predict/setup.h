@@ -55,8 +55,12 @@ struct dn_setup {
     enum dn_parallel parallel; /* what runs if it was not given */
 };
 
-/* Fill it, with the batch of the case. Valid as long as the parts of the case. */
-void dn_setup_init (struct dn_setup *setup, const struct dn_case *c);
+/* Fill it, with the batch of the case. Valid as long as the parts of the case. 'other':
+ * the same case on another device, from which is taken what it has in common; or NULL.
+ */
+void dn_setup_init (struct dn_setup *setup,
+                    const struct dn_case *c,
+                    const struct dn_setup *other);
 
 /* Another batch per device and pass. */
 void dn_setup_batch (struct dn_setup *setup, int64_t batch);
@@ -83,7 +87,10 @@ bool dn_is_offloaded (const struct dn_setup *setup);
 double dn_usual_cores (const struct dn_setup *setup);
 
 /* Does the run's code have this habit? */
-bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit);
+static inline bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit)
+{
+    return (setup->habits & (unsigned) habit) != 0;
+}
 
 /* Is this a table of which a step uses few rows? Frameworks made for such tables update
  * them row by row, and spread them over the devices.

@@ -38,33 +38,50 @@ struct dn_lag {
     double floor;
 };
 
+/* The three directions of an operator: forward, gradient of the activation, gradient of
+ * the weights; and what a pass has besides.
+ */
+enum {
+    DN_FORWARD,
+    DN_DATA,
+    DN_WEIGHT,
+    DN_N_DIRECTIONS,
+    DN_AGAIN = DN_N_DIRECTIONS, /* forward, computed again in the backward pass */
+    DN_N_PARTS
+};
+
 /* Operators of equal repetition: their launches alternate. */
 struct dn_group {
     double repeat;
     bool every; /* they occur in every block */
     bool block;
-    double device[3]; /* seconds by direction; forward ones that run again count as of
-                         the gradient of the activation, too */
-    double host[3];
+};
+
+/* What a group takes of one device so far. */
+struct dn_sums {
+    double device[DN_N_PARTS]; /* seconds, but for launches and the power limit */
+    double launches[DN_N_PARTS];
+    double open[2]; /* seconds of communication that takes longer than the work it
+                       overlaps, forward and backward */
 };
 
 /* One pass of one micro-batch, forward and backward. Blocks are spread over the stages
  * of a pipeline, the rest (head, embedding) stays on one.
  */
 struct dn_pass {
-    double launch_s[3];     /* of the host, for one kernel of a direction */
-    double block_device[3]; /* seconds of the device's work in blocks, by direction */
-    double device[3];       /* and in the other operators */
-    double block_again; /* of the forward passes that are computed again, in blocks */
-    double again;       /* and in the other operators */
-    double ring;        /* of communication behind attention */
-    double ring_open;   /* of it that takes longer than the work it overlaps */
-    double host;        /* seconds that the host needs to launch it all */
-    double waits;       /* more seconds that it waits, before the end */
+    bool in_turn; /* parts wait for one another: stages of a pipeline, or of a step */
+    double launch_s[DN_N_PARTS];     /* of the host, for one kernel */
+    double block_device[DN_N_PARTS]; /* seconds of the device's work in blocks */
+    double device[DN_N_PARTS];       /* and in the other operators */
+    double kernels;   /* of one direction, but for those that are launched twice */
+    double ring;      /* of communication behind attention */
+    double ring_open; /* of it that takes longer than the work it overlaps */
+    double host;      /* seconds that the host needs to launch it all */
+    double waits;     /* more seconds that it waits, before the end */
     double seconds;
     double block_seconds; /* of it in blocks */
     struct dn_hollow hollow;
-    struct dn_group group; /* that is not yet in these */
+    struct dn_sums sums; /* of the group that is not yet in these */
     struct dn_lag lag;
 };
 
@@ -211,5 +228,8 @@ void dn_whitebox_power (const struct dn_setup *c,
 
 /* Fill n_steps, train_s, energy_j, samples_per_s from step time and power. */
 void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* dn_unread_keys () of a case whose specification has the keys 'given'. */
+struct dn_keyset dn_unread_of (const struct dn_case *c, const struct dn_keyset *given);
 
 #endif

@@ -29,54 +29,72 @@ static inline double larger (double a, double b)
     return a > b ? a : b;
 }
 
-/* Do parts of a step wait for one another? The stages of a pipeline do, and parts of a
- * stage may.
- */
-static bool waits_between (const struct dn_setup *c)
-{
-    return c->spec->pp > 1 || dn_has_habit (c, DN_HABIT_IN_TURN);
-}
+/* Seconds of a group on one device, by what runs first. */
+struct span {
+    double device[2]; /* forward and backward */
+    double host[2];
+};
 
 /* Blocks that devices share exchange activations, once per pass. */
-static void add_blocks (const struct dn_lane *lane, struct dn_group *group)
+static void add_blocks (const struct dn_lane *lane, struct span *span)
 {
     struct dn_exchange exchange = dn_block_exchange (&lane->setup);
     double calls = exchange.calls * lane->rates.launch_s;
     double again = dn_split_passes (&lane->setup) - 2;
 
-    group->device[DN_FORWARD] += exchange.seconds;
-    group->host[DN_FORWARD] += calls;
-    group->device[DN_DATA] += (1 + again) * exchange.seconds;
-    group->host[DN_DATA] += (1 + again) * calls;
+    span->device[0] += exchange.seconds;
+    span->host[0] += calls;
+    span->device[1] += (1 + again) * exchange.seconds;
+    span->host[1] += (1 + again) * calls;
 }
 
-static void close_group (struct dn_lane *lane)
+/* Add the sums of a group to the pass. */
+static struct span take_sums (struct dn_lane *lane, bool block)
 {
     struct dn_pass *pass = &lane->pass;
-    struct dn_group *group = &pass->group;
-    struct dn_lag *lag = &pass->lag;
-    double device;
-    double host;
-    double ahead; /* of the device, forward */
+    struct dn_sums *sums = &pass->sums;
+    double open[2] = {sums->open[0], sums->open[1]};
+    double *device = block ? pass->block_device : pass->device;
+    double time[DN_N_PARTS];
+    double host[DN_N_PARTS];
 
-    if (group->block && pass->block_seconds <= 0)
-        add_blocks (lane, group);
-    ahead = group->device[DN_FORWARD] - group->host[DN_FORWARD];
-    device = group->device[DN_DATA] + group->device[DN_WEIGHT];
-    host = group->host[DN_DATA] + group->host[DN_WEIGHT];
-    if (waits_between (&lane->setup)) {
-        pass->waits += larger (ahead, 0) + larger (device - host, 0);
+    for (int i = 0; i < DN_N_PARTS; i++)
+        time[i] = lane->rates.slowdown
+                  * (sums->device[i] + sums->launches[i] * lane->rates.kernel_s);
+    for (int i = 0; i < DN_N_PARTS; i++)
+        host[i] = sums->launches[i] * pass->launch_s[i];
+    for (int i = 0; i < DN_N_PARTS; i++)
+        device[i] += time[i];
+    *sums = (struct dn_sums){0};
+    return (struct span){
+        {time[DN_FORWARD] + open[0],
+         time[DN_DATA] + time[DN_WEIGHT] + time[DN_AGAIN] + open[1]},
+        {host[DN_FORWARD], host[DN_DATA] + host[DN_WEIGHT] + host[DN_AGAIN]}};
+}
+
+static void close_group (struct dn_lane *lane, bool block)
+{
+    struct dn_pass *pass = &lane->pass;
+    struct dn_lag *lag = &pass->lag;
+    struct span span = take_sums (lane, block);
+    double ahead; /* of the device, forward */
+    double behind;
+
+    if (block && pass->block_seconds <= 0)
+        add_blocks (lane, &span);
+    ahead = span.device[0] - span.host[0];
+    behind = span.device[1] - span.host[1];
+    if (pass->in_turn) {
+        pass->waits += larger (ahead, 0) + larger (behind, 0);
     } else {
         lag->now = larger (lag->now + ahead, 0);
         lag->floor = larger (lag->slope, lag->floor);
-        lag->slope += device - host;
+        lag->slope += behind;
     }
-    pass->host += group->host[DN_FORWARD] + host;
-    if (group->block)
-        pass->block_seconds +=
-            larger (group->device[DN_FORWARD], group->host[DN_FORWARD])
-            + larger (device, host);
-    *group = (struct dn_group){0};
+    pass->host += span.host[0] + span.host[1];
+    if (block)
+        pass->block_seconds += larger (span.device[0], span.host[0])
+                               + larger (span.device[1], span.host[1]);
 }
 
 /* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
@@ -93,24 +111,18 @@ static double filled (const struct dn_setup *c, const struct dn_op *op)
     return sms > 0 && tiles > 0 ? tiles / (ceil (tiles / sms) * sms) : 1;
 }
 
-static void add_hollow (const struct dn_lane *lane,
-                        const struct dn_load *load,
-                        const struct dn_turn *turn,
-                        struct dn_hollow *hollow)
+static void add_hollow (struct dn_lane *lane,
+                        const struct dn_op *op,
+                        const struct dn_work *work)
 {
-    const struct dn_setup *c = &lane->setup;
+    struct dn_hollow *hollow = &lane->pass.hollow;
     double slowdown = lane->rates.slowdown;
 
-    hollow->waits += DN_N_DIRECTIONS * load->kernels * c->constants->kernel_s;
-    if (load->op->kind != DN_OP_RNN || load->op->steps <= 1)
+    if (op->kind != DN_OP_RNN || op->steps <= 1)
         return;
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        const struct dn_work *work = &turn->work[d];
-
-        hollow->waits += slowdown * work->wait_s;
-        hollow->unfilled +=
-            slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, load->op));
-    }
+    hollow->waits += slowdown * work->wait_s;
+    hollow->unfilled +=
+        slowdown * (work->compute_s + work->memory_s) * (1 - filled (&lane->setup, op));
 }
 
 /* Communication behind attention overlaps the work of its direction. Return what of it
@@ -125,55 +137,83 @@ static double open_ring (struct dn_pass *pass, double ring, double time)
     return open;
 }
 
-/* What is computed again in the backward pass runs in it. */
-static void add_turn (struct dn_lane *lane,
+/* What is computed again in the backward pass communicates again. */
+static void add_ring (struct dn_lane *lane,
                       const struct dn_load *load,
-                      const struct dn_turn *turn)
+                      const struct dn_work *work,
+                      int direction)
 {
     struct dn_pass *pass = &lane->pass;
-    struct dn_group *group = &pass->group;
-    double *device = group->block ? pass->block_device : pass->device;
-    double ring =
-        lane->setup.context > 1 ? dn_ring_attention (&lane->setup, load->op) : 0;
+    const struct dn_rates *r = &lane->rates;
+    double ring = dn_ring_attention (&lane->setup, load->op);
+    double time = r->slowdown
+                  * (work->compute_s + work->memory_s + work->wait_s
+                     + work->launches * r->kernel_s);
+    double open;
 
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double time = lane->rates.slowdown * turn->time[d];
-        double host = turn->launches[d] * pass->launch_s[d];
-        double open = 0;
+    if (ring <= 0 || direction == DN_WEIGHT)
+        return;
+    open = open_ring (pass, direction == DN_DATA ? 2 * ring : ring, time);
+    pass->sums.open[direction != DN_FORWARD] += open;
+    if (direction != DN_FORWARD || !load->again)
+        return;
+    open_ring (pass, ring, time);
+    pass->sums.open[1] += open;
+}
 
-        if (time <= 0 && ring <= 0)
-            continue;
-        if (ring > 0 && d != DN_WEIGHT)
-            open = open_ring (pass, d == DN_DATA ? 2 * ring : ring, time);
-        group->device[d] += time + open;
-        group->host[d] += host;
-        device[d] += time;
-        if (d != DN_FORWARD || !load->again)
-            continue;
-        if (ring > 0)
-            open_ring (pass, ring, time);
-        group->device[DN_DATA] += time + open;
-        group->host[DN_DATA] += host;
-        *(group->block ? &pass->block_again : &pass->again) += time;
+static void add_plain (struct dn_lane *lane, const struct dn_load *load)
+{
+    const struct dn_rates *r = &lane->rates;
+    struct dn_sums *sums = &lane->pass.sums;
+
+    for (int i = 0; i < load->n_pieces; i++) {
+        const struct dn_piece *piece = &load->pieces[i];
+
+        sums->device[piece->part] += piece->arithmetic / r->flops[piece->by]
+                                     + piece->bytes / r->route[piece->route];
+        sums->launches[piece->part] += piece->launches;
     }
 }
 
-static void add_load (struct dn_lane *lane, const struct dn_load *load)
+static void add_other (struct dn_lane *lane, const struct dn_load *load)
 {
-    struct dn_group *group = &lane->pass.group;
-    double repeat = load->op->repeat;
-    bool every = load->block && repeat >= (double) lane->setup.graph->block_layers;
-    struct dn_turn turn;
+    struct dn_sums *sums = &lane->pass.sums;
 
-    dn_turn_of (lane, load, &turn);
-    if (load->block != group->block || every != group->every
-        || (!every && (repeat != group->repeat || repeat <= 1)))
-        close_group (lane);
-    group->repeat = repeat;
-    group->every = every;
-    group->block = load->block;
-    add_turn (lane, load, &turn);
-    add_hollow (lane, load, &turn, &lane->pass.hollow);
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        struct dn_work work = dn_work_of (lane, load, d);
+        double time = work.compute_s + work.memory_s + work.wait_s;
+
+        sums->device[d] += time;
+        sums->launches[d] += work.launches;
+        if (d == DN_FORWARD && load->again) {
+            sums->device[DN_AGAIN] += time;
+            sums->launches[DN_AGAIN] += work.launches;
+        }
+        add_hollow (lane, load->op, &work);
+        if (lane->setup.context > 1)
+            add_ring (lane, load, &work, d);
+    }
+}
+
+/* Add a load to 'first' and the devices that run it alike. */
+static void add_load (struct dn_lane *first, const struct dn_load *load)
+{
+    struct dn_group *group = &first->group;
+    double repeat = load->op->repeat;
+    bool every = load->block && repeat >= (double) first->setup.graph->block_layers;
+    bool ends = load->block != group->block || every != group->every
+                || (!every && (repeat != group->repeat || repeat <= 1));
+
+    for (struct dn_lane *lane = first; lane; lane = lane->next) {
+        if (ends)
+            close_group (lane, group->block);
+        if (load->plain)
+            add_plain (lane, load);
+        else
+            add_other (lane, load);
+        lane->pass.kernels += load->kernels;
+    }
+    *group = (struct dn_group){repeat, every, load->block};
 }
 
 /* Add one operator, or the kernels that run in its place, to devices that run it alike.
@@ -189,8 +229,7 @@ static void add_operator (struct dn_lane *first, const struct dn_op *op)
 
     for (int i = 0; i < n; i++) {
         dn_load_of (first, &parts[i], &load);
-        for (struct dn_lane *lane = first; lane; lane = lane->next)
-            add_load (lane, &load);
+        add_load (first, &load);
     }
 }
 
@@ -198,19 +237,34 @@ static void add_operator (struct dn_lane *first, const struct dn_op *op)
 static void begin_lane (struct dn_lane lanes[], int i)
 {
     struct dn_lane *lane = &lanes[i];
+    const struct dn_setup *c = &lane->setup;
 
-    dn_rates_init (&lane->rates, &lane->setup);
+    dn_rates_init (&lane->rates, c);
     lane->next = NULL;
     lane->follows = false;
-    lane->pass = (struct dn_pass){.host = 0};
-    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+    lane->group = (struct dn_group){0};
+    lane->pass = (struct dn_pass){.in_turn = c->spec->pp > 1
+                                             || dn_has_habit (c, DN_HABIT_IN_TURN)};
+    for (int d = 0; d < DN_N_PARTS; d++)
         lane->pass.launch_s[d] =
-            lane->rates.launch_s * dn_host_copies (&lane->setup, d);
+            lane->rates.launch_s * dn_host_copies (c, d == DN_AGAIN ? DN_FORWARD : d);
     for (int j = i - 1; j >= 0 && !lane->follows; j--)
         if (dn_runs_alike (&lanes[j], lane)) {
             lanes[j].next = lane;
             lane->follows = true;
         }
+}
+
+/* The rest of the pass, after the last group, which is of blocks or not. */
+static void end_pass (struct dn_lane *lane, bool block)
+{
+    struct dn_pass *pass = &lane->pass;
+    double kernel_s = lane->setup.constants->kernel_s;
+
+    close_group (lane, block);
+    pass->hollow.waits += DN_N_DIRECTIONS * pass->kernels * kernel_s;
+    pass->seconds = pass->host + pass->waits
+                    + larger (pass->lag.now + pass->lag.slope, pass->lag.floor);
 }
 
 void dn_passes_find (struct dn_lane lanes[], int n)
@@ -226,13 +280,10 @@ void dn_passes_find (struct dn_lane lanes[], int n)
             if (!lanes[l].follows)
                 add_operator (&lanes[l], &c->graph->ops[i]);
     }
-    for (int l = 0; l < n; l++) {
-        struct dn_pass *pass = &lanes[l].pass;
-
-        close_group (&lanes[l]);
-        pass->seconds = pass->host + pass->waits
-                        + larger (pass->lag.now + pass->lag.slope, pass->lag.floor);
-    }
+    for (int l = 0; l < n; l++)
+        if (!lanes[l].follows)
+            for (struct dn_lane *lane = &lanes[l]; lane; lane = lane->next)
+                end_pass (lane, lanes[l].group.block);
 }
 
 /* The slowest stage limits the rate, and filling the pipeline takes one pass through
@@ -281,7 +332,7 @@ static void fill_stages (const struct dn_setup *c,
         estimate->stage_s[stages[d]] =
             dn_pipeline (c, pass->block_device[d], pass->device[d]);
     estimate->stage_s[DN_STAGE_RECOMPUTE] =
-        dn_pipeline (c, pass->block_again, pass->again);
+        dn_pipeline (c, pass->block_device[DN_AGAIN], pass->device[DN_AGAIN]);
     estimate->stage_s[DN_STAGE_OPTIMIZER] =
         dn_optimizer_time (c)
         * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);

@@ -43,8 +43,9 @@ struct dn_trees *dn_trees_read (struct dn_span file,
                                 int n_features,
                                 struct dn_err *err) DN_COLD;
 
-/* Predict 'n_rows' rows of features; NaN is a missing value. -1 with 'err' when a sum
- * is not a finite number; 'out' is then invalid.
+/* Predict 'n_rows' rows of features, of which those that differ in few features are
+ * fast; NaN is a missing value. -1 with 'err' when a sum is not a finite number; 'out'
+ * is then invalid.
  */
 int dn_trees_predict (const struct dn_trees *trees,
                       const float *rows,

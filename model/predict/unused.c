@@ -160,17 +160,22 @@ static bool is_training_unread (const struct dn_case *c, size_t key)
     }
 }
 
-struct dn_keyset dn_unread_keys (const struct dn_case *c)
+struct dn_keyset dn_unread_of (const struct dn_case *c, const struct dn_keyset *given)
 {
-    struct dn_keyset given = dn_spec_given (c->spec);
     struct dn_keyset unread = c->graph->unread;
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    for (int i = 0; i < n_keys; i++)
-        if (dn_keyset_has (&given, i)
-            && (is_run_unread (c, keys[i].offset)
-                || is_training_unread (c, keys[i].offset)))
+    for (int i = dn_keyset_next (given, 0); i < n_keys;
+         i = dn_keyset_next (given, i + 1))
+        if (is_run_unread (c, keys[i].offset) || is_training_unread (c, keys[i].offset))
             dn_keyset_add (&unread, i);
     return unread;
+}
+
+struct dn_keyset dn_unread_keys (const struct dn_case *c)
+{
+    const struct dn_keyset given = dn_spec_given (c->spec);
+
+    return dn_unread_of (c, &given);
 }

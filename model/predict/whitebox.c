@@ -105,6 +105,7 @@ void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
 
 /* One device, whose operators are known. */
 static void fill (const struct dn_case *c,
+                  const struct dn_keyset *given,
                   const struct dn_lane *lane,
                   const struct dn_content *content,
                   struct dn_estimate *estimate)
@@ -113,7 +114,7 @@ static void fill (const struct dn_case *c,
 
     *estimate = (struct dn_estimate){
         .device = c->device,
-        .unread = dn_unread_keys (c),
+        .unread = dn_unread_of (c, given),
         .supported = dn_device_supports (c->device, c->spec->precision),
         .site = 1};
     dn_whitebox_step (lane, estimate);
@@ -137,6 +138,7 @@ static void estimate_all (const struct dn_case *c,
                           struct dn_estimate estimates[])
 {
     const struct dn_deadline *deadline = lanes->setup.deadline;
+    const struct dn_keyset given = dn_spec_given (c->spec);
 
     if (dn_deadline_passed (deadline))
         return;
@@ -153,7 +155,7 @@ static void estimate_all (const struct dn_case *c,
             if (dn_deadline_passed (deadline))
                 return;
             own.device = lane->setup.device;
-            fill (&own, lane, &content, &estimates[lane - lanes]);
+            fill (&own, &given, lane, &content, &estimates[lane - lanes]);
         }
     }
 }
@@ -169,7 +171,7 @@ void dn_whitebox_by (const struct dn_case *c,
 {
     struct dn_lane lane = {.follows = false};
 
-    dn_setup_init (&lane.setup, c);
+    dn_setup_init (&lane.setup, c, NULL);
     lane.setup.deadline = deadline;
     estimate_all (c, &lane, 1, estimate);
 }
@@ -182,7 +184,7 @@ int dn_whitebox_all (const struct dn_case *c,
                      struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct dn_lane *lanes =
-        calloc ((size_t) n, sizeof (*lanes));
+        malloc ((size_t) n * sizeof (*lanes));
 
     if (!lanes)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
@@ -192,7 +194,7 @@ int dn_whitebox_all (const struct dn_case *c,
         if (dn_deadline_passed (deadline))
             return 0;
         own.device = devices[i];
-        dn_setup_init (&lanes[i].setup, &own);
+        dn_setup_init (&lanes[i].setup, &own, i > 0 ? &lanes[i - 1].setup : NULL);
         lanes[i].setup.deadline = deadline;
     }
     estimate_all (c, lanes, n, estimates);

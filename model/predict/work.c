@@ -17,6 +17,8 @@
 #include "predict/work.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 /* PyTorch 1.12 has the kernels for small layers (pull request 62143): one block keeps
  * the weights of all steps. LSTMs of 32 to 128 features gain, from 152 on they lose.
@@ -108,8 +110,8 @@ static void apply_shares (const struct dn_setup *c, struct dn_rates *r)
         r->flops[DN_BY_CONV] *= compute;
     r->flops[DN_BY_GROUPED] *= compute;
     if (c->device->measured.stream <= 0) {
-        r->memory *= memory;
-        r->light *= memory;
+        r->route[DN_ROUTE_PRODUCT] *= memory;
+        r->route[DN_ROUTE_LIGHT] *= memory;
     }
 }
 
@@ -227,11 +229,11 @@ static void set_memory_rates (const struct dn_setup *c, struct dn_rates *r)
     double bandwidth = dn_bandwidth (c);
 
     r->chip_bytes = c->device->chip_bw > 0 ? c->device->l2 : 0;
-    r->chip = c->device->chip_bw;
     r->unpack = bandwidth * k->unpack;
     r->copy = bandwidth * k->optimizer_memory;
-    r->memory = bandwidth * k->eff_memory * c->stack.memory;
-    r->light = bandwidth * k->eff_light * c->stack.memory;
+    r->route[DN_ROUTE_PRODUCT] = bandwidth * k->eff_memory * c->stack.memory;
+    r->route[DN_ROUTE_LIGHT] = bandwidth * k->eff_light * c->stack.memory;
+    r->route[DN_ROUTE_CHIP] = c->device->chip_bw;
 }
 
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
@@ -246,6 +248,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
                            .kernel_s = k->kernel_s,
                            .cast = c->traits->linear,
                            .light_launches = 1,
+                           .flops = {[DN_BY_NOTHING] = INFINITY},
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
@@ -257,9 +260,9 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->bytes = 4;
     set_memory_rates (c, r);
     apply_shares (c, r);
-    r->loss = r->light; /* a loss is not fused */
+    r->route[DN_ROUTE_LOSS] = r->route[DN_ROUTE_LIGHT]; /* a loss is not fused */
     if (dn_is_fused (c)) {
-        r->light /= k->fused_bytes;
+        r->route[DN_ROUTE_LIGHT] /= k->fused_bytes;
         r->light_launches = k->fused_launch;
     }
     r->loss_launches =
@@ -274,6 +277,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     r->flops[DN_BY_DIRECT] = r->flops[r->tensor ? DN_BY_CONV : DN_BY_LINEAR];
     if (device->sustained > 0)
         r->slowdown /= device->sustained;
+    for (int i = 0; i < DN_ROUTE_CHIP && device->chip_bw > 0; i++)
+        r->route[i] = fmin (r->route[i], device->chip_bw);
     set_attention_rates (c, r, rest);
 }
 
@@ -284,6 +289,7 @@ bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b)
 
     return a->setup.traits == b->setup.traits && a->rates.bytes == b->rates.bytes
            && a->rates.tensor == b->rates.tensor
+           && a->rates.chip_bytes == b->rates.chip_bytes
            && (!a->setup.attention
                || (one->fused_attention == other->fused_attention
                    && one->flash_attention == other->flash_attention));
@@ -639,6 +645,60 @@ static void scale (struct dn_amount *amount, double factor)
     amount->moved *= factor;
 }
 
+static enum dn_route route_of (const struct dn_rates *r,
+                               const struct dn_load *load,
+                               int d)
+{
+    if (r->chip_bytes > 0 && load->amount[d].bytes <= r->chip_bytes * load->share[d])
+        return DN_ROUTE_CHIP;
+    if (!load->light)
+        return DN_ROUTE_PRODUCT;
+    return load->op->kind == DN_OP_LOSS ? DN_ROUTE_LOSS : DN_ROUTE_LIGHT;
+}
+
+/* Scale what one kernel does to all of them. Neighbours that are fused have fewer
+ * launches; those of a loss depend on the device.
+ */
+static void finish (const struct dn_rates *r, struct dn_load *load, int d)
+{
+    struct dn_amount *amount = &load->amount[d];
+    const struct dn_op *op = load->op;
+    bool rare =
+        amount->unpacked > 0 || amount->moved > 0 || amount->wait != DN_WAIT_NONE;
+
+    if (amount->arithmetic <= 0 && amount->bytes <= 0 && !rare)
+        return;
+    load->launches[d] = load->kernels * op->calls * launches_of (r, op, d);
+    if (op->kind == DN_OP_ATTENTION || (load->light && op->kind != DN_OP_LOSS))
+        load->launches[d] *= r->light_launches;
+    load->plain = load->plain && !rare && amount->by != DN_BY_GROUPED;
+    scale (amount, load->share[d]);
+    amount->route = route_of (r, load, d);
+}
+
+static void set_pieces (struct dn_load *load)
+{
+    int n = 0;
+
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        const struct dn_amount *amount = &load->amount[d];
+
+        if (load->launches[d] <= 0)
+            continue;
+        load->pieces[n++] = (struct dn_piece){d,
+                                              amount->by,
+                                              amount->route,
+                                              amount->arithmetic,
+                                              amount->bytes,
+                                              load->launches[d]};
+        if (d == DN_FORWARD && load->again) {
+            load->pieces[n] = load->pieces[0];
+            load->pieces[n++].part = DN_AGAIN;
+        }
+    }
+    load->n_pieces = n;
+}
+
 void dn_load_of (const struct dn_lane *lane,
                  const struct dn_op *op,
                  struct dn_load *load)
@@ -651,25 +711,24 @@ void dn_load_of (const struct dn_lane *lane,
     struct loading l = {
         c, r, op, samples, op->in * samples, op->out * samples, 0, NULL};
 
-    *load = (struct dn_load){.op = op,
-                             .block = op->block,
-                             .again = !op->frozen && is_again (c, op),
-                             .kernels = op->repeat * dn_kernels_of (c, op),
-                             .each = op->repeat * op->each * c->batch,
-                             .share = {share, share, share * weight_share}};
+    memset (load, 0, offsetof (struct dn_load, pieces));
+    load->op = op;
+    load->block = op->block;
+    load->again = !op->frozen && is_again (c, op);
+    load->kernels = op->repeat * dn_kernels_of (c, op);
+    load->each = op->repeat * op->each * c->batch;
+    load->share[DN_FORWARD] = load->share[DN_DATA] = share;
+    load->share[DN_WEIGHT] = share * weight_share;
+    load->plain = op->kind != DN_OP_LOSS && op->kind != DN_OP_RNN && op->each <= 0
+                  && c->context <= 1;
     l.load = load;
     if (op->kind == DN_OP_CONV && is_moved (c, r, op))
         l.moved = 2 * (l.in + l.out) * r->bytes;
     find_work (&l);
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        struct dn_amount *amount = &load->amount[d];
-
-        amount->rare =
-            amount->unpacked > 0 || amount->moved > 0 || amount->wait != DN_WAIT_NONE;
-        if (amount->arithmetic > 0 || amount->bytes > 0 || amount->rare)
-            load->launches[d] = load->kernels * op->calls * launches_of (r, op, d);
-        scale (amount, load->share[d]);
-    }
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        finish (r, load, d);
+    if (load->plain)
+        set_pieces (load);
 }
 
 /* FLOP/s. */
@@ -681,67 +740,27 @@ static double rate_of (const struct dn_rates *r, const struct dn_load *load, int
                                : r->flops[by];
 }
 
-/* Byte/s of data that do not fit into the chip's memory. */
-static double bandwidth_of (const struct dn_rates *r, const struct dn_load *load)
-{
-    double rate = r->memory;
-
-    if (load->light)
-        rate = load->op->kind == DN_OP_LOSS ? r->loss : r->light;
-    return r->chip > 0 ? fmin (rate, r->chip) : rate;
-}
-
-/* Launches of a kernel: neighbours that are fused have fewer. */
-static double launches_by (const struct dn_rates *r, const struct dn_load *load)
-{
-    if (load->op->kind == DN_OP_LOSS)
-        return r->loss_launches;
-    return load->light || load->op->kind == DN_OP_ATTENTION ? r->light_launches : 1;
-}
-
-/* What few operators have. */
-static void add_rare (const struct dn_lane *lane,
-                      const struct dn_load *load,
-                      int d,
-                      struct dn_work *work)
+struct dn_work dn_work_of (const struct dn_lane *lane,
+                           const struct dn_load *load,
+                           int d)
 {
     const struct dn_rates *r = &lane->rates;
     const struct dn_amount *amount = &load->amount[d];
+    struct dn_work work = {.launches = load->launches[d]};
 
-    work->memory_s += amount->unpacked / r->unpack + amount->moved / r->copy;
+    if (load->op->kind == DN_OP_LOSS)
+        work.launches *= r->loss_launches;
+    if (d == DN_FORWARD)
+        work.launches += load->each;
+    if (load->launches[d] <= 0)
+        return work;
+    if (amount->arithmetic > 0)
+        work.compute_s = amount->arithmetic / rate_of (r, load, d);
+    work.memory_s = amount->bytes / r->route[amount->route]
+                    + amount->unpacked / r->unpack + amount->moved / r->copy;
     if (amount->wait != DN_WAIT_NONE)
-        work->wait_s =
+        work.wait_s =
             load->share[d]
             * recurrent_wait (&lane->setup, load->op, amount->wait == DN_WAIT_BACKWARD);
-}
-
-void dn_turn_of (const struct dn_lane *lane,
-                 const struct dn_load *load,
-                 struct dn_turn *turn)
-{
-    const struct dn_rates *r = &lane->rates;
-    double launches = launches_by (r, load);
-    double bandwidth = bandwidth_of (r, load);
-
-    *turn = (struct dn_turn){.launches = {0}};
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        const struct dn_amount *amount = &load->amount[d];
-        struct dn_work *work = &turn->work[d];
-
-        if (load->launches[d] <= 0)
-            continue;
-        turn->launches[d] = load->launches[d] * launches;
-        if (amount->arithmetic > 0)
-            work->compute_s = amount->arithmetic / rate_of (r, load, d);
-        if (r->chip > 0 && amount->bytes <= r->chip_bytes * load->share[d])
-            work->memory_s = amount->bytes / r->chip;
-        else
-            work->memory_s = amount->bytes / bandwidth;
-        if (amount->rare)
-            add_rare (lane, load, d, work);
-        turn->time[d] = work->compute_s + work->memory_s + work->wait_s
-                        + turn->launches[d] * r->kernel_s;
-    }
-    turn->launches[DN_FORWARD] += load->each;
-    turn->time[DN_FORWARD] += load->each * r->kernel_s;
+    return work;
 }

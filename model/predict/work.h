@@ -9,6 +9,7 @@
 
 /* What runs at a rate of its own. */
 enum dn_arithmetic {
+    DN_BY_NOTHING,
     DN_BY_LINEAR,    /* matrix products with weights */
     DN_BY_BATCHED,   /* products of two activations */
     DN_BY_RECURRENT, /* recurrent layers */
@@ -22,18 +23,24 @@ enum dn_arithmetic {
     DN_N_ARITHMETICS
 };
 
+/* How data move, each at a rate of its own. */
+enum dn_route {
+    DN_ROUTE_PRODUCT, /* of products */
+    DN_ROUTE_LIGHT,   /* of operators without products */
+    DN_ROUTE_LOSS,
+    DN_ROUTE_CHIP, /* data that fit into the chip's memory */
+    DN_N_ROUTES
+};
+
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
     double bytes;                   /* of an activation element */
     double flops[DN_N_ARITHMETICS]; /* FLOP/s */
-    double memory;                  /* byte/s of products */
-    double light;                   /* and of operators without products */
-    double light_launches;
-    double loss; /* the same of losses */
+    double route[DN_N_ROUTES];      /* byte/s */
+    double light_launches;          /* of operators without products */
     double loss_launches;
     double copy;       /* byte/s of long copies */
-    double chip_bytes; /* data of a kernel up to this size stay on the chip ... */
-    double chip;       /* ... and move at this byte/s */
+    double chip_bytes; /* data of a kernel up to this size stay on the chip */
     double unpack;     /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;
@@ -42,16 +49,6 @@ struct dn_rates {
     bool tensor;     /* on matrix units */
     double cast; /* bytes of the elements that linear layers multiply, to which others
                     are cast; 0: no casts */
-};
-
-/* The three directions of an operator: forward, gradient of the activation, gradient of
- * the weights.
- */
-enum {
-    DN_FORWARD,
-    DN_DATA,
-    DN_WEIGHT,
-    DN_N_DIRECTIONS
 };
 
 /* Do kernels of an operator wait for one another, once per step of its sequence? */
@@ -69,8 +66,18 @@ struct dn_amount {
     double unpacked;   /* of quantised weights */
     double moved;      /* of activations that are reordered */
     enum dn_arithmetic by;
+    enum dn_route route;
     enum dn_step_wait wait;
-    bool rare; /* it unpacks, reorders or waits */
+};
+
+/* The same of a plain load, whose seconds are 'arithmetic' and 'bytes' over rates. */
+struct dn_piece {
+    int part; /* of the pass */
+    enum dn_arithmetic by;
+    enum dn_route route;
+    double arithmetic;
+    double bytes;
+    double launches;
 };
 
 /* One pass of one operator, or of a kernel that runs in its place: what all devices
@@ -79,35 +86,33 @@ struct dn_amount {
 struct dn_load {
     const struct dn_op *op;
     struct dn_amount amount[DN_N_DIRECTIONS];
-    double launches[DN_N_DIRECTIONS]; /* without those of samples */
-    double share[DN_N_DIRECTIONS];    /* repetitions on one device, in 'amount' */
-    double each;                      /* launches for the samples, forward */
-    double kernels;                   /* of a direction with one launch */
-    bool light;                       /* without products */
-    bool block;                       /* spread over the stages of a pipeline */
-    bool again;                       /* the backward pass computes it again */
+    double launches[DN_N_DIRECTIONS];
+    double share[DN_N_DIRECTIONS]; /* repetitions on one device, in 'amount' */
+    double each;                   /* launches for the samples, forward */
+    double kernels;                /* of a direction with one launch */
+    bool light;                    /* without products */
+    bool block;                    /* spread over the stages of a pipeline */
+    bool again;                    /* the backward pass computes it again */
+    bool plain;                    /* all of it is in 'pieces' */
+    int n_pieces;
+    struct dn_piece pieces[DN_N_PARTS];
 };
 
-/* The seconds of an operator in one direction. */
+/* An operator in one direction on one device. */
 struct dn_work {
     double compute_s; /* arithmetic */
     double memory_s;  /* traffic to the device's memory */
     double wait_s;    /* kernels that wait for one another */
-};
-
-/* A load on one device, by direction. */
-struct dn_turn {
-    struct dn_work work[DN_N_DIRECTIONS];
-    double time[DN_N_DIRECTIONS];
-    double launches[DN_N_DIRECTIONS];
+    double launches;  /* each takes kernel_s of the device more */
 };
 
 /* One device in a loop over the operators of a graph. */
 struct dn_lane {
     struct dn_setup setup;
     struct dn_rates rates;
-    struct dn_lane *next; /* that runs them alike; NULL: none */
-    bool follows;         /* it is the next one of another */
+    struct dn_lane *next;  /* that runs them alike; NULL: none */
+    bool follows;          /* it is the next one of another */
+    struct dn_group group; /* of the first of those that run alike */
     struct dn_pass pass;
 };
 
@@ -123,8 +128,8 @@ void dn_load_of (const struct dn_lane *lane,
                  const struct dn_op *op,
                  struct dn_load *load);
 
-void dn_turn_of (const struct dn_lane *lane,
-                 const struct dn_load *load,
-                 struct dn_turn *turn);
+struct dn_work dn_work_of (const struct dn_lane *lane,
+                           const struct dn_load *load,
+                           int direction);
 
 #endif

@@ -28,6 +28,18 @@ static inline bool dn_keyset_has (const struct dn_keyset *set, int i)
     return (set->word[i / 64] >> i % 64 & 1) != 0;
 }
 
+/* The first row from 'i' on that is in the set; DN_KEYSET_MAX: none. */
+static inline int dn_keyset_next (const struct dn_keyset *set, int i)
+{
+    for (; i < DN_KEYSET_MAX; i = (i / 64 + 1) * 64) {
+        uint64_t rest = set->word[i / 64] >> i % 64;
+
+        if (rest != 0)
+            return i + __builtin_ctzll (rest);
+    }
+    return DN_KEYSET_MAX;
+}
+
 /* The rows that are in 'a', in 'b' or in both. */
 static inline struct dn_keyset dn_keyset_or (struct dn_keyset a, struct dn_keyset b)
 {
