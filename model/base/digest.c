@@ -50,18 +50,19 @@ static inline void step (uint32_t s[8], int t, uint32_t key)
     uint32_t g = s[(6 - t) & 7];
     uint32_t *h = &s[(7 - t) & 7];
     uint32_t one = *h + (rotate (e, 6) ^ rotate (e, 11) ^ rotate (e, 25))
-                   + ((e & f) ^ (~e & g)) + key;
+                   + (g ^ (e & (f ^ g))) + key;
 
     s[(3 - t) & 7] += one;
     *h = one + (rotate (a, 2) ^ rotate (a, 13) ^ rotate (a, 22))
-         + ((a & b) ^ (a & c) ^ (b & c));
+         + ((a & b) | (c & (a | b)));
 }
 
 /* 6.2.2: mix one block into the state a..h. */
 static void mix (uint32_t state[8], const unsigned char block[BLOCK])
 {
     uint32_t w[64];
-    uint32_t s[8];
+    uint32_t s[8] = {
+        state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
 
     for (int t = 0; t < 16; t++)
         w[t] = big_endian (block + 4 * (ptrdiff_t) t);
@@ -72,7 +73,6 @@ static void mix (uint32_t state[8], const unsigned char block[BLOCK])
         w[t] = w[t - 16] + (rotate (early, 7) ^ rotate (early, 18) ^ early >> 3)
                + w[t - 7] + (rotate (late, 17) ^ rotate (late, 19) ^ late >> 10);
     }
-    memcpy (s, state, sizeof (s));
     for (int t = 0; t < 64; t += 8) {
         const uint32_t *k = &round_constants[t];
 
@@ -111,11 +111,13 @@ void dn_digest_add (struct dn_digester *digester, struct dn_span data)
     if (data.len == 0)
         return;
     digester->len += data.len;
+    if (data.len < BLOCK - held) {
+        memcpy (digester->block + held, text, data.len);
+        return;
+    }
     if (held > 0) {
-        at = BLOCK - held < data.len ? BLOCK - held : data.len;
+        at = BLOCK - held;
         memcpy (digester->block + held, text, at);
-        if (held + at < BLOCK)
-            return;
         mix (digester->state, digester->block);
     }
     for (; at + BLOCK <= data.len; at += BLOCK)

@@ -24,37 +24,36 @@ static enum dn_word find (const struct dn_print *r,
     return dn_words_find (r->known, set, name, dn_words_hash (name));
 }
 
-/* Does one of the parts that end at 'separator' or '/' say so? */
-static bool has_part (const struct dn_print *r,
-                      enum dn_word kind,
-                      struct dn_span name,
-                      char separator)
+/* Hashes of the parts of a name that end at a character of it. */
+struct part {
+    const char *begin;
+    uint32_t hash;
+};
+
+static bool is_word (const struct dn_print *r,
+                     enum dn_word kind,
+                     const struct part *part,
+                     const char *end)
 {
-    uint32_t hash = DN_WORDS_SEED;
-    size_t begin = 0;
+    struct dn_span text = {part->begin, (size_t) (end - part->begin)};
 
-    for (size_t i = 0; i <= name.len; i++) {
-        struct dn_span part = {name.text + begin, i - begin};
-
-        if (i < name.len && name.text[i] != separator && name.text[i] != '/') {
-            hash = dn_words_add (hash, name.text[i]);
-            continue;
-        }
-        if (dn_words_find (r->known, DN_SET_NAME_PARTS, part, hash) == kind)
-            return true;
-        hash = DN_WORDS_SEED;
-        begin = i + 1;
-    }
-    return false;
+    return dn_words_find (r->known, DN_SET_NAME_PARTS, text, part->hash) == kind;
 }
 
-/* Does the value under that name count? "--Max-Epochs" is max_epochs. */
+/* Does the value under that name count? "--Max-Epochs" is max_epochs. The name behind
+ * the last dot is known as a whole, or by a part of it; or another part between dots
+ * is.
+ */
 static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
 {
     char text[DN_NAME_MAX];
-    struct dn_span name = {text, 0};
-    struct dn_span last;
+    struct part last = {text, DN_WORDS_SEED};  /* behind the last dot */
+    struct part part = {text, DN_WORDS_SEED};  /* between '_' and '/' of it */
+    struct part group = {text, DN_WORDS_SEED}; /* between dots and '/' */
+    bool by_part = false;
+    bool by_group = false;
     enum dn_word kind;
+    char *end = text;
 
     while (given.len > 0 && strchr ("-+~", given.text[0])) {
         given.text++;
@@ -62,18 +61,33 @@ static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
     }
     if (given.len == 0 || given.len >= DN_NAME_MAX)
         return DN_COUNTS;
-    for (; name.len < given.len; name.len++) {
-        char c = given.text[name.len];
+    for (size_t i = 0; i <= given.len; i++, end++) {
+        char c = i < given.len ? given.text[i] : '/';
 
-        text[name.len] = c == '-' ? '_' : dn_lower (c);
+        *end = c = c == '-' ? '_' : dn_lower (c);
+        if (c == '/' || c == '_' || c == '.') {
+            by_part |= c != '.' && is_word (r, DN_W_VOLATILE_PART, &part, end);
+            by_group |= c != '_' && is_word (r, DN_W_VOLATILE_PREFIX, &group, end);
+            if (c == '.')
+                by_part = false;
+        }
+        part.hash = dn_words_add (part.hash, c);
+        group.hash = dn_words_add (group.hash, c);
+        if (i < given.len)
+            last.hash = dn_words_add (last.hash, c);
+        if (c == '/' || c == '_' || c == '.')
+            part = (struct part){end + 1, DN_WORDS_SEED};
+        if (c == '/' || c == '.')
+            group = part;
+        if (c == '.')
+            last = part;
     }
-    for (last.text = text + name.len; last.text > text && last.text[-1] != '.';)
-        last.text--;
-    last.len = name.len - (size_t) (last.text - text);
-    kind = find (r, DN_SET_NAMES, last);
-    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && last.text == text)
-        || has_part (r, DN_W_VOLATILE_PART, last, '_')
-        || has_part (r, DN_W_VOLATILE_PREFIX, name, '.'))
+    kind = dn_words_find (r->known,
+                          DN_SET_NAMES,
+                          (struct dn_span){last.begin, (size_t) (end - 1 - last.begin)},
+                          last.hash);
+    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && last.begin == text)
+        || by_part || by_group)
         return DN_COUNTS_NOT;
     if (kind == DN_W_BATCH)
         return DN_COUNTS_BATCH;
@@ -171,9 +185,15 @@ static size_t port_length (struct dn_span text)
 
 static void add (struct dn_print *r, const char *text, size_t len)
 {
+    const struct dn_span span = {text, len};
+
+    if (r->takes == 1) {
+        dn_digest_add (&r->digesters[0], span);
+        return;
+    }
     for (int i = 0; i < DN_N_DIGESTS; i++)
         if ((r->takes >> i & 1) != 0)
-            dn_digest_add (&r->digesters[i], (struct dn_span){text, len});
+            dn_digest_add (&r->digesters[i], span);
 }
 
 static void add_counted (struct dn_print *r, struct dn_span value)

@@ -53,9 +53,8 @@ struct pass {
     bool command;           /* one was read */
     bool here;              /* a here-document was */
     char type[DN_NAME_MAX]; /* of the GPU, in lower case */
-    struct command stack[DEEP_MAX];
+    size_t type_len;
     int depth;
-    uint32_t functions[FUNCTIONS_MAX]; /* hashes of their names */
     int n_functions;
     bool defining; /* a function */
     int braces;
@@ -68,6 +67,8 @@ struct pass {
     enum dn_word pending;       /* a part whose value comes next */
     bool is_pair;               /* it has a name in front of it: --x=1, x: 1 */
     struct dn_script_fact pending_what;
+    struct command stack[DEEP_MAX];    /* from here on set when they are used */
+    uint32_t functions[FUNCTIONS_MAX]; /* hashes of their names */
 };
 
 /* --- facts -------------------------------------------------------------------------
@@ -169,7 +170,7 @@ static struct command *top (struct pass *r)
     return &r->stack[r->depth];
 }
 
-static bool begins (struct dn_span text, const char *with)
+static inline bool begins (struct dn_span text, const char *with)
 {
     return text.len >= strlen (with) && memcmp (text.text, with, strlen (with)) == 0;
 }
@@ -182,19 +183,19 @@ static bool has (struct dn_span text, const char *part)
 /* --- parts of words ----------------------------------------------------------------
  */
 
-static char lower (char c)
+static inline char lower (char c)
 {
     if (c == '-')
         return '_';
     return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
 }
 
-static bool is_digit (char c)
+static inline bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_alnum (char c)
+static inline bool is_alnum (char c)
 {
     return (c >= 'a' && c <= 'z') || is_digit (c);
 }
@@ -487,11 +488,13 @@ static void read_part (struct pass *r, struct parts *p)
 
 static void name_type (struct pass *r, const struct parts *p)
 {
-    size_t len = strlen (r->type);
+    size_t len = r->type_len;
     struct dn_span rest = {p->text, p->len};
     const char *at;
 
-    while (len > 2 && (at = memmem (rest.text, rest.len, r->type, len))) {
+    if (len <= 2 || !memchr (p->text, r->type[0], p->len))
+        return;
+    while ((at = memmem (rest.text, rest.len, r->type, len))) {
         rest.len -= (size_t) (at + len - rest.text);
         rest.text = at + len;
         if (rest.len == 0 || !is_digit (rest.text[0]))
@@ -1064,16 +1067,18 @@ int dn_script_read (const struct dn_words *words,
     dn_reading_begin (reading, words);
     if (text.len == 0)
         return 0;
-    r = calloc (1, sizeof (*r)); /* a thread of slurmctld has a small stack */
+    r = malloc (sizeof (*r)); /* a thread of slurmctld has a small stack */
     if (!r)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    memset (r, 0, offsetof (struct pass, stack[1]));
     r->job = job;
     r->words = words;
     r->reading = reading;
     r->found = &reading->script;
     r->wanted = job->wanted;
     r->ruled = text.len <= DN_SCRIPT_MAX && (!begins (line, "#!") || has (line, "sh"));
-    for (size_t i = 0; i < DN_NAME_MAX && job->gpu_type[i]; i++)
+    r->type_len = strnlen (job->gpu_type, DN_NAME_MAX);
+    for (size_t i = 0; i < r->type_len; i++)
         r->type[i] = lower (job->gpu_type[i]);
     if (!r->ruled) {
         keep (r, DN_REASON_script_unread, all);
