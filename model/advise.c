@@ -211,7 +211,7 @@ static int describe (struct making *m)
     if (advice->ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
         dn_decision_warn (&advice->decision,
                           DN_WARNING_METADATA,
-                          DN_REASON (warn_ignored, dn_arg_text (advice->ignored)));
+                          &DN_REASON (warn_ignored, dn_arg_text (advice->ignored)));
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     if (dn_keyset_is_empty (
@@ -300,7 +300,7 @@ static void add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET) {
-        dn_request_keep_all (request, DN_REASON (gpus_unknown_state));
+        dn_request_keep_all (request, &DN_REASON (gpus_unknown_state));
         request->time_unknown = true;
     }
     /* The tasks may spread over nodes, which takes longer; a job of one task runs on
@@ -323,8 +323,8 @@ static void keep_for_several (struct making *m)
         return;
     request->time_unknown = true;
     m->keeps_several = request->keep_time.code == DN_REASON_NONE;
-    dn_reason_keep (&request->keep_time, request->several_why);
-    dn_reason_keep (&request->keep_gpu, request->several_why);
+    dn_reason_keep (&request->keep_time, &request->several_why);
+    dn_reason_keep (&request->keep_gpu, &request->several_why);
 }
 
 /* Slurm reports the errors in the request of a job without metadata, so all but a
@@ -370,7 +370,7 @@ static int read_request (struct making *m)
     /* Of a job that follows its history nothing is known on other types; its runs are
      * whole jobs, of however many trainings. */
     if (advice->by_history)
-        dn_reason_keep (&request->keep_gpu, DN_REASON (undescribed));
+        dn_reason_keep (&request->keep_gpu, &DN_REASON (undescribed));
     else
         keep_for_several (m);
     return NEXT;
@@ -472,7 +472,7 @@ static void heed_known (const struct dn_app_known *known, struct dn_request *req
         && known->gpus_used < known->gpus && known->gpus == request->n_gpus)
         request->used_gpus = known->gpus_used;
     if (known->loader_share >= DN_LEARNED_LOADER_SHARE)
-        dn_reason_keep (&request->keep_cpus, DN_REASON (cpus_loader));
+        dn_reason_keep (&request->keep_cpus, &DN_REASON (cpus_loader));
 }
 
 /* Find out which application the job runs, and whose history of it counts. */
@@ -669,12 +669,12 @@ static int adopt (struct making *m)
         advice->decision.by_run = known->job;
     dn_decision_say (
         &advice->decision,
-        DN_REASON (known_by_run,
-                   dn_arg_text (advice->decision.by_run ? dn_say_known_run_of
-                                                        : dn_say_known_last),
-                   dn_arg_text (known->job),
-                   dn_arg_count (n_keys),
-                   dn_arg_text (m->network ? dn_say_known_network : "")));
+        &DN_REASON (known_by_run,
+                    dn_arg_text (advice->decision.by_run ? dn_say_known_run_of
+                                                         : dn_say_known_last),
+                    dn_arg_text (known->job),
+                    dn_arg_count (n_keys),
+                    dn_arg_text (m->network ? dn_say_known_network : "")));
     return NEXT;
 }
 
@@ -864,10 +864,10 @@ static int learn (struct making *m)
         allow_several (m);
     else if (advice->by_run && least < INT64_MAX)
         dn_reason_keep (&advice->request.keep_time,
-                        DN_REASON (few_runs,
-                                   dn_arg_count (least),
-                                   dn_arg_count (DN_LEARNED_RUNS_MIN),
-                                   dn_arg_text (type_of (m, least_at))));
+                        &DN_REASON (few_runs,
+                                    dn_arg_count (least),
+                                    dn_arg_count (DN_LEARNED_RUNS_MIN),
+                                    dn_arg_text (type_of (m, least_at))));
     return NEXT;
 }
 
@@ -917,7 +917,7 @@ static bool lacks_history (struct making *m)
                              dn_arg_text (type));
         else
             why = DN_REASON (other_work);
-        dn_policy_abstain (&advice->decision, DN_ABSTAIN_HISTORY, why);
+        dn_policy_abstain (&advice->decision, DN_ABSTAIN_HISTORY, &why);
         return true;
     }
     return false;
@@ -929,11 +929,11 @@ static int decide (struct making *m)
     struct dn_decision *decision = &advice->decision;
 
     if (advice->metadata == DN_METADATA_NONE && !advice->by_history) {
-        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, DN_REASON (no_metadata));
+        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, &DN_REASON (no_metadata));
         return NEXT;
     }
     if (m->job->het) {
-        dn_policy_abstain (decision, DN_ABSTAIN_COMPONENT, DN_REASON (component));
+        dn_policy_abstain (decision, DN_ABSTAIN_COMPONENT, &DN_REASON (component));
         return NEXT;
     }
     if (advice->by_history && lacks_history (m))

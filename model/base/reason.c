@@ -30,12 +30,13 @@ _Static_assert(DN_N_ELEMENTS (rows) == DN_N_REASONS, "a row per code");
 
 struct dn_arg dn_arg_text (const char *text)
 {
-    return (struct dn_arg){text, 0, DN_ARG_TEXT};
+    return (struct dn_arg){.text = text, .kind = DN_ARG_TEXT};
 }
 
 struct dn_arg dn_arg_span (struct dn_span word)
 {
-    return (struct dn_arg){word.text, (int64_t) word.len, DN_ARG_WORD};
+    return (struct dn_arg){
+        .text = word.text, .len = (uint32_t) word.len, .kind = DN_ARG_WORD};
 }
 
 struct dn_arg dn_arg_word (const char *word)
@@ -45,7 +46,7 @@ struct dn_arg dn_arg_word (const char *word)
 
 struct dn_arg dn_arg_count (int64_t count)
 {
-    return (struct dn_arg){NULL, count, DN_ARG_COUNT};
+    return (struct dn_arg){.number = count, .kind = DN_ARG_COUNT};
 }
 
 /* A double as a whole number that fits one. */
@@ -61,36 +62,39 @@ struct dn_arg dn_arg_share (double share)
 
 struct dn_arg dn_arg_cents (double money)
 {
-    return (struct dn_arg){NULL, whole (100 * money), DN_ARG_CENTS};
+    return (struct dn_arg){.number = whole (100 * money), .kind = DN_ARG_CENTS};
 }
 
 struct dn_arg dn_arg_time (int64_t seconds)
 {
-    return (struct dn_arg){NULL, seconds, DN_ARG_TIME};
+    return (struct dn_arg){.number = seconds, .kind = DN_ARG_TIME};
 }
 
 struct dn_arg dn_arg_duration (double seconds)
 {
-    return (struct dn_arg){NULL, whole (60 * ceil (seconds / 60)), DN_ARG_DURATION};
+    return (struct dn_arg){.number = whole (60 * ceil (seconds / 60)),
+                           .kind = DN_ARG_DURATION};
 }
 
-struct dn_reason dn_reason_in (struct dn_reason outer, struct dn_reason inner)
+struct dn_reason dn_reason_in (const struct dn_reason *outer,
+                               const struct dn_reason *inner)
 {
+    struct dn_reason reason = *outer;
     int n = 0;
 
-    while (n < DN_ARGS_MAX && outer.args[n].kind != DN_ARG_NONE)
+    while (n < DN_ARGS_MAX && reason.args[n].kind != DN_ARG_NONE)
         n++;
-    outer.in = outer.code;
-    outer.code = inner.code;
+    reason.in = outer->code;
+    reason.code = inner->code;
     for (int i = 0; n < DN_ARGS_MAX; i++, n++)
-        outer.args[n] = inner.args[i];
-    return outer;
+        reason.args[n] = inner->args[i];
+    return reason;
 }
 
-void dn_reason_keep (struct dn_reason *first, struct dn_reason reason)
+void dn_reason_keep (struct dn_reason *first, const struct dn_reason *reason)
 {
     if (first->code == DN_REASON_NONE)
-        *first = reason;
+        *first = *reason;
 }
 
 /* --- texts ----------------------------------------------------------------------- */
@@ -102,7 +106,7 @@ void dn_arg_add (struct dn_buf *buf, const struct dn_arg *arg)
         dn_buf_text (buf, arg->text);
         return;
     case DN_ARG_WORD:
-        dn_buf_text (buf, dn_quote (arg->text, (size_t) arg->number).text);
+        dn_buf_text (buf, dn_quote (arg->text, arg->len).text);
         return;
     case DN_ARG_COUNT:
         dn_buf_number (buf, arg->number);

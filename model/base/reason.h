@@ -36,7 +36,7 @@ enum dn_reason_code {
 enum dn_arg_kind {
     DN_ARG_NONE,
     DN_ARG_TEXT,     /* of dnnest or of the site */
-    DN_ARG_WORD,     /* of a user: quoted, 'number' bytes */
+    DN_ARG_WORD,     /* of a user: quoted */
     DN_ARG_COUNT,    /* a whole number */
     DN_ARG_CENTS,    /* of money */
     DN_ARG_TIME,     /* seconds, as Slurm writes limits */
@@ -44,8 +44,11 @@ enum dn_arg_kind {
 };
 
 struct dn_arg {
-    const char *text;
-    int64_t number;
+    union {
+        const char *text;
+        int64_t number;
+    };
+    uint32_t len; /* of a word */
     enum dn_arg_kind kind;
 };
 
@@ -72,7 +75,8 @@ struct dn_arg dn_arg_time (int64_t seconds);
 struct dn_arg dn_arg_duration (double seconds); /* rounded up to a minute */
 
 /* 'inner' as the last place of 'outer', which has values for its other places. */
-struct dn_reason dn_reason_in (struct dn_reason outer, struct dn_reason inner);
+struct dn_reason dn_reason_in (const struct dn_reason *outer,
+                               const struct dn_reason *inner);
 
 /* Is it a reason, and not none? */
 static inline bool dn_given (struct dn_reason reason)
@@ -81,7 +85,7 @@ static inline bool dn_given (struct dn_reason reason)
 }
 
 /* Set a reason unless there is an earlier one. */
-void dn_reason_keep (struct dn_reason *first, struct dn_reason reason);
+void dn_reason_keep (struct dn_reason *first, const struct dn_reason *reason);
 
 /* Append a value as it is shown. */
 void dn_arg_add (struct dn_buf *buf, const struct dn_arg *arg);

@@ -22,7 +22,7 @@ static int place_of (const struct dn_decision *decision, enum dn_warning_kind ki
 
 struct dn_warning *dn_decision_warn (struct dn_decision *decision,
                                      enum dn_warning_kind kind,
-                                     struct dn_reason reason)
+                                     const struct dn_reason *reason)
 {
     int at = place_of (decision, kind);
     struct dn_warning *warning = &decision->warnings[at];
@@ -34,14 +34,14 @@ struct dn_warning *dn_decision_warn (struct dn_decision *decision,
     memmove (warning + 1,
              warning,
              (size_t) (decision->n_warnings - 1 - at) * sizeof (*warning));
-    *warning = (struct dn_warning){.kind = kind, .parts = {reason}, .n_parts = 1};
+    *warning = (struct dn_warning){.kind = kind, .parts = {*reason}, .n_parts = 1};
     return warning;
 }
 
-void dn_warning_add (struct dn_warning *warning, struct dn_reason part)
+void dn_warning_add (struct dn_warning *warning, const struct dn_reason *part)
 {
     if (warning && warning->n_parts < DN_WARNING_PARTS_MAX)
-        warning->parts[warning->n_parts++] = part;
+        warning->parts[warning->n_parts++] = *part;
 }
 
 struct dn_warning_text dn_warning_text (const struct dn_warning *warning)
@@ -63,15 +63,24 @@ struct dn_warning *dn_decision_warning (struct dn_decision *decision,
     return NULL;
 }
 
-void dn_decision_say (struct dn_decision *decision, struct dn_reason reason)
+void dn_decision_say (struct dn_decision *decision, const struct dn_reason *reason)
 {
     if (decision->n_reasons < DN_REASONS_MAX)
-        decision->reasons[decision->n_reasons++] = reason;
+        decision->reasons[decision->n_reasons++] = *reason;
 }
 
-void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason)
+void dn_deciding_say (const struct dn_deciding *d, const struct dn_reason *reason)
 {
     dn_decision_say (d->decision, reason);
+}
+
+void dn_deciding_say_in (const struct dn_deciding *d,
+                         const struct dn_reason *outer,
+                         const struct dn_reason *inner)
+{
+    const struct dn_reason reason = dn_reason_in (outer, inner);
+
+    dn_deciding_say (d, &reason);
 }
 
 struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i)

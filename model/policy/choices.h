@@ -57,7 +57,12 @@ struct dn_other {
     struct dn_reason why; /* why the job must not move to it; none: it may */
 };
 
-void dn_deciding_say (const struct dn_deciding *d, struct dn_reason reason);
+void dn_deciding_say (const struct dn_deciding *d, const struct dn_reason *reason);
+
+/* The same for dn_reason_in (). */
+void dn_deciding_say_in (const struct dn_deciding *d,
+                         const struct dn_reason *outer,
+                         const struct dn_reason *inner);
 
 /* The GPU type of candidate 'i', for a reason. */
 struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i);

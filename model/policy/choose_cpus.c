@@ -196,7 +196,7 @@ void dn_choose_cpus (const struct dn_deciding *d)
     int64_t requested = requested_cpus (request, &times);
 
     if (dn_given (option->cpus_kept)) {
-        dn_deciding_say (d, dn_reason_in (DN_REASON (cpus_kept), option->cpus_kept));
+        dn_deciding_say_in (d, &DN_REASON (cpus_kept), &option->cpus_kept);
         return;
     }
     if (each != requested && each_gpu)
@@ -204,23 +204,23 @@ void dn_choose_cpus (const struct dn_deciding *d)
     else if (each != requested)
         decision->cpus_per_task = each;
     if (!knows_input (d, decision->chosen))
-        dn_deciding_say (d, DN_REASON (cpus_share, unit, dn_arg_count (each)));
+        dn_deciding_say (d, &DN_REASON (cpus_share, unit, dn_arg_count (each)));
     else if (each * times < per_gpu * request->n_gpus)
         dn_deciding_say (d,
-                         (struct dn_reason){d->estimates[decision->chosen].by_history
-                                                ? DN_REASON_cpus_short_of_runs
-                                                : DN_REASON_cpus_short,
-                                            DN_REASON_NONE,
-                                            {unit,
-                                             dn_arg_count (each),
-                                             dn_arg_count (each * times),
-                                             dn_arg_count (per_gpu * request->n_gpus),
-                                             dn_arg_count (per_gpu)}});
+                         &(struct dn_reason){d->estimates[decision->chosen].by_history
+                                                 ? DN_REASON_cpus_short_of_runs
+                                                 : DN_REASON_cpus_short,
+                                             DN_REASON_NONE,
+                                             {unit,
+                                              dn_arg_count (each),
+                                              dn_arg_count (each * times),
+                                              dn_arg_count (per_gpu * request->n_gpus),
+                                              dn_arg_count (per_gpu)}});
     else
         dn_deciding_say (
             d,
-            (struct dn_reason){each == requested ? DN_REASON_cpus_kept_least
-                                                 : DN_REASON_cpus_least,
-                               DN_REASON_NONE,
-                               {unit, dn_arg_count (each), dn_arg_count (per_gpu)}});
+            &(struct dn_reason){each == requested ? DN_REASON_cpus_kept_least
+                                                  : DN_REASON_cpus_least,
+                                DN_REASON_NONE,
+                                {unit, dn_arg_count (each), dn_arg_count (per_gpu)}});
 }

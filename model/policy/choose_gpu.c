@@ -262,7 +262,7 @@ static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
             || (features.n_names == 1
                 && !dn_is_feature (d->candidates->list[base].feature,
                                    features.names[0]))))
-        dn_reason_keep (&why, DN_REASON (open_blind));
+        dn_reason_keep (&why, &DN_REASON (open_blind));
     return why;
 }
 
@@ -312,23 +312,23 @@ static struct dn_reason refuses (const struct dn_deciding *d,
     for (; *checks && !dn_given (why); checks++)
         why = (*checks) (d, i);
     if (dn_given (why))
-        dn_deciding_say (d, dn_reason_in (not, why));
+        dn_deciding_say_in (d, &not, &why);
     return why;
 }
 
 static void say_choice (const struct dn_deciding *d, int best)
 {
     if (best == d->base)
-        dn_deciding_say (d, DN_REASON (gpu_right, dn_deciding_type (d, best)));
+        dn_deciding_say (d, &DN_REASON (gpu_right, dn_deciding_type (d, best)));
     else
         dn_deciding_say (d,
-                         DN_REASON (gpu_better,
-                                    dn_deciding_type (d, best),
-                                    dn_arg_share (slowdown_on (d, best)),
-                                    dn_deciding_type (d, d->base),
-                                    dn_arg_share (dn_deciding_price (d, best)
-                                                  / dn_deciding_price (d, d->base)),
-                                    dn_arg_text (saved_text[objective_of (d)])));
+                         &DN_REASON (gpu_better,
+                                     dn_deciding_type (d, best),
+                                     dn_arg_share (slowdown_on (d, best)),
+                                     dn_deciding_type (d, d->base),
+                                     dn_arg_share (dn_deciding_price (d, best)
+                                                   / dn_deciding_price (d, d->base)),
+                                     dn_arg_text (saved_text[objective_of (d)])));
 }
 
 /* An objective of the job that the rules do not heed. */
@@ -338,7 +338,7 @@ static void say_objective (const struct dn_deciding *d)
 
     if (objective != DN_OBJECTIVE_UNKNOWN && objective != objective_of (d))
         dn_deciding_say (
-            d, DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
+            d, &DN_REASON (gpu_objective, dn_arg_text (objective_text[objective])));
 }
 
 /* Add candidate 'i', by its time; the slowest has no place beyond DN_OPEN_MAX. */
@@ -371,10 +371,10 @@ static void open_types (const struct dn_deciding *d)
         if (i != d->base && !dn_given (refuses (d, i, open_checks))) {
             open_to (d, i);
             dn_deciding_say (d,
-                             DN_REASON (gpu_open,
-                                        dn_deciding_type (d, i),
-                                        dn_arg_share (slowdown_on (d, i)),
-                                        dn_deciding_type (d, d->base)));
+                             &DN_REASON (gpu_open,
+                                         dn_deciding_type (d, i),
+                                         dn_arg_share (slowdown_on (d, i)),
+                                         dn_deciding_type (d, d->base)));
         }
     if (decision->n_open == 1)
         decision->n_open = 0;
@@ -395,14 +395,12 @@ static int find_idle (const struct dn_deciding *d)
         if (!dn_deciding_is_open (d, i))
             continue;
         if (!d->options[i].starts_now)
-            dn_deciding_say (
-                d, dn_reason_in (DN_REASON (gpu_not, type), DN_REASON (other_busy)));
+            dn_deciding_say_in (d, &DN_REASON (gpu_not, type), &DN_REASON (other_busy));
         else if (slowdown_on (d, i) > 1 && d->request->time_limit_s == DN_UNSET)
-            dn_deciding_say (
-                d,
-                dn_reason_in (DN_REASON (gpu_not, type), DN_REASON (other_no_limit)));
+            dn_deciding_say_in (
+                d, &DN_REASON (gpu_not, type), &DN_REASON (other_no_limit));
         else if (dn_deciding_price (d, i) > limit)
-            dn_deciding_say (d, DN_REASON (gpu_no_gain, type));
+            dn_deciding_say (d, &DN_REASON (gpu_no_gain, type));
         else if (!dn_given (exceeds_cost (d, i))
                  && (best == d->base
                      || dn_deciding_price (d, i) < dn_deciding_price (d, best)))
@@ -417,13 +415,12 @@ int dn_choose_gpu (const struct dn_deciding *d)
     int best = d->base;
 
     if (dn_given (why)) {
-        dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), why));
+        dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);
         return best;
     }
     say_objective (d);
     if (dn_given (d->candidates->prices))
-        dn_deciding_say (d,
-                         dn_reason_in (DN_REASON (gpu_prices), d->candidates->prices));
+        dn_deciding_say_in (d, &DN_REASON (gpu_prices), &d->candidates->prices);
     open_types (d);
     if (d->rules->gpu_type == DN_TYPE_CHOOSE && d->view->cluster)
         best = find_idle (d);

@@ -110,15 +110,15 @@ void dn_choose_memory (const struct dn_deciding *d)
     }
     if (dn_given (why)) {
         d->decision->mem_mb = DN_UNSET;
-        dn_deciding_say (d, dn_reason_in (DN_REASON (memory_kept), why));
+        dn_deciding_say_in (d, &DN_REASON (memory_kept), &why);
         return;
     }
     dn_deciding_say (
         d,
         estimate->host_runs > 0
-            ? DN_REASON (memory_by_runs,
-                         dn_arg_count ((int64_t) gib),
-                         dn_arg_count (estimate->host_runs),
-                         dn_arg_count ((int64_t) ceil (peak_of (estimate) / DN_GIB)))
-            : DN_REASON (memory_share, dn_arg_count ((int64_t) gib)));
+            ? &DN_REASON (memory_by_runs,
+                          dn_arg_count ((int64_t) gib),
+                          dn_arg_count (estimate->host_runs),
+                          dn_arg_count ((int64_t) ceil (peak_of (estimate) / DN_GIB)))
+            : &DN_REASON (memory_share, dn_arg_count ((int64_t) gib)));
 }

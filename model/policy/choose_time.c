@@ -301,9 +301,9 @@ static void say_bound (const struct dn_deciding *d,
 
     if (dn_given (why)) {
         bound.code = with;
-        bound = dn_reason_in (bound, why);
+        bound = dn_reason_in (&bound, &why);
     }
-    dn_deciding_say (d, bound);
+    dn_deciding_say (d, &bound);
 }
 
 static void set_time (const struct dn_deciding *d, const struct bound *bound)
@@ -355,7 +355,7 @@ void dn_choose_time (const struct dn_deciding *d)
     if (!dn_given (why) && bound.limit_s == DN_UNSET)
         why = dn_spec_lacks_work (d->spec);
     if (dn_given (why)) {
-        dn_deciding_say (d, dn_reason_in (DN_REASON (time_kept), why));
+        dn_deciding_say_in (d, &DN_REASON (time_kept), &why);
         return;
     }
     if (request->job->time_min_min > 0

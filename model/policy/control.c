@@ -80,5 +80,5 @@ void dn_policy_set_control (struct dn_decision *decision)
     if (decision->verdict != DN_VERDICT_KEEP && decision->verdict != DN_VERDICT_CHANGE)
         return;
     decision->verdict = DN_VERDICT_CONTROL;
-    dn_decision_say (decision, DN_REASON (control));
+    dn_decision_say (decision, &DN_REASON (control));
 }

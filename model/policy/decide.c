@@ -51,11 +51,11 @@ static void say_unmapped (const struct dn_deciding *d)
         struct dn_arg other = dn_deciding_type (d, i);
 
         if (dn_span_is (dn_span_of (type), other.text)) {
-            dn_deciding_say (d, DN_REASON (unmapped_case, dn_arg_word (type), other));
+            dn_deciding_say (d, &DN_REASON (unmapped_case, dn_arg_word (type), other));
             return;
         }
     }
-    dn_deciding_say (d, DN_REASON (unmapped, dn_arg_word (type)));
+    dn_deciding_say (d, &DN_REASON (unmapped, dn_arg_word (type)));
 }
 
 /* Is there a prediction for what the job requests? If not, the reason is recorded. */
@@ -64,7 +64,7 @@ static bool is_predicted (const struct dn_deciding *d)
     const struct dn_request *request = d->request;
 
     if (request->n_gpus == 0) {
-        dn_deciding_say (d, DN_REASON (no_gpu));
+        dn_deciding_say (d, &DN_REASON (no_gpu));
         return abstain (d, DN_ABSTAIN_NO_GPU);
     }
     if (d->base < 0) {
@@ -88,11 +88,11 @@ static void say_failure (const struct dn_deciding *d, enum dn_failure failure)
     struct dn_arg type = dn_deciding_type (d, d->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_deciding_say (d, DN_REASON (gpu_precision, type));
+        dn_deciding_say (d, &DN_REASON (gpu_precision, type));
     else
         dn_deciding_say (
             d,
-            DN_REASON (
+            &DN_REASON (
                 gpu_memory,
                 dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
                 type,
@@ -135,7 +135,7 @@ static bool can_run (const struct dn_deciding *d)
                                                         : DN_ABSTAIN_MEMORY);
     move_to (d, other.index);
     d->decision->rescued = true;
-    dn_deciding_say (d, DN_REASON (gpu_rescued, dn_deciding_type (d, other.index)));
+    dn_deciding_say (d, &DN_REASON (gpu_rescued, dn_deciding_type (d, other.index)));
     return true;
 }
 
@@ -146,9 +146,9 @@ static bool is_sure (const struct dn_deciding *d)
     if (confidence >= d->rules->min_confidence)
         return true;
     dn_deciding_say (d,
-                     DN_REASON (unsure,
-                                dn_arg_share (confidence),
-                                dn_arg_share (d->rules->min_confidence)));
+                     &DN_REASON (unsure,
+                                 dn_arg_share (confidence),
+                                 dn_arg_share (d->rules->min_confidence)));
     return abstain (d, DN_ABSTAIN_CONFIDENCE);
 }
 
@@ -161,7 +161,7 @@ static bool may_have_fewer (const struct dn_deciding *d)
         why = dn_broken_limit (d, d->decision->chosen, DN_UNSET);
     if (!dn_given (why))
         return true;
-    dn_deciding_say (d, dn_reason_in (DN_REASON (gpu_kept), why));
+    dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);
     return abstain (d, DN_ABSTAIN_GPUS);
 }
 
@@ -179,7 +179,7 @@ void dn_policy_begin (struct dn_decision *decision)
 
 void dn_policy_abstain (struct dn_decision *decision,
                         enum dn_abstain why,
-                        struct dn_reason reason)
+                        const struct dn_reason *reason)
 {
     decision->verdict = DN_VERDICT_ABSTAIN;
     decision->abstain = why;
@@ -209,14 +209,14 @@ static void say_history (const struct dn_deciding *d)
 
     if (estimate->history_from)
         dn_deciding_say (
-            d, DN_REASON (history_translated, dn_arg_text (estimate->history_from)));
+            d, &DN_REASON (history_translated, dn_arg_text (estimate->history_from)));
     if (estimate->history_runs == 0)
         return;
     if (estimate->base_s > 0) {
         reason.code = DN_REASON_history_corrects;
         reason.args[4] = dn_arg_time ((int64_t) estimate->base_s);
     }
-    dn_deciding_say (d, reason);
+    dn_deciding_say (d, &reason);
 }
 
 /* The request is about fewer GPUs than the user's (dn_policy_lower_gpus ()). */
@@ -228,9 +228,9 @@ static void lower_gpus (const struct dn_deciding *d)
         return;
     d->decision->gpus = request->n_gpus;
     dn_deciding_say (d,
-                     DN_REASON (gpus_fewer,
-                                dn_arg_count (request->n_gpus),
-                                dn_arg_count (request->asked_gpus)));
+                     &DN_REASON (gpus_fewer,
+                                 dn_arg_count (request->n_gpus),
+                                 dn_arg_count (request->asked_gpus)));
 }
 
 /* When the job is expected to start, by the snapshot. */

@@ -50,6 +50,6 @@ void dn_policy_suggest_batch (const struct dn_rules *rules,
         return;
     batch = fitting_batch (rules, c, estimate);
     dn_warning_add (warning,
-                    batch > 0 ? DN_REASON (warn_batch, dn_arg_count (batch))
-                              : DN_REASON (warn_no_batch));
+                    batch > 0 ? &DN_REASON (warn_batch, dn_arg_count (batch))
+                              : &DN_REASON (warn_no_batch));
 }

@@ -144,17 +144,17 @@ struct dn_decision {
 void dn_policy_begin (struct dn_decision *decision);
 
 /* Add a reason; beyond DN_REASONS_MAX it is dropped. */
-void dn_decision_say (struct dn_decision *decision, struct dn_reason reason);
+void dn_decision_say (struct dn_decision *decision, const struct dn_reason *reason);
 
 /* Warn the user, with any verdict or none. Beyond DN_WARNINGS_MAX the least serious
  * warning is dropped. NULL if that is this one.
  */
 struct dn_warning *dn_decision_warn (struct dn_decision *decision,
                                      enum dn_warning_kind kind,
-                                     struct dn_reason reason);
+                                     const struct dn_reason *reason);
 
 /* Add a part to its sentence; 'warning' may be NULL. */
-void dn_warning_add (struct dn_warning *warning, struct dn_reason part);
+void dn_warning_add (struct dn_warning *warning, const struct dn_reason *part);
 
 /* The whole sentence. */
 struct dn_warning_text {
@@ -246,7 +246,7 @@ void dn_policy_capture (const struct dn_rules *rules,
  */
 void dn_policy_abstain (struct dn_decision *decision,
                         enum dn_abstain why,
-                        struct dn_reason reason);
+                        const struct dn_reason *reason);
 
 /* Does the estimate depend on every key of the network that was given? If not, the note
  * names the others. Keys of the training that it does not depend on are named among the

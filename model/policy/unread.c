@@ -36,10 +36,10 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
             keys[n - 1] = key;
     if (n > 0) {
         decision->note = name_keys (spec, keys, n);
-        dn_decision_say (decision, decision->note);
+        dn_decision_say (decision, &decision->note);
         return false;
     }
     for (int i = 0; (key = dn_spec_key_of (estimate->unread, i)); i++)
-        dn_decision_say (decision, DN_REASON (unread_other, dn_arg_text (key->name)));
+        dn_decision_say (decision, &DN_REASON (unread_other, dn_arg_text (key->name)));
     return true;
 }

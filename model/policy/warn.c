@@ -24,22 +24,22 @@ void dn_warn_of_request (const struct dn_deciding *d)
         struct dn_reason differ = DN_REASON (
             warn_gpus, dn_arg_count (d->spec->gpus), dn_arg_count (request->n_gpus));
 
-        warning = dn_decision_warn (d->decision, DN_WARNING_METADATA, differ);
+        warning = dn_decision_warn (d->decision, DN_WARNING_METADATA, &differ);
         if (fewer)
             dn_warning_add (warning,
-                            DN_REASON (warn_fewer, dn_arg_count (d->spec->gpus)));
-        dn_deciding_say (d, differ);
+                            &DN_REASON (warn_fewer, dn_arg_count (d->spec->gpus)));
+        dn_deciding_say (d, &differ);
     }
     if (request->used_gpus != DN_UNSET && d->rules->gpus != DN_GPUS_KEEP
         && (d->spec->gpus == DN_UNSET || d->spec->gpus >= request->n_gpus))
         dn_decision_warn (d->decision,
                           DN_WARNING_IDLE,
-                          DN_REASON (warn_idle,
-                                     dn_arg_count (DN_LEARNED_RUNS_MIN),
-                                     dn_arg_count (request->used_gpus),
-                                     dn_arg_count (request->n_gpus)));
+                          &DN_REASON (warn_idle,
+                                      dn_arg_count (DN_LEARNED_RUNS_MIN),
+                                      dn_arg_count (request->used_gpus),
+                                      dn_arg_count (request->n_gpus)));
     if (dn_given (request->open_why))
-        dn_decision_warn (d->decision, DN_WARNING_OPEN, request->open_why);
+        dn_decision_warn (d->decision, DN_WARNING_OPEN, &request->open_why);
 }
 
 /* A type on which the run likely does not fail; -1: none. */
@@ -64,7 +64,7 @@ static struct dn_reason name_other (const struct dn_deciding *d,
         return DN_REASON (warn_no_other);
     type = dn_deciding_type (d, other->index);
     if (dn_given (other->why))
-        return dn_reason_in (DN_REASON (warn_not_moved, type), other->why);
+        return dn_reason_in (&DN_REASON (warn_not_moved, type), &other->why);
     return d->rules->mode == DN_MODE_ENFORCE ? DN_REASON (warn_moved, type)
                                              : DN_REASON (warn_certain, type);
 }
@@ -80,6 +80,7 @@ void dn_warn_of_failure (const struct dn_deciding *d,
                    dn_arg_count ((int64_t) ceil (estimate->gpu_mem.p50 / DN_GIB)),
                    type,
                    dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
+    const struct dn_reason moves = name_other (d, other);
     enum dn_warning_kind kind = DN_WARNING_MEMORY;
 
     if (failure == DN_FAILURE_PRECISION) {
@@ -87,7 +88,7 @@ void dn_warn_of_failure (const struct dn_deciding *d,
         fails = DN_REASON (
             warn_precision, type, dn_arg_text (dn_precision_text[d->spec->precision]));
     }
-    dn_warning_add (dn_decision_warn (d->decision, kind, fails), name_other (d, other));
+    dn_warning_add (dn_decision_warn (d->decision, kind, &fails), &moves);
 }
 
 /* The candidate on which the job will run: the chosen one, unless the job stays as it
@@ -114,11 +115,11 @@ void dn_warn_of_need (const struct dn_deciding *d)
             having = dn_deciding_type (d, k);
     /* The word of the script is the first part. */
     dn_warning_add (
-        dn_decision_warn (d->decision, DN_WARNING_PRECISION, d->request->need_why),
-        DN_REASON (warn_unit,
-                   dn_deciding_type (d, i),
-                   having.kind == DN_ARG_NONE ? dn_arg_text (dn_say_warn_no_other_unit)
-                                              : having));
+        dn_decision_warn (d->decision, DN_WARNING_PRECISION, &d->request->need_why),
+        &DN_REASON (warn_unit,
+                    dn_deciding_type (d, i),
+                    having.kind == DN_ARG_NONE ? dn_arg_text (dn_say_warn_no_other_unit)
+                                               : having));
 }
 
 /* The job will wait until its nodes are back; nodes of other types are there. */
@@ -136,13 +137,13 @@ void dn_warn_of_nodes (const struct dn_deciding *d)
             continue;
         why = base->gpu->no_moves
                   ? DN_REASON (warn_nodes, type)
-                  : dn_reason_in (DN_REASON (warn_nodes_for, type), base->blocked);
+                  : dn_reason_in (&DN_REASON (warn_nodes_for, type), &base->blocked);
         dn_warning_add (
-            dn_decision_warn (d->decision, DN_WARNING_NODES, why),
-            DN_REASON (warn_has,
-                       dn_deciding_type (d, i),
-                       dn_arg_text (d->options[i].starts_now ? dn_say_warn_has_idle
-                                                             : dn_say_warn_has_some)));
+            dn_decision_warn (d->decision, DN_WARNING_NODES, &why),
+            &DN_REASON (warn_has,
+                        dn_deciding_type (d, i),
+                        dn_arg_text (d->options[i].starts_now ? dn_say_warn_has_idle
+                                                              : dn_say_warn_has_some)));
         return;
     }
 }
@@ -167,12 +168,12 @@ static void warn_of_limit (const struct dn_deciding *d, int i)
         return;
     dn_decision_warn (d->decision,
                       DN_WARNING_LIMIT,
-                      likely > (double) limit ? DN_REASON (
+                      likely > (double) limit ? &DN_REASON (
                           warn_limit, dn_arg_time (limit), dn_arg_duration (likely))
-                                              : DN_REASON (warn_signal,
-                                                           dn_arg_time (limit),
-                                                           dn_arg_time (left),
-                                                           dn_arg_duration (likely)));
+                                              : &DN_REASON (warn_signal,
+                                                            dn_arg_time (limit),
+                                                            dn_arg_time (left),
+                                                            dn_arg_duration (likely)));
 }
 
 /* The cheapest other type that holds the job, can be had, and likely meets the
@@ -208,17 +209,17 @@ static void warn_of_deadline (const struct dn_deciding *d, int i)
     warning = dn_decision_warn (
         d->decision,
         DN_WARNING_DEADLINE,
-        (struct dn_reason){own ? DN_REASON_warn_deadline_own : DN_REASON_warn_deadline,
-                           DN_REASON_NONE,
-                           {dn_deciding_type (d, i),
-                            dn_arg_time (deadline_s),
-                            dn_arg_duration (likely)}});
+        &(struct dn_reason){own ? DN_REASON_warn_deadline_own : DN_REASON_warn_deadline,
+                            DN_REASON_NONE,
+                            {dn_deciding_type (d, i),
+                             dn_arg_time (deadline_s),
+                             dn_arg_duration (likely)}});
     best = meeting_deadline (d, i);
     if (best >= 0)
         dn_warning_add (warning,
-                        DN_REASON (warn_would_meet,
-                                   dn_deciding_type (d, best),
-                                   dn_arg_duration (d->estimates[best].train_s.p50)));
+                        &DN_REASON (warn_would_meet,
+                                    dn_deciding_type (d, best),
+                                    dn_arg_duration (d->estimates[best].train_s.p50)));
 }
 
 void dn_warn_of_time (const struct dn_deciding *d)

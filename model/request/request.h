@@ -227,6 +227,6 @@ void dn_request_keep_by_script (struct dn_request *request,
                                 const struct dn_script *found);
 
 /* Keep time, GPUs and CPUs unchanged; an earlier reason is kept. */
-void dn_request_keep_all (struct dn_request *request, struct dn_reason reason);
+void dn_request_keep_all (struct dn_request *request, const struct dn_reason *reason);
 
 #endif

@@ -136,7 +136,9 @@ static void set_fact (struct dn_script_fact *fact,
 }
 
 /* The first fact of each field; of what the GPU needs the highest. */
-static void keep (struct pass *r, enum dn_reason_code code, struct dn_script_fact what)
+static void keep (struct pass *r,
+                  enum dn_reason_code code,
+                  const struct dn_script_fact *what)
 {
     for (int f = 0; f < DN_N_KEEPS; f++) {
         struct dn_script_fact *first = &r->found->first[f];
@@ -144,7 +146,7 @@ static void keep (struct pass *r, enum dn_reason_code code, struct dn_script_fac
         if ((keeps[code] >> f & 1)
             && (first->code == DN_REASON_NONE
                 || (f == DN_KEEPS_NEED && code > first->code)))
-            set_fact (first, code, &what);
+            set_fact (first, code, what);
     }
 }
 
@@ -163,6 +165,15 @@ static struct dn_script_fact fact_with (const struct dn_token *token,
 static struct dn_script_fact fact_of (const struct dn_token *token)
 {
     return fact_with (token, token->text);
+}
+
+static void keep_token (struct pass *r,
+                        enum dn_reason_code code,
+                        const struct dn_token *token)
+{
+    const struct dn_script_fact fact = fact_of (token);
+
+    keep (r, code, &fact);
 }
 
 static struct command *top (struct pass *r)
@@ -302,7 +313,7 @@ static void settle (struct pass *r)
     if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
         keep (r,
               r->pending == DN_W_FP8 ? DN_REASON_script_fp8 : DN_REASON_script_bf16,
-              r->pending_what);
+              &r->pending_what);
     r->pending = DN_W_NONE;
 }
 
@@ -329,7 +340,7 @@ static void count_gpus (struct pass *r, const struct parts *p, int64_t n)
         for (n = 0; rest.text; n++)
             dn_span_cut (&rest, ",");
     if (n > 0 && n * n_nodes < job->n_gpus && !strstr (option, "per-task"))
-        keep (r, DN_REASON_script_fewer, r->pending_what);
+        keep (r, DN_REASON_script_fewer, &r->pending_what);
     r->pending = DN_W_NONE;
 }
 
@@ -346,7 +357,7 @@ static void take_value (struct pass *r, const struct parts *p)
         count_gpus (r, p, n);
     else if (r->pending == DN_W_ARCH_LIST) {
         if ((n >= 8 && n < 20) || n >= 80)
-            keep (r, DN_REASON_script_bf16, r->pending_what);
+            keep (r, DN_REASON_script_bf16, &r->pending_what);
         r->pending = DN_W_NONE;
     } else if (!dn_span_is (p->part, "enabled")) {
         if (dn_words_list_has (off, p->part))
@@ -369,9 +380,8 @@ static void use_allotted (struct pass *r, const struct dn_token *token)
             || (c->word == DN_W_NPROC && c[-1].bracket != CAPTURE)))
         r->pending = DN_W_NONE;
     else
-        keep (r,
-              computes ? DN_REASON_script_computes : DN_REASON_script_cpus,
-              fact_of (token));
+        keep_token (
+            r, computes ? DN_REASON_script_computes : DN_REASON_script_cpus, token);
 }
 
 /* A variable at 'at': "$NAME", "${NAME:-8}". */
@@ -396,7 +406,7 @@ static void read_variable (struct pass *r, struct parts *p)
         cut_part (p);
         found = kind_of (r, p);
         if (found == DN_W_TASK && differs)
-            keep (r, DN_REASON_script_beside, fact_of (p->token));
+            keep_token (r, DN_REASON_script_beside, p->token);
         if (found == DN_W_ALLOTTED || (found == DN_W_CPUS && kind == DN_W_NONE))
             kind = found;
     }
@@ -405,9 +415,9 @@ static void read_variable (struct pass *r, struct parts *p)
     if (kind == DN_W_ALLOTTED)
         use_allotted (r, p->token);
     else if (kind == DN_W_CPUS && top (r)->bracket == SUM)
-        keep (r, DN_REASON_script_computes, fact_of (p->token));
+        keep_token (r, DN_REASON_script_computes, p->token);
     else if (named && r->pending == DN_W_CPUS && kind == DN_W_NONE) {
-        keep (r, DN_REASON_script_cpus, r->pending_what);
+        keep (r, DN_REASON_script_cpus, &r->pending_what);
         r->pending = DN_W_NONE;
     } else if (named && r->pending != DN_W_CPUS)
         settle (r);
@@ -444,7 +454,7 @@ static void judge_version (struct pass *r, const struct parts *p, bool cuda)
                  : version[0] >= 25 || (version[0] == 2 && version[1] >= 8)
                        || (version[0] > 2 && version[0] < 20);
     if (newer && version[0] < 100 && !has (p->token->text, "VISIBLE"))
-        keep (r, DN_REASON_script_newer, fact_of (p->token));
+        keep_token (r, DN_REASON_script_newer, p->token);
 }
 
 /* "cu128", "cuda12.8" */
@@ -475,11 +485,11 @@ static void read_part (struct pass *r, struct parts *p)
         || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
         return;
     if (says[kind] != DN_REASON_NONE)
-        keep (r, says[kind], fact_of (token));
+        keep_token (r, says[kind], token);
     if (kind == DN_W_ALLOTTED && (c->code || c->word != DN_W_NONE || in_sum))
         use_allotted (r, token);
     if (kind == DN_W_CPUS && in_sum)
-        keep (r, DN_REASON_script_computes, fact_of (token));
+        keep_token (r, DN_REASON_script_computes, token);
     if (kind >= DN_W_CPUS && kind <= DN_W_ARCH_LIST)
         settle (r);
     if (kind >= DN_W_ALLOTTED && kind <= DN_W_ARCH_LIST)
@@ -498,7 +508,7 @@ static void name_type (struct pass *r, const struct parts *p)
         rest.len -= (size_t) (at + len - rest.text);
         rest.text = at + len;
         if (rest.len == 0 || !is_digit (rest.text[0]))
-            keep (r, DN_REASON_script_type, fact_of (p->token));
+            keep_token (r, DN_REASON_script_type, p->token);
     }
 }
 
@@ -603,7 +613,7 @@ static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
     c->program =
         !is_shell_script (word) && !(c->texts && word.len > 1 && word.text[0] == '$');
     if (!c->program)
-        keep (r, DN_REASON_script_script, c->what);
+        keep (r, DN_REASON_script_script, &c->what);
 }
 
 /* The first word of a command, or that of one behind a launcher. */
@@ -626,9 +636,9 @@ static void begin_command (struct pass *r,
     else if (word >= DN_W_OPENS && word <= DN_W_BEGIN)
         c->where = AT_COMMAND;
     if (says[word] != DN_REASON_NONE)
-        keep (r, says[word], c->what);
+        keep (r, says[word], &c->what);
     if (word == DN_W_MAKE)
-        keep (r, DN_REASON_script_staging, c->what);
+        keep (r, DN_REASON_script_staging, &c->what);
     if (word == DN_W_NONE)
         run_unknown (r, c, token->text);
     else if (word == DN_W_NPROC)
@@ -652,12 +662,12 @@ static void judge_option (struct pass *r,
 
     if (option == DN_W_NODES && top (r)->word == DN_W_STEP
         && !memchr (value.text, '$', value.len))
-        keep (r, DN_REASON_script_step, fact_of (token));
+        keep_token (r, DN_REASON_script_step, token);
     if (option == DN_W_NODE_TASKS && most > 0 && job->n_nodes > 1)
         most = (most + job->n_nodes - 1) / job->n_nodes;
     if ((option == DN_W_TASKS || option == DN_W_NODE_TASKS)
         && (n < 0 ? !has (value, "$SLURM_") && !has (value, "${SLURM_") : n > most))
-        keep (r, DN_REASON_script_tasks, fact_of (token));
+        keep_token (r, DN_REASON_script_tasks, token);
 }
 
 /* "-j 16" and "-j16" count CPUs, as -c of srun. */
@@ -698,7 +708,7 @@ static void read_option (struct pass *r,
                 dn_words_find (r->words, DN_SET_OPTIONS, name, dn_words_hash (name));
         }
         if (says[c->option] != DN_REASON_NONE && c->word == DN_W_STEP)
-            keep (r, says[c->option], fact_of (token));
+            keep_token (r, says[c->option], token);
         if (c->word == DN_W_STEP && dn_span_is (name, "-c"))
             count_option (r, token, value);
         if (value.text)
@@ -738,7 +748,7 @@ static void read_launcher (struct pass *r,
         c->named |= c->word == DN_W_PYTHON;
         c->what = fact_of (token);
         if (c->word == DN_W_SHELL || is_shell_script (word))
-            keep (r, DN_REASON_script_script, c->what);
+            keep (r, DN_REASON_script_script, &c->what);
     }
 }
 
@@ -759,7 +769,7 @@ static void read_verb (struct pass *r, struct command *c, struct dn_span verb)
         c->word = DN_W_SETTINGS;
     } else {
         if (!dn_words_list_has (quiet, verb))
-            keep (r, DN_REASON_script_staging, c->what);
+            keep (r, DN_REASON_script_staging, &c->what);
         c->word = DN_W_HARMLESS;
     }
 }
@@ -779,16 +789,16 @@ static void read_program (struct pass *r,
     if (!c->program)
         return;
     if (dn_span_is (word, ":")) { /* srun A : B */
-        keep (r, DN_REASON_script_beside, c->what);
+        keep (r, DN_REASON_script_beside, &c->what);
     } else if (dn_span_is (word, "-m")) {
         if (c->named)
-            keep (r, DN_REASON_script_sweep, c->what);
+            keep (r, DN_REASON_script_sweep, &c->what);
         c->where = python ? IN_OPTIONS : c->where;
     } else if (python && dn_words_list_has ("-c -", word)) {
         c->code = c->named = true;
         c->program = false;
     } else if (dn_words_list_has ("jl R m lua rb pl jar scala lisp js go", ending)) {
-        keep (r, DN_REASON_script_language, c->what);
+        keep (r, DN_REASON_script_language, &c->what);
     } else if (!c->named && dn_span_is (ending, "py") && !is_assignment (word)) {
         c->named = true;
         c->what = fact_with (token, base_of (word));
@@ -822,17 +832,17 @@ static void judge_argument (struct pass *r,
     if (dn_span_is (program, "sleep")
         && (number_of (word) >= 3600 || begins (word, "inf") || last == 'h'
             || last == 'd'))
-        keep (r, DN_REASON_script_server, c->what);
+        keep (r, DN_REASON_script_server, &c->what);
     else if (dn_span_is (program, "squeue") && has (word, "%L"))
-        keep (r, DN_REASON_script_stop, c->what);
+        keep (r, DN_REASON_script_stop, &c->what);
     else if (dn_span_is (program, "nvidia-smi")
              && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word))
-        keep (r, DN_REASON_script_clock, c->what);
+        keep (r, DN_REASON_script_clock, &c->what);
     else if (dn_span_is (program, "cp") && word.text[0] == '-'
              && (has (word, "r") || has (word, "a") || has (word, "R")))
-        keep (r, DN_REASON_script_staging, c->what);
+        keep (r, DN_REASON_script_staging, &c->what);
     else if (dn_span_is (program, "wandb") && dn_words_list_has ("agent sweep", word))
-        keep (r, DN_REASON_script_sweep, c->what);
+        keep (r, DN_REASON_script_sweep, &c->what);
 }
 
 static void read_argument (struct pass *r,
@@ -895,19 +905,19 @@ static void end_command (struct pass *r, bool background, bool within)
 
     settle (r);
     if (c->where == IN_OPTIONS && c->word == DN_W_SHELL)
-        keep (r, DN_REASON_script_script, c->what);
+        keep (r, DN_REASON_script_script, &c->what);
     if (c->program) {
         if (r->loops > 0 || c->many || r->defining)
-            keep (r, DN_REASON_script_loop, c->what);
+            keep (r, DN_REASON_script_loop, &c->what);
         else if (r->n > 0)
-            keep (r, DN_REASON_script_programs, c->what);
+            keep (r, DN_REASON_script_programs, &c->what);
         r->n++;
         r->last = c->what;
     }
     r->beside |= background && r->n > 0;
     if ((c->program && r->defining) || (r->beside && r->n > 1)
         || (background && r->n > 0 && (r->loops > 0 || c->many)))
-        keep (r, DN_REASON_script_beside, r->last);
+        keep (r, DN_REASON_script_beside, &r->last);
     *c = (struct command){
         .bracket = c->bracket, .texts = c->texts && within, .many = c->many && within};
 }
@@ -935,7 +945,7 @@ static void open_bracket (struct pass *r, const struct dn_token *token, char bef
     struct command inner = {.bracket = LIST, .texts = c->texts};
 
     if (before == '(' && r->pending == DN_W_CPUS) {
-        keep (r, DN_REASON_script_computes, r->pending_what);
+        keep (r, DN_REASON_script_computes, &r->pending_what);
         r->pending = DN_W_NONE;
     }
     if (before == '(' || c->bracket == SUM) {
@@ -1032,7 +1042,7 @@ static int read_tokens (struct pass *r,
         if (token.kind != DN_TOKEN_COMMENT && ++n > DN_SCRIPT_TOKENS_MAX) {
             const struct dn_script_fact all = {.line = r->tokens.line, .word = "..."};
 
-            keep (r, DN_REASON_script_unread, all);
+            keep (r, DN_REASON_script_unread, &all);
             break;
         }
         if (dn_tokens_due (&r->tokens)
@@ -1081,7 +1091,7 @@ int dn_script_read (const struct dn_words *words,
     for (size_t i = 0; i < r->type_len; i++)
         r->type[i] = lower (job->gpu_type[i]);
     if (!r->ruled) {
-        keep (r, DN_REASON_script_unread, all);
+        keep (r, DN_REASON_script_unread, &all);
         text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
     }
     r->tokens = dn_tokens_of (text);
@@ -1089,6 +1099,6 @@ int dn_script_read (const struct dn_words *words,
         return -1;
     all = (struct dn_script_fact){.line = r->tokens.line, .word = "\""};
     if (r->ruled && (dn_tokens_open (&r->tokens) || r->depth > 0))
-        keep (r, DN_REASON_script_unread, all);
+        keep (r, DN_REASON_script_unread, &all);
     return 0;
 }

@@ -17,6 +17,13 @@ struct dn_reason dn_script_reason (const struct dn_script_fact *fact)
                               {dn_arg_count (fact->line), dn_arg_text (fact->word)}};
 }
 
+static void keep_by (struct dn_reason *first, const struct dn_script_fact *fact)
+{
+    const struct dn_reason reason = dn_script_reason (fact);
+
+    dn_reason_keep (first, &reason);
+}
+
 void dn_request_keep_by_script (struct dn_request *request,
                                 const struct dn_script *found)
 {
@@ -24,12 +31,11 @@ void dn_request_keep_by_script (struct dn_request *request,
     const struct dn_script_fact *first = own->first;
 
     request->script = *found;
-    dn_reason_keep (&request->keep_gpu, dn_script_reason (&first[DN_KEEPS_GPU]));
-    dn_reason_keep (&request->keep_cpus, dn_script_reason (&first[DN_KEEPS_CPUS]));
+    keep_by (&request->keep_gpu, &first[DN_KEEPS_GPU]);
+    keep_by (&request->keep_cpus, &first[DN_KEEPS_CPUS]);
     if (request->mem_follows_cpus)
-        dn_reason_keep (&request->keep_cpus,
-                        dn_script_reason (&first[DN_KEEPS_MEMORY]));
-    dn_reason_keep (&request->keep_time, dn_script_reason (&first[DN_KEEPS_TIME]));
+        keep_by (&request->keep_cpus, &first[DN_KEEPS_MEMORY]);
+    keep_by (&request->keep_time, &first[DN_KEEPS_TIME]);
     request->several_why = dn_script_reason (&first[DN_KEEPS_SEVERAL]);
     request->counted_why = dn_script_reason (&own->counted);
     request->need_why = dn_script_reason (&first[DN_KEEPS_NEED]);

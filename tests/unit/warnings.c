@@ -58,7 +58,7 @@ TEST ("the most serious warnings are kept in order")
     for (int i = 0; i < (int) DN_N_ELEMENTS (kinds); i++)
         dn_decision_warn (&decision,
                           kinds[i],
-                          DN_REASON (warn_gpus, dn_arg_count (i), dn_arg_count (4)));
+                          &DN_REASON (warn_gpus, dn_arg_count (i), dn_arg_count (4)));
     assert_int_equal (decision.n_warnings, DN_WARNINGS_MAX);
     assert_int_equal (decision.warnings[0].parts[0].args[0].number, 4);
     assert_int_equal (decision.warnings[1].parts[0].args[0].number, 2);
@@ -416,7 +416,7 @@ TEST ("warnings are messages")
     assert_string_equal (advice->patch.user_text, "");
     /* Without a verdict, as for metadata that were not read. */
     dn_policy_begin (&decision);
-    dn_decision_warn (&decision, DN_WARNING_METADATA, DN_REASON (ignored_quote));
+    dn_decision_warn (&decision, DN_WARNING_METADATA, &DN_REASON (ignored_quote));
     dn_patch_begin (&patch);
     dn_rewrite_warn (&story, &patch);
     assert_int_equal (patch.n_warnings, 1);
