@@ -18,7 +18,7 @@
 /* Whole numbers are exact in a double up to here; no network is larger. */
 #define COUNT_MAX 9007199254740992.0
 
-#define FIRST_CAPACITY 64
+#define FIRST_CAPACITY 256
 
 void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
 {

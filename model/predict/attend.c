@@ -151,7 +151,9 @@ static double computed_keys (const struct dn_spec *spec,
     return visible (tokens, keys, window, op->causal);
 }
 
-/* One kernel. Kernels other than flash need keys and values of all heads. */
+/* One kernel. Kernels other than flash need keys and values of all heads. The parts in
+ * 'room' are copies of the operator, as below.
+ */
 static int add_fused (const struct dn_spec *spec,
                       const struct dn_op *op,
                       bool flash,
@@ -163,14 +165,12 @@ static int add_fused (const struct dn_spec *spec,
     struct dn_op *part = room;
 
     if (shared && op->moved) {
-        *part = *op;
         part->kind = DN_OP_COPY;
         part->in = op->kv_heads * pair;
         part->out = op->batches * pair;
         part->flops = part->saved = part->masks = 0;
         part++;
     }
-    *part = *op;
     part->flops = 2 * op->batches * op->m * computed_keys (spec, op, flash, share)
                   * (op->k + op->value_dim);
     part->in += shared ? (op->batches - op->kv_heads) * pair : 0;
@@ -180,11 +180,9 @@ static int add_fused (const struct dn_spec *spec,
 }
 
 static struct dn_op *add_light (struct dn_op *part,
-                                const struct dn_op *op,
                                 enum dn_op_kind kind,
                                 double elements)
 {
-    *part = *op;
     part->kind = kind;
     part->in = part->out = elements;
     part->flops = part->saved = part->masks = 0;
@@ -199,7 +197,6 @@ static struct dn_op *add_product (struct dn_op *part,
                                   double right, /* elements of the second factor */
                                   double saved)
 {
-    *part = *op;
     part->kind = DN_OP_MATMUL;
     part->n = n;
     part->k = k;
@@ -230,14 +227,14 @@ static int add_plain (const struct dn_spec *spec,
     struct dn_op *part = room;
 
     if (op->moved)
-        part = add_light (part, op, DN_OP_COPY, query + key + value);
+        part = add_light (part, DN_OP_COPY, query + key + value);
     part = add_product (part, op, keys, op->k, key, kept * (query + key));
-    part = add_light (part, op, DN_OP_ELEMENTWISE, scores);
+    part = add_light (part, DN_OP_ELEMENTWISE, scores);
     part[-1].repeat *= op->masked ? 2 : 1;
-    part = add_light (part, op, DN_OP_SOFTMAX, scores);
+    part = add_light (part, DN_OP_SOFTMAX, scores);
     part[-1].saved = seen * scores;
     if (op->dropout) {
-        part = add_light (part, op, DN_OP_DROPOUT, scores);
+        part = add_light (part, DN_OP_DROPOUT, scores);
         part[-1].masks = seen * scores;
     }
     part = add_product (part,
@@ -247,7 +244,7 @@ static int add_plain (const struct dn_spec *spec,
                         value,
                         kept * value + (op->dropout ? seen * scores : 0));
     if (op->moved)
-        part = add_light (part, op, DN_OP_COPY, op->out);
+        part = add_light (part, DN_OP_COPY, op->out);
     part[-1].saved += kept * op->out;
     return (int) (part - room);
 }
@@ -264,6 +261,8 @@ const struct dn_op *dn_parts_of (const struct dn_spec *spec,
     *n = 1;
     if (op->kind != DN_OP_ATTENTION)
         return op;
+    for (int i = 0; i < DN_PARTS_MAX; i++)
+        room[i] = *op;
     way = dn_attention_way (spec, device, op);
     *n = way == DN_ATTENTION_PLAIN
              ? add_plain (spec, op, share, room)

@@ -153,10 +153,10 @@ static void add_run (const struct dn_domain *domain,
 /* Is the run nearer to a point, whose square distance in the coordinates of the network
  * is 'square', than to all before?
  */
-static bool look_at (const struct dn_domain *domain,
-                     const float *at,
-                     float square,
-                     struct run *run)
+static inline bool look_at (const struct dn_domain *domain,
+                            const float *at,
+                            float square,
+                            struct run *run)
 {
     int n_network = domain->n_network;
 

@@ -161,34 +161,48 @@ static void add_ring (struct dn_lane *lane,
     pass->sums.open[1] += open;
 }
 
+/* What is computed again in the backward pass runs in it. */
+static inline void add_work (struct dn_sums *sums,
+                             const struct dn_load *load,
+                             int direction,
+                             double time,
+                             double launches)
+{
+    sums->device[direction] += time;
+    sums->launches[direction] += launches;
+    if (direction != DN_FORWARD || !load->again)
+        return;
+    sums->device[DN_AGAIN] += time;
+    sums->launches[DN_AGAIN] += launches;
+}
+
 static void add_plain (struct dn_lane *lane, const struct dn_load *load)
 {
     const struct dn_rates *r = &lane->rates;
-    struct dn_sums *sums = &lane->pass.sums;
 
-    for (int i = 0; i < load->n_pieces; i++) {
-        const struct dn_piece *piece = &load->pieces[i];
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        const struct dn_amount *amount = &load->amount[d];
 
-        sums->device[piece->part] += piece->arithmetic / r->flops[piece->by]
-                                     + piece->bytes / r->route[piece->route];
-        sums->launches[piece->part] += piece->launches;
+        if (load->launches[d] > 0)
+            add_work (&lane->pass.sums,
+                      load,
+                      d,
+                      amount->arithmetic / r->flops[amount->by]
+                          + amount->bytes / r->route[amount->route],
+                      load->launches[d]);
     }
 }
 
 static void add_other (struct dn_lane *lane, const struct dn_load *load)
 {
-    struct dn_sums *sums = &lane->pass.sums;
-
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         struct dn_work work = dn_work_of (lane, load, d);
-        double time = work.compute_s + work.memory_s + work.wait_s;
 
-        sums->device[d] += time;
-        sums->launches[d] += work.launches;
-        if (d == DN_FORWARD && load->again) {
-            sums->device[DN_AGAIN] += time;
-            sums->launches[DN_AGAIN] += work.launches;
-        }
+        add_work (&lane->pass.sums,
+                  load,
+                  d,
+                  work.compute_s + work.memory_s + work.wait_s,
+                  work.launches);
         add_hollow (lane, load->op, &work);
         if (lane->setup.context > 1)
             add_ring (lane, load, &work, d);

@@ -217,12 +217,10 @@ static void set_rows (struct rows *rows,
         rows->row[i] = row;
         rows->sums[i] = trees->base;
         for (int f = 0; f < trees->n_features; f++) {
-            rows->least[f] = row[f] >= rows->least[f] ? rows->least[f] : row[f];
-            rows->most[f] = row[f] <= rows->most[f] ? rows->most[f] : row[f];
-            if (isnan (row[f])) {
-                rows->least[f] = -INFINITY;
-                rows->most[f] = INFINITY;
-            }
+            if (!(row[f] >= rows->least[f]))
+                rows->least[f] = isnan (row[f]) ? -INFINITY : row[f];
+            if (!(row[f] <= rows->most[f]))
+                rows->most[f] = isnan (row[f]) ? INFINITY : row[f];
         }
     }
 }

@@ -17,8 +17,6 @@
 #include "predict/work.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <string.h>
 
 /* PyTorch 1.12 has the kernels for small layers (pull request 62143): one block keeps
  * the weights of all steps. LSTMs of 32 to 128 features gain, from 152 on they lose.
@@ -676,29 +674,6 @@ static void finish (const struct dn_rates *r, struct dn_load *load, int d)
     amount->route = route_of (r, load, d);
 }
 
-static void set_pieces (struct dn_load *load)
-{
-    int n = 0;
-
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        const struct dn_amount *amount = &load->amount[d];
-
-        if (load->launches[d] <= 0)
-            continue;
-        load->pieces[n++] = (struct dn_piece){d,
-                                              amount->by,
-                                              amount->route,
-                                              amount->arithmetic,
-                                              amount->bytes,
-                                              load->launches[d]};
-        if (d == DN_FORWARD && load->again) {
-            load->pieces[n] = load->pieces[0];
-            load->pieces[n++].part = DN_AGAIN;
-        }
-    }
-    load->n_pieces = n;
-}
-
 void dn_load_of (const struct dn_lane *lane,
                  const struct dn_op *op,
                  struct dn_load *load)
@@ -711,24 +686,20 @@ void dn_load_of (const struct dn_lane *lane,
     struct loading l = {
         c, r, op, samples, op->in * samples, op->out * samples, 0, NULL};
 
-    memset (load, 0, offsetof (struct dn_load, pieces));
-    load->op = op;
-    load->block = op->block;
-    load->again = !op->frozen && is_again (c, op);
-    load->kernels = op->repeat * dn_kernels_of (c, op);
-    load->each = op->repeat * op->each * c->batch;
-    load->share[DN_FORWARD] = load->share[DN_DATA] = share;
-    load->share[DN_WEIGHT] = share * weight_share;
-    load->plain = op->kind != DN_OP_LOSS && op->kind != DN_OP_RNN && op->each <= 0
-                  && c->context <= 1;
+    *load = (struct dn_load){.op = op,
+                             .block = op->block,
+                             .again = !op->frozen && is_again (c, op),
+                             .kernels = op->repeat * dn_kernels_of (c, op),
+                             .each = op->repeat * op->each * c->batch,
+                             .share = {share, share, share * weight_share},
+                             .plain = op->kind != DN_OP_LOSS && op->kind != DN_OP_RNN
+                                      && op->each <= 0 && c->context <= 1};
     l.load = load;
     if (op->kind == DN_OP_CONV && is_moved (c, r, op))
         l.moved = 2 * (l.in + l.out) * r->bytes;
     find_work (&l);
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         finish (r, load, d);
-    if (load->plain)
-        set_pieces (load);
 }
 
 /* FLOP/s. */

@@ -70,16 +70,6 @@ struct dn_amount {
     enum dn_step_wait wait;
 };
 
-/* The same of a plain load, whose seconds are 'arithmetic' and 'bytes' over rates. */
-struct dn_piece {
-    int part; /* of the pass */
-    enum dn_arithmetic by;
-    enum dn_route route;
-    double arithmetic;
-    double bytes;
-    double launches;
-};
-
 /* One pass of one operator, or of a kernel that runs in its place: what all devices
  * that run it alike have in common.
  */
@@ -93,9 +83,7 @@ struct dn_load {
     bool light;                    /* without products */
     bool block;                    /* spread over the stages of a pipeline */
     bool again;                    /* the backward pass computes it again */
-    bool plain;                    /* all of it is in 'pieces' */
-    int n_pieces;
-    struct dn_piece pieces[DN_N_PARTS];
+    bool plain; /* its seconds are 'arithmetic' and 'bytes' over rates */
 };
 
 /* An operator in one direction on one device. */

@@ -24,20 +24,23 @@ static enum dn_word find (const struct dn_print *r,
     return dn_words_find (r->known, set, name, dn_words_hash (name));
 }
 
-/* Hashes of the parts of a name that end at a character of it. */
+/* The last part of a name so far. */
 struct part {
     const char *begin;
     uint32_t hash;
 };
 
-static bool is_word (const struct dn_print *r,
-                     enum dn_word kind,
-                     const struct part *part,
-                     const char *end)
+/* What the text from 'begin' on says, which ends as the part does. */
+static enum dn_word look_up (const struct dn_print *r,
+                             enum dn_word_set set,
+                             const char *begin,
+                             const struct part *part,
+                             const char *end)
 {
-    struct dn_span text = {part->begin, (size_t) (end - part->begin)};
+    struct dn_span text = {begin, (size_t) (end - begin)};
 
-    return dn_words_find (r->known, DN_SET_NAME_PARTS, text, part->hash) == kind;
+    return dn_words_find (
+        r->known, set, text, begin == part->begin ? part->hash : dn_words_hash (text));
 }
 
 /* Does the value under that name count? "--Max-Epochs" is max_epochs. The name behind
@@ -47,13 +50,12 @@ static bool is_word (const struct dn_print *r,
 static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
 {
     char text[DN_NAME_MAX];
-    struct part last = {text, DN_WORDS_SEED};  /* behind the last dot */
-    struct part part = {text, DN_WORDS_SEED};  /* between '_' and '/' of it */
-    struct part group = {text, DN_WORDS_SEED}; /* between dots and '/' */
+    struct part part = {text, DN_WORDS_SEED}; /* between '_', '/' and dots */
+    const char *last = text;                  /* behind the last dot */
+    const char *group = text;                 /* between dots and '/' */
     bool by_part = false;
     bool by_group = false;
-    enum dn_word kind;
-    char *end = text;
+    enum dn_word kind = DN_W_NONE;
 
     while (given.len > 0 && strchr ("-+~", given.text[0])) {
         given.text++;
@@ -61,33 +63,28 @@ static enum dn_counts counts (const struct dn_print *r, struct dn_span given)
     }
     if (given.len == 0 || given.len >= DN_NAME_MAX)
         return DN_COUNTS;
-    for (size_t i = 0; i <= given.len; i++, end++) {
-        char c = i < given.len ? given.text[i] : '/';
+    for (size_t i = 0; i <= given.len; i++) {
+        char c = i < given.len ? given.text[i] : '\0';
 
-        *end = c = c == '-' ? '_' : dn_lower (c);
-        if (c == '/' || c == '_' || c == '.') {
-            by_part |= c != '.' && is_word (r, DN_W_VOLATILE_PART, &part, end);
-            by_group |= c != '_' && is_word (r, DN_W_VOLATILE_PREFIX, &group, end);
-            if (c == '.')
-                by_part = false;
+        text[i] = c = c == '-' ? '_' : dn_lower (c);
+        if (c != '\0' && c != '/' && c != '_' && c != '.') {
+            part.hash = dn_words_add (part.hash, c);
+            continue;
         }
-        part.hash = dn_words_add (part.hash, c);
-        group.hash = dn_words_add (group.hash, c);
-        if (i < given.len)
-            last.hash = dn_words_add (last.hash, c);
-        if (c == '/' || c == '_' || c == '.')
-            part = (struct part){end + 1, DN_WORDS_SEED};
-        if (c == '/' || c == '.')
-            group = part;
-        if (c == '.')
-            last = part;
+        by_part |= look_up (r, DN_SET_NAME_PARTS, part.begin, &part, text + i)
+                   == DN_W_VOLATILE_PART;
+        by_group |= c != '_'
+                    && look_up (r, DN_SET_NAME_PARTS, group, &part, text + i)
+                           == DN_W_VOLATILE_PREFIX;
+        if (i == given.len)
+            kind = look_up (r, DN_SET_NAMES, last, &part, text + i);
+        by_part &= c != '.';
+        part = (struct part){text + i + 1, DN_WORDS_SEED};
+        group = c == '_' ? group : part.begin;
+        last = c == '.' ? part.begin : last;
     }
-    kind = dn_words_find (r->known,
-                          DN_SET_NAMES,
-                          (struct dn_span){last.begin, (size_t) (end - 1 - last.begin)},
-                          last.hash);
-    if (kind == DN_W_VOLATILE || (kind == DN_W_VOLATILE_BARE && last.begin == text)
-        || by_part || by_group)
+    if (kind == DN_W_VOLATILE || by_part || by_group
+        || (kind == DN_W_VOLATILE_BARE && !memchr (text, '.', given.len)))
         return DN_COUNTS_NOT;
     if (kind == DN_W_BATCH)
         return DN_COUNTS_BATCH;

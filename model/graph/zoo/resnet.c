@@ -46,11 +46,11 @@ static const struct resnet rows[] = {
 /* One residual block with 'planes' channels, four times as many after a bottleneck. */
 static void add_block (struct dn_build *build,
                        const struct resnet *row,
+                       double width,
                        double planes,
                        int stride)
 {
     struct dn_shape start = build->at;
-    double width = row->bottleneck ? DN_WANT_REAL (build, width, 1) : 1;
     double out = row->bottleneck ? 4 * planes : planes;
     double inner = floor (planes * row->group_width * width / 64) * row->groups;
     struct dn_shape end;
@@ -83,6 +83,7 @@ static void build_resnet (struct dn_build *build, const void *data)
 {
     const struct resnet *row = data;
     bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
+    double width = row->bottleneck ? DN_WANT_REAL (build, width, 1) : 1;
 
     dn_build_image (build, 3, cifar ? 32 : 224, 2);
     dn_build_conv_norm_relu (build, 64, cifar ? 3 : 7, cifar ? 1 : 2, 1);
@@ -91,9 +92,9 @@ static void build_resnet (struct dn_build *build, const void *data)
     for (int i = 0; i < N_STAGES; i++) {
         double outer;
 
-        add_block (build, row, ldexp (64, i), i == 0 ? 1 : 2);
+        add_block (build, row, width, ldexp (64, i), i == 0 ? 1 : 2);
         outer = dn_build_repeat (build, row->blocks[i] - 1);
-        add_block (build, row, ldexp (64, i), 1);
+        add_block (build, row, width, ldexp (64, i), 1);
         dn_build_repeat_end (build, outer);
     }
     dn_build_classifier (build, cifar ? 10 : 1000, false);
