@@ -122,10 +122,11 @@ struct run {
 struct runs {
     int n;
     struct run all[DN_CANDIDATES_MAX];
-    int n_same; /* runs that are as the first one in the coordinates of the network ...
-                 */
-    struct run *same[DN_CANDIDATES_MAX];  /* ... by descending distance */
-    struct run *other[DN_CANDIDATES_MAX]; /* and those that are not */
+    /* Those that are as the first one in the coordinates of the network, by descending
+     * distance, and the others. */
+    int n_same;
+    struct run *same[DN_CANDIDATES_MAX];
+    struct run *other[DN_CANDIDATES_MAX];
 };
 
 static void add_run (const struct dn_domain *domain,
@@ -186,8 +187,8 @@ static bool move_down (struct runs *runs, int i)
     return k > i;
 }
 
-/* The runs that share the distance in the coordinates of the network: the first one
- * whose distance to another point is less in all coordinates ends them.
+/* The runs that share the distance in the coordinates of the network. They are in order
+ * of their distances so far, so the first that cannot get nearer is the end of them.
  */
 static void look_at_same (const struct dn_domain *domain,
                           const float *at,
