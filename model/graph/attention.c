@@ -208,6 +208,7 @@ static void add_core (struct dn_build *build,
                        .dropout = (transformer->traits & SCORE_DROPOUT) != 0,
                        .composed =
                            transformer->composed || transformer->traits & CAPPED,
+                       .recent = transformer->recent,
                        .moved = true};
 
     dn_op_set_attention (&op);

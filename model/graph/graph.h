@@ -112,6 +112,7 @@ struct dn_op {
     bool moved; /* attention: separate kernels need transposed copies of its arrays */
     bool composed; /* attention: no fused kernel computes its scores */
     bool fused;    /* attention: seen to run in one kernel, whatever the framework */
+    bool recent;   /* attention: its network was published in 2023 or later */
     bool kernel;   /* one of the kernels that run in the place of attention */
 };
 

@@ -63,7 +63,7 @@ static void add_age (struct assumed *assumed,
 {
     const struct dn_case c = {.spec = spec, .graph = graph};
     bool attention = dn_attention_reads_age (&c);
-    bool today = dn_attention_is_modern (spec) || spec->attention == DN_ATTENTION_FLASH
+    bool today = dn_attention_is_modern (&c) || spec->attention == DN_ATTENTION_FLASH
                  || is_fused (graph);
 
     if (spec->since != DN_UNSET || spec->torch[0] != '\0')

@@ -36,12 +36,14 @@ bool dn_attention_reads_age (const struct dn_case *c)
     bool any = dn_runs_torch (c->spec) || c->spec->framework == DN_FRAMEWORK_MEGATRON
                || wanted == DN_ATTENTION_FLASH;
 
-    if (wanted == DN_ATTENTION_PLAIN || wanted == DN_ATTENTION_FUSED)
+    if (wanted == DN_ATTENTION_PLAIN || wanted == DN_ATTENTION_FUSED
+        || (dn_habits_of (c->spec) & DN_HABIT_VENDOR) != 0)
         return false;
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        if (op->kind == DN_OP_ATTENTION && !op->composed && (any || op->fused))
+        if (op->kind == DN_OP_ATTENTION && !op->composed
+            && (any || op->fused || op->causal))
             return true;
     }
     return false;
@@ -64,6 +66,49 @@ static bool can_flash (const struct dn_spec *spec,
            && fmax (op->k, op->value_dim) <= head;
 }
 
+/* Does the software fuse this attention, if no key says how it runs? device NULL: some
+ * GPU of Ampere or later.
+ *
+ * A decoder in 16 bits on such a GPU runs FlashAttention in every framework: code for
+ * them is of 2023 or later, or was updated. That is not so of Megatron's GPT, whose
+ * forks of 2021 and 2022 are in use (VIA-Research/vTrain). Other frameworks than
+ * PyTorch and Megatron have nothing else. Where no year is known, products in single
+ * precision and older GPUs are signs of older code, unless the network is not.
+ */
+static bool fuses (const struct dn_spec *spec,
+                   const struct dn_device *device,
+                   const struct dn_op *op)
+{
+    unsigned habits = dn_habits_of (spec);
+    enum dn_age age = dn_age_of (spec);
+    enum dn_precision precision =
+        device ? dn_device_precision (device, spec->precision) : spec->precision;
+    bool flash = (!device || device->generation->flash_attention)
+                 && dn_precision_traits[precision].activation < 4;
+
+    if ((habits & DN_HABIT_VENDOR) != 0)
+        return true;
+    if (age == DN_AGE_OLD)
+        return false;
+    if (spec->framework != DN_FRAMEWORK_MEGATRON) {
+        if (flash && op->causal)
+            return true;
+        if (!dn_runs_torch (spec))
+            return false;
+    }
+    return age == DN_AGE_MODERN || op->recent
+           || (flash && (habits & DN_HABIT_SCORES) == 0);
+}
+
+bool dn_attention_is_modern (const struct dn_case *c)
+{
+    for (int i = 0; i < c->graph->n_ops; i++)
+        if (c->graph->ops[i].kind == DN_OP_ATTENTION
+            && fuses (c->spec, c->device, &c->graph->ops[i]))
+            return true;
+    return false;
+}
+
 enum dn_attention_kind dn_attention_way (const struct dn_spec *spec,
                                          const struct dn_device *device,
                                          const struct dn_op *op)
@@ -73,7 +118,7 @@ enum dn_attention_kind dn_attention_way (const struct dn_spec *spec,
 
     if (wanted == DN_ATTENTION_PLAIN || !can_fuse (device, op))
         return DN_ATTENTION_PLAIN;
-    if (automatic && !op->fused && !dn_attention_is_modern (spec))
+    if (automatic && !op->fused && !fuses (spec, device, op))
         return DN_ATTENTION_PLAIN;
     /* PyTorch's flash kernel needs values of the size of keys. */
     if (wanted == DN_ATTENTION_FUSED || (automatic && op->k != op->value_dim))

@@ -25,13 +25,16 @@ enum dn_attention_kind dn_attention_way (const struct dn_spec *spec,
                                          const struct dn_device *device,
                                          const struct dn_op *op);
 
+/* Do fused kernels run an attention of the network, if no key says how it runs? */
+bool dn_attention_is_modern (const struct dn_case *c);
+
 /* Does 'flash' mean FlashAttention's first version? It reaches the rates of 'fused'. */
 bool dn_attention_is_first (const struct dn_spec *spec);
 
 /* Does the age of the software (since=, torch=) decide which kernels run attention? Not
  * if there is none that a fused kernel computes, nor if attention= names a kernel of
  * which all versions are alike. Other frameworks than PyTorch and Megatron have fused
- * attention only where attention= or the network's description says so.
+ * attention only in decoders, or where attention= or the network's description says so.
  */
 bool dn_attention_reads_age (const struct dn_case *c);
 

@@ -48,7 +48,7 @@ struct dn_constant_field {
 };
 
 /* The number of rows of the table. */
-#define DN_CONSTANT_FIELDS 70
+#define DN_CONSTANT_FIELDS 75
 
 extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];
 

@@ -91,6 +91,16 @@ static const struct habits stacks[DN_N_STACKS] = {
                           | DN_HABIT_FAST_LOADER,
                       {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (fused_optimizer),
                        [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}},
+    /* Submissions to MLPerf Training: steps are captured in graphs of CUDA, attention,
+     * normalisation and activations run in kernels that were written for the network
+     * (mlcommons/training_results_v2.0, NVIDIA/benchmarks).
+     */
+    [DN_STACK_MLPERF] = {DN_HABIT_LAUNCHER | DN_HABIT_TUNED | DN_HABIT_VENDOR
+                             | DN_HABIT_FUSED | DN_HABIT_CAPTURES | DN_HABIT_SHORT_LOSS
+                             | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_IN_PLACE
+                             | DN_HABIT_FAST_LOADER,
+                         {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (fused_optimizer),
+                          [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}},
 };
 
 static const struct habits one_kernel = {
@@ -110,6 +120,22 @@ static const struct habits others = {
 
 static const struct habits none = {0, {OPEN}};
 
+/* transformers 5, of the end of 2025, computes the experts of a layer in one grouped
+ * product.
+ */
+#define FIRST_GROUPED 210
+#define YEAR_GROUPED  2026
+
+static bool groups_experts (const struct dn_spec *spec)
+{
+    int version = dn_spec_torch (spec);
+
+    if (!dn_runs_torch (spec))
+        return false;
+    return version >= 0 ? version >= FIRST_GROUPED
+                        : spec->since != DN_UNSET && spec->since >= YEAR_GROUPED;
+}
+
 /* XLA launches the kernels of what it has compiled; those of torch.compile are launched
  * from Python.
  */
@@ -119,6 +145,8 @@ unsigned dn_habits_of (const struct dn_spec *spec)
 
     if (spec->compile == 1 && (flags & DN_HABIT_COMPILES_STEP) != 0)
         flags |= DN_HABIT_CAPTURES;
+    if (groups_experts (spec))
+        flags |= DN_HABIT_GROUPED;
     return flags;
 }
 
@@ -134,18 +162,15 @@ bool dn_runs_torch (const struct dn_spec *spec)
 #define FIRST_FUSED 200
 #define YEAR_FUSED  2023
 
-bool dn_attention_is_modern (const struct dn_spec *spec)
+enum dn_age dn_age_of (const struct dn_spec *spec)
 {
-    bool old = (dn_habits_of (spec) & DN_HABIT_SCORES) != 0;
     int version = dn_spec_torch (spec);
 
-    if (!dn_runs_torch (spec) && spec->framework != DN_FRAMEWORK_MEGATRON)
-        return false;
     if (dn_runs_torch (spec) && version >= 0)
-        return version >= FIRST_FUSED;
+        return version >= FIRST_FUSED ? DN_AGE_MODERN : DN_AGE_OLD;
     if (spec->since != DN_UNSET)
-        return spec->since >= YEAR_FUSED;
-    return !old;
+        return spec->since >= YEAR_FUSED ? DN_AGE_MODERN : DN_AGE_OLD;
+    return DN_AGE_UNKNOWN;
 }
 
 static double number_at (const struct dn_constants *constants, size_t offset)
@@ -231,11 +256,19 @@ static bool is_spread (const struct dn_case *c)
            || spec->cp > 1 || (spec->ep > 1 && c->graph->experts > 0);
 }
 
-/* Was the software of the run stated to be of 2023 or later? */
-static bool is_stated_modern (const struct dn_spec *spec)
+/* Is the software of the run of 2023 or later, by what was stated of it, or because the
+ * network is?
+ */
+static bool is_stated_modern (const struct dn_case *c)
 {
-    return (spec->since != DN_UNSET || dn_spec_torch (spec) >= 0)
-           && dn_attention_is_modern (spec);
+    enum dn_age age = dn_age_of (c->spec);
+
+    if (age != DN_AGE_UNKNOWN)
+        return age == DN_AGE_MODERN;
+    for (int i = 0; i < c->graph->n_ops; i++)
+        if (c->graph->ops[i].recent)
+            return true;
+    return false;
 }
 
 bool dn_reads_layout (const struct dn_case *c)
@@ -265,23 +298,30 @@ bool dn_reads_age (const struct dn_case *c)
 
     if ((habits & DN_HABIT_TUNED) != 0 || (habits & DN_HABIT_TORCH) == 0)
         return false;
-    return !has_modern_device (c) || is_stated_modern (c->spec);
+    return !has_modern_device (c) || is_stated_modern (c);
+}
+
+/* Is it code of 2023 and later, as far as that counts? */
+static bool is_modern (const struct dn_case *c)
+{
+    return (dn_habits_of (c->spec) & DN_HABIT_TUNED) == 0
+           && (has_modern_device (c) || (dn_reads_age (c) && is_stated_modern (c)));
 }
 
 static double tuned_share (const struct dn_case *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
-    bool modern =
-        has_modern_device (c) || (dn_reads_age (c) && is_stated_modern (spec));
     double share = 0;
 
+    if (dn_habits_of (spec) & DN_HABIT_VENDOR)
+        return k->tuned_vendor;
     if (dn_habits_of (spec) & DN_HABIT_TUNED)
         return 1;
     share += is_spread (c) ? k->tuned_spread : 0;
     share +=
         spec->layout == DN_LAYOUT_NHWC && dn_reads_layout (c) ? k->tuned_layout : 0;
-    share += modern ? k->tuned_modern : 0;
+    share += is_modern (c) ? k->tuned_modern : 0;
     return fmin (share, 1);
 }
 
@@ -292,14 +332,14 @@ struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)
     double tuned = tuned_share (c);
     double host = (c->device->generation->new_host ? k->host_new : 1)
                   * (habits & DN_HABIT_GRAPH ? k->graph_launch : 1);
+    double launch = habits & DN_HABIT_PLAIN_LAUNCH ? 1 : pow (k->ngc_launch, tuned);
 
     return (struct dn_stack_factors){
         .tuned = tuned,
         .tensor = pow (k->ngc_tensor, tuned),
         .memory = pow (k->ngc_memory, tuned),
         .grouped = pow (k->ngc_grouped, tuned),
-        .launch =
-            host * (habits & DN_HABIT_PLAIN_LAUNCH ? 1 : pow (k->ngc_launch, tuned)),
+        .launch = host * launch * (is_modern (c) ? k->modern_launch : 1),
         .step = host * pow (k->ngc_step, tuned),
     };
 }

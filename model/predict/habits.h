@@ -32,9 +32,10 @@ enum dn_habit {
     /* The host's side */
     DN_HABIT_LAUNCHER = 1 << 13,    /* one process per GPU, also without training */
     DN_HABIT_FAST_LOADER = 1 << 14, /* images are decoded by compiled code */
-    DN_HABIT_CAPTURES = 1 << 17,  /* kernels of a step are launched as one graph, or by
-                                     compiled code */
-    DN_HABIT_RUNS_AHEAD = 1 << 18 /* the host prepares a step during the one before */
+    DN_HABIT_CAPTURES = 1 << 17,   /* kernels of a step are launched as one graph, or by
+                                      compiled code */
+    DN_HABIT_RUNS_AHEAD = 1 << 18, /* the host prepares a step during the one before */
+    DN_HABIT_VENDOR = 1 << 19      /* kernels are written for the network */
 };
 
 /* All habits of a run, or-ed. */
@@ -43,8 +44,14 @@ unsigned dn_habits_of (const struct dn_spec *spec);
 /* Is it PyTorch, as far as is known? */
 bool dn_runs_torch (const struct dn_spec *spec);
 
-/* Does the software fuse attention where it can, if no key says how it runs? */
-bool dn_attention_is_modern (const struct dn_spec *spec);
+/* Is the software of 2023 or later, by since= or torch=? */
+enum dn_age {
+    DN_AGE_UNKNOWN,
+    DN_AGE_OLD,
+    DN_AGE_MODERN
+};
+
+enum dn_age dn_age_of (const struct dn_spec *spec);
 
 /* Numbers that differ between rows; each is a constant. */
 enum dn_habit_number {
@@ -82,13 +89,14 @@ extern const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS];
 /* How well the code and the host of a run are tuned. The same network on the same
  * device differs between sites by a factor of 1.2 in the median: containers, versions,
  * host and care. No key states it. It is a share here, from 0, code written with a
- * framework as it is taught, to 1, the vendor's containers (stack=ngc): what the keys
- * of a run say of it shifts the share, and the constants of the white box lie between
- * those of both ends. What is left is the spread between sites, which a site's own runs
- * take away (tuning.h). Factors on constants of untuned code:
+ * framework as it is taught, to 1, the vendor's containers (stack=ngc), and beyond,
+ * code that the vendor wrote for the network (stack=mlperf): what the keys of a run say
+ * of it shifts the share, and the constants of the white box lie between those of plain
+ * code and of containers, or beyond these. What is left is the spread between sites,
+ * which a site's own runs take away (tuning.h). Factors on constants of untuned code:
  */
 struct dn_stack_factors {
-    double tuned;   /* 0 to 1 */
+    double tuned;   /* the share */
     double tensor;  /* on the efficiencies of matrix units */
     double memory;  /* on the shares of the memory bandwidth */
     double grouped; /* on eff_grouped */

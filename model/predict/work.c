@@ -199,6 +199,19 @@ static void compile_step (const struct dn_setup *c, struct dn_rates *r)
         r->flops[DN_BY_CONV] = conv;
 }
 
+/* The efficiencies are those of A100. Matrix units that multiply faster wait longer for
+ * their operands, which all chips bring at about one rate per multiprocessor: the time
+ * of a tile is 1 / peak + 1 / feed. Short numbers need fewer bytes. A share, 1 on A100.
+ */
+static double fed (const struct dn_setup *c, double peak, double bytes)
+{
+    const double a100 = 312e12 / 108;
+    double feed = c->constants->tensor_feed;
+    double each = c->device->sms > 0 ? peak / (double) c->device->sms : a100;
+
+    return (1 + a100 / feed) / (1 + each * bytes / 2 / feed);
+}
+
 /* Of products; 'peak' of linear layers, 'rest' of other operators. */
 static void set_product_rates (const struct dn_setup *c,
                                struct dn_rates *r,
@@ -206,16 +219,20 @@ static void set_product_rates (const struct dn_setup *c,
                                double rest)
 {
     const struct dn_constants *k = c->constants;
-    double factor = c->stack.tensor * (c->traits->rounds ? k->eff_tf32 : 1);
+    double factor = c->stack.tensor * (c->traits->rounds ? k->eff_tf32 : 1)
+                    * (r->early ? k->tensor_early : 1);
     double linear = r->tensor ? k->eff_linear_tensor * factor : k->eff_linear_fp32;
     double conv = r->tensor ? k->eff_conv_tensor * factor : k->eff_conv_fp32;
+    double short_fed = r->tensor ? fed (c, peak, r->cast > 0 ? r->cast : r->bytes) : 1;
+    double rest_fed = r->tensor ? fed (c, rest, r->bytes) : 1;
 
-    r->flops[DN_BY_LINEAR] = peak * linear;
-    r->flops[DN_BY_BATCHED] = rest * linear;
-    r->flops[DN_BY_CONV] = rest * conv;
+    r->flops[DN_BY_LINEAR] = peak * linear * short_fed;
+    r->flops[DN_BY_BATCHED] = rest * linear * rest_fed;
+    r->flops[DN_BY_CONV] = rest * conv * rest_fed;
+    r->flops[DN_BY_ODD] = 2 * c->device->fp32 * k->eff_linear_fp32;
     /* The same library in all stacks, at the rate of its long products. */
     r->flops[DN_BY_RECURRENT] =
-        rest * (r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32);
+        rest * (r->tensor ? k->eff_recurrent : k->seen_linear_fp32);
     r->flops[DN_BY_GROUPED] = c->device->fp32 * k->eff_grouped * c->stack.grouped;
     if (r->bytes < 4 && r->tensor)
         r->flops[DN_BY_GROUPED] *= 2;
@@ -252,6 +269,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
     peak = dn_device_peak (device, c->precision, &r->tensor);
     r->tile = r->tensor ? 128 : 64;
+    r->early = r->tensor && device->generation->number > 0
+               && !device->generation->flash_attention;
     set_product_rates (c, r, peak, rest);
     /* Without fast units for them 16-bit numbers are converted to fp32 and back. */
     if (!r->tensor && peak <= device->fp32)
@@ -288,6 +307,7 @@ bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b)
     return a->setup.traits == b->setup.traits && a->rates.bytes == b->rates.bytes
            && a->rates.tensor == b->rates.tensor
            && a->rates.chip_bytes == b->rates.chip_bytes
+           && a->rates.early == b->rates.early
            && (!a->setup.attention
                || (one->fused_attention == other->fused_attention
                    && one->flash_attention == other->flash_attention));
@@ -351,6 +371,19 @@ static enum dn_arithmetic arithmetic_of (const struct dn_op *op)
     }
 }
 
+/* Matrix units of Volta and Turing read rows of eight 16-bit numbers ("Matrix
+ * Multiplication Background User's Guide", NVIDIA): a product of a vocabulary of
+ * another size runs on ordinary ones. Megatron pads its vocabulary.
+ */
+static bool is_odd (const struct loading *l)
+{
+    const struct dn_op *op = l->op;
+
+    return op->kind == DN_OP_LINEAR && l->r->early && l->r->bytes < 4
+           && (fmod (op->n, 8) != 0 || fmod (op->k, 8) != 0)
+           && l->c->spec->framework != DN_FRAMEWORK_MEGATRON;
+}
+
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
  * tiled: the loaded data serve only the channels of a group, so their rate grows with
  * the number of these until it is that of other convolutions.
@@ -364,7 +397,7 @@ static void set_product (const struct loading *l,
     struct dn_amount *amount = &l->load->amount[direction];
     double padded = padding (rows, columns, l->r->tile);
 
-    amount->by = arithmetic_of (l->op);
+    amount->by = is_odd (l) ? DN_BY_ODD : arithmetic_of (l->op);
     amount->bytes = elements * l->r->bytes;
     amount->moved = l->moved;
     amount->flops = amount->arithmetic = l->op->flops * l->samples;

@@ -11,6 +11,7 @@
 enum dn_arithmetic {
     DN_BY_NOTHING,
     DN_BY_LINEAR,    /* matrix products with weights */
+    DN_BY_ODD,       /* those of sizes that the matrix units do not read */
     DN_BY_BATCHED,   /* products of two activations */
     DN_BY_RECURRENT, /* recurrent layers */
     DN_BY_CONV,      /* convolutions */
@@ -47,6 +48,7 @@ struct dn_rates {
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
     bool tensor;     /* on matrix units */
+    bool early;      /* matrix units of Volta or Turing */
     double cast; /* bytes of the elements that linear layers multiply, to which others
                     are cast; 0: no casts */
 };

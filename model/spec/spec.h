@@ -77,7 +77,8 @@ enum dn_framework {
 #define DN_STACKS(ROW)                                                                 \
     ROW (STACK_UNKNOWN, "unknown")                                                     \
     ROW (STACK_NGC, "ngc")                                                             \
-    ROW (STACK_PLAIN, "plain")
+    ROW (STACK_PLAIN, "plain")                                                         \
+    ROW (STACK_MLPERF, "mlperf")
 enum dn_stack {
     DN_STACKS (DN_ENUM_CONSTANT) DN_N_STACKS
 };

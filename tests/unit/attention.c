@@ -6,7 +6,10 @@
 
 #include "graph/transformer.h"
 #include "predict/attend.h"
+#include "learn/reals.h"
+#include "learn/table.h"
 #include "scene.h"
+#include "scratch.h"
 #include "tests/unit/networks.h"
 
 static struct dn_site *site;
@@ -99,10 +102,14 @@ TEST ("software, chip and precision decide which kernels run attention")
     } rows[] = {
         {"precision=fp16", "ampere", FLASH},
         {"precision=bf16", "hopper", FLASH},
-        {"precision=fp16", "volta", FUSED},
-        {"precision=fp16", "turing", FUSED},
-        {"precision=fp32", "ampere", FUSED},
-        {"precision=tf32", "ampere", FUSED},
+        {"precision=fp16", "volta", PLAIN},
+        {"precision=fp16", "turing", PLAIN},
+        {"precision=fp32", "ampere", PLAIN},
+        {"precision=tf32", "ampere", PLAIN},
+        {"precision=fp32", "hopper", PLAIN},
+        {"precision=fp16,torch=2.4", "volta", FUSED},
+        {"precision=fp16,since=2023", "turing", FUSED},
+        {"precision=fp32,since=2023", "ampere", FUSED},
         {"precision=fp32", "kepler", PLAIN},
         {"precision=fp16,head_dim=512", "ampere", FUSED},
         {"precision=fp16,framework=pytorch,torch=2.4", "ampere", FLASH},
@@ -113,15 +120,18 @@ TEST ("software, chip and precision decide which kernels run attention")
         {"precision=fp16,since=2022", "ampere", PLAIN},
         {"precision=fp16,since=2023", "ampere", FLASH},
         {"precision=fp16,since=2022,torch=2.2", "ampere", FLASH},
-        {"precision=fp16,stack=ngc", "ampere", PLAIN},
-        {"precision=fp16,stack=ngc,since=2024", "ampere", FLASH},
+        {"precision=fp16,stack=ngc", "ampere", FLASH},
+        {"precision=fp16,stack=ngc,since=2022", "ampere", PLAIN},
+        {"precision=fp16,stack=mlperf,since=2022", "ampere", FLASH},
+        {"precision=fp32,stack=mlperf", "volta", FUSED},
         {"precision=fp16,framework=megatron", "ampere", PLAIN},
         {"precision=fp16,framework=megatron,since=2023", "ampere", FLASH},
         {"precision=fp16,framework=megatron,attention=flash", "ampere", FLASH},
-        {"precision=fp16,framework=jax", "ampere", PLAIN},
-        {"precision=fp16,framework=jax,since=2025", "ampere", PLAIN},
+        {"precision=fp16,framework=jax", "ampere", FLASH},
+        {"precision=fp16,framework=jax,since=2022", "ampere", PLAIN},
+        {"precision=tf32,framework=jax,since=2025", "ampere", PLAIN},
         {"precision=fp16,framework=jax,attention=fused", "ampere", FUSED},
-        {"precision=fp16,framework=tensorflow,compile=1", "ampere", PLAIN},
+        {"precision=fp16,framework=paddle", "ampere", FLASH},
         {"precision=fp16,attention=auto", "ampere", FLASH},
         {"precision=fp16,attention=plain", "ampere", PLAIN},
         {"precision=fp16,attention=fused", "ampere", FUSED},
@@ -136,6 +146,19 @@ TEST ("software, chip and precision decide which kernels run attention")
         if (way_of (text, rows[i].arch) != rows[i].way)
             fail_msg ("row %zu: %s", i, rows[i].text);
     }
+    /* Encoders run in the kernels of their framework. */
+    assert_int_equal (way_of ("model=bert_base,batch=1,precision=fp16", "ampere"),
+                      FLASH);
+    assert_int_equal (
+        way_of ("model=bert_base,batch=1,precision=fp16,stack=ngc", "ampere"), PLAIN);
+    assert_int_equal (
+        way_of ("model=bert_base,batch=1,precision=fp16,framework=jax", "ampere"),
+        PLAIN);
+    /* The software of a network is not older than it. */
+    assert_int_equal (way_of ("model=llama_7b,batch=1,precision=fp32", "volta"), FUSED);
+    assert_int_equal (
+        way_of ("model=llama_7b,batch=1,precision=fp16,framework=megatron", "ampere"),
+        FLASH);
     /* Relative positions are within the scores. */
     assert_int_equal (way_of ("model=t5_small,batch=1,precision=fp16", "ampere"),
                       PLAIN);
@@ -419,6 +442,9 @@ TEST ("keys that decide nothing are named")
          true},
         {"model=gpt2,batch=8,since=2020,framework=jax",
          offsetof (struct dn_spec, since),
+         false},
+        {"model=bert_base,batch=8,since=2020,framework=jax",
+         offsetof (struct dn_spec, since),
          true},
         {"model=gpt2,batch=8,torch=2.4", offsetof (struct dn_spec, torch), false},
         {"model=gpt2,batch=8,torch=2.4,framework=megatron",
@@ -434,6 +460,97 @@ TEST ("keys that decide nothing are named")
         if (is_unread (rows[i].text, "ampere", dn_keyset_of (rows[i].key))
             != rows[i].unread)
             fail_msg ("%s", rows[i].text);
+}
+
+/* --- kernels that others measured, fp32 ------------------------------------------- */
+
+#define KERNELS_MAX 4096
+
+/* Rates of the long kernels of one GPU in a table of learn/data. */
+struct kernels {
+    const char *gpu;
+    bool product; /* FLOP/s, else byte/s */
+    double rates[KERNELS_MAX];
+    int n;
+};
+
+static double number_of (const struct dn_row *row, const char *column)
+{
+    return strtod (dn_row_get (row, column), NULL);
+}
+
+static int add_kernel (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct kernels *kernels = context;
+    double ms = number_of (row, "latency_ms");
+    double work;
+
+    (void) err;
+    if (strcmp (dn_row_get (row, "gpu"), kernels->gpu) != 0
+        || ms < (kernels->product ? 0.5 : 0.1))
+        return 0;
+    if (kernels->product)
+        work = 2 * number_of (row, "b") * number_of (row, "m") * number_of (row, "n")
+               * number_of (row, "k");
+    else /* of two arrays, or of one */
+        work = (strstr ("add mul div pow", dn_row_get (row, "op")) ? 3 : 2) * 4.0
+               * number_of (row, "b") * number_of (row, "h");
+    assert_true (kernels->n < KERNELS_MAX);
+    kernels->rates[kernels->n++] = 1000 * work / ms;
+    return 0;
+}
+
+/* The median. */
+static double rate_of (const char *gpu, bool product)
+{
+    struct kernels kernels = {.gpu = gpu, .product = product};
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (add_kernel, &kernels);
+    char *text = tree_text (product ? "learn/data/kernels_bmm.csv"
+                                    : "learn/data/kernels_elementwise.csv");
+    struct dn_err err = {0};
+
+    if (dn_table_feed (table, text, strlen (text), &err) < 0
+        || dn_table_feed (table, text, 0, &err) < 0)
+        fail_msg ("%s", err.text);
+    free (text);
+    assert_true (kernels.n > 10);
+    qsort (kernels.rates, (size_t) kernels.n, sizeof (double), dn_reals_compare);
+    return kernels.rates[kernels.n / 2];
+}
+
+/* Two products, and eight passes over the scores: scale, mask, softmax, dropout. */
+TEST ("attention in fp32 takes as long as the kernels that PyTorch runs for it")
+{
+    static const char text[] = "model=gpt2_large,batch=4,precision=fp32,optimizer=none";
+    static const char *const gpus[] = {"v100_pcie_32gb", "a100_pcie_40gb"};
+    struct dn_catalogue catalogue = {.n_devices = 0};
+    struct run run = run_of (text, "ampere");
+    const struct dn_op *op = attention_of (&run);
+    struct dn_op_time *times = calloc ((size_t) run.graph.n_ops, sizeof (*times));
+
+    assert_non_null (times);
+    scene_catalogue_add (&catalogue, "etc/hardware/v100_pcie_32gb.conf");
+    scene_catalogue_add (&catalogue, "etc/hardware/a100_pcie_40gb.conf");
+    scene_generations (&catalogue);
+    for (size_t i = 0; i < DN_N_ELEMENTS (gpus); i++) {
+        const struct dn_device *device = dn_catalogue_find (&catalogue, gpus[i]);
+        double scores = op->repeat * 4 * op->batches * op->m * op->n;
+        double measured = op->repeat * 4 * op->flops / rate_of (gpus[i], true)
+                          + 8 * 4 * scores / rate_of (gpus[i], false);
+        double found;
+
+        assert_non_null (device);
+        dn_whitebox_operators (
+            &(struct dn_case){&site->constants, &run.spec, &run.graph, device, 0},
+            times);
+        found = times[op - run.graph.ops].forward_s;
+        if (found < 0.8 * measured || found > 1.6 * measured)
+            fail_msg ("%s: %g s, the kernels %g s", gpus[i], found, measured);
+    }
+    free (times);
+    dn_catalogue_free (&catalogue);
+    dn_graph_free (&run.graph);
 }
 
 /* An attention alone: params and the sizes of its operator. */

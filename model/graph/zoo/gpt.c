@@ -411,12 +411,19 @@ static void add_head (struct dn_build *build, const struct gpt *row, double voca
 
 static struct dn_transformer read_body (struct dn_build *build, const struct gpt *row)
 {
+    const unsigned llama = GATED | ROTARY;
     struct dn_transformer body = {.traits = row->traits, .causal = true};
 
-    /* Megatron fuses bias and GELU into one kernel. */
+    /* Touvron et al., arXiv 2302.13971, is the first open network with both. */
+    body.recent = (row->traits & llama) == llama;
+    dn_transformer_sizes_read (build, &row->sizes, &body);
+    /* Megatron fuses bias and GELU into one kernel. Who trains a GPT of other sizes
+     * does not use transformers' GELU of eight kernels, but PyTorch's.
+     */
     if (build->spec->framework == DN_FRAMEWORK_MEGATRON)
         body.traits &= ~(unsigned) (RELU | GELU_TANH);
-    dn_transformer_sizes_read (build, &row->sizes, &body);
+    else if (body.layers != row->sizes.layers || body.hidden != row->sizes.hidden)
+        body.traits &= ~(unsigned) GELU_TANH;
     body.window = DN_WANT (build, window, row->window);
     if (row->latent) {
         body.latent = row->latent->rank;
