@@ -34,6 +34,7 @@ struct call {
     const char *name;
     const char *margin;
     const char *rollback; /* the place to roll back */
+    bool bounds_only;
     bool features;
 };
 
@@ -147,6 +148,10 @@ static const struct dn_option options[] = {
                  "F",
                  "widen the bounds: factor on their logarithm (1)",
                  take_margin),
+    DN_OPT_FLAG ("bounds-only",
+                 0,
+                 "learn bounds only, and leave the times to the white box",
+                 bounds_only),
     DN_OPT_TEXT ("families",
                  0,
                  "FILE",
@@ -193,6 +198,7 @@ static const char *training_only (const struct call *call)
                 {"folds", call->folds != DN_UNSET},
                 {"max-rows", call->max_rows != DN_UNSET},
                 {"margin", call->margin},
+                {"bounds-only", call->bounds_only},
                 {"families", call->families_file}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (only); i++)
@@ -238,6 +244,7 @@ static int take_options (const struct dn_command *self,
         training->max_folds = (int) call->folds;
     if (call->max_rows != DN_UNSET)
         training->runs.max = (int) call->max_rows;
+    training->bounds_only = call->bounds_only;
     given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
@@ -332,12 +339,13 @@ static int train (struct call *call, struct dn_err *err)
 static int write_bundle (const struct call *call, struct dn_err *err)
 {
     const struct dn_output files[] = {
-        {DN_TRAIN_STEP_FILE, dn_flat_file_span (&call->training.step)},
         {DN_TRAIN_POINTS_FILE, dn_flat_file_span (&call->training.points)},
         {DN_BUNDLE_MANIFEST, dn_span_of (call->training.manifest)},
+        {DN_TRAIN_STEP_FILE, dn_flat_file_span (&call->training.step)},
     };
+    int n = (int) DN_N_ELEMENTS (files) - (call->bounds_only ? 1 : 0);
 
-    return dn_directory_write (&call->out, files, (int) DN_N_ELEMENTS (files), err);
+    return dn_directory_write (&call->out, files, n, err);
 }
 
 static void print_table (const struct call *call)

@@ -285,6 +285,25 @@ static enum dn_validated_level level_of (const struct dn_runs *runs,
                : DN_VALIDATED_KIND;
 }
 
+/* The sums of trees that the runs which were kept make, of the others. */
+static int find_residuals (const struct dn_training *training,
+                           const struct dn_case_set *set,
+                           const struct split *split,
+                           struct dn_err *err)
+{
+    const struct dn_runs *runs = &training->runs;
+    dn_cleanup (boost_free) struct dn_boost *trees = NULL;
+
+    if (training->bounds_only) {
+        for (int i = 0; i < split->n - split->n_kept; i++)
+            split->sums[i] = 0;
+        return 0;
+    }
+    trees = dn_train_trees (
+        runs, set, split->place, split->weight, split->n_kept, training->seed, err);
+    return trees ? predict_split (runs, trees, split, err) : -1;
+}
+
 static int judge_fold (struct dn_training *training,
                        struct dn_case_set *set,
                        int scheme,
@@ -293,14 +312,12 @@ static int judge_fold (struct dn_training *training,
 {
     const struct dn_runs *runs = &training->runs;
     dn_cleanup (domain_free) struct dn_domain domain = {.n_knots = 0};
-    dn_cleanup (boost_free) struct dn_boost *trees = dn_train_trees (
-        runs, set, split->place, split->weight, split->n_kept, training->seed, err);
     dn_cleanup (dn_free_ptr) bool *seen = find_seen (runs, split);
 
     if (!seen)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (!trees || dn_domain_fit (runs, split->index, split->n_kept, &domain, err) < 0
-        || predict_split (runs, trees, split, err) < 0)
+    if (dn_domain_fit (runs, split->index, split->n_kept, &domain, err) < 0
+        || find_residuals (training, set, split, err) < 0)
         return -1;
     for (int i = split->n_kept; i < split->n; i++) {
         size_t at = dn_case_at (set, scheme, split->place[i]);

@@ -120,10 +120,12 @@ static void add_training (struct json_object *manifest,
     const struct dn_boost_parameter *parameter;
     char version[32];
 
-    dn_boost_version (version, sizeof (version));
     add_count (json, "seed", (int64_t) training->seed);
     add_count (json, "folds", training->max_folds);
     add_real (json, "margin", training->margin);
+    if (training->bounds_only)
+        return;
+    dn_boost_version (version, sizeof (version));
     add_text (json, "xgboost", version);
     parameters = add_object (json, "parameters");
     add_count (parameters, "rounds", dn_boost_rounds ());
@@ -134,10 +136,14 @@ static void add_training (struct json_object *manifest,
 static void add_residuals (struct json_object *manifest,
                            const struct dn_training *training)
 {
-    struct json_object *step = add_object (add_object (manifest, "residuals"), "step");
+    struct json_object *residuals = add_object (manifest, "residuals");
+    struct json_object *step;
     struct json_object *confirmed;
     char version[32];
 
+    if (training->bounds_only)
+        return;
+    step = add_object (residuals, "step");
     dn_boost_version (version, sizeof (version));
     add_text (step, "file", DN_TRAIN_STEP_FILE);
     add_real (step, "shrink", 1); /* the knots of the domain do the shrinking */
@@ -292,7 +298,8 @@ static void add_files (struct json_object *manifest, const struct dn_training *t
     struct json_object *files = add_object (manifest, "files");
 
     add_file (files, DN_TRAIN_POINTS_FILE, &training->points);
-    add_file (files, DN_TRAIN_STEP_FILE, &training->step);
+    if (!training->bounds_only)
+        add_file (files, DN_TRAIN_STEP_FILE, &training->step);
 }
 
 int dn_manifest_write (struct dn_training *training,

@@ -163,7 +163,7 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
         return -1;
     if (fit_bounds (training, &step, &domain, DN_QUANTITY_STEP, bounds, err) < 0
         || fit_bounds (training, &memory, &domain, DN_QUANTITY_MEMORY, bounds, err) < 0
-        || train_all (training, &step, err) < 0
+        || (!training->bounds_only && train_all (training, &step, err) < 0)
         || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;
     return dn_manifest_write (training, &domain, bounds, err);

@@ -103,8 +103,9 @@ struct dn_training {
     struct dn_runs runs;
     const char *name; /* of the bundle */
     uint64_t seed;
-    int max_folds; /* maximum number of groups that are left out in turn */
-    double margin; /* factor on the bounds, for what the runs do not cover */
+    int max_folds;    /* maximum number of groups that are left out in turn */
+    double margin;    /* factor on the bounds, for what the runs do not cover */
+    bool bounds_only; /* no trees: the bounds of the white box */
     const struct dn_training_file *files;
     int n_files;
     dn_refit_f refit; /* NULL: the white box was not fitted to the runs */

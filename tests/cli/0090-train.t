@@ -78,6 +78,11 @@ is 'the manifest names the table and its checksum' \
 is 'the manifest states that libxgboost has confirmed the trees that were written' \
     "$(value "$work/one/manifest.json" '(lambda c: (c["sha256"], c["rows"] > 2100, 0 <= c["difference"] < 1e-5, c["xgboost"] == d["training"]["xgboost"]))(d["residuals"]["step"]["confirmed"])')" \
     "('$(sha256sum "$work/one/step.trees" | cut -d' ' -f1)', True, True, True)"
+train --bounds-only --out "$work/three" "$work/runs.csv"
+is 'a bundle of bounds has no trees' \
+    "$(cd "$work/three" && echo *) $(value "$work/three/manifest.json" 'd["residuals"], [v["corrected"] for v in d["validated"] if v["corrected"]]')" \
+    "domain.points manifest.json ({}, [])"
+is 'predict reads a bundle of bounds' "$(predict three 'c["fits"]' "$short")" True
 is 'the manifest has no date and no path' \
     "$(grep -c -e 20[0-9][0-9]- -e "$work" "$work/one/manifest.json")" 0
 
