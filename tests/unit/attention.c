@@ -146,6 +146,10 @@ TEST ("software, chip and precision decide which kernels run attention")
         if (way_of (text, rows[i].arch) != rows[i].way)
             fail_msg ("row %zu: %s", i, rows[i].text);
     }
+}
+
+TEST ("the network decides, too, which kernels run attention")
+{
     /* Encoders run in the kernels of their framework. */
     assert_int_equal (way_of ("model=bert_base,batch=1,precision=fp16", "ampere"),
                       FLASH);
