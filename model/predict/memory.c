@@ -41,7 +41,8 @@
 
 /* How a run keeps activations. */
 struct keeping {
-    bool again;   /* scores are computed again: the same bytes */
+    bool again;    /* scores are computed again: the same bytes */
+    bool products; /* of blocks: what PyTorch's selective checkpointing keeps */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
     bool composed; /* of single kernels, each of which keeps its operands */
@@ -108,13 +109,20 @@ static bool runs_amp (const struct dn_setup *c)
            && c->parallel < DN_PARALLEL_ZERO1 && !dn_is_offloaded (c);
 }
 
+bool dn_keeps_products (const struct dn_spec *spec)
+{
+    return spec->checkpointing == DN_CHECKPOINTING_SELECTIVE && dn_runs_torch (spec);
+}
+
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
     struct keeping keeping = {.outputs = false};
 
     keeping.convolutions = dn_graph_has (c->graph, DN_OP_CONV);
-    keeping.again = c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE;
+    keeping.products = dn_keeps_products (c->spec) && c->graph->block_layers > 1;
+    keeping.again =
+        c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE && !keeping.products;
     keeping.outputs =
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
     keeping.composed = is_composed (c) && !keeping.convolutions && !compiled;
@@ -204,6 +212,20 @@ static double part_bytes (const struct dn_setup *c,
            / (whole ? c->norm_split : (double) c->spec->tp);
 }
 
+/* Bytes that an operator keeps under PyTorch's selective checkpointing, per sample: the
+ * output of every second product with weights and that of one kernel of attention, as
+ * the policy of pytorch/torchtitan (torchtitan/distributed/activation_checkpoint.py)
+ * and PyTorch's "Current and New Activation Checkpointing Techniques" have it.
+ */
+static double product_bytes (const struct dn_setup *c, const struct dn_op *op)
+{
+    double kept = op->kind == DN_OP_ATTENTION ? op->out * c->traits->activation + op->masks
+                  : dn_op_has_weights (op)    ? op->out * c->traits->activation / 2
+                                              : 0;
+
+    return op->frozen ? 0 : kept / (double) c->spec->tp;
+}
+
 /* Micro-batches whose activations the first stage of a pipeline holds: as many as there
  * are stages, since forward and backward passes alternate; with several chunks per
  * stage (p - 1) / v more (Korthikanti et al. 2022, section 4.2.3).
@@ -212,6 +234,16 @@ static double in_flight (const struct dn_setup *c)
 {
     double stages = (double) c->spec->pp;
     double most = stages + (c->chunks > 1 ? (stages - 1) / c->chunks : 0);
+
+    return fmin (most, (double) c->spec->grad_accum);
+}
+
+/* Those of the last stage: one, whose backward pass follows at once; with several
+ * chunks all of them but the last have p, too.
+ */
+static double in_flight_last (const struct dn_setup *c)
+{
+    double most = (double) c->spec->pp * (1 - 1 / c->chunks) + 1 / c->chunks;
 
     return fmin (most, (double) c->spec->grad_accum);
 }
@@ -263,8 +295,12 @@ static void add_operator (const struct dn_setup *c,
 
         *(op->block ? &content->blocks : &content->rest) +=
             parts[j].repeat * part_bytes (c, keeping, &parts[j], last);
+        if (keeping->products && op->block)
+            content->products += parts[j].repeat * product_bytes (c, &parts[j]);
         if (op->kind != DN_OP_LOSS)
             content->largest = fmax (content->largest, elements * element);
+        if (op->block)
+            content->inner = fmax (content->inner, elements * element);
         last = parts[j].kind;
     }
     if (op->kind == DN_OP_LOSS)
@@ -277,8 +313,9 @@ static void add_operator (const struct dn_setup *c,
     content->loops = content->loops || op->each > 0;
 }
 
-/* Full checkpointing keeps the block boundaries, which sequence parallelism splits, and
- * the inside of one block; nothing where no block has a backward pass.
+/* Checkpointing of blocks keeps their boundaries, which sequence parallelism splits, and
+ * the inside of one block; nothing where no block has a backward pass. What it keeps
+ * besides, 'products', is of the inside, too.
  */
 static struct dn_content find_content (const struct dn_setup *c,
                                        const struct keeping *keeping)
@@ -295,13 +332,17 @@ static struct dn_content find_content (const struct dn_setup *c,
     }
     content.blocks *= batch;
     content.rest *= batch;
+    content.products *= batch;
     content.largest *= batch;
+    content.inner *= batch;
     content.loss *= batch;
     content.window *= batch;
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
-        content.inside = content.blocks / layers;
+    if ((c->spec->checkpointing == DN_CHECKPOINTING_FULL || keeping->products)
+        && layers > 1 && backward) {
+        content.inside = fmax (content.blocks - content.products, 0) / layers;
         content.blocks = graph->block_boundary * c->traits->activation * layers * batch
-                         / c->norm_split;
+                             / c->norm_split
+                         + content.products;
     }
     return content;
 }
@@ -321,18 +362,36 @@ double dn_stored_activations (const struct dn_setup *c)
     return find_content (c, &keeping).blocks / (double) c->spec->pp;
 }
 
-/* Bytes of a device saved for the backward pass. Of activations that the host holds two
- * blocks are on the device: one is used while the other is copied. One block of one
- * micro-batch is computed again at a time.
+/* Bytes of blocks that a stage of a pipeline keeps of 'held' micro-batches. Of
+ * activations that the host holds two blocks are on the device: one is used while the
+ * other is copied. One block of one micro-batch is computed again at a time.
  */
-static double kept_bytes (const struct dn_setup *c, const struct dn_content *content)
+static double kept_blocks (const struct dn_setup *c,
+                           const struct dn_content *content,
+                           double held)
 {
     double stages = (double) c->spec->pp;
-    double held = in_flight (c);
 
     if (stores_activations (c))
         held = fmin (2 * stages / (double) c->graph->block_layers, held);
-    return (content->blocks * held + content->rest) / stages + content->inside;
+    return content->blocks * held / stages + content->inside;
+}
+
+/* Activations and the tensors of one operator at their peak: on the last stage of a
+ * pipeline, which has the head and its loss, or on the first, which has most
+ * micro-batches.
+ */
+static double peak_activations (const struct dn_setup *c,
+                                const struct dn_content *content)
+{
+    double tp = (double) c->spec->tp;
+    double last =
+        kept_blocks (c, content, in_flight_last (c)) + content->rest
+        + (content->largest + content->loss + content->unpacked) / tp;
+    double first = kept_blocks (c, content, in_flight (c))
+                   + (content->inner + content->unpacked) / tp;
+
+    return c->spec->pp > 1 ? fmax (first, last) : last;
 }
 
 /* Bytes of the parameters that do not learn, on one device: weights without gradient
@@ -375,6 +434,16 @@ static double frozen_bytes (const struct dn_setup *c)
     return all / c->model_parallel;
 }
 
+/* Megatron-LM's distributed optimizer sums gradients in fp32 with bf16, 6 + 12 / d bytes
+ * per parameter (its docs, "Distributed optimizer"), and sends them from where they
+ * are. With fp16 it is taken for DeepSpeed's, which such runs of V100 had.
+ */
+static bool has_own_optimizer (const struct dn_setup *c)
+{
+    return c->spec->framework == DN_FRAMEWORK_MEGATRON
+           && c->precision != DN_PRECISION_FP16;
+}
+
 /* Weights, gradients and optimizer state of one device, wherever they are.
  *
  * ZeRO trains fp16 weights and counts the fp32 ones as optimizer state: 2 + 2 + 12
@@ -389,6 +458,7 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
     double share = params > 0 ? dn_shard_params (c) / params : 1;
     bool mixed = bytes->copy > 0;
     bool zero = parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3;
+    bool own = zero && has_own_optimizer (c);
 
     memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
     memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
@@ -397,7 +467,7 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
         memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     } else if (mixed && (zero || dn_is_offloaded (c))) {
         memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
-        memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
+        memory[DN_MEMORY_GRADIENTS] = params * (own ? bytes->gradients : bytes->copy);
         memory[DN_MEMORY_OPTIMIZER] += params * bytes->weights;
     }
     if (parallel >= DN_PARALLEL_ZERO1)
@@ -454,7 +524,9 @@ static double parameter_bytes (const struct dn_setup *c,
         + c->dense.frozen_bytes + c->in_experts.frozen_bytes;
 
     find_state (c, memory);
-    if (c->parallel >= DN_PARALLEL_ZERO1 && c->parallel <= DN_PARALLEL_ZERO2)
+    if (has_own_optimizer (c))
+        memory[DN_MEMORY_BUCKETS] = 0;
+    else if (c->parallel >= DN_PARALLEL_ZERO1 && c->parallel <= DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = ZERO_BUFFERS * ZERO_BUCKET * bytes->activation;
     else if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
@@ -512,8 +584,7 @@ static void join_peaks (const struct dn_setup *c,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
-    double tensors = content->largest + content->loss + content->unpacked;
-    double activations = kept_bytes (c, content) + tensors / (double) c->spec->tp;
+    double activations = peak_activations (c, content);
     double room =
         (c->device->memory - memory[DN_MEMORY_CONTEXT]) / (1 + c->constants->slack)
         - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER];

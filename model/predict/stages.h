@@ -180,6 +180,11 @@ double dn_optimizer_time (const struct dn_setup *c);
 /* Does it need no copies while it works through lists of tensors? */
 bool dn_optimizer_is_fused (const struct dn_setup *c);
 
+/* Does selective checkpointing keep products of blocks, as PyTorch's policies do, and
+ * not only leave out the scores of attention, as Megatron-LM does?
+ */
+bool dn_keeps_products (const struct dn_spec *spec);
+
 /* Does the age of the software (since=, torch=) decide whether norms and GELU are
  * composed of single kernels, which keep more for the backward pass, or whether FSDP
  * gathers the network for a checkpoint?
@@ -191,7 +196,9 @@ struct dn_content {
     double blocks;   /* kept for the backward pass */
     double inside;   /* more while one block is computed again */
     double rest;     /* kept outside of blocks */
+    double products; /* of 'blocks', what selective checkpointing keeps of them */
     double largest;  /* input, output and gradient of one operator */
+    double inner;    /* the same of one in blocks */
     double loss;     /* two copies of the logits in the precision of losses */
     double unpacked; /* a weight that is unpacked from fewer bits */
     double window;   /* input and output of the largest convolution that transforms */

@@ -64,7 +64,8 @@ static bool is_sp_unread (const struct dn_case *c)
 /* Recomputation is of blocks, or of the scores of attention. */
 static bool is_checkpointing_unread (const struct dn_case *c)
 {
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL
+        || (dn_keeps_products (c->spec) && c->graph->block_layers > 1))
         return c->graph->block_layers <= 1;
     return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
            && !dn_graph_has (c->graph, DN_OP_SOFTMAX)
