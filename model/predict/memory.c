@@ -511,6 +511,25 @@ double dn_offload_bytes (const struct dn_setup *c)
            + (c->spec->offload == DN_OFFLOAD_PARAMS ? memory[DN_MEMORY_WEIGHTS] : 0);
 }
 
+/* FSDP wraps blocks. What is outside of them is its root, which stays gathered from the
+ * forward to the backward pass, with whole gradients of what learns ("Getting started
+ * with FSDP": reshard_after_forward is False for the root).
+ */
+static double root_bytes (const struct dn_setup *c)
+{
+    const struct dn_precision_traits *bytes = c->traits;
+    double element = bytes->copy > 0 ? bytes->copy : bytes->weights;
+    double all = 0;
+
+    for (int i = 0; i < c->graph->n_ops && c->graph->block_layers > 0; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        if (!op->block)
+            all += op->repeat * (2 * op->params + op->frozen_params) * element;
+    }
+    return c->parallel >= DN_PARALLEL_FSDP ? all / c->model_parallel : 0;
+}
+
 /* Bytes that follow from the parameters. Return the bytes of one more copy, which
  * optimizers that are not fused hold while they process lists of tensors (PyTorch's
  * foreach).
@@ -532,7 +551,7 @@ static double parameter_bytes (const struct dn_setup *c,
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     move_to_host (c, memory);
     if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
-        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c);
+        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c) + root_bytes (c);
     memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
     if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
         || dn_optimizer_is_fused (c)
