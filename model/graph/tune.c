@@ -177,13 +177,23 @@ static void find_passive (struct dn_graph *graph)
 
 /* Bytes of a quantised weight. NF4 with double quantisation: 4 bits, and 0.127 bits for
  * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314). LLM.int8(): 1 byte,
- * and a scale of 4 bytes for each output (Dettmers et al., arXiv 2208.07339).
+ * and a scale of 4 bytes for each output (Dettmers et al., arXiv 2208.07339). GPTQ and
+ * AWQ: 4 bits, and for groups of 128 a scale of 16 bits and a zero point of 4 (Frantar
+ * et al., arXiv 2210.17323; Lin et al., arXiv 2306.00978; their quantised layers).
  */
 static double quantised_bytes (const struct dn_op *op, enum dn_quant quant)
 {
     double weights = op->n * op->k;
 
-    return quant == DN_QUANT_NF4 ? weights * (4 + 0.127) / 8 : weights + 4 * op->n;
+    switch (quant) {
+    case DN_QUANT_NF4:
+        return weights * (4 + 0.127) / 8;
+    case DN_QUANT_GPTQ:
+    case DN_QUANT_AWQ:
+        return weights * (4 + 20.0 / 128) / 8;
+    default:
+        return weights + 4 * op->n;
+    }
 }
 
 /* The frozen linear layers but the head's, as transformers does with bitsandbytes. */

@@ -48,7 +48,7 @@ struct dn_deciding {
 enum dn_failure {
     DN_FAILURE_NONE,
     DN_FAILURE_PRECISION, /* the stated one, by the device */
-    DN_FAILURE_MEMORY     /* the median does not fit */
+    DN_FAILURE_MEMORY     /* it is not likely to fit */
 };
 
 /* A candidate in place of the requested one. */

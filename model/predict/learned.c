@@ -391,7 +391,7 @@ static void set_known_memory (const struct dn_learner *learner,
     if (source->row && here > 0 && source->row->runs >= DN_LEARNED_RUNS_MIN
         && (!source->row->gpu_mem_said || here > memory->p50)) {
         *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_OTHER_SIGMA};
-        estimate->fits = estimate->supported && memory->p50 <= estimate->device->memory;
+        estimate->fits = dn_estimate_may_fit (estimate);
     } else {
         set_memory (learner, own, estimate);
     }

@@ -43,7 +43,9 @@
 struct keeping {
     bool again;    /* scores are computed again: the same bytes */
     bool products; /* of blocks: what PyTorch's selective checkpointing keeps */
-    bool outputs; /* every operator's output is kept, not what its derivative needs */
+    bool outputs;  /* every operator's output is kept, not what its derivative needs */
+    double loss;   /* share of the logits at a time */
+    int head;      /* the operator that makes them, -1: none */
     bool convolutions;
     bool composed; /* of single kernels, each of which keeps its operands */
     bool amp;      /* torch.amp decides on the precision of each operator */
@@ -109,6 +111,25 @@ static bool runs_amp (const struct dn_setup *c)
            && c->parallel < DN_PARALLEL_ZERO1 && !dn_is_offloaded (c);
 }
 
+/* The share of the logits that cross entropy works on at a time: one of eight parts
+ * (torchtune's CEWithChunkedOutputLoss); where the output layer is fused with it, parts
+ * of as many logits as the layer has inputs (Hsu et al., arXiv 2410.10989, section
+ * 3.2).
+ */
+static double loss_part (const struct dn_setup *c)
+{
+    int head = dn_head_of (c->graph);
+
+    switch (c->spec->loss) {
+    case DN_LOSS_CHUNKED:
+        return 1.0 / 8;
+    case DN_LOSS_FUSED:
+        return head < 0 ? 1 : fmin (c->graph->ops[head].k / c->graph->ops[head].n, 1);
+    default:
+        return 1;
+    }
+}
+
 bool dn_keeps_products (const struct dn_spec *spec)
 {
     return spec->checkpointing == DN_CHECKPOINTING_SELECTIVE && dn_runs_torch (spec);
@@ -117,7 +138,7 @@ bool dn_keeps_products (const struct dn_spec *spec)
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
-    struct keeping keeping = {.outputs = false};
+    struct keeping keeping = {.loss = loss_part (c), .head = dn_head_of (c->graph)};
 
     keeping.convolutions = dn_graph_has (c->graph, DN_OP_CONV);
     keeping.products = dn_keeps_products (c->spec) && c->graph->block_layers > 1;
@@ -194,7 +215,8 @@ static double part_bytes (const struct dn_setup *c,
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
-    double saved = keeping->outputs && !op->frozen ? op->out : op->saved;
+    double saved = (keeping->outputs && !op->frozen ? op->out : op->saved)
+                   * (op->kind == DN_OP_LOSS ? keeping->loss : 1);
     double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
     double shorter = c->traits->linear > 0 && op->kind == DN_OP_LINEAR
                          ? (element - c->traits->linear) * op->input_saved
@@ -219,9 +241,10 @@ static double part_bytes (const struct dn_setup *c,
  */
 static double product_bytes (const struct dn_setup *c, const struct dn_op *op)
 {
-    double kept = op->kind == DN_OP_ATTENTION ? op->out * c->traits->activation + op->masks
-                  : dn_op_has_weights (op)    ? op->out * c->traits->activation / 2
-                                              : 0;
+    double kept = op->kind == DN_OP_ATTENTION
+                      ? op->out * c->traits->activation + op->masks
+                  : dn_op_has_weights (op) ? op->out * c->traits->activation / 2
+                                           : 0;
 
     return op->frozen ? 0 : kept / (double) c->spec->tp;
 }
@@ -291,7 +314,11 @@ static void add_operator (const struct dn_setup *c,
     const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
 
     for (int j = 0; j < n; j++) {
-        double elements = (parts[j].in + parts[j].out) * experts_at_once (c, op);
+        double out =
+            parts[j].out
+            * (i == keeping->head && c->spec->loss == DN_LOSS_FUSED ? keeping->loss
+                                                                    : 1);
+        double elements = (parts[j].in + out) * experts_at_once (c, op);
 
         *(op->block ? &content->blocks : &content->rest) +=
             parts[j].repeat * part_bytes (c, keeping, &parts[j], last);
@@ -304,7 +331,8 @@ static void add_operator (const struct dn_setup *c,
         last = parts[j].kind;
     }
     if (op->kind == DN_OP_LOSS)
-        content->loss = fmax (content->loss, op->in * loss_bytes (c) * 2);
+        content->loss =
+            fmax (content->loss, op->in * loss_bytes (c) * 2 * keeping->loss);
     if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
         content->unpacked = fmax (content->unpacked, op->weights * element);
     if (is_transformed (op))
@@ -313,9 +341,9 @@ static void add_operator (const struct dn_setup *c,
     content->loops = content->loops || op->each > 0;
 }
 
-/* Checkpointing of blocks keeps their boundaries, which sequence parallelism splits, and
- * the inside of one block; nothing where no block has a backward pass. What it keeps
- * besides, 'products', is of the inside, too.
+/* Checkpointing of blocks keeps their boundaries, which sequence parallelism splits,
+ * and the inside of one block; nothing where no block has a backward pass. What it
+ * keeps besides, 'products', is of the inside, too.
  */
 static struct dn_content find_content (const struct dn_setup *c,
                                        const struct keeping *keeping)
@@ -385,21 +413,26 @@ static double peak_activations (const struct dn_setup *c,
                                 const struct dn_content *content)
 {
     double tp = (double) c->spec->tp;
-    double last =
-        kept_blocks (c, content, in_flight_last (c)) + content->rest
-        + (content->largest + content->loss + content->unpacked) / tp;
+    double last = kept_blocks (c, content, in_flight_last (c)) + content->rest
+                  + (content->largest + content->loss + content->unpacked) / tp;
     double first = kept_blocks (c, content, in_flight (c))
                    + (content->inner + content->unpacked) / tp;
 
     return c->spec->pp > 1 ? fmax (first, last) : last;
 }
 
+static bool is_prepared (enum dn_quant quant)
+{
+    return quant == DN_QUANT_INT8 || quant == DN_QUANT_NF4;
+}
+
 /* Bytes of the parameters that do not learn, on one device: weights without gradient
  * and optimizer state. In mixed precision a product keeps its copy of a longer weight
  * for the backward pass. ZeRO halves the whole network, and has fp32 weights only of
  * what learns. FSDP casts what it gathers. Beside adapters the network is loaded in 16
- * bits, as the recipes of peft, torchtune and axolotl do; beside quantised layers it
- * stays in fp32 (peft, prepare_model_for_kbit_training).
+ * bits, as the recipes of peft, torchtune and axolotl do; beside layers that are
+ * quantised as they are loaded it stays in fp32 (peft,
+ * prepare_model_for_kbit_training, which leaves GPTQ and AWQ as they are).
  */
 static double frozen_bytes (const struct dn_setup *c)
 {
@@ -422,7 +455,7 @@ static double frozen_bytes (const struct dn_setup *c)
             continue;
         if (op->frozen_bytes > 0)
             stored = fmin (stored, op->frozen_bytes);
-        if (c->spec->lora != DN_UNSET && c->spec->quant <= DN_QUANT_NONE
+        if (c->spec->lora != DN_UNSET && !is_prepared (c->spec->quant)
             && bytes->copy > 0)
             stored = fmin (stored, n * bytes->copy);
         if (zero && bytes->copy > 0)
@@ -434,9 +467,9 @@ static double frozen_bytes (const struct dn_setup *c)
     return all / c->model_parallel;
 }
 
-/* Megatron-LM's distributed optimizer sums gradients in fp32 with bf16, 6 + 12 / d bytes
- * per parameter (its docs, "Distributed optimizer"), and sends them from where they
- * are. With fp16 it is taken for DeepSpeed's, which such runs of V100 had.
+/* Megatron-LM's distributed optimizer sums gradients in fp32 with bf16, 6 + 12 / d
+ * bytes per parameter (its docs, "Distributed optimizer"), and sends them from where
+ * they are. With fp16 it is taken for DeepSpeed's, which such runs of V100 had.
  */
 static bool has_own_optimizer (const struct dn_setup *c)
 {

@@ -339,8 +339,7 @@ static void correct_one (const struct batch *batch,
     /* A bundle does not narrow what held for runs whose networks were left out. */
     estimate->gpu_mem.floor =
         (struct dn_range_floor){.ratio = 1, .sigma = estimate->gpu_mem.sigma};
-    estimate->fits =
-        estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
+    estimate->fits = dn_estimate_may_fit (estimate);
     scale_power (estimate, factors[DN_QUANTITY_POWER]);
     dn_run_fill (&c, estimate);
 }

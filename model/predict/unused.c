@@ -146,6 +146,8 @@ static bool is_training_unread (const struct dn_case *c, size_t key)
         return spec->ep > 1 && c->graph->experts <= 0;
     case offsetof (struct dn_spec, offload):
         return is_offload_unread (c);
+    case offsetof (struct dn_spec, loss):
+        return !dn_graph_has (c->graph, DN_OP_LOSS);
     case offsetof (struct dn_spec, checkpointing):
         return is_checkpointing_unread (c);
     case offsetof (struct dn_spec, eval_every): /* their number needs both keys */

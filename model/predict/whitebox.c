@@ -126,7 +126,7 @@ static void fill (const struct dn_case *c,
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_whitebox_memory (&lane->setup, content, estimate);
-    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
+    estimate->fits = dn_estimate_may_fit (estimate);
     fill_power (lane, estimate);
     dn_run_fill (c, estimate);
 }

@@ -59,6 +59,15 @@ enum dn_layout {
     DN_LAYOUTS (DN_ENUM_CONSTANT) DN_N_LAYOUTS
 };
 
+#define DN_LOSSES(ROW)                                                                 \
+    ROW (LOSS_UNKNOWN, "unknown")                                                      \
+    ROW (LOSS_FULL, "full")                                                            \
+    ROW (LOSS_CHUNKED, "chunked") /* part by part, from whole logits */                \
+    ROW (LOSS_FUSED, "fused")     /* with the output layer: logits part by part, too */
+enum dn_loss {
+    DN_LOSSES (DN_ENUM_CONSTANT) DN_N_LOSSES
+};
+
 #define DN_FRAMEWORKS(ROW)                                                             \
     ROW (FRAMEWORK_UNKNOWN, "unknown")                                                 \
     ROW (FRAMEWORK_PYTORCH, "pytorch")                                                 \
@@ -110,7 +119,9 @@ enum dn_offload {
     ROW (QUANT_UNKNOWN, "unknown")                                                     \
     ROW (QUANT_NONE, "none")                                                           \
     ROW (QUANT_INT8, "int8")                                                           \
-    ROW (QUANT_NF4, "nf4")
+    ROW (QUANT_NF4, "nf4")                                                             \
+    ROW (QUANT_GPTQ, "gptq")                                                           \
+    ROW (QUANT_AWQ, "awq")
 enum dn_quant {
     DN_QUANTS (DN_ENUM_CONSTANT) DN_N_QUANTS
 };
@@ -244,6 +255,7 @@ struct dn_spec {
     enum dn_precision precision;
     enum dn_optimizer optimizer;
     enum dn_checkpointing checkpointing;
+    enum dn_loss loss;
     int64_t compile;         /* 0, 1 */
     int64_t fused_optimizer; /* 0, 1 */
     enum dn_layout layout;

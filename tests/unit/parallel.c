@@ -193,13 +193,17 @@ TEST ("a shared sequence takes less memory and time")
  */
 TEST ("chunks shorten the bubble and need more memory")
 {
-#define PIPE GPT "micro_batch=2,global_batch=64,gpus=8,pp=8,checkpointing=selective"
+#define SMALL "vocab=1000,"
+#define PIPE                                                                           \
+    GPT SMALL "micro_batch=2,global_batch=64,gpus=8,pp=8,checkpointing=selective"
     double one = step (PIPE);
     double two = step (PIPE ",vpp=2");
     double three = step (PIPE ",vpp=3");
     double activations = estimate (PIPE).memory[DN_MEMORY_ACTIVATIONS];
     double more = estimate (PIPE ",vpp=2").memory[DN_MEMORY_ACTIVATIONS] - activations;
     double less = estimate (PIPE ",vpp=3").memory[DN_MEMORY_ACTIVATIONS] - activations;
+    double few;
+    double many;
 
     assert_true (two < one && three < two);
     /* 1/2 and 2/3 of the bubble are saved, but for the larger number of hand-overs. */
@@ -207,9 +211,12 @@ TEST ("chunks shorten the bubble and need more memory")
                  && (one - three) / (one - two) < 1.34);
     assert_near (more / less, 3.0 / 2);
     assert_true (more < activations * 7 / 16);
-    /* With as many micro-batches as the formula holds, all are held anyway. */
-    assert_near (memory (GPT "micro_batch=2,global_batch=8,gpus=8,pp=8"),
-                 memory (GPT "micro_batch=2,global_batch=8,gpus=8,pp=8,vpp=2"));
+    /* With as many micro-batches as the formula holds, all are held anyway, now on the
+     * stage with the head, too.
+     */
+    few = memory (GPT SMALL "micro_batch=2,global_batch=8,gpus=8,pp=8");
+    many = memory (GPT SMALL "micro_batch=2,global_batch=8,gpus=8,pp=8,vpp=2");
+    assert_true (many >= few && many < 1.03 * few);
 #undef PIPE
 }
 
@@ -432,7 +439,7 @@ TEST ("a frozen block without a backward pass is not computed again")
  */
 TEST ("one block is computed again at a time")
 {
-#define FLOWING GPT "gpus=4,pp=4,micro_batch=4,checkpointing=full,global_batch="
+#define FLOWING GPT SMALL "gpus=4,pp=4,micro_batch=4,checkpointing=full,global_batch="
     struct dn_estimate two = estimate (FLOWING "8");
     struct dn_estimate three = estimate (FLOWING "12");
 
@@ -449,8 +456,9 @@ TEST ("quantised weights are gathered as they are")
     "model=llama_7b,precision=bf16,batch=1,gpus=8,parallel=fsdp,lora=8,optimizer=adam"
     struct dn_estimate whole = estimate (SHARDED);
     struct dn_estimate quantised = estimate (SHARDED ",quant=nf4");
-    double bytes =
-        quantised.memory[DN_MEMORY_BUCKETS] / whole.memory[DN_MEMORY_BUCKETS];
+    const double root = 2 * (2 * 32000.0 * 4096 + 4096); /* stays gathered */
+    double bytes = (quantised.memory[DN_MEMORY_BUCKETS] - root)
+                   / (whole.memory[DN_MEMORY_BUCKETS] - root);
 
     assert_true (bytes > 4.127 / 16 && bytes < 0.32);
     assert_true (quantised.stage_s[DN_STAGE_COMMUNICATION]

@@ -129,6 +129,59 @@ TEST ("measured memory is met within 15 %")
     }
 }
 
+TEST ("a loss that works on parts needs less memory")
+{
+#define LARGE_HEAD "model=llama_3.2_1b,batch=4,seq_len=2048,precision=bf16_pure,loss="
+    const double logits = 4.0 * 2048 * 128256;
+    double full = memory (LARGE_HEAD "full", A100);
+    double chunked = memory (LARGE_HEAD "chunked", A100);
+    double fused = memory (LARGE_HEAD "fused", A100);
+
+    assert_near (full,
+                 memory ("model=llama_3.2_1b,batch=4,seq_len=2048,"
+                         "precision=bf16_pure",
+                         A100));
+    /* Seven eighths of three arrays of 4 bytes; then nearly all of one of 2. */
+    assert_near ((full - chunked) / DN_GIB, 12 * logits * 7 / 8 * 1.01 / DN_GIB);
+    assert_true (fused < chunked - logits);
+}
+
+TEST ("PyTorch's selective checkpointing keeps products of blocks")
+{
+#define SELECTED "model=llama_3_8b,batch=2,seq_len=8192,precision=bf16,optimizer=adamw,"
+    const char *shards =
+        "parallel=fsdp,gpus=8,framework=pytorch,since=2025,checkpointing=";
+    char text[512];
+    double gib[3];
+
+    for (int i = 0; i < 3; i++) {
+        snprintf (text,
+                  sizeof (text),
+                  SELECTED "%s%s",
+                  shards,
+                  i == 0   ? "none"
+                  : i == 1 ? "selective"
+                           : "full");
+        gib[i] = memory (text, A100) / DN_GIB;
+    }
+    assert_true (gib[0] > 1.5 * gib[1] && gib[1] > 1.2 * gib[2]);
+    /* torchtitan, benchmarks/llama3_h100_202412_torchtitan.md: 82.4 reserved */
+    assert_true (fabs (gib[1] / (82.4 + 1.5) - 1) < 0.1);
+}
+
+TEST ("a stage of a pipeline has most micro-batches or the head")
+{
+#define STAGES                                                                         \
+    "model=gpt2,layers=32,hidden=4096,heads=32,vocab=50304,seq_len=2048,"              \
+    "global_batch=64,micro_batch=1,gpus=4,pp=4,framework=megatron,since=2024,"
+    double small = memory (STAGES "precision=bf16,optimizer=adam", A100);
+    double large =
+        memory (STAGES "precision=bf16,optimizer=adam,head=classifier", A100);
+
+    /* The first stage decides, which has no head. */
+    assert_true (fabs (small / large - 1) < 0.03);
+}
+
 TEST ("the spread is wider where less is known")
 {
     double conv = estimate ("model=resnet50,batch=8", A100).gpu_mem.sigma;

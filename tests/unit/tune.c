@@ -241,6 +241,7 @@ TEST ("quantised weights have four or eight bits")
     struct run none = begin (QUANTISED "quant=none");
     struct run nf4 = begin (QUANTISED "quant=nf4");
     struct run int8 = begin (QUANTISED "quant=int8");
+    struct run gptq = begin (QUANTISED "quant=gptq");
     const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
     const double rows = 32 * (4.0 * 4096 + 2 * 11008 + 4096);
     double plain = none.estimate.memory[DN_MEMORY_WEIGHTS];
@@ -250,9 +251,29 @@ TEST ("quantised weights have four or eight bits")
                  linear * (2 - 4.127 / 8) / MIB);
     assert_near ((plain - int8.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
                  (linear - 4 * rows) / MIB);
+    assert_near ((plain - gptq.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
+                 linear * (2 - (4 + 20.0 / 128) / 8) / MIB);
     end (&none);
     end (&nf4);
     end (&int8);
+    end (&gptq);
+}
+
+TEST ("what is beside weights that were quantised before stays in 16 bits")
+{
+#define MIXED "model=llama_7b,lora=8,batch=1,precision=bf16,optimizer=adamw,"
+    struct run awq = begin (MIXED "quant=awq");
+    struct run nf4 = begin (MIXED "quant=nf4");
+    const double rest = 2 * 32000.0 * 4096 + 65 * 4096;
+    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
+
+    /* Embedding, head and norms: 4 bytes and a copy of 2 beside NF4. */
+    assert_near ((nf4.estimate.memory[DN_MEMORY_WEIGHTS]
+                  - awq.estimate.memory[DN_MEMORY_WEIGHTS])
+                     / MIB,
+                 (4 * rest - linear * (20.0 / 128 - 0.127) / 8) / MIB);
+    end (&awq);
+    end (&nf4);
 }
 
 TEST ("quantised weights are unpacked in every pass")
