@@ -68,11 +68,15 @@ static void fill_power (const struct dn_lane *lane, struct dn_estimate *estimate
     estimate->power_w_p95 = by_sheet.power_w_p95;
 }
 
-double dn_run_seconds (const struct dn_constants *constants,
-                       const struct dn_spec *spec,
-                       double step_s,
-                       double start_s,
-                       double epoch_starts)
+/* Seconds of all trainings of a job (runs=), whose steps take 'step_s', with 'start_s'
+ * before the steps of each are steady and 'epochs_s' between its epochs; -1 when the
+ * amount of work is unknown.
+ */
+static double run_seconds (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           double step_s,
+                           double start_s,
+                           double epochs_s)
 {
     double n_steps = dn_spec_steps (spec);
     double evaluations = constants->eval_share;
@@ -84,8 +88,40 @@ double dn_run_seconds (const struct dn_constants *constants,
         evaluations = (double) spec->eval_samples / (double) spec->global_batch
                       / (double) spec->eval_every / 3;
     return dn_spec_runs (spec)
-           * (n_steps * step_s * (1 + evaluations) + start_s
-              + epoch_starts * constants->epoch_s);
+           * (n_steps * step_s * (1 + evaluations) + start_s + epochs_s);
+}
+
+/* Seconds until steps are steady: the program, weights that were trained before, the
+ * names of a data set of files, other nodes, compilation.
+ */
+static double start_seconds (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    const struct dn_spec *spec = c->spec;
+    unsigned compiles = DN_HABIT_COMPILES_STEP | DN_HABIT_CAPTURES;
+    double loaded = c->graph->frozen_params;
+    double start = k->start_s + k->join_s * log2 (fmax ((double) spec->nodes, 1));
+
+    if (loaded > 0)
+        start += 2 * (loaded + c->graph->params) / k->storage;
+    if (dn_decode_of (spec, c->graph) == DN_DECODE_JPEG && spec->samples > 0
+        && spec->input != DN_INPUT_SYNTHETIC)
+        start += (double) spec->samples / k->listing;
+    if (spec->compile == 1 || (dn_habits_of (spec) & compiles) == compiles)
+        for (int i = 0; i < c->graph->n_ops; i++)
+            start += k->compile_s * c->graph->ops[i].repeat;
+    return start;
+}
+
+/* Seconds between two epochs: loaders start again, what learns is written with its
+ * optimizer.
+ */
+static double epoch_seconds (const struct dn_case *c)
+{
+    double states = dn_optimizer_traits[c->spec->optimizer].states;
+
+    return c->constants->epoch_s
+           + c->graph->params * 4 * (1 + states) / c->constants->storage;
 }
 
 void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
@@ -96,8 +132,11 @@ void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
     estimate->samples_per_s = (double) c->spec->global_batch / estimate->step_s.p50;
     estimate->n_steps = dn_spec_steps (c->spec);
     estimate->train_s = estimate->step_s;
-    estimate->train_s.p50 = dn_run_seconds (
-        c->constants, c->spec, estimate->step_s.p50, c->constants->start_s, epochs);
+    estimate->train_s.p50 = run_seconds (c->constants,
+                                         c->spec,
+                                         estimate->step_s.p50,
+                                         start_seconds (c),
+                                         epochs * epoch_seconds (c));
     estimate->energy_j = -1;
     if (estimate->n_steps >= 0)
         estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;

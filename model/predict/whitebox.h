@@ -70,16 +70,6 @@ double dn_whitebox_doubt (const struct dn_case *c,
                           const struct dn_estimate *estimate,
                           bool learned);
 
-/* Seconds of all trainings of a job (runs=), whose steps take 'step_s', with 'start_s'
- * before the steps of each are steady and 'epoch_starts' starts of an epoch; -1 when
- * the amount of work is unknown.
- */
-double dn_run_seconds (const struct dn_constants *constants,
-                       const struct dn_spec *spec,
-                       double step_s,
-                       double start_s,
-                       double epoch_starts);
-
 /* How many times longer kernels take on 'device' when its board may only draw
  * 'power_limit' watts; 1 at the board's own limit or without a limit.
  */

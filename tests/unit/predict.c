@@ -52,6 +52,35 @@ TEST ("more work takes longer")
             fail_msg ("%s is not faster than %s", pairs[i][0], pairs[i][1]);
 }
 
+/* Seconds of a run besides its steps. */
+static double beside_steps (const char *text)
+{
+    struct dn_estimate e = white_estimate (text, A100, 0);
+
+    return e.train_s.p50 - 1.03 * e.n_steps * e.step_s.p50;
+}
+
+TEST ("a start takes longer with weights, files, nodes and compilation")
+{
+#define SHORT "model=resnet18,batch=128,precision=fp16,optimizer=momentum,"
+    double small = beside_steps (SHORT "stem=cifar,image=32,epochs=1,samples=50000");
+    double files = beside_steps (SHORT "epochs=1,samples=1281167");
+    double nodes = beside_steps (SHORT "epochs=1,samples=1281167,gpus=16,nodes=4");
+    double many = beside_steps (SHORT "stem=cifar,image=32,epochs=11,samples=50000");
+
+    /* A minute, and 4 s of an epoch with 90 MB of a checkpoint. */
+    assert_true (small > 64 && small < 65);
+    assert_true (fabs (files - small - 1281167 / 5e4) < 0.1);
+    assert_true (fabs (nodes - files - 20) < 0.1);
+    assert_true (fabs ((many - small) / 10 - 4.1) < 0.1);
+    assert_true (
+        beside_steps (SHORT "stem=cifar,image=32,epochs=1,samples=50000,compile=1")
+        > small + 4);
+    assert_true (beside_steps ("model=llama_7b,lora=8,batch=1,seq_len=64,steps=10,"
+                               "precision=bf16_pure,optimizer=adamw")
+                 > small + 12);
+}
+
 TEST ("the newer GPU is faster")
 {
     static const char *const texts[] = {"model=resnet50,batch=64,precision=fp16",
