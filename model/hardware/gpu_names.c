@@ -106,8 +106,8 @@ static struct name name_of (const char *text)
 
 /* --- products of drivers --------------------------------------------------------- */
 
-/* The forms must be equal where both names have one; where the driver's has none, a
- * board other than PCIe is preferred.
+/* The forms must be equal, as far as the driver's goes ("SXM"), where both names have
+ * one; where the driver's has none, a board other than cards is preferred.
  */
 int dn_device_match (const struct dn_device *device, const char *product, double memory)
 {
@@ -121,8 +121,8 @@ int dn_device_match (const struct dn_device *device, const char *product, double
     if (strcmp (name.form, driver.form) == 0)
         return 3;
     if (driver.form[0] != '\0' && name.form[0] != '\0')
-        return 0;
-    return strcmp (name.form, "pcie") == 0 ? 1 : 2;
+        return strncmp (name.form, driver.form, strlen (driver.form)) == 0 ? 3 : 0;
+    return strcmp (name.form, "pcie") == 0 || strcmp (name.form, "nvl") == 0 ? 1 : 2;
 }
 
 const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,

@@ -380,6 +380,13 @@ static const char *const boards[] = {
     BOARD ("rtx_2080_super_max_q_8gb", "8"),
     BOARD ("gtx_1080_ti_11gb", "11"),
     BOARD ("titan_rtx_24gb", "24"),
+    BOARD ("p40_24gb", "24"),
+    BOARD ("rtx_3080_ti_12gb", "12"),
+    BOARD ("rtx_4070_ti_super_16gb", "16"),
+    BOARD ("a10g_24gb", "24"),
+    BOARD ("a100_sxm4_64gb", "64"),
+    BOARD ("h200_nvl_141gb", "140"),
+    BOARD ("gb300_288gb", "275"),
 };
 static const struct {
     const char *product;
@@ -418,6 +425,13 @@ static const struct {
     {"NVIDIA GeForce RTX 2080 Super with Max-Q Design", 8, "rtx_2080_super_max_q_8gb"},
     {"NVIDIA GeForce GTX 1080 Ti", 10.9, "gtx_1080_ti_11gb"},
     {"TITAN RTX", 23.6, "titan_rtx_24gb"},
+    {"Tesla P40", 24, "p40_24gb"},
+    {"NVIDIA GeForce RTX 3080 Ti", 12, "rtx_3080_ti_12gb"},
+    {"NVIDIA GeForce RTX 4070 Ti SUPER", 16, "rtx_4070_ti_super_16gb"},
+    {"NVIDIA A10G", 22.3, "a10g_24gb"},
+    {"NVIDIA A100-SXM-64GB", 63.4, "a100_sxm4_64gb"},
+    {"NVIDIA H200 NVL", 140, "h200_nvl_141gb"},
+    {"NVIDIA GB300", 275, "gb300_288gb"},
     {"Tesla V100", 32, NULL}, /* there are two */
     {"NVIDIA", 16, NULL},
     {"", 16, NULL},
