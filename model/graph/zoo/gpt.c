@@ -90,6 +90,11 @@ enum style {
     COHERE = BEFORE | SCALE | PARALLEL | GATED | ROTARY | TIED,
     /* GLM Team, arXiv 2406.12793; transformers.GlmForCausalLM */
     GLM = LLAMA | BIAS_QKV | FUSED_GATE | HALF,
+    /* Yang et al., arXiv 2309.10305: one product makes query, key and value; the 13b
+     * ones have ALiBi.
+     */
+    BAICHUAN = LLAMA | FUSED,
+    BAICHUAN_13B = BEFORE | RMS | GATED | FUSED,
     /* GLM-4-0414; transformers.Glm4ForCausalLM. The 32b one has no bias. */
     GLM_0414 = GLM | INSIDE,
     GLM_0414_PLAIN = LLAMA | FUSED_GATE | HALF | INSIDE,
@@ -330,6 +335,12 @@ static const struct gpt rows[] = {
     ROW ("command_r7b", COHERE, {32, 4096, 32, 8, 14336, 4096}, 256000, NEAR (4096, 4)),
     ROW ("aya_expanse_8b", COHERE, {32, 4096, 32, 8, 14336, 4096}, 256000),
     ROW ("aya_expanse_32b", COHERE, {40, 8192, 64, 8, 24576, 4096}, 256000),
+    ROW ("chatglm2_6b", GLM, {28, 4096, 32, 2, 13696, 8192}, 65024),
+    ROW ("chatglm3_6b", GLM, {28, 4096, 32, 2, 13696, 8192}, 65024),
+    ROW ("baichuan_7b", BAICHUAN, {32, 4096, 32, 0, 11008, 4096}, 64000),
+    ROW ("baichuan_13b", BAICHUAN_13B, {40, 5120, 40, 0, 13696, 4096}, 64000),
+    ROW ("baichuan2_7b", BAICHUAN, {32, 4096, 32, 0, 11008, 4096}, 125696),
+    ROW ("baichuan2_13b", BAICHUAN_13B, {40, 5120, 40, 0, 13696, 4096}, 125696),
     ROW ("glm_4_9b", GLM, {40, 4096, 32, 2, 13696, 4096}, 151552),
     ROW ("glm_4_9b_0414", GLM_0414, {40, 4096, 32, 2, 13696, 4096}, 151552),
     ROW ("glm_4_32b_0414", GLM_0414_PLAIN, {61, 6144, 48, 2, 23040, 4096}, 151552),
