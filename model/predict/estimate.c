@@ -72,6 +72,12 @@ double dn_range_at (struct dn_range range, double quantile)
     return range.p50 * factor;
 }
 
+bool dn_estimate_may_fit (const struct dn_estimate *estimate)
+{
+    return estimate->supported
+           && dn_range_at (estimate->gpu_mem, 0.4) <= estimate->device->memory;
+}
+
 double dn_estimate_time (const struct dn_estimate *estimate)
 {
     return estimate->train_s.p50 < 0 ? estimate->step_s.p50 : estimate->train_s.p50;

@@ -236,8 +236,8 @@ static double part_bytes (const struct dn_setup *c,
 
 /* Bytes that an operator keeps under PyTorch's selective checkpointing, per sample: the
  * output of every second product with weights and that of one kernel of attention, as
- * the policy of pytorch/torchtitan (torchtitan/distributed/activation_checkpoint.py)
- * and PyTorch's "Current and New Activation Checkpointing Techniques" have it.
+ * torchtitan's policy has it ("Current and New Activation Checkpointing Techniques in
+ * PyTorch", pytorch.org/blog, 2025).
  */
 static double product_bytes (const struct dn_setup *c, const struct dn_op *op)
 {

@@ -181,12 +181,6 @@ struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
     return memory;
 }
 
-bool dn_estimate_may_fit (const struct dn_estimate *estimate)
-{
-    return estimate->supported
-           && dn_range_at (estimate->gpu_mem, 0.4) <= estimate->device->memory;
-}
-
 bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
 {
     return estimate->fits

@@ -165,7 +165,7 @@ TEST ("PyTorch's selective checkpointing keeps products of blocks")
         gib[i] = memory (text, A100) / DN_GIB;
     }
     assert_true (gib[0] > 1.5 * gib[1] && gib[1] > 1.2 * gib[2]);
-    /* torchtitan, benchmarks/llama3_h100_202412_torchtitan.md: 82.4 reserved */
+    /* gpu_memory_3.csv, pytorch/torchtitan: 82.4 reserved */
     assert_true (fabs (gib[1] / (82.4 + 1.5) - 1) < 0.1);
 }
 

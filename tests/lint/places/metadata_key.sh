@@ -5,4 +5,4 @@
 
 sed -i 's|^    int64_t power_limit;.*|&\n    int64_t zenith; /* extra seconds of a run */|' model/spec/spec.h
 sed -i 's|^    INT (DEV, power_limit, .*|&\n    INT (DEV, zenith, 1, 5000, "extra seconds of a run"),|' model/spec/spec.c
-sed -i 's|c->constants->start_s, epochs);|c->constants->start_s + (double) (c->spec->zenith > 0 ? c->spec->zenith : 0), epochs);|' model/predict/whitebox.c
+sed -i 's|^ *start_seconds (c),|start_seconds (c) + (double) (c->spec->zenith > 0 ? c->spec->zenith : 0),|' model/predict/whitebox.c
