@@ -36,7 +36,9 @@ nets=(vgg16 resnet50 densenet121 mobilenet_v2 mobilenet_v3_large efficientnet_b0
     vit_b_16 swin_t)
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then nets=(resnet50 swin_t); fi
 for net in "${nets[@]}"; do
-    is "$net from ONNX is that of the zoo" "$(agrees $net model=$net 2>&1)" ''
+    near=3
+    if [[ $net = vit_b_16 ]]; then near=6; fi # 197 tokens do not fill a V100's matrix units
+    is "$net from ONNX is that of the zoo" "$(TOLERANCE=$near agrees $net model=$net 2>&1)" ''
 done
 is 'BERT of transformers from ONNX is that of the zoo' \
     "$(agrees bert_base model=bert_base,seq_len=128,head=classifier 2>&1)" ''

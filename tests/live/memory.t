@@ -185,11 +185,11 @@ like 'memory by DefMemPerGPU stays on words, and the CPUs go down' "$said" 'dnne
 submit 1 0 "${each[@]}"
 ok 'the first job of that memory runs' cluster_wait_job "$first" RUNNING 60
 sleep 3
-is 'it leaves no memory for the other' "$(field "$first" TRES | grep -o 'mem=[^,]*') $(field "$job" JobState)" \
+is 'the first job leaves no memory for the other' "$(field "$first" TRES | grep -o 'mem=[^,]*') $(field "$job" JobState)" \
     'mem=480000M PENDING'
 scancel "$first"
 cluster_wait_job "$job" COMPLETED 90
-ok 'its peak is learned' learn "Key=$(key_of each) .*HostMemory="
+ok 'the peak of the first is learned' learn "Key=$(key_of each) .*HostMemory="
 submit 60 0 "${each[@]}"
 first=$job
 like 'the user is told of this memory' "$said" 'dnnest: -c 80 -> [0-9]+, mem 468G -> [0-9]+G \('
