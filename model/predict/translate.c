@@ -131,7 +131,7 @@ static void set_law (const struct sum *sum, struct dn_range *law)
 /* Least absolute error of ln (measured ratio / predicted ratio) over pairs of runs on
  * two chips, one vote per source, network and pair of devices: a V100 reaches more of
  * its matrix units than an A100, and that more than an H100, also beside what the white
- * box says of that (setup.c). tests/bench/one-run: .13 to .19 differ by 0.1 points.
+ * box says of that (work.c). tests/bench/one-run: .13 to .19 differ by 0.1 points.
  */
 #define CROWD 0.16
 
