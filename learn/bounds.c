@@ -29,10 +29,10 @@ const double dn_train_levels[DN_TRAIN_LEVELS] =
     {0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995};
 
 /* A law of its own needs at least so many votes, and one of a single kind of network
- * two above its quantile of 95 %: it is the worst pair of families otherwise.
+ * more than two above its quantile of 95 %: it is the worst pair of families otherwise.
  */
 #define VOTES_MIN      8
-#define KIND_VOTES_MIN 40
+#define KIND_VOTES_MIN 50
 
 /* Fewer models do not determine the quantile for nine tenths of them. */
 #define MODELS_MIN 10

@@ -140,10 +140,10 @@ static void add_run (const struct dn_domain *domain,
         float value = features[domain->used[i]];
 
         run->point[i] = isfinite (value) ? value * domain->scale[i] : 0;
+        if (runs->n > 0 && i < domain->n_network)
+            same = same && run->point[i] == runs->all[0].point[i];
     }
     run->least = INFINITY;
-    for (int i = 0; i < domain->n_network; i++)
-        same = same && run->point[i] == runs->all[0].point[i];
     if (same)
         runs->same[runs->n_same++] = run;
     else
@@ -209,6 +209,8 @@ void dn_domain_distances (const struct dn_domain *domain,
     int n_network = domain->n_network;
     struct runs runs;
 
+    if (n == 0)
+        return;
     runs.n = runs.n_same = 0;
     for (int r = 0; r < n; r++)
         add_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs);

@@ -53,7 +53,7 @@ static struct span take_sums (struct dn_lane *lane, bool block)
 {
     struct dn_pass *pass = &lane->pass;
     struct dn_sums *sums = &pass->sums;
-    double open[2] = {sums->open[0], sums->open[1]};
+    const double open[2] = {sums->open[0], sums->open[1]};
     double *device = block ? pass->block_device : pass->device;
     double time[DN_N_PARTS];
     double host[DN_N_PARTS];

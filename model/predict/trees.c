@@ -246,8 +246,8 @@ static uint32_t left_of (const struct rows *rows,
     return left;
 }
 
-/* Add to the rows of a set what the tree says below 'node'. Its depth is bounded. */
-static void add_tree (struct rows *rows,
+/* Add to the rows of a set what the tree says below 'node'. */
+static void add_tree (struct rows *rows, // NOLINT(misc-no-recursion): of bounded depth
                       const struct dn_node *first,
                       const struct dn_node *node,
                       uint32_t set)
@@ -275,7 +275,7 @@ int dn_trees_predict (const struct dn_trees *trees,
 
     for (int i = 0; i < n_rows; i += DN_CANDIDATES_MAX) {
         int n = n_rows - i < DN_CANDIDATES_MAX ? n_rows - i : DN_CANDIDATES_MAX;
-        uint32_t all = UINT32_MAX >> (DN_CANDIDATES_MAX - n);
+        uint32_t all = (uint32_t) ((UINT64_C (1) << n) - 1);
 
         set_rows (&rows, trees, values + (ptrdiff_t) i * trees->n_features, n);
         for (int t = 0; t < trees->n_trees; t++) {

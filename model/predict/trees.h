@@ -48,7 +48,7 @@ struct dn_trees *dn_trees_read (struct dn_span file,
  * is then invalid.
  */
 int dn_trees_predict (const struct dn_trees *trees,
-                      const float *rows,
+                      const float *values,
                       int n_rows,
                       float *out,
                       struct dn_err *err);

@@ -236,6 +236,7 @@ int dn_whitebox_all (const struct dn_case *c,
         dn_setup_init (&lanes[i].setup, &own, i > 0 ? &lanes[i - 1].setup : NULL);
         lanes[i].setup.deadline = deadline;
     }
-    estimate_all (c, lanes, n, estimates);
+    if (n > 0)
+        estimate_all (c, lanes, n, estimates);
     return 0;
 }

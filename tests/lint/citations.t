@@ -19,7 +19,8 @@
 readonly FOREIGN='slurm.h: Slurm
 slurm_errno.h: Slurm
 spank.h: Slurm
-data/openwebtext/readme.md: karpathy/nanoGPT'
+data/openwebtext/readme.md: karpathy/nanoGPT
+karpathy/llm.c: a repository'
 
 # Documents and places that are not part of the tree.
 readonly OUTSIDE='(DESIGN|methods|whitebox-notes|slurm|review|style)\.md|DESIGN section|[Ii]ssue #?[0-9]|(^|[^A-Za-z])shared/|(^|[^A-Za-z0-9_.])/work/'
