@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "base/messages.h"
@@ -136,6 +137,7 @@ static void add_run (const struct dn_domain *domain,
     struct run *run = &runs->all[runs->n];
     bool same = true;
 
+    memset (run->point, 0, sizeof (run->point));
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
@@ -209,7 +211,7 @@ void dn_domain_distances (const struct dn_domain *domain,
     int n_network = domain->n_network;
     struct runs runs;
 
-    if (n == 0)
+    if (n <= 0)
         return;
     runs.n = runs.n_same = 0;
     for (int r = 0; r < n; r++)

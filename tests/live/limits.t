@@ -45,8 +45,8 @@ live_start --plugin-dir "$plugin_dir" \
     --conf 'AccountingStorageEnforce=associations,limits,qos'
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 admin add qos novolta MaxTRESPerJob=gres/gpu:v100=0
-admin add qos wide MinTRESPerJob=cpu=12
-admin add qos strict MinTRESPerJob=cpu=12 Flags=DenyOnLimit
+admin add qos wide MinTRESPerJob=cpu=20
+admin add qos strict MinTRESPerJob=cpu=20 Flags=DenyOnLimit
 admin modify user "$CLUSTER_USER" set qos+=novolta,wide,strict
 cluster_restart_ctld
 

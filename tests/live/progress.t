@@ -146,7 +146,7 @@ for job in "$reports" "$silent" "$captures" "$shortened" "$rigid" "$believed" "$
     cluster_wait_job "$job" RUNNING 60 || fail "job $job starts"
 done
 short=$(limit "$silent")
-is 'a job has a lowered limit' "$short" 00:04:00
+is 'a job has a lowered limit' "$short" 00:02:00
 before=$(limit "$shortened")
 is 'a long job has a lowered limit' "$before" 00:40:00
 sleep 20
