@@ -221,13 +221,13 @@ static void add_stranded (const struct dn_sums *sums,
     double asked_mem = job->asked_mem_gb > 0 ? job->asked_mem_gb : job->mem_gb;
     double there[2], here[2], asked, had;
 
+    if (!(gpus > 0))
+        return;
     share_of (sums,
               job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu,
               &there[0],
               &there[1]);
     share_of (sums, job->gpu, &here[0], &here[1]);
-    if (!(gpus > 0))
-        return;
     asked = view->ran_s / HOUR * beyond (asked_cpus, there[0], asked_gpus);
     had = view->ran_s / HOUR * beyond (cpus, here[0], gpus);
     add_amount (part, DN_MEASURE_BY_CPUS, asked, had, had, view->changed);

@@ -64,10 +64,12 @@ static bool is_sp_unread (const struct dn_case *c)
 /* Recomputation is of blocks, or of the scores of attention. */
 static bool is_checkpointing_unread (const struct dn_case *c)
 {
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL
-        || (dn_keeps_products (c->spec) && c->graph->block_layers > 1))
-        return c->graph->block_layers <= 1;
+    bool blocks = c->graph->block_layers > 1;
+
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
+        return !blocks;
     return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
+           && !(blocks && dn_keeps_products (c->spec))
            && !dn_graph_has (c->graph, DN_OP_SOFTMAX)
            && !has_way (c, DN_ATTENTION_PLAIN);
 }
