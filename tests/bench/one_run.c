@@ -1,11 +1,13 @@
 /* one_run.c - judge times that are translated from one measured run
  *
- * usage: one_run HARDWARE-FOLDER RUNS.csv...
+ * usage: one_run HARDWARE-FOLDER FAMILIES.csv RUNS.csv...
  *
  * Prints a table in Markdown, a row for what differs between the run that is taken as
  * measured and the one that is predicted from it: the pairs and their votes, the error
  * without a run and after it, and how often the 95 % bound held. Each order of a pair
- * counts. A vote is the median of the pairs of one source and network.
+ * counts. A vote is the median of the pairs of one source and network. With FAMILIES
+ * (learn/data/families.csv; an empty word: without) the white box's constants are
+ * fitted without the source of a run and its relatives.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -267,6 +269,38 @@ static void print_table (struct pairs all[])
         print_row (&kinds[i], &all[i]);
 }
 
+/* --- estimates -------------------------------------------------------------------- */
+
+static void estimate (const struct dn_constants *constants, int at)
+{
+    const struct bench_run *run = &the_set->runs[at];
+
+    dn_whitebox (&(struct dn_case){.constants = constants,
+                                   .spec = &run->spec,
+                                   .graph = &run->graph,
+                                   .device = run->device},
+                 &estimates[at]);
+}
+
+/* By constants that have not seen the family of the run's source. */
+static void estimate_unseen (struct bench_set *set)
+{
+    bench_weigh (set);
+    for (int first = 0; first < set->n_runs; first++) {
+        int place = set->runs[first].place;
+        struct dn_constants constants;
+
+        if (estimates[first].step_s.p50 > 0)
+            continue;
+        for (int i = 0; i < set->n_runs; i++)
+            set->runs[i].left_out = set->runs[i].place == place;
+        bench_fit (set, 1, &constants);
+        for (int i = first; i < set->n_runs; i++)
+            if (set->runs[i].place == place)
+                estimate (&constants, i);
+    }
+}
+
 int main (int argc, char *argv[])
 {
     struct pairs all[DN_N_ELEMENTS (kinds)];
@@ -274,24 +308,21 @@ int main (int argc, char *argv[])
 
     memset (all, 0, sizeof (all));
     memset (&set, 0, sizeof (set));
-    if (argc < 3)
-        bench_die ("usage", "one_run HARDWARE RUNS.csv...");
+    if (argc < 4)
+        bench_die ("usage", "one_run HARDWARE FAMILIES.csv RUNS.csv...");
     bench_read_catalogue (argv[1], &set.catalogue);
-    for (int i = 2; i < argc; i++)
+    if (argv[2][0] != '\0')
+        bench_read_table (argv[2], dn_families_add, &set.families);
+    for (int i = 3; i < argc; i++)
         bench_read_table (argv[i], bench_add_run, &set);
     the_set = &set;
     estimates = calloc ((size_t) set.n_runs + 1, sizeof (*estimates));
     if (!estimates)
         bench_die ("runs", "out of memory");
-    for (int i = 0; i < set.n_runs; i++) {
-        const struct bench_run *run = &set.runs[i];
-
-        dn_whitebox (&(struct dn_case){.constants = &dn_constants_default,
-                                       .spec = &run->spec,
-                                       .graph = &run->graph,
-                                       .device = run->device},
-                     &estimates[i]);
-    }
+    if (argv[2][0] != '\0')
+        estimate_unseen (&set);
+    for (int i = 0; i < set.n_runs && argv[2][0] == '\0'; i++)
+        estimate (&dn_constants_default, i);
     for (int a = 0; a < set.n_runs; a++) {
         int vote = first_of (a);
 
