@@ -118,9 +118,11 @@ int dn_flat_write_points (const struct dn_domain *domain,
                err)
         < 0)
         return -1;
-    for (size_t i = 0; i < n_values; i++)
-        put_f32 (file,
-                 to_four_digits ((double) domain->points[i]
-                                 / (double) domain->scale[i % DN_N_FEATURES]));
+    for (int i = 0; i < domain->n_points; i++)
+        for (int f = 0; f < DN_N_FEATURES; f++)
+            put_f32 (file,
+                     to_four_digits (
+                         (double) domain->points[(ptrdiff_t) i * domain->n_used + f]
+                         / (double) domain->scale[f]));
     return 0;
 }

@@ -30,7 +30,7 @@ static void fit_scales (const struct dn_runs *runs,
                         int n,
                         struct dn_domain *domain)
 {
-    domain->n_used = DN_N_FEATURES;
+    domain->n_used = DN_AXES_ALL;
     for (int f = 0; f < DN_N_FEATURES; f++) {
         double sum = 0;
         double squares = 0;
@@ -86,7 +86,7 @@ static void spread_points (const struct dn_runs *runs,
         nearest[i] = INFINITY;
     while (domain->n_points < POINTS_MAX) {
         const float *chosen = runs->runs[index[next]].features;
-        float *point = domain->points + (ptrdiff_t) domain->n_points * DN_N_FEATURES;
+        float *point = domain->points + (ptrdiff_t) domain->n_points * domain->n_used;
 
         for (int f = 0; f < DN_N_FEATURES; f++)
             point[f] = chosen[f] * domain->scale[f];
@@ -113,7 +113,7 @@ int dn_domain_fit (const struct dn_runs *runs,
     dn_cleanup (dn_free_ptr) double *nearest =
         malloc ((size_t) (n > 0 ? n : 1) * sizeof (double));
 
-    domain->points = malloc (sizeof (float) * DN_N_FEATURES * (size_t) POINTS_MAX);
+    domain->points = calloc (POINTS_MAX, sizeof (float) * DN_AXES_ALL);
     if (!nearest || !domain->points)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     fit_scales (runs, index, n, domain);

@@ -272,6 +272,8 @@ static int read_axes (const struct json_object *json,
             domain->scale[domain->n_used++] =
                 (float) (sqrt (weight[i] / sum) / scale[i]);
         }
+        while (domain->n_used % DN_AXES_GROUP > 0)
+            domain->n_used++;
         if (!device)
             domain->n_network = domain->n_used;
     }

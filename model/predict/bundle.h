@@ -102,15 +102,23 @@ struct dn_knot {
     double sigma;
 };
 
+/* Coordinates come in groups of so many, four vectors of four. */
+#define DN_AXES_GROUP 16
+
+/* All features, the last group filled up. */
+#define DN_AXES_ALL                                                                    \
+    ((DN_N_FEATURES + DN_AXES_GROUP - 1) / DN_AXES_GROUP * DN_AXES_GROUP)
+
 /* The runs that represent the training data, as points of the features that have a
- * weight, scaled so that the distance is the Euclidean one.
+ * weight, scaled so that the distance is the Euclidean one. Coordinates that only fill
+ * a group up have the scale 0.
  */
 struct dn_domain {
-    int used[DN_N_FEATURES]; /* feature of each coordinate */
-    float scale[DN_N_FEATURES];
-    int n_used;
+    int used[DN_AXES_ALL + DN_AXES_GROUP]; /* feature of each coordinate */
+    float scale[DN_AXES_ALL + DN_AXES_GROUP];
+    int n_used;    /* whole groups */
     int n_network; /* of them, the first ones, that do not depend on the device */
-    float *points; /* n_points times n_used; owned */
+    float *points; /* n_points times n_used, 16-aligned; owned */
     int n_points;
     struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */
     int n_knots;

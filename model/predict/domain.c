@@ -16,14 +16,11 @@
 #include "base/messages.h"
 #include "predict/flat.h"
 
-/* Independent lanes of a sum, which are in one register. */
-#define LANES 4
-
 /* Points between two looks at the deadline: some 50 microseconds. */
 #define POINTS_PER_LOOK 64
 
-/* LANES neighbours of an array. */
-typedef float four __attribute__ ((vector_size (LANES * sizeof (float)), aligned (4)));
+/* Four neighbours of an array. */
+typedef float four __attribute__ ((vector_size (4 * sizeof (float))));
 
 static inline four squares (const float *a, const float *b)
 {
@@ -32,36 +29,20 @@ static inline four squares (const float *a, const float *b)
     return difference * difference;
 }
 
-static inline float sum_of (four sums)
-{
-    return sums[0] + sums[1] + sums[2] + sums[3];
-}
-
-/* Squared distance, or infinity where it is more than 'least': the order of
- * the sum is always the same, so that runs together find what each finds alone.
+/* Squared distance in 'n' coordinates, which are whole groups. The order of the sum is
+ * always the same, so that runs together find what each finds alone.
  */
-static float square_distance (const float *a, const float *b, int n, float least)
+static float square_distance (const float *a, const float *b, int n)
 {
     four sums = {0};
-    int i = 0;
 
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+    for (int i = 0; i < n; i += DN_AXES_GROUP) {
         sums += squares (a + i, b + i);
-        sums += squares (a + i + LANES, b + i + LANES);
-        sums += squares (a + i + 2 * LANES, b + i + 2 * LANES);
-        sums += squares (a + i + 3 * LANES, b + i + 3 * LANES);
-        if (sum_of (sums) > least)
-            return INFINITY;
+        sums += squares (a + i + 4, b + i + 4);
+        sums += squares (a + i + 8, b + i + 8);
+        sums += squares (a + i + 12, b + i + 12);
     }
-    for (; i + LANES <= n; i += LANES)
-        sums += squares (a + i, b + i);
-    if (i < n)
-        sums[0] += (a[i] - b[i]) * (a[i] - b[i]);
-    if (i + 1 < n)
-        sums[1] += (a[i + 1] - b[i + 1]) * (a[i + 1] - b[i + 1]);
-    if (i + 2 < n)
-        sums[2] += (a[i + 2] - b[i + 2]) * (a[i + 2] - b[i + 2]);
-    return sum_of (sums);
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 static int read_point (const unsigned char *at,
@@ -113,93 +94,96 @@ void dn_domain_free (struct dn_domain *domain)
     free (domain->points);
 }
 
-/* A run as a point, and the square of its distance to the nearest point so far. */
-struct run {
-    float least;
-    float point[DN_N_FEATURES];
-};
-
-/* The runs of a call. */
-struct runs {
+/* Runs of one network in one configuration, and how far they are from the points. */
+struct search {
+    const struct dn_domain *domain;
     int n;
-    struct run all[DN_CANDIDATES_MAX];
-    /* Those that are as the first one in the coordinates of the network, by descending
-     * distance, and the others. */
-    int n_same;
-    struct run *same[DN_CANDIDATES_MAX];
-    struct run *other[DN_CANDIDATES_MAX];
+    struct run {
+        float least; /* square of the distance from the nearest point so far */
+        _Alignas(four) float place[DN_AXES_ALL + DN_AXES_GROUP];
+    } runs[DN_CANDIDATES_MAX];
+    /* Squares of the distances from all points in the coordinates of the network. */
+    float shared[DN_PROTOTYPES_MAX];
 };
 
-static void add_run (const struct dn_domain *domain,
-                     const float *features,
-                     struct runs *runs)
+/* Add a run. False: it is of another network than the first one. */
+static bool add_run (struct search *search, const float *features)
 {
-    struct run *run = &runs->all[runs->n];
-    bool same = true;
+    const struct dn_domain *domain = search->domain;
+    struct run *run = &search->runs[search->n];
 
-    memset (run->point, 0, sizeof (run->point));
+    run->least = INFINITY;
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
-        run->point[i] = isfinite (value) ? value * domain->scale[i] : 0;
-        if (runs->n > 0 && i < domain->n_network)
-            same = same && run->point[i] == runs->all[0].point[i];
+        run->place[i] = isfinite (value) ? value * domain->scale[i] : 0;
     }
-    run->least = INFINITY;
-    if (same)
-        runs->same[runs->n_same++] = run;
-    else
-        runs->other[runs->n - runs->n_same] = run;
-    runs->n++;
-}
-
-/* Is the run nearer to a point, whose square distance in the coordinates of the network
- * is 'square', than to all before?
- */
-static inline bool look_at (const struct dn_domain *domain,
-                            const float *at,
-                            float square,
-                            struct run *run)
-{
-    int n_network = domain->n_network;
-
-    if (square >= run->least)
+    if (memcmp (run->place,
+                search->runs[0].place,
+                (size_t) domain->n_network * sizeof (float))
+        != 0)
         return false;
-    square += square_distance (run->point + n_network,
-                               at + n_network,
-                               domain->n_used - n_network,
-                               run->least - square);
-    if (square >= run->least)
-        return false;
-    run->least = square;
+    search->n++;
     return true;
 }
 
-/* Put the i-th run, which got nearer, behind those that are further away. Return
- * whether another one is in its place.
- */
-static bool move_down (struct runs *runs, int i)
+/* The runs that may be nearer to a point than to all before. */
+static void look_at (struct search *search, int point)
 {
-    struct run *run = runs->same[i];
-    int k = i;
+    const struct dn_domain *domain = search->domain;
+    int n = domain->n_network;
+    const float *at = domain->points + (ptrdiff_t) point * domain->n_used;
+    float shared = search->shared[point];
 
-    for (; k + 1 < runs->n_same && run->least < runs->same[k + 1]->least; k++)
-        runs->same[k] = runs->same[k + 1];
-    runs->same[k] = run;
-    return k > i;
+    for (struct run *run = search->runs; run < search->runs + search->n; run++) {
+        float square;
+
+        if (shared >= run->least)
+            continue;
+        square = shared + square_distance (run->place + n, at + n, domain->n_used - n);
+        if (square < run->least)
+            run->least = square;
+    }
 }
 
-/* The runs that share the distance in the coordinates of the network. They are in order
- * of their distances so far, so the first that cannot get nearer is the end of them.
- */
-static void look_at_same (const struct dn_domain *domain,
-                          const float *at,
-                          float shared,
-                          struct runs *runs)
+static float largest_least (const struct search *search)
 {
-    for (int i = 0; i < runs->n_same && shared < runs->same[i]->least; i++)
-        if (look_at (domain, at, shared, runs->same[i]))
-            i -= move_down (runs, i);
+    float most = 0;
+
+    for (int r = 0; r < search->n; r++)
+        if (search->runs[r].least > most)
+            most = search->runs[r].least;
+    return most;
+}
+
+/* The nearest point by what the runs share is the first one to be looked at: most
+ * others are further away than it by that alone. -1 when the deadline passes.
+ */
+static int find_least (struct search *search, const struct dn_deadline *deadline)
+{
+    const struct dn_domain *domain = search->domain;
+    int nearest = 0;
+    float most;
+
+    for (int i = 0; i < domain->n_points; i++) {
+        if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
+            return -1;
+        search->shared[i] =
+            square_distance (search->runs[0].place,
+                             domain->points + (ptrdiff_t) i * domain->n_used,
+                             domain->n_network);
+        if (search->shared[i] < search->shared[nearest])
+            nearest = i;
+    }
+    if (domain->n_points > 0)
+        look_at (search, nearest);
+    most = largest_least (search);
+    for (int i = 0; i < domain->n_points; i++)
+        if (search->shared[i] < most) {
+            look_at (search, i);
+            most = largest_least (search);
+        }
+    return 0;
 }
 
 void dn_domain_distances (const struct dn_domain *domain,
@@ -208,35 +192,20 @@ void dn_domain_distances (const struct dn_domain *domain,
                           const struct dn_deadline *deadline,
                           double *distances)
 {
-    int n_network = domain->n_network;
-    struct runs runs;
+    struct search search;
 
-    if (n <= 0)
-        return;
-    runs.n = runs.n_same = 0;
-    for (int r = 0; r < n; r++)
-        add_run (domain, features + (ptrdiff_t) r * DN_N_FEATURES, &runs);
-    for (int i = 0; i < domain->n_points; i++) {
-        const float *at = domain->points + (ptrdiff_t) i * domain->n_used;
-
-        if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
+    search.domain = domain;
+    for (int done = 0; done < n; done += search.n) {
+        search.n = 0;
+        while (done + search.n < n
+               && add_run (&search,
+                           features + (ptrdiff_t) (done + search.n) * DN_N_FEATURES))
+            ;
+        if (find_least (&search, deadline) < 0)
             return;
-        look_at_same (
-            domain,
-            at,
-            square_distance (runs.all[0].point, at, n_network, runs.same[0]->least),
-            &runs);
-        for (int r = 0; r < n - runs.n_same; r++) {
-            struct run *run = runs.other[r];
-
-            look_at (domain,
-                     at,
-                     square_distance (run->point, at, n_network, run->least),
-                     run);
-        }
+        for (int r = 0; r < search.n; r++)
+            distances[done + r] = sqrt ((double) search.runs[r].least);
     }
-    for (int r = 0; r < n; r++)
-        distances[r] = sqrt ((double) runs.all[r].least);
 }
 
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)

@@ -40,7 +40,7 @@ static void try_trees (struct dn_span file)
 static void try_points (struct dn_span file)
 {
     static const float nothing[DN_N_FEATURES];
-    struct dn_domain domain = {.n_used = DN_N_FEATURES};
+    struct dn_domain domain = {.n_used = DN_AXES_ALL};
     struct dn_err err = {0};
 
     for (int i = 0; i < DN_N_FEATURES; i++) {

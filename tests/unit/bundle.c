@@ -26,7 +26,7 @@ TEST ("A bundle is read completely")
     assert_non_null (bundle->corrections[DN_QUANTITY_STEP].trees);
     assert_null (bundle->corrections[DN_QUANTITY_POWER].trees);
     assert_int_equal (bundle->domain.n_points, 2);
-    assert_int_equal (bundle->domain.n_used, 1);
+    assert_int_equal (bundle->domain.n_used, DN_AXES_GROUP);
     assert_null (dn_bounds_of (&bundle->bounds[DN_QUANTITY_POWER], "conv"));
     dn_bundle_free (bundle);
     small_bundle_free (&small);
@@ -690,10 +690,11 @@ static double by_hand (const struct dn_domain *domain, const float *run)
 TEST ("runs together have the same distances as alone")
 {
     enum {
-        N_USED = 31,
+        N_USED = 2 * DN_AXES_GROUP,
         N_POINTS = 200
     };
-    struct dn_domain domain = {.n_used = N_USED, .n_points = N_POINTS};
+    struct dn_domain domain = {
+        .n_used = N_USED, .n_network = DN_AXES_GROUP, .n_points = N_POINTS};
     uint64_t seed = 5;
 
     domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
