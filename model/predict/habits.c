@@ -304,11 +304,14 @@ bool dn_reads_age (const struct dn_case *c)
 /* Is it code of 2023 and later, as far as that counts? */
 static bool is_modern (const struct dn_case *c)
 {
-    return (dn_habits_of (c->spec) & DN_HABIT_TUNED) == 0
-           && (has_modern_device (c) || (dn_reads_age (c) && is_stated_modern (c)));
+    unsigned habits = dn_habits_of (c->spec);
+
+    return (habits & DN_HABIT_TUNED) == 0
+           && (has_modern_device (c)
+               || ((habits & DN_HABIT_TORCH) != 0 && is_stated_modern (c)));
 }
 
-static double tuned_share (const struct dn_case *c)
+static double tuned_share (const struct dn_case *c, bool modern)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
@@ -321,7 +324,7 @@ static double tuned_share (const struct dn_case *c)
     share += is_spread (c) ? k->tuned_spread : 0;
     share +=
         spec->layout == DN_LAYOUT_NHWC && dn_reads_layout (c) ? k->tuned_layout : 0;
-    share += is_modern (c) ? k->tuned_modern : 0;
+    share += modern ? k->tuned_modern : 0;
     return fmin (share, 1);
 }
 
@@ -329,7 +332,8 @@ struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)
 {
     const struct dn_constants *k = c->constants;
     unsigned habits = dn_habits_of (c->spec);
-    double tuned = tuned_share (c);
+    bool modern = is_modern (c);
+    double tuned = tuned_share (c, modern);
     double host = (c->device->generation->new_host ? k->host_new : 1)
                   * (habits & DN_HABIT_GRAPH ? k->graph_launch : 1);
     double launch = habits & DN_HABIT_PLAIN_LAUNCH ? 1 : pow (k->ngc_launch, tuned);
@@ -339,7 +343,7 @@ struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)
         .tensor = pow (k->ngc_tensor, tuned),
         .memory = pow (k->ngc_memory, tuned),
         .grouped = pow (k->ngc_grouped, tuned),
-        .launch = host * launch * (is_modern (c) ? k->modern_launch : 1),
+        .launch = host * launch * (modern ? k->modern_launch : 1),
         .step = host * pow (k->ngc_step, tuned),
     };
 }

@@ -94,20 +94,19 @@ bool dn_zoo_has (const char *name)
     return find_exactly (NULL, name).row;
 }
 
-/* What 'text' in one of its spellings stands for. */
+/* What 'text' as it is, or in one of its spellings, stands for. */
 static struct found find_network (const struct dn_networks *networks, const char *text)
 {
     struct dn_spelling spellings[DN_SPELLINGS_MAX];
-    int n = dn_spellings_of (text, spellings);
+    struct found found = find_exactly (networks, text);
+    int n = found.entry.name ? 0 : dn_spellings_of (text, spellings);
 
-    for (int i = 0; i < n; i++) {
-        struct found found = find_exactly (networks, spellings[i].name);
-
-        found.image = spellings[i].image;
+    for (int i = 0; i < n && !found.entry.name; i++) {
+        found = find_exactly (networks, spellings[i].name);
         if (found.entry.name)
-            return found;
+            found.image = spellings[i].image;
     }
-    return file_of (NULL);
+    return found;
 }
 
 /* The file of a network with another head is NAME.HEAD. */
