@@ -162,10 +162,11 @@ static float largest_least (const struct search *search)
 static int find_least (struct search *search, const struct dn_deadline *deadline)
 {
     const struct dn_domain *domain = search->domain;
+    int n = domain->n_points;
     int nearest = 0;
     float most;
 
-    for (int i = 0; i < domain->n_points; i++) {
+    for (int i = 0; i < n; i++) {
         if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
             return -1;
         search->shared[i] =
@@ -175,10 +176,10 @@ static int find_least (struct search *search, const struct dn_deadline *deadline
         if (search->shared[i] < search->shared[nearest])
             nearest = i;
     }
-    if (domain->n_points > 0)
+    if (n > 0)
         look_at (search, nearest);
     most = largest_least (search);
-    for (int i = 0; i < domain->n_points; i++)
+    for (int i = 0; i < n; i++)
         if (search->shared[i] < most) {
             look_at (search, i);
             most = largest_least (search);
