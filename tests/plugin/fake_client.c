@@ -199,7 +199,6 @@ TEST ("keys are passed on unchanged")
 TEST ("a file is compacted and passed on")
 {
     char path[] = "/tmp/dnnest-client.XXXXXX";
-    char value[64];
     FILE *file = fdopen (mkstemp (path), "w");
 
     assert_non_null (file);
@@ -209,8 +208,7 @@ TEST ("a file is compacted and passed on")
     assert_int_equal (n_said, 0);
     assert_int_equal (n_entries, 1);
     assert_string_equal (sidecar_entry, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
-    snprintf (value, sizeof (value), "@%s,steps=9", path);
-    run_with (value);
+    run_with (unit_text ("@%s,steps=9", path));
     assert_int_equal (n_said, 0);
     assert_int_equal (n_entries, 2);
     assert_string_equal (option_entry, "steps=9");
@@ -284,10 +282,9 @@ TEST ("what an outer job left is removed")
 int before_test (void **state)
 {
     const char *build = getenv ("abs_top_builddir");
-    char path[512];
 
-    snprintf (path, sizeof (path), "%s/.libs/spank_dnnest.so", build ? build : ".");
-    *state = dlopen (path, RTLD_NOW);
+    *state =
+        dlopen (unit_text ("%s/.libs/spank_dnnest.so", build ? build : "."), RTLD_NOW);
     if (!*state) {
         print_error ("%s\n", dlerror ());
         return -1;

@@ -65,9 +65,24 @@ void write_conf (const char *text)
 
 char *cluster_name;
 
-/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
+static bool running;
+
+/* Those of a_job (). */
+#define N_JOBS_MAX 64
+static job_desc_msg_t jobs[N_JOBS_MAX];
+static int n_jobs;
+
+static void stop_if_running (void *flag)
+{
+    (void) flag;
+    if (running)
+        stop_plugin ();
+}
+
 void start_plugin (const char *conf)
 {
+    unit_keep (&running, stop_if_running);
+    stop_if_running (NULL);
     memset (&slurm_conf, 0, sizeof (slurm_conf));
     slurm_conf.last_update = 1;
     slurm_conf.cluster_name = cluster_name;
@@ -78,11 +93,15 @@ void start_plugin (const char *conf)
     stand_in_forget ();
     blocks_before = stand_in_blocks;
     assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    running = true;
 }
 
 void stop_plugin (void)
 {
+    running = false;
     assert_int_equal (plugin.fini (), SLURM_SUCCESS);
+    while (n_jobs > 0)
+        job_free (&jobs[--n_jobs]);
     assert_int_equal (stand_in_blocks, blocks_before);
 }
 
@@ -108,7 +127,13 @@ void make_job (job_desc_msg_t *desc, const char *comment)
     job_set_env (desc, env);
 }
 
-/* Submit and return the message to the user, in Slurm's memory. */
+job_desc_msg_t *a_job (const char *comment)
+{
+    assert_true (n_jobs < N_JOBS_MAX);
+    make_job (&jobs[n_jobs], comment);
+    return &jobs[n_jobs++];
+}
+
 char *submit (job_desc_msg_t *desc)
 {
     char *message = NULL;
@@ -117,7 +142,6 @@ char *submit (job_desc_msg_t *desc)
     return message;
 }
 
-/* The job is unchanged, and the user gets 'expected' (NULL: nothing). */
 void assert_untouched (job_desc_msg_t *desc, const char *expected)
 {
     struct photo photo = photo_take (desc);
@@ -257,7 +281,6 @@ void reconfigure (void)
     await_news ();
 }
 
-/* The small bundle of tests/unit, below the site's directory. */
 void make_bundle (void)
 {
     const char *top = getenv ("abs_top_builddir");

@@ -55,7 +55,9 @@ void make_bundle (void);
 void remove_bundle (void);
 extern char bundle_dir[256];
 
-/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
+/* Start the plugin as slurmctld does, with this configuration (NULL: none). One that
+ * runs is stopped before, and this one at the end of the test.
+ */
 void start_plugin (const char *conf);
 
 /* ClusterName from the next start on; NULL: none. */
@@ -70,6 +72,9 @@ void await_news (void);
 
 /* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
 void make_job (job_desc_msg_t *desc, const char *comment);
+
+/* The same, kept until the plugin is stopped. */
+job_desc_msg_t *a_job (const char *comment);
 
 /* Submit and return the message to the user, in Slurm's memory. */
 char *submit (job_desc_msg_t *desc);

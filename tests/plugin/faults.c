@@ -133,23 +133,21 @@ static struct outcome sound_outcome (const char *conf)
 static void cut (const char *name)
 {
     size_t size;
-    char *text = scratch_read (name, &size);
+    char *text = unit_keep (scratch_read (name, &size), free);
 
     scratch_write (name, text, size / 2);
-    free (text);
 }
 
 /* Put 'to' in the place of 'from', which is as long. */
 static void put (const char *name, const char *from, const char *to)
 {
     size_t size;
-    char *text = scratch_read (name, &size);
+    char *text = unit_keep (scratch_read (name, &size), free);
     char *at = strstr (text, from);
 
     assert_non_null (at);
     memcpy (at, to, strlen (from));
     scratch_write (name, text, size);
-    free (text);
 }
 
 static void move (const char *from, const char *to)
@@ -229,6 +227,19 @@ static void make_directory (void)
 static void make_writable (void)
 {
     chmod (scratch_path (kept.name), 0666);
+}
+
+static void make_link (void)
+{
+    scratch_write ("other", kept.text, kept.size);
+    unlink (scratch_path (kept.name));
+    assert_int_equal (symlink (scratch_path ("other"), scratch_path (kept.name)), 0);
+}
+
+static void make_pipe (void)
+{
+    unlink (scratch_path (kept.name));
+    assert_int_equal (mkfifo (scratch_path (kept.name), 0600), 0);
 }
 
 static void make_huge (void)
@@ -329,13 +340,10 @@ TEST ("a broken bundle counts as none")
 
 TEST ("a bundle of another version is refused by name")
 {
-    char from[64];
-    char to[64];
-    char said[64];
+    char *from = unit_text ("{\"version\":%d", DN_FEATURES_VERSION);
+    char *to = unit_text ("{\"version\":%d", DN_FEATURES_VERSION + 1);
+    char *said = unit_text ("features: version %d, ", DN_FEATURES_VERSION + 1);
 
-    snprintf (from, sizeof (from), "{\"version\":%d", DN_FEATURES_VERSION);
-    snprintf (to, sizeof (to), "{\"version\":%d", DN_FEATURES_VERSION + 1);
-    snprintf (said, sizeof (said), "features: version %d, ", DN_FEATURES_VERSION + 1);
     make_bundle ();
     keep ("bundle/manifest.json");
     put (kept.name, "\"dnnest_bundle\":2", "\"dnnest_bundle\":1");
@@ -479,10 +487,7 @@ static const struct {
 
 static void start_with_news (void)
 {
-    char conf[2048];
-
-    snprintf (conf, sizeof (conf), "StateDir=%s\n%s", scratch_path (""), ENFORCE);
-    start_plugin (conf);
+    start_plugin (unit_text ("StateDir=%s\n%s", scratch_path (""), ENFORCE));
 }
 
 static void break_news (const char *name, const struct outcome *sound)
@@ -596,6 +601,8 @@ TEST ("a configuration that cannot be read leaves jobs alone")
         {make_unreliable, "dnnest.conf: cannot be read: Input/output error"},
         {make_directory, "dnnest.conf: not a regular file"},
         {make_writable, "dnnest.conf: writable by group or others"},
+        {make_link, "symbolic link"},
+        {make_pipe, "dnnest.conf: not a regular file"},
         {make_huge, "dnnest.conf: 1073741824 bytes"},
         {make_binary, "dnnest.conf: line 2: "},
     };
@@ -661,18 +668,10 @@ static int n_wrong;
 /* "LINE KEY=VALUE" as the third line of the file. */
 static void assert_refused (const char *line, const char *key, const char *value)
 {
-    char conf[4096];
-    char where[64];
+    char *conf =
+        unit_text ("%s%s=%s\n%s", line, key, value, "Mode=enforce\n" GPU_LINES);
 
-    snprintf (conf,
-              sizeof (conf),
-              "%s%s=%s\n%s",
-              line,
-              key,
-              value,
-              "Mode=enforce\n" GPU_LINES);
-    snprintf (where, sizeof (where), "dnnest.conf: line 3: %s", key);
-    assert_inert (conf, where);
+    assert_inert (conf, unit_text ("dnnest.conf: line 3: %s", key));
     n_wrong++;
 }
 
@@ -775,11 +774,9 @@ TEST ("every key that is wrong is named, with file and line")
 /* The same as SlurmctldParameters. */
 static void assert_override_refused (const char *key, const char *value)
 {
-    char parameters[2048];
-    char where[128];
+    char *parameters = unit_text ("idle,dnnest_%s=%s", key, value);
+    char *where = unit_text ("slurm.conf: SlurmctldParameters: %s", key);
 
-    snprintf (parameters, sizeof (parameters), "idle,dnnest_%s=%s", key, value);
-    snprintf (where, sizeof (where), "slurm.conf: SlurmctldParameters: %s", key);
     start_plugin (ENFORCE);
     stop_plugin ();
     slurm_conf.slurmctld_params = parameters;
@@ -937,7 +934,6 @@ TEST ("without a thread the site is what it was at the start")
     assert_one_error ("no thread (Resource temporarily unavailable): changed files");
     outcome = submit_resnet ();
     assert_same (&outcome, &sound);
-    stop_plugin ();
 }
 #endif
 
@@ -975,18 +971,17 @@ TEST ("trees that libxgboost has not confirmed count as no bundle")
 TEST ("trees other than those confirmed count as no bundle")
 {
     static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
-    char from[128];
-    char to[128];
+    char *from;
     char *at;
 
     make_bundle ();
     keep ("bundle/manifest.json");
     at = strstr (kept.text, record);
     assert_non_null (at);
-    snprintf (from, sizeof (from), "%.*s", (int) sizeof (record), at);
-    snprintf (
-        to, sizeof (to), "%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0');
-    put (kept.name, from, to);
+    from = unit_text ("%.*s", (int) sizeof (record), at);
+    put (kept.name,
+         from,
+         unit_text ("%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0'));
     assert_goes_without_bundle ("libxgboost has confirmed a different step.trees");
     restore ();
     remove_bundle ();
@@ -1032,16 +1027,11 @@ static void wait_until_said (const char *text, const char *in)
 /* Only the line of a decision can be lost, and only if many lines wait. */
 TEST ("a full disk holds up the log and nothing else")
 {
-    char conf[2048];
     struct outcome sound = sound_outcome (ENFORCE);
     struct outcome outcome;
 
-    snprintf (conf,
-              sizeof (conf),
-              "%sDecisionLog=%s/log.jsonl\n",
-              ENFORCE,
-              scratch_path (""));
-    start_plugin (conf);
+    start_plugin (
+        unit_text ("%sDecisionLog=%s/log.jsonl\n", ENFORCE, scratch_path ("")));
     faulty.write_takes = 30;
     faulty.write_errno = ENOSPC;
     stand_in_forget ();
@@ -1213,7 +1203,6 @@ TEST ("a clock set back does not silence the log")
     reconfigure ();
     assert_int_equal (stand_in_n_errors, 2);
     faulty.clock_off_s = 0;
-    stop_plugin ();
 }
 
 /* glibc's own form of LC_NUMERIC, as localedef(1) writes it: magic, the number of
@@ -1255,14 +1244,12 @@ TEST ("a decimal comma changes nothing")
     static const char conf[] = ENFORCE "TimeMargin=0.25\nTimeQuantile=0.975\n";
     struct outcome sound;
     struct outcome outcome;
-    char text[16];
 
     make_bundle ();
     sound = sound_outcome (conf);
     write_locale ();
     assert_non_null (setlocale (LC_NUMERIC, "comma"));
-    snprintf (text, sizeof (text), "%.1f", 0.5);
-    assert_string_equal (text, "0,5");
+    assert_string_equal (unit_text ("%.1f", 0.5), "0,5");
     outcome = sound_outcome (conf);
     assert_same (&outcome, &sound);
     assert_inert ("TimeMargin=0,25\n", "dnnest.conf: line 3: TimeMargin: '0,25'");

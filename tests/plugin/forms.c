@@ -383,7 +383,6 @@ TEST ("every form has the edits of the file")
         n++;
     }
     fclose (file);
-    scene_free (site);
     print_message ("# %d submissions\n", n);
     assert_true (n >= 90);
     assert_int_equal (stand_in_blocks, 0);

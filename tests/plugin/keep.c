@@ -64,22 +64,20 @@ TEST ("changed files are found, and broken ones reported once")
     assert_becomes (false);
     write_conf (ENFORCE);
     assert_becomes (true);
-    stop_plugin ();
 }
 
 TEST ("every decision is in the log when the plugin ends")
 {
-    job_desc_msg_t desc;
+    job_desc_msg_t *desc;
     char *message;
 
     start_plugin (with_traces (ENFORCE));
     limit_given ();
-    make_job (&desc, "dnnest:colour=red");
-    desc.name = slurm_text ("a\n\"b\033");
-    message = submit (&desc);
+    desc = a_job ("dnnest:colour=red");
+    desc->name = slurm_text ("a\n\"b\033");
+    message = submit (desc);
     slurm_text_free (&message);
-    slurm_text_free (&desc.name);
-    job_free (&desc);
+    slurm_text_free (&desc->name);
     assert_comment_untouched ("dnnest:off", NULL);
     assert_comment_untouched ("nothing", NULL);
     stop_plugin ();
@@ -100,19 +98,17 @@ TEST ("the log has a job as it was submitted")
         "Mode=enforce EvidenceTime=words\nMaxSlowdown=9\nMinConfidence=0\n"
         "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 ByPartition=gpu-a100 " SHAPE
         "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 ByPartition=gpu-v100 " SHAPE;
-    job_desc_msg_t desc;
+    job_desc_msg_t *desc;
 
     start_plugin (with_traces (conf));
-    make_job (&desc,
-              "dnnest:model=resnet50,batch=256,precision=fp32,epochs=1,"
-              "dataset=imagenet");
-    slurm_text_free (&desc.tres_per_node);
-    desc.tres_per_node = slurm_text (GPU "4");
-    slurm_text_free (&desc.partition);
-    desc.partition = slurm_text ("gpu-v100");
-    assert_moved (&desc);
-    assert_string_equal (desc.partition, "gpu-a100");
-    job_free (&desc);
+    desc = a_job ("dnnest:model=resnet50,batch=256,precision=fp32,epochs=1,"
+                  "dataset=imagenet");
+    slurm_text_free (&desc->tres_per_node);
+    desc->tres_per_node = slurm_text (GPU "4");
+    slurm_text_free (&desc->partition);
+    desc->partition = slurm_text ("gpu-v100");
+    assert_moved (desc);
+    assert_string_equal (desc->partition, "gpu-a100");
     stop_plugin ();
     assert_int_equal (count_lines ("log.jsonl", "\"partition\":\"gpu-v100\""), 1);
     forget_traces ();
@@ -137,9 +133,8 @@ static void wait_for_child (pid_t child)
 /* fini () is not called on every exit. */
 TEST ("a controller that only exits writes the remaining lines")
 {
-    pid_t child;
+    pid_t child = fork ();
 
-    child = fork ();
     if (child == 0) {
         start_plugin (with_traces (ENFORCE));
         limit_given ();
@@ -164,7 +159,6 @@ TEST ("a child of a fork does not wait for a thread it lacks")
     wait_for_child (child);
     assert_true (time (NULL) - start < 4);
     assert_true (limit_given () < 1440);
-    stop_plugin ();
 }
 #endif
 
@@ -199,7 +193,7 @@ static long stop_and_count_reused (void)
 
 TEST ("estimates are reused until the site is loaded again")
 {
-    job_desc_msg_t desc;
+    job_desc_msg_t *desc;
     uint32_t limit;
     long before;
 
@@ -210,10 +204,9 @@ TEST ("estimates are reused until the site is loaded again")
     assert_true (limit < 1440);
     assert_int_equal (limit_given (), limit);
     assert_int_equal (limit_given (), limit);
-    make_job (&desc, SHORT_RESNET);
-    assert_moved (&desc);
-    assert_true (desc.time_limit < limit);
-    job_free (&desc);
+    desc = a_job (SHORT_RESNET);
+    assert_moved (desc);
+    assert_true (desc->time_limit < limit);
     reconfigure ();
     assert_int_equal (limit_given (), limit);
     assert_int_equal (limit_given (), limit);
@@ -269,7 +262,6 @@ TEST ("a user who comes and a name service that fails are told apart")
     assert_int_equal (limit_given (), 1440);
     service_fails = has_anna = false;
     assert_becomes (true); /* looked up again, and not known */
-    stop_plugin ();
 }
 
 int before_tests (void **state)

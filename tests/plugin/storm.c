@@ -82,21 +82,19 @@ static void bump (char *parameters)
 /* Atomically, as an admin's editor does. */
 static void replace_conf (const char *more)
 {
-    char text[2048];
     char new_path[256];
+    char *text =
+        unit_text ("HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
+                   "DecisionTime=1000\n"
+                   "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
+                   scratch_path (""),
+                   scratch_path (""),
+                   bundle_dir,
+                   scratch_path (""),
+                   scratch_path (""),
+                   scratch_path (""),
+                   more);
 
-    snprintf (text,
-              sizeof (text),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
-              "DecisionTime=1000\n"
-              "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
-              scratch_path (""),
-              scratch_path (""),
-              bundle_dir,
-              scratch_path (""),
-              scratch_path (""),
-              scratch_path (""),
-              more);
     write_file ("new.conf", ENFORCE, text);
     strcpy (new_path, scratch_path ("new.conf"));
     assert_int_equal (rename (new_path, scratch_path ("dnnest.conf")), 0);

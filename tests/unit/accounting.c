@@ -46,12 +46,11 @@ static int read_in (const char *text,
                     struct dn_err *err)
 {
     struct dn_accounting *accounting = dn_accounting_new (what, "<1>", take, seen);
-    char *whole = calloc (3, strlen (text) + 1);
+    char *whole = unit_keep (calloc (3, strlen (text) + 1), free);
     size_t len = 0;
     int rc = 0;
 
     assert_non_null (accounting);
-    assert_non_null (whole);
     for (; *text; text++)
         if (*text == '|') {
             memcpy (whole + len, "<1>", 3);
@@ -67,7 +66,6 @@ static int read_in (const char *text,
     if (rc == 0)
         rc = dn_accounting_end (accounting);
     dn_accounting_free (accounting);
-    free (whole);
     return rc;
 }
 
@@ -142,11 +140,10 @@ TEST ("a name with what looks like another job is a name")
 TEST ("lines that are none of a job's are left out, and what is too long ends it")
 {
     const size_t len = DN_ACCOUNTING_RECORD_MAX + 1;
-    char *text = malloc (len + 1);
+    char *text = unit_keep (malloc (len + 1), free);
     struct seen seen = {.n = 0};
     struct dn_err err = {0};
 
-    assert_non_null (text);
     assert_int_equal (read_in ("\n\nsomething else\n", 5, &seen, &err), 0);
     assert_int_equal (read_in (STEP, 5, &seen, &err), 0);
     assert_int_equal (seen.n, 0);
@@ -154,7 +151,6 @@ TEST ("lines that are none of a job's are left out, and what is too long ends it
     text[len] = '\0';
     assert_int_equal (read_in (text, 1000, &seen, &err), -1);
     assert_int_equal (err.code, DN_E_LIMIT);
-    free (text);
 }
 
 TEST ("the reader may end it")

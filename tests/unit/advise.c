@@ -98,7 +98,6 @@ TEST ("the time is looked at before every stage")
     struct dn_job job = scene_job ();
 
     assert_stages (site, &job, stages);
-    scene_free (site);
 }
 
 TEST ("a long description is given up within it")
@@ -127,7 +126,6 @@ TEST ("a long description is given up within it")
     job.sidecar = text;
     assert_true (assert_stages (site, &job, stages) > 30);
     free (text);
-    scene_free (site);
 }
 
 static void assert_same_log (const struct dn_advice *a, const struct dn_advice *b)
@@ -162,7 +160,6 @@ TEST ("in time, a decision is the same")
     assert_int_equal (dn_advise (site, NULL, &job, &clock.deadline, NULL, with, NULL),
                       0);
     assert_int_equal (clock.looks, 0);
-    scene_free (site);
 }
 
 TEST ("the deadline of a job without metadata is checked, too")
@@ -174,7 +171,6 @@ TEST ("the deadline of a job without metadata is checked, too")
 
     job.comment = NULL;
     assert_stages (site, &job, stages);
-    scene_free (site);
 }
 
 TEST ("a job of too many variables is left alone")
@@ -198,7 +194,6 @@ TEST ("a job of too many variables is left alone")
     job.comment = NULL;
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
-    scene_free (site);
 }
 
 TEST ("an error names the text that was ignored")
@@ -237,7 +232,6 @@ TEST ("an error names the text that was ignored")
         assert_string_equal (err.text, cases[i].error);
         assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), -1);
     }
-    scene_free (site);
 }
 
 TEST ("the name of a network is for people only")
@@ -245,9 +239,8 @@ TEST ("the name of a network is for people only")
     struct dn_job job = scene_job ();
     struct dn_advice *plain = scene_advise ("Mode=enforce", &job);
     struct dn_advice *named;
-    char comment[300];
+    char *comment = unit_text ("%s,name=mine", job.comment);
 
-    snprintf (comment, sizeof (comment), "%s,name=mine", job.comment);
     job.comment = comment;
     named = scene_advise ("Mode=enforce", &job);
     assert_true (plain->decision.app[0] != '\0');
@@ -296,9 +289,8 @@ static void put (struct dn_cache_access *self,
 
 static struct counted_cache new_cache (void)
 {
-    struct dn_cache *cache = calloc (1, sizeof (*cache));
+    struct dn_cache *cache = unit_keep (calloc (1, sizeof (*cache)), free);
 
-    assert_non_null (cache);
     return (struct counted_cache){.access = {find, put}, .cache = cache};
 }
 
@@ -368,8 +360,6 @@ TEST ("with a cache every advice is the same")
     /* Runs 0 and 1 are the same run of two users. */
     assert_int_equal (counted.n_put, N_RUNS - 1);
     assert_int_equal (counted.n_found, 4 * N_RUNS - (N_RUNS - 1));
-    free (counted.cache);
-    scene_free (site);
 }
 
 /* Each text is freed after its job: what is kept of it must not refer to it. */
@@ -407,8 +397,6 @@ TEST ("a script that was read before is not read again")
     }
     /* Jobs of two shapes. */
     assert_int_equal (counted.n_read, 2 * DN_N_ELEMENTS (scripts));
-    free (counted.cache);
-    scene_free (site);
 }
 
 /* Of runs 0 and 1, which are the same run of two users, the second one has a history.
@@ -450,8 +438,6 @@ TEST ("estimates by a user's history are that user's own")
     assert_int_equal (counted.n_found, 1);
     assert_true (steps[1] > 1.5 * steps[0]);
     assert_true (steps[2] == steps[0]);
-    free (counted.cache);
-    scene_free (site);
 }
 
 TEST ("what failed is not cached")
@@ -472,8 +458,6 @@ TEST ("what failed is not cached")
     assert_int_equal (dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL),
                       0);
     assert_int_equal (counted.n_put, 0);
-    free (counted.cache);
-    scene_free (site);
 }
 
 static void compute_for_ms (double ms)
@@ -525,7 +509,6 @@ TEST ("a component of a heterogeneous job is not predicted")
     assert_int_equal (edit->field, DN_FIELD_ADMIN_COMMENT);
     assert_contains (edit->new_text, "\"abstain\"");
     assert_contains (edit->new_text, "\"why\":[\"component\"]");
-    scene_free (site);
 }
 
 /* A limit must hold wherever Slurm places the tasks. */
@@ -554,5 +537,4 @@ TEST ("tasks that may spread are predicted on separate nodes")
         else
             assert_true (advice->estimates[1].train_s.p50 <= spread);
     }
-    scene_free (site);
 }

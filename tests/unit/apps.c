@@ -30,6 +30,21 @@ static const char whole[] =
     "Captured Key=ffffffffffffffff Last=5\n"
     "End Rows=3 Captured=2\n";
 
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_apps *apps = dn_apps_read (text, "history", err);
+    int rc = apps ? 0 : -1;
+
+    dn_apps_free (apps);
+    return rc;
+}
+
+static void free_apps (void *apps)
+{
+    dn_apps_free (apps);
+}
+
+/* It is kept for the test. */
 static struct dn_apps *read_text (const char *text)
 {
     struct dn_err err = {0};
@@ -37,7 +52,7 @@ static struct dn_apps *read_text (const char *text)
 
     if (!apps)
         fail_msg ("%s", err.text);
-    return apps;
+    return unit_keep (apps, free_apps);
 }
 
 TEST ("what is read is written again")
@@ -60,8 +75,6 @@ TEST ("what is read is written again")
     assert_float_equal (apps->rows[2].start_up_s, 12.3, 1e-5);
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_string_equal (text.text, whole);
-    dn_apps_free (apps);
-    free (text.text);
 }
 
 TEST ("an application is known by what its newest run has described")
@@ -89,7 +102,6 @@ TEST ("an application is known by what its newest run has described")
     assert_null (dn_apps_network (apps, known));
     assert_null (dn_apps_known (apps, 0xfe));
     assert_null (dn_apps_known (NULL, 0xff));
-    dn_apps_free (apps);
 }
 
 TEST ("of applications that are kin the newest is known")
@@ -113,16 +125,11 @@ TEST ("of applications that are kin the newest is known")
     assert_null (dn_apps_kin (apps, 6));
     assert_null (dn_apps_kin (apps, 0));
     assert_null (dn_apps_kin (NULL, 3));
-    dn_apps_free (apps);
 }
 
 TEST ("what is wrong is named by line and key")
 {
-    static const struct {
-        const char *old;
-        const char *new;
-        const char *says;
-    } cases[] = {
+    static const struct wrong cases[] = {
         {"Version=3", "Version=7 Other=x", "line 1: Version: 7, this program reads 3"},
         {"Version=3", "Version=1", NULL},
         {"Version=3", "Version=2", NULL},
@@ -160,31 +167,12 @@ TEST ("what is wrong is named by line and key")
         {"Step=210500", "Step=-1", "line 7: Step: -1 out of range"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *text = text_with (whole, cases[i].old, cases[i].new);
-        struct dn_err err = {0};
-        struct dn_apps *apps = dn_apps_read (dn_span_of (text), "history", &err);
-
-        if (!cases[i].says && !apps)
-            fail_msg ("case %zu: %s", i, err.text);
-        if (cases[i].says && apps)
-            fail_msg ("case %zu is read", i);
-        if (cases[i].says && !strstr (err.text, cases[i].says))
-            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, cases[i].says);
-        dn_apps_free (apps);
-        free (text);
-    }
+    assert_wrong (whole, cases, DN_N_ELEMENTS (cases), "history: ", read_in);
 }
 
 TEST ("every cut of the text is noticed")
 {
-    for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
-        struct dn_apps *apps =
-            dn_apps_read ((struct dn_span){whole, len}, "history", NULL);
-
-        if (apps)
-            fail_msg ("%zu bytes are read", len);
-    }
+    assert_no_cut (whole, read_in);
 }
 
 TEST ("numbers that no file has are written as the nearest")
@@ -201,8 +189,7 @@ TEST ("numbers that no file has are written as the nearest")
     struct text text = {NULL, 0};
 
     assert_int_equal (dn_apps_write (&apps, text_put, &text), 0);
-    dn_apps_free (read_text (text.text));
-    free (text.text);
+    read_text (text.text);
 }
 
 TEST ("a row is of a type and a number of GPUs")
@@ -222,7 +209,6 @@ TEST ("a row is of a type and a number of GPUs")
     assert_int_equal (n, 2);
     assert_null (dn_apps_all (apps, 1, &n));
     assert_int_equal (n, 0);
-    dn_apps_free (apps);
 }
 
 TEST ("a key is of whom and of the name")
@@ -356,7 +342,6 @@ TEST ("the longest file is read and searched fast")
 
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_true (text.len < DN_APPS_FILE_MAX);
-    dn_apps_free (apps);
     start_s = now_s ();
     apps = read_text (text.text);
     read_s = now_s () - start_s;
@@ -381,8 +366,6 @@ TEST ("the longest file is read and searched fast")
     assert_int_equal (found, DN_APPS_MAX - DN_APPS_KNOWN_MAX);
     print_message (", of a description %.2f us\n",
                    1e6 * (now_s () - start_s) / DN_APPS_KNOWN_MAX);
-    dn_apps_free (apps);
-    free (text.text);
 }
 
 TEST ("dnnest.snapshot(5) has every line and key")
@@ -393,5 +376,4 @@ TEST ("dnnest.snapshot(5) has every line and key")
     assert_non_null (third);
     for (int i = 0; i < DN_N_APPS_LINES; i++)
         assert_documented (third, dn_apps_line ((enum dn_apps_line) i));
-    free (page);
 }

@@ -8,44 +8,27 @@
 #include "predict/attend.h"
 #include "learn/reals.h"
 #include "learn/table.h"
-#include "scene.h"
 #include "scratch.h"
-#include "tests/unit/networks.h"
-
-static struct dn_site *site;
+#include "white.h"
 
 static struct dn_device device_of (const char *arch)
 {
-    struct dn_device device = site->catalogue.devices[1]; /* an A100 */
+    struct dn_device device = scene_plain ()->catalogue.devices[A100];
 
     device.generation = scene_generation (arch);
     return device;
 }
 
 /* A run on a device of that generation. */
-struct run {
-    struct dn_spec spec;
-    struct dn_graph graph;
-    struct dn_device device;
-    struct dn_estimate estimate;
-};
-
-static struct run run_of (const char *text, const char *arch)
+static struct white run_of (const char *text, const char *arch)
 {
-    struct run run = {.spec = dn_spec_empty (), .device = device_of (arch)};
-    struct dn_err err = {0};
+    static struct dn_device device;
 
-    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    dn_whitebox (
-        &(struct dn_case){&site->constants, &run.spec, &run.graph, &run.device, 0},
-        &run.estimate);
-    return run;
+    device = device_of (arch);
+    return white_run_on (text, &device);
 }
 
-static const struct dn_op *attention_of (const struct run *run)
+static const struct dn_op *attention_of (const struct white *run)
 {
     for (int i = 0; i < run->graph.n_ops; i++)
         if (run->graph.ops[i].kind == DN_OP_ATTENTION)
@@ -56,37 +39,27 @@ static const struct dn_op *attention_of (const struct run *run)
 
 static enum dn_attention_kind way_of (const char *text, const char *arch)
 {
-    struct run run = run_of (text, arch);
-    enum dn_attention_kind way =
-        dn_attention_way (&run.spec, &run.device, attention_of (&run));
+    struct white run = run_of (text, arch);
 
-    dn_graph_free (&run.graph);
-    return way;
+    return dn_attention_way (&run.spec, run.device, attention_of (&run));
 }
 
 /* One step of it, or a part of its memory. */
 static double step_of (const char *text, const char *arch)
 {
-    struct run run = run_of (text, arch);
-
-    dn_graph_free (&run.graph);
-    return run.estimate.step_s.p50;
+    return run_of (text, arch).estimate.step_s.p50;
 }
 
 static double activations_of (const char *text, const char *arch)
 {
-    struct run run = run_of (text, arch);
-
-    dn_graph_free (&run.graph);
-    return run.estimate.memory[DN_MEMORY_ACTIVATIONS];
+    return run_of (text, arch).estimate.memory[DN_MEMORY_ACTIVATIONS];
 }
 
 static bool is_unread (const char *text, const char *arch, struct dn_keyset key)
 {
-    struct run run = run_of (text, arch);
+    struct dn_keyset unread = run_of (text, arch).estimate.unread;
 
-    dn_graph_free (&run.graph);
-    return !dn_keyset_is_empty (dn_keyset_and (run.estimate.unread, key));
+    return !dn_keyset_is_empty (dn_keyset_and (unread, key));
 }
 
 #define PLAIN DN_ATTENTION_PLAIN
@@ -140,9 +113,8 @@ TEST ("software, chip and precision decide which kernels run attention")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
-        char text[256];
+        char *text = unit_text ("model=gpt2,batch=1,%s", rows[i].text);
 
-        snprintf (text, sizeof (text), "model=gpt2,batch=1,%s", rows[i].text);
         if (way_of (text, rows[i].arch) != rows[i].way)
             fail_msg ("row %zu: %s", i, rows[i].text);
     }
@@ -178,10 +150,10 @@ TEST ("a version of PyTorch is two numbers")
     struct dn_err err = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        char text[128];
+        char *text;
 
         spec = dn_spec_empty ();
-        snprintf (text, sizeof (text), "model=gpt2,batch=1,torch=%s", bad[i]);
+        text = unit_text ("model=gpt2,batch=1,torch=%s", bad[i]);
         assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
         assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &err), -1);
         assert_contains (err.text, "is not a version, expected one such as 2.4");
@@ -193,12 +165,12 @@ TEST ("a version of PyTorch is two numbers")
     assert_int_equal (dn_spec_torch (&spec), 212);
 }
 
-static double sum_of (const struct run *run, bool saved)
+static double sum_of (const struct white *run, bool saved)
 {
     const struct dn_op *op = attention_of (run);
     struct dn_op room[DN_PARTS_MAX];
     int n;
-    const struct dn_op *parts = dn_parts_of (&run->spec, &run->device, 1, op, room, &n);
+    const struct dn_op *parts = dn_parts_of (&run->spec, run->device, 1, op, room, &n);
     double sum = 0;
 
     for (int i = 0; i < n; i++)
@@ -216,38 +188,35 @@ TEST ("separate kernels do the work of the operator, and keep its elements")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        struct run run = run_of (texts[i], "ampere");
+        struct white run = run_of (texts[i], "ampere");
         const struct dn_op *op = attention_of (&run);
 
         assert_near (sum_of (&run, false), op->flops);
         assert_near (sum_of (&run, true), op->saved);
-        dn_graph_free (&run.graph);
     }
 }
 
 /* Query, key, value, output; keys and values of 8 heads, not of all 32. */
 TEST ("flash keeps what it reads and writes, shared keys once")
 {
-    struct run run =
+    struct white run =
         run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096", "ampere");
     double row = 4096.0 * 128;
 
     assert_near (sum_of (&run, true), row * (32 + 8 + 8 + 32));
-    dn_graph_free (&run.graph);
     run =
         run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096,attention=fused",
                 "ampere");
     assert_near (sum_of (&run, true), row * 4 * 32);
-    dn_graph_free (&run.graph);
 }
 
 TEST ("flash leaves out what a causal mask or a window hides")
 {
-    struct run gpt = run_of ("model=gpt2,batch=1,precision=fp16", "ampere");
-    struct run bert = run_of ("model=bert_base,batch=1,precision=fp16", "ampere");
-    struct run windowed =
+    struct white gpt = run_of ("model=gpt2,batch=1,precision=fp16", "ampere");
+    struct white bert = run_of ("model=bert_base,batch=1,precision=fp16", "ampere");
+    struct white windowed =
         run_of ("model=gpt2,batch=1,precision=fp16,window=256", "ampere");
-    struct run plain = run_of (
+    struct white plain = run_of (
         "model=gpt2,batch=1,precision=fp16,window=256,attention=plain", "ampere");
 
     /* The mean of 1, 2, ... 1024 keys. */
@@ -258,10 +227,6 @@ TEST ("flash leaves out what a causal mask or a window hides")
                  attention_of (&windowed)->flops * (256 * 128.5 + 768 * 256) / 1024
                      / 1024);
     assert_near (sum_of (&plain, false), attention_of (&plain)->flops);
-    dn_graph_free (&gpt.graph);
-    dn_graph_free (&bert.graph);
-    dn_graph_free (&windowed.graph);
-    dn_graph_free (&plain.graph);
 }
 
 TEST ("one kernel is never slower than several at long sequences")
@@ -269,38 +234,21 @@ TEST ("one kernel is never slower than several at long sequences")
     static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16"};
     static const char *const models[] = {"gpt2", "llama_7b", "bert_base", "mistral_7b"};
 
-    for (int d = 0; d < site->catalogue.n_devices; d++)
+    for (int d = 0; d < scene_plain ()->catalogue.n_devices; d++)
         for (size_t i = 0; i < 16; i++)
             for (int tokens = 1024; tokens <= 32768; tokens *= 2) {
-                char text[256];
+                char *text;
                 double found[3];
                 static const char *const ways[] = {"flash", "fused", "plain"};
 
                 for (int w = 0; w < 3; w++) {
-                    struct dn_spec spec = dn_spec_empty ();
-                    struct dn_graph graph;
-                    struct dn_estimate estimate;
-
-                    snprintf (text,
-                              sizeof (text),
-                              "model=%s,batch=2,seq_len=%d,precision=%s,attention=%s",
-                              models[i / 4],
-                              tokens,
-                              precisions[i % 4],
-                              ways[w]);
-                    assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
-                    assert_int_equal (
-                        dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL), 0);
-                    assert_int_equal (
-                        dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
-                    dn_whitebox (&(struct dn_case){&site->constants,
-                                                   &spec,
-                                                   &graph,
-                                                   &site->catalogue.devices[d],
-                                                   0},
-                                 &estimate);
-                    found[w] = estimate.step_s.p50;
-                    dn_graph_free (&graph);
+                    text = unit_text (
+                        "model=%s,batch=2,seq_len=%d,precision=%s,attention=%s",
+                        models[i / 4],
+                        tokens,
+                        precisions[i % 4],
+                        ways[w]);
+                    found[w] = white_estimate (text, d, 0).step_s.p50;
                 }
                 if (found[0] > found[1] * (1 + 1e-9) || found[1] > found[2])
                     fail_msg ("%s: %g, %g, %g s", text, found[0], found[1], found[2]);
@@ -317,14 +265,12 @@ TEST ("memory grows with the tokens unless scores are kept")
         double growth;
 
         for (int i = 0; i < 3; i++) {
-            char text[256];
+            char *text = unit_text (
+                "model=llama_7b,batch=1,precision=bf16,optimizer=sgd,head=none,"
+                "seq_len=%d,attention=%s",
+                8192 << i,
+                ways[w]);
 
-            snprintf (text,
-                      sizeof (text),
-                      "model=llama_7b,batch=1,precision=bf16,optimizer=sgd,head=none,"
-                      "seq_len=%d,attention=%s",
-                      8192 << i,
-                      ways[w]);
             found[i] = activations_of (text, "ampere");
         }
         growth = (found[2] - found[1]) / (found[1] - found[0]);
@@ -337,10 +283,9 @@ TEST ("selective checkpointing repeats separate kernels, and only these")
     static const char plain[] = "model=gpt2,batch=8,framework=megatron,precision=fp16";
     static const char flash[] = "model=gpt2,batch=8,framework=megatron,precision=fp16,"
                                 "checkpointing=selective,attention=flash";
-    char again[128];
     struct dn_keyset key = DN_KEYSET (checkpointing);
+    char *again = unit_text ("%s,checkpointing=selective", plain);
 
-    snprintf (again, sizeof (again), "%s,checkpointing=selective", plain);
     assert_true (step_of (again, "ampere") > step_of (plain, "ampere"));
     assert_true (activations_of (again, "ampere")
                  < 0.8 * activations_of (plain, "ampere"));
@@ -351,9 +296,8 @@ TEST ("selective checkpointing repeats separate kernels, and only these")
 TEST ("the first version of flash attention is slower")
 {
     static const char text[] = "model=llama_7b,batch=2,precision=bf16,seq_len=16384";
-    char old[128];
+    char *old = unit_text ("%s,torch=2.1", text);
 
-    snprintf (old, sizeof (old), "%s,torch=2.1", text);
     assert_true (step_of (old, "ampere") > 1.05 * step_of (text, "ampere"));
     assert_near (activations_of (old, "ampere"), activations_of (text, "ampere"));
 }
@@ -361,11 +305,9 @@ TEST ("the first version of flash attention is slower")
 TEST ("documents of a packed sequence do not attend to one another")
 {
     static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=8192";
-    char packed[128];
-    char joined[128];
+    char *joined = unit_text ("%s,packing=1", full);
+    char *packed = unit_text ("%s,packing=1,seq_mean=256", full);
 
-    snprintf (joined, sizeof (joined), "%s,packing=1", full);
-    snprintf (packed, sizeof (packed), "%s,packing=1,seq_mean=256", full);
     assert_near (step_of (joined, "ampere"), step_of (full, "ampere"));
     assert_true (step_of (packed, "ampere") < 0.9 * step_of (full, "ampere"));
     assert_near (step_of (packed, "volta"), step_of (full, "volta"));
@@ -378,22 +320,19 @@ TEST ("documents of a packed sequence do not attend to one another")
 TEST ("samples are padded to the longest of a batch")
 {
     static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=1024";
-    struct run run;
+    struct white run;
     double means[] = {128, 64, 1};
     double before = step_of (full, "ampere");
 
     for (size_t i = 0; i < DN_N_ELEMENTS (means); i++) {
-        char text[128];
+        char *text = unit_text ("%s,seq_mean=%g", full, means[i]);
 
-        snprintf (text, sizeof (text), "%s,seq_mean=%g", full, means[i]);
         run = run_of (text, "ampere");
-        assert_true (fabs (dn_attention_share (&(struct dn_case){
-                               &site->constants, &run.spec, &run.graph, &run.device, 0})
-                           - means[i] * 2.7179 / 1024)
-                     < 1e-4);
+        assert_true (
+            fabs (dn_attention_share (white_case (&run, 0)) - means[i] * 2.7179 / 1024)
+            < 1e-4);
         assert_true (run.estimate.step_s.p50 < before);
         before = run.estimate.step_s.p50;
-        dn_graph_free (&run.graph);
         /* Some batch has a sample of full length. */
         assert_near (activations_of (text, "ampere"), activations_of (full, "ampere"));
     }
@@ -416,48 +355,27 @@ TEST ("samples longer than their sequence are refused")
 
 TEST ("keys that decide nothing are named")
 {
+#define KEY(name) offsetof (struct dn_spec, name)
     static const struct {
         const char *text;
         size_t key;
         bool unread;
     } rows[] = {
-        {"model=resnet50,batch=8,attention=flash",
-         offsetof (struct dn_spec, attention),
-         true},
-        {"model=t5_small,batch=8,attention=flash",
-         offsetof (struct dn_spec, attention),
-         true},
-        {"model=gpt2,batch=8,attention=flash",
-         offsetof (struct dn_spec, attention),
-         false},
-        {"model=resnet50,batch=8,since=2020", offsetof (struct dn_spec, since), false},
-        {"model=resnet50,batch=8,since=2020,stack=ngc",
-         offsetof (struct dn_spec, since),
-         true},
-        {"model=gpt2,batch=8,since=2020", offsetof (struct dn_spec, since), false},
-        {"model=gpt2,batch=8,since=2020,torch=2.4",
-         offsetof (struct dn_spec, since),
-         true},
-        {"model=gpt2,batch=8,since=2020,attention=plain",
-         offsetof (struct dn_spec, since),
-         false},
-        {"model=gpt2,batch=8,since=2020,attention=plain,stack=ngc",
-         offsetof (struct dn_spec, since),
-         true},
-        {"model=gpt2,batch=8,since=2020,framework=jax",
-         offsetof (struct dn_spec, since),
-         false},
-        {"model=bert_base,batch=8,since=2020,framework=jax",
-         offsetof (struct dn_spec, since),
-         true},
-        {"model=gpt2,batch=8,torch=2.4", offsetof (struct dn_spec, torch), false},
-        {"model=gpt2,batch=8,torch=2.4,framework=megatron",
-         offsetof (struct dn_spec, torch),
-         true},
-        {"model=resnet50,batch=8,torch=2.4", offsetof (struct dn_spec, torch), false},
-        {"model=resnet50,batch=8,torch=2.4,stack=ngc",
-         offsetof (struct dn_spec, torch),
-         true},
+        {"model=resnet50,batch=8,attention=flash", KEY (attention), true},
+        {"model=t5_small,batch=8,attention=flash", KEY (attention), true},
+        {"model=gpt2,batch=8,attention=flash", KEY (attention), false},
+        {"model=resnet50,batch=8,since=2020", KEY (since), false},
+        {"model=resnet50,batch=8,since=2020,stack=ngc", KEY (since), true},
+        {"model=gpt2,batch=8,since=2020", KEY (since), false},
+        {"model=gpt2,batch=8,since=2020,torch=2.4", KEY (since), true},
+        {"model=gpt2,batch=8,since=2020,attention=plain", KEY (since), false},
+        {"model=gpt2,batch=8,since=2020,attention=plain,stack=ngc", KEY (since), true},
+        {"model=gpt2,batch=8,since=2020,framework=jax", KEY (since), false},
+        {"model=bert_base,batch=8,since=2020,framework=jax", KEY (since), true},
+        {"model=gpt2,batch=8,torch=2.4", KEY (torch), false},
+        {"model=gpt2,batch=8,torch=2.4,framework=megatron", KEY (torch), true},
+        {"model=resnet50,batch=8,torch=2.4", KEY (torch), false},
+        {"model=resnet50,batch=8,torch=2.4,stack=ngc", KEY (torch), true},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
@@ -510,14 +428,14 @@ static double rate_of (const char *gpu, bool product)
     struct kernels kernels = {.gpu = gpu, .product = product};
     dn_cleanup (dn_table_cleanup) struct dn_table *table =
         dn_table_new (add_kernel, &kernels);
-    char *text = tree_text (product ? "learn/data/kernels_bmm.csv"
-                                    : "learn/data/kernels_elementwise.csv");
+    char *text = unit_keep (tree_text (product ? "learn/data/kernels_bmm.csv"
+                                               : "learn/data/kernels_elementwise.csv"),
+                            free);
     struct dn_err err = {0};
 
     if (dn_table_feed (table, text, strlen (text), &err) < 0
         || dn_table_feed (table, text, 0, &err) < 0)
         fail_msg ("%s", err.text);
-    free (text);
     assert_true (kernels.n > 10);
     qsort (kernels.rates, (size_t) kernels.n, sizeof (double), dn_reals_compare);
     return kernels.rates[kernels.n / 2];
@@ -529,11 +447,11 @@ TEST ("attention in fp32 takes as long as the kernels that PyTorch runs for it")
     static const char text[] = "model=gpt2_large,batch=4,precision=fp32,optimizer=none";
     static const char *const gpus[] = {"v100_pcie_32gb", "a100_pcie_40gb"};
     struct dn_catalogue catalogue = {.n_devices = 0};
-    struct run run = run_of (text, "ampere");
+    struct white run = run_of (text, "ampere");
     const struct dn_op *op = attention_of (&run);
-    struct dn_op_time *times = calloc ((size_t) run.graph.n_ops, sizeof (*times));
+    struct dn_op_time *times =
+        unit_keep (calloc ((size_t) run.graph.n_ops, sizeof (*times)), free);
 
-    assert_non_null (times);
     scene_catalogue_add (&catalogue, "etc/hardware/v100_pcie_32gb.conf");
     scene_catalogue_add (&catalogue, "etc/hardware/a100_pcie_40gb.conf");
     scene_generations (&catalogue);
@@ -545,16 +463,13 @@ TEST ("attention in fp32 takes as long as the kernels that PyTorch runs for it")
         double found;
 
         assert_non_null (device);
-        dn_whitebox_operators (
-            &(struct dn_case){&site->constants, &run.spec, &run.graph, device, 0},
-            times);
+        run.device = device;
+        dn_whitebox_operators (white_case (&run, 0), times);
         found = times[op - run.graph.ops].forward_s;
         if (found < 0.8 * measured || found > 1.6 * measured)
             fail_msg ("%s: %g s, the kernels %g s", gpus[i], found, measured);
     }
-    free (times);
     dn_catalogue_free (&catalogue);
-    dn_graph_free (&run.graph);
 }
 
 /* An attention alone: params and the sizes of its operator. */
@@ -653,16 +568,4 @@ TEST ("a description may state that attention is fused")
     op.fused = true;
     spec.attention = DN_ATTENTION_PLAIN;
     assert_int_equal (dn_attention_way (&spec, &device, &op), PLAIN);
-}
-
-int before_tests (void **state)
-{
-    site = scene_site ("");
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    scene_free (site);
-    return 0;
 }

@@ -138,14 +138,12 @@ TEST ("a driver's name finds the catalogue's device")
     struct dn_catalogue catalogue = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (catalogue_names); i++) {
-        char text[512];
+        char *text =
+            unit_text ("Device=%s Vendor=nvidia Arch=ampere Fp32=1T Memory=%fGiB "
+                       "Bandwidth=1T Tdp=1",
+                       catalogue_names[i],
+                       catalogue_gib[i]);
 
-        snprintf (text,
-                  sizeof (text),
-                  "Device=%s Vendor=nvidia Arch=ampere Fp32=1T Memory=%fGiB "
-                  "Bandwidth=1T Tdp=1",
-                  catalogue_names[i],
-                  catalogue_gib[i]);
         assert_int_equal (
             dn_catalogue_add (
                 &catalogue, dn_span_of (text), catalogue_names[i], false, NULL),
@@ -189,6 +187,4 @@ TEST ("measured loaders are those of the predictions")
     assert_near (site->constants.core_jpeg, 400);
     assert_near (site->constants.core_tokens, 512000);
     assert_near (site->constants.core_bytes, 1e9);
-    dn_site_free (site);
-    free (site);
 }

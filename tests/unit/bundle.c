@@ -146,15 +146,15 @@ TEST ("An error in a manifest is named")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
         struct dn_err err = {0};
-        char *text =
-            replace_behind (small.manifest, lies[i].behind, lies[i].from, lies[i].to);
+        char *text = unit_keep (
+            replace_behind (small.manifest, lies[i].behind, lies[i].from, lies[i].to),
+            free);
 
         if (!text)
             fail_msg ("'%s' is not in the manifest", lies[i].from);
         if (dn_bundle_open (dn_span_of (text), &err))
             fail_msg ("taken, expected '%s'", lies[i].says);
         assert_contains (err.text, lies[i].says);
-        free (text);
     }
     small_bundle_free (&small);
 }
@@ -229,11 +229,10 @@ TEST ("A cut or damaged manifest is refused or harmless")
 {
     struct small_bundle small = small_bundle_make ();
     size_t len = strlen (small.manifest);
-    char *copy = malloc (len);
+    char *copy = unit_keep (malloc (len), free);
     struct dn_err err = {0};
     unsigned seed = 7;
 
-    assert_non_null (copy);
     for (size_t at = 0; at < len; at += 7)
         assert_null (dn_bundle_open ((struct dn_span){small.manifest, at}, &err));
     for (int i = 0; i < 4000; i++) {
@@ -245,7 +244,6 @@ TEST ("A cut or damaged manifest is refused or harmless")
         }
         dn_bundle_free (dn_bundle_open ((struct dn_span){copy, len}, &err));
     }
-    free (copy);
     small_bundle_free (&small);
 }
 
@@ -327,8 +325,9 @@ struct run {
 /* Predict on both devices of the scene, without and with the small bundle, of which
  * 'validated' (may be NULL) is what it was validated on.
  */
-static void predict_validated (const char *text, const char *validated, struct run *run)
+static struct run predict_validated (const char *text, const char *validated)
 {
+    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
     const struct dn_device *devices[2];
@@ -341,34 +340,27 @@ static void predict_validated (const char *text, const char *validated, struct r
         free (small.manifest);
         small.manifest = changed;
     }
-    memset (run, 0, sizeof (*run));
-    run->site = scene_site ("");
-    run->spec = dn_spec_empty ();
-    if (dn_spec_read (dn_span_of (text), &run->spec, &err) < 0
-        || dn_spec_resolve (&run->spec, &run->site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run->spec, &run->graph, &err) < 0)
+    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
+        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s", err.text);
     for (int i = 0; i < 2; i++)
-        devices[i] = &run->site->catalogue.devices[i];
-    predictor = dn_site_predictor (run->site);
-    predict_on (&predictor, &run->spec, &run->graph, devices, 2, run->white);
-    run->site->bundle = small_bundle_read (&small, &err);
-    if (!run->site->bundle)
+        devices[i] = &run.site->catalogue.devices[i];
+    predictor = dn_site_predictor (run.site);
+    predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.white);
+    run.site->bundle = small_bundle_read (&small, &err);
+    if (!run.site->bundle)
         fail_msg ("%s", err.text);
-    predictor = dn_site_predictor (run->site);
-    predict_on (&predictor, &run->spec, &run->graph, devices, 2, run->with);
+    predictor = dn_site_predictor (run.site);
+    predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.with);
     small_bundle_free (&small);
+    unit_keep (run.graph.ops, free);
+    return run;
 }
 
-static void predict (const char *text, struct run *run)
+static struct run predict (const char *text)
 {
-    predict_validated (text, NULL, run);
-}
-
-static void free_run (struct run *run)
-{
-    dn_graph_free (&run->graph);
-    scene_free (run->site);
+    return predict_validated (text, NULL);
 }
 
 #define assert_about(value, expected)                                                  \
@@ -381,9 +373,8 @@ static void free_run (struct run *run)
 
 TEST ("A residual changes its quantity and what depends on it")
 {
-    struct run run;
+    struct run run = predict (NET "batch=64");
 
-    predict (NET "batch=64", &run);
     for (int i = 0; i < 2; i++) {
         const struct dn_estimate *a = &run.white[i];
         const struct dn_estimate *b = &run.with[i];
@@ -403,7 +394,6 @@ TEST ("A residual changes its quantity and what depends on it")
         assert_about (b->confidence, exp (-0.1 * 3 / dn_normal_score (0.95)));
         assert_near (b->gpu_mem.sigma, a->gpu_mem.sigma);
     }
-    free_run (&run);
 }
 
 TEST ("The residual counts only where it was shown to help")
@@ -420,33 +410,26 @@ TEST ("The residual counts only where it was shown to help")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char text[256];
-        char validated[256];
-        struct run run;
+        char *text = unit_text (NET "batch=64,framework=%s", cases[i].framework);
+        char *validated =
+            unit_text ("\"validated\":[{\"kind\":\"conv\",\"stack\":\"pytorch\","
+                       "\"corrected\":%s}],\"bounds\"",
+                       cases[i].corrected);
+        struct run run = predict_validated (text, validated);
 
-        snprintf (text, sizeof (text), NET "batch=64,framework=%s", cases[i].framework);
-        snprintf (validated,
-                  sizeof (validated),
-                  "\"validated\":[{\"kind\":\"conv\",\"stack\":\"pytorch\","
-                  "\"corrected\":%s}],\"bounds\"",
-                  cases[i].corrected);
-        predict_validated (text, validated, &run);
         assert_about (run.with[0].step_s.p50,
                       cases[i].factor * run.white[0].step_s.p50);
         assert_about (run.with[0].known, cases[i].factor > 1 ? 1.0 : 0);
         assert_about (run.with[0].confidence,
                       exp (-0.1 * cases[i].p95 / dn_normal_score (0.95)));
-        free_run (&run);
     }
 }
 
 TEST ("Bounds are the quantiles of the kind of network")
 {
-    struct run run;
-    struct dn_range range;
+    struct run run = predict (NET "batch=64");
+    struct dn_range range = run.with[0].step_s;
 
-    predict (NET "batch=64", &run);
-    range = run.with[0].step_s;
     assert_about (dn_range_at (range, 0.95), range.p50 * exp (0.1 * 3));
     assert_about (dn_range_at (run.with[0].train_s, 0.99),
                   run.with[0].train_s.p50 * exp (0.1 * 6));
@@ -455,57 +438,50 @@ TEST ("Bounds are the quantiles of the kind of network")
     /* The bundle's own figure would be 1. */
     assert_about (dn_range_at (range, 0.9),
                   range.p50 * exp (dn_normal_score (0.9) * range.sigma));
-    free_run (&run);
-    predict ("model=bert_base,precision=fp16,optimizer=adam,steps=9,batch=64", &run);
+    run = predict ("model=bert_base,precision=fp16,optimizer=adam,steps=9,batch=64");
     range = run.with[0].step_s;
     assert_about (dn_range_at (range, 0.95), range.p50 * exp (0.1 * 2));
-    free_run (&run);
 }
 
 TEST ("Far from the training runs only the white box counts")
 {
     struct run run;
 
-    predict (NET "batch=174", &run); /* ln (174 / 64) is 1.0002 */
+    run = predict (NET "batch=174"); /* ln (174 / 64) is 1.0002 */
     assert_true (fabs (run.with[0].known - 0.5) < 1e-3);
     assert_true (fabs (run.with[0].step_s.sigma - 0.5) < 1e-3);
     assert_true (fabs (run.with[0].step_s.p50 / run.white[0].step_s.p50 - sqrt (1.5))
                  < 1e-3);
-    free_run (&run);
-    predict (NET "batch=4096", &run);
+    run = predict (NET "batch=4096");
     assert_near (run.with[0].known, 0);
     assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
     assert_about (run.with[0].step_s.sigma, 0.9);
     /* and beyond the last knot the confidence falls further */
     assert_about (run.with[0].confidence,
                   exp (-0.9 * 3 / dn_normal_score (0.95)) * 2 / log (4096.0 / 64));
-    free_run (&run);
 }
 
 TEST ("Missing metadata widen the bound with a bundle too")
 {
-    struct run run;
     double white;
+    struct run run = predict ("model=resnet50,batch=64,steps=9,input=synthetic");
 
-    predict ("model=resnet50,batch=64,steps=9,input=synthetic", &run);
     white = run.white[0].step_s.sigma;
     assert_about (
         run.with[0].step_s.sigma,
         sqrt (white * white + 0.01
               - dn_constants_default.sigma_step * dn_constants_default.sigma_step));
-    free_run (&run);
 }
 
 /* The features are computed with the shipped constants, not with those of the site. */
 TEST ("A site's constants do not shift the features")
 {
-    struct run run;
     struct dn_predictor predictor;
     struct dn_constants constants = dn_constants_default;
     struct dn_estimate white;
     struct dn_estimate with;
+    struct run run = predict (NET "batch=64");
 
-    predict (NET "batch=64", &run);
     constants.kernel_s *= 10;
     constants.eff_memory /= 2;
     predictor =
@@ -517,7 +493,6 @@ TEST ("A site's constants do not shift the features")
     assert_true (white.step_s.p50 > 1.2 * run.white[0].step_s.p50);
     assert_about (with.step_s.p50, 1.5 * white.step_s.p50);
     assert_about (with.known, 1.0);
-    free_run (&run);
 }
 
 /* The same run on the first device, with half of the rates measured. */
@@ -538,28 +513,24 @@ static void predict_measured (const struct run *run,
 
 TEST ("what the bundle knows overrides measured rates")
 {
-    struct run run;
     struct dn_estimate white;
     struct dn_estimate with;
+    struct run run = predict (NET "batch=64");
 
-    predict (NET "batch=64", &run);
     predict_measured (&run, &white, &with);
     assert_true (white.step_s.p50 > 1.5 * run.white[0].step_s.p50);
     assert_about (with.known, 1.0);
     assert_about (with.step_s.p50, run.with[0].step_s.p50);
     assert_about (with.power_w, run.with[0].power_w);
-    free_run (&run);
-    predict (NET "batch=174", &run); /* half known */
+    run = predict (NET "batch=174"); /* half known */
     predict_measured (&run, &white, &with);
     assert_true (
         fabs (with.step_s.p50 / sqrt (1.5 * run.white[0].step_s.p50 * white.step_s.p50)
               - 1)
         < 2e-3);
-    free_run (&run);
-    predict (NET "batch=4096", &run); /* not known */
+    run = predict (NET "batch=4096"); /* not known */
     predict_measured (&run, &white, &with);
     assert_about (with.step_s.p50, white.step_s.p50);
-    free_run (&run);
 }
 
 TEST ("Many devices get the same predictions as one")
@@ -570,10 +541,9 @@ TEST ("Many devices get the same predictions as one")
     struct run run;
     struct dn_predictor predictor;
     const struct dn_device *devices[N];
-    struct dn_estimate *many = calloc (N, sizeof (*many));
+    struct dn_estimate *many = unit_keep (calloc (N, sizeof (*many)), free);
 
-    assert_non_null (many);
-    predict (NET "batch=64", &run);
+    run = predict (NET "batch=64");
     predictor = dn_site_predictor (run.site);
     for (int i = 0; i < N; i++)
         devices[i] = run.white[i % 2].device;
@@ -583,8 +553,6 @@ TEST ("Many devices get the same predictions as one")
         assert_near (many[i].gpu_mem.p50, run.with[i % 2].gpu_mem.p50);
         assert_ptr_equal (many[i].device, devices[i]);
     }
-    free (many);
-    free_run (&run);
 }
 
 /* --- quantiles ------------------------------------------------------------------- */
@@ -635,7 +603,6 @@ TEST ("The ladder predicts with the bundle")
     site->bundle = small_bundle_read (&small, &err);
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
-    scene_free (site);
     small_bundle_free (&small);
 }
 

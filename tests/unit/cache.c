@@ -48,10 +48,7 @@ static const struct dn_cache_key *key_of (struct run *run)
 
 static struct dn_cache *new_cache (void)
 {
-    struct dn_cache *cache = calloc (1, sizeof (*cache));
-
-    assert_non_null (cache);
-    return cache;
+    return unit_keep (calloc (1, sizeof (struct dn_cache)), free);
 }
 
 static void put (struct dn_cache *cache, struct run *run, double step_s)
@@ -91,7 +88,6 @@ TEST ("an entry that was put is found")
     assert_true (find (cache, &run) == 30);
     assert_int_equal (cache->n_calls, 6);
     assert_int_equal (cache->used[2], 0);
-    free (cache);
 }
 
 /* Change the value of a key. */
@@ -124,7 +120,6 @@ TEST ("another value of any key is another run")
     }
     run.spec.image.n_dims++;
     assert_true (find (cache, &run) == -1);
-    free (cache);
 }
 
 TEST ("other devices, CPUs, users and networks are other runs")
@@ -147,7 +142,6 @@ TEST ("other devices, CPUs, users and networks are other runs")
     for (size_t i = 0; i < DN_N_ELEMENTS (others); i++)
         assert_true (find (cache, &others[i]) == -1);
     assert_true (find (cache, &run) == 10);
-    free (cache);
 }
 
 /* A user may construct another text with the same hash. */
@@ -169,7 +163,6 @@ TEST ("keys of one hash are not confused")
         assert_true (dn_cache_find (cache, &keys[i], &value, sizeof (value)));
         assert_int_equal (value, i);
     }
-    free (cache);
 }
 
 TEST ("bytes after the end of a name do not matter")
@@ -180,7 +173,6 @@ TEST ("bytes after the end of a name do not matter")
     put (cache, &run, 10);
     run.spec.model[strlen (run.spec.model) + 1] = 'x';
     assert_true (find (cache, &run) == 10);
-    free (cache);
 }
 
 TEST ("what was not used for the longest is replaced")
@@ -199,7 +191,6 @@ TEST ("what was not used for the longest is replaced")
 
         assert_true (find (cache, &run) == (i == 2 ? -1 : (double) i));
     }
-    free (cache);
 }
 
 TEST ("the run of a sidecar that is too long is not cached")
@@ -226,7 +217,6 @@ TEST ("the run of a sidecar that is too long is not cached")
     run.key = dn_run_key (&run.spec, text, many, DN_CANDIDATES_MAX, 8, 7, &run.input);
     dn_cache_put (cache, &run.key, estimates, sizeof (estimates));
     assert_true (dn_cache_find (cache, &run.key, estimates, sizeof (estimates)));
-    free (cache);
 }
 
 TEST ("what does not fit in an entry is not cached")
@@ -244,7 +234,6 @@ TEST ("what does not fit in an entry is not cached")
     key = dn_cache_key_of (dn_span_of ("i"), dn_span_of (text + 2));
     dn_cache_put (cache, &key, value, 2);
     assert_false (dn_cache_find (cache, &key, value, 2));
-    free (cache);
 }
 
 TEST ("a cache has a fixed size of some 3 MiB")

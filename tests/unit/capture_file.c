@@ -26,6 +26,7 @@ static const char whole[] =
     " \"steps\": 110, \"gpu_allocated\": 1073741824, \"gpu_reserved\": 2147483648,"
     " \"gpu_device\": 3221225472}, \"newer\": {\"any\": [1]}}\n";
 
+/* Its sidecar is kept for the test. */
 static struct dn_capture read_text (const char *text)
 {
     struct dn_capture capture;
@@ -33,16 +34,13 @@ static struct dn_capture read_text (const char *text)
 
     if (dn_capture_read (dn_span_of (text), "12.capture", &capture, &err) < 0)
         fail_msg ("%s", err.text);
+    unit_keep (capture.sidecar, free);
     return capture;
 }
 
 static struct dn_capture read_with (const char *old, const char *new)
 {
-    char *text = text_with (whole, old, new);
-    struct dn_capture capture = read_text (text);
-
-    free (text);
-    return capture;
+    return read_text (text_with (whole, old, new));
 }
 
 TEST ("all members are read")
@@ -68,7 +66,6 @@ TEST ("all members are read")
                  && capture.gpu_device_gb == 3);
     assert_non_null (strstr (capture.sidecar, "\"precision\":\"bf16\""));
     assert_non_null (strstr (capture.sidecar, "\"linear\""));
-    dn_capture_free (&capture);
 }
 
 TEST ("a file with only a time is read, and all else is unknown")
@@ -78,49 +75,34 @@ TEST ("a file with only a time is read, and all else is unknown")
     assert_true (capture.started_s == DN_UNSET && capture.workers == DN_UNSET);
     assert_true (isnan (capture.step_ms) && isnan (capture.gpu_device_gb));
     assert_true (capture.arch[0] == '\0' && !capture.sidecar);
-    dn_capture_free (&capture);
 }
 
 TEST ("a member of a wrong type or out of range is unknown")
 {
+#define AT(member) offsetof (struct dn_capture, member)
     static const struct {
         const char *old;
         const char *new;
         size_t offset;
         int64_t count; /* or -2: a real, which is NaN; -3: a text, which is "" */
     } cases[] = {
-        {"\"workers\": 4",
-         "\"workers\": \"4\"",
-         offsetof (struct dn_capture, workers),
-         -1},
-        {"\"workers\": 4",
-         "\"workers\": 4097",
-         offsetof (struct dn_capture, workers),
-         -1},
-        {"\"workers\": 4",
-         "\"workers\": -4",
-         offsetof (struct dn_capture, workers),
-         -1},
-        {"\"workers\": 4",
-         "\"workers\": 4.5",
-         offsetof (struct dn_capture, workers),
-         -1},
-        {"\"used\": 1", "\"used\": 65536", offsetof (struct dn_capture, gpus_used), -1},
-        {"\"used\": 1", "\"used\": 1e99", offsetof (struct dn_capture, gpus_used), -1},
-        {"0.02", "1.5", offsetof (struct dn_capture, loader_share), -2},
-        {"210.5", "NaN", offsetof (struct dn_capture, step_ms), -2},
-        {"210.5", "-1", offsetof (struct dn_capture, step_ms), -2},
-        {"210.5", "[210.5]", offsetof (struct dn_capture, step_ms), -2},
-        {"2147483648", "1e300", offsetof (struct dn_capture, gpu_reserved_gb), -2},
-        {"\"2.4.0\"", "\"2.4\\u0007\"", offsetof (struct dn_capture, version), -3},
-        {"\"2.4.0\"", "24", offsetof (struct dn_capture, version), -3},
-        {"[\"sm_70\", \"sm_80\", \"gfx90a:xnack-\"]",
-         "{\"sm_70\": 1}",
-         offsetof (struct dn_capture, arch),
-         -3},
+        {"\"workers\": 4", "\"workers\": \"4\"", AT (workers), -1},
+        {"\"workers\": 4", "\"workers\": 4097", AT (workers), -1},
+        {"\"workers\": 4", "\"workers\": -4", AT (workers), -1},
+        {"\"workers\": 4", "\"workers\": 4.5", AT (workers), -1},
+        {"\"used\": 1", "\"used\": 65536", AT (gpus_used), -1},
+        {"\"used\": 1", "\"used\": 1e99", AT (gpus_used), -1},
+        {"0.02", "1.5", AT (loader_share), -2},
+        {"210.5", "NaN", AT (step_ms), -2},
+        {"210.5", "-1", AT (step_ms), -2},
+        {"210.5", "[210.5]", AT (step_ms), -2},
+        {"2147483648", "1e300", AT (gpu_reserved_gb), -2},
+        {"\"2.4.0\"", "\"2.4\\u0007\"", AT (version), -3},
+        {"\"2.4.0\"", "24", AT (version), -3},
+        {"[\"sm_70\", \"sm_80\", \"gfx90a:xnack-\"]", "{\"sm_70\": 1}", AT (arch), -3},
         {"[\"sm_70\", \"sm_80\", \"gfx90a:xnack-\"]",
          "[70, \"\", \"=x\", null]",
-         offsetof (struct dn_capture, arch),
+         AT (arch),
          -3},
     };
 
@@ -137,17 +119,24 @@ TEST ("a member of a wrong type or out of range is unknown")
                                    : count != DN_UNSET)
             fail_msg ("case %zu", i);
         assert_true (capture.time_s == 1700000600 && capture.steps == 5000);
-        dn_capture_free (&capture);
     }
+}
+
+/* What is refused is also as if nothing had been there. */
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_capture capture;
+    int rc = dn_capture_read (text, "12.capture", &capture, err);
+
+    if (rc < 0)
+        assert_true (capture.time_s == DN_UNSET && !capture.sidecar);
+    dn_capture_free (&capture);
+    return rc;
 }
 
 TEST ("a file that cannot be used is refused with one error")
 {
-    static const struct {
-        const char *old;
-        const char *new;
-        const char *says;
-    } cases[] = {
+    static const struct wrong cases[] = {
         {"{\"dnnest_capture\"", "[\"dnnest_capture\"", "12.capture"},
         {"\"dnnest_capture\": 1", "\"dnnest_capture\": 2", "version 2, expected 1"},
         {"\"dnnest_capture\": 1,", "", "dnnest_capture"},
@@ -157,25 +146,14 @@ TEST ("a file that cannot be used is refused with one error")
         {"[1]}}", "[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]}}", "12.capture"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *text = text_with (whole, cases[i].old, cases[i].new);
-        struct dn_capture capture;
-        struct dn_err err = {0};
-
-        if (dn_capture_read (dn_span_of (text), "12.capture", &capture, &err) == 0)
-            fail_msg ("case %zu is read", i);
-        if (!strstr (err.text, cases[i].says))
-            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, cases[i].says);
-        assert_true (capture.time_s == DN_UNSET && !capture.sidecar);
-        free (text);
-    }
+    assert_wrong (whole, cases, DN_N_ELEMENTS (cases), "", read_in);
 }
 
 /* A description of 'n' operators that are all different. */
 static char *description (int n)
 {
     size_t size = 128 + (size_t) n * 96;
-    char *text = malloc (size);
+    char *text = unit_keep (malloc (size), free);
     struct dn_buf buf = dn_buf_on (text, size);
 
     dn_buf_add (
@@ -202,27 +180,22 @@ TEST ("a long description is made short, and a longer one is dropped")
 
     assert_non_null (capture.sidecar);
     assert_true (strlen (capture.sidecar) <= DN_CAPTURE_SIDECAR_MAX);
-    dn_capture_free (&capture);
-    free (text);
     text = description (3000);
     assert_true (strlen (text) < DN_CAPTURE_BYTES_MAX);
     capture = read_text (text);
     assert_null (capture.sidecar);
     assert_true (capture.time_s == 5);
-    dn_capture_free (&capture);
-    free (text);
     capture = read_with ("\"batch\": 256", "\"patch\": 256");
     assert_null (capture.sidecar);
     assert_true (capture.gpus_seen == 4);
-    dn_capture_free (&capture);
 }
 
 TEST ("what is kept is read again, without what was measured")
 {
     struct dn_capture capture = read_text (whole);
-    char *kept = dn_capture_write (&capture);
+    char *kept = unit_keep (dn_capture_write (&capture), free);
     struct dn_capture again = read_text (kept);
-    char *twice = dn_capture_write (&again);
+    char *twice = unit_keep (dn_capture_write (&again), free);
     struct dn_capture as_it_is;
 
     assert_null (strstr (kept, "measured"));
@@ -235,10 +208,6 @@ TEST ("what is kept is read again, without what was measured")
                       0);
     assert_string_equal (as_it_is.sidecar, capture.sidecar);
     dn_capture_free (&as_it_is);
-    dn_capture_free (&again);
-    dn_capture_free (&capture);
-    free (kept);
-    free (twice);
 }
 
 TEST ("the steps of a run are reports of progress")
@@ -253,11 +222,9 @@ TEST ("the steps of a run are reports of progress")
     assert_true (progress.reports[1].time_s == 1700000600
                  && progress.reports[1].done == 120
                  && progress.reports[1].total == 5000);
-    dn_capture_free (&capture);
     capture = read_with ("\"steps\": 5000, ", "");
     assert_true (dn_capture_progress (&capture, &progress));
     assert_int_equal (progress.reports[1].total, 5000);
-    dn_capture_free (&capture);
 }
 
 TEST ("no progress is made of what is not known")
@@ -281,7 +248,6 @@ TEST ("no progress is made of what is not known")
         if (dn_capture_progress (&capture, &progress))
             fail_msg ("case %zu", i);
         assert_int_equal (progress.n_reports, 0);
-        dn_capture_free (&capture);
     }
 }
 

@@ -33,6 +33,21 @@ static const char whole[] =
     "Limit Scope=min_job Tres=gres/gpu:a100 Count=1\n"
     "End Rows=15\n";
 
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_cluster *cluster = dn_cluster_read (text, "snapshot", err);
+    int rc = cluster ? 0 : -1;
+
+    dn_cluster_free (cluster);
+    return rc;
+}
+
+static void free_cluster (void *cluster)
+{
+    dn_cluster_free (cluster);
+}
+
+/* It is kept for the test. */
 static struct dn_cluster *read_text (const char *text)
 {
     struct dn_err err = {0};
@@ -40,7 +55,7 @@ static struct dn_cluster *read_text (const char *text)
 
     if (!cluster)
         fail_msg ("%s", err.text);
-    return cluster;
+    return unit_keep (cluster, free_cluster);
 }
 
 TEST ("what is read is written again")
@@ -50,8 +65,6 @@ TEST ("what is read is written again")
 
     assert_int_equal (dn_cluster_write (cluster, text_put, &text), 0);
     assert_string_equal (text.text, whole);
-    dn_cluster_free (cluster);
-    free (text.text);
 }
 
 TEST ("every member is read")
@@ -81,14 +94,9 @@ TEST ("every member is read")
     assert_true (c->assocs[0].user_id == DN_UNSET && c->assocs[0].parent == 1);
     assert_true (c->assocs[2].first_limit == 3 && c->assocs[2].n_limits == 1);
     assert_true (c->limits[3].scope == DN_LIMIT_MIN_JOB && c->assocs[2].is_default);
-    dn_cluster_free (c);
 }
 
-static const struct {
-    const char *old;
-    const char *new;
-    const char *says;
-} wrong_texts[] = {
+static const struct wrong wrong_texts[] = {
     {"Version=1", "Version=2 New=x", "line 1: Version: 2, this program reads 1"},
     {"Version=1", "Version=x", "line 1: Version: 'x' is not a whole number"},
     {"Version=1 ", "", "line 1: Version is missing, expected in a Cluster line"},
@@ -170,35 +178,13 @@ static const struct {
 
 TEST ("what is wrong is named by line and key")
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (wrong_texts); i++) {
-        char *text = text_with (whole, wrong_texts[i].old, wrong_texts[i].new);
-        struct dn_err err = {0};
-        struct dn_cluster *cluster =
-            dn_cluster_read (dn_span_of (text), "snapshot", &err);
-
-        if (!wrong_texts[i].says && !cluster)
-            fail_msg ("case %zu: %s", i, err.text);
-        if (wrong_texts[i].says && cluster)
-            fail_msg ("case %zu is read", i);
-        if (wrong_texts[i].says && !strstr (err.text, wrong_texts[i].says))
-            fail_msg (
-                "case %zu: '%s', expected '%s'", i, err.text, wrong_texts[i].says);
-        if (wrong_texts[i].says && strncmp (err.text, "snapshot: ", 10) != 0)
-            fail_msg ("case %zu: '%s' names no file", i, err.text);
-        dn_cluster_free (cluster);
-        free (text);
-    }
+    assert_wrong (
+        whole, wrong_texts, DN_N_ELEMENTS (wrong_texts), "snapshot: ", read_in);
 }
 
 TEST ("every cut of the text is noticed")
 {
-    for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
-        struct dn_cluster *cluster =
-            dn_cluster_read ((struct dn_span){whole, len}, "snapshot", NULL);
-
-        if (cluster)
-            fail_msg ("%zu bytes are read", len);
-    }
+    assert_no_cut (whole, read_in);
 }
 
 /* Append lines until they are 'n'. */
@@ -235,21 +221,18 @@ TEST ("the number of lines is bounded")
         add_lines (&text, cases[i].line, cases[i].most + 1);
         assert_null (dn_cluster_read (dn_span_of (text.text), "snapshot", &err));
         assert_contains (err.text, cases[i].says);
-        free (text.text);
     }
 }
 
 TEST ("a text that is too large is not read")
 {
-    char *text = malloc (DN_STATE_FILE_MAX + 1);
+    char *text = unit_keep (malloc (DN_STATE_FILE_MAX + 1), free);
     struct dn_err err = {0};
 
-    assert_non_null (text);
     memset (text, '\n', DN_STATE_FILE_MAX + 1);
     assert_null (dn_cluster_read (
         (struct dn_span){text, DN_STATE_FILE_MAX + 1}, "snapshot", &err));
     assert_contains (err.text, "8388609 bytes, expected at most 8388608");
-    free (text);
 }
 
 /* What no snapshot may have is written as what is nearest. */
@@ -287,8 +270,6 @@ TEST ("what is written is read")
     assert_string_equal (again->assocs[0].name, "?");
     assert_true (again->assocs[0].max_wall_s == DN_UNLIMITED);
     assert_true (again->limits[0].count == INT64_C (9000000000000000));
-    dn_cluster_free (again);
-    free (text.text);
 }
 
 /* Take that many pieces, then fail. */
@@ -311,7 +292,6 @@ TEST ("a failed write ends at once")
         assert_int_equal (dn_cluster_write (cluster, put_some, &left), 7);
         assert_int_equal (left, -1);
     }
-    dn_cluster_free (cluster);
 }
 
 TEST ("dnnest.snapshot(5) has every line and key")
@@ -320,5 +300,4 @@ TEST ("dnnest.snapshot(5) has every line and key")
 
     for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
         assert_documented (page, dn_cluster_line ((enum dn_cluster_line) i));
-    free (page);
 }

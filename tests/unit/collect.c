@@ -410,17 +410,14 @@ static void leave (const char *name, const char *text)
 
 static void write_capture (int64_t id, int64_t time_s, const char *more)
 {
-    char name[32];
-    char text[512];
+    char *name = unit_text ("%" PRId64 ".capture", id);
+    char *text = unit_text (
+        "{\"dnnest_capture\": 1, \"time\": %" PRId64
+        ", \"devices\": {\"seen\": 4, \"used\": 1}, \"measured\": "
+        "{\"step_ms\": 210.5, \"start_s\": 12, \"gpu_reserved\": 2147483648}%s}",
+        time_s,
+        more);
 
-    snprintf (name, sizeof (name), "%" PRId64 ".capture", id);
-    snprintf (text,
-              sizeof (text),
-              "{\"dnnest_capture\": 1, \"time\": %" PRId64
-              ", \"devices\": {\"seen\": 4, \"used\": 1}, \"measured\": "
-              "{\"step_ms\": 210.5, \"start_s\": 12, \"gpu_reserved\": 2147483648}%s}",
-              time_s,
-              more);
     leave (name, text);
 }
 
@@ -439,12 +436,11 @@ static struct dn_finished a_job (int64_t id)
 
 static bool is_filled (struct dn_finished job)
 {
-    char *text = dn_captured_fill (scratch_path (""), &job);
+    char *text = unit_keep (dn_captured_fill (scratch_path (""), &job), free);
     bool filled = job.step_ms == 210.5;
 
     assert_true (filled == (text != NULL));
     assert_true (filled || isnan (job.step_ms));
-    free (text);
     return filled;
 }
 

@@ -34,12 +34,13 @@ static struct dn_daemon_status sample (void)
     return status;
 }
 
+/* It is kept for the test. */
 static char *text_of (const struct dn_daemon_status *status)
 {
     char *text = dn_daemon_status_text (status);
 
     assert_non_null (text);
-    return text;
+    return unit_keep (text, free);
 }
 
 TEST ("what is written is read again")
@@ -58,8 +59,6 @@ TEST ("what is written is read again")
     assert_string_equal (read.tasks[1].error, "no table");
     assert_int_equal (read.hours[0].n[DN_TICK_RESCUED], DN_TICK_RESCUED + 1);
     assert_true (read.up && read.soft_time_min && read.slurm == 2411);
-    free (again);
-    free (text);
 }
 
 TEST ("the largest status fits its limit")
@@ -86,13 +85,9 @@ TEST ("the largest status fits its limit")
     if (dn_daemon_status_read (dn_span_of (text), "status", &read, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (read.n_hours, DN_DAEMON_HOURS);
-    free (text);
 }
 
-/* A member of the text above, what stands there instead, and the error. */
-static const struct {
-    const char *old, *new, *says;
-} wrong[] = {
+static const struct wrong wrong[] = {
     {"\"dnnestd\":1", "\"dnnestd\":2", "format 2, expected 1"},
     {"\"dnnestd\":1", "\"dnnest\":1", "dnnestd"},
     {"\"pid\":42", "\"pid\":0", "pid: 0 out of range"},
@@ -119,36 +114,25 @@ static const struct {
     {"\"rounds\":1", "\"rounds\":[[[1]]]", ""},
 };
 
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_daemon_status read;
+
+    return dn_daemon_status_read (text, "FILE", &read, err);
+}
+
 TEST ("wrong values are named")
 {
     struct dn_daemon_status status = sample ();
-    char *base = text_of (&status);
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
-        char *text = text_with (base, wrong[i].old, wrong[i].new);
-        struct dn_daemon_status read;
-        struct dn_err err = {0};
-
-        if (dn_daemon_status_read (dn_span_of (text), "FILE", &read, &err) == 0)
-            fail_msg ("'%s' is taken", wrong[i].new);
-        assert_contains (err.text, "FILE: ");
-        assert_contains (err.text, wrong[i].says);
-        free (text);
-    }
-    free (base);
+    assert_wrong (text_of (&status), wrong, DN_N_ELEMENTS (wrong), "FILE: ", read_in);
 }
 
 TEST ("a text that is cut is no status")
 {
     struct dn_daemon_status status = sample ();
-    char *text = text_of (&status);
-    struct dn_daemon_status read;
 
-    for (size_t len = 0; len + 2 < strlen (text); len++)
-        assert_int_equal (
-            dn_daemon_status_read ((struct dn_span){text, len}, "FILE", &read, NULL),
-            -1);
-    free (text);
+    assert_no_cut (text_of (&status), read_in);
 }
 
 TEST ("hours are kept for a day")

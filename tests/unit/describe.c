@@ -5,7 +5,7 @@
 #include "reading.h"
 
 #include "graph/describe.h"
-#include "tests/unit/networks.h"
+#include "white.h"
 
 #define SIDECAR                                                                        \
     "{\"dnnest\": 1, \"spec\": {\"model\": \"resnet50\", \"batch\": 1, "               \
@@ -220,18 +220,11 @@ TEST ("a graph is kept under any model name")
     const struct dn_carriers carriers = {.sidecar = GRAPH,
                                          .option = "model=resnet50,batch=8"};
     struct dn_sidecar sidecar;
-    struct dn_graph graph;
     enum dn_metadata found;
-    struct dn_err err;
 
-    assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), 0);
+    assert_int_equal (dn_describe (&carriers, &sidecar, &found, NULL), 0);
     assert_int_equal (sidecar.spec.batch, 8);
-    assert_int_equal (
-        dn_sidecar_graph (
-            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err),
-        0);
-    assert_near (graph.params, 144);
-    dn_graph_free (&graph);
+    assert_near (white_graph (&sidecar).params, 144);
     dn_sidecar_free (&sidecar);
 }
 
@@ -272,10 +265,9 @@ TEST ("notes are split into parts")
 static char *large_sidecar (int n)
 {
     size_t size = (size_t) n * 160 + 100;
-    char *text = malloc (size);
+    char *text = unit_keep (malloc (size), free);
     struct dn_buf buf = dn_buf_on (text, size);
 
-    assert_non_null (text);
     dn_buf_add (&buf, "{\"dnnest\":1,\"spec\":{\"batch\":4},\"graph\":{\"ops\":[");
     for (int i = 0; i < n; i++)
         dn_buf_add (
@@ -290,40 +282,33 @@ static char *large_sidecar (int n)
     return text;
 }
 
+/* The text for a hand-over, kept for the test. */
+static char *compact_of (const char *text)
+{
+    struct dn_err err = {0};
+    char *compact;
+
+    if (dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err)
+        < 0)
+        fail_msg ("%s", err.text);
+    return unit_keep (compact, free);
+}
+
 TEST ("a compacted sidecar is small and has the same totals")
 {
     char *text = large_sidecar (5000);
-    struct dn_sidecar before = {.spec = dn_spec_empty ()};
-    struct dn_sidecar after = {.spec = dn_spec_empty ()};
-    struct dn_graph graphs[2];
-    struct dn_err err;
-    char *compact;
+    char *compact = compact_of (text);
+    struct dn_sidecar before = white_sidecar (text);
+    struct dn_sidecar after = white_sidecar (compact);
+    struct dn_graph whole = white_graph (&before);
+    struct dn_graph fewer = white_graph (&after);
 
-    assert_int_equal (
-        dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
-        0);
     assert_true (strlen (compact) < 4096);
     assert_null (strchr (compact, '\n'));
     assert_null (strstr (compact, "same"));
-    assert_int_equal (dn_sidecar_read (dn_span_of (text), &before, &err), 0);
-    assert_int_equal (dn_sidecar_read (dn_span_of (compact), &after, &err), 0);
-    assert_int_equal (
-        dn_sidecar_graph (
-            shipped_networks (), &before.layers, &before.spec, &graphs[0], &err),
-        0);
-    assert_int_equal (
-        dn_sidecar_graph (
-            shipped_networks (), &after.layers, &after.spec, &graphs[1], &err),
-        0);
-    assert_int_equal (graphs[1].n_ops, 50);
-    assert_near (graphs[0].flops, graphs[1].flops);
+    assert_int_equal (fewer.n_ops, 50);
+    assert_near (whole.flops, fewer.flops);
     assert_int_equal (after.spec.batch, 4);
-    for (int i = 0; i < 2; i++)
-        dn_graph_free (&graphs[i]);
-    dn_sidecar_free (&before);
-    dn_sidecar_free (&after);
-    free (compact);
-    free (text);
 }
 
 /* Totals of a graph, from which the time and the memory of a step follow. */
@@ -334,16 +319,10 @@ struct totals {
 
 static struct totals totals_of (const char *text)
 {
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_sidecar sidecar = white_sidecar (text);
+    struct dn_graph graph = white_graph (&sidecar);
     struct totals totals = {{0}, {0}};
-    struct dn_graph graph;
-    struct dn_err err;
 
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
-        || dn_sidecar_graph (
-               shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, &err)
-               < 0)
-        fail_msg ("%s", err.text);
     for (int i = 0; i < graph.n_ops; i++) {
         const struct dn_op *op = &graph.ops[i];
         const double numbers[] = {op->flops,
@@ -359,8 +338,6 @@ static struct totals totals_of (const char *text)
             totals.sums[j] += op->repeat * numbers[j];
         totals.kinds[op->kind] += op->repeat;
     }
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
     return totals;
 }
 
@@ -407,14 +384,11 @@ TEST ("similar operators are merged")
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     struct totals before;
     struct totals after;
-    struct dn_err err;
     char *compact;
 
     add_growing (&buf, 400);
     assert_false (buf.cut);
-    assert_int_equal (
-        dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
-        0);
+    compact = compact_of (text);
     assert_true (strlen (compact) <= DN_SIDECAR_HANDOVER_MAX);
     assert_true (strlen (compact) > DN_SIDECAR_HANDOVER_MAX / 2);
     before = totals_of (text);
@@ -427,18 +401,15 @@ TEST ("similar operators are merged")
     assert_true (fabs (after.sums[5] / before.sums[5] - 1) < 1e-9);
     for (int i = 0; i < DN_N_OP_KINDS; i++)
         assert_near (before.kinds[i], after.kinds[i]);
-    free (compact);
 }
 
 TEST ("a sidecar that stays too large is refused")
 {
-    struct dn_buf buf;
     struct dn_err err;
     char *compact;
-    char *text = malloc (100000);
+    char *text = unit_keep (malloc (100000), free);
+    struct dn_buf buf = dn_buf_on (text, 100000);
 
-    assert_non_null (text);
-    buf = dn_buf_on (text, 100000);
     dn_buf_add (&buf, "{\"dnnest\":1,\"graph\":{\"ops\":[");
     for (int i = 0; i < 625; i++) /* no two are similar */
         dn_buf_add (&buf,
@@ -458,7 +429,6 @@ TEST ("a sidecar that stays too large is refused")
         dn_sidecar_compact (dn_span_of ("{}"), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
         -1);
     assert_null (compact);
-    free (text);
 }
 
 /* The keys that nothing reads beside the graph of a sidecar. */
@@ -466,17 +436,11 @@ static struct dn_keyset unread_beside (const char *sidecar_text, const char *opt
 {
     const struct dn_carriers carriers = {.sidecar = sidecar_text, .option = option};
     struct dn_sidecar sidecar;
-    struct dn_graph graph;
     enum dn_metadata state;
     struct dn_keyset unread;
 
     assert_int_equal (dn_describe (&carriers, &sidecar, &state, NULL), 0);
-    assert_int_equal (
-        dn_sidecar_graph (
-            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
-        0);
-    unread = graph.unread;
-    dn_graph_free (&graph);
+    unread = white_graph (&sidecar).unread;
     dn_sidecar_free (&sidecar);
     return unread;
 }

@@ -43,7 +43,6 @@ static struct dn_advice *advise (const char *conf,
 
     if (dn_advise (site, view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
-    scene_free (site);
     return advice;
 }
 
@@ -301,15 +300,12 @@ TEST ("limits are as bold as their evidence")
                                      .cluster = bold[i].cluster ? &cluster : NULL,
                                      .apps = bold[i].runs > 0 ? &apps : NULL,
                                      .now_s = 1000000};
-        char conf[256];
         struct dn_advice *advice;
         bool set;
+        char *conf = unit_text ("GpuType=keep Cpus=keep %s%s",
+                                bold[i].conf,
+                                strstr (bold[i].conf, "Mode=") ? "" : " Mode=enforce");
 
-        snprintf (conf,
-                  sizeof (conf),
-                  "GpuType=keep Cpus=keep %s%s",
-                  bold[i].conf,
-                  strstr (bold[i].conf, "Mode=") ? "" : " Mode=enforce");
         row.runs = (uint32_t) bold[i].runs;
         advice = advise (conf, &view, &job);
         set = advice->decision.time_limit_s != DN_UNSET
@@ -431,14 +427,12 @@ TEST ("short limits are whole minutes")
     bool odd = false;
 
     for (int steps = 100; steps <= 20000; steps += steps / 4) {
-        char comment[160];
         int64_t limit;
+        char *comment = unit_text (
+            "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+            "steps=%d,dataset=imagenet",
+            steps);
 
-        snprintf (comment,
-                  sizeof (comment),
-                  "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
-                  "steps=%d,dataset=imagenet",
-                  steps);
         job.comment = comment;
         limit = limit_of (ENFORCE, &without_guard, &job);
         assert_int_equal (limit % (limit < 1800 ? 60 : 300), 0);
@@ -498,6 +492,5 @@ TEST ("auto is what the controller has")
             dn_site_refuse_time_min (site);
         if (dn_site_rules_in_force (site, &who).time_limit != cases[i].mode)
             fail_msg ("case %zu", i);
-        scene_free (site);
     }
 }

@@ -90,17 +90,16 @@ TEST ("a stale snapshot is not believed")
 TEST ("a reservation must begin after the limit")
 {
     struct dn_job job = scene_job ();
-    char rows[1024];
+    char *rows;
 
     for (int hours = 23; hours <= 25; hours += 2) {
-        snprintf (rows,
-                  sizeof (rows),
-                  A100_IDLE QUEUE
-                  "Group Type=v100" SCENE_SHAPE
-                  "Partitions=gpu ReservedFrom=%d ReservedUntil=%d Nodes=2 Up=2 "
-                  "Idle=0,0,0,0,2\n",
-                  SCENE_NOW + hours * 3600,
-                  SCENE_NOW + 40 * 3600);
+        rows =
+            unit_text (A100_IDLE QUEUE
+                       "Group Type=v100" SCENE_SHAPE
+                       "Partitions=gpu ReservedFrom=%d ReservedUntil=%d Nodes=2 Up=2 "
+                       "Idle=0,0,0,0,2\n",
+                       SCENE_NOW + hours * 3600,
+                       SCENE_NOW + 40 * 3600);
         if (hours == 25)
             SEES ("", rows, true, MOVED);
         else
@@ -132,13 +131,10 @@ TEST ("what the line states overrides the snapshot")
     struct dn_job job = scene_job ();
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char conf[256];
+        char *conf = unit_text ("Gpu Type=v100 Device=v100_16gb Cost=1 %s\n"
+                                "Gpu Type=a100 Device=a100_40gb Cost=4\n",
+                                cases[i].keys);
 
-        snprintf (conf,
-                  sizeof (conf),
-                  "Gpu Type=v100 Device=v100_16gb Cost=1 %s\n"
-                  "Gpu Type=a100 Device=a100_40gb Cost=4\n",
-                  cases[i].keys);
         SEES (conf, A100_IDLE V100_IDLE QUEUE, cases[i].moved, cases[i].reason);
     }
 }
@@ -347,7 +343,6 @@ TEST ("idle GPUs are not promised twice")
         assert_int_equal (advice->decision.gpu != NULL, i != 2);
         assert_int_equal (advice->decision.n_open, 2);
     }
-    scene_free (site);
 }
 
 /* --- what the user is told ----------------------------------------------------------

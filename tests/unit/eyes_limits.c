@@ -34,12 +34,10 @@ struct row {
 
 static void decide (const struct row *row, const char *conf, int64_t age_s)
 {
-    char rows[4096];
     struct dn_job job = job_of (row->qos);
-    struct dn_advice *advice;
+    char *rows = unit_text ("%s%s", IDLE, row->rows);
+    struct dn_advice *advice = scene_see (conf, rows, age_s, &job);
 
-    snprintf (rows, sizeof (rows), "%s%s", IDLE, row->rows);
-    advice = scene_see (conf, rows, age_s, &job);
     if ((advice->decision.gpu != NULL) != row->moved
         || (advice->decision.cpus_per_task != DN_UNSET) != row->trimmed)
         scene_need_reason (advice, row->rows);
@@ -167,10 +165,10 @@ TEST ("limits of associations are kept")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
         struct dn_advice *advice;
-        char rows[2048];
+        char *rows;
 
         job.account = cases[i].account;
-        snprintf (rows, sizeof (rows), "%s%s", IDLE, cases[i].rows);
+        rows = unit_text ("%s%s", IDLE, cases[i].rows);
         advice = scene_see ("", rows, 0, &job);
         if ((advice->decision.gpu != NULL) != cases[i].moved)
             scene_need_reason (advice, cases[i].rows);
@@ -181,10 +179,9 @@ TEST ("limits of associations are kept")
 
 TEST ("names of a job may be anything")
 {
-    char *name = malloc (100000);
+    char *name = unit_keep (malloc (100000), free);
     static const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*"};
 
-    assert_non_null (name);
     memset (name, 'q', 99999);
     name[99999] = '\0';
     for (size_t i = 0; i <= DN_N_ELEMENTS (odd); i++) {
@@ -199,7 +196,6 @@ TEST ("names of a job may be anything")
                    0,
                    &job);
     }
-    free (name);
 }
 
 /* --- the limits of a partition ------------------------------------------------------
@@ -378,15 +374,13 @@ TEST ("limits of TRES minutes keep the time limit")
         for (int soft = 0; soft <= 1; soft++) {
             struct dn_job job = scene_job ();
             struct dn_advice *advice;
-            char rows[1024];
+            char *rows;
 
             job.qos = cases[i].qos;
-            snprintf (rows,
-                      sizeof (rows),
-                      "%s%s%s",
-                      A100_IDLE,
-                      strstr (cases[i].rows, "Name=gpu") ? "" : QUEUE,
-                      cases[i].rows);
+            rows = unit_text ("%s%s%s",
+                              A100_IDLE,
+                              strstr (cases[i].rows, "Name=gpu") ? "" : QUEUE,
+                              cases[i].rows);
             advice = scene_see (soft ? "GpuType=keep\nTimeLimit=time_min\n"
                                      : "GpuType=keep\nTimeLimit=limit\n",
                                 rows,
@@ -432,17 +426,16 @@ TEST ("a known reservation keeps the limit that would run into it")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
-        char rows[1024];
+        char *rows;
 
         job.partition = "gpu";
-        snprintf (rows,
-                  sizeof (rows),
-                  A100_IDLE QUEUE "Group Type=a100" SCENE_SHAPE
-                                  "Partitions=%s ReservedFrom=%d ReservedUntil=%d "
-                                  "Nodes=1 Up=1 Idle=0,0,0,0,1\n",
-                  cases[i].partitions,
-                  SCENE_NOW + cases[i].from_s,
-                  SCENE_NOW + cases[i].from_s + 3600);
+        rows =
+            unit_text (A100_IDLE QUEUE "Group Type=a100" SCENE_SHAPE
+                                       "Partitions=%s ReservedFrom=%d ReservedUntil=%d "
+                                       "Nodes=1 Up=1 Idle=0,0,0,0,1\n",
+                       cases[i].partitions,
+                       SCENE_NOW + cases[i].from_s,
+                       SCENE_NOW + cases[i].from_s + 3600);
         advice = scene_see ("GpuType=keep\nTimeLimit=limit\n", rows, 0, &job);
         if ((advice->decision.time_limit_s != DN_UNSET) != cases[i].lowered)
             fail_msg ("case %zu", i);

@@ -101,10 +101,9 @@ TEST ("a file below is its owner's alone")
 
 TEST ("no path leads out of the directory")
 {
-    char above[512];
-
-    snprintf (above, sizeof (above), "..%s/file", strrchr (scratch_path (""), '/'));
-    expect_below (above, getuid (), "out of its directory");
+    expect_below (unit_text ("..%s/file", strrchr (scratch_path (""), '/')),
+                  getuid (),
+                  "out of its directory");
     expect_below (scratch_path ("file"), getuid (), "out of its directory");
     expect_below ("/etc/passwd", 0, "out of its directory");
     expect_below ("../../etc/passwd", 0, "out of its directory");
@@ -158,13 +157,14 @@ TEST ("comments name files only where a directory is set")
 
 TEST ("options name files of the client")
 {
-    char option[300];
     struct dn_err err = {.text = ""};
     char *text;
 
     scratch_put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
-    snprintf (option, sizeof (option), "@%s,steps=4", scratch_path ("good.json"));
-    assert_int_equal (dn_carry_option (option, NULL, &text, &err), 0);
+    assert_int_equal (
+        dn_carry_option (
+            unit_text ("@%s,steps=4", scratch_path ("good.json")), NULL, &text, &err),
+        0);
     assert_string_equal (text, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
     free (text);
     assert_int_equal (dn_carry_option (scratch_path ("file"), NULL, &text, &err), -1);

@@ -85,7 +85,7 @@ static char *changed (const struct change *change)
 static void check (const struct change *changes, size_t n, bool same)
 {
     for (size_t i = 0; i < n; i++) {
-        char *text = changed (&changes[i]);
+        char *text = unit_keep (changed (&changes[i]), free);
         struct dn_fingerprint before = print_of (changes[i].script, "", false);
         struct dn_fingerprint after = print_of (text, "", false);
 
@@ -94,7 +94,6 @@ static void check (const struct change *changes, size_t n, bool same)
                       changes[i].old,
                       changes[i].new,
                       same ? "another fingerprint" : "the same fingerprint");
-        free (text);
     }
 }
 
@@ -232,7 +231,7 @@ static double spent_more_each_time (const struct dn_deadline *self)
 TEST ("hostile scripts are read")
 {
     const struct dn_deadline deadline = {spent_more_each_time, 5};
-    char *script = malloc (DN_SCRIPT_HEAD_MAX + 100);
+    char *script = unit_keep (malloc (DN_SCRIPT_HEAD_MAX + 100), free);
     struct dn_job job = dn_job_empty ();
     struct dn_reading reading;
     struct dn_err err = {0};
@@ -247,7 +246,6 @@ TEST ("hostile scripts are read")
     assert_int_equal (
         dn_reading_of (all_words (), &job, true, NULL, &deadline, &reading, &err), -1);
     assert_int_equal (err.code, DN_E_TIME);
-    free (script);
 }
 
 TEST ("a name has a fingerprint of its own")
@@ -296,13 +294,12 @@ TEST ("scripts that differ in their batch are kin, others are not")
     assert_int_equal (batch, 256);
     assert_string_not_equal (whole.text, print_of (torchrun, "", false).text);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *text = changed (&cases[i].change);
+        char *text = unit_keep (changed (&cases[i].change), free);
         struct dn_fingerprint other = kin_of (text, "", false, &batch);
 
         if ((strcmp (whole.text, other.text) == 0) != cases[i].same
             || batch != cases[i].batch)
             fail_msg ("case %zu: %s, %" PRId64, i, other.text, batch);
-        free (text);
     }
 }
 
@@ -312,7 +309,8 @@ TEST (
     int64_t batch;
     struct dn_fingerprint one = kin_of (hydra, "a=1", false, &batch);
     struct dn_fingerprint two;
-    char *text = changed (&(struct change){torchrun, "--epochs 90", "--epochs 30"});
+    char *text = unit_keep (
+        changed (&(struct change){torchrun, "--epochs 90", "--epochs 30"}), free);
 
     assert_int_equal (batch, DN_UNSET);
     assert_string_equal (one.text, print_of (hydra, "a=1", false).text);
@@ -323,5 +321,4 @@ TEST (
     assert_string_equal (one.text, two.text);
     one = kin_of (heredoc, "", false, &batch);
     assert_int_equal (batch, 8);
-    free (text);
 }

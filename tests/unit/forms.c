@@ -4,55 +4,28 @@
  */
 #include "unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "graph/build.h"
 #include "predict/stages.h"
-#include "scene.h"
-#include "tests/unit/networks.h"
-
-static struct dn_site *site;
+#include "white.h"
 
 /* 'value' is 'expected' but for a share of it. */
 #define assert_within(value, expected, share)                                          \
     assert_float_equal ((float) ((value) / (expected)), 1, (float) (share))
-
-static struct dn_spec spec_of (const char *text)
-{
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_err err = {0};
-
-    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    return spec;
-}
 
 /* Seconds of all operators of one kind in a step of 'text' on an A100, forward and
  * backward.
  */
 static struct dn_op_time time_of (const char *text, enum dn_op_kind kind)
 {
-    struct dn_spec spec = spec_of (text);
-    struct dn_op_time *times;
+    struct white white = white_of (text, A100);
+    int n = white.graph.n_ops;
+    struct dn_op_time *times = unit_keep (calloc ((size_t) n, sizeof (*times)), free);
     struct dn_op_time sum = {0};
-    struct dn_graph graph;
-    struct dn_err err = {0};
 
-    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
-    times = calloc ((size_t) graph.n_ops, sizeof (*times));
-    assert_non_null (times);
-    dn_whitebox_operators (
-        &(struct dn_case){
-            &site->constants, &spec, &graph, &site->catalogue.devices[1], 0},
-        times);
-    for (int i = 0; i < graph.n_ops; i++)
-        if (graph.ops[i].kind == kind)
+    dn_whitebox_operators (white_case (&white, 0), times);
+    for (int i = 0; i < n; i++)
+        if (white.graph.ops[i].kind == kind)
             dn_op_add (&sum, &times[i]);
-    free (times);
-    dn_graph_free (&graph);
     return sum;
 }
 
@@ -111,13 +84,13 @@ TEST (
  */
 static double longer (const char *net, const char *order)
 {
-    char text[200];
     double times[2];
 
     for (int i = 0; i < 2; i++) {
-        snprintf (
-            text, sizeof (text), "%s,stack=ngc%s", net, i ? order : ",layout=nhwc");
-        times[i] = time_of (text, DN_OP_CONV).forward_s;
+        times[i] =
+            time_of (unit_text ("%s,stack=ngc%s", net, i ? order : ",layout=nhwc"),
+                     DN_OP_CONV)
+                .forward_s;
     }
     return times[1] / times[0] - 1;
 }
@@ -193,16 +166,4 @@ TEST ("a sample that reads several rows of a table moves all of them")
 
     /* 214 rows and 26 sums, not 26 and 26. */
     assert_within (several.bytes / one.bytes, (214.0 + 26) / 52, 0.01);
-}
-
-int before_tests (void **state)
-{
-    site = scene_site ("");
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    scene_free (site);
-    return 0;
 }

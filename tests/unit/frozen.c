@@ -6,12 +6,7 @@
 #include "unit.h"
 
 #include "graph/compact.h"
-#include "graph/sidecar.h"
-#include "scene.h"
-#include "tests/unit/networks.h"
-
-#define V100 0
-#define A100 1
+#include "white.h"
 
 #define MIB 1048576.0
 
@@ -20,44 +15,21 @@
 #define LEARNED      LINEAR (",\"params\":16777216")
 #define FROZEN       LINEAR (",\"frozen\":16777216")
 
-/* A run on one of the scene's devices. */
 struct run {
-    struct dn_site *site;
-    struct dn_spec spec;
-    struct dn_graph graph; /* its totals; the operators are freed */
-    struct dn_estimate estimate;
+    struct white white;
     struct dn_op_time times[128];
 };
 
-static struct run run_of (const char *ops, const char *keys, int device)
+/* A run of these operators, or with NULL of the network of the keys. */
+static struct run run_of (const char *ops, const char *keys)
 {
-    struct run run = {.site = scene_site ("")};
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
-    char text[8192] = "{\"dnnest\":1}";
-    struct dn_case c = {&run.site->constants,
-                        &run.spec,
-                        &run.graph,
-                        &run.site->catalogue.devices[device],
-                        0};
+    struct run run = {
+        .white = ops ? white_described (
+                     unit_text ("{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", ops), keys)
+                     : white_run (keys, A100)};
 
-    if (ops)
-        snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", ops);
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
-        || dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0
-        || dn_spec_resolve (&sidecar.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_sidecar_graph (
-               shipped_networks (), &sidecar.layers, &sidecar.spec, &run.graph, &err)
-               < 0)
-        fail_msg ("%s: %s", keys, err.text);
-    run.spec = sidecar.spec;
-    dn_whitebox (&c, &run.estimate);
-    assert_in_range (run.graph.n_ops, 1, 128);
-    dn_whitebox_operators (&c, run.times);
-    dn_sidecar_free (&sidecar);
-    free (run.graph.ops);
-    run.graph.ops = NULL;
-    scene_free (run.site);
+    assert_in_range (run.white.graph.n_ops, 1, 128);
+    dn_whitebox_operators (white_case (&run.white, 0), run.times);
     return run;
 }
 
@@ -67,8 +39,8 @@ static void expect_mib (const char *ops,
                         double gradients,
                         double optimizer)
 {
-    struct run run = run_of (ops, keys, A100);
-    const double *memory = run.estimate.memory;
+    struct run run = run_of (ops, keys);
+    const double *memory = run.white.estimate.memory;
 
     print_message ("%s\n", keys);
     assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, weights);
@@ -129,11 +101,11 @@ TEST ("the stored bytes of frozen weights count")
 
 TEST ("quantised weights are unpacked one at a time")
 {
-    struct run packed = run_of (QUANTISED, "batch=1,precision=fp16", A100);
-    struct run halved = run_of (HALVED, "batch=1,precision=fp16", A100);
+    struct run packed = run_of (QUANTISED, "batch=1,precision=fp16");
+    struct run halved = run_of (HALVED, "batch=1,precision=fp16");
 
-    assert_near (packed.estimate.memory[DN_MEMORY_ACTIVATIONS]
-                     - halved.estimate.memory[DN_MEMORY_ACTIVATIONS],
+    assert_near (packed.white.estimate.memory[DN_MEMORY_ACTIVATIONS]
+                     - halved.white.estimate.memory[DN_MEMORY_ACTIVATIONS],
                  32 * MIB);
 }
 
@@ -153,18 +125,15 @@ TEST ("frozen parameters are not all-reduced")
     static const char *const modes[] = {"dp", "zero1", "zero2"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
-        char keys[96];
-        struct run some;
-        struct run one;
+        char *keys = unit_text ("batch=1,gpus=4,parallel=%s", modes[i]);
+        struct run some = run_of (SIXTEEN, keys);
+        struct run one = run_of (LEARNED, keys);
 
-        snprintf (keys, sizeof (keys), "batch=1,gpus=4,parallel=%s", modes[i]);
-        some = run_of (SIXTEEN, keys, A100);
-        one = run_of (LEARNED, keys, A100);
-        assert_true (one.estimate.stage_s[DN_STAGE_COMMUNICATION] > 0);
-        assert_near (some.estimate.stage_s[DN_STAGE_COMMUNICATION],
-                     one.estimate.stage_s[DN_STAGE_COMMUNICATION]);
-        assert_near (some.estimate.memory[DN_MEMORY_BUCKETS],
-                     one.estimate.memory[DN_MEMORY_BUCKETS]);
+        assert_true (one.white.estimate.stage_s[DN_STAGE_COMMUNICATION] > 0);
+        assert_near (some.white.estimate.stage_s[DN_STAGE_COMMUNICATION],
+                     one.white.estimate.stage_s[DN_STAGE_COMMUNICATION]);
+        assert_near (some.white.estimate.memory[DN_MEMORY_BUCKETS],
+                     one.white.estimate.memory[DN_MEMORY_BUCKETS]);
     }
 }
 
@@ -176,24 +145,23 @@ TEST ("sharded and copied weights are sent, frozen or not")
     static const char *const modes[] = {"zero3", "fsdp", "dataparallel"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
-        char keys[96];
-        double some;
-        double one;
+        char *keys = unit_text ("batch=1,gpus=4,parallel=%s", modes[i]);
+        double some =
+            run_of (SIXTEEN, keys).white.estimate.stage_s[DN_STAGE_COMMUNICATION];
+        double one =
+            run_of (LEARNED, keys).white.estimate.stage_s[DN_STAGE_COMMUNICATION];
 
-        snprintf (keys, sizeof (keys), "batch=1,gpus=4,parallel=%s", modes[i]);
-        some = run_of (SIXTEEN, keys, A100).estimate.stage_s[DN_STAGE_COMMUNICATION];
-        one = run_of (LEARNED, keys, A100).estimate.stage_s[DN_STAGE_COMMUNICATION];
         assert_true (some > 4 * one && some < 16 * one);
     }
 }
 
 TEST ("a frozen layer computes no gradient of its weights")
 {
-    struct run learned = run_of (LEARNED, "batch=64", A100);
-    struct run frozen = run_of (FROZEN, "batch=64", A100);
+    struct run learned = run_of (LEARNED, "batch=64");
+    struct run frozen = run_of (FROZEN, "batch=64");
     struct run adapted =
-        run_of (LINEAR (",\"frozen\":16777216,\"params\":65536"), "batch=64", A100);
-    struct run shared = run_of (LINEAR (""), "batch=64", A100);
+        run_of (LINEAR (",\"frozen\":16777216,\"params\":65536"), "batch=64");
+    struct run shared = run_of (LINEAR (""), "batch=64");
 
     assert_near (frozen.times[0].backward_weight_s, 0);
     assert_near (frozen.times[0].forward_s, learned.times[0].forward_s);
@@ -203,8 +171,8 @@ TEST ("a frozen layer computes no gradient of its weights")
                  >= learned.times[0].backward_weight_s);
     /* Its parameters count elsewhere. */
     assert_near (shared.times[0].backward_weight_s, learned.times[0].backward_weight_s);
-    assert_near (frozen.estimate.stage_s[DN_STAGE_OPTIMIZER], 0);
-    assert_true (learned.estimate.stage_s[DN_STAGE_OPTIMIZER] > 0);
+    assert_near (frozen.white.estimate.stage_s[DN_STAGE_OPTIMIZER], 0);
+    assert_true (learned.white.estimate.stage_s[DN_STAGE_OPTIMIZER] > 0);
 }
 
 TEST ("nothing runs backward before what learns")
@@ -213,8 +181,7 @@ TEST ("nothing runs backward before what learns")
     struct run run = run_of (
         LINEAR (",\"frozen\":16777216,\"first\":true") "," GELU ",\"first\":true}," LINEAR (
             ",\"params\":16777216,\"first\":true") "," GELU "}",
-        "batch=64",
-        A100);
+        "batch=64");
 
     for (int i = 0; i < 4; i++)
         assert_true (run.times[i].forward_s > 0);
@@ -228,20 +195,7 @@ TEST ("nothing runs backward before what learns")
 /* What the i-th of some operators keeps, per sample. */
 static double saved (const char *ops, int i)
 {
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_graph graph = {0};
-    struct dn_err err = {0};
-    char text[2048];
-    double elements;
-
-    snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", ops);
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
-        || dn_layers_graph (&sidecar.layers, &graph, &err) < 0)
-        fail_msg ("%s", err.text);
-    elements = graph.ops[i].saved;
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
-    return elements;
+    return run_of (ops, "batch=1").white.graph.ops[i].saved;
 }
 
 TEST ("a frozen layer does not keep its input")
@@ -262,19 +216,9 @@ TEST ("a frozen layer does not keep its input")
     assert_near (saved (GELU ",\"first\":true,\"saved\":4096}", 0), 4096);
 }
 
-static struct dn_sidecar sidecar_of (const char *text)
-{
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
-
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0)
-        fail_msg ("%s", err.text);
-    return sidecar;
-}
-
 TEST ("frozen layers are not merged with others")
 {
-    struct dn_sidecar equal = sidecar_of (
+    struct dn_sidecar equal = white_sidecar (
         "{\"dnnest\":1,\"graph\":{\"ops\":[" LEARNED "," FROZEN "," HALVED "," QUANTISED
         "," FROZEN "," LINEAR (",\"frozen\":16777216,\"params\":65536") "]}}");
     struct dn_layers fewer;
@@ -296,30 +240,27 @@ TEST ("frozen layers are not merged with others")
     dn_graph_free (&before);
     dn_graph_free (&after);
     dn_layers_free (&fewer);
-    dn_sidecar_free (&equal);
 }
 
 TEST ("a share that learns has gradients and optimizer state")
 {
     const double all = 6738415616.0;
     const double gib = 1024 * MIB;
-    struct run whole = run_of (NULL, "model=llama_7b,batch=1,precision=half", A100);
-    struct run some =
-        run_of (NULL,
-                "model=llama_7b,batch=1,precision=half,optimizer=adamw,trainable=0.01",
-                A100);
-    const double *memory = some.estimate.memory;
+    struct run whole = run_of (NULL, "model=llama_7b,batch=1,precision=half");
+    struct run some = run_of (
+        NULL, "model=llama_7b,batch=1,precision=half,optimizer=adamw,trainable=0.01");
+    const double *memory = some.white.estimate.memory;
 
-    assert_near (some.graph.params, 0.01 * all);
-    assert_near (some.graph.params + some.graph.frozen_params, all);
+    assert_near (some.white.graph.params, 0.01 * all);
+    assert_near (some.white.graph.params + some.white.graph.frozen_params, all);
     assert_near (memory[DN_MEMORY_WEIGHTS] / gib, 2 * all / gib);
     assert_near (memory[DN_MEMORY_GRADIENTS] / gib, 0.01 * 2 * all / gib);
     assert_near (memory[DN_MEMORY_OPTIMIZER] / gib, 0.01 * 8 * all / gib);
-    assert_near (whole.graph.spared, 0);
+    assert_near (whole.white.graph.spared, 0);
     /* Adapters in every layer: nearly no gradient of weights, all of the rest. */
-    assert_true (some.graph.spared > 0.95 && some.graph.spared < 0.99);
+    assert_true (some.white.graph.spared > 0.95 && some.white.graph.spared < 0.99);
     for (int d = DN_STAGE_FORWARD; d <= DN_STAGE_BACKWARD_DATA; d++)
-        assert_near (some.estimate.stage_s[d], whole.estimate.stage_s[d]);
+        assert_near (some.white.estimate.stage_s[d], whole.white.estimate.stage_s[d]);
 }
 
 TEST ("no choice of what learns takes longer than predicted")
@@ -327,21 +268,24 @@ TEST ("no choice of what learns takes longer than predicted")
     /* The first convolution of ResNet-50 has 0.04 % of its parameters and 3 % of the
      * operations: the bound must allow that the share is there.
      */
-    struct run whole = run_of (NULL, "model=resnet18,batch=64", A100);
-    struct run some = run_of (NULL, "model=resnet18,batch=64,trainable=0.001", A100);
-    struct run none = run_of (NULL, "model=resnet18,batch=64,trainable=0", A100);
-    struct run all = run_of (NULL, "model=resnet18,batch=64,trainable=1", A100);
+    struct run whole = run_of (NULL, "model=resnet18,batch=64");
+    struct run some = run_of (NULL, "model=resnet18,batch=64,trainable=0.001");
+    struct run none = run_of (NULL, "model=resnet18,batch=64,trainable=0");
+    struct run all = run_of (NULL, "model=resnet18,batch=64,trainable=1");
     enum dn_stage stage = DN_STAGE_BACKWARD_WEIGHT;
 
-    assert_true (some.estimate.stage_s[stage] >= whole.times[0].backward_weight_s);
-    assert_true (some.estimate.stage_s[stage] < whole.estimate.stage_s[stage]);
-    assert_near (none.estimate.stage_s[stage], 0);
-    assert_near (none.graph.params, 0);
-    assert_memory_equal (
-        &all.estimate.memory, &whole.estimate.memory, sizeof (all.estimate.memory));
-    assert_near (all.estimate.step_s.p50, whole.estimate.step_s.p50);
-    assert_near (all.estimate.step_s.sigma, whole.estimate.step_s.sigma);
-    assert_true (some.estimate.step_s.sigma > whole.estimate.step_s.sigma);
+    assert_true (some.white.estimate.stage_s[stage]
+                 >= whole.times[0].backward_weight_s);
+    assert_true (some.white.estimate.stage_s[stage]
+                 < whole.white.estimate.stage_s[stage]);
+    assert_near (none.white.estimate.stage_s[stage], 0);
+    assert_near (none.white.graph.params, 0);
+    assert_memory_equal (&all.white.estimate.memory,
+                         &whole.white.estimate.memory,
+                         sizeof (all.white.estimate.memory));
+    assert_near (all.white.estimate.step_s.p50, whole.white.estimate.step_s.p50);
+    assert_near (all.white.estimate.step_s.sigma, whole.white.estimate.step_s.sigma);
+    assert_true (some.white.estimate.step_s.sigma > whole.white.estimate.step_s.sigma);
 }
 
 TEST ("a share counts the frozen parameters of a sidecar")
@@ -356,10 +300,10 @@ TEST ("a share counts the frozen parameters of a sidecar")
 /* Recommenders spread their tables over the devices, frozen ones too. */
 TEST ("frozen tables are spread over the devices")
 {
-    struct run whole = run_of (NULL, "model=dlrm,batch=64,gpus=4", A100);
-    struct run frozen = run_of (NULL, "model=dlrm,batch=64,gpus=4,trainable=0", A100);
+    struct run whole = run_of (NULL, "model=dlrm,batch=64,gpus=4");
+    struct run frozen = run_of (NULL, "model=dlrm,batch=64,gpus=4,trainable=0");
 
-    assert_near (frozen.estimate.memory[DN_MEMORY_WEIGHTS],
-                 whole.estimate.memory[DN_MEMORY_WEIGHTS]);
-    assert_near (frozen.estimate.memory[DN_MEMORY_GRADIENTS], 0);
+    assert_near (frozen.white.estimate.memory[DN_MEMORY_WEIGHTS],
+                 whole.white.estimate.memory[DN_MEMORY_WEIGHTS]);
+    assert_near (frozen.white.estimate.memory[DN_MEMORY_GRADIENTS], 0);
 }

@@ -86,7 +86,6 @@ static struct dn_advice *after_runs (const char *conf,
 
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
-    scene_free (site);
     return advice;
 }
 
@@ -132,13 +131,13 @@ TEST ("memory that only follows from a default goes down by evidence")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = default_job ();
-        struct dn_advice *advice;
-        char conf[128];
         int64_t mb = cases[i].gib * 1024;
+        struct dn_advice *advice = after_runs (unit_text (DONE " %s", cases[i].rules),
+                                               &job,
+                                               cases[i].runs,
+                                               cases[i].peak_gb,
+                                               cases[i].kept);
 
-        snprintf (conf, sizeof (conf), DONE " %s", cases[i].rules);
-        advice =
-            after_runs (conf, &job, cases[i].runs, cases[i].peak_gb, cases[i].kept);
         assert_int_equal (advice->decision.mem_mb, mb > 0 ? mb : DN_UNSET);
         if (cases[i].says)
             scene_need_reason (advice, cases[i].says);
@@ -328,11 +327,11 @@ TEST ("in doubt all GPUs are kept")
     struct dn_job job;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
-        char script[200];
+        char *script;
         struct dn_advice *advice;
 
         job = unused_job ();
-        snprintf (script, sizeof (script), "#!/bin/bash\n%s\n", scripts[i]);
+        script = unit_text ("#!/bin/bash\n%s\n", scripts[i]);
         job.script = script;
         advice = scene_advise (CHOOSE, &job);
         if (advice->decision.gpus != DN_UNSET)

@@ -378,10 +378,9 @@ TEST ("a job that was requeued begins anew")
 
 static struct dn_guarded *read_heartbeat (void)
 {
-    char *text = scratch_read ("guard", NULL);
+    char *text = unit_keep (scratch_read ("guard", NULL), free);
     struct dn_guarded *guarded = dn_guarded_read (dn_span_of (text), "guard", NULL);
 
-    free (text);
     assert_non_null (guarded);
     return guarded;
 }
@@ -389,12 +388,11 @@ static struct dn_guarded *read_heartbeat (void)
 TEST ("a request without a limit gets that of its partition")
 {
     struct dn_link_job *job = add_job (12, 800);
-    char *without = strdup (record);
+    char *without = unit_keep (strdup (record), free);
     char *limit = strstr (without, "\"time_s\":36000,");
 
     memmove (limit, limit + 15, strlen (limit + 15) + 1);
     set_comment (job, without);
-    free (without);
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7200);
 }
@@ -466,11 +464,10 @@ TEST ("of a list of tasks that is cut what is whole is named")
     for (size_t i = 0; i < DN_N_ELEMENTS (lists); i++) {
         struct dn_link_job job = {
             .job_id = 12, .name = "12_3", .pending_tasks = lists[i].tasks};
-        char *name = dn_job_pending_name (&job);
+        char *name = unit_keep (dn_job_pending_name (&job), free);
 
         assert_string_equal (name, lists[i].named);
         assert_int_equal (dn_job_is_cut (&job), i > 2);
-        free (name);
     }
 }
 
@@ -510,7 +507,7 @@ TEST ("a guard that leaves gives all limits back")
 TEST ("limits are given back where the guard is silent")
 {
     struct dn_link_job *job = add_job (1, 3000);
-    void *memory = calloc (1, dn_task_restore_if_silent.memory);
+    void *memory = unit_keep (calloc (1, dn_task_restore_if_silent.memory), free);
 
     assert_int_equal (pass (scene), 0);
     /* The pass ended after this one has looked at the clock. */
@@ -526,7 +523,6 @@ TEST ("limits are given back where the guard is silent")
     assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
     assert_int_equal (job->limit_s, 36000);
     dn_task_restore_if_silent.end (memory);
-    free (memory);
 }
 
 TEST ("limits are given back where the mode is observe")
@@ -592,7 +588,7 @@ TEST ("a dry run changes nothing")
 
 TEST ("two guards do what one does")
 {
-    void *other = calloc (1, dn_task_guard.memory);
+    void *other = unit_keep (calloc (1, dn_task_guard.memory), free);
     void *own = scene->memory;
     struct dn_link_job *job = add_job (12, 800);
 
@@ -606,7 +602,6 @@ TEST ("two guards do what one does")
     assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
     scene->memory = own;
     dn_task_guard.end (other);
-    free (other);
 }
 
 TEST ("jobs are tallied and the heart beats")

@@ -14,6 +14,21 @@ static const char whole[] = "Guard Version=2 Cluster=alps Time=1700000000 Interv
                             "User Id=1000 App=fedcba9876543210 Jobs=12+ Debt=6000\n"
                             "End Users=4\n";
 
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_guarded *guarded = dn_guarded_read (text, "guard", err);
+    int rc = guarded ? 0 : -1;
+
+    dn_guarded_free (guarded);
+    return rc;
+}
+
+static void free_guarded (void *guarded)
+{
+    dn_guarded_free (guarded);
+}
+
+/* It is kept for the test. */
 static struct dn_guarded *read_text (const char *text)
 {
     struct dn_err err = {0};
@@ -21,7 +36,7 @@ static struct dn_guarded *read_text (const char *text)
 
     if (!guarded)
         fail_msg ("%s", err.text);
-    return guarded;
+    return unit_keep (guarded, free_guarded);
 }
 
 TEST ("what is read is written again")
@@ -41,15 +56,9 @@ TEST ("what is read is written again")
     assert_int_equal (guarded->tallies[1].needed, 1 + 4 + 8);
     assert_int_equal (dn_guarded_write (guarded, text_put, &text), 0);
     assert_string_equal (text.text, whole);
-    dn_guarded_free (guarded);
-    free (text.text);
 }
 
-static const struct {
-    const char *old;
-    const char *new;
-    const char *says;
-} wrong[] = {
+static const struct wrong wrong_texts[] = {
     {"Version=2", "Version=7 Other=x", "line 1: Version: 7, this program reads 2"},
     {"Version=2 ", "", "line 1: Version is missing, expected in a Guard line"},
     {"Time=1700000000", "Time=soon", "line 1: Time: 'soon' is not a whole number"},
@@ -89,63 +98,49 @@ static const struct {
 
 TEST ("what is wrong is named by line and key")
 {
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
-        char *text = text_with (whole, wrong[i].old, wrong[i].new);
-        struct dn_err err = {0};
-        struct dn_guarded *guarded = dn_guarded_read (dn_span_of (text), "guard", &err);
-
-        if (!wrong[i].says && !guarded)
-            fail_msg ("case %zu: %s", i, err.text);
-        if (wrong[i].says && guarded)
-            fail_msg ("case %zu is read", i);
-        if (wrong[i].says && !strstr (err.text, wrong[i].says))
-            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, wrong[i].says);
-        if (wrong[i].says && strncmp (err.text, "guard: ", 7) != 0)
-            fail_msg ("case %zu: '%s' names no file", i, err.text);
-        dn_guarded_free (guarded);
-        free (text);
-    }
+    assert_wrong (whole, wrong_texts, DN_N_ELEMENTS (wrong_texts), "guard: ", read_in);
 }
 
 TEST ("every cut of the text is noticed")
 {
-    for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
-        struct dn_guarded *guarded =
-            dn_guarded_read ((struct dn_span){whole, len}, "guard", NULL);
+    assert_no_cut (whole, read_in);
+}
 
-        if (guarded)
-            fail_msg ("%zu bytes are read", len);
-    }
+/* What a guard of that interval has noted in the test. */
+static struct dn_guarded guarded;
+
+int before_test (void **state)
+{
+    guarded = (struct dn_guarded){.time_s = 1700000000, .interval_s = 60};
+    return 0;
+}
+
+int after_test (void **state)
+{
+    free (guarded.tallies);
+    return 0;
 }
 
 /* A job of a user's application whose limit was lowered. */
-static void run (struct dn_guarded *guarded,
-                 int64_t user,
-                 dn_app_key app,
-                 int64_t job,
-                 bool needed,
-                 int64_t gpu_s)
+static void run (int64_t user, dn_app_key app, int64_t job, bool needed, int64_t gpu_s)
 {
     const struct dn_guarded_run one = {user, app, job, true, needed, gpu_s};
     struct dn_err err = {0};
 
-    if (dn_guarded_note (guarded, &one, &err) < 0)
+    if (dn_guarded_note (&guarded, &one, &err) < 0)
         fail_msg ("%s", err.text);
 }
 
 /* One that is no debt. */
-static void note (struct dn_guarded *guarded, int64_t user, int64_t job, bool needed)
+static void note (int64_t user, int64_t job, bool needed)
 {
-    run (guarded, user, 0, job, needed, 0);
+    run (user, 0, job, needed, 0);
 }
 
 TEST ("users are found in any order")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
-
     for (int64_t i = 0; i < 1000; i++)
-        note (&guarded, i * 7919 % 1009, i + 1, i % 2);
+        note (i * 7919 % 1009, i + 1, i % 2);
     assert_int_equal (guarded.n_tallies, 1000);
     for (int64_t i = 1; i < 1000; i++)
         assert_true (guarded.tallies[i - 1].user_id < guarded.tallies[i].user_id);
@@ -156,98 +151,83 @@ TEST ("users are found in any order")
     }
     assert_null (dn_guarded_find (&guarded, 1009, 0));
     assert_null (dn_guarded_find (&guarded, -1, 0));
-    free (guarded.tallies);
 }
 
 TEST ("the last twenty jobs count")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     const struct dn_tally *tally;
 
     for (int64_t job = 1; job <= 5; job++)
-        note (&guarded, 1, job, true);
+        note (1, job, true);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
     for (int64_t job = 6; job <= 20; job++)
-        note (&guarded, 1, job, false);
+        note (1, job, false);
     /* 5 of 20 are not less than a quarter. */
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
-    note (&guarded, 1, 21, false);
+    note (1, 21, false);
     tally = dn_guarded_find (&guarded, 1, 0);
     assert_int_equal (tally->n_jobs, DN_GUARDED_JOBS);
     assert_true (tally->jobs[0] == 21 && tally->jobs[19] == 2);
     assert_int_equal (tally->needed, 0xf << 16);
     assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
-    free (guarded.tallies);
 }
 
 TEST ("a job that is noted again only becomes needed")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     const struct dn_tally *tally;
 
-    note (&guarded, 1, 10, false);
-    note (&guarded, 1, 11, true);
-    note (&guarded, 1, 10, true);
-    note (&guarded, 1, 11, false);
+    note (1, 10, false);
+    note (1, 11, true);
+    note (1, 10, true);
+    note (1, 11, false);
     tally = dn_guarded_find (&guarded, 1, 0);
     assert_int_equal (tally->n_jobs, 2);
     assert_true (tally->jobs[0] == 11 && tally->jobs[1] == 10);
     assert_int_equal (tally->needed, 3);
-    free (guarded.tallies);
 }
 
 TEST ("two jobs that needed more are no habit")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
-
     assert_true (dn_guarded_trusts (&guarded, 1, 0));
-    note (&guarded, 1, 1, true);
-    note (&guarded, 1, 2, true);
+    note (1, 1, true);
+    note (1, 2, true);
     assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
-    note (&guarded, 1, 3, true);
+    note (1, 3, true);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
     assert_false (dn_guarded_trusts (&guarded, 1, 1));
     for (int64_t job = 4; job <= 12; job++)
-        note (&guarded, 1, job, false);
+        note (1, job, false);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
-    note (&guarded, 1, 13, false);
+    note (1, 13, false);
     assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
     assert_true (dn_guarded_trusts (&guarded, 2, 0.25));
     assert_true (dn_guarded_trusts (NULL, 2, 0.25));
-    free (guarded.tallies);
 }
 
 TEST ("the users with the newest jobs are kept")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     struct text text = {NULL, 0};
 
     for (int64_t i = 0; i < DN_GUARDED_USERS_MAX; i++)
-        note (&guarded, i, i + 1, false);
-    note (&guarded, 0, DN_GUARDED_USERS_MAX + 1, false);
-    note (&guarded, 1000000, DN_GUARDED_USERS_MAX + 2, true);
+        note (i, i + 1, false);
+    note (0, DN_GUARDED_USERS_MAX + 1, false);
+    note (1000000, DN_GUARDED_USERS_MAX + 2, true);
     assert_int_equal (guarded.n_tallies, DN_GUARDED_USERS_MAX);
     assert_null (dn_guarded_find (&guarded, 1, 0));
     assert_non_null (dn_guarded_find (&guarded, 0, 0));
     assert_non_null (dn_guarded_find (&guarded, 1000000, 0));
     assert_int_equal (dn_guarded_write (&guarded, text_put, &text), 0);
-    dn_guarded_free (read_text (text.text));
-    free (text.text);
-    free (guarded.tallies);
+    read_text (text.text);
 }
 
 /* The longest file must be one that is read. */
 TEST ("the longest file is read")
 {
-    struct dn_guarded guarded = {.time_s = 1700000000, .interval_s = 60};
     struct text text = {NULL, 0};
 
     for (int64_t i = 0; i < DN_GUARDED_USERS_MAX; i++)
         for (int64_t job = 0; job < DN_GUARDED_JOBS; job++)
-            note (&guarded,
-                  4294967295 - DN_GUARDED_USERS_MAX + i,
-                  4294967295 - job,
-                  true);
+            note (4294967295 - DN_GUARDED_USERS_MAX + i, 4294967295 - job, true);
     for (int64_t i = 0; i < guarded.n_tallies; i++) {
         guarded.tallies[i].debt_s = INT64_MAX;
         guarded.tallies[i].worst = 1000;
@@ -255,104 +235,93 @@ TEST ("the longest file is read")
     }
     assert_int_equal (dn_guarded_write (&guarded, text_put, &text), 0);
     assert_true (text.len < DN_STATE_FILE_MAX);
-    dn_guarded_free (read_text (text.text));
-    free (text.text);
-    free (guarded.tallies);
+    read_text (text.text);
 }
 
 /* Four GPUs, three jobs of 18 minutes beyond a limit of two. */
-static void lie (struct dn_guarded *guarded, dn_app_key app)
+static void lie (dn_app_key app)
 {
     for (int64_t job = 1; job <= 3; job++)
         for (int pass = 0; pass < 18; pass++)
-            run (guarded, 1, app, job, true, 4 * 60);
+            run (1, app, job, true, 4 * 60);
 }
 
 TEST ("eighteen jobs of a second restore no trust")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     int64_t debt_s = 3 * 18 * 4 * 60;
 
-    lie (&guarded, 0);
+    lie (0);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->debt_s, debt_s);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
     for (int64_t job = 4; job < 4 + 20; job++)
-        run (&guarded, 1, 0, job, false, 4);
+        run (1, 0, job, false, 4);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->needed, 0);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
     /* Nor does one that is noted twice, or whose limit was its user's own. */
-    run (&guarded, 1, 0, 23, false, debt_s);
+    run (1, 0, 23, false, debt_s);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
-    run (&guarded, 1, 0, 24, false, debt_s - 81);
+    run (1, 0, 24, false, debt_s - 81);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->debt_s, 1);
     assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
-    run (&guarded, 1, 0, 25, false, 1);
+    run (1, 0, 25, false, 1);
     assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
-    free (guarded.tallies);
 }
 
 TEST ("what a user owes with few such jobs is not distrusted")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
-
-    run (&guarded, 1, 0, 1, true, 1000000);
-    run (&guarded, 1, 0, 2, true, 1000000);
+    run (1, 0, 1, true, 1000000);
+    run (1, 0, 2, true, 1000000);
     for (int64_t job = 3; job < 20; job++)
-        run (&guarded, 1, 0, job, false, 1);
-    run (&guarded, 1, 0, 20, true, 1000000);
+        run (1, 0, job, false, 1);
+    run (1, 0, 20, true, 1000000);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->worst, 150);
     assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
     assert_false (dn_guarded_trusts (&guarded, 1, 0.15));
-    free (guarded.tallies);
 }
 
 TEST ("jobs with their own limits only pay")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     const struct dn_guarded_run other = {2, 7, 99, false, false, 1000};
     struct dn_guarded_run own = {1, 7, 98, false, false, 1000};
     struct dn_err err = {0};
 
-    lie (&guarded, 7);
+    lie (7);
     assert_int_equal (dn_guarded_note (&guarded, &other, &err), 0);
     assert_null (dn_guarded_find (&guarded, 2, 0));
     assert_int_equal (dn_guarded_note (&guarded, &own, &err), 0);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->debt_s, 12960 - 1000);
     assert_int_equal (dn_guarded_find (&guarded, 1, 7)->debt_s, 12960 - 1000);
-    free (guarded.tallies);
 }
 
 TEST ("an application in debt has earned nothing")
 {
-    struct dn_guarded guarded = {.interval_s = 60};
     dn_app_key app = dn_app_key_of_user (1, "train");
 
     assert_true (dn_guarded_earned (NULL, 1, "train"));
-    run (&guarded, 1, app, 1, true, 100);
+    run (1, app, 1, true, 100);
     assert_false (dn_guarded_earned (&guarded, 1, "train"));
     assert_true (dn_guarded_earned (&guarded, 1, "other"));
     assert_true (dn_guarded_earned (&guarded, 2, "train"));
     assert_true (dn_guarded_earned (&guarded, 1, ""));
-    run (&guarded, 1, dn_app_key_of_user (1, "other"), 2, false, 1000);
+    run (1, dn_app_key_of_user (1, "other"), 2, false, 1000);
     assert_false (dn_guarded_earned (&guarded, 1, "train"));
-    run (&guarded, 1, app, 3, false, 99);
+    run (1, app, 3, false, 99);
     assert_false (dn_guarded_earned (&guarded, 1, "train"));
-    run (&guarded, 1, app, 4, false, 1);
+    run (1, app, 4, false, 1);
     assert_true (dn_guarded_earned (&guarded, 1, "train"));
     /* Its tally goes, that of the user stays. */
     assert_int_equal (guarded.n_tallies, 1);
-    free (guarded.tallies);
 }
 
 TEST ("the heartbeat lasts four intervals")
 {
-    const struct dn_guarded guarded = {.time_s = 1000, .interval_s = 60};
+    const struct dn_guarded beat = {.time_s = 1000, .interval_s = 60};
 
-    assert_false (dn_guarded_is_alive (&guarded, 939));
+    assert_false (dn_guarded_is_alive (&beat, 939));
     /* The pass ended after the one who asks has looked at the clock. */
-    assert_true (dn_guarded_is_alive (&guarded, 999));
-    assert_true (dn_guarded_is_alive (&guarded, 1240));
-    assert_false (dn_guarded_is_alive (&guarded, 1241));
+    assert_true (dn_guarded_is_alive (&beat, 999));
+    assert_true (dn_guarded_is_alive (&beat, 1240));
+    assert_false (dn_guarded_is_alive (&beat, 1241));
     assert_false (dn_guarded_is_alive (&(struct dn_guarded){.interval_s = 600}, 2401));
     assert_false (dn_guarded_is_alive (NULL, 1000));
 }
@@ -366,5 +335,4 @@ TEST ("dnnest.snapshot(5) has every line and key")
     assert_non_null (second);
     for (int i = 0; i < DN_N_GUARDED_LINES; i++)
         assert_documented (second, dn_guarded_line ((enum dn_guarded_line) i));
-    free (page);
 }

@@ -13,9 +13,26 @@
     "Device=a100\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\nFp16=312T\n"      \
     "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nTdp=400\n"
 
-static int add (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
+/* Those of the test. */
+static struct dn_catalogue catalogue;
+static struct dn_gpu_types types;
+
+int before_test (void **state)
 {
-    return dn_catalogue_add (catalogue, dn_span_of (text), "file", false, err);
+    catalogue = (struct dn_catalogue){0};
+    types = (struct dn_gpu_types){.n_types = 0};
+    return 0;
+}
+
+int after_test (void **state)
+{
+    dn_catalogue_free (&catalogue);
+    return 0;
+}
+
+static int add (const char *text, struct dn_err *err)
+{
+    return dn_catalogue_add (&catalogue, dn_span_of (text), "file", false, err);
 }
 
 TEST ("bad catalogue files are named")
@@ -36,30 +53,25 @@ TEST ("bad catalogue files are named")
         {"Generation=volta TorchEnd=2.", "TorchEnd: '' is not a whole number"},
         {V100 "Gpu Type=x", "'Gpu' is not of the form Key=Value"},
     };
-    struct dn_catalogue catalogue = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
-        assert_int_equal (add (&catalogue, cases[i].text, &err), -1);
+        assert_int_equal (add (cases[i].text, &err), -1);
         assert_contains (err.text, cases[i].says);
         assert_int_equal (catalogue.n_devices, 0);
     }
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("a generation is a section that devices refer to")
 {
-    struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
-    assert_int_equal (add (&catalogue, V100, &err), 0);
+    assert_int_equal (add (V100, &err), 0);
     assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
     assert_contains (err.text, "device 'v100': Arch: 'volta' is unknown");
-    assert_int_equal (add (&catalogue,
-                           "Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere",
-                           &err),
-                      0);
+    assert_int_equal (
+        add ("Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere", &err), 0);
     assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
     assert_contains (err.text, "; did you mean volt?");
     assert_int_equal (
@@ -73,17 +85,15 @@ TEST ("a generation is a section that devices refer to")
     assert_int_equal (catalogue.devices[0].generation->number, 3);
     assert_int_equal (catalogue.devices[0].generation->torch_end, 211);
     assert_int_equal (catalogue.n_generations, 3);
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("a device is read in SI units")
 {
-    struct dn_catalogue catalogue = {0};
     struct dn_err err;
     const struct dn_device *device;
 
-    assert_int_equal (add (&catalogue, V100, &err), 0);
-    assert_int_equal (add (&catalogue, V100, &err), -1);
+    assert_int_equal (add (V100, &err), 0);
+    assert_int_equal (add (V100, &err), -1);
     assert_contains (err.text, "'v100' is described twice, expected once");
     device = dn_catalogue_find (&catalogue, "V100");
     assert_non_null (device);
@@ -93,32 +103,27 @@ TEST ("a device is read in SI units")
     assert_int_equal (device->per_node, DN_PER_NODE);
     assert_null (dn_catalogue_find (&catalogue, "v10"));
     dn_catalogue_free (&catalogue);
-    dn_catalogue_free (&catalogue);
     dn_catalogue_free (NULL);
 }
 
 TEST ("bf16 runs only where there is a unit for it")
 {
-    struct dn_catalogue catalogue = {0};
-
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
-    assert_int_equal (add (&catalogue, A100, NULL), 0);
+    assert_int_equal (add (V100, NULL), 0);
+    assert_int_equal (add (A100, NULL), 0);
     assert_false (dn_device_supports (&catalogue.devices[0], DN_PRECISION_BF16));
     assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_TF32));
     assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_FP16));
     assert_true (dn_device_supports (&catalogue.devices[1], DN_PRECISION_BF16));
-    dn_catalogue_free (&catalogue);
 }
 
 /* By the rows of dn_precision_traits; only devices that differ name a precision. */
 TEST ("a precision runs as its row says")
 {
-    struct dn_catalogue catalogue = {0};
     const struct dn_device *v100;
     const struct dn_device *a100;
 
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
-    assert_int_equal (add (&catalogue, A100, NULL), 0);
+    assert_int_equal (add (V100, NULL), 0);
+    assert_int_equal (add (A100, NULL), 0);
     v100 = &catalogue.devices[0];
     a100 = &catalogue.devices[1];
     for (int i = 0; i < DN_N_PRECISIONS; i++) {
@@ -142,12 +147,11 @@ TEST ("a precision runs as its row says")
     assert_int_equal (dn_device_precision (a100, DN_PRECISION_UNKNOWN),
                       DN_PRECISION_FP32);
     assert_near (dn_device_unit (a100, DN_FORMAT_FP8), 0);
-    dn_catalogue_free (&catalogue);
 }
 
-static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
+static int amend (const char *text, struct dn_err *err)
 {
-    return dn_catalogue_add (catalogue, dn_span_of (text), "own", true, err);
+    return dn_catalogue_add (&catalogue, dn_span_of (text), "own", true, err);
 }
 
 static void note_value (void *to,
@@ -171,15 +175,14 @@ TEST ("own values override those of the catalogue")
 {
     char text[4096];
     struct dn_buf shown = dn_buf_on (text, sizeof (text));
-    struct dn_catalogue catalogue = {.show = note_value, .to = &shown};
     const struct dn_device *device;
 
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    catalogue.show = note_value;
+    catalogue.to = &shown;
+    assert_int_equal (add (V100, NULL), 0);
     assert_false (dn_device_is_measured (&catalogue.devices[0]));
-    assert_int_equal (
-        amend (&catalogue, "Device=V100\nBandwidth=850G\nLinearFp16=90T\n", NULL), 0);
-    assert_int_equal (
-        amend (&catalogue, "LinearFp16=95T\nDevice=v100\nStream=8e11", NULL), 0);
+    assert_int_equal (amend ("Device=V100\nBandwidth=850G\nLinearFp16=90T\n", NULL), 0);
+    assert_int_equal (amend ("LinearFp16=95T\nDevice=v100\nStream=8e11", NULL), 0);
     assert_int_equal (catalogue.n_devices, 1);
     device = &catalogue.devices[0];
     assert_true (dn_device_is_measured (device));
@@ -193,19 +196,16 @@ TEST ("own values override those of the catalogue")
     assert_contains (text, "own V100 Bandwidth=850G\n");
     assert_contains (text, "own v100 LinearFp16=95T\n");
     assert_non_null (strstr (text, "own v100 Stream=8e11\n"));
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("an own device must be complete")
 {
-    struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
-    assert_int_equal (amend (&catalogue, "Device=new\nStream=8e11", &err), -1);
+    assert_int_equal (amend ("Device=new\nStream=8e11", &err), -1);
     assert_contains (err.text, "own: Vendor= is missing");
-    assert_int_equal (amend (&catalogue, V100 "Stream=8e11", &err), 0);
+    assert_int_equal (amend (V100 "Stream=8e11", &err), 0);
     assert_int_equal (catalogue.n_devices, 1);
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("an own file with an error changes nothing")
@@ -222,31 +222,26 @@ TEST ("an own file with an error changes nothing")
         {"Device=v100\nBandwidth=1G\nVendor=\"x", "a quote is not closed"},
         {"", "Device= is missing"},
     };
-    struct dn_catalogue catalogue = {0};
 
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_int_equal (add (V100, NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
-        assert_int_equal (amend (&catalogue, cases[i].text, &err), -1);
+        assert_int_equal (amend (cases[i].text, &err), -1);
         assert_contains (err.text, cases[i].says);
         assert_near (catalogue.devices[0].bandwidth, 900e9);
         assert_int_equal (catalogue.n_devices, 1);
     }
-    dn_catalogue_free (&catalogue);
 }
 
-static int add_type (struct dn_gpu_types *types,
-                     const struct dn_catalogue *catalogue,
-                     const char *text,
-                     struct dn_err *err)
+static int add_type (const char *text, struct dn_err *err)
 {
     struct dn_span rest = dn_span_of (text);
     struct dn_keyline line = {.words = true};
 
     if (dn_keyline_next (&rest, &line, err) != 1)
         return -1;
-    return dn_gpu_types_add (types, &line, catalogue, err);
+    return dn_gpu_types_add (&types, &line, &catalogue, err);
 }
 
 TEST ("bad Gpu lines say what is wrong")
@@ -278,37 +273,29 @@ TEST ("bad Gpu lines say what is wrong")
         {"Gpu Type=x Device=v100 ThreadsPerCore=0", "ThreadsPerCore: 0 out of range"},
         {"Gpu Type=x Device=v100 NodeTmp=-1", "NodeTmp: -1 out of range"},
     };
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
 
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
-    assert_int_equal (add_type (&types,
-                                &catalogue,
-                                "Gpu Type=known Device=v100 ByPartition=p ByFeature=f",
-                                NULL),
-                      0);
+    assert_int_equal (add (V100, NULL), 0);
+    assert_int_equal (
+        add_type ("Gpu Type=known Device=v100 ByPartition=p ByFeature=f", NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
 
-        assert_int_equal (add_type (&types, &catalogue, cases[i].text, &err), -1);
+        assert_int_equal (add_type (cases[i].text, &err), -1);
         assert_contains (err.text, cases[i].says);
         assert_int_equal (types.n_types, 1);
     }
     assert_near (types.types[0].cost, 2.5);
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("candidates that cannot run the request are blocked")
 {
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
     struct dn_job job = dn_job_empty ();
     struct dn_request request;
     struct dn_candidates found;
 
-    assert_int_equal (add (&catalogue, V100, NULL), 0);
-    assert_int_equal (add (&catalogue, A100, NULL), 0);
-#define ADD(text) assert_int_equal (add_type (&types, &catalogue, text, NULL), 0)
+    assert_int_equal (add (V100, NULL), 0);
+    assert_int_equal (add (A100, NULL), 0);
+#define ADD(text) assert_int_equal (add_type (text, NULL), 0)
     ADD ("Gpu Type=a100 Device=a100");
     ADD (
         "Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=p,p2");
@@ -344,7 +331,6 @@ TEST ("candidates that cannot run the request are blocked")
     assert_int_equal (found.list[5].blocked.code, DN_REASON_NONE);
     assert_contains (SAID (found.list[1].blocked),
                      "3 nodes are needed or excluded, 2 of its 2");
-    dn_catalogue_free (&catalogue);
 }
 
 #define BOARD(name, memory)                                                            \
@@ -441,11 +427,10 @@ static const struct {
 
 TEST ("products of a driver are devices of the catalogue")
 {
-    struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (boards); i++)
-        if (add (&catalogue, boards[i], &err) < 0)
+        if (add (boards[i], &err) < 0)
             fail_msg ("%s", err.text);
     for (size_t i = 0; i < DN_N_ELEMENTS (products); i++) {
         const struct dn_device *device = dn_catalogue_find_product (
@@ -455,13 +440,12 @@ TEST ("products of a driver are devices of the catalogue")
         if (strcmp (found, products[i].device ? products[i].device : "none") != 0)
             fail_msg ("'%s' is %s", products[i].product, found);
     }
-    dn_catalogue_free (&catalogue);
 }
 
 #define NODE " PerNode=4 NodeCpus=40 NodeMemory=200k "
 
 /* Two types by partition and feature, one by gres alone. */
-static void add_named (struct dn_catalogue *catalogue, struct dn_gpu_types *types)
+static void add_named (void)
 {
     static const char *const lines[] = {
         "Gpu Type=a100 Device=a100" NODE "ByPartition=pa MaxTime=1-0 ByFeature=fa "
@@ -471,10 +455,10 @@ static void add_named (struct dn_catalogue *catalogue, struct dn_gpu_types *type
         "Gpu Type=old Device=v100" NODE "Partitions=p",
     };
 
-    assert_int_equal (add (catalogue, V100, NULL), 0);
-    assert_int_equal (add (catalogue, A100, NULL), 0);
+    assert_int_equal (add (V100, NULL), 0);
+    assert_int_equal (add (A100, NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (lines); i++)
-        assert_int_equal (add_type (types, catalogue, lines[i], NULL), 0);
+        assert_int_equal (add_type (lines[i], NULL), 0);
 }
 
 /* A job of one day with two GPUs of any type. */
@@ -489,15 +473,14 @@ static struct dn_job untyped_job (void)
     return job;
 }
 
-static struct dn_candidates find (const struct dn_gpu_types *types,
-                                  const struct dn_job *job)
+static struct dn_candidates find (const struct dn_job *job)
 {
     struct dn_candidates found;
     struct dn_request request;
 
     assert_int_equal (read_request (job, &request), 0);
-    dn_hardware_candidates (types, &request, NULL, &found);
-    assert_int_equal (found.n_candidates, types->n_types);
+    dn_hardware_candidates (&types, &request, NULL, &found);
+    assert_int_equal (found.n_candidates, types.n_types);
     return found;
 }
 
@@ -533,10 +516,8 @@ TEST ("partitions and features name a type")
         {"gres:gpu:2", NULL, "fa|fv", "", "more than names"},
         {"gres:gpu:2", "pa", "[fa]", "a100", "more than names"},
     };
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
 
-    add_named (&catalogue, &types);
+    add_named ();
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = untyped_job ();
         struct dn_candidates found;
@@ -544,7 +525,7 @@ TEST ("partitions and features name a type")
         job.tres[DN_GPU_PER_NODE] = cases[i].tres;
         job.partition = cases[i].partition;
         job.features = cases[i].features;
-        found = find (&types, &job);
+        found = find (&job);
         assert_string_equal (found.named ? found.named->type : "", cases[i].named);
         assert_contains (SAID (found.keep), cases[i].keep);
         if (cases[i].keep[0] == '\0')
@@ -554,22 +535,19 @@ TEST ("partitions and features name a type")
                 assert_int_equal (found.list[k].requested,
                                   !found.named || found.list[k].gpu == found.named);
     }
-    dn_catalogue_free (&catalogue);
 }
 
 TEST ("another partition or constraint must be safe")
 {
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
     struct dn_candidates found;
     struct dn_job job;
 
-    add_named (&catalogue, &types);
+    add_named ();
 #define BLOCKED(change, i, reason)                                                     \
     do {                                                                               \
         job = untyped_job ();                                                          \
         change;                                                                        \
-        found = find (&types, &job);                                                   \
+        found = find (&job);                                                           \
         if (reason[0] == '\0')                                                         \
             assert_int_equal (found.list[i].blocked.code, DN_REASON_NONE);             \
         assert_contains (SAID (found.list[i].blocked), reason);                        \
@@ -593,25 +571,22 @@ TEST ("another partition or constraint must be safe")
     job = untyped_job ();
     job.features = "fa";
     job.script = "#!/bin/sh\nsrun -C fa hostname\n";
-    found = find (&types, &job);
+    found = find (&job);
     assert_contains (SAID (found.keep), "script names the feature fa");
-    dn_catalogue_free (&catalogue);
 }
 
 /* Types that state what a job may need, and one that states it with other values. */
-static void add_stated (struct dn_catalogue *catalogue, struct dn_gpu_types *types)
+static void add_stated (void)
 {
     static const char node[] = "Device=v100 PerNode=4 NodeCpus=96 NodeMemory=200k "
                                "Partitions=gpu,long";
     static const char *const rest[] = {
         "", "Nodes=4 NodeTmp=5000 ThreadsPerCore=2", "ThreadsPerCore=1", "MoveTo=no"};
 
-    assert_int_equal (add (catalogue, V100, NULL), 0);
+    assert_int_equal (add (V100, NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (rest); i++) {
-        char line[256];
-
-        snprintf (line, sizeof (line), "Gpu Type=t%zu %s %s", i, node, rest[i]);
-        assert_int_equal (add_type (types, catalogue, line, NULL), 0);
+        assert_int_equal (
+            add_type (unit_text ("Gpu Type=t%zu %s %s", i, node, rest[i]), NULL), 0);
     }
 }
 
@@ -631,7 +606,7 @@ static struct dn_job small_job (void)
         struct dn_job job = small_job ();                                              \
         struct dn_candidates found;                                                    \
         change;                                                                        \
-        found = find (&types, &job);                                                   \
+        found = find (&job);                                                           \
         assert_int_equal (found.keep.code, DN_REASON_NONE);                            \
         if (*(reason))                                                                 \
             assert_contains (SAID (found.list[type].blocked), reason);                 \
@@ -641,10 +616,7 @@ static struct dn_job small_job (void)
 
 TEST ("a type is no target unless its line states what the job needs")
 {
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
-
-    add_stated (&catalogue, &types);
+    add_stated ();
     TARGET ((void) job, 0, "");
     TARGET ((void) job, 3, "its Gpu line says MoveTo=no");
     TARGET (job.tmp_disk_mb = 5000, 0, "unknown how many MB of temporary disk");
@@ -667,24 +639,20 @@ TEST ("a type is no target unless its line states what the job needs")
     TARGET (job.partition = "long, gpu", 1, "");
     TARGET (job.partition = "gpu,short", 1, "not in the job's partition");
     TARGET (job.partition = "gpu,", 1, "not in the job's partition");
-    dn_catalogue_free (&catalogue);
 }
 #undef TARGET
 
 TEST ("a whole core is all threads of it")
 {
-    struct dn_catalogue catalogue = {0};
-    struct dn_gpu_types types = {.n_types = 0};
     struct dn_job job = small_job ();
     struct dn_candidates found;
 
-    add_stated (&catalogue, &types);
-    found = find (&types, &job);
+    add_stated ();
+    found = find (&job);
     assert_int_equal (found.list[1].node_cpus, 96);
     job.whole_cores = true;
-    found = find (&types, &job);
+    found = find (&job);
     assert_int_equal (found.list[0].node_cpus, DN_UNSET);
     assert_int_equal (found.list[1].node_cpus, 48);
     assert_int_equal (found.list[2].node_cpus, 96);
-    dn_catalogue_free (&catalogue);
 }

@@ -44,7 +44,6 @@ static void check_line (const char *line)
 {
     const char *text = strchr (line, ' ') + 1;
     struct dn_spec spec = read_config (text);
-    char type[DN_NAME_MAX + 20];
     struct dn_graph graph;
     struct dn_err err = {0};
 
@@ -55,8 +54,7 @@ static void check_line (const char *line)
     if (!dn_keyset_is_empty (graph.unread))
         fail_msg ("%s: a key is not read", text);
     assert_string_equal (graph.name, spec.name);
-    snprintf (type, sizeof (type), "\"model_type\":\"%s\"", graph.name);
-    assert_contains (text, type);
+    assert_contains (text, unit_text ("\"model_type\":\"%s\"", graph.name));
     dn_graph_free (&graph);
 }
 
@@ -233,13 +231,11 @@ TEST ("at least thirty types are known, each once")
 /* The description of a capture with that network, or NULL. */
 static char *capture_of (const char *sidecar, const char *network)
 {
-    char text[4096];
+    char *text =
+        unit_text ("{\"dnnest_capture\":1,\"time\":5,\"sidecar\":%s,\"network\":{%s}}",
+                   sidecar,
+                   network);
 
-    snprintf (text,
-              sizeof (text),
-              "{\"dnnest_capture\":1,\"time\":5,\"sidecar\":%s,\"network\":{%s}}",
-              sidecar,
-              network);
     return dn_hf_capture (dn_span_of (text));
 }
 
@@ -254,10 +250,12 @@ TEST ("a network that was not recorded is described by its configuration")
                                       "\"seq_len\":\"512\"",
                                       "\"batch\":\"4\"",
                                       "\"hidden\":\"4096\""};
-    char *text = capture_of (sums,
-                             CONFIG ",\"shapes\":[[4,512]],\"quantised\":4,\"adapter\":"
-                                    "{\"type\":\"lora\",\"rank\":16,\"targets\":["
-                                    "\"q_proj\",\"v_proj\"]}");
+    char *text = unit_keep (
+        capture_of (sums,
+                    CONFIG ",\"shapes\":[[4,512]],\"quantised\":4,\"adapter\":"
+                           "{\"type\":\"lora\",\"rank\":16,\"targets\":["
+                           "\"q_proj\",\"v_proj\"]}"),
+        free);
     char *flat;
 
     assert_non_null (text);
@@ -270,7 +268,6 @@ TEST ("a network that was not recorded is described by its configuration")
         if (!strstr (text, has[i]))
             fail_msg ("no %s in %s", has[i], text);
     assert_null (strstr (text, "params"));
-    free (text);
 }
 
 TEST ("a capture without such a configuration stays as it is")

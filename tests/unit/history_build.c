@@ -31,6 +31,12 @@ static struct dn_store *store_open (bool adding)
     return store;
 }
 
+static void store_end (struct dn_store *store)
+{
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+}
+
 int before_test (void **state)
 {
     store_remove ();
@@ -77,12 +83,17 @@ static void add_runs (int64_t user, const char *app, double ran_s, int n)
 
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
 }
 
 static struct dn_gate gate;
 
+static void free_apps (void *apps)
+{
+    dn_apps_free (apps);
+}
+
+/* They are kept for the test. */
 static struct dn_apps *apps_of (const struct dn_build *build)
 {
     struct dn_store *store = store_open (false);
@@ -92,7 +103,7 @@ static struct dn_apps *apps_of (const struct dn_build *build)
     if (!apps)
         fail_msg ("%s", err.text);
     dn_store_close (store);
-    return apps;
+    return unit_keep (apps, free_apps);
 }
 
 static const struct dn_build plain = {.now_s = NOW, .bundle = "here"};
@@ -121,8 +132,7 @@ TEST ("each owner application and type has a row")
     job = job_of (ALICE, "train", 2000);
     job.gpu = "v100";
     add (store, &job);
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     assert_int_equal (apps->n_rows, 3);
     assert_int_equal (row_of (apps, ALICE, "train")->runs, 5);
@@ -130,7 +140,6 @@ TEST ("each owner application and type has a row")
     assert_int_equal (
         dn_apps_find (apps, dn_app_key_of_user (ALICE, "train"), "v100", 2)->runs, 1);
     assert_null (row_of (apps, BOB, "other"));
-    dn_apps_free (apps);
 }
 
 TEST ("host memory is learned, and that a job was killed when it was lowered")
@@ -157,8 +166,7 @@ TEST ("host memory is learned, and that a job was killed when it was lowered")
     job.state = "OUT_OF_MEMORY";
     job.outcome = "out_of_memory";
     add (store, &job);
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     /* 12 GiB on each of two nodes. */
     assert_float_equal (row_of (apps, ALICE, "train")->mem_gb, 24, 1e-3);
@@ -167,7 +175,6 @@ TEST ("host memory is learned, and that a job was killed when it was lowered")
     assert_float_equal (row_of (apps, BOB, "train")->mem_gb, 5, 1e-3);
     assert_int_equal (row_of (apps, BOB, "train")->mem_runs, 3);
     assert_true (row_of (apps, BOB, "train")->mem_kept);
-    dn_apps_free (apps);
 }
 
 TEST ("what says nothing is left out")
@@ -194,11 +201,9 @@ TEST ("what says nothing is left out")
         job.outcome = classes[i].outcome;
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     assert_int_equal (apps->n_rows, 0);
-    dn_apps_free (apps);
 }
 
 /* 500 absurd runs of another user under the same name, and 300 other applications. */
@@ -213,15 +218,10 @@ TEST ("no user moves the bound of another")
     bound_before = bound (row_of (before, BOB, "train"));
     add_runs (ALICE, "train", 1, 500);
     for (int i = 0; i < 300; i++) {
-        char name[24];
-
-        snprintf (name, sizeof (name), "fast%d", i);
-        add_runs (ALICE, name, 5, 3);
+        add_runs (ALICE, unit_text ("fast%d", i), 5, 3);
     }
     after = apps_of (&plain);
     assert_float_equal (bound (row_of (after, BOB, "train")), bound_before, 1e-3);
-    dn_apps_free (before);
-    dn_apps_free (after);
 }
 
 TEST ("an owner has a bounded number of rows")
@@ -231,22 +231,17 @@ TEST ("an owner has a bounded number of rows")
     int64_t own = 0;
 
     for (int i = 0; i < DN_BUILD_OWNER_MAX + 200; i++) {
-        char name[24];
-        struct dn_finished job;
+        struct dn_finished job = job_of (ALICE, unit_text ("a%d", i), 500);
 
-        snprintf (name, sizeof (name), "a%d", i);
-        job = job_of (ALICE, name, 500);
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     add_runs (BOB, "train", 10000, 1);
     apps = apps_of (&plain);
     for (int64_t i = 0; i < apps->n_rows; i++)
         own += apps->rows[i].unit_s < 5000;
     assert_int_equal (own, DN_BUILD_OWNER_MAX);
     assert_non_null (row_of (apps, BOB, "train"));
-    dn_apps_free (apps);
 }
 
 /* Runs of several users of an account are one row there; a job without an account is in
@@ -269,8 +264,7 @@ TEST ("an account may have rows beside those of its users")
         job.account = owners[i % 4].account;
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&build);
     assert_int_equal (apps->n_rows, 5);
     assert_int_equal (row_of (apps, BOB, "train")->runs, 6);
@@ -280,7 +274,6 @@ TEST ("an account may have rows beside those of its users")
     assert_int_equal (
         dn_apps_find (apps, dn_app_key_of_account ("other", "train"), "a100", 2)->runs,
         3);
-    dn_apps_free (apps);
 }
 
 static double base_of_today (void *to, const struct dn_finished *job)
@@ -304,17 +297,14 @@ TEST ("other bundles count by what is predicted today")
         job.bundle = i < 2 ? "here" : "older";
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     assert_int_equal (row_of (apps, ALICE, "train")->runs, 2);
     assert_float_equal (row_of (apps, ALICE, "train")->unit_s, 0.5, 0.01);
-    dn_apps_free (apps);
     build.base = base_of_today;
     build.base_to = &today;
     apps = apps_of (&build);
     assert_int_equal (row_of (apps, ALICE, "train")->runs, 4);
-    dn_apps_free (apps);
 }
 
 TEST ("the rows survive their file")
@@ -326,7 +316,6 @@ TEST ("the rows survive their file")
     apps = apps_of (&plain);
     for (int64_t i = 1; i < apps->n_rows; i++)
         assert_true (apps->rows[i - 1].key < apps->rows[i].key);
-    dn_apps_free (apps);
 }
 
 /* --- the gate ----------------------------------------------------------------------
@@ -364,8 +353,7 @@ static void add_badly (struct dn_store *store, int64_t user, const char *app)
 
 static void close_added (struct dn_store *store)
 {
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
 }
 
 TEST ("a better history passes")
@@ -374,7 +362,7 @@ TEST ("a better history passes")
 
     add_well (store, ALICE, "train");
     close_added (store);
-    dn_apps_free (apps_of (&plain));
+    apps_of (&plain);
     assert_int_equal (gate.before.runs, 4);
     assert_float_equal (gate.before.error, 0.5, 0.05);
     assert_true (gate.after.error < 0.05);
@@ -392,10 +380,7 @@ TEST ("a row that is worse keeps what is in force, the others are installed")
     add_well (store, BOB, "train");
     add_badly (store, BOB, "odd");
     for (int i = 0; i < 30; i++) {
-        char name[24];
-
-        snprintf (name, sizeof (name), "odd%d", i);
-        add_badly (store, BOB, name);
+        add_badly (store, BOB, unit_text ("odd%d", i));
     }
     close_added (store);
     apps = apps_of (&plain);
@@ -406,7 +391,6 @@ TEST ("a row that is worse keeps what is in force, the others are installed")
     assert_non_null (row_of (apps, ALICE, "train"));
     assert_non_null (row_of (apps, BOB, "train"));
     assert_null (row_of (apps, BOB, "odd"));
-    dn_apps_free (apps);
     /* what is in force: another row of it */
     old = apps_of (&plain);
     for (int64_t i = 0; i < old->n_rows; i++)
@@ -417,8 +401,6 @@ TEST ("a row that is worse keeps what is in force, the others are installed")
     apps = apps_of (&build);
     assert_float_equal (row_of (apps, BOB, "odd")->unit_s, 77, 0);
     assert_true (row_of (apps, ALICE, "train")->unit_s > 900);
-    dn_apps_free (apps);
-    dn_apps_free (old);
 }
 
 TEST ("a history of nothing but worse rows is refused")
@@ -427,7 +409,7 @@ TEST ("a history of nothing but worse rows is refused")
 
     add_badly (store, BOB, "odd");
     close_added (store);
-    dn_apps_free (apps_of (&plain));
+    apps_of (&plain);
     assert_false (gate.passed);
 }
 
@@ -444,7 +426,6 @@ TEST ("an application that has changed is learned")
     apps = apps_of (&plain);
     assert_int_equal (gate.n_worse, 0);
     assert_float_equal (row_of (apps, ALICE, "train")->unit_s, 20, 1);
-    dn_apps_free (apps);
 }
 
 /* They end last. */
@@ -455,13 +436,11 @@ TEST ("applications with one run neither pass nor block")
     add_well (store, ALICE, "train");
     add_badly (store, BOB, "odd");
     for (int i = 0; i < 2000; i++) {
-        char name[24];
-
-        snprintf (name, sizeof (name), "once%d", i);
-        add_one (store, BOB + 1 + i / 500, name, 100, i % 2 ? 100 : 5000);
+        add_one (
+            store, BOB + 1 + i / 500, unit_text ("once%d", i), 100, i % 2 ? 100 : 5000);
     }
     close_added (store);
-    dn_apps_free (apps_of (&plain));
+    apps_of (&plain);
     assert_int_equal (gate.n_rows, 2002);
     assert_int_equal (gate.n_judged, 2);
     assert_int_equal (gate.n_worse, 1);
@@ -476,7 +455,7 @@ TEST ("runs without a prediction must keep the stated bound")
     for (int i = 0; i < 25; i++)
         add_one (store, ALICE, "train", i < 20 ? 100 : 100 * pow (10, i - 19), 0);
     close_added (store);
-    dn_apps_free (apps_of (&plain));
+    apps_of (&plain);
     assert_int_equal (gate.alone.votes, 2);
     assert_int_equal (gate.n_worse, 1);
 }
@@ -489,7 +468,6 @@ TEST ("an empty store is no error")
     apps = apps_of (&plain);
     assert_true (gate.passed);
     assert_int_equal (apps->n_rows, 0);
-    dn_apps_free (apps);
 }
 
 /* --- what runs have described ------------------------------------------------------
@@ -503,16 +481,12 @@ static void add_captured (struct dn_store *store,
                           int64_t used)
 {
     struct dn_finished job = job_of (user, app, 1000);
-    char text[1024];
 
-    snprintf (
-        text,
-        sizeof (text),
+    job.captured = unit_text (
         "{\"dnnest_capture\":1,\"time\":5,\"software\":{\"framework\":\"pytorch\","
         "\"version\":\"2.4.0+cu121\",\"arch\":[\"sm_70\",\"sm_80\"]},\"run\":{"
         "\"workers\":4,\"steps\":5000,\"loader_share\":0.25},\"sidecar\":%s}",
         sidecar);
-    job.captured = text;
     job.job = "12_3";
     job.kin = "fp:0123456789abcdef/64";
     job.gpus_used = used;
@@ -552,8 +526,7 @@ TEST ("an application is known by its newest completed run with a capture")
     failed.captured = "{\"dnnest_capture\":1,\"time\":5,\"sidecar\":{\"dnnest\":1,"
                       "\"spec\":{\"batch\":1}}}";
     add (store, &failed);
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     assert_int_equal (apps->n_known, 1);
     known = known_of (apps, ALICE, "train");
@@ -570,7 +543,6 @@ TEST ("an application is known by its newest completed run with a capture")
                  && known->loader_share == 0.25F);
     assert_true (known->gpus == 2 && known->gpus_used == 2 && known->gpus_runs == 2);
     assert_null (known_of (apps, BOB, "train"));
-    dn_apps_free (apps);
 }
 
 TEST ("a capture changes no run time, and its words of GPU memory lower nothing")
@@ -583,7 +555,6 @@ TEST ("a capture changes no run time, and its words of GPU memory lower nothing"
     add_runs (ALICE, "train", 1000, 4);
     apps = apps_of (&plain);
     without = *row_of (apps, ALICE, "train");
-    dn_apps_free (apps);
     assert_true (without.step_s == 0 && without.gpu_mem_gb == 0);
     before_test (NULL);
     store = store_open (true);
@@ -603,19 +574,16 @@ TEST ("a capture changes no run time, and its words of GPU memory lower nothing"
     assert_true (row.gpu_mem_said && row.gpu_mem_gb == 3 && row.start_up_s == 5);
     assert_true (row.start_s == without.start_s && row.unit_s == without.unit_s
                  && row.sigma == without.sigma && row.longest_s == without.longest_s);
-    dn_apps_free (apps);
     {
         struct dn_finished job = job_of (ALICE, "train", 1000);
 
         job.gpu_mem_gb = 2;
         add (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     row = *row_of (apps, ALICE, "train");
     assert_true (!row.gpu_mem_said && row.gpu_mem_gb == 3);
-    dn_apps_free (apps);
 }
 
 TEST ("equal networks are kept once, under any name")
@@ -625,18 +593,16 @@ TEST ("equal networks are kept once, under any name")
     char sidecar[512];
 
     for (int i = 0; i < 6; i++) {
-        char app[16];
-        char name[16];
         struct dn_buf buf = dn_buf_on (sidecar, sizeof (sidecar));
+        char *app = unit_text ("app%d", i);
 
-        snprintf (app, sizeof (app), "app%d", i);
-        snprintf (name, sizeof (name), "net%d", i);
-        dn_buf_add (
-            &buf, "{\"dnnest\":1,\"spec\":{\"batch\":%d}," GRAPH "}", i + 1, name);
+        dn_buf_add (&buf,
+                    "{\"dnnest\":1,\"spec\":{\"batch\":%d}," GRAPH "}",
+                    i + 1,
+                    unit_text ("net%d", i));
         add_captured (store, ALICE + i, app, sidecar, 2);
     }
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     apps = apps_of (&plain);
     assert_int_equal (apps->n_known, 6);
     assert_int_equal (apps->n_networks, 1);
@@ -645,7 +611,6 @@ TEST ("equal networks are kept once, under any name")
         assert_contains (dn_apps_network (apps, &apps->known[i]), "\"params\":5050");
         assert_contains (apps->known[i].spec, "model=net");
     }
-    dn_apps_free (apps);
 }
 
 /* So many applications, each with a network of its own; the later ones ran later. */
@@ -655,11 +620,7 @@ static void note_many (struct dn_known_list *list, int n)
 
     for (int i = 0; i < n; i++) {
         struct dn_finished job = job_of (ALICE, "", 1000);
-        char text[1024];
-
-        snprintf (
-            text,
-            sizeof (text),
+        char *text = unit_text (
             "{\"dnnest_capture\":1,\"time\":5,\"software\":{\"arch\":[\"sm_70\"]},"
             "\"sidecar\":{\"dnnest\":1,\"spec\":{\"batch\":%d,\"precision\":"
             "\"bf16\"},\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[1,%d]],"
@@ -667,6 +628,7 @@ static void note_many (struct dn_known_list *list, int n)
             i + 1,
             i + 1,
             50 * (i + 1));
+
         job.captured = text;
         job.end_s = (int64_t) i * 86400;
         if (dn_known_note (list, (dn_app_key) (i + 1) * 12345677, &job, &err) < 0)
@@ -677,7 +639,7 @@ static void note_many (struct dn_known_list *list, int n)
 TEST ("of too many applications those of the latest runs are kept")
 {
     struct dn_known_list *list = dn_known_list_new ();
-    struct dn_apps *apps = calloc (1, sizeof (*apps));
+    struct dn_apps *apps = unit_keep (calloc (1, sizeof (*apps)), free_apps);
     struct dn_err err = {0};
 
     note_many (list, 2 * DN_APPS_KNOWN_MAX + 4);
@@ -692,7 +654,6 @@ TEST ("of too many applications those of the latest runs are kept")
     assert_non_null (
         dn_apps_known (apps, (dn_app_key) (2 * DN_APPS_KNOWN_MAX + 4) * 12345677));
     assert_null (dn_apps_known (apps, (dn_app_key) (DN_APPS_KNOWN_MAX + 4) * 12345677));
-    dn_apps_free (apps);
     dn_known_list_free (list);
 }
 
@@ -716,8 +677,7 @@ TEST ("a hostile capture changes no row of 45 other users")
     job.said_gpu_mem_gb = 1e6;
     job.gpus_used = INT64_MAX / 2;
     add (store, &job);
-    assert_int_equal (dn_store_commit (store, NULL), 0);
-    dn_store_close (store);
+    store_end (store);
     after = apps_of (&plain);
     assert_int_equal (after->n_rows, before->n_rows + 1);
     assert_int_equal (after->n_known, 1);
@@ -729,6 +689,4 @@ TEST ("a hostile capture changes no row of 45 other users")
 
         assert_memory_equal (&a, &b, sizeof (a));
     }
-    dn_apps_free (before);
-    dn_apps_free (after);
 }

@@ -33,7 +33,6 @@ static struct dn_device a100 (void)
     struct dn_site *site = scene_site ("");
     struct dn_device device = site->catalogue.devices[A100];
 
-    scene_free (site);
     return device;
 }
 
@@ -44,11 +43,11 @@ static void read_catalogue (struct dn_catalogue *catalogue)
 {
     const char *dir = getenv ("srcdir");
     struct dn_err err = {0};
-    char pattern[4096];
     glob_t files;
 
-    snprintf (pattern, sizeof (pattern), "%s/etc/hardware/*.conf", dir ? dir : ".");
-    assert_int_equal (glob (pattern, 0, NULL, &files), 0);
+    assert_int_equal (
+        glob (unit_text ("%s/etc/hardware/*.conf", dir ? dir : "."), 0, NULL, &files),
+        0);
     for (size_t i = 0; i < files.gl_pathc; i++)
         scene_catalogue_add (catalogue, strstr (files.gl_pathv[i], "etc/hardware/"));
     globfree (&files);
@@ -110,14 +109,12 @@ TEST ("Tokens cost nearly nothing, raw text more")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate e = estimate (texts[i]);
-        char none[200];
-        char raw[200];
+        char *none = unit_text ("%s,input=synthetic", texts[i]);
 
-        snprintf (none, sizeof (none), "%s,input=synthetic", texts[i]);
         assert_true (e.stage_s[DN_STAGE_INPUT] > 0);
         assert_true (e.step_s.p50 < 1.01 * estimate (none).step_s.p50);
-        snprintf (raw, sizeof (raw), "%s,decode=text", texts[i]);
-        assert_true (estimate_on (raw, NULL, 1).stage_s[DN_STAGE_INPUT]
+        assert_true (estimate_on (unit_text ("%s,decode=text", texts[i]), NULL, 1)
+                         .stage_s[DN_STAGE_INPUT]
                      > 3 * estimate_on (texts[i], NULL, 1).stage_s[DN_STAGE_INPUT]);
     }
 }
@@ -333,12 +330,10 @@ TEST ("Exchanges between blocks and gradients share links")
 static double slow_down (const char *format, const char *gpus)
 {
     struct dn_device device = a100 ();
-    char text[200];
 
     device.measured.ring = 1e13;
     device.measured.ring_start_s = 1e-12;
-    snprintf (text, sizeof (text), "%s%s", format, gpus);
-    return estimate_on (text, &device, 0).step_s.p50
+    return estimate_on (unit_text ("%s%s", format, gpus), &device, 0).step_s.p50
            / estimate_on (format, &device, 0).step_s.p50;
 }
 

@@ -175,8 +175,8 @@ static int measure_row (const struct dn_row *row, void *context, struct dn_err *
 TEST ("rows have a limit")
 {
     static const size_t steps[] = {1, 65536, 4 * ROW_MAX};
-    char *whole = long_row (ROW_MAX, 'x');
-    char *over = long_row (ROW_MAX + 1, 'x');
+    char *whole = unit_keep (long_row (ROW_MAX, 'x'), free);
+    char *over = unit_keep (long_row (ROW_MAX + 1, 'x'), free);
     char *open = long_row (3 * ROW_MAX, '"');
     struct trace trace = {.stop = false};
     struct dn_err err = {0};
@@ -193,8 +193,6 @@ TEST ("rows have a limit")
         read_pieces (open, 3 * ROW_MAX + 2, steps[i], &trace);
         assert_int_equal (trace.err.code, DN_E_LIMIT);
     }
-    free (whole);
-    free (over);
     free (open);
 }
 
@@ -406,7 +404,6 @@ static void judge_end (struct judged *judged)
 {
     dn_evaluation_free (&judged->evaluation);
     dn_evaluation_free (NULL);
-    scene_free (judged->site);
 }
 
 static size_t n_pairs (const struct judged *judged, int metric, int grouping, int group)
@@ -530,7 +527,7 @@ TEST ("a table without spec or gpu is refused")
 TEST ("skipped rows beyond the limit are counted")
 {
     const int n = DN_SKIPPED_MAX + 10;
-    char *text = malloc (64 + (size_t) n * 8);
+    char *text = unit_keep (malloc (64 + (size_t) n * 8), free);
     struct judged judged;
     struct dn_buf buf = dn_buf_on (text, 64 + (size_t) n * 8);
 
@@ -542,5 +539,4 @@ TEST ("skipped rows beyond the limit are counted")
     assert_int_equal (judged.evaluation.skipped[DN_SKIPPED_MAX - 1].line,
                       DN_SKIPPED_MAX + 1);
     judge_end (&judged);
-    free (text);
 }

@@ -70,7 +70,6 @@ static struct dn_advice *advise (const char *conf,
     for (int i = 0; i < advice->candidates.n_candidates; i++)
         if (strcmp (advice->candidates.list[i].gpu->type, "a100") == 0)
             a100_at = i;
-    scene_free (site);
     return advice;
 }
 
@@ -174,11 +173,10 @@ TEST ("the control group is not changed")
 static struct dn_estimate estimate_by (const struct past *past, const char *more)
 {
     struct dn_job job = scene_job ();
-    char comment[1024];
     struct dn_advice *advice;
     struct dn_estimate estimate;
+    char *comment = unit_text ("%s,app=rn%s", job.comment, more);
 
-    snprintf (comment, sizeof (comment), "%s,app=rn%s", job.comment, more);
     job.comment = comment;
     advice = advise ("Mode=enforce\n", past ? &past->apps : NULL, &job);
     estimate = advice->estimates[a100_at];
@@ -535,14 +533,14 @@ static struct dn_advice *advise_kin (struct known_scene *scene,
     struct dn_advice *advice;
     const char *kin;
     const char *batch;
-    char print[DN_NAME_MAX];
+    char *print;
 
     know (scene, measured, RUN_SPEC);
     scene->job.script = script;
     advice = advise ("Mode=enforce\n", NULL, &scene->job);
     kin = advice->decision.kin;
     batch = strchr (kin, '/');
-    snprintf (print, sizeof (print), "%.*s", (int) strcspn (kin, "/"), kin);
+    print = unit_text ("%.*s", (int) strcspn (kin, "/"), kin);
     scene->past.rows[0].key = scene->known.key =
         dn_app_key_of_user (scene->job.user_id, advice->decision.app);
     scene->known.kin =
@@ -792,10 +790,10 @@ TEST ("a second submission takes nothing that such a script needs")
     for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
         struct known_scene scene;
         struct dn_advice *advice;
-        char script[512];
+        char *script;
 
         know (&scene, "dnnest:auto", RUN_SPEC);
-        snprintf (script, sizeof (script), "#!/bin/sh\n%s\n", scripts[i]);
+        script = unit_text ("#!/bin/sh\n%s\n", scripts[i]);
         scene.job.script = script;
         advice = advise ("Mode=enforce\n", NULL, &scene.job);
         scene.past.rows[0].key = scene.known.key =
@@ -822,7 +820,7 @@ TEST ("a decision is made in less than a millisecond")
     dn_app_key key;
     struct dn_job job = plain_job (&key);
     struct dn_site *site = scene_site ("Mode=enforce\nOptIn=history\n");
-    struct dn_app_row *rows = calloc (DN_APPS_MAX, sizeof (*rows));
+    struct dn_app_row *rows = unit_keep (calloc (DN_APPS_MAX, sizeof (*rows)), free);
     const struct dn_view view = {.apps = &past.apps, .now_s = SCENE_NOW};
     struct dn_advice *advice = scene_new ();
     struct timespec begin;
@@ -845,6 +843,4 @@ TEST ("a decision is made in less than a millisecond")
          / n;
     print_message ("a decision by history alone takes %.1f us\n", us);
     assert_true (us < 1000);
-    scene_free (site);
-    free (rows);
 }

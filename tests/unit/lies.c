@@ -76,7 +76,6 @@ static const char *const devices[] = {"v100_16gb", "a100_40gb"};
 #define N_HONEST 5
 
 struct scenario {
-    const struct dn_site *site;
     double factor; /* of the site: measured over predicted by what ships */
     int n_own;     /* runs of B */
     int n_honest;  /* runs of the other honest users */
@@ -93,7 +92,7 @@ static void add (struct dn_site_fit *fit,
                  const char *spec,
                  double factor)
 {
-    struct dn_site_run run = site_run_of (s->site, device, spec);
+    struct dn_site_run run = site_run_of (device, spec);
     struct dn_err err = {0};
 
     run.user = user;
@@ -109,10 +108,9 @@ static double jitter (int i)
 
 static struct dn_tuning *learn (const struct scenario *s)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_tuning *tuning;
 
-    assert_non_null (fit);
     for (int i = 0; i < s->n_false; i++)
         add (fit,
              s,
@@ -130,7 +128,7 @@ static struct dn_tuning *learn (const struct scenario *s)
              honest[i % (int) DN_N_ELEMENTS (honest)],
              jitter (i));
     tuning = site_run_learned (fit);
-    dn_site_fit_free (fit);
+    unit_release (fit);
     return tuning;
 }
 
@@ -157,7 +155,7 @@ static struct outlook look (const struct scenario *s)
     struct outlook outlook = {.n_kept = count_runs (tuning, B)};
 
     for (int i = 0; i < N_JOBS; i++) {
-        struct dn_site_run run = site_run_of (s->site, devices[0], jobs[i]);
+        struct dn_site_run run = site_run_of (devices[0], jobs[i]);
         struct dn_estimate e;
 
         run.user = B;
@@ -168,7 +166,7 @@ static struct outlook look (const struct scenario *s)
         outlook.bounds[i][1] = dn_range_at (e.step_s, 0.99);
         dn_graph_free (&run.graph);
     }
-    dn_tuning_free (tuning);
+    unit_release (tuning);
     return outlook;
 }
 
@@ -259,15 +257,13 @@ static void try_one (struct scenario s,
 TEST ("lies lower no bound of another user below the truth")
 {
     struct damage damage[N_ACCOUNTS] = {{0, 0}};
-    struct dn_site *site = scene_site ("");
     const char *given = getenv ("DN_LIES");
     int step = given ? (int) strtol (given, NULL, 10) : STEP;
     int count = 0;
 
     assert_true (step > 0);
     for (int c = 0; c < N_SITES * N_OWN; c++) {
-        struct scenario s = {
-            .site = site, .factor = sites[c / N_OWN], .n_own = own_runs[c % N_OWN]};
+        struct scenario s = {.factor = sites[c / N_OWN], .n_own = own_runs[c % N_OWN]};
         struct outlook alone = look_alone (s);
         struct outlook without;
 
@@ -286,15 +282,12 @@ TEST ("lies lower no bound of another user below the truth")
                        exp (damage[i].raised));
     for (int i = 0; i < 2; i++)
         assert_true (damage[i].moved < log (1.2));
-    scene_free (site);
 }
 
 /* Half of the runs of B's application are of a liar who says they took half as long. */
 TEST ("runs of another user's application of that name are not looked at")
 {
-    struct dn_site *site = scene_site ("");
-    struct scenario s = {.site = site,
-                         .factor = 1,
+    struct scenario s = {.factor = 1,
                          .n_own = 10,
                          .n_honest = 10,
                          .n_liars = 1,
@@ -308,14 +301,12 @@ TEST ("runs of another user's application of that name are not looked at")
     assert_true (fabs (log (with.median[0] / honest_only.truth[0])) < 0.02);
     assert_true (fabs (log (with.bounds[0][0] / honest_only.bounds[0][0])) < 0.02);
     assert_true (with.bounds[0][0] >= with.truth[0]);
-    scene_free (site);
 }
 
 /* A site that is so much slower that the shipped bounds do not hold. */
 TEST ("a minority of liars does not undo what others have shown")
 {
-    struct dn_site *site = scene_site ("");
-    struct scenario s = {.site = site, .factor = 2.2, .n_honest = 40, .n_liars = 2};
+    struct scenario s = {.factor = 2.2, .n_honest = 40, .n_liars = 2};
     struct outlook shipped = look_alone (s);
     struct outlook without = look (&s);
 
@@ -339,56 +330,47 @@ TEST ("a minority of liars does not undo what others have shown")
                           without.bounds[i][0]);
         }
     }
-    scene_free (site);
 }
 
 /* 'n' users with 'each' applications of one run each, after which B has his ten runs.
  */
-static int runs_left (const struct dn_site *site, int n, int each)
+static int runs_left (int n, int each)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
-    const struct scenario s = {.site = site, .factor = 1};
-    struct dn_tuning *tuning;
-    int left;
+    struct dn_site_fit *fit = site_fit_new ();
+    const struct scenario s = {.factor = 1};
 
     for (int i = 0; i < 10; i++)
         add (fit, &s, B, devices[0], jobs[0], jitter (i));
     for (int i = 0; i < n * each; i++) {
-        char spec[DN_NAME_MAX];
-
-        snprintf (spec, sizeof (spec), "model=resnet18,batch=8,app=a%d", i / n);
-        add (fit, &s, LIARS + i % n, devices[0], spec, 0.5);
+        add (fit,
+             &s,
+             LIARS + i % n,
+             devices[0],
+             unit_text ("model=resnet18,batch=8,app=a%d", i / n),
+             0.5);
     }
-    tuning = site_run_learned (fit);
-    left = count_runs (tuning, B);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
-    return left;
+    return count_runs (site_run_learned (fit), B);
 }
 
 TEST ("runs of others do not evict a user's history")
 {
-    struct dn_site *site = scene_site ("");
-
-    assert_int_equal (runs_left (site, 1, 1100), 10);
-    assert_int_equal (runs_left (site, 1, 3000), 10);
-    assert_int_equal (runs_left (site, 5, 700), 10);
-    assert_int_equal (runs_left (site, 50, 60), 10);
+    assert_int_equal (runs_left (1, 1100), 10);
+    assert_int_equal (runs_left (1, 3000), 10);
+    assert_int_equal (runs_left (5, 700), 10);
+    assert_int_equal (runs_left (50, 60), 10);
     /* Of that many users each has the same share of the room. */
-    assert_int_equal (runs_left (site, 127, 20), DN_HISTORY_MAX / 128);
-    scene_free (site);
+    assert_int_equal (runs_left (127, 20), DN_HISTORY_MAX / 128);
 }
 
 /* Of every run the same memory, power and time over the prediction by what ships. */
-static struct dn_tuning *learn_factor (const struct dn_site *site, double factor)
+static struct dn_tuning *learn_factor (double factor)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
-    struct dn_tuning *tuning;
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_err err = {0};
 
     for (int i = 0; i < 40; i++) {
-        struct dn_site_run run = site_run_of (
-            site, devices[i % 2], honest[i % (int) DN_N_ELEMENTS (honest)]);
+        struct dn_site_run run =
+            site_run_of (devices[i % 2], honest[i % (int) DN_N_ELEMENTS (honest)]);
         struct dn_estimate e = site_run_estimate (&dn_constants_default, &run);
 
         run.user = LIARS + i % 20;
@@ -396,32 +378,25 @@ static struct dn_tuning *learn_factor (const struct dn_site *site, double factor
         run.power_w = factor * e.power_w;
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
-    tuning = site_run_learned (fit);
-    dn_site_fit_free (fit);
-    return tuning;
+    return site_run_learned (fit);
 }
 
 TEST ("only more memory is learned")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_tuning *tuning = learn_factor (site, 0.5);
+    struct dn_tuning *tuning = learn_factor (0.5);
 
     assert_true (tuning->memory.scale == 1 && tuning->power.scale < 0.8);
-    dn_tuning_free (tuning);
-    tuning = learn_factor (site, 1.5);
+    tuning = learn_factor (1.5);
     assert_true (tuning->memory.scale > 1.2 && tuning->power.scale > 1.2);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 /* CPUs for a loader that decodes images, by a site whose cores seem four times as fast.
  */
 TEST ("learned constants lower no number of CPUs")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_site_run run = site_run_of (
-        site, devices[1], "model=resnet50,batch=256,precision=fp16,input=real");
-    struct dn_tuning *tuning = dn_tuning_new ();
+    struct dn_site_run run = site_run_kept (
+        devices[1], "model=resnet50,batch=256,precision=fp16,input=real");
+    struct dn_tuning *tuning = site_tuning (dn_tuning_new ());
     int64_t shipped = site_run_refined (tuning, &run).cpus_per_gpu;
 
     tuning->constants.core_jpeg *= 4;
@@ -431,7 +406,4 @@ TEST ("learned constants lower no number of CPUs")
     assert_int_equal (site_run_refined (tuning, &run).cpus_per_gpu, shipped);
     tuning->constants.core_jpeg /= 8;
     assert_true (site_run_refined (tuning, &run).cpus_per_gpu > shipped);
-    dn_graph_free (&run.graph);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }

@@ -160,12 +160,11 @@ TEST ("a list without end is bounded")
 TEST ("texts keep their numbers")
 {
     dn_cleanup (dn_interned_free) struct dn_interned interned = {.n = 0};
-    char name[32];
 
     assert_int_equal (dn_interned_find (&interned, "n1"), -1);
     for (int i = 0; i < 20000; i++) {
-        snprintf (name, sizeof (name), "n%d", i % 10000);
-        assert_int_equal (dn_interned_put (&interned, name), i % 10000);
+        assert_int_equal (dn_interned_put (&interned, unit_text ("n%d", i % 10000)),
+                          i % 10000);
     }
     assert_int_equal (dn_interned_find (&interned, "n9999"), 9999);
     assert_int_equal (dn_interned_find (&interned, "m"), -1);
@@ -342,10 +341,10 @@ TEST ("many kinds of nodes are merged")
     struct dn_link_node node = a100;
     const struct dn_node_group *last;
     int64_t n_nodes = 0;
-    char features[64];
+    char *features;
 
     for (int i = 0; i < 5000; i++) {
-        snprintf (features, sizeof (features), "ib,rack%d", i);
+        features = unit_text ("ib,rack%d", i);
         node.features = features;
         node.partitions = i % 2 ? "gpu,long" : "gpu";
         node.mem_mb = 512000 - i;
@@ -373,10 +372,10 @@ TEST ("any number of types is bounded")
 {
     dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node node = a100;
-    char gres[64];
+    char *gres;
 
     for (int i = 0; i < 3000; i++) {
-        snprintf (gres, sizeof (gres), "gpu:t%d:4", i);
+        gres = unit_text ("gpu:t%d:4", i);
         node.gres = gres;
         add (&groups, &node);
     }

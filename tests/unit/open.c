@@ -108,14 +108,14 @@ TEST ("a type that must not be open stays as it is")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
-        char conf[200];
+        char *conf;
 
         job.kind = cases[i].kind;
         job.features = cases[i].features;
         job.time_limit_min = cases[i].limit_min;
         job.env = &cases[i].variable;
         job.n_env = cases[i].variable ? 1 : 0;
-        snprintf (conf, sizeof (conf), OPEN "%s", cases[i].conf);
+        conf = unit_text (OPEN "%s", cases[i].conf);
         advice = scene_advise (conf, &job);
         assert_int_equal (advice->decision.n_open, 0);
         assert_null (new_text (advice, DN_FIELD_TRES_PER_NODE));
@@ -147,10 +147,10 @@ TEST ("a higher cost closes a type only if the admin says so")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
-        char conf[200];
+        char *conf;
 
         job.tres[DN_GPU_PER_NODE] = "gres:gpu:v100:4";
-        snprintf (conf, sizeof (conf), OPEN "%s", cases[i].conf);
+        conf = unit_text (OPEN "%s", cases[i].conf);
         assert_int_equal (scene_advise (conf, &job)->decision.n_open,
                           cases[i].open ? 2 : 0);
     }
@@ -191,7 +191,6 @@ TEST ("without dnnestd the job may start on any of the types")
             assert_contains (advice->patch.record, "\"either\":1");
             assert_contains (advice->patch.record, "\"cap_s\":");
         }
-        scene_free (site);
     }
 }
 

@@ -12,16 +12,14 @@
 /* A job on a device of the scene, predicted. */
 struct run {
     struct white white;
-    struct dn_estimate estimate;
     struct dn_op_time *times;
 };
 
 static void predict (struct run *run, double cpus_per_gpu)
 {
-    free (run->times);
-    run->times = calloc ((size_t) run->white.graph.n_ops, sizeof (*run->times));
-    assert_non_null (run->times);
-    dn_whitebox (white_case (&run->white, cpus_per_gpu), &run->estimate);
+    run->times = unit_keep (
+        calloc ((size_t) run->white.graph.n_ops, sizeof (*run->times)), free);
+    dn_whitebox (white_case (&run->white, cpus_per_gpu), &run->white.estimate);
     dn_whitebox_operators (white_case (&run->white, 0), run->times);
 }
 
@@ -33,15 +31,10 @@ static struct run run_of (const char *text, int device, double cpus_per_gpu)
     return run;
 }
 
-static void run_free (struct run *run)
-{
-    free (run->times);
-    white_free (&run->white);
-}
-
 static enum dn_bottleneck step_bottleneck (const struct run *run)
 {
-    return dn_step_bottleneck (&run->estimate, run->times, run->white.graph.n_ops);
+    return dn_step_bottleneck (
+        &run->white.estimate, run->times, run->white.graph.n_ops);
 }
 
 TEST ("operators add up to the stages")
@@ -77,8 +70,7 @@ TEST ("operators add up to the stages")
             assert_true (time->bottleneck != DN_BOTTLENECK_UNKNOWN);
         }
         for (int stage = DN_STAGE_FORWARD; stage <= DN_STAGE_RECOMPUTE; stage++)
-            assert_near (sums[stage] * 1e3, run.estimate.stage_s[stage] * 1e3);
-        run_free (&run);
+            assert_near (sums[stage] * 1e3, run.white.estimate.stage_s[stage] * 1e3);
     }
 }
 
@@ -116,7 +108,6 @@ TEST ("the operations of a step are three forward passes")
                 assert_near (run.times[op].flops, 0);
         }
         assert_near (sum / 1e9, want / 1e9);
-        run_free (&run);
     }
 }
 
@@ -187,7 +178,6 @@ TEST ("an operator is bound by its largest part")
                       i,
                       dn_names_get (&dn_bottleneck_names, run.times[0].bottleneck));
     }
-    run_free (&run);
 }
 
 TEST ("a step is bound by what takes longest")
@@ -219,7 +209,6 @@ TEST ("a step is bound by what takes longest")
             fail_msg ("%s is bound by %s",
                       rows[i].text,
                       dn_names_get (&dn_bottleneck_names, step_bottleneck (&run)));
-        run_free (&run);
     }
 }
 
@@ -231,9 +220,8 @@ TEST ("a step of short kernels is bound by their launch")
     replace_graph (
         &run,
         (struct dn_op){.kind = DN_OP_ACTIVATION, .repeat = 1e6, .in = 10, .out = 10});
-    run.estimate.stage_s[DN_STAGE_HOST] = 0; /* as if the host were not slower */
+    run.white.estimate.stage_s[DN_STAGE_HOST] = 0; /* as if the host were not slower */
     assert_int_equal (step_bottleneck (&run), DN_BOTTLENECK_LAUNCH);
-    run_free (&run);
 }
 
 static int64_t largest (const char *text, int device, double quantile, double headroom)
@@ -242,7 +230,6 @@ static int64_t largest (const char *text, int device, double quantile, double he
     int64_t batch =
         dn_whitebox_largest_batch (white_case (&run.white, 0), quantile, headroom);
 
-    run_free (&run);
     return batch;
 }
 
@@ -285,10 +272,9 @@ TEST ("the policy's largest batch is the last that fits")
 
         run.white.spec.batch = batch + more;
         predict (&run, 0);
-        bound = dn_policy_memory (rules, &run.estimate);
+        bound = dn_policy_memory (rules, &run.white.estimate);
         assert_int_equal (bound > run.white.device->memory, more);
     }
-    run_free (&run);
 }
 
 /* The result depends on the device's memory only, not on the batch of the request. */
@@ -335,6 +321,5 @@ TEST ("the largest batch is found quickly")
                        (long long) batch,
                        us);
         assert_true (us < 50000);
-        run_free (&run);
     }
 }

@@ -27,7 +27,6 @@ static struct dn_estimate estimate_on (const char *text, const char *device)
         fail_msg ("%s", err.text);
     scene_generations (&site->catalogue);
     result = white_estimate_on (text, dn_catalogue_find (&site->catalogue, device), 0);
-    scene_free (site);
     return result;
 }
 
@@ -61,10 +60,9 @@ TEST ("states of optimizers have their bytes")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
-        char text[96];
         struct dn_estimate found;
+        char *text = unit_text (GPT2 "%s", rows[i].optimizer);
 
-        snprintf (text, sizeof (text), GPT2 "%s", rows[i].optimizer);
         print_message ("%s\n", text);
         found = estimate (text);
         assert_near (found.memory[DN_MEMORY_OPTIMIZER] / MIB, rows[i].bytes / MIB);
@@ -73,10 +71,7 @@ TEST ("states of optimizers have their bytes")
 
 static double optimizer_s (const char *optimizer)
 {
-    char text[96];
-
-    snprintf (text, sizeof (text), GPT2 "%s", optimizer);
-    return estimate (text).stage_s[DN_STAGE_OPTIMIZER];
+    return estimate (unit_text (GPT2 "%s", optimizer)).stage_s[DN_STAGE_OPTIMIZER];
 }
 
 TEST ("fewer bytes take less time")

@@ -23,19 +23,16 @@ static const struct dn_option *rows_of (int n)
 /* What the first call for an option returns when the command line has the last one. */
 static int next_of (int n, int *exit_code)
 {
-    struct dn_options *given = calloc (1, sizeof (*given));
+    struct dn_options *given = unit_keep (calloc (1, sizeof (*given)), free);
     const struct dn_command command = {.name = "test", .options = rows_of (n)};
     char name[] = "test";
-    char last[32];
+    char *last = unit_text ("--option-%d", n - 1);
     char *argv[] = {name, last, NULL};
     int row;
 
-    assert_non_null (given);
-    snprintf (last, sizeof (last), "--option-%d", n - 1);
     dn_options_begin_bare (given, &command, 2, argv);
     row = dn_options_next (given);
     *exit_code = given->exit_code;
-    free (given);
     return row;
 }
 

@@ -47,14 +47,9 @@ TEST ("what holds without a key may be stated")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate plain = estimate (texts[i]);
-        struct dn_estimate stated;
-        char text[256];
+        struct dn_estimate stated = estimate (
+            unit_text ("%s,sp=0,vpp=1,cp=1,ep=1,offload=none,net=ib400", texts[i]));
 
-        snprintf (text,
-                  sizeof (text),
-                  "%s,sp=0,vpp=1,cp=1,ep=1,offload=none,net=ib400",
-                  texts[i]);
-        stated = estimate (text);
         assert_memory_equal (&plain, &stated, sizeof (plain));
     }
 }
@@ -399,15 +394,13 @@ static double scores_forward (int tp)
     double all = 0;
 
     for (int i = 0; i < 4; i++) {
-        char text[256];
+        char *text = unit_text (
+            "model=gpt2_xl,precision=bf16,gpus=8,stack=ngc,tp=%d,attention=%s,"
+            "batch=%d",
+            tp,
+            ways[i / 2],
+            batches[i % 2]);
 
-        snprintf (text,
-                  sizeof (text),
-                  "model=gpt2_xl,precision=bf16,gpus=8,stack=ngc,tp=%d,attention=%s,"
-                  "batch=%d",
-                  tp,
-                  ways[i / 2],
-                  batches[i % 2]);
         all += (i == 1 || i == 2 ? 1 : -1) * estimate (text).stage_s[DN_STAGE_FORWARD];
     }
     return all;

@@ -92,13 +92,11 @@ TEST ("a device that cannot run the job is no target")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
-        char comment[200];
+        char *comment =
+            unit_text ("dnnest:model=resnet50,optimizer=momentum,dataset=imagenet,%s%s",
+                       cases[i].more,
+                       strstr (cases[i].more, "epochs") ? "" : ",epochs=20");
 
-        snprintf (comment,
-                  sizeof (comment),
-                  "dnnest:model=resnet50,optimizer=momentum,dataset=imagenet,%s%s",
-                  cases[i].more,
-                  strstr (cases[i].more, "epochs") ? "" : ",epochs=20");
         job.comment = comment;
         advice = scene_advise ("", &job);
         assert_null (advice->decision.gpu);
@@ -204,26 +202,18 @@ static struct dn_advice *advise_prices (const char *from,
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_new ();
-    struct dn_site *site;
     struct dn_view view;
-    char conf[100];
-    char comment[100];
+    char *conf = unit_text ("Mode=enforce\nMinConfidence=0\nUpgrade=yes\nObjective=%s",
+                            objective);
+    char *comment =
+        unit_text ("dnnest:model=resnet50,batch=128,precision=fp16,steps=%s", steps);
+    struct dn_site *site = scene_site (conf);
 
-    snprintf (conf,
-              sizeof (conf),
-              "Mode=enforce\nMinConfidence=0\nUpgrade=yes\nObjective=%s",
-              objective);
-    snprintf (comment,
-              sizeof (comment),
-              "dnnest:model=resnet50,batch=128,precision=fp16,steps=%s",
-              steps);
-    site = scene_site (conf);
     site->gpu_types.types[0].cost = 3;
     job.tres[DN_GPU_PER_NODE] = from;
     job.comment = comment;
     scene_idle (&view);
     assert_int_equal (dn_advise (site, &view, &job, NULL, NULL, advice, NULL), 0);
-    scene_free (site);
     return advice;
 }
 
@@ -408,15 +398,13 @@ TEST ("CPUs are raised within their bounds")
     struct dn_job job = tight_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
     int64_t cpus = advice->decision.cpus_per_task;
-    char conf[64];
 
     assert_true (cpus > 4);
     assert_int_equal (find_edit (advice, DN_FIELD_CPUS_PER_TASK)->new_number, cpus);
     assert_int_equal (find_edit (advice, DN_FIELD_MIN_CPUS)->new_number, cpus);
     assert_int_equal (find_edit (advice, DN_FIELD_PN_MIN_CPUS)->new_number, cpus);
-    snprintf (
-        conf, sizeof (conf), "NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1);
-    advice = scene_advise (conf, &job);
+    advice = scene_advise (
+        unit_text ("NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1), &job);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     scene_need_reason (advice, "CpusPerGpuMax");
     /* A node of the scene has 96. */
@@ -531,21 +519,15 @@ TEST ("the choice minimises the objective")
         struct dn_job job = scene_job ();
         const char *objective = objectives[i / 2];
         struct dn_advice *advice;
-        char conf[128];
-        char comment[256];
+        char *conf;
+        char *comment;
 
         /* In every other case the job sets the objective, and the site another one. */
-        snprintf (conf,
-                  sizeof (conf),
-                  "MaxSlowdown=99 MinGain=0 MinConfidence=0 Upgrade=yes "
-                  "UserObjective=yes Objective=%s",
-                  i % 2 ? objectives[(i / 2 + 1) % 3] : objective);
-        snprintf (comment,
-                  sizeof (comment),
-                  "%s%s%s",
-                  job.comment,
-                  i % 2 ? ",objective=" : "",
-                  i % 2 ? objective : "");
+        conf = unit_text ("MaxSlowdown=99 MinGain=0 MinConfidence=0 Upgrade=yes "
+                          "UserObjective=yes Objective=%s",
+                          i % 2 ? objectives[(i / 2 + 1) % 3] : objective);
+        comment = unit_text (
+            "%s%s%s", job.comment, i % 2 ? ",objective=" : "", i % 2 ? objective : "");
         job.comment = comment;
         advice = scene_advise (conf, &job);
         assert_int_equal (advice->candidates.n_candidates, 2);
@@ -613,7 +595,6 @@ TEST ("all jobs with GPUs are examined if the admin says so")
             dn_advice_log (advice, scene_log);
             assert_contains (scene_log, "the job has no metadata");
         }
-        scene_free (site);
     }
 }
 
@@ -666,7 +647,7 @@ TEST ("the draw sees owner, script and description")
         struct dn_job request = job;
         struct dn_job other = job;
         struct dn_spec changed = spec;
-        char script[32];
+        char *script;
         bool control = dn_policy_in_control (&rules, &job, &spec, "");
 
         request.time_limit_min = i;
@@ -676,7 +657,7 @@ TEST ("the draw sees owner, script and description")
         assert_int_equal (dn_policy_in_control (&rules, &request, &spec, ""), control);
         other.user_id = i;
         by_user += dn_policy_in_control (&rules, &other, &spec, "");
-        snprintf (script, sizeof (script), "#!/bin/sh\n# %d\n", i);
+        script = unit_text ("#!/bin/sh\n# %d\n", i);
         request.script = script;
         by_script += dn_policy_in_control (&rules, &request, &spec, "");
         changed.batch = i + 1;

@@ -248,15 +248,11 @@ TEST ("shards are those of the formulas")
                     / 4;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        struct dn_estimate e;
-        char text[128];
-
-        snprintf (
-            text,
-            sizeof (text),
+        char *text = unit_text (
             "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,precision=fp16,parallel=%s",
             names[i]);
-        e = white_estimate (text, A100, 0);
+        struct dn_estimate e = white_estimate (text, A100, 0);
+
         assert_near (e.memory[DN_MEMORY_WEIGHTS] + e.memory[DN_MEMORY_GRADIENTS]
                          + e.memory[DN_MEMORY_OPTIMIZER],
                      kept[i] * params);
@@ -479,12 +475,9 @@ struct anchors {
 
 static void load_device (struct anchors *anchors, const char *name)
 {
-    char path[4096];
-
     if (dn_catalogue_find (&anchors->catalogue, name))
         return;
-    snprintf (path, sizeof (path), "etc/hardware/%s.conf", name);
-    scene_catalogue_add (&anchors->catalogue, path);
+    scene_catalogue_add (&anchors->catalogue, unit_text ("etc/hardware/%s.conf", name));
     scene_generations (&anchors->catalogue);
 }
 
@@ -512,7 +505,7 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     struct dn_graph graph = {0};
     struct dn_estimate e;
     struct anchor_group *group;
-    char name[160];
+    char *name;
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
     char precision[DN_VALUE_MAX] = "";
@@ -532,12 +525,7 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     for (int i = 0; i < n_keys; i++)
         if (strcmp (keys[i].name, "precision") == 0)
             dn_spec_write_value (&spec, &keys[i], precision);
-    snprintf (name,
-              sizeof (name),
-              "%s on %.4s in %s",
-              rows_get (row, "group"),
-              gpu,
-              precision);
+    name = unit_text ("%s on %.4s in %s", rows_get (row, "group"), gpu, precision);
     group = find_group (anchors, name, rows_get (row, "source"));
     group->ratios[group->n++] =
         e.step_s.p50 * 1000 / strtod (rows_get (row, "step_ms"), NULL);
@@ -600,6 +588,5 @@ TEST ("measured steps are met within half again")
             fail_msg ("%s: median ratio %.2f", name, median);
     }
     dn_catalogue_free (&anchors->catalogue);
-    scene_free (anchors->site);
     free (anchors);
 }

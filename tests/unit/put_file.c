@@ -101,9 +101,8 @@ TEST ("a link is replaced, not followed")
 /* Somebody put a link where the new file is to be written. */
 TEST ("a link beside is not followed")
 {
-    char beside[64];
+    char *beside = unit_text ("file.new-%ld", (long) getpid ());
 
-    snprintf (beside, sizeof (beside), "file.new-%ld", (long) getpid ());
     put ("other", "of another\n");
     assert_int_equal (symlink (scratch_path ("other"), scratch_path (beside)), 0);
     put ("file", "mine\n");
@@ -117,15 +116,13 @@ TEST ("a link beside is not followed")
 TEST ("large texts are written whole")
 {
     const size_t len = 1000000;
-    char *text = malloc (len + 1);
+    char *text = unit_keep (malloc (len + 1), free);
 
-    assert_non_null (text);
     memset (text, 'x', len);
     text[len] = '\0';
     put ("large", text);
     expect_text ("large", text);
     unlink (scratch_path ("large"));
-    free (text);
 }
 
 static void expect_error (const char *path, const char *says)
@@ -175,11 +172,10 @@ static void expect_dir (const char *name, const char *says)
 
 TEST ("a cluster's directory takes the files of earlier versions once")
 {
-    char parent[256];
     char path[256];
     struct dn_err err = {0};
+    char *parent = unit_text ("%s", scratch_path ("all"));
 
-    snprintf (parent, sizeof (parent), "%s", scratch_path ("all"));
     snprintf (path, sizeof (path), "%s", scratch_path ("all/alpha"));
     /* Neither is there: both are made. */
     assert_int_equal (dn_put_state_dir (path, parent, &err), 0);

@@ -135,7 +135,8 @@ TEST ("a limit is noted and all else is kept")
 {
     struct dn_recorded r;
     struct dn_err err = {0};
-    char *text = dn_record_note ("note " WHOLE " JS1:abc", 7200, &err);
+    char *text =
+        unit_keep (dn_record_note ("note " WHOLE " JS1:abc", 7200, &err), free);
     char *twice;
 
     assert_non_null (text);
@@ -154,7 +155,6 @@ TEST ("a limit is noted and all else is kept")
     assert_int_equal (r.later_s[0], 7200);
     assert_int_equal (r.rescued, 1);
     free (twice);
-    free (text);
     assert_null (dn_record_note ("no record", 60, &err));
 }
 
@@ -271,7 +271,8 @@ TEST ("a move is set, replaced and dropped, and ends what came later")
 {
     const struct dn_steering steering = {"b", 7020, 70200, 1700000000};
     const struct dn_steering other = {"c", 3600, DN_UNSET, 1700000060};
-    char *moved = dn_record_steer (OPENED ",\"later\":[7200]}", &steering, NULL);
+    char *moved = unit_keep (
+        dn_record_steer (OPENED ",\"later\":[7200]}", &steering, NULL), free);
     char *again;
     char *back;
     struct dn_recorded r;
@@ -294,7 +295,6 @@ TEST ("a move is set, replaced and dropped, and ends what came later")
     assert_int_equal (r.cap_s, DN_UNSET);
     back = dn_record_steer (again, NULL, NULL);
     assert_string_equal (back, OPENED "}");
-    free (moved);
     free (again);
     free (back);
     assert_null (dn_record_steer ("none", &steering, NULL));

@@ -231,10 +231,7 @@ TEST ("filters select records, also the newest")
 
     store_remove ();
     for (int i = 1; i <= 5; i++) {
-        char step[8];
-
-        snprintf (step, sizeof (step), "%d", i);
-        add_well ("a", step, "");
+        add_well ("a", unit_text ("%d", i), "");
     }
     assert_int_equal (look (&last, &seen, &err), 0);
     assert_string_equal (seen.text, "a|4.0|;a|5.0|;");

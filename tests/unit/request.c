@@ -346,9 +346,8 @@ TEST ("excluded nodes are counted or keep the type")
         {"a{1,2}", DN_UNSET},
         {"\xc3\xa4", DN_UNSET},
     };
-    char *text = malloc (DN_NODES_TEXT_MAX + 2);
+    char *text = unit_keep (malloc (DN_NODES_TEXT_MAX + 2), free);
 
-    assert_non_null (text);
     memset (text, 'a', DN_NODES_TEXT_MAX + 1);
     text[DN_NODES_TEXT_MAX + 1] = '\0';
     for (size_t i = 0; i < DN_N_ELEMENTS (rows) + 2; i++) {
@@ -370,7 +369,6 @@ TEST ("excluded nodes are counted or keep the type")
                       (long long) request.n_excluded,
                       request.keep_gpu);
     }
-    free (text);
 }
 
 TEST ("scripts that name no resources allow changes")

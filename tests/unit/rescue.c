@@ -442,9 +442,8 @@ TEST ("a step that was killed for host memory is seen in the output")
 /* The end of a long output counts; the beginning does not. */
 TEST ("the end of a long output is read")
 {
-    char *text = malloc (200001);
+    char *text = unit_keep (malloc (200001), free);
 
-    assert_non_null (text);
     memset (text, '.', 200000);
     text[200000] = '\0';
     for (int i = 0; i < 200000; i += 100)
@@ -459,7 +458,6 @@ TEST ("the end of a long output is read")
     scratch_put ("out", text);
     pass ();
     assert_string_equal (slurm.calls, "QUR");
-    free (text);
 }
 
 TEST ("the name of the output is that of slurmstepd")

@@ -151,17 +151,15 @@ TEST ("PyTorch's selective checkpointing keeps products of blocks")
 #define SELECTED "model=llama_3_8b,batch=2,seq_len=8192,precision=bf16,optimizer=adamw,"
     const char *shards =
         "parallel=fsdp,gpus=8,framework=pytorch,since=2025,checkpointing=";
-    char text[512];
+    char *text;
     double gib[3];
 
     for (int i = 0; i < 3; i++) {
-        snprintf (text,
-                  sizeof (text),
-                  SELECTED "%s%s",
-                  shards,
-                  i == 0   ? "none"
-                  : i == 1 ? "selective"
-                           : "full");
+        text = unit_text (SELECTED "%s%s",
+                          shards,
+                          i == 0   ? "none"
+                          : i == 1 ? "selective"
+                                   : "full");
         gib[i] = memory (text, A100) / DN_GIB;
     }
     assert_true (gib[0] > 1.5 * gib[1] && gib[1] > 1.2 * gib[2]);
@@ -212,7 +210,6 @@ TEST ("the largest batch fits and one more does not")
         run.spec.batch = median + 1;
         dn_whitebox (white_case (&run, 0), &e);
         assert_true (e.gpu_mem.p50 > run.device->memory);
-        white_free (&run);
     }
 }
 
@@ -221,7 +218,6 @@ TEST ("no batch fits a network that does not fit")
     struct white run = white_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
 
     assert_int_equal (dn_whitebox_largest_batch (white_case (&run, 0), 0.5, 0), 0);
-    white_free (&run);
 }
 
 TEST ("power lies between floor and limit")
@@ -239,14 +235,10 @@ TEST ("power lies between floor and limit")
     assert_in_range (waiting, 40, 75);
     assert_in_range (working, 250, 290);
     for (int limit = 100; limit <= 350; limit += 50) {
-        char text[128];
-        double power;
+        char *text =
+            unit_text ("model=bert_base,batch=32,precision=fp32,power_limit=%d", limit);
+        double power = estimate (text, V100).power_w;
 
-        snprintf (text,
-                  sizeof (text),
-                  "model=bert_base,batch=32,precision=fp32,power_limit=%d",
-                  limit);
-        power = estimate (text, V100).power_w;
         assert_true (power <= limit && power >= last);
         if (limit <= 200)
             assert_true (power > 0.9 * limit);
@@ -298,7 +290,6 @@ TEST ("a lower power limit slows kernels")
     assert_true (fabs (dn_power_slowdown (k, &pcie, 200) - 1.06) < 0.03);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 150) - 1.2) < 0.08);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 100) - 1.9) < 0.3);
-    white_free (&run);
 }
 
 TEST ("a compiled step waits for no host")
@@ -319,7 +310,6 @@ TEST ("a compiled step waits for no host")
     dn_whitebox (&c, &shared);
     assert_near (shared.stage_s[DN_STAGE_FORWARD],
                  2 * compiled.stage_s[DN_STAGE_FORWARD]);
-    white_free (&run);
 }
 
 TEST ("data on the chip move at its rate")
@@ -339,7 +329,6 @@ TEST ("data on the chip move at its rate")
     dn_whitebox (&c, &small);
     assert_true (on.stage_s[DN_STAGE_FORWARD] < off.stage_s[DN_STAGE_FORWARD]);
     assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
-    white_free (&run);
 }
 
 TEST ("throughput rises with CPUs and levels off")
@@ -359,7 +348,6 @@ TEST ("throughput rises with CPUs and levels off")
         last = rate;
     }
     assert_true (dn_whitebox_throughput (white_case (&run, 96)) < 1.05 * last);
-    white_free (&run);
 }
 
 TEST ("crowded workers deliver less")
@@ -369,13 +357,8 @@ TEST ("crowded workers deliver less")
     struct white fair =
         white_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
 
-    assert_true (
-        dn_whitebox_throughput (white_case (&run, 4))
-        < 0.6
-              * dn_whitebox_throughput (&(struct dn_case){
-                  &fair.site->constants, &fair.spec, &fair.graph, fair.device, 4}));
-    white_free (&run);
-    white_free (&fair);
+    assert_true (dn_whitebox_throughput (white_case (&run, 4))
+                 < 0.6 * dn_whitebox_throughput (white_case (&fair, 4)));
 }
 
 TEST ("host memory follows processes and loaders")

@@ -65,7 +65,7 @@ TEST ("all five places of the CPU count are edited")
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     int64_t cpus;
-    char text[64];
+    char *text;
     char variable[96];
 
     job.tres[DN_GPU_PER_TASK] = "cpu=80";
@@ -77,7 +77,7 @@ TEST ("all five places of the CPU count are edited")
     assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
     assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
     assert_number (advice, DN_FIELD_PN_MIN_CPUS, 80, cpus);
-    snprintf (text, sizeof (text), "cpu=%d", (int) cpus);
+    text = unit_text ("cpu=%d", (int) cpus);
     assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=80", text);
     snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
     assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
@@ -173,7 +173,6 @@ static const char *capture_of (const char *conf,
     snprintf (site->progress_dir, sizeof (site->progress_dir), "%s", dirs ? "/p" : "");
     assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, &err), 0);
     hook = find_new_variable (advice, DN_CAPTURE_HOOK);
-    scene_free (site);
     return hook;
 }
 
@@ -413,5 +412,4 @@ TEST ("bad metadata leaves an empty patch and a message")
         assert_contains (err.text, cases[i].says);
         assert_int_equal (advice->patch.n_edits, 0);
     }
-    scene_free (site);
 }

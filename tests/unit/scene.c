@@ -58,6 +58,12 @@ const struct dn_generation *scene_generation (const char *name)
     return NULL;
 }
 
+static void free_site (void *site)
+{
+    dn_site_free (site);
+    free (site);
+}
+
 static struct dn_site *site_of (const char *lines, const char *conf)
 {
     struct dn_site *site = malloc (sizeof (*site));
@@ -86,42 +92,26 @@ static struct dn_site *site_of (const char *lines, const char *conf)
 
 struct dn_site *scene_site (const char *conf)
 {
-    return site_of (gpus, conf);
+    return unit_keep (site_of (gpus, conf), free_site);
 }
 
-/* Reasons borrow names from the site and the cluster: the last ones of these and of the
- * advices are kept for the tests that read them.
- */
-#define KEPT_MAX 64
-static struct kept {
-    struct dn_site *site;
-    struct dn_cluster *cluster;
-    struct dn_advice *advice;
-} kept[KEPT_MAX];
-static int n_kept;
-
-static void keep (struct dn_site *site,
-                  struct dn_cluster *cluster,
-                  struct dn_advice *advice)
+const struct dn_site *scene_plain (void)
 {
-    struct kept *oldest = &kept[n_kept++ % KEPT_MAX];
+    static struct dn_site *site;
 
-    dn_site_free (oldest->site);
-    free (oldest->site);
-    dn_cluster_free (oldest->cluster);
-    dn_advice_free (oldest->advice);
-    *oldest = (struct kept){site, cluster, advice};
+    if (!site)
+        site = site_of (gpus, "");
+    return site;
 }
 
-static void __attribute__ ((destructor)) free_kept (void)
+static void free_advice (void *advice)
 {
-    for (int i = 0; i < KEPT_MAX; i++)
-        keep (NULL, NULL, NULL);
+    dn_advice_free (advice);
 }
 
-void scene_free (struct dn_site *site)
+static void free_cluster (void *cluster)
 {
-    keep (site, NULL, NULL);
+    dn_cluster_free (cluster);
 }
 
 struct dn_advice *scene_new (void)
@@ -129,8 +119,7 @@ struct dn_advice *scene_new (void)
     struct dn_advice *advice = dn_advice_new ();
 
     assert_non_null (advice);
-    keep (NULL, NULL, advice);
-    return advice;
+    return unit_keep (advice, free_advice);
 }
 
 struct dn_job scene_job (void)
@@ -205,17 +194,14 @@ static struct dn_cluster *read_rows (const char *rows)
                   "%s",
                   strcmp (cluster->waits[i].type, "a100") == 0 ? "ampere" : "volta");
     free (text);
-    return cluster;
+    return unit_keep (cluster, free_cluster);
 }
 
 char scene_log[DN_LOG_TEXT_MAX];
 
 void scene_idle (struct dn_view *view)
 {
-    struct dn_cluster *cluster = read_rows (SCENE_IDLE);
-
-    *view = (struct dn_view){.cluster = cluster, .now_s = SCENE_NOW};
-    keep (NULL, cluster, NULL);
+    *view = (struct dn_view){.cluster = read_rows (SCENE_IDLE), .now_s = SCENE_NOW};
 }
 
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
@@ -231,7 +217,6 @@ struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
     scene_log[0] = '\0';
     if (advice->decision.verdict != DN_VERDICT_NONE)
         dn_advice_log (advice, scene_log);
-    scene_free (site);
     return advice;
 }
 
@@ -241,15 +226,13 @@ struct dn_advice *scene_see (const char *conf,
                              const struct dn_job *job)
 {
     bool own = strstr (conf, "Gpu Type=") != NULL;
-    struct dn_site *site = site_of (own ? "" : plain_gpus, conf);
+    struct dn_site *site = unit_keep (site_of (own ? "" : plain_gpus, conf), free_site);
     struct dn_advice *advice = scene_new ();
     struct dn_err err = {0};
-    struct dn_cluster *cluster = read_rows (rows);
-    struct dn_view view = {.cluster = cluster, .now_s = SCENE_NOW + age_s};
+    struct dn_view view = {.cluster = read_rows (rows), .now_s = SCENE_NOW + age_s};
 
     if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
-    keep (site, cluster, NULL);
     return advice;
 }
 

@@ -10,11 +10,13 @@
 /* A site with v100 (16 GB, cheap) and a100 (40 GB, dear), both with four GPUs, 96 CPUs
  * and 512,000 MB per node, in all partitions; with the partitions gpu-v100 and
  * gpu-a100, the features volta and ampere of their own, and the feature ib; and the
- * data set "imagenet". 'conf' holds further lines of dnnest.conf. The caller frees it
- * with scene_free ().
+ * data set "imagenet". 'conf' holds further lines of dnnest.conf. It is kept for the
+ * test (unit_keep ()), as all that the scene hands out.
  */
 struct dn_site *scene_site (const char *conf);
-void scene_free (struct dn_site *site);
+
+/* The one without further lines, made once and never freed. */
+const struct dn_site *scene_plain (void);
 
 /* Add a file of the source tree, such as etc/hardware/t4_16gb.conf. */
 void scene_catalogue_add (struct dn_catalogue *catalogue, const char *path);
@@ -29,7 +31,7 @@ const struct dn_generation *scene_generation (const char *name);
  */
 struct dn_job scene_job (void);
 
-/* An empty advice. The last ones are kept, as all that the scene hands out. */
+/* An empty advice. */
 struct dn_advice *scene_new (void);
 
 /* A view in which all nodes are idle. */

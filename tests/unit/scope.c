@@ -114,16 +114,13 @@ TEST ("a line matches by all of its scopes")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char conf[256];
-        struct dn_site *site;
+        struct dn_site *site =
+            site_of (unit_text ("Policy %s Mode=observe", cases[i].scopes));
 
-        snprintf (conf, sizeof (conf), "Policy %s Mode=observe", cases[i].scopes);
-        site = site_of (conf);
         assert_int_equal (site->policies.n_policies, 1);
         if (dn_policy_matches (&site->policies.list[0], &cases[i].who)
             != cases[i].matches)
             fail_msg ("case %zu: %s", i, cases[i].scopes);
-        scene_free (site);
     }
 }
 
@@ -197,23 +194,19 @@ TEST ("of several lines the strictest value holds")
         const char *first = pair[1 + i % 2];
         const char *second = pair[2 - i % 2];
         const struct dn_submitter who = {.user_id = 7, .group_id = 8};
-        char conf[256];
-        struct dn_site *site;
-        struct dn_rules rules;
         struct dn_origins origins;
         int line = 0;
+        char *conf =
+            unit_text ("Policy User=7 %s=%s\nPolicy Group=8 %s=%s\nPolicy User=6 %s=%s",
+                       pair[0],
+                       first,
+                       pair[0],
+                       second,
+                       pair[0],
+                       pair[1]);
+        struct dn_site *site = site_of (conf);
+        struct dn_rules rules = dn_site_rules (site, &who, &origins);
 
-        snprintf (conf,
-                  sizeof (conf),
-                  "Policy User=7 %s=%s\nPolicy Group=8 %s=%s\nPolicy User=6 %s=%s",
-                  pair[0],
-                  first,
-                  pair[0],
-                  second,
-                  pair[0],
-                  pair[1]);
-        site = site_of (conf);
-        rules = dn_site_rules (site, &who, &origins);
         if (!is_value (&rules, pair[0], has_order (pair[0]) ? pair[1] : first))
             fail_msg ("%s=%s, then %s", pair[0], first, second);
         for (int k = 0; k < n_keys; k++)
@@ -222,7 +215,6 @@ TEST ("of several lines the strictest value holds")
                 line = origins.line[k];
             }
         assert_int_equal (line, has_order (pair[0]) && i % 2 == 1 ? 2 : 1);
-        scene_free (site);
     }
 }
 
@@ -242,7 +234,6 @@ TEST ("a line overrides the site even when it is less strict")
     assert_near (rules.time_margin, 0.1);
     assert_int_equal (origins.line[0], 2);
     assert_int_equal (rules.gpu_type, DN_TYPE_CHOOSE);
-    scene_free (site);
 }
 
 TEST ("slurm.conf bounds the lines")
@@ -262,16 +253,11 @@ TEST ("slurm.conf bounds the lines")
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char conf[256];
-        struct dn_site *site;
         struct dn_rules rules;
         struct dn_origins origins;
+        struct dn_site *site = site_of (
+            unit_text ("Policy User=7 Mode=%s Objective=energy", cases[i].line));
 
-        snprintf (conf,
-                  sizeof (conf),
-                  "Policy User=7 Mode=%s Objective=energy",
-                  cases[i].line);
-        site = site_of (conf);
         assert_int_equal (dn_site_override (site, cases[i].override, NULL), 0);
         assert_int_equal (dn_site_override (site, "dnnest_objective=time", NULL), 0);
         rules = dn_site_rules (site, &who, &origins);
@@ -282,7 +268,6 @@ TEST ("slurm.conf bounds the lines")
         assert_int_equal (origins.line[0], cases[i].origin);
         /* A key without an order has the first value, that of the line. */
         assert_int_equal (rules.objective, DN_OBJECTIVE_ENERGY);
-        scene_free (site);
     }
 }
 
@@ -302,7 +287,6 @@ TEST ("a setting of the command line overrides everything")
     assert_int_equal (rules.time_min_s, 3600);
     assert_int_equal (rules.cpus, DN_CHOICE_KEEP);
     assert_int_equal (dn_site_set (site, "mode=wild", NULL), -1);
-    scene_free (site);
 }
 
 TEST ("wrong lines are named")
@@ -339,16 +323,14 @@ TEST ("wrong lines are named")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_site *site = scene_site ("");
         struct dn_err err = {0};
-        char conf[256];
+        char *conf = unit_text ("Mode=advise\n%s\n", cases[i][0]);
 
-        snprintf (conf, sizeof (conf), "Mode=advise\n%s\n", cases[i][0]);
         if (read_conf (site, conf, &err) == 0)
             fail_msg ("%s was accepted", cases[i][0]);
         assert_contains (err.text, cases[i][1]);
         assert_contains (err.text, "conf: line 2: ");
         assert_int_equal (site->policies.n_policies, 0);
         assert_int_equal (site->policies.n_unknown, 0);
-        scene_free (site);
     }
 }
 
@@ -374,7 +356,6 @@ TEST ("a name that does not exist is noted and skipped")
                          "line 2: User: 'carol' is not known, the name is skipped");
     assert_string_equal (dn_unknown_write (&site->policies.unknown[1], text),
                          "line 3: Group: 'gone' is not known, the name is skipped");
-    scene_free (site);
 }
 
 TEST ("a line of names that do not exist matches no job")
@@ -395,7 +376,6 @@ TEST ("a line of names that do not exist matches no job")
                 mode_of (site,
                          (struct dn_submitter){"gpu", NULL, NULL, ids[i], ids[j]}),
                 DN_MODE_ENFORCE);
-    scene_free (site);
 }
 
 TEST ("names that do not exist are counted beyond those kept")
@@ -412,7 +392,6 @@ TEST ("names that do not exist are counted beyond those kept")
     assert_int_equal (read_conf (site, conf, &err), 0);
     assert_int_equal (site->policies.n_unknown, DN_POLICY_NAMES_MAX);
     assert_string_equal (site->policies.unknown[DN_POLICY_UNKNOWN_MAX - 1].name, "x15");
-    scene_free (site);
 }
 
 TEST ("lines and names are bounded")
@@ -422,16 +401,14 @@ TEST ("lines and names are bounded")
     };
     static const char line[] = "Policy User=1 Mode=observe\n";
     struct dn_site *site = scene_site ("");
-    char *conf = malloc (LINES * (sizeof (line) - 1) + 1);
+    char *conf = unit_keep (malloc (LINES * (sizeof (line) - 1) + 1), free);
     struct dn_err err = {0};
 
-    assert_non_null (conf);
     for (size_t i = 0; i < LINES; i++)
         memcpy (conf + i * (sizeof (line) - 1), line, sizeof (line));
     assert_int_equal (read_conf (site, conf, &err), -1);
     assert_string_equal (err.text, "conf: line 65: more than 64 Policy lines");
     assert_int_equal (site->policies.n_policies, DN_POLICY_LINES_MAX);
-    scene_free (site);
 
     site = scene_site ("");
     strcpy (conf, "Policy Partition=p");
@@ -451,8 +428,6 @@ TEST ("lines and names are bounded")
     conf[24 + 63] = 'x';
     assert_int_equal (read_conf (site, conf, &err), -1);
     assert_contains (err.text, "is longer than 63 characters");
-    scene_free (site);
-    free (conf);
 }
 
 TEST ("a long list of partitions ends")
@@ -460,17 +435,14 @@ TEST ("a long list of partitions ends")
     struct dn_site *site = site_of ("Policy Partition=gpu Mode=observe");
     struct dn_submitter who = no_user ();
     size_t size = 1000000;
-    char *list = malloc (size + 1);
+    char *list = unit_keep (malloc (size + 1), free);
 
-    assert_non_null (list);
     memset (list, ',', size);
     list[size] = '\0';
     who.partition = list;
     assert_false (dn_policy_matches (&site->policies.list[0], &who));
     memset (list, 'x', size);
     assert_false (dn_policy_matches (&site->policies.list[0], &who));
-    free (list);
-    scene_free (site);
 }
 
 TEST ("the rules of a job are those of its lines")

@@ -65,10 +65,7 @@ static int kept_by (const struct dn_script *found)
 /* The file of tests/data, freed with free (). */
 static char *read_file (const char *name)
 {
-    char path[PATH_MAX];
-
-    snprintf (path, sizeof (path), "tests/data/scripts/%s", name);
-    return tree_text (path);
+    return tree_text (unit_text ("tests/data/scripts/%s", name));
 }
 
 struct rates {
@@ -144,11 +141,9 @@ static void judge (char *verdict, const char *script, struct rates *rates)
 /* The script is a file of its own. */
 static void judge_file (char *verdict, struct rates *rates)
 {
-    char name[NAME_MAX];
-    char *script;
+    char *script =
+        read_file (unit_text ("%.*s.sh", (int) strcspn (verdict, ":"), verdict));
 
-    snprintf (name, sizeof (name), "%.*s.sh", (int) strcspn (verdict, ":"), verdict);
-    script = read_file (name);
     judge (verdict, script, rates);
     free (script);
 }
@@ -156,7 +151,7 @@ static void judge_file (char *verdict, struct rates *rates)
 /* Scripts are separated by lines "### VERDICT". */
 static struct rates judge_all (const char *file)
 {
-    char *text = read_file (file);
+    char *text = unit_keep (read_file (file), free);
     struct rates rates = {0};
     char *at = strstr (text, "### ");
 
@@ -175,7 +170,6 @@ static struct rates judge_all (const char *file)
             judge (verdict, script, &rates);
         at = next ? next + 1 : NULL;
     }
-    free (text);
     print_message ("%s: %d scripts, %d unsafe, %d of %d plain ones too careful\n",
                    file,
                    rates.n,
@@ -321,11 +315,12 @@ TEST ("no long script costs much more than one of plain lines")
                                         "${A} ",
                                         "$(",
                                         "1 "};
-    char *plain = repeat ("echo this is a plain line of words 12\n", DN_SCRIPT_MAX);
+    char *plain = unit_keep (
+        repeat ("echo this is a plain line of words 12\n", DN_SCRIPT_MAX), free);
 
     /* In turns, since the machine is not always as fast. */
     for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
-        char *text = repeat (units[i], DN_SCRIPT_MAX);
+        char *text = unit_keep (repeat (units[i], DN_SCRIPT_MAX), free);
         clock_t of_plain = CLOCKS_PER_SEC * 60;
         clock_t cost = CLOCKS_PER_SEC * 60;
 
@@ -333,12 +328,10 @@ TEST ("no long script costs much more than one of plain lines")
             of_plain = cost_of (plain, of_plain);
             cost = cost_of (text, cost);
         }
-        free (text);
         if (cost > 6 * of_plain)
             fail_msg (
                 "'%s': %ld, a plain one %ld", units[i], (long) cost, (long) of_plain);
     }
-    free (plain);
 }
 
 TEST ("a script of too many words is not read to its end")

@@ -6,7 +6,7 @@
 
 #include "base/json_read.h"
 #include "graph/compact.h"
-#include "graph/sidecar.h"
+#include "white.h"
 
 static const char cnn[] =
     "{\"dnnest\": 1,"
@@ -24,14 +24,10 @@ static const char cnn[] =
     "  {\"op\": \"linear\", \"in\": [[64]], \"out\": [[1000]], \"params\": 65000},"
     "  {\"op\": \"loss\", \"in\": [[1000]], \"out\": [[1]]}]}}";
 
-static struct dn_sidecar read_good (const char *text)
+/* The only operator of a graph. */
+static char *text_of_op (const char *op)
 {
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
-
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0)
-        fail_msg ("%s", err.text);
-    return sidecar;
+    return unit_text ("{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
 }
 
 static void expect_bad (const char *text, const char *part)
@@ -48,44 +44,26 @@ static void expect_bad (const char *text, const char *part)
     assert_int_equal (sidecar.spec.batch, DN_UNSET);
 }
 
-/* The only operator of a graph. */
 static void expect_bad_op (const char *op, const char *part)
 {
-    char text[4096];
-
-    snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
-    expect_bad (text, part);
-}
-
-static struct dn_graph build (const struct dn_sidecar *sidecar)
-{
-    struct dn_graph graph;
-    struct dn_err err = {0};
-
-    if (dn_layers_graph (&sidecar->layers, &graph, &err) < 0)
-        fail_msg ("%s", err.text);
-    return graph;
+    expect_bad (text_of_op (op), part);
 }
 
 static void expect_no_graph (const char *op, const char *part)
 {
-    char text[4096];
-    struct dn_sidecar sidecar;
+    struct dn_sidecar sidecar = white_sidecar (text_of_op (op));
     struct dn_graph graph;
     struct dn_err err = {0};
 
-    snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
-    sidecar = read_good (text);
     assert_int_equal (dn_layers_graph (&sidecar.layers, &graph, &err), -1);
     assert_contains (err.text, part);
     assert_null (graph.ops);
-    dn_sidecar_free (&sidecar);
 }
 
 TEST ("a sidecar gives keys and a graph")
 {
-    struct dn_sidecar sidecar = read_good (cnn);
-    struct dn_graph graph = build (&sidecar);
+    struct dn_sidecar sidecar = white_sidecar (cnn);
+    struct dn_graph graph = white_graph (&sidecar);
     double positions = 112 * 112;
 
     assert_int_equal (sidecar.spec.batch, 64);
@@ -101,26 +79,22 @@ TEST ("a sidecar gives keys and a graph")
     assert_true (graph.ops[0].direct);
     assert_false (graph.ops[3].direct);
     assert_false (graph.whole_step);
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
 }
 
 /* What a rectifier keeps is what the next convolution reads. */
 TEST ("what two layers keep is counted once")
 {
-    struct dn_sidecar sidecar = read_good (cnn);
-    struct dn_graph graph = build (&sidecar);
+    struct dn_sidecar sidecar = white_sidecar (cnn);
+    struct dn_graph graph = white_graph (&sidecar);
 
     assert_near (graph.ops[2].saved, 64 * 112 * 112);
     assert_near (graph.ops[3].saved, 0);
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
 }
 
 /* Of norms and softmax by the rule, of other kinds as given. */
 TEST ("what torch.amp keeps besides follows from the kind")
 {
-    struct dn_sidecar sidecar = read_good (
+    struct dn_sidecar sidecar = white_sidecar (
         "{\"dnnest\":1,\"graph\":{\"ops\":["
         "{\"op\":\"layernorm\",\"in\":[[8,64]],\"out\":[[8,64]],\"saved\":16},"
         "{\"op\":\"batchnorm\",\"in\":[[8,64]],\"out\":[[8,64]]},"
@@ -129,60 +103,50 @@ TEST ("what torch.amp keeps besides follows from the kind")
         "{\"op\":\"softmax\",\"in\":[[8,8]],\"out\":[[8,8]]},"
         "{\"op\":\"linear\",\"in\":[[8,64]],\"out\":[[8,8]],\"amp_saved\":512}]}}");
     const double expected[] = {512, 0, 64, 0, 128, 512};
-    struct dn_graph graph = build (&sidecar);
+    struct dn_graph graph = white_graph (&sidecar);
 
     for (size_t i = 0; i < DN_N_ELEMENTS (expected); i++)
         assert_near (graph.ops[i].amp_saved, expected[i]);
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
 }
 
 TEST ("written and read again it is the same")
 {
-    struct dn_sidecar sidecar = read_good (cnn);
-    struct dn_graph graph = build (&sidecar);
-    char *text = dn_sidecar_write (&sidecar);
-    struct dn_sidecar again = read_good (text);
-    struct dn_graph same = build (&again);
-    char *text_again = dn_sidecar_write (&again);
+    struct dn_sidecar sidecar = white_sidecar (cnn);
+    struct dn_graph graph = white_graph (&sidecar);
+    char *text = unit_keep (dn_sidecar_write (&sidecar), free);
+    struct dn_sidecar again = white_sidecar (text);
+    struct dn_graph same = white_graph (&again);
+    char *text_again = unit_keep (dn_sidecar_write (&again), free);
 
     assert_string_equal (text, text_again);
     assert_int_equal (same.n_ops, graph.n_ops);
     assert_near (same.flops, graph.flops);
     assert_near (same.params, graph.params);
     assert_near (same.tensors, graph.tensors);
-    free (text);
-    free (text_again);
-    dn_graph_free (&graph);
-    dn_graph_free (&same);
-    dn_sidecar_free (&sidecar);
-    dn_sidecar_free (&again);
 }
 
 TEST ("equal layers are merged without loss")
 {
-    struct dn_sidecar sidecar = read_good (cnn);
+    struct dn_sidecar once = white_sidecar (cnn);
+    struct dn_sidecar twice = {.spec = dn_spec_empty ()};
     struct dn_graph before;
     struct dn_graph after;
-    struct dn_err err = {0};
-    int n = sidecar.layers.n;
+    int n = once.layers.n;
 
-    for (int i = 0; i < n; i++) {
-        struct dn_layer copy = sidecar.layers.list[i];
+    for (int i = 0; i < 2 * n; i++) {
+        struct dn_layer copy = once.layers.list[i % n];
 
-        snprintf (copy.name, sizeof (copy.name), "again%d", i);
-        assert_int_equal (dn_layers_add (&sidecar.layers, &copy, &err), 0);
+        snprintf (copy.name, sizeof (copy.name), "layer%d", i);
+        assert_int_equal (dn_layers_add (&twice.layers, &copy, NULL), 0);
     }
-    before = build (&sidecar);
-    dn_layers_merge (&sidecar.layers);
-    assert_int_equal (sidecar.layers.n, n);
-    after = build (&sidecar);
+    before = white_graph (&twice);
+    dn_layers_merge (&twice.layers);
+    assert_int_equal (twice.layers.n, n);
+    after = white_graph (&twice);
+    dn_sidecar_free (&twice);
     assert_near (after.flops, before.flops);
     assert_near (after.params, before.params);
     assert_near (after.tensors, before.tensors);
-    dn_graph_free (&before);
-    dn_graph_free (&after);
-    dn_sidecar_free (&sidecar);
 }
 
 /* An operator of a sidecar, the kind of the graph's first operator, and its FLOPs. */
@@ -241,39 +205,29 @@ static int dims_of (const char *op)
 TEST ("every kind becomes an operator")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
-        char text[1024];
-        struct dn_sidecar sidecar;
-        struct dn_graph graph;
+        struct dn_sidecar sidecar = white_sidecar (text_of_op (kinds[i].op));
+        struct dn_graph graph = white_graph (&sidecar);
         struct dn_graph simple;
 
-        snprintf (text,
-                  sizeof (text),
-                  "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}",
-                  kinds[i].op);
-        sidecar = read_good (text);
-        graph = build (&sidecar);
         assert_int_equal (graph.ops[0].kind, kinds[i].kind);
         assert_near (graph.flops, kinds[i].flops);
         assert_int_equal (graph.ops[0].dims, dims_of (kinds[i].op));
         dn_layers_simplify (&sidecar.layers);
-        simple = build (&sidecar);
+        simple = white_graph (&sidecar);
         assert_int_equal (simple.n_ops, graph.n_ops);
         assert_memory_equal (
             simple.ops, graph.ops, sizeof (*graph.ops) * (size_t) graph.n_ops);
         assert_near (simple.input, graph.input);
-        dn_graph_free (&graph);
-        dn_graph_free (&simple);
-        dn_sidecar_free (&sidecar);
     }
 }
 
 TEST ("attention is the operator that the zoo has")
 {
     struct dn_sidecar sidecar =
-        read_good ("{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\","
-                   "\"in\":[[12,128,64],[4,256,64],[4,256,32]],"
-                   "\"out\":[[12,128,32]],\"causal\":true,\"window\":100}]}}");
-    struct dn_graph graph = build (&sidecar);
+        white_sidecar ("{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\","
+                       "\"in\":[[12,128,64],[4,256,64],[4,256,32]],"
+                       "\"out\":[[12,128,32]],\"causal\":true,\"window\":100}]}}");
+    struct dn_graph graph = white_graph (&sidecar);
     const struct dn_op *op = &graph.ops[0];
 
     assert_int_equal (graph.n_ops, 1);
@@ -287,35 +241,16 @@ TEST ("attention is the operator that the zoo has")
     assert_near (op->window, 100);
     assert_true (op->causal && !op->fused);
     assert_near (op->flops, 2.0 * 12 * 128 * 256 * (64 + 32));
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
 }
 
 TEST ("attention whose shapes do not fit is refused")
 {
-    static const char *const ops[] = {
-        "\"in\":[[12,128,64],[5,128,64]],\"out\":[[12,128,64]]",
-        "\"in\":[[12,128,64],[12,128,64]],\"out\":[[12,64,64]]",
-        "\"in\":[[12,128,64]],\"out\":[[12,128,64]]"};
-    static const char *const errors[] = {"5 heads of keys, expected a divisor of 12",
-                                         "out: expected the 12 heads and 128 tokens",
-                                         "in: 1 shapes, expected 2"};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (ops); i++) {
-        char text[512];
-        struct dn_sidecar sidecar;
-        struct dn_graph graph;
-        struct dn_err err = {0};
-
-        snprintf (text,
-                  sizeof (text),
-                  "{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\",%s}]}}",
-                  ops[i]);
-        sidecar = read_good (text);
-        assert_int_equal (dn_layers_graph (&sidecar.layers, &graph, &err), -1);
-        assert_contains (err.text, errors[i]);
-        dn_sidecar_free (&sidecar);
-    }
+#define ATTENTION "{\"op\":\"attention\",\"in\":[[12,128,64]"
+    expect_no_graph (ATTENTION ",[5,128,64]],\"out\":[[12,128,64]]}",
+                     "5 heads of keys, expected a divisor of 12");
+    expect_no_graph (ATTENTION ",[12,128,64]],\"out\":[[12,64,64]]}",
+                     "out: expected the 12 heads and 128 tokens");
+    expect_no_graph (ATTENTION "],\"out\":[[12,128,64]]}", "in: 1 shapes, expected 2");
 }
 
 TEST ("bad JSON is refused")
@@ -349,7 +284,7 @@ TEST ("a NUL byte is refused")
 TEST ("a million brackets take no time")
 {
     size_t n = 1000000;
-    char *text = malloc (n + 1);
+    char *text = unit_keep (malloc (n + 1), free);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     struct dn_err err = {0};
 
@@ -357,7 +292,6 @@ TEST ("a million brackets take no time")
     text[n] = '\0';
     assert_int_equal (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &err), -1);
     assert_contains (err.text, "nested too deeply");
-    free (text);
 }
 
 /* An object of 'n' members, those from 'n_names' on with the names of the first. */
@@ -386,9 +320,10 @@ static void expect_unread (const char *text, int depth, size_t n, const char *pa
 
 TEST ("depth, keys and values are limited")
 {
-    char *most = many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX);
-    char *more = many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1);
-    char *twice = many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX - 1);
+    char *most = unit_keep (many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX), free);
+    char *more =
+        unit_keep (many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1), free);
+    char *twice = unit_keep (many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX - 1), free);
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     struct dn_err err = {0};
 
@@ -399,9 +334,6 @@ TEST ("depth, keys and values are limited")
     expect_unread (twice, 2, SIZE_MAX, "'k0': given twice in one object");
     expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");
     expect_unread ("{\"a\":[1]}", 2, 9, "nested too deeply");
-    free (most);
-    free (more);
-    free (twice);
 }
 
 TEST ("the place of an error is named")

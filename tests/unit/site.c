@@ -30,7 +30,6 @@ TEST ("bad configuration is named by file and line")
             dn_site_read (site, dn_span_of (cases[i].text), "conf", NULL, &err), -1);
         assert_contains (err.text, cases[i].says);
     }
-    scene_free (site);
 }
 
 TEST ("paths must be absolute")
@@ -54,7 +53,6 @@ TEST ("paths must be absolute")
         dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", NULL, &err),
         -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
-    scene_free (site);
 }
 
 TEST ("each cluster has a StateDir of its own")
@@ -91,7 +89,6 @@ TEST ("each cluster has a StateDir of its own")
         /* Again, as when dnnest.conf is loaded before Slurm's configuration. */
         assert_int_equal (dn_site_set_cluster (site, rows[i].name, &err), 0);
         assert_string_equal (site->state_dir, rows[i].dir);
-        scene_free (site);
     }
     memset (longest, 'x', sizeof (longest));
     memcpy (longest, "/%c", 3);
@@ -102,7 +99,6 @@ TEST ("each cluster has a StateDir of its own")
         memcpy (site->state_dir, longest, sizeof (longest));
         assert_int_equal (dn_site_set_cluster (site, "alpha", &err), -1);
         assert_contains (err.text, "StateDir: path too long");
-        scene_free (site);
     }
 }
 
@@ -134,7 +130,6 @@ TEST ("slurm.conf overrides single rules")
     assert_contains (err.text, "SlurmctldParameters: DecisionTime: ");
     assert_int_equal (dn_site_override (site, "dnnest_bundle=/b", &err), -1);
     assert_contains (err.text, "SlurmctldParameters: unknown key 'bundle'");
-    scene_free (site);
 }
 
 TEST ("--time-min is a soft limit only where Slurm has it so")
@@ -167,11 +162,9 @@ TEST ("--time-min is a soft limit only where Slurm has it so")
     assert_int_equal (site->rules.time_limit, DN_TIME_KEEP);
     assert_int_equal (site->policies.list[0].rules.time_limit, DN_TIME_LIMIT);
     assert_int_equal (site->policies.list[1].rules.time_limit, DN_TIME_KEEP);
-    scene_free (site);
     site = scene_site ("TimeLimit=limit");
     dn_site_refuse_time_min (site);
     assert_false (site->time_min_refused);
-    scene_free (site);
 }
 
 /* One message per line. */
@@ -211,7 +204,6 @@ TEST ("all problems are reported where requested")
     assert_contains (told, "conf: line 9: unknown key 'NoSuchKey'");
     assert_contains (told, "conf: line 9: MinGain: 2 out of range");
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
-    scene_free (site);
 }
 
 TEST ("every rule knows where it came from")
@@ -232,5 +224,4 @@ TEST ("every rule knows where it came from")
         assert_int_equal (site->origins.line[i], want);
     }
     assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
-    scene_free (site);
 }

@@ -4,12 +4,11 @@
  */
 #include "unit.h"
 
+#include "scene.h"
 #include "site_runs.h"
 #include "tests/unit/networks.h"
 
-struct dn_site_run site_run_of (const struct dn_site *site,
-                                const char *device,
-                                const char *text)
+struct dn_site_run site_run_of (const char *device, const char *text)
 {
     static const struct dn_datasets no_datasets;
     struct dn_site_run run;
@@ -17,12 +16,20 @@ struct dn_site_run site_run_of (const struct dn_site *site,
 
     memset (&run, 0, sizeof (run));
     run.spec = dn_spec_empty ();
-    run.device = dn_catalogue_find (&site->catalogue, device);
+    run.device = dn_catalogue_find (&scene_plain ()->catalogue, device);
     assert_non_null (run.device);
     if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
         || dn_spec_resolve (&run.spec, &no_datasets, DN_UNSET, &err) < 0
         || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
         fail_msg ("%s", err.text);
+    return run;
+}
+
+struct dn_site_run site_run_kept (const char *device, const char *text)
+{
+    struct dn_site_run run = site_run_of (device, text);
+
+    unit_keep (run.graph.ops, free);
     return run;
 }
 
@@ -72,6 +79,26 @@ struct dn_estimate site_run_refined (struct dn_tuning *tuning,
     return estimate;
 }
 
+static void free_fit (void *fit)
+{
+    dn_site_fit_free (fit);
+}
+
+struct dn_site_fit *site_fit_new (void)
+{
+    return unit_keep (dn_site_fit_new (&dn_constants_default, NULL), free_fit);
+}
+
+static void free_tuning (void *tuning)
+{
+    dn_tuning_free (tuning);
+}
+
+struct dn_tuning *site_tuning (struct dn_tuning *tuning)
+{
+    return unit_keep (tuning, free_tuning);
+}
+
 struct dn_tuning *site_run_learned (struct dn_site_fit *fit)
 {
     struct dn_err err = {0};
@@ -79,5 +106,5 @@ struct dn_tuning *site_run_learned (struct dn_site_fit *fit)
 
     if (!tuning)
         fail_msg ("%s", err.text);
-    return tuning;
+    return site_tuning (tuning);
 }

@@ -11,12 +11,11 @@
 #include "predict/predict.h"
 #include "site.h"
 
-/* A run of the specification 'text' on a device of the scene, by user 0. The caller
- * frees its graph.
+/* A run of the specification 'text' on a device of scene_plain (), by user 0, for a
+ * fit, which takes the graph over; or one whose graph is kept for the test.
  */
-struct dn_site_run site_run_of (const struct dn_site *site,
-                                const char *device,
-                                const char *text);
+struct dn_site_run site_run_of (const char *device, const char *text);
+struct dn_site_run site_run_kept (const char *device, const char *text);
 
 struct dn_case site_run_case (const struct dn_constants *constants,
                               const struct dn_site_run *run);
@@ -34,7 +33,13 @@ double site_run_truth (const struct dn_constants *constants,
 struct dn_estimate site_run_refined (struct dn_tuning *tuning,
                                      const struct dn_site_run *run);
 
-/* What the fit has learned of its runs, or the test fails. */
+/* A fit without runs, and what it has learned of its runs, or the test fails. Both are
+ * kept for the test.
+ */
+struct dn_site_fit *site_fit_new (void);
 struct dn_tuning *site_run_learned (struct dn_site_fit *fit);
+
+/* Keep this one, too. */
+struct dn_tuning *site_tuning (struct dn_tuning *tuning);
 
 #endif

@@ -228,10 +228,9 @@ TEST ("a bad script line is named")
 
 TEST ("data sets are read from lines")
 {
-    struct dn_datasets *datasets = calloc (1, sizeof (*datasets));
+    struct dn_datasets *datasets = unit_keep (calloc (1, sizeof (*datasets)), free);
     struct dn_err err;
 
-    assert_non_null (datasets);
     assert_int_equal (
         dn_datasets_read (
             dn_span_of ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
@@ -252,7 +251,6 @@ TEST ("data sets are read from lines")
     assert_int_equal (
         dn_datasets_read (dn_span_of ("word Dataset=x Samples=1"), "f", datasets, &err),
         -1);
-    free (datasets);
 }
 
 /* One data set, 'text' resolved for 'n_gpus'. */

@@ -9,7 +9,7 @@
 #include "scratch.h"
 #include "unit.h"
 
-/* A text that grows; freed with text_free (). */
+/* A text that grows, kept for the test. */
 struct text {
     char *text;
     size_t len;
@@ -31,26 +31,72 @@ static inline int text_put (void *to, const char *piece, size_t len)
     struct text *text = to;
     size_t size = text_size (text->len + len);
 
-    if (!text->text || size > text_size (text->len))
-        text->text = realloc (text->text, size);
-    assert_non_null (text->text);
+    if (!text->text || size > text_size (text->len)) {
+        char *grown = unit_keep (malloc (size), free);
+
+        if (text->text) {
+            memcpy (grown, text->text, text->len);
+            unit_release (text->text);
+        }
+        text->text = grown;
+    }
     memcpy (text->text + text->len, piece, len);
     text->len += len;
     text->text[text->len] = '\0';
     return 0;
 }
 
-/* 'base' with the first 'old' replaced by 'new'; owned by the caller. */
+/* 'base' with the first 'old' replaced by 'new', kept for the test. */
 static inline char *text_with (const char *base, const char *old, const char *new)
 {
     const char *at = strstr (base, old);
-    char *text = malloc (strlen (base) + strlen (new) + 1);
 
     if (!at)
         fail_msg ("'%s' is not in the text", old);
-    assert_non_null (text);
-    sprintf (text, "%.*s%s%s", (int) (at - base), base, new, at + strlen (old));
-    return text;
+    return unit_text ("%.*s%s%s", (int) (at - base), base, new, at + strlen (old));
+}
+
+/* Reads a text and frees what it has read; -1 with 'err': the text is wrong. */
+typedef int read_f (struct dn_span text, struct dn_err *err);
+
+/* A part of a right text, what stands there instead, and the error that follows; NULL:
+ * none.
+ */
+struct wrong {
+    const char *old;
+    const char *new;
+    const char *says;
+};
+
+/* Each of them is read, or refused with its error, which begins with 'file'. */
+static inline void assert_wrong (const char *whole,
+                                 const struct wrong *cases,
+                                 size_t n,
+                                 const char *file,
+                                 read_f *read)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct wrong *wrong = &cases[i];
+        struct dn_err err = {0};
+        int rc = read (dn_span_of (text_with (whole, wrong->old, wrong->new)), &err);
+
+        if (!wrong->says && rc < 0)
+            fail_msg ("case %zu: %s", i, err.text);
+        if (wrong->says && rc == 0)
+            fail_msg ("case %zu is read: %s", i, wrong->new);
+        if (wrong->says && !strstr (err.text, wrong->says))
+            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, wrong->says);
+        if (wrong->says && strncmp (err.text, file, strlen (file)) != 0)
+            fail_msg ("case %zu: '%s' does not begin with '%s'", i, err.text, file);
+    }
+}
+
+/* No beginning of the text is read, but for one that lacks only its last byte. */
+static inline void assert_no_cut (const char *whole, read_f *read)
+{
+    for (size_t len = 0; len + 1 < strlen (whole); len++)
+        if (read ((struct dn_span){whole, len}, NULL) == 0)
+            fail_msg ("%zu bytes are read", len);
 }
 
 /* The page dnnest.snapshot(5) has the keys of a kind of line below its heading, in the
@@ -82,10 +128,10 @@ static inline void assert_documented (const char *page, const struct dn_line_kin
         fail_msg ("%s: more keys than in the code", kind->word);
 }
 
-/* The text of the page; owned by the caller. */
+/* The text of the page, kept for the test. */
 static inline char *read_page (void)
 {
-    return tree_text ("cli/pages/dnnest.snapshot.5.scd");
+    return unit_keep (tree_text ("cli/pages/dnnest.snapshot.5.scd"), free);
 }
 
 #endif

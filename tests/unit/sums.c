@@ -381,10 +381,8 @@ static void add_use (struct dn_sums *sums,
                      int64_t used)
 {
     struct dn_finished job = a_job ();
-    char text[DN_NAME_MAX];
 
-    snprintf (text, sizeof (text), "%" PRId64, number);
-    job.job = text;
+    job.job = unit_text ("%" PRId64, number);
     job.app = app;
     job.gpus = 4;
     job.gpus_used = used;
@@ -427,10 +425,7 @@ TEST ("the applications that leave GPUs idle are bounded")
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
 
     for (int64_t i = 0; i < 2 * (DN_IDLE_APPS_MAX + 100); i++) {
-        char app[DN_NAME_MAX];
-
-        snprintf (app, sizeof (app), "a%" PRId64, i / 2);
-        add_use (sums, app, i, 0);
+        add_use (sums, unit_text ("a%" PRId64, i / 2), i, 0);
     }
     assert_int_equal (dn_idle_end (&sums->idle), DN_IDLE_APPS_MAX);
 }

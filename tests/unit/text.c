@@ -168,11 +168,11 @@ TEST ("a buffer drops what does not fit")
 /* What dn_buf_add () writes is what snprintf () writes. */
 #define ASSERT_AS_PRINTF(...)                                                          \
     do {                                                                               \
-        char want_[80];                                                                \
+        char *want_;                                                                   \
         char text_[80];                                                                \
         struct dn_buf buf_ = dn_buf_on (text_, sizeof (text_));                        \
                                                                                        \
-        snprintf (want_, sizeof (want_), __VA_ARGS__);                                 \
+        want_ = unit_text (__VA_ARGS__);                                               \
         dn_buf_add (&buf_, __VA_ARGS__);                                               \
         assert_string_equal (text_, want_);                                            \
     } while (0)
@@ -337,12 +337,11 @@ TEST ("a directory is put first, once, and no part is empty")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *with = dn_dirs_with (cases[i][0], cases[i][1]);
+        char *with = unit_keep (dn_dirs_with (cases[i][0], cases[i][1]), free);
 
         if (cases[i][2])
             assert_string_equal (with, cases[i][2]);
         else
             assert_null (with);
-        free (with);
     }
 }

@@ -50,16 +50,13 @@ TEST ("every counter has its family")
         text = text_of (&dn_ticks);
         for (int i = 0; i < DN_N_TICKS; i++) {
             const char *name = dn_names_get (&dn_tick_names, i);
-            char line[256];
+            char *line = unit_text ("\n# TYPE %s_%s_total counter\n%s_%s_total %d\n",
+                                    prefixes[guard],
+                                    name,
+                                    prefixes[guard],
+                                    name,
+                                    i + 1);
 
-            snprintf (line,
-                      sizeof (line),
-                      "\n# TYPE %s_%s_total counter\n%s_%s_total %d\n",
-                      prefixes[guard],
-                      name,
-                      prefixes[guard],
-                      name,
-                      i + 1);
             if (dn_tick_is_of ((enum dn_tick) i, guard))
                 assert_contains (text, line);
             else

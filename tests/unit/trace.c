@@ -286,13 +286,13 @@ TEST ("a large log is moved away, and so many are kept")
 {
     struct dn_journal journal = dn_journal_empty ();
     const char *path = scratch_path ("log");
-    char line[16];
+    char *line;
 
     journal.size_max = 8;
     journal.keep = 2;
     for (int i = 0; i < 8; i++) {
         assert_ready (&journal, path);
-        snprintf (line, sizeof (line), "line%d\n", i);
+        line = unit_text ("line%d\n", i);
         assert_append (&journal, line);
     }
     dn_journal_close (&journal);

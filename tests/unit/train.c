@@ -50,7 +50,7 @@ static struct dn_estimate features_of (const char *text,
 
 TEST ("Features state sizes as logarithms")
 {
-    const struct dn_site *scene = *state;
+    const struct dn_site *scene = scene_plain ();
     struct dn_device device = scene->catalogue.devices[0];
     float small[DN_N_FEATURES];
     float large[DN_N_FEATURES];
@@ -72,7 +72,7 @@ TEST ("Features state sizes as logarithms")
 
 TEST ("Features are finite for every input")
 {
-    const struct dn_site *scene = *state;
+    const struct dn_site *scene = scene_plain ();
     struct dn_device device = scene->catalogue.devices[0];
     const struct dn_generation no_generation = {.name = ""};
     struct dn_device blank = {.generation = &no_generation};
@@ -105,7 +105,7 @@ static void add_row (struct dn_runs *runs, const struct dn_site *scene, const ch
 
 TEST ("A sample is drawn evenly and bounded")
 {
-    const struct dn_site *scene = *state;
+    const struct dn_site *scene = scene_plain ();
     struct dn_runs runs = dn_runs_start (100, 7);
     int late = 0;
 
@@ -124,7 +124,7 @@ TEST ("A sample is drawn evenly and bounded")
 
 TEST ("A row without a time is only counted")
 {
-    const struct dn_site *scene = *state;
+    const struct dn_site *scene = scene_plain ();
     struct dn_runs runs = dn_runs_start (100, 7);
 
     add_row (&runs, scene, "");
@@ -308,16 +308,4 @@ TEST ("A bound of few families is above all their runs")
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 0);
     free_bench (&bench);
-}
-
-int before_tests (void **state)
-{
-    *state = scene_site ("");
-    return 0;
-}
-
-int after_tests (void **state)
-{
-    scene_free (*state);
-    return 0;
 }

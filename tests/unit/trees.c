@@ -239,10 +239,9 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
 {
     int n_nodes = 2 * n + 1;
     size_t len = AT_ROOT + 8 * (size_t) n_nodes;
-    char *file = malloc (len);
+    char *file = unit_keep (malloc (len), free);
     struct dn_trees *trees;
 
-    assert_non_null (file);
     put_header (file, 1, n_nodes, 0);
     put (file + AT_COUNT, (uint64_t) n_nodes, 4);
     for (int i = 0; i < n_nodes; i++)
@@ -251,7 +250,6 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
                   0,
                   i % 2 == 0 && i < n_nodes - 1 ? DN_NODE_MISSING_LEFT : DN_NODE_LEAF);
     trees = dn_trees_read ((struct dn_span){file, len}, F, err);
-    free (file);
     return trees;
 }
 

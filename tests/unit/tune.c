@@ -4,34 +4,14 @@
  */
 #include "unit.h"
 
-#include "graph/sidecar.h"
 #include "white.h"
 #include "tests/unit/networks.h"
 
 #define MIB 1048576.0
 
-/* A network's operators and its estimate on one device. */
-struct run {
-    struct white white; /* freed by end () */
-    struct dn_estimate estimate;
-};
-
-static struct run begin_on (const char *keys, int device)
+static struct white begin (const char *keys)
 {
-    struct run run = {.white = white_of (keys, device)};
-
-    dn_whitebox (white_case (&run.white, 0), &run.estimate);
-    return run;
-}
-
-static struct run begin (const char *keys)
-{
-    return begin_on (keys, A100);
-}
-
-static void end (struct run *run)
-{
-    white_free (&run->white);
+    return white_run (keys, A100);
 }
 
 /* Learned and frozen parameters and learned tensors of peft 0.21.2 with transformers
@@ -92,39 +72,34 @@ TEST ("adapters have as many parameters as in peft")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (references); i++) {
         const struct reference *row = &references[i];
-        char keys[160];
-        struct run run;
+        char *keys = unit_text ("%s,batch=1,precision=bf16_pure", row->keys);
+        struct white run = begin (keys);
 
-        snprintf (keys, sizeof (keys), "%s,batch=1,precision=bf16_pure", row->keys);
-        run = begin (keys);
         print_message ("%s\n", row->keys);
-        assert_near (run.white.graph.params, row->params);
-        assert_near (run.white.graph.tensors, row->tensors);
-        assert_near (run.white.graph.frozen_params, row->frozen);
-        end (&run);
+        assert_near (run.graph.params, row->params);
+        assert_near (run.graph.tensors, row->tensors);
+        assert_near (run.graph.frozen_params, row->frozen);
     }
 }
 
 /* Query and value of a layer that gives query, key and value have an A of their own. */
 TEST ("a part of a layer can be adapted")
 {
-    struct run run =
+    struct white run =
         begin ("model=gpt2,lora=8,lora_targets=q+v,batch=1,precision=bf16_pure");
 
-    assert_near (run.white.graph.params, 12 * 2 * 8 * (768 + 768));
-    end (&run);
+    assert_near (run.graph.params, 12 * 2 * 8 * (768 + 768));
 }
 
-static double sum_of (const struct run *run, size_t member)
+static double sum_of (const struct white *run, size_t member)
 {
     double all = 0;
 
-    for (int i = 0; i < run->white.graph.n_ops; i++) {
+    for (int i = 0; i < run->graph.n_ops; i++) {
         double value;
 
-        memcpy (
-            &value, (const char *) &run->white.graph.ops[i] + member, sizeof (value));
-        all += run->white.graph.ops[i].repeat * value;
+        memcpy (&value, (const char *) &run->graph.ops[i] + member, sizeof (value));
+        all += run->graph.ops[i].repeat * value;
     }
     return all;
 }
@@ -137,11 +112,11 @@ static double sum_of (const struct run *run, size_t member)
  */
 TEST ("only adapters keep the input of a linear layer")
 {
-    struct run whole = begin (LLAMA "optimizer=adamw");
-    struct run values = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=v");
-    struct run keys = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=k");
-    struct run some = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=o+down");
-    struct run all = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=all");
+    struct white whole = begin (LLAMA "optimizer=adamw");
+    struct white values = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=v");
+    struct white keys = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=k");
+    struct white some = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=o+down");
+    struct white all = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=all");
     double tokens = 64;
     double norms = (2 * 2 + 1) * 4096 * tokens; /* what their scales multiply */
     double head = 4096 * tokens;
@@ -154,30 +129,23 @@ TEST ("only adapters keep the input of a linear layer")
     assert_near (SUM (&some, saved) - SUM (&values, saved), block * (11008 + 8 - 4096));
     /* All of them, and seven inputs of B. */
     assert_near (SUM (&whole, saved) - SUM (&all, saved), norms + head - block * 7 * 8);
-    end (&whole);
-    end (&values);
-    end (&keys);
-    end (&some);
-    end (&all);
 }
 
 TEST ("gradients pass through frozen layers")
 {
-    struct run whole = begin (LLAMA "optimizer=adamw");
-    struct run run = begin (LLAMA "optimizer=adamw,lora=8");
+    struct white whole = begin (LLAMA "optimizer=adamw");
+    struct white run = begin (LLAMA "optimizer=adamw,lora=8");
     const double *stage = run.estimate.stage_s;
-    const struct dn_op *first = &run.white.graph.ops[0];
+    const struct dn_op *first = &run.graph.ops[0];
 
     assert_int_equal (first->kind, DN_OP_EMBEDDING);
     assert_true (first->frozen);
-    assert_false (run.white.graph.ops[1].frozen);
+    assert_false (run.graph.ops[1].frozen);
     assert_true (stage[DN_STAGE_BACKWARD_DATA]
                  > 0.95 * whole.estimate.stage_s[DN_STAGE_BACKWARD_DATA]);
     assert_true (stage[DN_STAGE_BACKWARD_WEIGHT]
                  < 0.2 * whole.estimate.stage_s[DN_STAGE_BACKWARD_WEIGHT]);
     assert_true (stage[DN_STAGE_FORWARD] > whole.estimate.stage_s[DN_STAGE_FORWARD]);
-    end (&whole);
-    end (&run);
 }
 
 /* Parts that are frozen already keep nothing, and totals of the metadata scale all that
@@ -194,26 +162,25 @@ TEST ("no layer drops more than it keeps")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        struct run run = begin (texts[i]);
+        struct white run = begin (texts[i]);
 
-        for (int k = 0; k < run.white.graph.n_ops; k++)
-            if (run.white.graph.ops[k].saved < 0)
+        for (int k = 0; k < run.graph.n_ops; k++)
+            if (run.graph.ops[k].saved < 0)
                 fail_msg ("%s: operator %d keeps %g elements",
                           texts[i],
                           k,
-                          run.white.graph.ops[k].saved);
-        end (&run);
+                          run.graph.ops[k].saved);
     }
 }
 
 TEST ("only what learns has gradients and states")
 {
-    struct run pure =
+    struct white pure =
         begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw");
-    struct run mixed =
+    struct white mixed =
         begin ("model=llama_7b,lora=8,batch=1,precision=bf16,optimizer=adamw");
-    struct run sent = begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,"
-                             "optimizer=adamw,gpus=4");
+    struct white sent = begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,"
+                               "optimizer=adamw,gpus=4");
     const double *memory = pure.estimate.memory;
     const double n = 4194304;
     const double base = 6738415616;
@@ -230,18 +197,15 @@ TEST ("only what learns has gradients and states")
     /* Adapters with their states in fp32, and the frozen weights as they are. */
     assert_near ((pure.estimate.host_mem - mixed.estimate.host_mem) / MIB, 0);
     assert_true (pure.estimate.host_mem < 2 * base + 12 * n + 12e9);
-    end (&pure);
-    end (&mixed);
-    end (&sent);
 }
 
 TEST ("quantised weights have four or eight bits")
 {
 #define QUANTISED "model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw,"
-    struct run none = begin (QUANTISED "quant=none");
-    struct run nf4 = begin (QUANTISED "quant=nf4");
-    struct run int8 = begin (QUANTISED "quant=int8");
-    struct run gptq = begin (QUANTISED "quant=gptq");
+    struct white none = begin (QUANTISED "quant=none");
+    struct white nf4 = begin (QUANTISED "quant=nf4");
+    struct white int8 = begin (QUANTISED "quant=int8");
+    struct white gptq = begin (QUANTISED "quant=gptq");
     const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
     const double rows = 32 * (4.0 * 4096 + 2 * 11008 + 4096);
     double plain = none.estimate.memory[DN_MEMORY_WEIGHTS];
@@ -253,17 +217,13 @@ TEST ("quantised weights have four or eight bits")
                  (linear - 4 * rows) / MIB);
     assert_near ((plain - gptq.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
                  linear * (2 - (4 + 20.0 / 128) / 8) / MIB);
-    end (&none);
-    end (&nf4);
-    end (&int8);
-    end (&gptq);
 }
 
 TEST ("what is beside weights that were quantised before stays in 16 bits")
 {
 #define MIXED "model=llama_7b,lora=8,batch=1,precision=bf16,optimizer=adamw,"
-    struct run awq = begin (MIXED "quant=awq");
-    struct run nf4 = begin (MIXED "quant=nf4");
+    struct white awq = begin (MIXED "quant=awq");
+    struct white nf4 = begin (MIXED "quant=nf4");
     const double rest = 2 * 32000.0 * 4096 + 65 * 4096;
     const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
 
@@ -272,18 +232,16 @@ TEST ("what is beside weights that were quantised before stays in 16 bits")
                   - awq.estimate.memory[DN_MEMORY_WEIGHTS])
                      / MIB,
                  (4 * rest - linear * (20.0 / 128 - 0.127) / 8) / MIB);
-    end (&awq);
-    end (&nf4);
 }
 
 TEST ("quantised weights are unpacked in every pass")
 {
-    struct run none = begin (QUANTISED "checkpointing=full,quant=none");
-    struct run nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
+    struct white none = begin (QUANTISED "checkpointing=full,quant=none");
+    struct white nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
     const struct dn_device *device = nf4.estimate.device;
     const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
-    double least = linear * (2 + 4.127 / 8)
-                   / (device->bandwidth * nf4.white.site->constants.unpack);
+    double least =
+        linear * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
 
     for (int d = 0; d < DN_N_STAGES; d++) {
         double more = nf4.estimate.stage_s[d] - none.estimate.stage_s[d];
@@ -294,8 +252,6 @@ TEST ("quantised weights are unpacked in every pass")
         if (d == DN_STAGE_BACKWARD_WEIGHT)
             assert_near (more, 0);
     }
-    end (&none);
-    end (&nf4);
 }
 
 /* Parameters that learn, of torchvision's and transformers' modules. */
@@ -327,30 +283,27 @@ static const struct part {
 TEST ("a name freezes a part")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
-        char keys[160];
-        struct run run;
+        struct white run;
+        char *keys = unit_text ("%s,batch=1,precision=fp32", parts[i].keys);
 
-        snprintf (keys, sizeof (keys), "%s,batch=1,precision=fp32", parts[i].keys);
         print_message ("%s\n", keys);
         run = begin (keys);
-        assert_near (run.white.graph.params, parts[i].params);
-        end (&run);
+        assert_near (run.graph.params, parts[i].params);
     }
 }
 
 TEST ("nothing runs backward in a frozen backbone")
 {
-    struct run run = begin ("model=resnet50,frozen=backbone,batch=32,precision=fp32,"
-                            "optimizer=adamw");
-    int n = run.white.graph.n_ops;
+    struct white run = begin ("model=resnet50,frozen=backbone,batch=32,precision=fp32,"
+                              "optimizer=adamw");
+    int n = run.graph.n_ops;
 
     /* The linear layer and the loss are left. */
     for (int i = 0; i < n - 2; i++)
-        assert_true (run.white.graph.ops[i].frozen);
-    assert_true (run.white.graph.ops[n - 2].first);
+        assert_true (run.graph.ops[i].frozen);
+    assert_true (run.graph.ops[n - 2].first);
     assert_near (SUM (&run, saved), 2048 + 1000);
-    assert_near (run.white.graph.tensors, 2);
-    end (&run);
+    assert_near (run.graph.tensors, 2);
 }
 
 static void expect_error (const char *keys, const char *part)
@@ -397,15 +350,13 @@ TEST ("keys that contradict each other are errors")
 TEST ("what learns can be named")
 {
     struct dn_spec spec = dn_spec_empty ();
-    struct run named = begin ("model=vit_b_16,batch=1,precision=fp32,trainable=head");
-    struct run same =
+    struct white named = begin ("model=vit_b_16,batch=1,precision=fp32,trainable=head");
+    struct white same =
         begin ("model=vit_b_16,batch=1,precision=fp32,frozen=all_but_head");
     struct dn_err err = {0};
 
-    assert_near (named.white.graph.params, 768 * 1000 + 1000);
-    assert_near (named.white.graph.frozen_params, same.white.graph.frozen_params);
-    end (&named);
-    end (&same);
+    assert_near (named.graph.params, 768 * 1000 + 1000);
+    assert_near (named.graph.frozen_params, same.graph.frozen_params);
     assert_int_equal (dn_spec_read (dn_span_of ("trainable=0.1"), &spec, &err), 0);
     assert_int_equal (dn_spec_read (dn_span_of ("trainable=Norm+bias"), &spec, &err),
                       0);
@@ -427,27 +378,9 @@ TEST ("keys of fine-tuning are unread beside a description")
         "{\"dnnest\":1,\"spec\":{\"lora\":\"8\",\"quant\":\"nf4\",\"batch\":\"1\"},"
         "\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[64]],\"out\":[[64]],"
         "\"params\":4096}]}}";
-    struct dn_site *site = scene_site ("");
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_graph graph = {0};
-    struct dn_estimate estimate;
-    struct dn_case c = {.constants = &site->constants,
-                        .spec = &sidecar.spec,
-                        .graph = &graph,
-                        .device = &site->catalogue.devices[A100]};
+    struct white run = white_described (text, "");
     struct dn_keyset both = dn_keyset_or (DN_KEYSET (lora), DN_KEYSET (quant));
 
-    assert_int_equal (dn_sidecar_read (dn_span_of (text), &sidecar, NULL), 0);
-    assert_int_equal (dn_spec_resolve (&sidecar.spec, &site->datasets, DN_UNSET, NULL),
-                      0);
-    assert_int_equal (
-        dn_sidecar_graph (
-            shipped_networks (), &sidecar.layers, &sidecar.spec, &graph, NULL),
-        0);
-    dn_whitebox (&c, &estimate);
-    assert_true (dn_keyset_equal (dn_keyset_and (estimate.unread, both), both));
-    assert_near (graph.params, 4096);
-    dn_graph_free (&graph);
-    dn_sidecar_free (&sidecar);
-    scene_free (site);
+    assert_true (dn_keyset_equal (dn_keyset_and (run.estimate.unread, both), both));
+    assert_near (run.graph.params, 4096);
 }

@@ -8,6 +8,7 @@
 
 #include "scene.h"
 #include "site_runs.h"
+#include "state_text.h"
 
 #define LENGTHS                                                                        \
     "\"lengths\": {\"batch\": 3, \"accumulation\": 3, \"gpus\": 4, \"nodes\": 4,"      \
@@ -29,7 +30,7 @@ static struct dn_tuning *read_text (const char *text)
 
     if (!tuning)
         fail_msg ("%s", err.text);
-    return tuning;
+    return site_tuning (tuning);
 }
 
 TEST ("site.json is read")
@@ -43,7 +44,6 @@ TEST ("site.json is read")
     assert_int_equal (dn_scales_find (&tuning->devices, "v100_16gb")->runs, 20);
     assert_null (dn_scales_find (&tuning->devices, "v100_16g"));
     assert_null (tuning->history);
-    dn_tuning_free (tuning);
 }
 
 TEST ("what is written is read again")
@@ -57,9 +57,6 @@ TEST ("what is written is read again")
     assert_string_equal (json_object_to_json_string (second), text);
     json_object_put (document);
     json_object_put (second);
-    free (text);
-    dn_tuning_free (tuning);
-    dn_tuning_free (again);
 }
 
 static void expect_refusal (const char *text, const char *part)
@@ -118,7 +115,7 @@ TEST ("hostile documents are refused")
 TEST ("a huge document is refused")
 {
     size_t size = DN_TUNING_MAX + 2;
-    char *text = malloc (size);
+    char *text = unit_keep (malloc (size), free);
     char *at;
 
     memset (text, ' ', size - 1);
@@ -133,7 +130,6 @@ TEST ("a huge document is refused")
                        i);
     sprintf (at, "}}");
     expect_refusal (text, "more than 1024 scales");
-    free (text);
 }
 
 static double tuned (struct dn_tuning *tuning, const struct dn_site_run *run)
@@ -153,7 +149,6 @@ static const char *const specs[] = {
 
 /* Add run number 'i', on one of two devices, which took 'factor' of the truth. */
 static void add_run (struct dn_site_fit *fit,
-                     const struct dn_site *site,
                      const struct dn_constants *constants,
                      const double scales[2],
                      int i,
@@ -162,7 +157,7 @@ static void add_run (struct dn_site_fit *fit,
     static const char *const devices[] = {"v100_16gb", "a100_40gb"};
     struct dn_err err = {0};
     struct dn_site_run run =
-        site_run_of (site, devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
+        site_run_of (devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
 
     run.step_s = site_run_truth (constants, &run, scales[i % 2]) * factor;
     assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
@@ -170,19 +165,17 @@ static void add_run (struct dn_site_fit *fit,
 }
 
 /* Fit 'n' runs on two devices. Run number 'absurd' (-1: none) took a hundredfold. */
-static struct dn_tuning *fit_runs (const struct dn_site *site,
-                                   const struct dn_constants *constants,
+static struct dn_tuning *fit_runs (const struct dn_constants *constants,
                                    const double scales[2],
                                    int n,
                                    int absurd)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_tuning *tuning;
 
     for (int i = 0; i < n; i++)
-        add_run (fit, site, constants, scales, i, i == absurd ? 100 : 1);
+        add_run (fit, constants, scales, i, i == absurd ? 100 : 1);
     tuning = site_run_learned (fit);
-    dn_site_fit_free (fit);
     return tuning;
 }
 
@@ -190,26 +183,21 @@ static const double same[2] = {1, 1};
 
 TEST ("without runs all is as shipped")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 0, -1);
-    struct dn_site_run run = site_run_of (site, "v100_16gb", specs[0]);
+    struct dn_tuning *tuning = fit_runs (&dn_constants_default, same, 0, -1);
+    struct dn_site_run run = site_run_kept ("v100_16gb", specs[0]);
 
     assert_memory_equal (
         &tuning->constants, &dn_constants_default, sizeof (dn_constants_default));
     assert_near (tuned (tuning, &run), site_run_truth (&dn_constants_default, &run, 1));
-    dn_graph_free (&run.graph);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 TEST ("what runs do not tell stays")
 {
     struct dn_constants slow = dn_constants_default;
-    struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning;
 
     slow.launch_s *= 2;
-    tuning = fit_runs (site, &slow, same, 50, -1);
+    tuning = fit_runs (&slow, same, 50, -1);
     /* All runs have one GPU and no input. */
     assert_near (tuning->constants.pcie_eff, dn_constants_default.pcie_eff);
     assert_near (tuning->constants.node_bw, dn_constants_default.node_bw);
@@ -217,107 +205,89 @@ TEST ("what runs do not tell stays")
     assert_near (tuning->constants.sigma_step, dn_constants_default.sigma_step);
     assert_false (tuning->tuned[dn_constant_find ("pcie_eff", 8)].set);
     assert_true (tuning->tuned[dn_constant_find ("launch_s", 8)].set);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 /* Error of the logarithm on a network and a device that the fit has not seen. */
-static double error_elsewhere (const struct dn_site *site,
-                               const struct dn_constants *constants,
+static double error_elsewhere (const struct dn_constants *constants,
                                struct dn_tuning *tuning)
 {
-    struct dn_site_run run = site_run_of (
-        site,
+    struct dn_site_run run = site_run_kept (
         "v100_16gb",
         "model=resnet18,batch=2,precision=fp16,input=synthetic,optimizer=sgd");
     double error = log (tuned (tuning, &run) / site_run_truth (constants, &run, 1));
 
-    dn_graph_free (&run.graph);
     return error;
 }
 
 TEST ("three runs help a little, fifty decide")
 {
     struct dn_constants slow = dn_constants_default;
-    struct dn_site *site = scene_site ("");
     double errors[3];
     double spreads[3];
 
     slow.launch_s *= 2.5;
     for (int i = 0; i < 3; i++) {
         static const int n[] = {0, 3, 50};
-        struct dn_tuning *tuning = fit_runs (site, &slow, same, n[i], -1);
+        struct dn_tuning *tuning = fit_runs (&slow, same, n[i], -1);
 
-        errors[i] = fabs (error_elsewhere (site, &slow, tuning));
+        errors[i] = fabs (error_elsewhere (&slow, tuning));
         spreads[i] = tuning->history ? tuning->history->shared : 1;
         if (n[i] == 50
             && fabs (log (tuning->constants.launch_s / slow.launch_s)) > 0.25)
             fail_msg ("launch_s %g, not %g", tuning->constants.launch_s, slow.launch_s);
-        dn_tuning_free (tuning);
     }
     assert_true (errors[0] > 0.4);
     assert_true (errors[1] < 0.95 * errors[0]);
     assert_true (errors[2] < 0.12);
     assert_true (spreads[2] < spreads[1]);
-    scene_free (site);
 }
 
 TEST ("a device has its own scale")
 {
     static const double scales[2] = {1.4, 1};
-    struct dn_site *site = scene_site ("");
-    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, scales, 50, -1);
+    struct dn_tuning *tuning = fit_runs (&dn_constants_default, scales, 50, -1);
     const struct dn_scale *slow = dn_scales_find (&tuning->devices, "v100_16gb");
     const struct dn_scale *right = dn_scales_find (&tuning->devices, "a100_40gb");
 
     assert_int_equal (slow->runs, 25);
     if (fabs (log (slow->scale / right->scale / 1.4)) > 0.15)
         fail_msg ("%g and %g, expected a ratio of 1.4", slow->scale, right->scale);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 TEST ("an absurd run does not decide")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 20, 7);
+    struct dn_tuning *tuning = fit_runs (&dn_constants_default, same, 20, 7);
 
-    if (fabs (error_elsewhere (site, &dn_constants_default, tuning)) > 0.1)
+    if (fabs (error_elsewhere (&dn_constants_default, tuning)) > 0.1)
         fail_msg ("one run moved the prediction by %g",
-                  error_elsewhere (site, &dn_constants_default, tuning));
-    dn_tuning_free (tuning);
-    scene_free (site);
+                  error_elsewhere (&dn_constants_default, tuning));
 }
 
 /* The error elsewhere after 'n' true runs and 'n_false' that claim to have done the
  * same in a hundredth of the time.
  */
-static double error_of_lies (const struct dn_site *site, int n, int n_false)
+static double error_of_lies (int n, int n_false)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_tuning *tuning;
     double error;
 
     for (int i = 0; i < n + n_false; i++)
-        add_run (fit, site, &dn_constants_default, same, i, i < n ? 1 : 0.01);
+        add_run (fit, &dn_constants_default, same, i, i < n ? 1 : 0.01);
     tuning = site_run_learned (fit);
-    error = error_elsewhere (site, &dn_constants_default, tuning);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
+    error = error_elsewhere (&dn_constants_default, tuning);
     return error;
 }
 
 TEST ("false runs do not decide")
 {
-    struct dn_site *site = scene_site ("");
 
     for (int n = 20; n <= 80; n += 20) {
-        double error = error_of_lies (site, 100 - n, n);
+        double error = error_of_lies (100 - n, n);
 
         if (fabs (error) > 0.05)
             fail_msg ("%d %% of false runs moved the prediction by %g", n, error);
     }
-    scene_free (site);
 }
 
 /* Ten true runs of four applications, and any number of one that claims to have taken
@@ -325,38 +295,32 @@ TEST ("false runs do not decide")
  */
 TEST ("the lies of one application do not move others")
 {
-    struct dn_site *site = scene_site ("");
 
     for (int i = 0; i < 2; i++) {
-        struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+        struct dn_site_fit *fit = site_fit_new ();
         struct dn_tuning *tuning;
         double error;
 
         for (int k = 0; k < 10; k++)
-            add_run (fit, site, &dn_constants_default, same, 2 + k % 5, 1);
+            add_run (fit, &dn_constants_default, same, 2 + k % 5, 1);
         for (int k = 0; k < 1000; k++)
-            add_run (
-                fit, site, &dn_constants_default, same, 7 * (k % 2), i ? 100 : 0.01);
+            add_run (fit, &dn_constants_default, same, 7 * (k % 2), i ? 100 : 0.01);
         tuning = site_run_learned (fit);
-        error = error_elsewhere (site, &dn_constants_default, tuning);
+        error = error_elsewhere (&dn_constants_default, tuning);
         if (fabs (error) > 0.1)
             fail_msg ("the lies of one application moved another one by %g", error);
-        dn_tuning_free (tuning);
-        dn_site_fit_free (fit);
     }
-    scene_free (site);
 }
 
 TEST ("the same runs give the same result")
 {
-    struct dn_site *site = scene_site ("");
     struct dn_constants slow = dn_constants_default;
     struct dn_tuning *tuning[2];
     struct json_object *documents[2];
 
     slow.launch_s *= 1.5;
     for (int i = 0; i < 2; i++) {
-        tuning[i] = fit_runs (site, &slow, same, DN_SITE_RUNS_MAX + 100, -1);
+        tuning[i] = fit_runs (&slow, same, DN_SITE_RUNS_MAX + 100, -1);
         documents[i] = dn_tuning_write (tuning[i]);
         assert_int_equal (tuning[i]->runs, DN_SITE_RUNS_MAX + 100);
     }
@@ -364,21 +328,18 @@ TEST ("the same runs give the same result")
                          json_object_to_json_string (documents[1]));
     for (int i = 0; i < 2; i++) {
         json_object_put (documents[i]);
-        dn_tuning_free (tuning[i]);
     }
-    scene_free (site);
 }
 
 TEST ("a residual is not learned twice")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_err err = {0};
     struct dn_tuning *tuning;
 
     for (int i = 0; i < 20; i++) {
         struct dn_site_run run =
-            site_run_of (site, "v100_16gb", specs[i % (int) DN_N_ELEMENTS (specs)]);
+            site_run_of ("v100_16gb", specs[i % (int) DN_N_ELEMENTS (specs)]);
 
         run.step_s = site_run_truth (&dn_constants_default, &run, exp (0.5));
         run.step_residual = 0.5;
@@ -391,9 +352,6 @@ TEST ("a residual is not learned twice")
     assert_true (fabs (log (tuning->memory.scale)) < 1e-6);
     assert_int_equal (tuning->memory.runs, 20);
     assert_int_equal (tuning->power.runs, 0);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
-    scene_free (site);
 }
 
 static struct dn_outlook step_of (const struct dn_tuning *tuning,
@@ -409,17 +367,14 @@ static struct dn_outlook step_of (const struct dn_tuning *tuning,
 
 TEST ("scales are applied")
 {
-    struct dn_site *site = scene_site ("");
     struct dn_tuning *tuning = read_text (small);
-    struct dn_site_run run = site_run_of (
-        site,
+    struct dn_site_run run = site_run_kept (
         "v100_16gb",
         "model=resnet50,batch=32,precision=fp16,optimizer=sgd,steps=1000,app=mine");
     struct dn_estimate shipped = site_run_estimate (&dn_constants_default, &run);
     struct dn_estimate before = site_run_estimate (&tuning->constants, &run);
-    struct dn_estimate after;
+    struct dn_estimate after = site_run_refined (NULL, &run);
 
-    after = site_run_refined (NULL, &run);
     assert_near (after.step_s.p50, shipped.step_s.p50);
     assert_near (after.gpu_mem.p50, shipped.gpu_mem.p50);
     after = site_run_refined (tuning, &run);
@@ -431,11 +386,8 @@ TEST ("scales are applied")
     assert_near (after.energy_j, after.train_s.p50 * after.power_w);
     /* Without a history the bound is as wide as before. */
     assert_near (after.step_s.sigma, shipped.step_s.sigma);
-    run.device = dn_catalogue_find (&site->catalogue, "a100_40gb");
+    run.device = dn_catalogue_find (&scene_plain ()->catalogue, "a100_40gb");
     assert_near (step_of (tuning, &run).site.p50, 1.1);
-    dn_graph_free (&run.graph);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 static double spread_of (const struct dn_tuning *tuning,
@@ -448,7 +400,7 @@ static double spread_of (const struct dn_tuning *tuning,
 
 TEST ("bounds of other applications are never narrower")
 {
-    struct dn_tuning *tuning = dn_tuning_new ();
+    struct dn_tuning *tuning = site_tuning (dn_tuning_new ());
     struct dn_outlook step = {.site = {.p50 = 1, .sigma = 0.2}, .own = 1, .level = 1};
 
     assert_near (spread_of (NULL, &step, 0.4), 0.4);
@@ -463,16 +415,14 @@ TEST ("bounds of other applications are never narrower")
     step.site.quantiles = &tuning->history->unseen;
     assert_near (spread_of (tuning, &step, 0.4), 0.4);
     assert_near (spread_of (tuning, &step, 0.1), 0.2);
-    dn_tuning_free (tuning);
 }
 
 /* Runs of one application alone, a hundred, each with 1.5 times the time predicted. */
 TEST ("one application moves no other")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
-    struct dn_site_run other = site_run_of (site, "v100_16gb", specs[4]);
-    struct dn_site_run known = site_run_of (site, "v100_16gb", specs[0]);
+    struct dn_site_fit *fit = site_fit_new ();
+    struct dn_site_run other = site_run_kept ("v100_16gb", specs[4]);
+    struct dn_site_run known = site_run_kept ("v100_16gb", specs[0]);
     struct dn_tuning *tuning;
     struct dn_err err = {0};
     static const double slower[2] = {1.5, 1.5};
@@ -480,7 +430,7 @@ TEST ("one application moves no other")
     double sigma = site_run_refined (NULL, &other).step_s.sigma;
 
     for (int i = 0; i < 100; i++) {
-        struct dn_site_run run = site_run_of (site, "v100_16gb", specs[i % 2]);
+        struct dn_site_run run = site_run_of ("v100_16gb", specs[i % 2]);
 
         run.step_s = site_run_truth (&dn_constants_default, &run, 1.5);
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
@@ -492,23 +442,16 @@ TEST ("one application moves no other")
                             / site_run_truth (&dn_constants_default, &known, 1.5)))
                  < 0.05);
     /* A second one, and what they have in common counts. */
-    add_run (fit, site, &dn_constants_default, slower, 4, 1);
-    dn_tuning_free (tuning);
+    add_run (fit, &dn_constants_default, slower, 4, 1);
     tuning = site_run_learned (fit);
     assert_true (tuned (tuning, &other) > 1.1 * expected);
-    dn_graph_free (&other.graph);
-    dn_graph_free (&known.graph);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
-    scene_free (site);
 }
 
 /* Half of the applications take 1.5 times the time predicted, the others two thirds. */
 TEST ("applications that disagree move no other")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
-    struct dn_site_run other = site_run_of (site, "v100_16gb", specs[6]);
+    struct dn_site_fit *fit = site_fit_new ();
+    struct dn_site_run other = site_run_kept ("v100_16gb", specs[6]);
     double expected = site_run_truth (&dn_constants_default, &other, 1);
     double bound = dn_range_at (site_run_refined (NULL, &other).step_s, 0.95);
     struct dn_tuning *tuning;
@@ -516,32 +459,23 @@ TEST ("applications that disagree move no other")
     for (int i = 0; i < 24; i++) {
         static const int which[] = {0, 2, 4, 5};
 
-        add_run (fit,
-                 site,
-                 &dn_constants_default,
-                 same,
-                 which[i % 4],
-                 i % 2 == 0 ? 1.5 : 1 / 1.5);
+        add_run (
+            fit, &dn_constants_default, same, which[i % 4], i % 2 == 0 ? 1.5 : 1 / 1.5);
     }
     tuning = site_run_learned (fit);
     assert_near (tuned (tuning, &other), expected);
     assert_true (dn_range_at (site_run_refined (tuning, &other).step_s, 0.95)
                  >= bound * 0.9999);
-    dn_graph_free (&other.graph);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
-    scene_free (site);
 }
 
 /* An application that a site has run on a device, and one that it has not. */
 TEST ("what is near the history is known better")
 {
-    struct dn_site *site = scene_site ("");
     static const double scales[2] = {1.3, 1.3};
-    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, scales, 14, -1);
-    struct dn_site_run near = site_run_of (site, "v100_16gb", specs[0]);
-    struct dn_site_run far = site_run_of (
-        site, "a100_40gb", "model=lstm_lm,batch=4000,precision=fp32,app=new");
+    struct dn_tuning *tuning = fit_runs (&dn_constants_default, scales, 14, -1);
+    struct dn_site_run near = site_run_kept ("v100_16gb", specs[0]);
+    struct dn_site_run far =
+        site_run_kept ("a100_40gb", "model=lstm_lm,batch=4000,precision=fp32,app=new");
     struct dn_estimate close = site_run_refined (tuning, &near);
     struct dn_estimate apart = site_run_refined (tuning, &far);
 
@@ -554,41 +488,33 @@ TEST ("what is near the history is known better")
         fail_msg ("bound %g", dn_range_at (close.step_s, 0.95) / close.step_s.p50);
     assert_true (apart.step_s.sigma > 3 * close.step_s.sigma);
     assert_true (apart.confidence < close.confidence);
-    dn_graph_free (&near.graph);
-    dn_graph_free (&far.graph);
-    dn_tuning_free (tuning);
-    scene_free (site);
 }
 
 /* More runs than are kept, and several of one spec. */
 TEST ("a long history is kept short")
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_fit *fit = site_fit_new ();
     struct dn_site_run run;
     struct dn_tuning *tuning;
     struct dn_err err = {0};
 
     for (int i = 0; i < 400; i++) {
-        char text[160];
+        char *text =
+            unit_text ("model=resnet50,batch=%d,precision=fp16,app=%c,input=synthetic,"
+                       "optimizer=sgd",
+                       1 + i % 100,
+                       "abcd"[i % 4]);
 
-        snprintf (text,
-                  sizeof (text),
-                  "model=resnet50,batch=%d,precision=fp16,app=%c,input=synthetic,"
-                  "optimizer=sgd",
-                  1 + i % 100,
-                  "abcd"[i % 4]);
-        run = site_run_of (site, i % 8 < 4 ? "v100_16gb" : "a100_40gb", text);
+        run = site_run_of (i % 8 < 4 ? "v100_16gb" : "a100_40gb", text);
         run.step_s = site_run_truth (
             &dn_constants_default, &run, run.spec.batch % 2 == 0 ? 1.2 : 1.25);
         assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
     }
     tuning = site_run_learned (fit);
     assert_int_equal (tuning->history->n, 4 * DN_HISTORY_OWN_MAX);
-    run = site_run_of (site,
-                       "a100_40gb",
-                       "model=resnet50,batch=50,precision=fp16,app=b,input=synthetic,"
-                       "optimizer=sgd");
+    run = site_run_kept ("a100_40gb",
+                         "model=resnet50,batch=50,precision=fp16,app=b,input=synthetic,"
+                         "optimizer=sgd");
     assert_true (fabs (log (tuned (tuning, &run)
                             / site_run_truth (&dn_constants_default, &run, 1.2)))
                  < 0.05);
@@ -596,66 +522,55 @@ TEST ("a long history is kept short")
         fail_msg ("sigma %g, level %g",
                   site_run_refined (tuning, &run).step_s.sigma,
                   tuning->history->level);
-    dn_graph_free (&run.graph);
-    dn_tuning_free (tuning);
-    dn_site_fit_free (fit);
-    scene_free (site);
 }
 
 TEST ("a history is written and read")
 {
-    struct dn_site *site = scene_site ("");
     static const double scales[2] = {1.3, 0.8};
-    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, scales, 20, -1);
+    struct dn_tuning *tuning = fit_runs (&dn_constants_default, scales, 20, -1);
     struct json_object *document = dn_tuning_write (tuning);
     struct dn_tuning *again =
         read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
 
     for (size_t i = 0; i < DN_N_ELEMENTS (specs); i++) {
-        struct dn_site_run run = site_run_of (site, "v100_16gb", specs[i]);
+        struct dn_site_run run = site_run_kept ("v100_16gb", specs[i]);
         struct dn_outlook before = step_of (tuning, &run);
         struct dn_outlook after = step_of (again, &run);
 
         assert_true (fabs (log (before.site.p50 / after.site.p50)) < 1e-4);
         assert_true (fabs (log (before.own / after.own)) < 1e-4);
         assert_true (fabs (log (before.site.sigma / after.site.sigma)) < 0.02);
-        dn_graph_free (&run.graph);
     }
     json_object_put (document);
-    dn_tuning_free (tuning);
-    dn_tuning_free (again);
-    scene_free (site);
 }
 
-/* A history of three runs; 'from' is replaced by 'to' once. */
-static char *history_text (const char *from, const char *to)
-{
-    static const char text[] =
-        "{\"dnnest_site\": 4, \"runs\": 3,"
-        " \"history\": {\"noise\": 0.05, \"spread\": 0.3, \"alone\": 0.4, " LENGTHS ","
-        " \"shared\": 0.1, \"device\": 0.2, \"level\": 1.1,"
-        " \"law\": {\"levels\": [0.5, 0.95], \"seen\": [0, 1.7], \"unseen\": [0, 2]},"
-        " \"users\": {\"0\": {\"b\": {\"level\": 1.3, \"runs\": ["
-        " {\"device\": \"d\", \"precision\": \"fp16\", \"ratio\": 1.25,"
-        " \"own\": 1.3, \"noise\": 0.06, \"at\": [1, 2, 3, 4, 5]},"
-        " {\"device\": \"v100_16gb\", \"precision\": \"fp32\", \"ratio\": 1.5,"
-        " \"own\": 1.6, \"noise\": 0.5, \"at\": [3, 0, 0, 0, 20]}]}},"
-        " \"unknown\": {\"a\": {\"level\": 1, \"runs\": ["
-        " {\"device\": \"d\", \"precision\": \"fp16\", \"ratio\": 0.5,"
-        " \"own\": 0.6, \"noise\": 0.07, \"at\": [1, 2, 3, 4, 5]}]}}}}}";
-    const char *at = strstr (text, from);
-    char *out = NULL;
+/* Of three runs. */
+static const char history[] =
+    "{\"dnnest_site\": 4, \"runs\": 3,"
+    " \"history\": {\"noise\": 0.05, \"spread\": 0.3, \"alone\": 0.4, " LENGTHS ","
+    " \"shared\": 0.1, \"device\": 0.2, \"level\": 1.1,"
+    " \"law\": {\"levels\": [0.5, 0.95], \"seen\": [0, 1.7], \"unseen\": [0, 2]},"
+    " \"users\": {\"0\": {\"b\": {\"level\": 1.3, \"runs\": ["
+    " {\"device\": \"d\", \"precision\": \"fp16\", \"ratio\": 1.25,"
+    " \"own\": 1.3, \"noise\": 0.06, \"at\": [1, 2, 3, 4, 5]},"
+    " {\"device\": \"v100_16gb\", \"precision\": \"fp32\", \"ratio\": 1.5,"
+    " \"own\": 1.6, \"noise\": 0.5, \"at\": [3, 0, 0, 0, 20]}]}},"
+    " \"unknown\": {\"a\": {\"level\": 1, \"runs\": ["
+    " {\"device\": \"d\", \"precision\": \"fp16\", \"ratio\": 0.5,"
+    " \"own\": 0.6, \"noise\": 0.07, \"at\": [1, 2, 3, 4, 5]}]}}}}}";
 
-    assert_non_null (at);
-    assert_true (
-        asprintf (&out, "%.*s%s%s", (int) (at - text), text, to, at + strlen (from))
-        > 0);
-    return out;
+static int read_in (struct dn_span text, struct dn_err *err)
+{
+    struct dn_tuning *tuning = dn_tuning_read (text, err);
+    int rc = tuning ? 0 : -1;
+
+    dn_tuning_free (tuning);
+    return rc;
 }
 
 TEST ("hostile histories are refused")
 {
-    static const char *const cases[][3] = {
+    static const struct wrong cases[] = {
         {"\"dnnest_site\": 4", "\"dnnest_site\": 2", "version 2, expected 4"},
         {"\"dnnest_site\": 4", "\"dnnest_site\": 3", "version 3, expected 4"},
         {"\"noise\": 0.05", "\"noise\": 0", "history: noise: 0 out of range"},
@@ -700,18 +615,14 @@ TEST ("hostile histories are refused")
         {"\"users\"", "\"user\"", "history: users"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *text = history_text (cases[i][0], cases[i][1]);
-
-        expect_refusal (text, cases[i][2]);
-        free (text);
-    }
+    assert_wrong (history, cases, DN_N_ELEMENTS (cases), "", read_in);
 }
 
 /* Applications with so many runs each. */
 static void expect_too_many (int applications, int runs, const char *part)
 {
-    char *members = malloc ((size_t) applications * ((size_t) runs * 128 + 64) + 1);
+    char *members = unit_keep (
+        malloc ((size_t) applications * ((size_t) runs * 128 + 64) + 1), free);
     char *at = members;
     char *text;
 
@@ -726,10 +637,8 @@ static void expect_too_many (int applications, int runs, const char *part)
         at += sprintf (at, "]}, ");
     }
     sprintf (at, "\"a\": {");
-    text = history_text ("\"a\": {", members);
+    text = text_with (history, "\"a\": {", members);
     expect_refusal (text, part);
-    free (text);
-    free (members);
 }
 
 TEST ("a long history is refused")
@@ -743,7 +652,8 @@ TEST ("a long history is refused")
 /* Axes and the common part, which files of earlier versions lack. */
 TEST ("a history without shares and a common part is read")
 {
-    char *old = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0");
+    char *old =
+        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0");
     struct dn_tuning *tuning = read_text (old);
     struct json_object *document = dn_tuning_write (tuning);
     struct dn_tuning *again =
@@ -754,16 +664,14 @@ TEST ("a history without shares and a common part is read")
                  tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE]);
     assert_true (tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE] > 1e3);
     json_object_put (document);
-    dn_tuning_free (tuning);
-    dn_tuning_free (again);
-    free (old);
 }
 
 /* What all runs of an application have in common holds however far they are apart. */
 TEST ("what is common to an application holds far away")
 {
-    char *near = history_text ("\"noise\": 0.05", "\"noise\": 0.05");
-    char *common = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3");
+    char *near = text_with (history, "\"noise\": 0.05", "\"noise\": 0.05");
+    char *common =
+        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3");
     struct dn_tuning *without = read_text (near);
     struct dn_tuning *with = read_text (common);
     struct dn_trace a = {.device = "d", .precision = "fp16"};
@@ -774,10 +682,6 @@ TEST ("what is common to an application holds far away")
     assert_near (dn_likeness_of (&without->history->likeness, &a, &b), 0);
     assert_near (dn_likeness_of (&with->history->likeness, &a, &a), spread * spread);
     assert_near (dn_likeness_of (&with->history->likeness, &a, &b), 0.3 * 0.3);
-    dn_tuning_free (without);
-    dn_tuning_free (with);
-    free (near);
-    free (common);
 }
 
 /* What a file says that is read is never a prediction that is no number. */
@@ -795,34 +699,28 @@ TEST ("a wild history is safe")
         {"\"batch\": 3", "\"batch\": 1e6"},
         {"[1, 2, 3, 4, 5]", "[1e6, -1e6, 0, 0, 0]"},
     };
-    struct dn_site *site = scene_site ("");
 
     for (size_t i = 0; i < DN_N_ELEMENTS (wild); i++) {
-        char *text = history_text (wild[i][0], wild[i][1]);
+        char *text = text_with (history, wild[i][0], wild[i][1]);
         struct dn_tuning *tuning = read_text (text);
-        struct dn_site_run run = site_run_of (
-            site, "v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
+        struct dn_site_run run =
+            site_run_kept ("v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
         struct dn_range step = step_of (tuning, &run).site;
 
         assert_true (isfinite (step.p50) && step.p50 >= exp (-3.001)
                      && step.p50 <= exp (3.001));
         assert_true (isfinite (step.sigma) && step.sigma >= 0.05 && step.sigma < 20);
         assert_true (isfinite (step_of (tuning, &run).own));
-        dn_graph_free (&run.graph);
-        dn_tuning_free (tuning);
-        free (text);
     }
-    scene_free (site);
 }
 
 /* Every byte of a history changed: it is refused, or what it says is a number. */
 TEST ("a damaged history is safe")
 {
     static const char other[] = "9-\"{]e,";
-    struct dn_site *site = scene_site ("");
     struct dn_site_run run =
-        site_run_of (site, "v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
-    char *text = history_text ("", "");
+        site_run_kept ("v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
+    char *text = text_with (history, "", "");
 
     for (size_t i = 0; text[i] != '\0'; i++) {
         char before = text[i];
@@ -843,9 +741,6 @@ TEST ("a damaged history is safe")
         }
         text[i] = before;
     }
-    free (text);
-    dn_graph_free (&run.graph);
-    scene_free (site);
 }
 
 TEST ("every constant can be found and set")
@@ -869,10 +764,9 @@ TEST ("every constant can be found and set")
 /* The far ends of all bounds must not make a prediction that is no number. */
 TEST ("the bounds of constants are safe")
 {
-    struct dn_site *site = scene_site ("");
 
     for (size_t s = 0; s < DN_N_ELEMENTS (specs); s++) {
-        struct dn_site_run run = site_run_of (site, "v100_16gb", specs[s]);
+        struct dn_site_run run = site_run_kept ("v100_16gb", specs[s]);
 
         for (int i = 0; i < 2 * DN_CONSTANT_FIELDS; i++) {
             struct dn_constants constants = dn_constants_default;
@@ -885,7 +779,5 @@ TEST ("the bounds of constants are safe")
                 || !isfinite (estimate.gpu_mem.p50) || estimate.gpu_mem.p50 <= 0)
                 fail_msg ("%s: %g s", field->name, estimate.step_s.p50);
         }
-        dn_graph_free (&run.graph);
     }
-    scene_free (site);
 }

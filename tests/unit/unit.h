@@ -50,6 +50,21 @@ int after_tests (void **state);
 int before_test (void **state);
 int after_test (void **state);
 
+/* Give 'thing' to 'release' after the test, behind its after_test (), the newest first;
+ * what is kept before the first test, after the last. Returns the thing.
+ */
+void *unit_keep (void *thing, void (*release) (void *thing));
+
+/* The same now, for tests that keep many. */
+void unit_release (void *thing);
+
+/* How many are kept, and release the newest until they are 'n'. */
+size_t unit_kept (void);
+void unit_release_to (size_t n);
+
+/* A text that is kept, as printf () writes it. */
+char *unit_text (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+
 /* 'text' must contain 'part'. */
 #define assert_contains(text, part)                                                    \
     do {                                                                               \

@@ -378,7 +378,6 @@ TEST (
                     network, "%s= changes no estimate, but is not named", keys[k].name);
         }
     }
-    scene_free (site);
     assert_int_equal (n_problems, 0);
 }
 

@@ -48,13 +48,13 @@ static void add_node (struct dn_link_node node)
 /* Nodes whose a100 are all used but for 'idle' on a1. */
 static void begin (int idle)
 {
-    char used[32];
+    char *used;
 
     end ();
     scene.nodes = dn_gpu_nodes_new ();
     scene.queue = dn_queue_new ();
     assert_true (scene.nodes && scene.queue);
-    snprintf (used, sizeof (used), "gpu:a100:%d(IDX:0)", 4 - idle);
+    used = unit_text ("gpu:a100:%d(IDX:0)", 4 - idle);
     for (int i = 0; i < 4; i++) {
         static const char *const names[] = {"a1", "a2", "a3", "a4"};
 
@@ -312,15 +312,15 @@ TEST ("a busy node without jobs frees nothing")
 /* More types, partitions and jobs than are kept; nothing is written beyond. */
 TEST ("any number is bounded")
 {
-    char name[64];
-    char gres[64];
+    char *name;
+    char *gres;
 
     begin (0);
     for (int i = 0; i < 300; i++) {
         struct dn_link_job job = queued (NULL, 1, 100 + i);
 
-        snprintf (name, sizeof (name), "n%d", i);
-        snprintf (gres, sizeof (gres), "gpu:t%d:4", i);
+        name = unit_text ("n%d", i);
+        gres = unit_text ("gpu:t%d:4", i);
         add_node ((struct dn_link_node){.name = name, .gres = gres, .up = true});
         job.tres = gres;
         job.partition = name;

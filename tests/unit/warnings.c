@@ -95,7 +95,7 @@ static int suggested (const struct dn_advice *advice)
 
 TEST ("the suggested batch fits, and twice as many may not")
 {
-    char comment[256];
+    char *comment;
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice = scene_advise ("Upgrade=no", &job);
     struct dn_rules rules = advice->rules;
@@ -107,10 +107,9 @@ TEST ("the suggested batch fits, and twice as many may not")
     for (int times = 1; times <= 2; times++) {
         const struct dn_estimate *estimate;
 
-        snprintf (comment,
-                  sizeof (comment),
-                  "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
-                  batch * times);
+        comment = unit_text (
+            "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
+            batch * times);
         job.comment = comment;
         advice = scene_advise ("Upgrade=no", &job);
         estimate = &advice->estimates[0];
@@ -127,17 +126,12 @@ TEST ("only a likely failure is a warning")
     int n_doubtful = 0;
 
     for (int batch = 32; batch <= 256; batch += 4) {
-        char comment[256];
-        struct dn_job job;
-        struct dn_advice *advice;
         bool fits;
+        char *comment = unit_text (
+            "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum", batch);
+        struct dn_job job = small_job (comment);
+        struct dn_advice *advice = scene_advise ("", &job);
 
-        snprintf (comment,
-                  sizeof (comment),
-                  "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
-                  batch);
-        job = small_job (comment);
-        advice = scene_advise ("", &job);
         fits = advice->estimates[0].fits;
         assert_int_equal (advice->patch.n_warnings, fits ? 0 : 1);
         if (fits
@@ -167,12 +161,12 @@ TEST ("a rescue needs what a move needs")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = small_job (LARGE);
-        char conf[160];
+        char *conf;
         struct dn_advice *advice;
 
         job.group_id = 0;
         job.req_nodes = cases[i].nodes;
-        snprintf (conf, sizeof (conf), "Mode=enforce\n%s", cases[i].conf);
+        conf = unit_text ("Mode=enforce\n%s", cases[i].conf);
         expect_lines (conf, &job, cases[i].says, NULL);
         advice = scene_advise (conf, &job);
         assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
@@ -208,11 +202,9 @@ TEST ("a rescue takes the best type by the objective")
         "Gpu Type=big Device=a100_40gb Cost=0.5 PerNode=4 NodeCpus=96 "
         "NodeMemory=512000 Partitions=ALL\nMode=enforce\n";
     struct dn_job job = small_job (LARGE);
-    char conf[256];
 
     expect_lines (third, &job, "; moved to big", NULL);
-    snprintf (conf, sizeof (conf), "%sUpgrade=no", third);
-    expect_lines (conf, &job, "; moved to big", NULL);
+    expect_lines (unit_text ("%sUpgrade=no", third), &job, "; moved to big", NULL);
 }
 
 TEST ("a precision without a unit is said and rescued")
@@ -261,7 +253,6 @@ static struct dn_advice *decide_with (const char *conf,
                       advice->estimates,
                       &view,
                       decision);
-    scene_free (site);
     return advice;
 }
 
@@ -355,8 +346,8 @@ TEST ("time that does not suffice is said")
 
 TEST ("a deadline that another type meets names it")
 {
-    char comment[256];
-    char meets[160];
+    char *comment;
+    char *meets;
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("GpuType=keep", &job);
     int64_t slow = (int64_t) advice->estimates[0].train_s.p50;
@@ -368,15 +359,13 @@ TEST ("a deadline that another type meets names it")
     expect_lines ("", &job, "--deadline in ", NULL);
     expect_lines ("", &job, "; a100 would meet it (likely ", NULL);
     job.deadline_s = fast - 120;
-    snprintf (meets,
-              sizeof (meets),
-              "v100 would miss --deadline in %s (likely ",
-              dn_time_write (job.deadline_s).text);
+    meets = unit_text ("v100 would miss --deadline in %s (likely ",
+                       dn_time_write (job.deadline_s).text);
     expect_lines ("", &job, meets, NULL);
     advice = scene_advise ("", &job);
     assert_null (strstr (advice->patch.warnings[0], "would meet"));
     /* A wish of the metadata, which buys no more expensive type. */
-    snprintf (comment, sizeof (comment), "%s,deadline=01:00:00", job.comment);
+    comment = unit_text ("%s,deadline=01:00:00", job.comment);
     job.comment = comment;
     job.deadline_s = DN_UNSET;
     expect_lines ("Mode=enforce", &job, "v100 would miss deadline=01:00:00", NULL);
@@ -450,10 +439,9 @@ TEST ("an objective buys a more expensive type only if allowed")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
-        char comment[256];
         struct dn_advice *advice;
+        char *comment = unit_text ("%s,objective=time", job.comment);
 
-        snprintf (comment, sizeof (comment), "%s,objective=time", job.comment);
         job = small_job (comment);
         advice = scene_advise (cases[i].conf, &job);
         assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);

@@ -9,14 +9,14 @@
 
 int white_try (const char *text, int device, struct white *white, struct dn_err *err)
 {
-    *white = (struct white){.site = scene_site (""), .spec = dn_spec_empty ()};
+    *white = (struct white){.site = scene_plain (), .spec = dn_spec_empty ()};
     white->device = &white->site->catalogue.devices[device];
-    if (dn_spec_read (dn_span_of (text), &white->spec, err) == 0
-        && dn_spec_resolve (&white->spec, &white->site->datasets, DN_UNSET, err) == 0
-        && dn_graph_build (shipped_networks (), &white->spec, &white->graph, err) == 0)
-        return 0;
-    white_free (white);
-    return -1;
+    if (dn_spec_read (dn_span_of (text), &white->spec, err) < 0
+        || dn_spec_resolve (&white->spec, &white->site->datasets, DN_UNSET, err) < 0
+        || dn_graph_build (shipped_networks (), &white->spec, &white->graph, err) < 0)
+        return -1;
+    unit_keep (white->graph.ops, free);
+    return 0;
 }
 
 struct white white_of (const char *text, int device)
@@ -29,10 +29,58 @@ struct white white_of (const char *text, int device)
     return white;
 }
 
-void white_free (struct white *white)
+struct white white_run_on (const char *text, const struct dn_device *device)
 {
-    dn_graph_free (&white->graph);
-    scene_free (white->site);
+    struct white white = white_of (text, A100);
+
+    white.device = device;
+    dn_whitebox (white_case (&white, 0), &white.estimate);
+    return white;
+}
+
+struct white white_run (const char *text, int device)
+{
+    return white_run_on (text, &scene_plain ()->catalogue.devices[device]);
+}
+
+struct dn_sidecar white_sidecar (const char *text)
+{
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0)
+        fail_msg ("%s", err.text);
+    unit_keep (sidecar.layers.list, free);
+    return sidecar;
+}
+
+struct dn_graph white_graph (struct dn_sidecar *sidecar)
+{
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    if (dn_sidecar_graph (
+            shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &err)
+        < 0)
+        fail_msg ("%s", err.text);
+    unit_keep (graph.ops, free);
+    return graph;
+}
+
+struct white white_described (const char *text, const char *keys)
+{
+    struct dn_sidecar sidecar = white_sidecar (text);
+    struct white white = {.site = scene_plain ()};
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0
+        || dn_spec_resolve (&sidecar.spec, &white.site->datasets, DN_UNSET, &err) < 0)
+        fail_msg ("%s: %s", keys, err.text);
+    white.graph = white_graph (&sidecar);
+    white.spec = sidecar.spec;
+    white.device = &white.site->catalogue.devices[A100];
+    dn_whitebox (white_case (&white, 0), &white.estimate);
+    return white;
 }
 
 const struct dn_case *white_case (struct white *white, double cpus_per_gpu)
@@ -55,16 +103,12 @@ struct dn_estimate white_estimate_on (const char *text,
     white.device = device;
     dn_whitebox (white_case (&white, cpus_per_gpu), &estimate);
     estimate.device = NULL;
-    white_free (&white);
+    unit_release (white.graph.ops);
     return estimate;
 }
 
 struct dn_estimate white_estimate (const char *text, int device, double cpus_per_gpu)
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_estimate estimate =
-        white_estimate_on (text, &site->catalogue.devices[device], cpus_per_gpu);
-
-    scene_free (site);
-    return estimate;
+    return white_estimate_on (
+        text, &scene_plain ()->catalogue.devices[device], cpus_per_gpu);
 }

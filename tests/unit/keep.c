@@ -1,0 +1,61 @@
+/* keep.c - what a test has made and keeps until it ends
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+/* What is kept, in the order of unit_keep (). */
+static struct kept {
+    void *thing;
+    void (*release) (void *thing);
+} * kept;
+static size_t n_kept;
+
+void *unit_keep (void *thing, void (*release) (void *thing))
+{
+    kept = realloc (kept, (n_kept + 1) * sizeof (*kept));
+    assert_non_null (kept);
+    kept[n_kept++] = (struct kept){thing, release};
+    return thing;
+}
+
+void unit_release (void *thing)
+{
+    size_t i = n_kept;
+
+    while (i > 0 && kept[i - 1].thing != thing)
+        i--;
+    assert_true (i > 0);
+    kept[i - 1].release (thing);
+    memmove (&kept[i - 1], &kept[i], (n_kept-- - i) * sizeof (*kept));
+}
+
+char *unit_text (const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int len;
+
+    va_start (args, format);
+    len = vasprintf (&text, format, args);
+    va_end (args);
+    assert_true (len >= 0);
+    return unit_keep (text, free);
+}
+
+size_t unit_kept (void)
+{
+    return n_kept;
+}
+
+void unit_release_to (size_t n)
+{
+    while (n_kept > n) {
+        n_kept--;
+        kept[n_kept].release (kept[n_kept].thing);
+    }
+    if (n == 0) {
+        free (kept);
+        kept = NULL;
+    }
+}
