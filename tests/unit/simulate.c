@@ -9,15 +9,16 @@
 
 #include "jobs/replay/simulate.h"
 
-/* A job of 'gpus' on pool 0, with the limit 'limit'. */
+/* A job of 'gpus' on pool 0, with a limit. */
+#define JOB(submit, n, run, limit)                                                     \
+    {                                                                                  \
+        .submit_s = (submit), .pools = 1, .gpus = (n), .run_s = (run),                 \
+        .limits_s = {limit}, .n_limits = 1                                             \
+    }
+
 static struct dn_sim_job job (double submit, int64_t gpus, double run, double limit)
 {
-    return (struct dn_sim_job){.submit_s = submit,
-                               .pools = 1,
-                               .gpus = gpus,
-                               .run_s = run,
-                               .limits_s = {limit},
-                               .n_limits = 1};
+    return (struct dn_sim_job) JOB (submit, gpus, run, limit);
 }
 
 static struct dn_sim cluster (int64_t nodes, int64_t gpus)
@@ -36,84 +37,67 @@ static void simulate (const struct dn_sim *sim, struct dn_sim_job *jobs, int64_t
 #define assert_starts(job, start) assert_float_equal ((job).start_s, (start), 1e-6)
 #define assert_ends(job, end)     assert_float_equal ((job).end_s, (end), 1e-6)
 
-TEST ("jobs start in order of age")
+static struct {
+    const char *says;
+    int64_t nodes;
+    int64_t gpus;
+    struct dn_sim_job jobs[4];
+    double starts_s[4];
+} starts[] = {
+    {"jobs start in order of age",
+     1,
+     4,
+     {JOB (0, 4, 100, 200), JOB (1, 4, 50, 60), JOB (2, 4, 10, 20)},
+     {0, 100, 150}},
+    /* Two of four GPUs are busy until their limit at 200; the second job needs
+     * four. A pass at 30 starts a job of two GPUs before it only if its limit ends
+     * by then.
+     */
+    {"short jobs are backfilled",
+     1,
+     4,
+     {JOB (0, 2, 150, 200),
+      JOB (1, 4, 10, 20),
+      JOB (2, 2, 10, 171),
+      JOB (3, 2, 10, 170)},
+     {0, 150, 160, 30}},
+    {"a reservation keeps whole nodes, also GPUs that its job does not need",
+     1,
+     8,
+     {JOB (0, 5, 100, 100), JOB (1, 6, 10, 10), JOB (2, 1, 500, 500)},
+     {0, 100, 100}},
+    {"a job sits on one node", /* at 2 two GPUs are idle, on two nodes */
+     2,
+     4,
+     {JOB (0, 3, 100, 100), JOB (0, 3, 50, 50), JOB (1, 2, 10, 10), JOB (2, 1, 10, 10)},
+     {0, 0, 50, 30}},
+    {"the tightest node is taken",
+     2,
+     4,
+     {JOB (0, 2, 100, 100), JOB (1, 1, 100, 100), JOB (2, 4, 10, 10)},
+     {0, 1, 2}},
+    {"large jobs get whole nodes", /* the second has all of two */
+     3,
+     4,
+     {JOB (0, 1, 100, 100), JOB (1, 6, 50, 50), JOB (2, 4, 10, 200), JOB (3, 12, 5, 5)},
+     {0, 1, 51, 100}},
+};
+
+TEST ("jobs start where and when they fit")
 {
-    struct dn_sim sim = cluster (1, 4);
-    struct dn_sim_job jobs[] = {
-        job (0, 4, 100, 200), job (1, 4, 50, 60), job (2, 4, 10, 20)};
+    for (size_t i = 0; i < DN_N_ELEMENTS (starts); i++) {
+        struct dn_sim sim = cluster (starts[i].nodes, starts[i].gpus);
+        int n = starts[i].jobs[3].gpus > 0 ? 4 : 3;
 
-    simulate (&sim, jobs, 3);
-    assert_starts (jobs[0], 0);
-    assert_starts (jobs[1], 100);
-    assert_starts (jobs[2], 150);
-    assert_ends (jobs[2], 160);
-}
+        simulate (&sim, starts[i].jobs, n);
+        for (int k = 0; k < n; k++) {
+            struct dn_sim_job *ran = &starts[i].jobs[k];
 
-/* Two of four GPUs are busy until their limit at 200; the second job needs four. A pass
- * at 30 starts a job of two GPUs before it only if its limit ends by then.
- */
-TEST ("short jobs are backfilled")
-{
-    struct dn_sim sim = cluster (1, 4);
-    struct dn_sim_job jobs[] = {job (0, 2, 150, 200),
-                                job (1, 4, 10, 20),
-                                job (2, 2, 10, 171),
-                                job (3, 2, 10, 170)};
-
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[0], 0);
-    assert_starts (jobs[1], 150);
-    assert_starts (jobs[2], 160);
-    assert_starts (jobs[3], 30);
-}
-
-TEST ("a reservation keeps whole nodes, also GPUs that its job does not need")
-{
-    struct dn_sim sim = cluster (1, 8);
-    struct dn_sim_job jobs[] = {
-        job (0, 5, 100, 100), job (1, 6, 10, 10), job (2, 1, 500, 500)};
-
-    simulate (&sim, jobs, 3);
-    assert_starts (jobs[1], 100);
-    assert_starts (jobs[2], 100);
-}
-
-TEST ("a job sits on one node")
-{
-    struct dn_sim sim = cluster (2, 4);
-    struct dn_sim_job jobs[] = {job (0, 3, 100, 100),
-                                job (0, 3, 50, 50),
-                                job (1, 2, 10, 10),
-                                job (2, 1, 10, 10)};
-
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[1], 0);
-    assert_starts (jobs[2], 50); /* two GPUs are idle, on two nodes */
-    assert_starts (jobs[3], 30);
-}
-
-TEST ("the tightest node is taken")
-{
-    struct dn_sim sim = cluster (2, 4);
-    struct dn_sim_job jobs[] = {
-        job (0, 2, 100, 100), job (1, 1, 100, 100), job (2, 4, 10, 10)};
-
-    simulate (&sim, jobs, 3);
-    assert_starts (jobs[2], 2);
-}
-
-TEST ("large jobs get whole nodes")
-{
-    struct dn_sim sim = cluster (3, 4);
-    struct dn_sim_job jobs[] = {job (0, 1, 100, 100),
-                                job (1, 6, 50, 50), /* two nodes, all of them */
-                                job (2, 4, 10, 200),
-                                job (3, 12, 5, 5)};
-
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[1], 1);
-    assert_starts (jobs[2], 51);
-    assert_starts (jobs[3], 100);
+            if (fabs (ran->start_s - starts[i].starts_s[k]) > 1e-6)
+                fail_msg ("%s: job %d starts at %g", starts[i].says, k, ran->start_s);
+            assert_ends (*ran, ran->start_s + ran->run_s);
+        }
+    }
 }
 
 TEST ("a job that states its nodes takes a share of each")
@@ -444,10 +428,9 @@ static void check_capacity (const struct dn_sim *sim, const struct dn_sim_job *j
 TEST ("a pool never has more jobs than GPUs, also with open jobs")
 {
     struct dn_sim sim = cluster (4, 8);
-    struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
+    struct dn_sim_job *jobs = unit_keep (calloc (N_JOBS, sizeof (*jobs)), free);
     int64_t steered = 0;
 
-    assert_non_null (jobs);
     sim.n_pools = 2;
     sim.pools[0].cpus = 40;
     sim.pools[1] =
@@ -466,7 +449,6 @@ TEST ("a pool never has more jobs than GPUs, also with open jobs")
             steered += jobs[i].other >= 0;
     }
     assert_true (steered > 100);
-    free (jobs);
 }
 
 /* In order of age on equal GPUs with limits that let nothing pass: the next GPU that is
@@ -475,10 +457,9 @@ TEST ("a pool never has more jobs than GPUs, also with open jobs")
 TEST ("a queue without backfill is that of theory")
 {
     struct dn_sim sim = cluster (2, 4);
-    struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
+    struct dn_sim_job *jobs = unit_keep (calloc (N_JOBS, sizeof (*jobs)), free);
     double free_s[8] = {0};
 
-    assert_non_null (jobs);
     draw_jobs (jobs, N_JOBS, 5);
     for (int i = 0; i < N_JOBS; i++)
         jobs[i] = job (jobs[i].submit_s / 2, 1, jobs[i].run_s, 1e6);
@@ -493,17 +474,15 @@ TEST ("a queue without backfill is that of theory")
         assert_starts (jobs[i], free_s[first]);
         free_s[first] += jobs[i].run_s;
     }
-    free (jobs);
 }
 
 /* Limits change when jobs run, not what they use. */
 TEST ("limits change no work")
 {
     struct dn_sim sim = cluster (4, 8);
-    struct dn_sim_job *jobs = calloc (N_JOBS, sizeof (*jobs));
+    struct dn_sim_job *jobs = unit_keep (calloc (N_JOBS, sizeof (*jobs)), free);
     struct dn_sim_sums loose, exact;
 
-    assert_non_null (jobs);
     draw_jobs (jobs, N_JOBS, 3);
     for (int i = 0; i < N_JOBS; i++) {
         jobs[i].pools = 1;
@@ -517,5 +496,4 @@ TEST ("limits change no work")
     assert_int_equal (dn_sim_sum (&sim, jobs, N_JOBS, -1, &exact, NULL), 0);
     assert_int_equal (exact.killed, 0);
     assert_float_equal (exact.gpu_hours, loose.gpu_hours, 1e-6);
-    free (jobs);
 }

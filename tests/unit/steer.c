@@ -135,7 +135,6 @@ int before_test (void **state)
 
 int after_test (void **state)
 {
-    (void) state;
     free (scene->memory);
     free (scene);
     return 0;
@@ -191,6 +190,22 @@ static void fill_a100 (void)
     add_running ("a2", 20);
 }
 
+/* The v100 are full instead, and all a100 are idle. */
+static void fill_v100 (void)
+{
+    set_idle ("a100", 4);
+    set_idle ("v100", 0);
+    add_running ("v1", 20);
+    add_running ("v2", 20);
+}
+
+/* A job for an a100, all of which are full. */
+static struct dn_link_job *waiting (const char *comment)
+{
+    fill_a100 ();
+    return add_job ("a100", comment);
+}
+
 /* One round. Return the number of changes. */
 static int pass (void)
 {
@@ -215,11 +230,9 @@ static struct dn_recorded record_of (const struct dn_link_job *job)
 
 TEST ("a job whose type is full gets another one, in one request")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
     struct dn_recorded recorded;
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     assert_int_equal (pass (), 1);
     assert_string_equal (job->features, "v100");
     assert_int_equal (job->limit_s, CAP_V100);
@@ -236,12 +249,10 @@ TEST ("a job whose type is full gets another one, in one request")
 
 TEST ("a lowered limit is scaled, and the cap is that of the user")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (lowered);
     struct dn_promise promise;
     struct dn_recorded recorded;
 
-    fill_a100 ();
-    job = add_job ("a100", lowered);
     job->limit_s = 6 * HOUR;
     assert_int_equal (pass (), 1);
     assert_int_equal (job->limit_s, 45540); /* 21,600 x 2.106, up to a minute */
@@ -273,10 +284,7 @@ TEST ("a job that asked for the slower type gets the faster one, with its limit"
 {
     struct dn_link_job *job;
 
-    set_idle ("a100", 4);
-    set_idle ("v100", 0);
-    add_running ("v1", 20);
-    add_running ("v2", 20);
+    fill_v100 ();
     job = add_job ("v100", of_v100);
     assert_int_equal (pass (), 1);
     assert_string_equal (job->features, "a100");
@@ -288,10 +296,7 @@ TEST ("Steer=cheaper and Steer=no are kept")
     struct dn_link_job *job;
 
     scene->site.rules.steer = DN_STEER_CHEAPER;
-    set_idle ("a100", 4);
-    set_idle ("v100", 0);
-    add_running ("v1", 20);
-    add_running ("v2", 20);
+    fill_v100 ();
     job = add_job ("v100", of_v100);
     assert_int_equal (pass (), 0);
     scene->site.gpu_types.types[0].cost = 0.5;
@@ -374,10 +379,7 @@ TEST ("a job that was moved at its submission may come back")
 {
     struct dn_link_job *job;
 
-    set_idle ("a100", 4);
-    set_idle ("v100", 0);
-    add_running ("v1", 20);
-    add_running ("v2", 20);
+    fill_v100 ();
     job = add_job (
         "v100",
         HEAD
@@ -409,10 +411,8 @@ TEST ("what a human has changed stays")
 
 TEST ("a job has its own type again whatever keeps it from the other one")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     assert_int_equal (pass (), 1);
     job->queued = false; /* PartitionTimeLimit, ReqNodeNotAvail, BadConstraints */
     scene->d.now_s += 59;
@@ -428,10 +428,8 @@ TEST ("a job has its own type again whatever keeps it from the other one")
 
 TEST ("a job whose user has lowered the limit meanwhile keeps that on its own type")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     assert_int_equal (pass (), 1);
     job->limit_s = HOUR;
     scene->d.now_s += 120;
@@ -449,8 +447,7 @@ static void change_features (void)
 
 TEST ("a change between the table and the request stops it")
 {
-    fill_a100 ();
-    add_job ("a100", opened);
+    waiting (opened);
     between = change_features;
     assert_int_equal (pass (), 0);
     assert_int_equal (sim_ticks[DN_TICK_STEERED], 0);
@@ -458,8 +455,7 @@ TEST ("a change between the table and the request stops it")
 
 TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
 {
-    fill_a100 ();
-    add_job ("a100", opened)->priority = 0;
+    waiting (opened)->priority = 0;
     add_job ("a100", opened)->eligible = NOW + 60;
     add_job ("a100", opened)->queued = false;
     add_job ("a100", opened)->het_offset = 0;
@@ -471,10 +467,8 @@ TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
 
 TEST ("memory and CPUs per GPU need room, too")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     job->mem_per_gpu_mb = 1001;
     assert_int_equal (pass (), 0);
     job->mem_per_gpu_mb = 1000;
@@ -486,15 +480,13 @@ TEST ("memory and CPUs per GPU need room, too")
 
 TEST ("a job that asks for nodes by their names is not moved")
 {
-    fill_a100 ();
-    add_job ("a100", opened)->on_nodes = true;
+    waiting (opened)->on_nodes = true;
     assert_int_equal (pass (), 0);
 }
 
 TEST ("no limit is set above MaxTime")
 {
-    fill_a100 ();
-    add_job ("a100", opened);
+    waiting (opened);
     cluster.max_time_s = CAP_V100 - 60;
     assert_int_equal (pass (), 0);
     cluster.max_time_s = CAP_V100;
@@ -503,8 +495,7 @@ TEST ("no limit is set above MaxTime")
 
 TEST ("nodes that are down, planned or reserved are no room")
 {
-    fill_a100 ();
-    add_job ("a100", opened);
+    waiting (opened);
     nodes[2].up = nodes[3].up = false;
     assert_int_equal (pass (), 0);
     nodes[2].up = nodes[3].up = true;
@@ -525,10 +516,8 @@ TEST ("nodes that are down, planned or reserved are no room")
 
 TEST ("a job that did not start there has its own type again, and rests")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (lowered);
 
-    fill_a100 ();
-    job = add_job ("a100", lowered);
     job->limit_s = 6 * HOUR;
     assert_int_equal (pass (), 1);
     scene->d.now_s += 119;
@@ -548,10 +537,8 @@ TEST ("a job that did not start there has its own type again, and rests")
 
 TEST ("a moved job that a human has changed is not moved back")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     assert_int_equal (pass (), 1);
     job->features = "v100&ib";
     scene->d.now_s += 300;
@@ -560,10 +547,8 @@ TEST ("a moved job that a human has changed is not moved back")
 
 TEST ("of an array the first pending task is moved, one in a pass")
 {
-    struct dn_link_job *job;
+    struct dn_link_job *job = waiting (opened);
 
-    fill_a100 ();
-    job = add_job ("a100", opened);
     job->pending_tasks = "3,5-9%4";
     assert_int_equal (pass (), 1);
     assert_string_equal (slurm.changed[0], "3_3");
