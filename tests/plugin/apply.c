@@ -288,10 +288,9 @@ TEST ("a patch is applied in all places")
 {
     struct dn_patch patch = whole_patch ();
     job_desc_msg_t desc;
-    struct dn_err err;
 
     make_job (&desc);
-    assert_int_equal (dn_adapter_apply (&desc, &patch, &err), 0);
+    assert_int_equal (dn_adapter_apply (&desc, &patch, NULL), 0);
     assert_int_equal (desc.time_limit, 60);
     assert_int_equal (desc.cpus_per_task, 8);
     assert_int_equal (desc.min_cpus, 8);
@@ -312,13 +311,12 @@ TEST ("new variables follow the others")
 {
     job_desc_msg_t desc;
     struct dn_patch patch = {.n_edits = 0};
-    struct dn_err err = {0};
 
     make_job (&desc);
     patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, "PATH=/bin", "PATH=/sbin:/bin");
     patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "FIRST=1");
     patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "SECOND=2");
-    assert_int_equal (dn_adapter_apply (&desc, &patch, &err), 0);
+    assert_int_equal (dn_adapter_apply (&desc, &patch, NULL), 0);
     assert_int_equal (desc.env_size, 4);
     assert_string_equal (desc.environment[0], "PATH=/sbin:/bin");
     assert_string_equal (desc.environment[1], "SLURM_GPUS=a100:4");

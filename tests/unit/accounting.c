@@ -87,10 +87,9 @@ TEST ("a job has what sacct says of it and of its steps, however the pieces are 
 
     for (size_t i = 0; i < DN_N_ELEMENTS (pieces); i++) {
         struct seen seen = {.n = 0};
-        struct dn_err err = {0};
         const struct dn_accounted *job = &seen.jobs[0];
 
-        assert_int_equal (read_in (JOB STEP RUNNING, pieces[i], &seen, &err), 0);
+        assert_int_equal (read_in (JOB STEP RUNNING, pieces[i], &seen, NULL), 0);
         assert_int_equal (seen.n, 2);
         assert_string_equal (seen.text[0], "3_1 a?b CANCELLED a100 n08 {\"dnnest\":1}");
         assert_int_equal (job->job.raw_id, 11);
@@ -110,10 +109,9 @@ TEST ("a job has what sacct says of it and of its steps, however the pieces are 
 TEST ("a job that runs has no end, and what was not measured is unknown")
 {
     struct seen seen = {.n = 0};
-    struct dn_err err = {0};
     const struct dn_finished *job = &seen.jobs[0].job;
 
-    assert_int_equal (read_in (RUNNING, 100, &seen, &err), 0);
+    assert_int_equal (read_in (RUNNING, 100, &seen, NULL), 0);
     assert_int_equal (seen.n, 1);
     assert_int_equal (job->end_s, DN_UNSET);
     assert_int_equal (job->start_s, 1700000010);
@@ -129,9 +127,8 @@ TEST ("a name with what looks like another job is a name")
         "11|11|c|ann|7|lab|gpu|normal|x\n99;99;c;root;0\n\n|1700000000|1700000001|"
         "1700000010|1700000110|00:00:00|5|COMPLETED|1|m|cpu=1|00:01.000|||0:0\n";
     struct seen seen = {.n = 0};
-    struct dn_err err = {0};
 
-    assert_int_equal (read_in (line, 10, &seen, &err), 0);
+    assert_int_equal (read_in (line, 10, &seen, NULL), 0);
     assert_int_equal (seen.n, 1);
     assert_int_equal (seen.jobs[0].job.raw_id, 11);
     assert_string_equal (seen.text[0], "11 x?99;99;c;root;0?? COMPLETED  m ");
@@ -156,9 +153,8 @@ TEST ("lines that are none of a job's are left out, and what is too long ends it
 TEST ("the reader may end it")
 {
     struct seen seen = {.n = 0, .stop = 5};
-    struct dn_err err = {0};
 
-    assert_int_equal (read_in (JOB RUNNING, 100, &seen, &err), 5);
+    assert_int_equal (read_in (JOB RUNNING, 100, &seen, NULL), 5);
     assert_int_equal (seen.n, 1);
 }
 
@@ -172,7 +168,6 @@ TEST ("a record of what was used has fewer columns, and the same use")
     char names[512];
     struct dn_buf buf = dn_buf_on (names, sizeof (names));
     struct seen seen = {.n = 0};
-    struct dn_err err = {0};
 
     dn_accounting_columns (DN_ACCOUNTING_USE, &buf);
     assert_string_equal (
@@ -181,7 +176,7 @@ TEST ("a record of what was used has fewer columns, and the same use")
         "NNodes,AllocTRES,TotalCPU,TRESUsageInTot,AdminComment,"
         "ExitCode,");
     what = DN_ACCOUNTING_USE;
-    assert_int_equal (read_in (text, 7, &seen, &err), 0);
+    assert_int_equal (read_in (text, 7, &seen, NULL), 0);
     what = DN_ACCOUNTING_ALL;
     assert_int_equal (seen.n, 1);
     assert_string_equal (seen.text[0], "12_3 a?b COMPLETED a100  x?y");

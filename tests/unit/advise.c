@@ -409,7 +409,6 @@ TEST ("estimates by a user's history are that user's own")
     struct dn_advice *advice = scene_new ();
     struct dn_history *history = dn_history_new (1);
     double steps[3];
-    struct dn_err err = {0};
 
     history->runs[0] =
         (struct dn_past){.user = 1001,
@@ -423,7 +422,7 @@ TEST ("estimates by a user's history are that user's own")
     for (int i = 0; i < DN_N_AXES; i++)
         history->likeness.lengths[i] = 100;
     history->alone = 1;
-    assert_int_equal (dn_history_close (history, &err), 0);
+    assert_int_equal (dn_history_close (history, NULL), 0);
     tuning->history = history;
     site->bundle->tuning = tuning;
     for (int i = 0; i < 3; i++) {
@@ -431,7 +430,7 @@ TEST ("estimates by a user's history are that user's own")
 
         set_run (&job, i % 2);
         assert_int_equal (
-            dn_advise (site, NULL, &job, NULL, &counted.access, advice, &err), 0);
+            dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL), 0);
         steps[i] = advice->estimates[0].step_s.p50;
     }
     assert_int_equal (counted.n_put, 2);

@@ -128,11 +128,10 @@ TEST ("only plain convolutions of 3 x 3 are transformed")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_spec spec = dn_spec_empty ();
-        struct dn_err err = {0};
         struct dn_graph graph;
         struct dn_build build;
 
-        dn_build_start (&build, &spec, NULL, "one", &err);
+        dn_build_start (&build, &spec, NULL, "one", NULL);
         dn_build_image (&build, 64, 32, rows[i].n_dims);
         dn_build_conv (
             &build, 64, rows[i].kernel, rows[i].stride, 1, rows[i].groups, false);

@@ -139,7 +139,6 @@ TEST ("every column comes back as it was")
     static char texts[DN_N_FINISHED_COLUMNS][16];
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job;
-    struct dn_err err = {0};
     struct copy copy;
 
     store_remove ();
@@ -156,7 +155,7 @@ TEST ("every column comes back as it was")
     }
     store = open_well (true);
     add_well (store, &job);
-    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
     read_last (&copy);
     assert_int_equal (copy.n, 1);
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
@@ -175,7 +174,6 @@ TEST ("unknown values come back unknown")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
-    struct dn_err err = {0};
     struct copy copy;
 
     store_remove ();
@@ -184,7 +182,7 @@ TEST ("unknown values come back unknown")
     job.limit_s = DN_UNLIMITED;
     store = open_well (true);
     add_well (store, &job);
-    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
     read_last (&copy);
     assert_int_equal (copy.job.user, DN_UNSET);
     assert_string_equal (copy.job.app, "");
@@ -198,7 +196,6 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
-    struct dn_err err = {0};
     struct copy copy;
 
     store_remove ();
@@ -219,17 +216,17 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
     job = a_job (1);
     job.cluster = "c2";
     add_well (store, &job);
-    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
     assert_int_equal (count_all (), 4);
     {
         struct dn_store_filter first = dn_store_all ();
 
         first.since_s = 20000;
         first.cluster = "c1";
-        assert_int_equal (dn_store_read (store, &first, copy_job, &copy, &err), 0);
+        assert_int_equal (dn_store_read (store, &first, copy_job, &copy, NULL), 0);
     }
     /* the first row */
-    assert_int_equal (dn_store_prune (store, 1, &err), 0);
+    assert_int_equal (dn_store_prune (store, 1, NULL), 0);
     read_last (&copy);
     {
         sqlite3 *db;
@@ -283,7 +280,6 @@ TEST ("what is not committed is lost, with the mark")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_finished job = a_job (1);
-    struct dn_err err = {0};
     int64_t until;
 
     store_remove ();
@@ -291,12 +287,12 @@ TEST ("what is not committed is lost, with the mark")
     store = open_well (true);
     job.raw_id = 99;
     add_well (store, &job);
-    assert_int_equal (dn_store_set_until (store, "x", 77, &err), 0);
+    assert_int_equal (dn_store_set_until (store, "x", 77, NULL), 0);
     dn_store_close (store);
     store = open_well (false);
-    assert_int_equal (dn_store_until (store, "x", &until, &err), 0);
+    assert_int_equal (dn_store_until (store, "x", &until, NULL), 0);
     assert_int_equal (until, 10);
-    assert_int_equal (dn_store_until (store, "y", &until, &err), 0);
+    assert_int_equal (dn_store_until (store, "y", &until, NULL), 0);
     assert_int_equal (until, 0);
     assert_int_equal (count_all (), 10);
 }
@@ -305,12 +301,11 @@ TEST ("prune deletes what ended before")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter early = dn_store_all ();
-    struct dn_err err = {0};
 
     store_remove ();
     fill (0, 5000);
     store = open_well (true);
-    assert_int_equal (dn_store_prune (store, 22000, &err), 0);
+    assert_int_equal (dn_store_prune (store, 22000, NULL), 0);
     assert_int_equal (count_all (), 1000);
     early.until_s = 22000;
     assert_int_equal (count (&early), 0);
@@ -412,7 +407,6 @@ TEST ("jobs are read by account")
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter filter = dn_store_all ();
     struct seen seen = {.order = DN_STORE_BY_ACCOUNT};
-    struct dn_err err = {0};
 
     store_remove ();
     store = open_well (true);
@@ -422,9 +416,9 @@ TEST ("jobs are read by account")
         job.account = accounts[i % 3];
         add_well (store, &job);
     }
-    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
     filter.order = DN_STORE_BY_ACCOUNT;
-    assert_int_equal (dn_store_read (store, &filter, see, &seen, &err), 0);
+    assert_int_equal (dn_store_read (store, &filter, see, &seen, NULL), 0);
     assert_false (seen.out_of_order);
     assert_int_equal (seen.n, 600);
 }
@@ -434,10 +428,9 @@ TEST ("reading ends when the caller says so")
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter all = dn_store_all ();
     struct seen seen = {.stop = 300};
-    struct dn_err err = {0};
 
     store = open_well (false);
-    assert_int_equal (dn_store_read (store, &all, see, &seen, &err), 7);
+    assert_int_equal (dn_store_read (store, &all, see, &seen, NULL), 7);
     assert_int_equal (seen.n, 300);
 }
 
@@ -463,13 +456,12 @@ TEST ("others can add while jobs are read")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter all = dn_store_all ();
-    struct dn_err err = {0};
     int n = 0;
 
     store_remove ();
     fill (0, JOBS);
     store = open_well (false);
-    assert_int_equal (dn_store_read (store, &all, add_meanwhile, &n, &err), 0);
+    assert_int_equal (dn_store_read (store, &all, add_meanwhile, &n, NULL), 0);
     assert_true (n >= JOBS);
     assert_int_equal (count_all (), JOBS + 1);
 }
@@ -477,23 +469,21 @@ TEST ("others can add while jobs are read")
 static int measure (void *to, const struct dn_finished *job)
 {
     struct dn_finished measured = *job;
-    struct dn_err err = {0};
 
     measured.gpu_utilisation = 0.5;
-    return dn_store_add (to, &measured, &err);
+    return dn_store_add (to, &measured, NULL);
 }
 
 TEST ("jobs can be completed while they are read")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter filter = dn_store_all ();
-    struct dn_err err = {0};
 
     filter.unmeasured = true;
     assert_int_equal (count (&filter), JOBS + 1);
     store = open_well (true);
-    assert_int_equal (dn_store_read (store, &filter, measure, store, &err), 0);
-    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (dn_store_read (store, &filter, measure, store, NULL), 0);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
     assert_int_equal (count (&filter), 0);
     assert_int_equal (count_all (), JOBS + 1);
 }
@@ -510,7 +500,6 @@ static int count_row (const struct dn_row *row, void *context, struct dn_err *er
 TEST ("an older store is upgraded and keeps its runs")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    struct dn_err err = {0};
     int n = 0;
 
     store_make_version_1 ();
@@ -518,9 +507,9 @@ TEST ("an older store is upgraded and keeps its runs")
     assert_int_equal (look (dn_store_all ()).n, 0);
     fill (0, 5);
     assert_int_equal (count_all (), 5);
-    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, NULL),
                       0);
-    assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, &err), 0);
+    assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, NULL), 0);
     assert_int_equal (n, 3);
 }
 
@@ -598,7 +587,6 @@ TEST ("who is killed leaves whole commits")
     fill (0, 1);
     for (int i = 0; i < 30; i++) {
         dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
-        struct dn_err err = {0};
         int64_t until;
         pid_t pid = fork ();
 
@@ -610,7 +598,7 @@ TEST ("who is killed leaves whole commits")
         kill (pid, SIGKILL);
         waitpid (pid, NULL, 0);
         store = open_well (false);
-        assert_int_equal (dn_store_until (store, "x", &until, &err), 0);
+        assert_int_equal (dn_store_until (store, "x", &until, NULL), 0);
         assert_true (count_all () >= until);
         assert_true (until == 1 || until % 5 == 0);
     }

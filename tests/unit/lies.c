@@ -93,11 +93,10 @@ static void add (struct dn_site_fit *fit,
                  double factor)
 {
     struct dn_site_run run = site_run_of (device, spec);
-    struct dn_err err = {0};
 
     run.user = user;
     run.step_s = site_run_truth (&dn_constants_default, &run, s->factor * factor);
-    assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+    assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
 }
 
 /* Runs of one job differ by some percent. */
@@ -366,7 +365,6 @@ TEST ("runs of others do not evict a user's history")
 static struct dn_tuning *learn_factor (double factor)
 {
     struct dn_site_fit *fit = site_fit_new ();
-    struct dn_err err = {0};
 
     for (int i = 0; i < 40; i++) {
         struct dn_site_run run =
@@ -376,7 +374,7 @@ static struct dn_tuning *learn_factor (double factor)
         run.user = LIARS + i % 20;
         run.gpu_mem = factor * e.gpu_mem.p50;
         run.power_w = factor * e.power_w;
-        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+        assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     }
     return site_run_learned (fit);
 }

@@ -17,10 +17,9 @@
 TEST ("a record is found in other text")
 {
     struct dn_recorded r;
-    struct dn_err err = {0};
 
     assert_int_equal (
-        dn_record_read ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", &r, &err), 1);
+        dn_record_read ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", &r, NULL), 1);
     assert_true (r.changed);
     assert_int_equal (r.asked_s, 86400);
     assert_int_equal (r.signal_s, 90);
@@ -33,10 +32,10 @@ TEST ("a record is found in other text")
     assert_string_equal (r.set_gpu, "v100");
     assert_int_equal (r.n_later, 0);
     assert_int_equal (r.rescued, 0);
-    assert_int_equal (dn_record_read (NULL, &r, &err), 0);
-    assert_int_equal (dn_record_read ("JS1:{\"dnnest\" ", &r, &err), 0);
+    assert_int_equal (dn_record_read (NULL, &r, NULL), 0);
+    assert_int_equal (dn_record_read ("JS1:{\"dnnest\" ", &r, NULL), 0);
     assert_int_equal (
-        dn_record_read ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", &r, &err), 1);
+        dn_record_read ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", &r, NULL), 1);
     assert_int_equal (r.asked_s, DN_UNLIMITED);
     assert_false (r.changed);
 }
@@ -134,9 +133,8 @@ TEST ("a record has no more than its bytes")
 TEST ("a limit is noted and all else is kept")
 {
     struct dn_recorded r;
-    struct dn_err err = {0};
     char *text =
-        unit_keep (dn_record_note ("note " WHOLE " JS1:abc", 7200, &err), free);
+        unit_keep (dn_record_note ("note " WHOLE " JS1:abc", 7200, NULL), free);
     char *twice;
 
     assert_non_null (text);
@@ -147,15 +145,15 @@ TEST ("a limit is noted and all else is kept")
                          "\"gpu\":\"v100\"},\"pred\":{\"train_s\":3000,\"p95_s\":5000,"
                          "\"p99_s\":7000},\"spec\":\"app={x}\\\"\\u007c\","
                          "\"later\":[7200]} JS1:abc");
-    twice = dn_record_note (text, DN_UNSET, &err);
+    twice = dn_record_note (text, DN_UNSET, NULL);
     assert_non_null (twice);
     assert_contains (twice, "\"later\":[7200],\"rescued\":1} JS1:abc");
-    assert_int_equal (dn_record_read (twice, &r, &err), 1);
+    assert_int_equal (dn_record_read (twice, &r, NULL), 1);
     assert_int_equal (r.n_later, 1);
     assert_int_equal (r.later_s[0], 7200);
     assert_int_equal (r.rescued, 1);
     free (twice);
-    assert_null (dn_record_note ("no record", 60, &err));
+    assert_null (dn_record_note ("no record", 60, NULL));
 }
 
 TEST ("the last limits are kept")
@@ -329,11 +327,10 @@ TEST ("what the plugin writes is read")
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct dn_recorded r;
-    struct dn_err err = {0};
 
     job.signal_s = 120;
     advice = scene_advise ("Mode=enforce\nTimeLimit=limit", &job);
-    assert_int_equal (dn_record_read (advice->patch.record, &r, &err), 1);
+    assert_int_equal (dn_record_read (advice->patch.record, &r, NULL), 1);
     assert_true (r.changed);
     assert_int_equal (r.asked_s, 86400);
     assert_int_equal (r.signal_s, 120);

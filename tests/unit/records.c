@@ -128,12 +128,11 @@ TEST ("a sidecar is kept once and describes its run")
     static const char json[] =
         "|90.0|{\"dnnest\":1,\"spec\":{\"model\":\"graph\",\"batch\":\"4\",";
     struct seen seen;
-    struct dn_err err = {0};
 
     store_remove ();
     add_well ("@a.json", "90", SIDECAR);
     add_well ("@b.json", "91", SIDECAR);
-    assert_int_equal (look (NULL, &seen, &err), 0);
+    assert_int_equal (look (NULL, &seen, NULL), 0);
     assert_contains (seen.text, json);
     assert_int_equal (store_ask ("SELECT count (*) FROM sidecars"), 1);
 }
@@ -210,13 +209,12 @@ TEST ("uncommitted records are discarded")
 {
     struct dn_run run = some_run ();
     struct dn_records *records;
-    struct dn_err err = {0};
 
     store_remove ();
     add_well (SPEC, "1", "");
-    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_ADD, &records, &err),
+    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_ADD, &records, NULL),
                       0);
-    assert_int_equal (dn_records_add (records, &run, &err), 0);
+    assert_int_equal (dn_records_add (records, &run, NULL), 0);
     dn_records_close (records);
     expect (SPEC "|1.0|;");
 }
@@ -227,17 +225,16 @@ TEST ("filters select records, also the newest")
     const struct dn_records_filter other = {.gpu = "k80_12gb"};
     const struct dn_records_filter quotes = {.group = "' OR 1 --"};
     struct seen seen;
-    struct dn_err err = {0};
 
     store_remove ();
     for (int i = 1; i <= 5; i++) {
         add_well ("a", unit_text ("%d", i), "");
     }
-    assert_int_equal (look (&last, &seen, &err), 0);
+    assert_int_equal (look (&last, &seen, NULL), 0);
     assert_string_equal (seen.text, "a|4.0|;a|5.0|;");
-    assert_int_equal (look (&other, &seen, &err), 0);
+    assert_int_equal (look (&other, &seen, NULL), 0);
     assert_int_equal (seen.n, 0);
-    assert_int_equal (look (&quotes, &seen, &err), 0);
+    assert_int_equal (look (&quotes, &seen, NULL), 0);
     assert_int_equal (seen.n, 0);
 }
 
@@ -247,7 +244,6 @@ TEST ("many writers lose no row")
 {
     pid_t pids[WRITERS];
     struct seen seen;
-    struct dn_err err = {0};
 
     store_remove (); /* the first process creates it */
     for (int i = 0; i < WRITERS; i++) {
@@ -257,7 +253,7 @@ TEST ("many writers lose no row")
             int rc = 0;
 
             for (int k = 0; k < ROWS; k++)
-                rc |= add ("@a.json", "1", SIDECAR, &err);
+                rc |= add ("@a.json", "1", SIDECAR, NULL);
             _exit (rc == 0 ? 0 : 1);
         }
     }
@@ -267,7 +263,7 @@ TEST ("many writers lose no row")
         assert_int_equal (waitpid (pids[i], &status, 0), pids[i]);
         assert_int_equal (status, 0);
     }
-    assert_int_equal (look (NULL, &seen, &err), 0);
+    assert_int_equal (look (NULL, &seen, NULL), 0);
     assert_int_equal (seen.n, WRITERS * ROWS);
 }
 
@@ -308,7 +304,6 @@ TEST ("reading locks no writer out and ends")
 TEST ("a writer that was killed leaves no half row")
 {
     struct dn_run run = some_run ();
-    struct dn_err err = {0};
     int status;
     pid_t pid;
 
@@ -320,10 +315,10 @@ TEST ("a writer that was killed leaves no half row")
 
         /* so many that pages have gone to the file, and their old state to its journal
          */
-        if (dn_records_open (store_path (), DN_RECORDS_ADD, &records, &err) < 0)
+        if (dn_records_open (store_path (), DN_RECORDS_ADD, &records, NULL) < 0)
             _exit (1);
         for (int i = 0; i < 100000; i++)
-            if (dn_records_add (records, &run, &err) < 0)
+            if (dn_records_add (records, &run, NULL) < 0)
                 _exit (1);
         kill (getpid (), SIGKILL);
     }

@@ -166,12 +166,11 @@ static const char *capture_of (const char *conf,
                                struct dn_advice *advice)
 {
     struct dn_site *site = scene_site (conf);
-    struct dn_err err = {0};
     const char *hook;
 
     snprintf (site->python_dir, sizeof (site->python_dir), "%s", python_dir);
     snprintf (site->progress_dir, sizeof (site->progress_dir), "%s", dirs ? "/p" : "");
-    assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, &err), 0);
+    assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, NULL), 0);
     hook = find_new_variable (advice, DN_CAPTURE_HOOK);
     return hook;
 }

@@ -169,9 +169,8 @@ TEST ("comments are searched for the mark")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
         enum dn_metadata found;
-        struct dn_err err;
 
-        assert_int_equal (collect (cases[i].comment, NULL, &spec, &found, &err), 0);
+        assert_int_equal (collect (cases[i].comment, NULL, &spec, &found, NULL), 0);
         assert_int_equal (found, cases[i].found);
         assert_int_equal (spec.batch, cases[i].batch);
     }
@@ -198,20 +197,19 @@ TEST ("script lines are read up to the first command")
                          "echo hi\n#DNNEST batch=9\n";
     struct dn_spec spec;
     enum dn_metadata found;
-    struct dn_err err;
 
-    assert_int_equal (collect (NULL, script, &spec, &found, &err), 0);
+    assert_int_equal (collect (NULL, script, &spec, &found, NULL), 0);
     assert_int_equal (found, DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 8);
     assert_int_equal (spec.precision, DN_PRECISION_FP16);
     assert_near (spec.epochs, 3);
-    assert_int_equal (collect ("dnnest:batch=16", script, &spec, &found, &err), 0);
+    assert_int_equal (collect ("dnnest:batch=16", script, &spec, &found, NULL), 0);
     assert_int_equal (spec.batch, 16);
     assert_string_equal (spec.model, "resnet50");
-    assert_int_equal (collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (collect ("dnnest:off", script, &spec, &found, NULL), 0);
     assert_int_equal (found, DN_METADATA_OFF);
     script = "#!/bin/sh\n#DNNEST no such key\n";
-    assert_int_equal (collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (collect ("dnnest:off", script, &spec, &found, NULL), 0);
     assert_int_equal (found, DN_METADATA_OFF);
 }
 
@@ -270,20 +268,19 @@ static int resolve (const char *text,
 TEST ("work follows from the data set")
 {
     struct dn_spec spec;
-    struct dn_err err;
 
     assert_int_equal (
-        resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, &err), 0);
+        resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, NULL), 0);
     assert_int_equal (spec.gpus, 4);
     assert_int_equal (spec.global_batch, 1024);
     assert_int_equal (spec.decode, DN_DECODE_JPEG);
     assert_near (dn_spec_steps (&spec), 90.0 * 1252);
-    assert_int_equal (resolve ("model=x,batch=8", 0, &spec, &err), 0);
+    assert_int_equal (resolve ("model=x,batch=8", 0, &spec, NULL), 0);
     assert_int_equal (spec.gpus, 1);
     assert_true (dn_spec_steps (&spec) < 0);
-    assert_int_equal (resolve ("model=x,batch=8,steps=10", 1, &spec, &err), 0);
+    assert_int_equal (resolve ("model=x,batch=8,steps=10", 1, &spec, NULL), 0);
     assert_near (dn_spec_steps (&spec), 10);
-    assert_int_equal (resolve ("model=x,batch=8,tokens=1M,seq_len=100", 1, &spec, &err),
+    assert_int_equal (resolve ("model=x,batch=8,tokens=1M,seq_len=100", 1, &spec, NULL),
                       0);
     assert_near (dn_spec_steps (&spec), 1250);
 }
@@ -308,9 +305,8 @@ TEST ("batches determine one another")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
-        struct dn_err err;
 
-        assert_int_equal (resolve (cases[i].text, DN_UNSET, &spec, &err), 0);
+        assert_int_equal (resolve (cases[i].text, DN_UNSET, &spec, NULL), 0);
         assert_int_equal (spec.batch, cases[i].batch);
         assert_int_equal (spec.grad_accum, cases[i].accum);
         assert_int_equal (spec.global_batch, cases[i].global);
@@ -549,12 +545,11 @@ TEST ("derived keys are not given ones")
         "Dataset=small Samples=1000 SampleBytes=110k Decode=jpeg\n";
     struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
-    struct dn_err err;
 
-    assert_int_equal (dn_datasets_read (dn_span_of (table), "f", &datasets, &err), 0);
+    assert_int_equal (dn_datasets_read (dn_span_of (table), "f", &datasets, NULL), 0);
     assert_int_equal (
-        read_text ("model=vgg16,batch=4,dataset=small,decode=none", &spec, &err), 0);
-    assert_int_equal (dn_spec_resolve (&spec, &datasets, 2, &err), 0);
+        read_text ("model=vgg16,batch=4,dataset=small,decode=none", &spec, NULL), 0);
+    assert_int_equal (dn_spec_resolve (&spec, &datasets, 2, NULL), 0);
     assert_false (is_given (&spec, "sample_bytes"));
     assert_false (is_given (&spec, "gpus"));
     assert_true (is_given (&spec, "decode"));

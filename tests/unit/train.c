@@ -95,11 +95,10 @@ static void add_row (struct dn_runs *runs, const struct dn_site *scene, const ch
     const char *values[] = {
         "model=alexnet,batch=8,precision=fp32", scene->catalogue.devices[0].name, ms};
     struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
-    struct dn_err err = {0};
 
     assert_int_equal (
         dn_runs_add (
-            runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), &err),
+            runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), NULL),
         0);
 }
 
@@ -226,7 +225,6 @@ static struct bench make_bench (int n_sources,
         .domain = {.knots = {{0, 1, 1}, {9, 1, 1}}, .n_knots = 2},
     };
     struct dn_runs *runs = &bench.training.runs;
-    struct dn_err err = {0};
 
     runs->runs = calloc (RUNS_MAX, sizeof (*runs->runs));
     assert_non_null (runs->runs);
@@ -241,7 +239,7 @@ static struct bench make_bench (int n_sources,
         runs->runs[i].label[DN_LABEL_CODE] = i / 2;
         runs->runs[i].kind = kinds[0];
     }
-    assert_int_equal (dn_case_set_init (&bench.set, runs, DN_QUANTITY_STEP, &err), 0);
+    assert_int_equal (dn_case_set_init (&bench.set, runs, DN_QUANTITY_STEP, NULL), 0);
     bench.set.done[DN_SCHEME_CODE] = true;
     for (int i = 0; i < runs->n; i++) {
         size_t at = dn_case_at (&bench.set, DN_SCHEME_CODE, i);
@@ -257,9 +255,8 @@ static struct bench make_bench (int n_sources,
 static void check_gates (const double residuals[3], const bool corrected[3])
 {
     struct bench bench = make_bench (3, (const double[]){0.1, 0.1, 0.1}, residuals);
-    struct dn_err err = {0};
 
-    assert_int_equal (dn_gates_fit (&bench.training, &bench.set, &bench.domain, &err),
+    assert_int_equal (dn_gates_fit (&bench.training, &bench.set, &bench.domain, NULL),
                       0);
     for (int i = 0; i < bench.set.n; i++)
         assert_int_equal (
@@ -290,13 +287,12 @@ TEST ("A bound of few families is above all their runs")
     dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
     int skip[DN_N_LABELS];
     struct dn_bounds bounds;
-    struct dn_err err = {0};
 
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
     assert_int_equal (
         dn_pool_make (
-            &bench.training, &bench.set, &bench.domain, DN_QUANTITY_STEP, &pool, &err),
+            &bench.training, &bench.set, &bench.domain, DN_QUANTITY_STEP, &pool, NULL),
         0);
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 1);

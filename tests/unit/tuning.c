@@ -155,12 +155,11 @@ static void add_run (struct dn_site_fit *fit,
                      double factor)
 {
     static const char *const devices[] = {"v100_16gb", "a100_40gb"};
-    struct dn_err err = {0};
     struct dn_site_run run =
         site_run_of (devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
 
     run.step_s = site_run_truth (constants, &run, scales[i % 2]) * factor;
-    assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+    assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     assert_int_equal (run.graph.n_ops, 0);
 }
 
@@ -334,7 +333,6 @@ TEST ("the same runs give the same result")
 TEST ("a residual is not learned twice")
 {
     struct dn_site_fit *fit = site_fit_new ();
-    struct dn_err err = {0};
     struct dn_tuning *tuning;
 
     for (int i = 0; i < 20; i++) {
@@ -345,7 +343,7 @@ TEST ("a residual is not learned twice")
         run.step_residual = 0.5;
         run.gpu_mem = 1.3 * site_run_estimate (&dn_constants_default, &run).gpu_mem.p50;
         run.memory_residual = log (1.3);
-        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+        assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     }
     tuning = site_run_learned (fit);
     assert_true (fabs (log (tuning->step.scale)) < 1e-6);
@@ -424,7 +422,6 @@ TEST ("one application moves no other")
     struct dn_site_run other = site_run_kept ("v100_16gb", specs[4]);
     struct dn_site_run known = site_run_kept ("v100_16gb", specs[0]);
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
     static const double slower[2] = {1.5, 1.5};
     double expected = site_run_truth (&dn_constants_default, &other, 1);
     double sigma = site_run_refined (NULL, &other).step_s.sigma;
@@ -433,7 +430,7 @@ TEST ("one application moves no other")
         struct dn_site_run run = site_run_of ("v100_16gb", specs[i % 2]);
 
         run.step_s = site_run_truth (&dn_constants_default, &run, 1.5);
-        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+        assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     }
     tuning = site_run_learned (fit);
     assert_near (tuned (tuning, &other), expected);
@@ -496,7 +493,6 @@ TEST ("a long history is kept short")
     struct dn_site_fit *fit = site_fit_new ();
     struct dn_site_run run;
     struct dn_tuning *tuning;
-    struct dn_err err = {0};
 
     for (int i = 0; i < 400; i++) {
         char *text =
@@ -508,7 +504,7 @@ TEST ("a long history is kept short")
         run = site_run_of (i % 8 < 4 ? "v100_16gb" : "a100_40gb", text);
         run.step_s = site_run_truth (
             &dn_constants_default, &run, run.spec.batch % 2 == 0 ? 1.2 : 1.25);
-        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+        assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     }
     tuning = site_run_learned (fit);
     assert_int_equal (tuning->history->n, 4 * DN_HISTORY_OWN_MAX);
