@@ -1,8 +1,8 @@
 /* misfortune.c - compares the jobs of every scenario with the same jobs without dnnest
  *
- *   misfortune [FILE.scenario]...
+ *   misfortune [NAME]...
  *
- * Without a file all of them run. It prints a test per scenario and a table, and of
+ * Without a name all of them run. It prints a test per scenario and a table, and of
  * the first job that ended worse what happened to it, with and without dnnest.
  * DNNEST_MISFORTUNE_JOBS limits the jobs of a scenario.
  *
@@ -10,7 +10,6 @@
  */
 #include "misfortune.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,46 +156,41 @@ static void print_table (const struct result *results, int n)
                 results[i].cpu_s);
 }
 
-static int run_all (char *const *paths, int n)
+static struct scenario scenarios[SCENARIOS_MAX];
+static struct result results[SCENARIOS_MAX];
+
+/* Is it asked for? */
+static bool is_named (const struct scenario *scenario, char *const *names)
 {
-    struct scenario *scenarios = calloc ((size_t) n + 1, sizeof (*scenarios));
-    struct result *results = calloc ((size_t) n + 1, sizeof (*results));
-    int rc = n == 0 || !scenarios || !results;
+    bool any = *names != NULL;
 
-    printf ("1..%d\n", n);
-    for (int i = 0; i < n && scenarios && results; i++) {
-        struct dn_err err = {0};
-
-        if (scenario_read (paths[i], &scenarios[i], &err) < 0) {
-            printf ("Bail out! %s\n", err.text);
-            rc = 1;
-            break;
-        }
-        rc |= run (&scenarios[i], i + 1, &results[i]);
-        if (i + 1 == n)
-            print_table (results, n);
-    }
-    free (scenarios);
-    free (results);
-    return rc;
+    for (; *names; names++)
+        if (strcmp (*names, scenario->name) == 0)
+            return true;
+    return !any;
 }
 
 int main (int argc, char **argv)
 {
     const char *top = getenv ("abs_top_srcdir");
-    char pattern[4096];
-    glob_t found;
-    int rc;
+    struct dn_err err = {0};
+    char path[4096];
+    int n_run = 0;
+    int rc = 0;
+    int n;
 
-    if (argc > 1)
-        return run_all (argv + 1, argc - 1);
-    snprintf (
-        pattern, sizeof (pattern), "%s/tests/misfortune/*.scenario", top ? top : ".");
-    if (glob (pattern, 0, NULL, &found) != 0) {
-        printf ("Bail out! no file is %s\n", pattern);
-        return 1;
+    (void) argc;
+    snprintf (path, sizeof (path), "%s/tests/misfortune/scenarios", top ? top : ".");
+    n = scenarios_read (path, scenarios, &err);
+    if (n < 0)
+        printf ("Bail out! %s\n", err.text);
+    for (int i = 0; i < n; i++) {
+        if (!is_named (&scenarios[i], argv + 1))
+            continue;
+        rc |= run (&scenarios[i], n_run + 1, &results[n_run]);
+        n_run++;
     }
-    rc = run_all (found.gl_pathv, (int) found.gl_pathc);
-    globfree (&found);
-    return rc;
+    printf ("1..%d\n", n_run);
+    print_table (results, n_run);
+    return n_run == 0 || rc;
 }

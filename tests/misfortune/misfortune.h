@@ -75,7 +75,7 @@ struct event {
 };
 
 struct scenario {
-    char name[DN_NAME_MAX]; /* of the file */
+    char name[DN_NAME_MAX];
     char title[128];
     bool todo;    /* known to fail */
     bool harms;   /* a job that started only because of its lower limit may */
@@ -105,8 +105,12 @@ struct scenario {
 
 extern const struct dn_names what_names;
 
-/* -1 with 'err'. */
-int scenario_read (const char *path, struct scenario *scenario, struct dn_err *err);
+#define SCENARIOS_MAX 128
+
+/* All of a file. Their number, or -1 with 'err'. */
+int scenarios_read (const char *path,
+                    struct scenario scenarios[SCENARIOS_MAX],
+                    struct dn_err *err);
 
 /* --- what is drawn (draw.c) ---------------------------------------------------- */
 

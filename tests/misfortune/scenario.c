@@ -1,14 +1,12 @@
-/* scenario.c - reads the file of a scenario
+/* scenario.c - reads the file of scenarios
  *
- *   Scenario Title="the guard is killed" Seed=1
+ *   Scenario Name=guard-killed Title="the guard is killed" Seed=1
  *   At Time=3600 Do=guard_killed For=600
- *   End Events=1
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "misfortune.h"
 
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +52,7 @@ const struct dn_names what_names = DN_NAMES (whats, N_WHATS);
 #define COUNT(key, member, absent)                                                     \
     DN_COUNT_OR (key, struct scenario, member, 0, COUNT_MAX, absent)
 static const struct dn_member head[] = {
+    DN_TEXT ("Name", struct scenario, name, true),
     DN_TEXT ("Title", struct scenario, title, true),
     COUNT ("Seed", seed, 1),
     DN_FLAG ("Todo", struct scenario, todo, false),
@@ -100,73 +99,56 @@ static const struct dn_member at[] = {
     COUNT ("Table", table_ms, 1),
     COUNT ("Update", update_ms, 1),
 };
-struct tail {
-    int64_t events;
-};
-static const struct dn_member end[] = {
-    DN_COUNT ("Events", struct tail, events, 0, EVENTS_MAX),
-};
 
 static const struct dn_line_kind kinds[] = {
     {"Scenario", head, (int) DN_N_ELEMENTS (head)},
     {"At", at, (int) DN_N_ELEMENTS (at)},
-    {"End", end, (int) DN_N_ELEMENTS (end)},
 };
 
-static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
+/* A line of the last of 'n' scenarios, or of a new one. Their number, or -1. */
+static int read_line (const struct dn_keyline *line,
+                      struct scenario *scenarios,
+                      int n,
+                      struct dn_err *err)
 {
-    return dn_fields_read (&kinds[0], line, to, err);
-}
+    struct scenario *scenario = &scenarios[n - 1];
+    struct event *event;
 
-static int read_event (void *to, const struct dn_keyline *line, struct dn_err *err)
-{
-    struct scenario *scenario = to;
-    struct event *event = &scenario->events[scenario->n_events];
-
+    if (dn_span_is (line->word, kinds[0].word)) {
+        if (n == SCENARIOS_MAX)
+            return dn_err_set (err, DN_E_LIMIT, "more than %d scenarios", n);
+        return dn_fields_read (&kinds[0], line, scenario + 1, err) < 0 ? -1 : n + 1;
+    }
+    if (n == 0 || !dn_span_is (line->word, kinds[1].word))
+        return dn_err_set (err, DN_E_SYNTAX, "neither Scenario nor an At of one");
     if (scenario->n_events == EVENTS_MAX)
         return dn_err_set (err, DN_E_LIMIT, "more than %d events", EVENTS_MAX);
+    event = &scenario->events[scenario->n_events++];
     if (dn_fields_read (&kinds[1], line, event, err) < 0)
         return -1;
     if (event->back > 0)
         event->by = -event->back;
-    scenario->n_events++;
-    return 0;
+    return n;
 }
 
-static int read_end (void *to, const struct dn_keyline *line, struct dn_err *err)
+int scenarios_read (const char *path,
+                    struct scenario scenarios[SCENARIOS_MAX],
+                    struct dn_err *err)
 {
-    const struct scenario *scenario = to;
-    struct tail tail;
-
-    if (dn_fields_read (&kinds[2], line, &tail, err) < 0)
-        return -1;
-    return tail.events == scenario->n_events
-               ? 0
-               : dn_err_set (err, DN_E_RANGE, "Events: not %d", scenario->n_events);
-}
-
-int scenario_read (const char *path, struct scenario *scenario, struct dn_err *err)
-{
-    static int (*const readers[]) (void *,
-                                   const struct dn_keyline *,
-                                   struct dn_err *) = {read_head, read_event, read_end};
-    static const struct dn_lines lines = {.kinds = kinds,
-                                          .n_kinds = (int) DN_N_ELEMENTS (kinds),
-                                          .expected = "Scenario, At or End",
-                                          .readers = readers,
-                                          .max = FILE_MAX};
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    char copy[4096];
+    struct dn_keyline line = {.words = true};
+    struct dn_span rest;
+    int n = 0;
+    int more;
 
-    memset (scenario, 0, sizeof (*scenario));
-    if (dn_file_read (path, FILE_MAX, &text, err) < 0
-        || dn_lines_read (&lines, dn_span_of (text), path, scenario, err) < 0)
+    memset (scenarios, 0, SCENARIOS_MAX * sizeof (*scenarios));
+    if (dn_file_read (path, FILE_MAX, &text, err) < 0)
         return -1;
-    snprintf (copy, sizeof (copy), "%s", path);
-    snprintf (scenario->name,
-              sizeof (scenario->name),
-              "%.*s",
-              (int) strcspn (basename (copy), "."),
-              basename (copy));
-    return 0;
+    rest = dn_span_of (text);
+    while ((more = dn_keyline_next (&rest, &line, err)) > 0) {
+        n = read_line (&line, scenarios, n, err);
+        if (n < 0)
+            return dn_keyline_wrap (&line, path, err);
+    }
+    return more < 0 ? -1 : n;
 }
