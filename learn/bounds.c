@@ -4,15 +4,19 @@
  * predicted) in units of the stated spread. The calibration runs were predicted without
  * their family of sources, or without it and their family of models. How far they are
  * off differs by pair of families more than within one, so each pair has one vote, and
- * what is exchangeable is the pair: of few pairs, the quantile of Student's law with
- * their spread counts where it is above that of the runs. For runs that were killed at
- * their limit only a lower limit is known; the Kaplan-Meier estimate (1958) moves their
- * weight to the longer runs. In addition, at level 0.95 nine tenths of the runs of nine
- * tenths of the models must stay below the bound, and accordingly at other levels: half
- * of the share that may be missed is whole models, half is runs of one model.
+ * what is exchangeable is the pair. Where fewer than one vote is expected above a
+ * quantile, that of Student's law with the votes' spread counts if it is above. For
+ * runs that were killed at their limit only a lower limit is known; the Kaplan-Meier
+ * estimate (1958) moves their weight to the longer runs.
  *
- * There is a bound for each level of validation (predict/bundle.h), and one for each
- * kind of network at a level if it has enough votes.
+ * There is a law for each level of validation (predict/bundle.h), of the runs that are
+ * validated at least so, and at each level one for each kind of network. Of n votes of
+ * a kind, n times the share that may be missed are above its quantile. The law of its
+ * level counts as one such vote: quantiles of kinds with few votes are near it.
+ *
+ * The laws of confidence are quantiles of the absolute score. They are those of the
+ * votes, without the correction for a finite sample, because confidence may err both
+ * ways.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,14 +32,13 @@
 const double dn_train_levels[DN_TRAIN_LEVELS] =
     {0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995};
 
-/* A law of its own needs at least so many votes, and one of a single kind of network
- * more than two above its quantile of 95 %: it is the worst pair of families otherwise.
+/* Of a symmetric law: so much of the absolute value is below it that 0.55 is a tenth.
  */
-#define VOTES_MIN      8
-#define KIND_VOTES_MIN 50
+const double dn_train_within_levels[DN_TRAIN_WITHIN_LEVELS] =
+    {0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99};
 
-/* Fewer models do not determine the quantile for nine tenths of them. */
-#define MODELS_MIN 10
+/* A level of validation needs at least so many votes for a law of its own. */
+#define VOTES_MIN 8
 
 /* --- quantiles ------------------------------------------------------------------- */
 
@@ -53,23 +56,18 @@ double dn_student_score (double quantile, double freedom)
     return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
 }
 
-double dn_scores_quantile (const struct dn_scores *sorted,
-                           double level,
-                           const bool *skip)
+/* The value below which that share lies, by Kaplan and Meier. */
+static double plain_quantile (const struct dn_scores *sorted,
+                              double level,
+                              const bool *skip)
 {
     double at_risk = 0;
-    double squares = 0;
     double survive = 1;
     double last = 0;
 
     for (int i = 0; i < sorted->n; i++)
-        if (!skip || !skip[i]) {
+        if (!skip || !skip[i])
             at_risk += sorted->weight[i];
-            squares += sorted->weight[i] * sorted->weight[i];
-        }
-    /* Vovk's (n + 1) / n, where n is the number of equal weights with this variance. */
-    if (at_risk > 0)
-        level *= 1 + squares / (at_risk * at_risk);
     for (int i = 0; i < sorted->n; i++) {
         if (skip && skip[i])
             continue;
@@ -81,6 +79,24 @@ double dn_scores_quantile (const struct dn_scores *sorted,
             return last;
     }
     return last;
+}
+
+double dn_scores_quantile (const struct dn_scores *sorted,
+                           double level,
+                           const bool *skip)
+{
+    double sum = 0;
+    double squares = 0;
+
+    for (int i = 0; i < sorted->n; i++)
+        if (!skip || !skip[i]) {
+            sum += sorted->weight[i];
+            squares += sorted->weight[i] * sorted->weight[i];
+        }
+    /* Vovk's (n + 1) / n, where n is the number of equal weights with this variance. */
+    if (sum > 0)
+        level *= 1 + squares / (sum * sum);
+    return plain_quantile (sorted, level, skip);
 }
 
 /* --- the scores ------------------------------------------------------------------ */
@@ -111,6 +127,7 @@ static int list_scores (const struct dn_training *training,
                         const struct dn_case_set *set,
                         const struct dn_domain *domain,
                         enum dn_quantity quantity,
+                        enum dn_law law,
                         struct score *list)
 {
     const struct dn_runs *runs = &training->runs;
@@ -133,6 +150,9 @@ static int list_scores (const struct dn_training *training,
                                    i,
                                    s};
         }
+    for (int i = 0; i < n && law == DN_LAW_WITHIN; i++)
+        list[i].value =
+            list[i].censored ? fmax (list[i].value, 0) : fabs (list[i].value);
     qsort (list, (size_t) n, sizeof (*list), compare);
     return n;
 }
@@ -146,8 +166,7 @@ static void take_scores (const struct score *list, int n, struct dn_pool *pool)
         pool->sorted.value[i] = score->value;
         pool->sorted.censored[i] = score->censored;
         pool->at[i] = score->at;
-        pool->voter[i] =
-            score->scheme * pool->set->n_units + pool->set->unit[score->at];
+        pool->voter[i] = pool->set->unit[score->at];
         pool->level[i] =
             pool->set->level[dn_case_at (pool->set, score->scheme, score->at)];
     }
@@ -157,17 +176,18 @@ int dn_pool_make (const struct dn_training *training,
                   const struct dn_case_set *set,
                   const struct dn_domain *domain,
                   enum dn_quantity quantity,
+                  enum dn_law law,
                   struct dn_pool *pool,
                   struct dn_err *err)
 {
     size_t n = (size_t) set->n * DN_N_SCHEMES + 1;
-    size_t n_models = (size_t) training->runs.labels[DN_LABEL_MODEL].n + 1;
-    size_t n_voters = (size_t) set->n_units * DN_N_SCHEMES + 1;
+    size_t n_voters = (size_t) set->n_units + 1;
     dn_cleanup (dn_free_ptr) struct score *list = malloc (n * sizeof (*list));
 
     pool->runs = &training->runs;
     pool->set = set;
-    pool->n_voters = set->n_units * DN_N_SCHEMES;
+    pool->law = law;
+    pool->n_voters = set->n_units;
     pool->sorted.value = malloc (n * sizeof (double));
     pool->sorted.weight = malloc (n * sizeof (double));
     pool->sorted.censored = malloc (n * sizeof (bool));
@@ -177,13 +197,11 @@ int dn_pool_make (const struct dn_training *training,
     pool->counts = malloc (n_voters * sizeof (int));
     pool->means = malloc (n_voters * sizeof (double));
     pool->means_sorted = malloc (n_voters * sizeof (double));
-    pool->models = malloc (n_models * sizeof (double));
-    pool->left = malloc (n_models * sizeof (double));
     if (!list || !pool->sorted.value || !pool->sorted.weight || !pool->sorted.censored
         || !pool->at || !pool->voter || !pool->level || !pool->counts || !pool->means
-        || !pool->means_sorted || !pool->models || !pool->left)
+        || !pool->means_sorted)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    take_scores (list, list_scores (training, set, domain, quantity, list), pool);
+    take_scores (list, list_scores (training, set, domain, quantity, law, list), pool);
     return 0;
 }
 
@@ -198,8 +216,6 @@ void dn_pool_free (struct dn_pool *pool)
     free (pool->counts);
     free (pool->means);
     free (pool->means_sorted);
-    free (pool->models);
-    free (pool->left);
     memset (pool, 0, sizeof (*pool));
 }
 
@@ -208,7 +224,7 @@ void dn_pool_free (struct dn_pool *pool)
 /* The runs that a law is fitted to. */
 struct choice {
     const int *skip;  /* labels, -1: any */
-    int level;        /* of validation; -1: all */
+    int level;        /* of validation, or a higher one; -1: all */
     const char *kind; /* NULL: all */
 };
 
@@ -219,7 +235,7 @@ static bool is_chosen (const struct dn_pool *pool, const struct choice *choice, 
     for (int l = 0; l < DN_N_LABELS; l++)
         if (choice->skip[l] >= 0 && run->label[l] == choice->skip[l])
             return false;
-    return (choice->level < 0 || (int) pool->level[i] == choice->level)
+    return (choice->level < 0 || (int) pool->level[i] >= choice->level)
            && (!choice->kind || strcmp (run->kind, choice->kind) == 0);
 }
 
@@ -291,57 +307,36 @@ static double law_quantile (const struct law *law, double level)
     return law->centre + dn_student_score (level, law->n - 1.0) * sqrt (variance);
 }
 
-/* The share of models, and of the runs of one, that must stay below the bound at
- * 'level'. Not positive at low levels.
- */
-static double share_of (double level)
+static const double *levels_of (const struct dn_pool *pool, int *n)
 {
-    return 1 - 2 * (1 - level);
+    bool within = pool->law == DN_LAW_WITHIN;
+
+    *n = within ? DN_TRAIN_WITHIN_LEVELS : DN_TRAIN_LEVELS;
+    return within ? dn_train_within_levels : dn_train_levels;
 }
 
-/* The value that this share of the runs of this share of the models stays below;
- * -INFINITY with too few models.
- */
-static double quantile_of_models (struct dn_pool *pool, double share)
+static void start_quantiles (const struct dn_pool *pool, struct dn_quantiles *q)
 {
-    const struct dn_scores *scores = &pool->sorted;
-    int n_models = pool->runs->labels[DN_LABEL_MODEL].n;
-    int n = 0;
+    const double *levels = levels_of (pool, &q->n);
 
-    if (share < 0.5)
-        return -INFINITY;
-    for (int m = 0; m < n_models; m++) {
-        pool->left[m] = 0;
-        pool->models[m] = NAN;
-    }
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < scores->n; i++) {
-            int m =
-                pool->runs->runs[pool->set->index[pool->at[i]]].label[DN_LABEL_MODEL];
-
-            if (scores->weight[i] <= 0)
-                continue;
-            pool->left[m] += pass == 0 ? share * scores->weight[i] : -scores->weight[i];
-            if (pass == 1 && isnan (pool->models[m]) && pool->left[m] <= 1e-12)
-                pool->models[m] = scores->value[i];
-        }
-    for (int m = 0; m < n_models; m++)
-        if (!isnan (pool->models[m]))
-            pool->left[n++] = pool->models[m];
-    if (n < MODELS_MIN)
-        return -INFINITY;
-    qsort (pool->left, (size_t) n, sizeof (*pool->left), dn_reals_compare);
-    return pool->left[(int) fmin (ceil (share * (n + 1)), n) - 1];
-}
-
-static void levels_of (struct dn_quantiles *q)
-{
-    q->n = DN_TRAIN_LEVELS;
     for (int i = 0; i < q->n; i++) {
-        q->scores[i] =
-            dn_train_levels[i] > 0.5 ? dn_normal_score (dn_train_levels[i]) : 0;
+        q->scores[i] = levels[i] > 0.5 ? dn_normal_score (levels[i]) : 0;
         q->values[i] = -INFINITY;
     }
+    q->within = NULL;
+}
+
+/* The quantile of the chosen runs, which have 'n' votes. */
+static double quantile_of (struct dn_pool *pool, double level, const struct law *law)
+{
+    double value;
+
+    if (pool->law == DN_LAW_WITHIN)
+        return plain_quantile (&pool->sorted, 2 * level - 1, NULL);
+    value = dn_scores_quantile (&pool->sorted, level, NULL);
+    if (level > 0.5 && law->n > 1 && law->n * (1 - level) < 1)
+        value = fmax (value, law_quantile (law, level));
+    return value;
 }
 
 /* Raise the quantiles to those of the chosen runs, if these have so many votes. */
@@ -353,18 +348,15 @@ static bool fit_quantiles (struct dn_pool *pool,
 {
     int n_votes = vote (pool, choice);
     struct law law = find_law (pool);
+    const double *levels = levels_of (pool, &q->n);
     double least = -INFINITY;
 
     if (n_votes < votes_min || n_votes == 0)
         return false;
     for (int i = 0; i < q->n; i++) {
-        double level = dn_train_levels[i];
-        double value = dn_scores_quantile (&pool->sorted, level, NULL);
+        double value = quantile_of (pool, levels[i], &law);
 
-        if (level > 0.5 && law.n > 1)
-            value = fmax (value, law_quantile (&law, level));
-        value = fmax (value, quantile_of_models (pool, share_of (level)));
-        if (value > 0)
+        if (value > 0 && pool->law == DN_LAW_BOUNDS)
             value *= margin;
         q->values[i] = least = fmax (fmax (q->values[i], value), least);
     }
@@ -392,25 +384,51 @@ static void add_group (struct dn_bounds *bounds,
     bounds->n_groups++;
 }
 
-/* The laws of kinds at a level of validation; -1: of all runs. */
+/* The law of a kind among those of a level, '*q' of which is raised to it as far as its
+ * votes weigh.
+ */
+static bool fit_kind (struct dn_pool *pool,
+                      const struct choice *choice,
+                      double margin,
+                      struct dn_quantiles *q)
+{
+    int n_votes = vote (pool, choice);
+    const double *levels = levels_of (pool, &q->n);
+    double least = -INFINITY;
+
+    if (n_votes == 0)
+        return false;
+    for (int i = 0; i < q->n; i++) {
+        double level = pool->law == DN_LAW_WITHIN ? 2 * levels[i] - 1 : levels[i];
+        double beyond = n_votes * fmin (level, 1 - level);
+        double own = plain_quantile (&pool->sorted, level, NULL);
+
+        if (own > 0 && pool->law == DN_LAW_BOUNDS)
+            own *= margin;
+        q->values[i] = least =
+            fmax ((beyond * own + q->values[i]) / (beyond + 1), least);
+    }
+    return true;
+}
+
+/* The laws of kinds at a level of validation, whose own is 'of_level'. */
 static void fit_kinds (struct dn_pool *pool,
                        int level,
                        double margin,
                        const int *skip,
+                       const struct dn_quantiles *of_level,
                        struct dn_bounds *bounds)
 {
     const struct dn_label_names *kinds = &pool->runs->labels[DN_LABEL_KIND];
 
     for (int k = 0; k < kinds->n; k++) {
         const struct choice choice = {skip, level, kinds->names[k]};
-        struct dn_quantiles q;
+        struct dn_quantiles q = *of_level;
 
-        levels_of (&q);
-        if (fit_quantiles (pool, &choice, KIND_VOTES_MIN, margin, &q))
+        if (fit_kind (pool, &choice, margin, &q))
             add_group (bounds,
                        kinds->names[k],
-                       level < 0 ? NULL
-                                 : dn_names_get (&dn_validated_level_names, level),
+                       dn_names_get (&dn_validated_level_names, level),
                        &q);
     }
 }
@@ -428,13 +446,11 @@ void dn_bounds_fit (struct dn_pool *pool,
     memset (bounds, 0, sizeof (*bounds));
     if (pool->sorted.n == 0)
         return;
-    levels_of (&bounds->all);
+    start_quantiles (pool, &bounds->all);
     fit_quantiles (pool, &all, 1, margin, &bounds->all);
-    if (quantity != DN_QUANTITY_STEP) {
-        fit_kinds (pool, -1, margin, skip, bounds);
+    if (quantity != DN_QUANTITY_STEP)
         return;
-    }
-    levels_of (&q);
+    start_quantiles (pool, &q);
     for (int level = DN_VALIDATED_STACK; level >= DN_VALIDATED_NOTHING; level--) {
         const struct choice choice = {skip, level, NULL};
 
@@ -443,7 +459,7 @@ void dn_bounds_fit (struct dn_pool *pool,
         if (level == DN_VALIDATED_NOTHING)
             break;
         add_group (bounds, NULL, dn_names_get (&dn_validated_level_names, level), &q);
-        fit_kinds (pool, level, margin, skip, bounds);
+        fit_kinds (pool, level, margin, skip, &q, bounds);
     }
     for (int i = 0; i < bounds->all.n; i++)
         bounds->all.values[i] = fmax (bounds->all.values[i], q.values[i]);

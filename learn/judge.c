@@ -22,6 +22,7 @@ struct bench {
     const struct dn_domain *domain;
     int scheme;
     struct dn_pool pool;
+    struct dn_pool within;
     double *values;
     double *work;
 };
@@ -29,6 +30,7 @@ struct bench {
 static void free_bench (struct bench *bench)
 {
     dn_pool_free (&bench->pool);
+    dn_pool_free (&bench->within);
     free (bench->values);
     free (bench->work);
 }
@@ -37,6 +39,15 @@ static const struct dn_example *run_of (const struct bench *bench,
                                         const struct dn_judged *judged)
 {
     return &bench->training->runs.runs[judged->run];
+}
+
+/* The number of the family of its sources and of its models. */
+static int pair_of (const struct bench *bench, const struct dn_judged *judged)
+{
+    const int *label = run_of (bench, judged)->label;
+
+    return label[DN_LABEL_CODE] * bench->training->runs.labels[DN_LABEL_FAMILY].n
+           + label[DN_LABEL_FAMILY];
 }
 
 /* --- figures --------------------------------------------------------------------- */
@@ -161,6 +172,53 @@ static void judge_width (struct bench *bench,
     width->width = dn_reals_median (bench->values, width->n);
 }
 
+/* How many runs a pair of families has. */
+static void count_votes (const struct bench *bench,
+                         const struct dn_judgement *judgement,
+                         double *counts)
+{
+    const struct dn_label_names *labels = bench->training->runs.labels;
+    int n = labels[DN_LABEL_FAMILY].n;
+
+    for (int i = 0; i < labels[DN_LABEL_CODE].n * n; i++)
+        counts[i] = 0;
+    for (int i = 0; i < judgement->n; i++)
+        counts[pair_of (bench, &judgement->runs[i])]++;
+}
+
+static int judge_confidence (struct bench *bench,
+                             struct dn_judgement *judgement,
+                             struct dn_err *err)
+{
+    const struct dn_label_names *labels = bench->training->runs.labels;
+    dn_cleanup (dn_free_ptr) double *counts =
+        calloc ((size_t) labels[DN_LABEL_CODE].n * (size_t) labels[DN_LABEL_FAMILY].n,
+                sizeof (*counts));
+
+    if (!counts)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    count_votes (bench, judgement, counts);
+    for (int i = 0; i < judgement->n; i++) {
+        const struct dn_judged *judged = &judgement->runs[i];
+        double confidence = (double) judged->confidence;
+        double vote = 1 / counts[pair_of (bench, judged)];
+        struct dn_reliability *bin = &judgement->reliability[(int) fmin (
+            confidence * DN_RELIABILITY_BINS, DN_RELIABILITY_BINS - 1)];
+
+        bin->n++;
+        bin->votes += vote;
+        bin->stated += vote * confidence;
+        bin->within +=
+            fabs ((double) judged->learned) <= log (DN_CONFIDENCE_FACTOR) ? vote : 0;
+    }
+    for (int b = 0; b < DN_RELIABILITY_BINS; b++)
+        if (judgement->reliability[b].n > 0) {
+            judgement->reliability[b].stated /= judgement->reliability[b].votes;
+            judgement->reliability[b].within /= judgement->reliability[b].votes;
+        }
+    return 0;
+}
+
 /* --- bounds ---------------------------------------------------------------------- */
 
 /* What a scheme has left out of the training with a run. */
@@ -188,6 +246,7 @@ static void bound_run (const struct bench *bench,
 
     for (int l = 0; l < DN_N_JUDGED; l++)
         judged->bounds[l] = (float) log (dn_range_at (range, dn_judged_levels[l]));
+    judged->confidence = (float) dn_range_within (range, DN_CONFIDENCE_FACTOR);
 }
 
 /* The bounds of all runs, each time of those with the same labels left out. */
@@ -198,7 +257,7 @@ static int bound_runs (struct bench *bench,
     const struct dn_runs *runs = &bench->training->runs;
     size_t n = (size_t) judgement->n + 1;
     dn_cleanup (dn_free_ptr) bool *done = calloc (n, sizeof (*done));
-    dn_cleanup (dn_free_ptr) struct dn_bounds *bounds = malloc (sizeof (*bounds));
+    dn_cleanup (dn_free_ptr) struct dn_bounds *bounds = malloc (2 * sizeof (*bounds));
 
     if (!done || !bounds)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
@@ -210,6 +269,8 @@ static int bound_runs (struct bench *bench,
         find_skip (run_of (bench, &judgement->runs[i]), bench->scheme, skip);
         dn_bounds_fit (
             &bench->pool, DN_QUANTITY_STEP, bench->training->margin, skip, bounds);
+        dn_bounds_fit (&bench->within, DN_QUANTITY_STEP, 1, skip, bounds + 1);
+        dn_bounds_link (bounds, bounds + 1);
         for (int j = i; j < judgement->n; j++) {
             struct dn_judged *judged = &judgement->runs[j];
             int other[DN_N_LABELS];
@@ -274,7 +335,7 @@ static int judge_scheme (struct bench *bench,
     judgement->worst_family = worst_family (bench, judgement);
     for (int l = 0; l < DN_N_VALIDATED_LEVELS; l++)
         judge_width (bench, l, judgement, &judgement->widths[l]);
-    return 0;
+    return judge_confidence (bench, judgement, err);
 }
 
 int dn_judge (struct dn_training *training,
@@ -289,7 +350,17 @@ int dn_judge (struct dn_training *training,
     bench.work = malloc (((size_t) set->n + 1) * sizeof (double));
     if (!bench.values || !bench.work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (dn_pool_make (training, set, domain, DN_QUANTITY_STEP, &bench.pool, err) < 0)
+    if (dn_pool_make (
+            training, set, domain, DN_QUANTITY_STEP, DN_LAW_BOUNDS, &bench.pool, err)
+            < 0
+        || dn_pool_make (training,
+                         set,
+                         domain,
+                         DN_QUANTITY_STEP,
+                         DN_LAW_WITHIN,
+                         &bench.within,
+                         err)
+               < 0)
         return -1;
     for (int s = 0; s < DN_N_SCHEMES; s++) {
         bench.scheme = s;

@@ -162,6 +162,7 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
     struct json_object *scale = add_array (json, "scale");
     struct json_object *weight = add_array (json, "weight");
     struct json_object *knots = add_array (json, "knots");
+    struct json_object *crumbs;
 
     add_text (json, "file", DN_TRAIN_POINTS_FILE);
     for (int f = 0; f < DN_N_FEATURES; f++) {
@@ -178,6 +179,11 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
         add_real (knot, "sigma", domain->knots[k].sigma);
         json_object_array_add (knots, knot);
     }
+    crumbs = add_object (json, "crumbs");
+    add_real (crumbs, "slope", domain->crumbs.slope);
+    add_real (crumbs, "at", domain->crumbs.at);
+    add_real (crumbs, "low", domain->crumbs.low);
+    add_real (crumbs, "high", domain->crumbs.high);
 }
 
 static void add_quantiles (struct json_object *to,
@@ -190,27 +196,43 @@ static void add_quantiles (struct json_object *to,
         json_object_array_add (values, real (q->values[i]));
 }
 
+static void add_levels (struct json_object *to, const double *levels, int n)
+{
+    struct json_object *list = add_array (to, "levels");
+
+    for (int i = 0; i < n; i++)
+        json_object_array_add (list, real (levels[i]));
+}
+
+static void add_laws (struct json_object *to, const struct dn_bounds *laws)
+{
+    struct json_object *groups;
+
+    add_quantiles (to, "all", &laws->all);
+    groups = add_object (to, "groups");
+    for (int g = 0; g < laws->n_groups; g++)
+        add_quantiles (groups, laws->groups[g].name, &laws->groups[g].quantiles);
+}
+
 static void add_bounds (struct json_object *manifest,
-                        const struct dn_bounds bounds[DN_N_QUANTITIES])
+                        const struct dn_bounds bounds[DN_N_QUANTITIES],
+                        const struct dn_bounds *within)
 {
     struct json_object *json = add_object (manifest, "bounds");
-    struct json_object *levels = add_array (json, "levels");
+    struct json_object *entry;
 
-    for (int i = 0; i < DN_TRAIN_LEVELS; i++)
-        json_object_array_add (levels, real (dn_train_levels[i]));
+    add_levels (json, dn_train_levels, DN_TRAIN_LEVELS);
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
-        struct json_object *entry;
-        struct json_object *groups;
-
         if (bounds[q].all.n == 0)
             continue;
         entry = add_object (json, dn_names_get (&dn_quantity_names, q));
-        add_quantiles (entry, "all", &bounds[q].all);
-        groups = add_object (entry, "groups");
-        for (int g = 0; g < bounds[q].n_groups; g++)
-            add_quantiles (
-                groups, bounds[q].groups[g].name, &bounds[q].groups[g].quantiles);
+        add_laws (entry, &bounds[q]);
     }
+    if (within->all.n == 0)
+        return;
+    entry = add_object (json, "within");
+    add_levels (entry, dn_train_within_levels, DN_TRAIN_WITHIN_LEVELS);
+    add_laws (entry, within);
 }
 
 static void add_errors (struct json_object *to,
@@ -257,6 +279,27 @@ static void add_widths (struct json_object *to, const struct dn_judgement *judge
     }
 }
 
+/* By tenths of the stated confidence; those without runs are left out. */
+static void add_reliability (struct json_object *to,
+                             const struct dn_judgement *judgement)
+{
+    struct json_object *list = add_array (to, "reliability");
+
+    for (int b = 0; b < DN_RELIABILITY_BINS; b++) {
+        const struct dn_reliability *bin = &judgement->reliability[b];
+        struct json_object *entry;
+
+        if (bin->n == 0)
+            continue;
+        entry = json_object_new_object ();
+        add_count (entry, "rows", bin->n);
+        add_real (entry, "votes", bin->votes);
+        add_real (entry, "stated", bin->stated);
+        add_real (entry, "within", bin->within);
+        json_object_array_add (list, entry);
+    }
+}
+
 static void add_metrics (struct json_object *manifest,
                          const struct dn_training *training)
 {
@@ -280,6 +323,7 @@ static void add_metrics (struct json_object *manifest,
         add_level (json, "p99", j, DN_JUDGED_P99);
         add_real (json, "worst_family_p95", j->worst_family);
         add_widths (json, j);
+        add_reliability (json, j);
     }
 }
 
@@ -305,6 +349,7 @@ static void add_files (struct json_object *manifest, const struct dn_training *t
 int dn_manifest_write (struct dn_training *training,
                        const struct dn_domain *domain,
                        const struct dn_bounds bounds[DN_N_QUANTITIES],
+                       const struct dn_bounds *within,
                        struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *manifest = json_object_new_object ();
@@ -318,7 +363,7 @@ int dn_manifest_write (struct dn_training *training,
     add_residuals (manifest, training);
     add_domain (manifest, domain);
     add_validated (manifest, training);
-    add_bounds (manifest, bounds);
+    add_bounds (manifest, bounds, within);
     add_metrics (manifest, training);
     add_files (manifest, training);
     text = json_object_to_json_string_ext (

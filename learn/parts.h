@@ -92,9 +92,11 @@ int dn_spread_fit (const struct dn_case_set *set,
                    struct dn_domain *domain,
                    struct dn_err *err);
 
-/* Levels of the bounds in a manifest. */
-#define DN_TRAIN_LEVELS 7
+/* Levels of the bounds in a manifest, and of the laws of confidence. */
+#define DN_TRAIN_LEVELS        7
+#define DN_TRAIN_WITHIN_LEVELS 12
 extern const double dn_train_levels[DN_TRAIN_LEVELS];
+extern const double dn_train_within_levels[DN_TRAIN_WITHIN_LEVELS];
 
 /* Values in units of the spread, with weights. The true value is at least a censored
  * one.
@@ -114,34 +116,40 @@ double dn_scores_quantile (const struct dn_scores *sorted,
                            double level,
                            const bool *skip);
 
-/* The scores that the bounds of a quantity are fitted to: those of runs that were left
+/* What is fitted to the scores. */
+enum dn_law {
+    DN_LAW_BOUNDS, /* upper bounds, no narrower than few votes allow */
+    DN_LAW_WITHIN, /* quantiles of the absolute score, as they are */
+};
+
+/* The scores that the laws of a quantity are fitted to: those of runs that were left
  * out, in all schemes that stand for unseen runs.
  */
 struct dn_pool {
+    enum dn_law law;
     const struct dn_runs *runs;
     const struct dn_case_set *set;
     struct dn_scores sorted;
     int *at;    /* of each score, the case; owned, as are the other arrays */
-    int *voter; /* its unit in its scheme: one vote */
+    int *voter; /* its unit: one vote, whatever the scheme */
     enum dn_validated_level *level;
     int n_voters;
-    /* working values per voter and per model */
+    /* working values per voter */
     int *counts;
     double *means;
     double *means_sorted;
-    double *models;
-    double *left;
 };
 
 int dn_pool_make (const struct dn_training *training,
                   const struct dn_case_set *set,
                   const struct dn_domain *domain,
                   enum dn_quantity quantity,
+                  enum dn_law law,
                   struct dn_pool *pool,
                   struct dn_err *err);
 void dn_pool_free (struct dn_pool *pool);
 
-/* Fit the bounds to a pool without the runs that have one of these labels, -1: any. */
+/* Fit the laws to a pool without the runs that have one of these labels, -1: any. */
 void dn_bounds_fit (struct dn_pool *pool,
                     enum dn_quantity quantity,
                     double margin,
@@ -162,6 +170,7 @@ int dn_judge (struct dn_training *training,
 int dn_manifest_write (struct dn_training *training,
                        const struct dn_domain *domain,
                        const struct dn_bounds bounds[DN_N_QUANTITIES],
+                       const struct dn_bounds *within,
                        struct dn_err *err);
 
 /* The trees change the natural logarithm of a prediction by at most this. Measured runs

@@ -126,6 +126,10 @@ int dn_domain_fit (const struct dn_runs *runs,
 static const double shares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 0.98};
 #define N_KNOTS ((int) DN_N_ELEMENTS (shares))
 
+/* The slopes of the spread over the size of kernels that are tried. */
+#define SLOPES     30
+#define SLOPE_STEP 0.01
+
 /* The minimum spread: repeated runs of one job differ by this. */
 #define SIGMA_MIN 0.05
 
@@ -191,9 +195,11 @@ double dn_case_sigma (const struct dn_case_set *set,
                       int i)
 {
     double distance = set->distance[dn_case_at (set, scheme, i)];
-    double sigma = dn_domain_at (domain, distance).sigma;
+    const struct dn_example *run = &runs->runs[set->index[i]];
+    double sigma = dn_domain_at (domain, distance).sigma
+                   * dn_crumbs_factor (&domain->crumbs, run->features);
 
-    return sqrt (sigma * sigma + runs->runs[set->index[i]].doubt);
+    return sqrt (sigma * sigma + run->doubt);
 }
 
 /* A run that was killed has an error only if its predicted time is shorter than it ran.
@@ -311,8 +317,11 @@ static double spread_at (const struct dn_case_set *set,
             if (weight <= 0 || !set->judged[dn_case_at (set, s, i)]
                 || runs->runs[set->index[i]].censored)
                 continue;
-            work[n++] =
-                (struct weighted){fabs (dn_case_error (set, domain, s, i)), weight};
+            work[n++] = (struct weighted){
+                fabs (dn_case_error (set, domain, s, i))
+                    / dn_crumbs_factor (&domain->crumbs,
+                                        runs->runs[set->index[i]].features),
+                weight};
             total += weight;
         }
     qsort (work, n, sizeof (*work), compare);
@@ -322,6 +331,89 @@ static double spread_at (const struct dn_case_set *set,
             return fmax (work[i].value / score, SIGMA_MIN);
     }
     return SIGMA_MIN;
+}
+
+/* The range of the feature in which nine tenths of the votes lie, and its mean. */
+static bool range_crumbs (const struct dn_case_set *set,
+                          const struct dn_runs *runs,
+                          struct weighted *work,
+                          struct dn_crumbs *crumbs)
+{
+    const double tail = 0.05;
+    double total = 0;
+    double mean = 0;
+    double sum = 0;
+
+    for (int i = 0; i < set->n; i++) {
+        double x = (double) runs->runs[set->index[i]].features[DN_FEATURE_KERNEL_FLOPS];
+
+        work[i] = (struct weighted){x, set->vote[i]};
+        total += set->vote[i];
+        mean += set->vote[i] * x;
+    }
+    if (!(total > 0))
+        return false;
+    qsort (work, (size_t) set->n, sizeof (*work), compare);
+    crumbs->low = crumbs->high = work[0].value;
+    for (int i = 0; i < set->n; i++) {
+        if (sum < tail * total)
+            crumbs->low = work[i].value;
+        if (sum < (1 - tail) * total)
+            crumbs->high = work[i].value;
+        sum += work[i].weight;
+    }
+    crumbs->at = fmin (fmax (mean / total, crumbs->low), crumbs->high);
+    return true;
+}
+
+/* Minus the logarithm of the likelihood of Laplace's law, per vote, with its scale at
+ * its most likely value.
+ */
+static double crumbs_loss (const struct dn_case_set *set,
+                           const struct dn_runs *runs,
+                           const struct dn_domain *domain)
+{
+    double votes = 0;
+    double scale = 0;
+    double logs = 0;
+
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
+            const struct dn_example *run = &runs->runs[set->index[i]];
+            double factor = dn_crumbs_factor (&domain->crumbs, run->features);
+
+            if (!set->judged[dn_case_at (set, s, i)] || run->censored)
+                continue;
+            votes += set->vote[i];
+            scale += set->vote[i] * fabs (dn_case_error (set, domain, s, i)) / factor;
+            logs += set->vote[i] * log (factor);
+        }
+    return votes > 0 && scale > 0 ? log (scale / votes) + logs / votes : 0;
+}
+
+static void fit_crumbs (const struct dn_case_set *set,
+                        const struct dn_runs *runs,
+                        struct weighted *work,
+                        struct dn_domain *domain)
+{
+    struct dn_crumbs *crumbs = &domain->crumbs;
+    double best_slope = 0;
+    double best = INFINITY;
+
+    *crumbs = (struct dn_crumbs){.slope = 0};
+    if (!range_crumbs (set, runs, work, crumbs))
+        return;
+    for (int i = 0; i <= SLOPES; i++) {
+        double loss;
+
+        crumbs->slope = i * SLOPE_STEP;
+        loss = crumbs_loss (set, runs, domain);
+        if (loss < best - 1e-9) {
+            best = loss;
+            best_slope = crumbs->slope;
+        }
+    }
+    crumbs->slope = best_slope;
 }
 
 int dn_knots_fit (const struct dn_case_set *set,
@@ -341,6 +433,29 @@ int dn_knots_fit (const struct dn_case_set *set,
     return 0;
 }
 
+/* The rising values that are nearest to those that were found: neighbours in the wrong
+ * order get their mean (Ayer et al. 1955).
+ */
+static void rise (const double *value, struct dn_domain *domain)
+{
+    for (int k = 0; k < domain->n_knots; k++) {
+        double highest = 0;
+
+        for (int from = 0; from <= k; from++) {
+            double least = INFINITY;
+            double sum = 0;
+
+            for (int to = from; to < domain->n_knots; to++) {
+                sum += value[to];
+                if (to >= k)
+                    least = fmin (least, sum / (to - from + 1));
+            }
+            highest = fmax (highest, least);
+        }
+        domain->knots[k].sigma = highest;
+    }
+}
+
 int dn_spread_fit (const struct dn_case_set *set,
                    const struct dn_runs *runs,
                    struct dn_domain *domain,
@@ -348,14 +463,13 @@ int dn_spread_fit (const struct dn_case_set *set,
 {
     size_t n = (size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES;
     dn_cleanup (dn_free_ptr) struct weighted *work = malloc (n * sizeof (*work));
-    double least = SIGMA_MIN;
+    double sigma[DN_KNOTS_MAX];
 
     if (!work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    for (int k = 0; k < domain->n_knots; k++) {
-        double sigma = spread_at (set, runs, domain, k, work);
-
-        domain->knots[k].sigma = least = fmax (sigma, least);
-    }
+    fit_crumbs (set, runs, work, domain);
+    for (int k = 0; k < domain->n_knots; k++)
+        sigma[k] = spread_at (set, runs, domain, k, work);
+    rise (sigma, domain);
     return 0;
 }

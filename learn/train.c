@@ -126,7 +126,8 @@ static int fit_bounds (const struct dn_training *training,
                        const struct dn_case_set *set,
                        const struct dn_domain *domain,
                        enum dn_quantity quantity,
-                       struct dn_bounds bounds[DN_N_QUANTITIES],
+                       enum dn_law law,
+                       struct dn_bounds *bounds,
                        struct dn_err *err)
 {
     dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
@@ -134,10 +135,30 @@ static int fit_bounds (const struct dn_training *training,
 
     for (int i = 0; i < DN_N_LABELS; i++)
         none[i] = -1;
-    if (dn_pool_make (training, set, domain, quantity, &pool, err) < 0)
+    if (dn_pool_make (training, set, domain, quantity, law, &pool, err) < 0)
         return -1;
-    dn_bounds_fit (&pool, quantity, training->margin, none, &bounds[quantity]);
+    dn_bounds_fit (&pool, quantity, training->margin, none, bounds);
     return 0;
+}
+
+static int fit_laws (const struct dn_training *training,
+                     const struct dn_case_set *step,
+                     const struct dn_case_set *memory,
+                     const struct dn_domain *domain,
+                     struct dn_bounds bounds[DN_N_QUANTITIES],
+                     struct dn_bounds *within,
+                     struct dn_err *err)
+{
+    const enum dn_quantity of_step = DN_QUANTITY_STEP;
+    const enum dn_quantity of_memory = DN_QUANTITY_MEMORY;
+
+    if (fit_bounds (
+            training, step, domain, of_step, DN_LAW_BOUNDS, &bounds[of_step], err)
+            < 0
+        || fit_bounds (training, step, domain, of_step, DN_LAW_WITHIN, within, err) < 0)
+        return -1;
+    return fit_bounds (
+        training, memory, domain, of_memory, DN_LAW_BOUNDS, &bounds[of_memory], err);
 }
 
 int dn_training_run (struct dn_training *training, struct dn_err *err)
@@ -146,8 +167,9 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
     dn_cleanup (dn_case_set_free) struct dn_case_set memory = {0};
     dn_cleanup (free_domain) struct dn_domain domain = {.n_knots = 0};
     dn_cleanup (dn_free_ptr) struct dn_bounds *bounds =
-        calloc (DN_N_QUANTITIES, sizeof (*bounds));
+        calloc (DN_N_QUANTITIES + 1, sizeof (*bounds));
     const struct dn_runs *runs = &training->runs;
+    struct dn_bounds *within = bounds + DN_N_QUANTITIES;
 
     if (!bounds)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
@@ -161,10 +183,9 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
         || dn_judge (training, &step, &domain, err) < 0
         || dn_domain_fit (runs, step.index, step.n, &domain, err) < 0)
         return -1;
-    if (fit_bounds (training, &step, &domain, DN_QUANTITY_STEP, bounds, err) < 0
-        || fit_bounds (training, &memory, &domain, DN_QUANTITY_MEMORY, bounds, err) < 0
+    if (fit_laws (training, &step, &memory, &domain, bounds, within, err) < 0
         || (!training->bounds_only && train_all (training, &step, err) < 0)
         || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;
-    return dn_manifest_write (training, &domain, bounds, err);
+    return dn_manifest_write (training, &domain, bounds, within, err);
 }

@@ -61,8 +61,20 @@ struct dn_judged {
     float white_box;           /* ln (measured / predicted) */
     float learned;             /* the same with the residual */
     float bounds[DN_N_JUDGED]; /* ln (bound / predicted) */
+    float confidence;          /* that |learned| is at most ln DN_CONFIDENCE_FACTOR */
     enum dn_validated_level level;
 };
+
+/* Runs whose stated confidence is in a tenth of 0..1. Shares are over votes: a family
+ * of sources with a family of models has one, in all bins together.
+ */
+struct dn_reliability {
+    int n;
+    double votes;
+    double stated; /* mean confidence */
+    double within; /* share of the runs that are within the factor */
+};
+#define DN_RELIABILITY_BINS 10
 
 struct dn_judgement {
     int n; /* runs; 0: nothing could be left out */
@@ -81,6 +93,7 @@ struct dn_judgement {
         double coverage;
         double width; /* median of bound / median of the prediction */
     } widths[DN_N_VALIDATED_LEVELS];
+    struct dn_reliability reliability[DN_RELIABILITY_BINS];
     struct dn_judged *runs; /* n of them; owned */
 };
 

@@ -626,7 +626,8 @@ const char *dn_apps_network (const struct dn_apps *apps,
     {freedom,                                                                          \
      {15,                                                                              \
       SCORES (0.5244, 0.8416, 1.2816, 1.6449, 2.3263, 3.0902, 3.7190),                 \
-      SCORES (__VA_ARGS__)}},
+      SCORES (__VA_ARGS__),                                                            \
+      NULL}},
 
 static const struct {
     int freedom;

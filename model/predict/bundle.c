@@ -321,6 +321,27 @@ static int read_knots (const struct json_object *json,
     return 0;
 }
 
+static int read_crumbs (const struct json_object *json,
+                        struct dn_crumbs *crumbs,
+                        struct dn_err *err)
+{
+    const struct json_object *entry;
+
+    if (!dn_json_member (json, "crumbs"))
+        return 0;
+    entry = dn_json_need_object (json, "crumbs", err);
+    return !entry || dn_json_need_real (entry, "slope", 0, 1, &crumbs->slope, err) < 0
+                   || dn_json_need_real (entry, "low", -1e3, 1e3, &crumbs->low, err) < 0
+                   || dn_json_need_real (
+                          entry, "high", crumbs->low, 1e3, &crumbs->high, err)
+                          < 0
+                   || dn_json_need_real (
+                          entry, "at", crumbs->low, crumbs->high, &crumbs->at, err)
+                          < 0
+               ? -1
+               : 0;
+}
+
 static int read_domain (const struct json_object *manifest,
                         struct dn_bundle *bundle,
                         struct dn_err *err)
@@ -332,7 +353,8 @@ static int read_domain (const struct json_object *manifest,
         return -1;
     if (dn_json_need_text (json, "file", name, sizeof (name), err) < 0
         || read_axes (json, &bundle->domain, err) < 0
-        || read_knots (json, &bundle->domain, err) < 0)
+        || read_knots (json, &bundle->domain, err) < 0
+        || read_crumbs (json, &bundle->domain.crumbs, err) < 0)
         return dn_err_wrap (err, "domain");
     if (strcmp (name, points_file) != 0 || !find_file (bundle, name))
         return dn_err_set (
@@ -366,6 +388,33 @@ static int read_groups (const struct json_object *json,
     return 0;
 }
 
+/* Laws that have the levels of 'bounds->all'. */
+static int read_laws (const struct json_object *json,
+                      struct dn_bounds *bounds,
+                      struct dn_err *err)
+{
+    return dn_quantiles_read (json, "all", &bounds->all, err) < 0
+                   || (dn_json_member (json, "groups")
+                       && read_groups (json, bounds, err) < 0)
+               ? -1
+               : 0;
+}
+
+static int read_within (const struct json_object *json,
+                        struct dn_bounds *within,
+                        struct dn_err *err)
+{
+    const struct json_object *entry;
+
+    if (!dn_json_member (json, "within"))
+        return 0;
+    entry = dn_json_need_object (json, "within", err);
+    return !entry || dn_levels_read (entry, &within->all, err) < 0
+                   || read_laws (entry, within, err) < 0
+               ? dn_err_wrap (err, "bounds: within")
+               : 0;
+}
+
 static int read_bounds (const struct json_object *manifest,
                         struct dn_bundle *bundle,
                         struct dn_err *err)
@@ -386,11 +435,13 @@ static int read_bounds (const struct json_object *manifest,
             continue;
         bounds->all = levels;
         entry = dn_json_need_object (json, name, err);
-        if (!entry || dn_quantiles_read (entry, "all", &bounds->all, err) < 0
-            || (dn_json_member (entry, "groups")
-                && read_groups (entry, bounds, err) < 0))
+        if (!entry || read_laws (entry, bounds, err) < 0)
             return dn_err_wrap (err, "bounds: %s", name);
     }
+    if (read_within (json, &bundle->within, err) < 0)
+        return -1;
+    if (bundle->within.all.n > 0)
+        dn_bounds_link (&bundle->bounds[DN_QUANTITY_STEP], &bundle->within);
     return 0;
 }
 
@@ -601,4 +652,12 @@ const struct dn_quantiles *dn_bounds_of (const struct dn_bounds *bounds,
     if (found)
         return found;
     return bounds->all.n > 0 ? &bounds->all : NULL;
+}
+
+void dn_bounds_link (struct dn_bounds *bounds, const struct dn_bounds *within)
+{
+    bounds->all.within = &within->all;
+    for (int i = 0; i < bounds->n_groups; i++)
+        bounds->groups[i].quantiles.within =
+            dn_bounds_of (within, bounds->groups[i].name);
 }

@@ -109,11 +109,23 @@ struct dn_knot {
 #define DN_AXES_ALL                                                                    \
     ((DN_N_FEATURES + DN_AXES_GROUP - 1) / DN_AXES_GROUP * DN_AXES_GROUP)
 
+/* What the host and launches take is known least: the spread of runs with small kernels
+ * is larger. It is multiplied with exp (slope * (at - x)), where x is the feature
+ * DN_FEATURE_KERNEL_FLOPS within low..high.
+ */
+struct dn_crumbs {
+    double slope; /* 0: the spread does not depend on it */
+    double at;
+    double low;
+    double high;
+};
+
 /* The runs that represent the training data, as points of the features that have a
  * weight, scaled so that the distance is the Euclidean one. Coordinates that only fill
  * a group up have the scale 0.
  */
 struct dn_domain {
+    struct dn_crumbs crumbs;
     int used[DN_AXES_ALL + DN_AXES_GROUP]; /* feature of each coordinate */
     float scale[DN_AXES_ALL + DN_AXES_GROUP];
     int n_used;    /* whole groups */
@@ -133,6 +145,7 @@ struct dn_bundle {
     int n_files;
     struct dn_correction corrections[DN_N_QUANTITIES];
     struct dn_bounds bounds[DN_N_QUANTITIES];
+    struct dn_bounds within; /* of the step, in symmetric laws */
     struct dn_domain domain;
     struct dn_validated validated[DN_VALIDATED_MAX];
     int n_validated;          /* 0: unknown */
@@ -191,6 +204,10 @@ static inline double dn_domain_distance (const struct dn_domain *domain,
  */
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance);
 
+/* The factor on the spread of a run with these features. */
+double dn_crumbs_factor (const struct dn_crumbs *crumbs,
+                         const float features[DN_N_FEATURES]);
+
 /* A run that does not state its stack is in one of those of its kind of network, but
  * the residual counts for it only if it was shown to help such runs.
  */
@@ -205,6 +222,9 @@ struct dn_validation dn_bundle_validation (const struct dn_bundle *bundle,
 const struct dn_quantiles *dn_bounds_at (const struct dn_bounds *bounds,
                                          const char *kind,
                                          const struct dn_validation *validation);
+
+/* Give each law the symmetric one of the same group, or that of all. Borrowed. */
+void dn_bounds_link (struct dn_bounds *bounds, const struct dn_bounds *within);
 
 /* The quantiles of a group, or of all; NULL: the normal law. */
 const struct dn_quantiles *dn_bounds_of (const struct dn_bounds *bounds,

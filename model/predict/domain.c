@@ -232,3 +232,14 @@ struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)
                             a->residual + share * (b->residual - a->residual),
                             a->sigma + share * (b->sigma - a->sigma)};
 }
+
+double dn_crumbs_factor (const struct dn_crumbs *crumbs,
+                         const float features[DN_N_FEATURES])
+{
+    double x = (double) features[DN_FEATURE_KERNEL_FLOPS];
+
+    if (!isfinite (x))
+        x = crumbs->low;
+    x = fmin (fmax (x, crumbs->low), crumbs->high);
+    return exp (crumbs->slope * (crumbs->at - x));
+}

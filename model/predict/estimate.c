@@ -20,27 +20,34 @@ double dn_normal_score (double quantile)
     return quantile > 0.5 ? z : -z;
 }
 
+/* How fast the values rise beyond the last point. */
+static double last_slope (const struct dn_quantiles *q)
+{
+    int last = q->n - 1;
+
+    if (last == 0)
+        return 1;
+    return fmax ((q->values[last] - q->values[last - 1])
+                     / (q->scores[last] - q->scores[last - 1]),
+                 1);
+}
+
 /* Linear between two points. Beyond the ends it rises like the normal law, and above
  * the last point at least as fast as before it, because no data exist there.
  */
 static double interpolate (const struct dn_quantiles *q, double score)
 {
     int last = q->n - 1;
-    double slope = 1;
+    double slope;
     int at = 1;
 
     if (score <= q->scores[0])
         return q->values[0] + (score - q->scores[0]);
     while (at <= last && score > q->scores[at])
         at++;
-    if (last > 0) {
-        int upper = at > last ? last : at;
-
-        slope = (q->values[upper] - q->values[upper - 1])
-                / (q->scores[upper] - q->scores[upper - 1]);
-    }
     if (at > last)
-        return q->values[last] + (score - q->scores[last]) * fmax (slope, 1);
+        return q->values[last] + (score - q->scores[last]) * last_slope (q);
+    slope = (q->values[at] - q->values[at - 1]) / (q->scores[at] - q->scores[at - 1]);
     return q->values[at - 1] + (score - q->scores[at - 1]) * slope;
 }
 
@@ -70,6 +77,34 @@ double dn_range_at (struct dn_range range, double quantile)
         factor = fmax (
             factor, floor->ratio * factor_at (floor->sigma, floor->quantiles, score));
     return range.p50 * factor;
+}
+
+/* The normal score at which a symmetric law has that value, not negative. */
+static double score_at (const struct dn_quantiles *q, double value)
+{
+    double score = 0;
+    double below = 0;
+
+    for (int i = 0; i < q->n; i++) {
+        if (value < q->values[i])
+            return score
+                   + (value - below) / (q->values[i] - below) * (q->scores[i] - score);
+        score = q->scores[i];
+        below = q->values[i];
+    }
+    return score + (value - below) / last_slope (q);
+}
+
+double dn_range_within (struct dn_range range, double factor)
+{
+    const struct dn_quantiles *q = range.quantiles;
+    double value = log (factor) / range.sigma;
+
+    if (!(range.sigma > 0))
+        return 1;
+    if (q && q->within)
+        q = q->within;
+    return erf ((q && q->n > 0 ? score_at (q, value) : value) / sqrt (2));
 }
 
 bool dn_estimate_may_fit (const struct dn_estimate *estimate)

@@ -16,6 +16,9 @@ struct dn_quantiles {
     int n;
     double scores[DN_LEVELS_MAX];
     double values[DN_LEVELS_MAX];
+    /* The symmetric law that has the same absolute values; NULL: the half above the
+     * median, both ways. Borrowed. */
+    const struct dn_quantiles *within;
 };
 
 /* A positive quantity known up to a factor: median p50 and the spread 'sigma' of its
@@ -37,6 +40,16 @@ struct dn_range {
 
 /* The value that the quantity stays below with probability 'quantile' (0..1). */
 double dn_range_at (struct dn_range range, double quantile);
+
+/* The probability that the quantity is within this factor, above 1, of its median. It
+ * falls with the spread. The second law does not count.
+ */
+double dn_range_within (struct dn_range range, double factor);
+
+/* Confidence in a time is the probability that it is within this factor of the likely
+ * one.
+ */
+#define DN_CONFIDENCE_FACTOR 1.5
 
 /* The standard normal quantile. */
 double dn_normal_score (double quantile);

@@ -23,9 +23,6 @@
  */
 #define MEMORY_OTHER_SIGMA 0.12
 
-/* Confidence is the probability of an error below a factor of 1.5. */
-#define SURE 0.4055
-
 static bool is_whole (double value)
 {
     return value >= 1 && value == floor (value);
@@ -139,7 +136,6 @@ static void set_time (const struct dn_learner *learner,
 {
     double work = row_work (learner, row, estimate->base_s);
     double theirs = others ? row_work (learner, others, estimate->base_s) : 0;
-    double runs = (double) row->runs;
     struct dn_range law;
 
     if (work <= 0 || dn_app_row_reach (row, work) > FAR
@@ -153,8 +149,7 @@ static void set_time (const struct dn_learner *learner,
         scale (estimate, law.p50 / estimate->base_s);
     estimate->train_s = law;
     estimate->history_runs = row->runs;
-    estimate->confidence =
-        fmax (estimate->confidence, runs / (runs + 1) / (1 + law.sigma));
+    estimate->confidence = dn_range_within (law, DN_CONFIDENCE_FACTOR);
 }
 
 /* By how much runs on other types took longer than predicted; at least 1. */
@@ -341,8 +336,7 @@ static void set_known_time (const struct dn_learner *learner,
     estimate->history_runs = translated ? 0 : row->runs;
     estimate->history_from = translated ? source->type : NULL;
     estimate->train_s = law;
-    estimate->confidence =
-        fmax (estimate->confidence, erf (SURE / (sqrt (2) * law.sigma)));
+    estimate->confidence = dn_range_within (law, DN_CONFIDENCE_FACTOR);
 }
 
 /* A faster GPU takes the data of more CPUs, also where the prediction says that the

@@ -23,8 +23,8 @@
  *   times of its runs alone: on other types and numbers of GPUs, and with another
  * batch, times the ratio of the predicted steps (translate.h), up and down.
  *
- * Confidence is n / (n + 1) / (1 + sigma) by n runs that scatter by sigma: two runs
- * that scatter by less than a third reach the MinConfidence that is the default.
+ * Confidence is that of the law (dn_range_within ()): runs that scatter more, or fewer
+ * ones, have less.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -205,14 +205,6 @@ struct factors {
         shipped; /* by the shipped constants and the bundle, over the site's and it */
 };
 
-/* That of a normal law with the same 95 % bound has the spread sigma. */
-static double confidence_of (struct dn_range step)
-{
-    step.p50 = 1;
-    step.floor.ratio = 0;
-    return exp (-fmax (log (dn_range_at (step, 0.95)), 0) / dn_normal_score (0.95));
-}
-
 static void correct_step (const struct batch *batch,
                           const struct dn_case *c,
                           const struct dn_knot *at,
@@ -242,7 +234,7 @@ static void correct_step (const struct batch *batch,
         tuning, &site, base, factors.shipped * site.own / site.site.p50);
     estimate->step_s.floor.sigma =
         sqrt (estimate->step_s.floor.sigma * estimate->step_s.floor.sigma + doubt);
-    estimate->confidence = confidence_of (estimate->step_s);
+    estimate->confidence = dn_range_within (estimate->step_s, DN_CONFIDENCE_FACTOR);
     /* Beyond the last knot only the site's runs are known: the spread is a guess. */
     if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
         estimate->confidence *= edge / at->distance;
@@ -293,10 +285,14 @@ static double shipped_factor (const struct batch *batch,
 }
 
 /* Where it was not shown to help, the residual does not count. */
-static struct dn_knot knot_at (const struct batch *batch, double distance)
+static struct dn_knot knot_at (const struct batch *batch,
+                               const float *features,
+                               double distance)
 {
-    struct dn_knot at = dn_domain_at (&batch->predictor->bundle->domain, distance);
+    const struct dn_domain *domain = &batch->predictor->bundle->domain;
+    struct dn_knot at = dn_domain_at (domain, distance);
 
+    at.sigma *= dn_crumbs_factor (&domain->crumbs, features);
     if (!batch->validation.corrected)
         at.residual = 0;
     return at;
@@ -311,7 +307,7 @@ static void correct_one (const struct batch *batch,
     const struct dn_bundle *bundle = batch->predictor->bundle;
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_case c = case_on (batch, batch->devices[i]);
-    struct dn_knot at = knot_at (batch, distance);
+    struct dn_knot at = knot_at (batch, features, distance);
     double sheet = sheet_factor (batch, i, at.residual);
     double shipped = shipped_factor (batch, &c, at.residual, sheet, estimate);
     double factors[DN_N_QUANTITIES] = {0};

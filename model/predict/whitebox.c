@@ -163,7 +163,7 @@ static void fill (const struct dn_case *c,
      */
     estimate->step_s.sigma =
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
-    estimate->confidence = exp (-estimate->step_s.sigma);
+    estimate->confidence = dn_range_within (estimate->step_s, DN_CONFIDENCE_FACTOR);
     dn_whitebox_memory (&lane->setup, content, estimate);
     estimate->fits = dn_estimate_may_fit (estimate);
     fill_power (lane, estimate);

@@ -7,7 +7,8 @@
  * without a run and after it, and how often the 95 % bound held. Each order of a pair
  * counts. A vote is the median of the pairs of one source and network. With FAMILIES
  * (learn/data/families.csv; an empty word: without) the white box's constants are
- * fitted without the source of a run and its relatives.
+ * fitted without the source of a run and its relatives. Then it prints how many runs
+ * were within the factor that confidence is of, by tenths of confidence.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +26,9 @@ struct pair {
     double blind; /* |predicted / measured - 1| without a run */
     double error; /* and after it */
     double width; /* of the bound over the likely time */
+    double confidence;
     bool covered;
+    bool within; /* DN_CONFIDENCE_FACTOR */
     int vote;
 };
 
@@ -117,12 +120,14 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
         if (!pairs->list || !pairs->work)
             bench_die ("pairs", "out of memory");
     }
-    pairs->list[pairs->n++] =
-        (struct pair){.blind = fabs (estimates[b].step_s.p50 / measured - 1),
-                      .error = fabs (law->p50 / measured - 1),
-                      .width = bound / law->p50,
-                      .covered = measured <= bound,
-                      .vote = vote};
+    pairs->list[pairs->n++] = (struct pair){
+        .blind = fabs (estimates[b].step_s.p50 / measured - 1),
+        .error = fabs (law->p50 / measured - 1),
+        .width = bound / law->p50,
+        .confidence = dn_range_within (*law, DN_CONFIDENCE_FACTOR),
+        .covered = measured <= bound,
+        .within = fabs (log (law->p50 / measured)) <= log (DN_CONFIDENCE_FACTOR),
+        .vote = vote};
 }
 
 static bool is_of_one_code (const struct bench_run *a, const struct bench_run *b)
@@ -152,6 +157,7 @@ static void judge (int a, int b, int vote, struct pairs all[])
     if (found == 0 || (found & (found - 1)) != 0 || (found & 1U << DN_GAP_OTHER) != 0)
         return;
     law = dn_translate_step (from->step_s, &measured, &wanted);
+    add_pair (&all[DN_N_ELEMENTS (kinds)], b, &law, vote);
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
         if (found == 1U << kinds[i].change && kinds[i].is (from, to))
             add_pair (&all[i], b, &law, vote);
@@ -269,6 +275,43 @@ static void print_table (struct pairs all[])
         print_row (&kinds[i], &all[i]);
 }
 
+/* All pairs; a source and network has one vote, in all tenths together. */
+static void print_reliability (struct pairs *pairs)
+{
+    struct bin {
+        size_t n;
+        double votes;
+        double stated;
+        double within;
+    } bins[10] = {{0}};
+
+    puts ("\n| confidence | pairs | votes | stated | within 1.5 |\n"
+          "|---|---:|---:|---:|---:|");
+    qsort (pairs->list, pairs->n, sizeof (*pairs->list), by_vote);
+    for (size_t i = 0, end = 0; i < pairs->n; i = end) {
+        while (end < pairs->n && pairs->list[end].vote == pairs->list[i].vote)
+            end++;
+        for (size_t p = i; p < end; p++) {
+            double vote = 1 / (double) (end - i);
+            struct bin *bin = &bins[(int) fmin (10 * pairs->list[p].confidence, 9)];
+
+            bin->n++;
+            bin->votes += vote;
+            bin->stated += vote * pairs->list[p].confidence;
+            bin->within += pairs->list[p].within ? vote : 0;
+        }
+    }
+    for (int b = 0; b < 10; b++)
+        if (bins[b].n > 0)
+            printf ("| %d to %d %% | %zu | %.1f | %.1f %% | %.1f %% |\n",
+                    10 * b,
+                    10 * b + 10,
+                    bins[b].n,
+                    bins[b].votes,
+                    100 * bins[b].stated / bins[b].votes,
+                    100 * bins[b].within / bins[b].votes);
+}
+
 /* --- estimates -------------------------------------------------------------------- */
 
 static void estimate (const struct dn_constants *constants, int at)
@@ -303,7 +346,7 @@ static void estimate_unseen (struct bench_set *set)
 
 int main (int argc, char *argv[])
 {
-    struct pairs all[DN_N_ELEMENTS (kinds)];
+    struct pairs all[DN_N_ELEMENTS (kinds) + 1]; /* the last one: of every kind */
     struct bench_set set;
 
     memset (all, 0, sizeof (all));
@@ -331,5 +374,6 @@ int main (int argc, char *argv[])
                 judge (a, b, vote, all);
     }
     print_table (all);
+    print_reliability (&all[DN_N_ELEMENTS (kinds)]);
     return 0;
 }

@@ -4,9 +4,10 @@
  *
  * Runs are left out as in 'dnnest-dev train', but in fewer folds, and each time the
  * constants of the white box are fitted again to the rows that are kept. The constants
- * that ship were fitted to all rows, so their errors are too small. The tables go to
- * stdout, in Markdown. The last line is the factor by which the refit increases the
- * spread of the rows left out, for 'dnnest-dev train --margin'.
+ * that ship were fitted to all rows, so their errors are too small. The errors are
+ * those of a bundle with trees, bounds and confidence those of one without, as it
+ * ships. The tables go to stdout, in Markdown. The last line is the factor by which the
+ * refit increases the spread of the rows left out, for 'dnnest-dev train --margin'.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
 #include "learn/train.h"
 #include "step_fit.h"
 #include "tests/unit/networks.h"
@@ -99,6 +101,44 @@ static void print_errors (const struct dn_training *training)
     printf ("\n");
 }
 
+/* Weighted sums over judged runs. */
+struct bench_share {
+    double weight;
+    double covered; /* below the 95 % bound */
+    double stated;  /* confidence */
+    double within;  /* the factor that it is of */
+};
+
+static void bench_share_add (struct bench_share *share,
+                             const struct dn_judged *judged,
+                             double weight)
+{
+    share->weight += weight;
+    share->stated += weight * (double) judged->confidence;
+    if (judged->learned <= judged->bounds[DN_JUDGED_P95])
+        share->covered += weight;
+    if (fabs ((double) judged->learned) <= log (DN_CONFIDENCE_FACTOR))
+        share->within += weight;
+}
+
+/* A run's share of the vote of its pair of families. */
+static double vote_of (const struct dn_training *training,
+                       const struct dn_judgement *judgement,
+                       const struct dn_judged *judged)
+{
+    const struct dn_example *runs = training->runs.runs;
+    const int *label = runs[judged->run].label;
+    int n = 0;
+
+    for (int i = 0; i < judgement->n; i++) {
+        const int *other = runs[judgement->runs[i].run].label;
+
+        n += other[DN_LABEL_CODE] == label[DN_LABEL_CODE]
+             && other[DN_LABEL_FAMILY] == label[DN_LABEL_FAMILY];
+    }
+    return 1.0 / n;
+}
+
 /* The bound at .95 of the runs at a level of validation. */
 static void print_width (const struct dn_judgement *j, int level)
 {
@@ -135,6 +175,78 @@ static void print_bounds (const struct dn_training *training)
     printf ("\n");
 }
 
+/* What the runs of a kind of network say, over rows and over pairs of families. */
+static void print_kind (const struct dn_training *training,
+                        int scheme,
+                        int kind,
+                        double *widths)
+{
+    const struct dn_judgement *j = &training->judgements[scheme];
+    struct bench_share rows = {0};
+    struct bench_share votes = {0};
+    int n = 0;
+
+    for (int i = 0; i < j->n; i++) {
+        const struct dn_judged *judged = &j->runs[i];
+
+        if (kind >= 0 && training->runs.runs[judged->run].label[DN_LABEL_KIND] != kind)
+            continue;
+        bench_share_add (&rows, judged, 1);
+        bench_share_add (&votes, judged, vote_of (training, j, judged));
+        widths[n++] = exp ((double) judged->bounds[DN_JUDGED_P95]);
+    }
+    if (n == 0)
+        return;
+    printf ("| %s | %s | %d | %.1f | %.1f | %.1f | %.2f | %.2f | %.2f |\n",
+            dn_names_get (&dn_scheme_names, scheme),
+            kind < 0 ? "all" : training->runs.labels[DN_LABEL_KIND].names[kind],
+            n,
+            votes.weight,
+            100 * rows.covered / rows.weight,
+            100 * votes.covered / votes.weight,
+            dn_reals_median (widths, n),
+            votes.stated / votes.weight,
+            votes.within / votes.weight);
+}
+
+static void print_kinds (const struct dn_training *training)
+{
+    double *widths = calloc ((size_t) training->runs.n + 1, sizeof (*widths));
+
+    if (!widths)
+        bench_die ("kinds", "out of memory");
+    printf (
+        "| left out | kind | rows | votes | rows below p95 %% | votes below p95 %% | "
+        "p95 / p50 | confidence | within 1.5 |\n"
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (int s = DN_SCHEME_CODE; s <= DN_SCHEME_FAMILY; s++)
+        for (int k = -1; k < training->runs.labels[DN_LABEL_KIND].n; k++)
+            print_kind (training, s, k, widths);
+    printf ("\n");
+    free (widths);
+}
+
+static void print_reliability (const struct dn_training *training)
+{
+    printf ("| left out | confidence | rows | votes | stated | within 1.5 |\n"
+            "|---|---|---:|---:|---:|---:|\n");
+    for (int s = DN_SCHEME_CODE; s <= DN_SCHEME_FAMILY; s++)
+        for (int b = 0; b < DN_RELIABILITY_BINS; b++) {
+            const struct dn_reliability *bin = &training->judgements[s].reliability[b];
+
+            if (bin->n > 0)
+                printf ("| %s | %d to %d %% | %d | %.1f | %.1f %% | %.1f %% |\n",
+                        dn_names_get (&dn_scheme_names, s),
+                        100 * b / DN_RELIABILITY_BINS,
+                        100 * (b + 1) / DN_RELIABILITY_BINS,
+                        bin->n,
+                        bin->votes,
+                        100 * bin->stated,
+                        100 * bin->within);
+        }
+    printf ("\n");
+}
+
 /* ln of the 95 % bound over the prediction, of all networks, in the bundle's units. */
 static double bound_of (const struct dn_training *training)
 {
@@ -155,10 +267,23 @@ static double bound_of (const struct dn_training *training)
     return value;
 }
 
+/* Again, on the runs that it has. */
+static void train (struct dn_training *training)
+{
+    struct dn_err err = {0};
+
+    free (training->manifest);
+    free (training->step.data);
+    free (training->points.data);
+    training->manifest = NULL;
+    training->step.data = training->points.data = NULL;
+    if (dn_training_run (training, &err) < 0)
+        bench_die ("training", err.text);
+}
+
 int main (int argc, char *argv[])
 {
     struct bench bench;
-    struct dn_err err = {0};
     double flattering;
 
     memset (&bench, 0, sizeof (bench));
@@ -174,17 +299,18 @@ int main (int argc, char *argv[])
     for (int i = 4; i < argc; i++)
         bench_read_table (argv[i], add_both, &bench);
     bench_weigh (&bench.set);
-    if (dn_training_run (&bench.training, &err) < 0)
-        bench_die ("training", err.text);
+    bench.training.bounds_only = true;
+    train (&bench.training);
     flattering = bound_of (&bench.training);
-    free (bench.training.manifest);
-    free (bench.training.step.data);
-    free (bench.training.points.data);
     bench.training.refit = refit;
-    if (dn_training_run (&bench.training, &err) < 0)
-        bench_die ("training", err.text);
+    bench.training.bounds_only = false;
+    train (&bench.training);
     print_errors (&bench.training);
+    bench.training.bounds_only = true;
+    train (&bench.training);
     print_bounds (&bench.training);
+    print_kinds (&bench.training);
+    print_reliability (&bench.training);
     printf ("margin %.2f\n", bound_of (&bench.training) / flattering);
     return 0;
 }

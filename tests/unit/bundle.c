@@ -371,6 +371,21 @@ static struct run predict (const char *text)
 
 #define NET "model=resnet50,precision=fp16,optimizer=sgd,steps=1000,input=synthetic,"
 
+/* By the bounds of conv of the small bundle. */
+static double confidence_by (double sigma)
+{
+    const struct dn_quantiles conv = {.n = 4,
+                                      .scores = {0,
+                                                 dn_normal_score (0.9),
+                                                 dn_normal_score (0.95),
+                                                 dn_normal_score (0.99)},
+                                      .values = {0, 1, 3, 6}};
+
+    return dn_range_within (
+        (struct dn_range){.p50 = 1, .sigma = sigma, .quantiles = &conv},
+        DN_CONFIDENCE_FACTOR);
+}
+
 TEST ("A residual changes its quantity and what depends on it")
 {
     struct run run = predict (NET "batch=64");
@@ -390,8 +405,8 @@ TEST ("A residual changes its quantity and what depends on it")
         assert_about (b->energy_j, b->train_s.p50 * b->power_w);
         assert_about (b->step_s.sigma, 0.1);
         assert_about (b->train_s.sigma, 0.1);
-        /* of the bound, which is wider than that of the normal law */
-        assert_about (b->confidence, exp (-0.1 * 3 / dn_normal_score (0.95)));
+        /* by the law of the bounds, which is wider than the normal one */
+        assert_about (b->confidence, confidence_by (0.1));
         assert_near (b->gpu_mem.sigma, a->gpu_mem.sigma);
     }
 }
@@ -420,8 +435,8 @@ TEST ("The residual counts only where it was shown to help")
         assert_about (run.with[0].step_s.p50,
                       cases[i].factor * run.white[0].step_s.p50);
         assert_about (run.with[0].known, cases[i].factor > 1 ? 1.0 : 0);
-        assert_about (run.with[0].confidence,
-                      exp (-0.1 * cases[i].p95 / dn_normal_score (0.95)));
+        assert_about (dn_range_at (run.with[0].step_s, 0.95),
+                      run.with[0].step_s.p50 * exp (0.1 * cases[i].p95));
     }
 }
 
@@ -457,8 +472,7 @@ TEST ("Far from the training runs only the white box counts")
     assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
     assert_about (run.with[0].step_s.sigma, 0.9);
     /* and beyond the last knot the confidence falls further */
-    assert_about (run.with[0].confidence,
-                  exp (-0.9 * 3 / dn_normal_score (0.95)) * 2 / log (4096.0 / 64));
+    assert_about (run.with[0].confidence, confidence_by (0.9) * 2 / log (4096.0 / 64));
 }
 
 TEST ("Missing metadata widen the bound with a bundle too")

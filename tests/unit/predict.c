@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include "predict/apps.h"
 #include "predict/habits.h"
 #include "rows.h"
 #include "white.h"
@@ -26,6 +27,39 @@ TEST ("bounds follow the normal quantiles")
     assert_near (dn_range_at ((struct dn_range){.p50 = -1, .sigma = 0.5}, 0.99), -1);
     assert_true (isfinite (dn_range_at (range, 1)));
     assert_true (isfinite (dn_range_at (range, 0)));
+}
+
+TEST ("Confidence is the probability of a factor, and falls with the spread")
+{
+    static const struct dn_quantiles symmetric = {
+        .n = 2, .scores = {0.5, 1}, .values = {1, 2}};
+    static const struct dn_quantiles bounds = {
+        .n = 2, .scores = {0, 1}, .values = {0.5, 3}, .within = &symmetric};
+    const struct dn_quantiles *laws[] = {NULL, dn_student_law (3), &symmetric, &bounds};
+    struct dn_range range = {.p50 = 7, .sigma = log (1.5)};
+
+    assert_float_equal (dn_range_within (range, 1.5), 0.682689, 1e-5);
+    assert_float_equal (dn_range_within (range, 2.25), 0.954500, 1e-5);
+    range.quantiles = dn_student_law (3);
+    assert_float_equal (dn_range_within (range, 1.5), 0.6090, 1e-2);
+    range.quantiles = &bounds;
+    assert_float_equal (dn_range_within (range, 1.5), erf (0.5 / sqrt (2)), 1e-6);
+    range.sigma = 2 * log (1.5); /* half way to the first point */
+    assert_float_equal (dn_range_within (range, 1.5), erf (0.25 / sqrt (2)), 1e-6);
+    range.sigma = 0;
+    assert_near (dn_range_within (range, 1.5), 1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (laws); i++) {
+        double least = 1;
+
+        range.quantiles = laws[i];
+        for (range.sigma = 0.01; range.sigma < 3; range.sigma += 0.01) {
+            double confidence = dn_range_within (range, 1.5);
+
+            assert_true (confidence >= 0 && confidence <= least);
+            least = confidence;
+        }
+        assert_true (least < 0.2);
+    }
 }
 
 TEST ("more work takes longer")

@@ -279,7 +279,7 @@ TEST ("A source does not judge its own correction")
     check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
 }
 
-/* A bound needs 8 votes, and one for a kind of network 16. */
+/* A level of validation needs 8 votes. The law of its only kind is the same. */
 TEST ("A bound of few families is above all their runs")
 {
     static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4};
@@ -290,18 +290,61 @@ TEST ("A bound of few families is above all their runs")
 
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
-    assert_int_equal (
-        dn_pool_make (
-            &bench.training, &bench.set, &bench.domain, DN_QUANTITY_STEP, &pool, NULL),
-        0);
+    assert_int_equal (dn_pool_make (&bench.training,
+                                    &bench.set,
+                                    &bench.domain,
+                                    DN_QUANTITY_STEP,
+                                    DN_LAW_BOUNDS,
+                                    &pool,
+                                    NULL),
+                      0);
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
-    assert_int_equal (bounds.n_groups, 1);
+    assert_int_equal (bounds.n_groups, 4);
     assert_string_equal (bounds.groups[0].name, "stack");
+    assert_string_equal (bounds.groups[1].name, "conv.stack");
+    assert_string_equal (bounds.groups[2].name, "kind");
     assert_near (dn_train_levels[3], 0.95);
     assert_true (bounds.groups[0].quantiles.values[3] > 0.45);
     assert_true (bounds.all.values[3] >= bounds.groups[0].quantiles.values[3]);
     skip[DN_LABEL_CODE] = 0;
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 0);
+    free_bench (&bench);
+}
+
+/* A tenth of the runs of a kind of few votes may miss its bound, as of any other. */
+TEST ("The law of a kind is between its own runs and that of its level")
+{
+    static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.9};
+    static char kinds[2][DN_NAME_MAX] = {"conv", "attention"};
+    struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
+    struct dn_runs *runs = &bench.training.runs;
+    dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
+    int skip[DN_N_LABELS];
+    struct dn_bounds bounds;
+
+    runs->labels[DN_LABEL_KIND].names = kinds;
+    runs->labels[DN_LABEL_KIND].n = 2;
+    for (int i = runs->n / 2; i < runs->n; i++)
+        runs->runs[i].kind = kinds[1];
+    for (int l = 0; l < DN_N_LABELS; l++)
+        skip[l] = -1;
+    assert_int_equal (dn_pool_make (&bench.training,
+                                    &bench.set,
+                                    &bench.domain,
+                                    DN_QUANTITY_STEP,
+                                    DN_LAW_WITHIN,
+                                    &pool,
+                                    &err),
+                      0);
+    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    assert_string_equal (bounds.groups[1].name, "conv.stack");
+    assert_string_equal (bounds.groups[2].name, "attention.stack");
+    assert_near (dn_train_within_levels[9], 0.95); /* a tenth misses it */
+    assert_near (bounds.groups[0].quantiles.values[9], 0.9);
+    /* 4 votes, of which 0.4 are above: 0.4 times 0.4 and once 0.9, over 1.4 */
+    assert_near (bounds.groups[1].quantiles.values[9], (0.4 * 0.4 + 0.9) / 1.4);
+    assert_near (bounds.groups[2].quantiles.values[9], 0.9);
+    runs->labels[DN_LABEL_KIND].n = 1;
     free_bench (&bench);
 }
