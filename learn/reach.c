@@ -333,13 +333,13 @@ static double spread_at (const struct dn_case_set *set,
     return SIGMA_MIN;
 }
 
-/* The range of the feature in which nine tenths of the votes lie, and its mean. */
+/* The range of the feature in which four fifths of the votes lie, and its mean. */
 static bool range_crumbs (const struct dn_case_set *set,
                           const struct dn_runs *runs,
                           struct weighted *work,
                           struct dn_crumbs *crumbs)
 {
-    const double tail = 0.05;
+    const double tail = 0.1;
     double total = 0;
     double mean = 0;
     double sum = 0;
