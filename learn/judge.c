@@ -335,7 +335,7 @@ static int judge_scheme (struct bench *bench,
     judgement->worst_family = worst_family (bench, judgement);
     for (int l = 0; l < DN_N_VALIDATED_LEVELS; l++)
         judge_width (bench, l, judgement, &judgement->widths[l]);
-    return judge_confidence (bench, judgement, err);
+    return 0;
 }
 
 int dn_judge (struct dn_training *training,
@@ -364,7 +364,8 @@ int dn_judge (struct dn_training *training,
         return -1;
     for (int s = 0; s < DN_N_SCHEMES; s++) {
         bench.scheme = s;
-        if (judge_scheme (&bench, &training->judgements[s], err) < 0)
+        if (judge_scheme (&bench, &training->judgements[s], err) < 0
+            || judge_confidence (&bench, &training->judgements[s], err) < 0)
             return -1;
     }
     return 0;

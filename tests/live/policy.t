@@ -211,7 +211,7 @@ is 'NeverRaise=no raises no limit above TimeMax' \
 use Cpus=keep TimeLimit=keep
 held "${A100[@]}" --comment="$JOB"
 is 'a job moves' "$(cluster_job_field "$job" Features)" v100
-held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment="$JOB"
+held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+80minutes --comment="$JOB"
 like 'a job with a deadline does not miss it on another type' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
