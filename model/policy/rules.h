@@ -281,7 +281,7 @@ extern const struct dn_names dn_mode_names;
           "GPUs above those of the description: keep them, tell the user, or request " \
           "fewer on one node",                                                         \
           DN_GPUS_RULES)                                                               \
-    NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.45",               \
+    NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.45",              \
             "predictions with a lower confidence change nothing")                      \
     ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
           "no: also raise a time limit or CPUs that do not suffice",                   \
