@@ -114,7 +114,7 @@ struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
         return DN_REASON (other_memory,
                           dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
                           dn_arg_count ((int64_t) floor (device->memory / DN_GIB)));
-    if (estimate->confidence < d->rules->min_confidence)
+    if (!dn_deciding_is_sure (d, i))
         return DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
     return DN_NO_REASON;
 }

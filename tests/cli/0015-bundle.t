@@ -81,9 +81,9 @@ print(eval(sys.argv[2]))
 PYTHON
     )" True
 }
-ships 'its 95 % bound holds for 94 to 97 % of runs left out' \
+ships 'the 95 % bound holds for 94 to 97 % of runs left out' \
     'all(0.94 <= x["coverage_p95"] <= 0.97 for x in m)'
-ships 'its confidence is on average that of runs left out, within 5 points' \
+ships 'confidence is on average that of runs left out, within 5 points' \
     'all(abs(mean(x, "stated") - mean(x, "within")) <= 0.05 for x in m)'
 ships 'a tenth of confidence with ten votes is off by at most 10 points' \
     'all(abs(b["stated"] - b["within"]) <= 0.1 for x in bins for b in x) and len(bins[0]) > 2'

@@ -213,6 +213,26 @@ TEST ("a prediction is corrected")
     assert_int_equal (estimate_by (&past, "").history_runs, 0);
 }
 
+TEST ("runs of a described application suffice, however far their times scatter")
+{
+    const char *conf = "Mode=enforce\nMinConfidence=0.95\n";
+    double base_s = estimate_by (NULL, "").base_s;
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    struct past past;
+
+    job.comment = unit_text ("%s,app=rn", job.comment);
+    advice = advise (conf, NULL, &job);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_CONFIDENCE);
+    past_init (&past, rn_key (), 1);
+    past.rows[0].unit = DN_WORK_PREDICTED;
+    past.rows[0].unit_s = past.rows[0].sigma = 1;
+    past.rows[0].work_min = past.rows[0].work_max = (float) base_s;
+    advice = advise (conf, &past.apps, &job);
+    assert_true (advice->estimates[a100_at].confidence < 0.5);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NONE);
+}
+
 TEST ("a bound is not below the longest run")
 {
     struct dn_estimate plain = estimate_by (NULL, "");

@@ -335,7 +335,7 @@ TEST ("The law of a kind is between its own runs and that of its level")
                                     DN_QUANTITY_STEP,
                                     DN_LAW_WITHIN,
                                     &pool,
-                                    &err),
+                                    NULL),
                       0);
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_string_equal (bounds.groups[1].name, "conv.stack");
