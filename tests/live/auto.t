@@ -133,4 +133,25 @@ for name in "${names[@]}"; do
     is "$name: with dnnest:off nothing changes" "$said" ''
     scancel -u "$CLUSTER_USER"
 done
+
+# --- in a container, which has of the host what its runtime binds --------------------------
+
+# contain NAME OPTION...: the program 'loop', in bubblewrap, as NAME.sh
+contain() {
+    sed "\$s|^|bwrap --ro-bind / / --dev /dev --bind $dir/home $dir/home ${*:2} |" "$dir/home/loop.sh" \
+        >"$dir/home/$1.sh"
+    submit "$1" dnnest:auto
+    ok "$1: a program in a container completes" cluster_wait_job "$job" COMPLETED 300
+    is "$1: it says nothing of dnnest" "$(grep -i dnnest "$dir/home/$1-$job.out")" ''
+}
+gpus=1
+if [[ " ${names[*]} " != *' loop '* ]] || ! command -v bwrap >/dev/null; then
+    skip 'programs in containers' 'no bubblewrap, or loop does not run'
+else
+    contain bare --tmpfs "$dir/share" --tmpfs "$dir/progress"
+    contain mute --tmpfs "$dir/progress"
+    contain bound --bind "$dir/progress" "$dir/progress"
+    is 'a program in a container describes itself if both folders are bound' \
+        "$(trainings --compare loop "$dir/progress/$job.capture")" ''
+fi
 live_end
