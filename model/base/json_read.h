@@ -39,7 +39,7 @@ struct json_object *dn_json_read_by (struct dn_span text,
                                      int depth,
                                      size_t n_values,
                                      const struct dn_deadline *deadline,
-                                     struct dn_err *err);
+                                     struct dn_err *err) DN_COLD;
 
 /* json_object_put () for dn_cleanup. */
 void dn_json_free (struct json_object **json);

@@ -34,6 +34,6 @@ void dn_experts_read (struct dn_build *build, struct dn_experts *experts);
 /* The part with its norm and residual, in the place of dn_transformer_add_ffn (). */
 void dn_experts_add (struct dn_build *build,
                      const struct dn_transformer *transformer,
-                     const struct dn_experts *experts);
+                     const struct dn_experts *experts) DN_COLD;
 
 #endif

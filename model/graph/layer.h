@@ -135,6 +135,6 @@ int dn_layers_graph (const struct dn_layers *layers,
 int dn_layers_graph_by (const struct dn_layers *layers,
                         const struct dn_deadline *deadline,
                         struct dn_graph *graph,
-                        struct dn_err *err);
+                        struct dn_err *err) DN_COLD;
 
 #endif

@@ -24,7 +24,7 @@ int dn_network_read (struct json_object *json,
                      struct json_object *size,
                      const struct dn_deadline *deadline,
                      struct dn_drawn *drawn,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Numbers of an operator and of a graph that can depend on a size. */
 struct dn_network_number {

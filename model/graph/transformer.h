@@ -92,7 +92,7 @@ struct dn_transformer_sizes {
  */
 void dn_transformer_sizes_read (struct dn_build *build,
                                 const struct dn_transformer_sizes *sizes,
-                                struct dn_transformer *transformer);
+                                struct dn_transformer *transformer) DN_COLD;
 
 /* The rows of a learned table of positions, positions= or 'usual': at least one for
  * each of the cursor's tokens.

@@ -96,6 +96,6 @@ int dn_adapters_add (struct dn_graph *graph,
                      double rank,
                      const char *names,
                      bool *needed,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 #endif

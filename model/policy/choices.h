@@ -124,7 +124,7 @@ bool dn_deciding_is_open (const struct dn_deciding *d, int i);
 /* The best candidate that can run a job that cannot run on the requested one: first
  * those that it may move to.
  */
-void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other);
+void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other) DN_COLD;
 
 /* CPUs on one node when each task or GPU has 'count'; all of them if the number of
  * nodes is open; DN_UNSET if unknown.
@@ -198,7 +198,7 @@ void dn_choose_time (const struct dn_deciding *d);
 void dn_warn_of_request (const struct dn_deciding *d);
 void dn_warn_of_failure (const struct dn_deciding *d,
                          enum dn_failure failure,
-                         const struct dn_other *other);
+                         const struct dn_other *other) DN_COLD;
 void dn_warn_of_need (const struct dn_deciding *d);
 void dn_warn_of_nodes (const struct dn_deciding *d);
 void dn_warn_of_time (const struct dn_deciding *d);

@@ -366,7 +366,7 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key);
 int dn_rules_read (const struct dn_rule_key *key,
                    struct dn_span value,
                    struct dn_rules *rules,
-                   struct dn_err *err);
+                   struct dn_err *err) DN_COLD;
 
 void dn_rules_copy (const struct dn_rule_key *key,
                     const struct dn_rules *from,

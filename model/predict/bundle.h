@@ -175,7 +175,9 @@ int64_t dn_bundle_file_max (const char *name) DN_COLD;
 /* Read the points of a domain that has its scale from the bytes of a file (flat.h). -1
  * with 'err'. Free with dn_domain_free ().
  */
-int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err *err);
+int dn_domain_read (struct dn_span file,
+                    struct dn_domain *domain,
+                    struct dn_err *err) DN_COLD;
 
 void dn_domain_free (struct dn_domain *domain);
 

@@ -398,7 +398,7 @@ static void add_blocks (struct dn_build *build,
     dn_build_blocks (build, body->layers);
 }
 
-static void build_bert (struct dn_build *build, const void *data)
+static DN_COLD void build_bert (struct dn_build *build, const void *data)
 {
     const struct bert *row = data;
     bool modern = row->window > 0;

@@ -108,7 +108,7 @@ static void add_crosses (struct dn_build *build, double vectors, double layers)
     dn_build_repeat_end (build, outer);
 }
 
-static void build_dlrm (struct dn_build *build, const void *data)
+static DN_COLD void build_dlrm (struct dn_build *build, const void *data)
 {
     const struct dlrm *row = data;
     double tables = DN_WANT (build, tables, row->tables);

@@ -266,7 +266,7 @@ static void add_head (struct dn_build *build,
     dn_build_loss (build);
 }
 
-static void build_efficientnet (struct dn_build *build, const void *data)
+static DN_COLD void build_efficientnet (struct dn_build *build, const void *data)
 {
     const struct efficientnet *row = data;
     double width = DN_WANT_REAL (build, width, row->width);

@@ -509,7 +509,7 @@ static void add_blocks (struct dn_build *build,
     add_some (build, row, body, body->layers - dense, &experts);
 }
 
-static void build_gpt (struct dn_build *build, const void *data)
+static DN_COLD void build_gpt (struct dn_build *build, const void *data)
 {
     const struct gpt *row = data;
     struct dn_transformer body = read_body (build, row);

@@ -79,7 +79,7 @@ static void add_block (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-static void build_resnet (struct dn_build *build, const void *data)
+static DN_COLD void build_resnet (struct dn_build *build, const void *data)
 {
     const struct resnet *row = data;
     bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;

@@ -208,7 +208,7 @@ static struct dn_transformer read_body (struct dn_build *build,
     return body;
 }
 
-static void build_seq2seq (struct dn_build *build, const void *data)
+static DN_COLD void build_seq2seq (struct dn_build *build, const void *data)
 {
     const struct seq2seq *row = data;
     struct dn_transformer body = read_body (build, row);

@@ -44,7 +44,7 @@ static const char *const names[] = {"cnn", "mlp", "lstm_lm", "ncf", "unet"};
 
 #define STAGES_MAX 5
 
-static void build_cnn (struct dn_build *build, const void *row)
+static DN_COLD void build_cnn (struct dn_build *build, const void *row)
 {
     double layers = DN_WANT (build, layers, 10);
     double channels =
@@ -82,7 +82,7 @@ static double solve_hidden (double params, double layers, double in, double clas
     return fmax (1, round (h));
 }
 
-static void build_mlp (struct dn_build *build, const void *row)
+static DN_COLD void build_mlp (struct dn_build *build, const void *row)
 {
     double in = DN_WANT (build, in_channels, 784);
     double layers = DN_WANT (build, layers, 3);
@@ -128,7 +128,7 @@ static void add_layers (struct dn_build *build,
 /* A classifier of sequences of embed_dim= real numbers, from the last step's features
  * (the LSTM of microsoft/superbenchmark).
  */
-static void build_classifier (struct dn_build *build, double hidden, double layers)
+static DN_COLD void build_classifier (struct dn_build *build, double hidden, double layers)
 {
     double features = DN_WANT (build, embed_dim, hidden);
 
@@ -141,7 +141,7 @@ static void build_classifier (struct dn_build *build, double hidden, double laye
     dn_build_loss (build);
 }
 
-static void build_lstm (struct dn_build *build, const void *row)
+static DN_COLD void build_lstm (struct dn_build *build, const void *row)
 {
     double layers = DN_WANT (build, layers, 2);
     double hidden = DN_WANT (build, hidden, 200);
@@ -212,7 +212,7 @@ static void add_mlp (struct dn_build *build)
                            : usual[i]);
 }
 
-static void build_ncf (struct dn_build *build, const void *row)
+static DN_COLD void build_ncf (struct dn_build *build, const void *row)
 {
     double vocab = DN_WANT (build, vocab, 138493 + 26744);
     double factors = DN_WANT (build, embed_dim, 64);
@@ -259,7 +259,7 @@ static void add_up (struct dn_build *build)
     add_convs (build, channels);
 }
 
-static void build_unet (struct dn_build *build, const void *row)
+static DN_COLD void build_unet (struct dn_build *build, const void *row)
 {
     double channels = DN_WANT (build, hidden, 64);
     double depth = DN_WANT (build, layers, 4);

@@ -162,7 +162,7 @@ static void add_merging (struct dn_build *build, const struct swin *row)
         dn_build_norm (build, DN_NORM_LAYER);
 }
 
-static void build_swin (struct dn_build *build, const void *data)
+static DN_COLD void build_swin (struct dn_build *build, const void *data)
 {
     const struct swin *row = data;
 

@@ -243,7 +243,7 @@ static unsigned traits_of (unsigned traits)
     return of_blocks;
 }
 
-static void build_vit (struct dn_build *build, const void *data)
+static DN_COLD void build_vit (struct dn_build *build, const void *data)
 {
     const struct vit *row = data;
     unsigned traits = row->traits;

@@ -59,6 +59,6 @@ struct dn_zoo_family {
 DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
 
 /* A chain of equal operators that adds up to params=, flops= and activations=. */
-void dn_zoo_unknown (struct dn_build *build);
+void dn_zoo_unknown (struct dn_build *build) DN_COLD;
 
 #endif
