@@ -169,10 +169,11 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
     dn_cleanup (dn_free_ptr) struct dn_bounds *bounds =
         calloc (DN_N_QUANTITIES + 1, sizeof (*bounds));
     const struct dn_runs *runs = &training->runs;
-    struct dn_bounds *within = bounds + DN_N_QUANTITIES;
+    struct dn_bounds *within;
 
     if (!bounds)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    within = &bounds[DN_N_QUANTITIES];
     if (dn_case_set_init (&step, runs, DN_QUANTITY_STEP, err) < 0
         || dn_case_set_init (&memory, runs, DN_QUANTITY_MEMORY, err) < 0
         || check_runs (training, &step, err) < 0

@@ -93,6 +93,15 @@ enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i)
     return estimate->fits ? DN_FAILURE_NONE : DN_FAILURE_MEMORY;
 }
 
+bool dn_deciding_is_sure (const struct dn_deciding *d, int i)
+{
+    const struct dn_estimate *estimate = &d->estimates[i];
+    bool known = !estimate->by_history || dn_spec_key_of (d->spec->by_run, 0) != NULL;
+
+    return estimate->confidence >= d->rules->min_confidence
+           || (known && estimate->history_runs > 0);
+}
+
 struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
 {
     const struct dn_estimate *estimate = &d->estimates[i];

@@ -139,14 +139,6 @@ static bool can_run (const struct dn_deciding *d)
     return true;
 }
 
-bool dn_deciding_is_sure (const struct dn_deciding *d, int i)
-{
-    const struct dn_estimate *estimate = &d->estimates[i];
-
-    return estimate->confidence >= d->rules->min_confidence
-           || (estimate->history_runs > 0 && !estimate->by_history);
-}
-
 static bool is_sure (const struct dn_deciding *d)
 {
     double confidence = d->estimates[d->decision->chosen].confidence;

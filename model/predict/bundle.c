@@ -411,7 +411,7 @@ static int read_within (const struct json_object *json,
     entry = dn_json_need_object (json, "within", err);
     return !entry || dn_levels_read (entry, &within->all, err) < 0
                    || read_laws (entry, within, err) < 0
-               ? dn_err_wrap (err, "bounds: within")
+               ? dn_err_wrap (err, "bounds: %s", "within")
                : 0;
 }
 

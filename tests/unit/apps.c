@@ -334,7 +334,7 @@ static double now_s (void)
 
 TEST ("the longest file is read and searched fast")
 {
-    struct dn_apps *apps = largest ();
+    struct dn_apps *apps = unit_keep (largest (), free_apps);
     struct text text = {NULL, 0};
     int64_t found = 0;
     double start_s;

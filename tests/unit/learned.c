@@ -213,7 +213,7 @@ TEST ("a prediction is corrected")
     assert_int_equal (estimate_by (&past, "").history_runs, 0);
 }
 
-TEST ("runs of a described application suffice, however far their times scatter")
+TEST ("runs of a known network suffice, however far their times scatter")
 {
     const char *conf = "Mode=enforce\nMinConfidence=0.95\n";
     double base_s = estimate_by (NULL, "").base_s;

@@ -128,7 +128,9 @@ static void add_layers (struct dn_build *build,
 /* A classifier of sequences of embed_dim= real numbers, from the last step's features
  * (the LSTM of microsoft/superbenchmark).
  */
-static DN_COLD void build_classifier (struct dn_build *build, double hidden, double layers)
+static DN_COLD void build_classifier (struct dn_build *build,
+                                      double hidden,
+                                      double layers)
 {
     double features = DN_WANT (build, embed_dim, hidden);
 
