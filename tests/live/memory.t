@@ -185,8 +185,10 @@ like 'memory by DefMemPerGPU stays on words, and the CPUs go down' "$said" 'dnne
 submit 1 0 "${each[@]}"
 ok 'the first job of that memory runs' cluster_wait_job "$first" RUNNING 60
 sleep 3
+# of TRES, or from 23.02 on of AllocTRES behind ReqTRES
 is 'the first job leaves no memory for the other' \
-    "$(scontrol show job "$first" | grep -om1 'mem=[^,]*') $(field "$job" JobState)" 'mem=480000M PENDING'
+    "$(scontrol show job "$first" | grep -o 'mem=[^,]*' | tail -n 1) $(field "$job" JobState)" \
+    'mem=480000M PENDING'
 scancel "$first"
 cluster_wait_job "$job" COMPLETED 90
 ok 'the peak of the first is learned' learn "Key=$(key_of each) .*HostMemory="
