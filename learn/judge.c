@@ -172,20 +172,7 @@ static void judge_width (struct bench *bench,
     width->width = dn_reals_median (bench->values, width->n);
 }
 
-/* How many runs a pair of families has. */
-static void count_votes (const struct bench *bench,
-                         const struct dn_judgement *judgement,
-                         double *counts)
-{
-    const struct dn_label_names *labels = bench->training->runs.labels;
-    int n = labels[DN_LABEL_FAMILY].n;
-
-    for (int i = 0; i < labels[DN_LABEL_CODE].n * n; i++)
-        counts[i] = 0;
-    for (int i = 0; i < judgement->n; i++)
-        counts[pair_of (bench, &judgement->runs[i])]++;
-}
-
+/* The votes of the runs, and what they say of confidence. */
 static int judge_confidence (struct bench *bench,
                              struct dn_judgement *judgement,
                              struct dn_err *err)
@@ -197,25 +184,17 @@ static int judge_confidence (struct bench *bench,
 
     if (!counts)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    count_votes (bench, judgement, counts);
+    for (int i = 0; i < judgement->n; i++)
+        counts[pair_of (bench, &judgement->runs[i])]++;
     for (int i = 0; i < judgement->n; i++) {
-        const struct dn_judged *judged = &judgement->runs[i];
-        double confidence = (double) judged->confidence;
-        double vote = 1 / counts[pair_of (bench, judged)];
-        struct dn_reliability *bin = &judgement->reliability[(int) fmin (
-            confidence * DN_RELIABILITY_BINS, DN_RELIABILITY_BINS - 1)];
+        struct dn_judged *judged = &judgement->runs[i];
 
-        bin->n++;
-        bin->votes += vote;
-        bin->stated += vote * confidence;
-        bin->within +=
-            fabs ((double) judged->learned) <= log (DN_CONFIDENCE_FACTOR) ? vote : 0;
+        judged->vote = 1 / counts[pair_of (bench, judged)];
+        dn_reliability_add (judgement->reliability,
+                            judged->vote,
+                            (double) judged->confidence,
+                            (double) judged->learned);
     }
-    for (int b = 0; b < DN_RELIABILITY_BINS; b++)
-        if (judgement->reliability[b].n > 0) {
-            judgement->reliability[b].stated /= judgement->reliability[b].votes;
-            judgement->reliability[b].within /= judgement->reliability[b].votes;
-        }
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "learn/reals.h"
+#include "predict/estimate.h"
 
 static bool is_named (const struct dn_pairs *pairs, const char *name)
 {
@@ -192,4 +193,19 @@ void dn_score_free (struct dn_score *score)
     }
     free (score->groups);
     *score = (struct dn_score){NULL, 0, 0};
+}
+
+void dn_reliability_add (struct dn_reliability bins[DN_RELIABILITY_BINS],
+                         double vote,
+                         double confidence,
+                         double error)
+{
+    struct dn_reliability *bin =
+        &bins[(int) fmin (confidence * DN_RELIABILITY_BINS, DN_RELIABILITY_BINS - 1)];
+    double within = fabs (error) <= log (DN_CONFIDENCE_FACTOR) ? 1 : 0;
+
+    bin->n++;
+    bin->votes += vote;
+    bin->stated += (confidence - bin->stated) * vote / bin->votes;
+    bin->within += (within - bin->within) * vote / bin->votes;
 }

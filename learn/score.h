@@ -77,6 +77,21 @@ struct dn_figures {
     double tightness[DN_N_BOUNDS]; /* median of bound / measured */
 };
 
+/* Runs whose stated confidence is in a tenth of 0..1. Means are over votes. */
+struct dn_reliability {
+    int n;
+    double votes;
+    double stated; /* mean confidence */
+    double within; /* share of the runs that are within DN_CONFIDENCE_FACTOR */
+};
+#define DN_RELIABILITY_BINS 10
+
+/* Add a run, which has that part of a vote; 'error' is ln (measured / predicted). */
+void dn_reliability_add (struct dn_reliability bins[DN_RELIABILITY_BINS],
+                         double vote,
+                         double confidence,
+                         double error);
+
 /* Add a pair to the group. The values are positive. A bound is NaN, or 'bounds' is
  * NULL, if none is predicted. On error -1 with DN_E_NOMEM and no change of the score.
  */

@@ -18,6 +18,7 @@
 #include "learn/confirm.h"
 #include "learn/flat_write.h"
 #include "learn/runs.h"
+#include "learn/score.h"
 
 /* What is left out. Each value of it is left out in turn and predicted from the rest.
  */
@@ -62,19 +63,9 @@ struct dn_judged {
     float learned;             /* the same with the residual */
     float bounds[DN_N_JUDGED]; /* ln (bound / predicted) */
     float confidence;          /* that |learned| is at most ln DN_CONFIDENCE_FACTOR */
+    double vote;               /* a pair of families of sources and models has one */
     enum dn_validated_level level;
 };
-
-/* Runs whose stated confidence is in a tenth of 0..1. Shares are over votes: a family
- * of sources with a family of models has one, in all bins together.
- */
-struct dn_reliability {
-    int n;
-    double votes;
-    double stated; /* mean confidence */
-    double within; /* share of the runs that are within the factor */
-};
-#define DN_RELIABILITY_BINS 10
 
 struct dn_judgement {
     int n; /* runs; 0: nothing could be left out */

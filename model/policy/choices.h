@@ -155,9 +155,9 @@ int64_t dn_lowered_limit (const struct dn_deciding *d);
  */
 bool dn_keeps_deadline (const struct dn_deciding *d, int64_t seconds);
 
-/* Is the prediction on candidate 'i' sure enough to change the job? Finished runs of
- * the application on its type suffice: the limit follows how far their times scatter,
- * and nothing else does.
+/* Is the prediction on candidate 'i' sure enough to change the job? Finished runs on
+ * its type suffice where the network is known, by words or by a run: the limit follows
+ * how far their times scatter, and nothing else does.
  */
 bool dn_deciding_is_sure (const struct dn_deciding *d, int i);
 

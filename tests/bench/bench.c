@@ -80,3 +80,14 @@ void bench_read_table (const char *path, dn_row_f row, void *context)
     fclose (file);
     dn_table_free (table);
 }
+
+void bench_print_bin (const struct dn_reliability *bin, int b)
+{
+    printf ("| %d to %d %% | %d | %.1f | %.1f %% | %.1f %% |\n",
+            100 * b / DN_RELIABILITY_BINS,
+            100 * (b + 1) / DN_RELIABILITY_BINS,
+            bin->n,
+            bin->votes,
+            100 * bin->stated,
+            100 * bin->within);
+}

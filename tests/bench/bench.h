@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "hardware/hardware.h"
+#include "learn/score.h"
 #include "learn/table.h"
 
 /* Print the error of 'what', and exit with 1. */
@@ -21,5 +22,8 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue);
 
 /* Call 'row' for every row of a CSV file. */
 void bench_read_table (const char *path, dn_row_f row, void *context);
+
+/* Print the b-th tenth of confidence as cells of a table in Markdown. */
+void bench_print_bin (const struct dn_reliability *bin, int b);
 
 #endif

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "learn/reals.h"
+#include "learn/score.h"
 #include "predict/translate.h"
 #include "step_fit.h"
 
@@ -28,7 +29,7 @@ struct pair {
     double width; /* of the bound over the likely time */
     double confidence;
     bool covered;
-    bool within; /* DN_CONFIDENCE_FACTOR */
+    double log_error; /* ln (measured / predicted) */
     int vote;
 };
 
@@ -120,14 +121,14 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
         if (!pairs->list || !pairs->work)
             bench_die ("pairs", "out of memory");
     }
-    pairs->list[pairs->n++] = (struct pair){
-        .blind = fabs (estimates[b].step_s.p50 / measured - 1),
-        .error = fabs (law->p50 / measured - 1),
-        .width = bound / law->p50,
-        .confidence = dn_range_within (*law, DN_CONFIDENCE_FACTOR),
-        .covered = measured <= bound,
-        .within = fabs (log (law->p50 / measured)) <= log (DN_CONFIDENCE_FACTOR),
-        .vote = vote};
+    pairs->list[pairs->n++] =
+        (struct pair){.blind = fabs (estimates[b].step_s.p50 / measured - 1),
+                      .error = fabs (law->p50 / measured - 1),
+                      .width = bound / law->p50,
+                      .confidence = dn_range_within (*law, DN_CONFIDENCE_FACTOR),
+                      .covered = measured <= bound,
+                      .log_error = log (measured / law->p50),
+                      .vote = vote};
 }
 
 static bool is_of_one_code (const struct bench_run *a, const struct bench_run *b)
@@ -278,12 +279,7 @@ static void print_table (struct pairs all[])
 /* All pairs; a source and network has one vote, in all tenths together. */
 static void print_reliability (struct pairs *pairs)
 {
-    struct bin {
-        size_t n;
-        double votes;
-        double stated;
-        double within;
-    } bins[10] = {{0}};
+    struct dn_reliability bins[DN_RELIABILITY_BINS] = {{0}};
 
     puts ("\n| confidence | pairs | votes | stated | within 1.5 |\n"
           "|---|---:|---:|---:|---:|");
@@ -291,25 +287,15 @@ static void print_reliability (struct pairs *pairs)
     for (size_t i = 0, end = 0; i < pairs->n; i = end) {
         while (end < pairs->n && pairs->list[end].vote == pairs->list[i].vote)
             end++;
-        for (size_t p = i; p < end; p++) {
-            double vote = 1 / (double) (end - i);
-            struct bin *bin = &bins[(int) fmin (10 * pairs->list[p].confidence, 9)];
-
-            bin->n++;
-            bin->votes += vote;
-            bin->stated += vote * pairs->list[p].confidence;
-            bin->within += pairs->list[p].within ? vote : 0;
-        }
+        for (size_t p = i; p < end; p++)
+            dn_reliability_add (bins,
+                                1 / (double) (end - i),
+                                pairs->list[p].confidence,
+                                pairs->list[p].log_error);
     }
-    for (int b = 0; b < 10; b++)
+    for (int b = 0; b < DN_RELIABILITY_BINS; b++)
         if (bins[b].n > 0)
-            printf ("| %d to %d %% | %zu | %.1f | %.1f %% | %.1f %% |\n",
-                    10 * b,
-                    10 * b + 10,
-                    bins[b].n,
-                    bins[b].votes,
-                    100 * bins[b].stated / bins[b].votes,
-                    100 * bins[b].within / bins[b].votes);
+            bench_print_bin (&bins[b], b);
 }
 
 /* --- estimates -------------------------------------------------------------------- */

@@ -121,24 +121,6 @@ static void bench_share_add (struct bench_share *share,
         share->within += weight;
 }
 
-/* A run's share of the vote of its pair of families. */
-static double vote_of (const struct dn_training *training,
-                       const struct dn_judgement *judgement,
-                       const struct dn_judged *judged)
-{
-    const struct dn_example *runs = training->runs.runs;
-    const int *label = runs[judged->run].label;
-    int n = 0;
-
-    for (int i = 0; i < judgement->n; i++) {
-        const int *other = runs[judgement->runs[i].run].label;
-
-        n += other[DN_LABEL_CODE] == label[DN_LABEL_CODE]
-             && other[DN_LABEL_FAMILY] == label[DN_LABEL_FAMILY];
-    }
-    return 1.0 / n;
-}
-
 /* The bound at .95 of the runs at a level of validation. */
 static void print_width (const struct dn_judgement *j, int level)
 {
@@ -192,7 +174,7 @@ static void print_kind (const struct dn_training *training,
         if (kind >= 0 && training->runs.runs[judged->run].label[DN_LABEL_KIND] != kind)
             continue;
         bench_share_add (&rows, judged, 1);
-        bench_share_add (&votes, judged, vote_of (training, j, judged));
+        bench_share_add (&votes, judged, judged->vote);
         widths[n++] = exp ((double) judged->bounds[DN_JUDGED_P95]);
     }
     if (n == 0)
@@ -234,15 +216,10 @@ static void print_reliability (const struct dn_training *training)
         for (int b = 0; b < DN_RELIABILITY_BINS; b++) {
             const struct dn_reliability *bin = &training->judgements[s].reliability[b];
 
-            if (bin->n > 0)
-                printf ("| %s | %d to %d %% | %d | %.1f | %.1f %% | %.1f %% |\n",
-                        dn_names_get (&dn_scheme_names, s),
-                        100 * b / DN_RELIABILITY_BINS,
-                        100 * (b + 1) / DN_RELIABILITY_BINS,
-                        bin->n,
-                        bin->votes,
-                        100 * bin->stated,
-                        100 * bin->within);
+            if (bin->n == 0)
+                continue;
+            printf ("| %s ", dn_names_get (&dn_scheme_names, s));
+            bench_print_bin (bin, b);
         }
     printf ("\n");
 }

@@ -279,6 +279,18 @@ TEST ("A source does not judge its own correction")
     check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
 }
 
+static void make_pool (const struct bench *bench, enum dn_law law, struct dn_pool *pool)
+{
+    assert_int_equal (dn_pool_make (&bench->training,
+                                    &bench->set,
+                                    &bench->domain,
+                                    DN_QUANTITY_STEP,
+                                    law,
+                                    pool,
+                                    NULL),
+                      0);
+}
+
 /* A level of validation needs 8 votes. The law of its only kind is the same. */
 TEST ("A bound of few families is above all their runs")
 {
@@ -290,14 +302,7 @@ TEST ("A bound of few families is above all their runs")
 
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
-    assert_int_equal (dn_pool_make (&bench.training,
-                                    &bench.set,
-                                    &bench.domain,
-                                    DN_QUANTITY_STEP,
-                                    DN_LAW_BOUNDS,
-                                    &pool,
-                                    NULL),
-                      0);
+    make_pool (&bench, DN_LAW_BOUNDS, &pool);
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 4);
     assert_string_equal (bounds.groups[0].name, "stack");
@@ -329,14 +334,7 @@ TEST ("The law of a kind is between its own runs and that of its level")
         runs->runs[i].kind = kinds[1];
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
-    assert_int_equal (dn_pool_make (&bench.training,
-                                    &bench.set,
-                                    &bench.domain,
-                                    DN_QUANTITY_STEP,
-                                    DN_LAW_WITHIN,
-                                    &pool,
-                                    NULL),
-                      0);
+    make_pool (&bench, DN_LAW_WITHIN, &pool);
     dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
     assert_string_equal (bounds.groups[1].name, "conv.stack");
     assert_string_equal (bounds.groups[2].name, "attention.stack");
