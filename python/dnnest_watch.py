@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 
 
 class Observer:
@@ -254,6 +255,20 @@ def _keras_data(x, batch):
 # JAX.
 
 
+def _anchor(value):
+    """A weak reference that stands for a value of JAX: to what is first in a container, which
+    has none. Its id() would not do: what a helper returned is gone when it is called again,
+    and its argument may be where that was."""
+    if isinstance(value, (dict, tuple, list)):
+        values = value.values() if isinstance(value, dict) else value
+        return next(filter(None, map(_anchor, values)), None)
+    return quietly(weakref.ref, value)
+
+
+def _anchors(values):
+    return list(filter(None, (quietly(_anchor, value) for value in values)))
+
+
 class _Jitted:
     """A compiled function that tells of its calls if they are steps: what one returns, the
     next gets."""
@@ -261,13 +276,13 @@ class _Jitted:
     def __init__(self, function):
         functools.update_wrapper(self, function)
         self._function = function
-        self._returned = ()
+        self._returned = []
 
     def __call__(self, *args, **kwargs):
-        is_step = any(id(arg) in self._returned for arg in args)
+        alive = {id(anchor()) for anchor in self._returned if anchor() is not None}
+        is_step = bool(alive) and any(id(anchor()) in alive for anchor in _anchors(args))
         result = self._function(*args, **kwargs)
-        self._returned = tuple(map(id, result)) if type(result) in (tuple, list) \
-            else (id(result),)
+        self._returned = _anchors(result if type(result) in (tuple, list) else (result,))
         if is_step:
             _tell("step", self)
         return result

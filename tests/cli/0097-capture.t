@@ -65,6 +65,24 @@ cp "$hook/sitecustomize.py" "$work/lib/"
 is 'a hook without its modules is silent' \
     "$(PYTHONPATH=$work/lib "$PYTHON" "$work/plain.py" 2>&1)" ''
 rm -r "$work/lib"
+is 'a function is a step if it gets what it returned, and not what lies where that was' \
+    "$(PYTHONPATH=$top/python python3 -c 'import dnnest_watch
+class Array:
+    pass
+class Seen(dnnest_watch.Observer):
+    steps = 0
+    def step(self, owner):
+        self.steps += 1
+seen = Seen()
+dnnest_watch.watch(seen)
+helper = dnnest_watch._Jitted(lambda x: Array())
+for _ in range(100):
+    helper(Array())
+step = dnnest_watch._Jitted(lambda state, x: ({"none": {}, "a": [Array()]}, 1.0))
+state = {"none": {}, "a": [Array()]}
+for _ in range(10):
+    state, loss = step(state, 2)
+print(seen.steps)')" 9
 
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
     skip 'trainings describe themselves' "$PYTHON has no torch"
