@@ -90,6 +90,8 @@ const char *dn_report_effect (enum dn_effect_of effect)
 {
     static const char *const texts[] = {
         [DN_EFFECT_WAIT] = "mean wait [min]",
+        [DN_EFFECT_TURNAROUND] = "mean wait and run [min]",
+        [DN_EFFECT_FAILED] = "failed or killed [%]",
         [DN_EFFECT_ACCURACY] = "limit / run time",
         [DN_EFFECT_HELD] = "GPU hours granted / used",
     };

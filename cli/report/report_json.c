@@ -70,6 +70,9 @@ static void put_effects (struct json_object *json, struct dn_report *report)
         dn_json_add_signed (row, "effect", effect.known ? effect.value : NAN);
         dn_json_add_signed (row, "low", effect.known ? effect.low : NAN);
         dn_json_add_signed (row, "high", effect.known ? effect.high : NAN);
+        dn_json_add_count (row, "applications", effect.n_clusters);
+        dn_json_add_real (
+            row, "jobs_to_see_a_tenth", effect.known ? effect.needed : NAN);
     }
 }
 

@@ -166,8 +166,10 @@ static void add_effect (struct dn_grid *grid,
                         const struct dn_effect *effect,
                         enum dn_effect_of which)
 {
-    double scale = which == DN_EFFECT_WAIT ? 60 : 1;
-    const char *sign = which == DN_EFFECT_WAIT ? "" : "x ";
+    double scale = which == DN_EFFECT_FAILED         ? 0.01
+                   : dn_effect_is_difference (which) ? 60
+                                                     : 1;
+    const char *sign = dn_effect_is_difference (which) ? "" : "x ";
 
     dn_grid_add (grid, "%s", dn_report_effect (which));
     dn_grid_add (grid, "%" PRId64 " / %" PRId64, effect->n_control, effect->n_changed);
@@ -181,7 +183,9 @@ static void add_effect (struct dn_grid *grid,
                      dn_report_number (effect->low / scale).text,
                      dn_report_number (effect->high / scale).text);
     else
-        dn_grid_add (grid, "too few jobs");
+        dn_grid_add (grid, "too few jobs or applications");
+    add_number (grid, (double) effect->n_clusters);
+    add_number (grid, effect->known ? effect->needed : NAN);
 }
 
 int dn_report_effects (const struct dn_report *report)
@@ -190,8 +194,10 @@ int dn_report_effects (const struct dn_report *report)
                                                     {"JOBS", true},
                                                     {"CONTROL", true},
                                                     {"CHANGED", true},
-                                                    {"EFFECT (95 % INTERVAL)", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
+                                                    {"EFFECT (95 % INTERVAL)", true},
+                                                    {"APPS", true},
+                                                    {"NEEDS", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
 
     for (int i = 0; i < DN_N_EFFECTS; i++) {
         struct dn_effect effect = dn_sums_effect (report->sums, (enum dn_effect_of) i);

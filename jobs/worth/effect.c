@@ -2,116 +2,115 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "jobs/worth/clustered.h"
 #include "jobs/worth/sums.h"
 
 #include <math.h>
 
-/* 97.5 % quantile of the normal law. */
+/* Standard errors between no effect and one that 4 of 5 intervals of 95 % see: the
+ * 97.5 % and 80 % quantiles of the normal law.
+ */
+#define POWER (1.959964 + 0.841621)
+
+/* Of an interval that is given by its half width. */
 #define Z 1.959964
+
+/* The effect whose number of jobs is told, as a share of the control's figure. */
+#define TOLD 0.1
 
 static const char *const effect_names[] = {
     [DN_EFFECT_WAIT] = "wait_s",
+    [DN_EFFECT_TURNAROUND] = "turnaround_s",
+    [DN_EFFECT_FAILED] = "failed",
     [DN_EFFECT_ACCURACY] = "limit_per_run",
     [DN_EFFECT_HELD] = "gpu_hours_granted_per_used",
 };
 const struct dn_names dn_effect_names = DN_NAMES (effect_names, DN_N_EFFECTS);
 
-/* Variance of a mean. */
-static double of_mean (const struct dn_spread *spread)
+bool dn_effect_is_difference (enum dn_effect_of which)
 {
-    return dn_spread_variance (spread) / (double) spread->n;
+    return which <= DN_EFFECT_FAILED;
 }
 
-/* ln of the ratio of two sums, and its variance: that of the mean of
- * held / mean held - worked / mean worked.
+/* The figure of a side without a cluster (NULL: of all), or its logarithm for a ratio.
  */
-static double ratio_of (const struct dn_side *side, double *variance)
+static double figure (const struct dn_side_sums *all,
+                      const struct dn_side_sums *less,
+                      enum dn_effect_of which)
 {
-    double n = (double) side->held.n;
-    double x = side->held.mean;
-    double y = side->worked.mean;
-    double covariance = (side->product - n * x * y) / (n - 1);
+    double over = all->over - (less ? less->over : 0);
+    double under = all->under - (less ? less->under : 0);
 
-    *variance =
-        (dn_spread_variance (&side->held) / (x * x)
-         + dn_spread_variance (&side->worked) / (y * y) - 2 * covariance / (x * y))
-        / n;
-    return log (x / y);
+    return which == DN_EFFECT_HELD ? log (over / under) : over / under;
 }
 
-static struct dn_effect of_wait (struct dn_side *control, struct dn_side *changed)
+/* Half the width of the interval of the difference, and how many clusters are in it. */
+static double half_of (const struct dn_sums *sums,
+                       enum dn_effect_of which,
+                       double value,
+                       int64_t *n_clusters)
 {
-    double half = Z * sqrt (of_mean (&control->wait_s) + of_mean (&changed->wait_s));
-    double value = changed->wait_s.mean - control->wait_s.mean;
+    const struct dn_side_sums *control = &sums->sides.of[DN_SIDE_CONTROL][which];
+    const struct dn_side_sums *changed = &sums->sides.of[DN_SIDE_CHANGED][which];
+    double squares = 0;
+    double sizes[DN_N_SIDES] = {0, 0}; /* squared */
 
-    return (struct dn_effect){
-        .n_control = control->wait_s.n,
-        .n_changed = changed->wait_s.n,
-        .control = control->wait_s.mean,
-        .changed = changed->wait_s.mean,
-        .control_median = dn_spread_quantile (&control->wait_s, 0.5),
-        .changed_median = dn_spread_quantile (&changed->wait_s, 0.5),
-        .value = value,
-        .low = value - half,
-        .high = value + half,
-    };
+    *n_clusters = 0;
+    for (int i = 0; i < DN_CLUSTERS; i++) {
+        const struct dn_side_sums *less[] = {
+            &sums->clusters[i].of[DN_SIDE_CONTROL][which],
+            &sums->clusters[i].of[DN_SIDE_CHANGED][which]};
+
+        if (less[0]->n + less[1]->n == 0)
+            continue;
+        ++*n_clusters;
+        sizes[DN_SIDE_CONTROL] += less[0]->under * less[0]->under;
+        sizes[DN_SIDE_CHANGED] += less[1]->under * less[1]->under;
+        squares += pow (figure (changed, less[1], which)
+                            - figure (control, less[0], which) - value,
+                        2);
+    }
+    return dn_clustered_half (
+        squares,
+        *n_clusters,
+        fmin (dn_clustered_worth (control->under, sizes[DN_SIDE_CONTROL]),
+              dn_clustered_worth (changed->under, sizes[DN_SIDE_CHANGED])));
 }
 
-/* From the logarithm of a figure of both sides, and its variance. */
-static struct dn_effect of_logs (double control, double changed, double variance)
+static double median_of (struct dn_sums *sums,
+                         enum dn_side side,
+                         enum dn_effect_of which)
 {
-    double half = Z * sqrt (variance);
-
-    return (struct dn_effect){
-        .control = exp (control),
-        .changed = exp (changed),
-        .control_median = NAN,
-        .changed_median = NAN,
-        .value = exp (changed - control),
-        .low = exp (changed - control - half),
-        .high = exp (changed - control + half),
-    };
-}
-
-static struct dn_effect of_accuracy (struct dn_side *control, struct dn_side *changed)
-{
-    struct dn_effect effect =
-        of_logs (control->accuracy.mean,
-                 changed->accuracy.mean,
-                 of_mean (&control->accuracy) + of_mean (&changed->accuracy));
-
-    effect.n_control = control->accuracy.n;
-    effect.n_changed = changed->accuracy.n;
-    effect.control_median = exp (dn_spread_quantile (&control->accuracy, 0.5));
-    effect.changed_median = exp (dn_spread_quantile (&changed->accuracy, 0.5));
-    return effect;
-}
-
-static struct dn_effect of_held (const struct dn_side *control,
-                                 const struct dn_side *changed)
-{
-    double control_variance;
-    double changed_variance;
-    double before = ratio_of (control, &control_variance);
-    double after = ratio_of (changed, &changed_variance);
-    struct dn_effect effect =
-        of_logs (before, after, control_variance + changed_variance);
-
-    effect.n_control = control->held.n;
-    effect.n_changed = changed->held.n;
-    return effect;
+    if (which == DN_EFFECT_WAIT)
+        return dn_spread_quantile (&sums->medians[side][0], 0.5);
+    if (which == DN_EFFECT_ACCURACY)
+        return exp (dn_spread_quantile (&sums->medians[side][1], 0.5));
+    return NAN;
 }
 
 struct dn_effect dn_sums_effect (struct dn_sums *sums, enum dn_effect_of which)
 {
-    struct dn_effect effect;
+    const struct dn_side_sums *control = &sums->sides.of[DN_SIDE_CONTROL][which];
+    const struct dn_side_sums *changed = &sums->sides.of[DN_SIDE_CHANGED][which];
+    bool difference = dn_effect_is_difference (which);
+    double before = figure (control, NULL, which);
+    double after = figure (changed, NULL, which);
+    struct dn_effect effect = {
+        .n_control = control->n,
+        .n_changed = changed->n,
+        .control = difference ? before : exp (before),
+        .changed = difference ? after : exp (after),
+        .control_median = median_of (sums, DN_SIDE_CONTROL, which),
+        .changed_median = median_of (sums, DN_SIDE_CHANGED, which),
+    };
+    double half = half_of (sums, which, after - before, &effect.n_clusters);
+    double told = difference ? TOLD * effect.control : log1p (TOLD);
 
-    if (which == DN_EFFECT_WAIT)
-        effect = of_wait (&sums->control, &sums->changed);
-    else if (which == DN_EFFECT_ACCURACY)
-        effect = of_accuracy (&sums->control, &sums->changed);
-    else
-        effect = of_held (&sums->control, &sums->changed);
+    effect.value = difference ? after - before : exp (after - before);
+    effect.low = difference ? effect.value - half : effect.value * exp (-half);
+    effect.high = difference ? effect.value + half : effect.value * exp (half);
+    effect.needed = (double) (effect.n_control + effect.n_changed)
+                    * pow (POWER * half / Z / told, 2);
     effect.known = effect.n_control >= DN_EFFECT_MIN
                    && effect.n_changed >= DN_EFFECT_MIN && isfinite (effect.low)
                    && isfinite (effect.high);

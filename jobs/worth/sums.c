@@ -51,11 +51,16 @@ struct dn_sums *dn_sums_new (enum dn_grouped_by by,
 {
     struct dn_sums *sums = calloc (1, sizeof (*sums));
 
-    if (sums) {
-        sums->by = by;
-        sums->price = price;
-        sums->prices = prices;
+    if (!sums)
+        return NULL;
+    sums->clusters = calloc (DN_CLUSTERS, sizeof (*sums->clusters));
+    if (!sums->clusters) {
+        dn_sums_free (sums);
+        return NULL;
     }
+    sums->by = by;
+    sums->price = price;
+    sums->prices = prices;
     return sums;
 }
 
@@ -67,6 +72,7 @@ void dn_sums_free (struct dn_sums *sums)
     free (sums->groups.slots);
     free (sums->users.groups);
     free (sums->users.slots);
+    free (sums->clusters);
     dn_idle_free (&sums->idle);
     free (sums);
 }
@@ -511,33 +517,63 @@ static bool would_change (const struct dn_finished *job)
            && (job->set_limit_s > 0 || job->set_cpus > 0 || job->set_gpu[0] != '\0');
 }
 
-static void add_side (struct dn_side *side, const struct view *view)
+static void add_to (struct dn_side_sums *sums, double over, double under)
+{
+    if (!isfinite (over))
+        return;
+    sums->n++;
+    sums->over += over;
+    sums->under += under;
+}
+
+/* Did it end worse than its user may have wanted, but at the user's own limit? */
+static bool has_failed (enum dn_outcome outcome)
+{
+    return outcome == DN_OUTCOME_FAILED || outcome == DN_OUTCOME_FAILED_EARLY
+           || outcome == DN_OUTCOME_OUT_OF_MEMORY || outcome == DN_OUTCOME_LIMIT_OURS;
+}
+
+static void add_side (struct dn_side_sums sums[DN_N_EFFECTS], const struct view *view)
 {
     double gpus = count_or (view->job->gpus, 0);
-    double held = view->limit_s * gpus / HOUR;
+    double wait_s = dn_sums_wait_s (view->job);
     double worked = view->ran_s * gpus / HOUR;
 
-    dn_spread_add (&side->wait_s, dn_sums_wait_s (view->job));
+    add_to (&sums[DN_EFFECT_WAIT], wait_s, 1);
+    add_to (&sums[DN_EFFECT_TURNAROUND], wait_s + view->ran_s, 1);
+    add_to (&sums[DN_EFFECT_FAILED], has_failed (view->outcome), 1);
     if (view->completed && view->job->limit_s > 0)
-        dn_spread_add (&side->accuracy, log (view->limit_s / view->ran_s));
-    if (worked > 0) {
-        dn_spread_add (&side->held, held);
-        dn_spread_add (&side->worked, worked);
-        side->product += held * worked;
-    }
+        add_to (&sums[DN_EFFECT_ACCURACY], log (view->limit_s / view->ran_s), 1);
+    if (worked > 0)
+        add_to (&sums[DN_EFFECT_HELD], view->limit_s * gpus / HOUR, worked);
+}
+
+/* The cluster of its application; without one, of its user. */
+static struct dn_sides *cluster_of (const struct dn_sums *sums,
+                                    const struct dn_finished *job)
+{
+    uint64_t hash = dn_app_key_of_user (job->user, job->app);
+
+    for (const char *at = job->user_name; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char) *at) * UINT64_C (1099511628211);
+    return &sums->clusters[hash % DN_CLUSTERS];
 }
 
 static void compare (struct dn_sums *sums, const struct view *view)
 {
     double wait = dn_sums_wait_s (view->job);
+    enum dn_side side = view->changed ? DN_SIDE_CHANGED : DN_SIDE_CONTROL;
 
     if (!view->ran)
         return;
     dn_spread_add (view->changed ? &sums->wait_after_s : &sums->wait_before_s, wait);
-    if (view->changed)
-        add_side (&sums->changed, view);
-    else if (would_change (view->job))
-        add_side (&sums->control, view);
+    if (!view->changed && !would_change (view->job))
+        return;
+    add_side (sums->sides.of[side], view);
+    add_side (cluster_of (sums, view->job)->of[side], view);
+    dn_spread_add (&sums->medians[side][0], wait);
+    if (view->completed && view->job->limit_s > 0)
+        dn_spread_add (&sums->medians[side][1], log (view->limit_s / view->ran_s));
 }
 
 /* --- groups -------------------------------------------------------------------------

@@ -83,6 +83,38 @@ enum dn_waste {
 };
 extern const struct dn_names dn_waste_names;
 
+/* What changed jobs are compared with the control group by. */
+enum dn_effect_of {
+    DN_EFFECT_WAIT,       /* mean seconds in the queue */
+    DN_EFFECT_TURNAROUND, /* mean seconds from then to the end */
+    DN_EFFECT_FAILED,   /* share of jobs that failed, ran out of memory, or were killed
+                           at a limit of dnnest */
+    DN_EFFECT_ACCURACY, /* geometric mean of limit / run time */
+    DN_EFFECT_HELD,     /* GPU hours granted per GPU hour used */
+    DN_N_EFFECTS
+};
+
+enum dn_side {
+    DN_SIDE_CONTROL, /* that would have been changed */
+    DN_SIDE_CHANGED,
+    DN_N_SIDES
+};
+
+/* Of a figure that is a quotient of two sums. */
+struct dn_side_sums {
+    int64_t n;
+    double over;
+    double under;
+};
+
+/* Of all jobs, or of those of some applications. */
+struct dn_sides {
+    struct dn_side_sums of[DN_N_SIDES][DN_N_EFFECTS];
+};
+
+/* Applications of a user share one of these by chance where there are many: 4 MB. */
+#define DN_CLUSTERS 16384
+
 /* Sums of any set of jobs. */
 struct dn_sums_part {
     int64_t seen;
@@ -148,16 +180,6 @@ struct dn_sums_judged {
     int64_t within_p95;
 };
 
-/* Jobs of one side of the comparison, that ran. */
-struct dn_side {
-    struct dn_spread wait_s;
-    struct dn_spread
-        accuracy;            /* ln (limit / run time), of completed jobs with a limit */
-    struct dn_spread held;   /* GPU hours granted; of the same jobs as 'worked' */
-    struct dn_spread worked; /* GPU hours used */
-    double product;          /* sum of held times worked */
-};
-
 struct dn_week {
     int64_t start_s; /* Monday 00:00 UTC */
     int64_t jobs;
@@ -214,8 +236,9 @@ struct dn_sums {
     struct dn_spread wait_before_s;
     struct dn_spread wait_after_s;
     struct dn_sums_judged judged[2]; /* without and with history */
-    struct dn_side control;          /* that would have been changed */
-    struct dn_side changed;
+    struct dn_sides sides;
+    struct dn_sides *clusters;               /* DN_CLUSTERS of them; owned */
+    struct dn_spread medians[DN_N_SIDES][2]; /* of the waits, and ln (limit / run) */
     struct dn_week weeks[DN_SUMS_WEEKS_MAX]; /* by start */
     int n_weeks;
     struct dn_point points[DN_SUMS_POINTS_MAX];
@@ -259,33 +282,30 @@ int64_t dn_idle_end (struct dn_idle *idle);
 void dn_idle_free (struct dn_idle *idle);
 
 /* The effect of dnnest on a figure: changed jobs against those of the control group
- * that would have been changed. For waits the difference of means [s]; for the others
- * the ratio of changed to control. The interval is the normal one of 95 % of two
- * samples with unequal variances (Welch 1947, Biometrika 34), of logarithms for ratios;
- * the ratio of sums has the variance of the delta method (Cochran, Sampling Techniques,
- * 6.3). It holds for jobs that are independent: jobs of one user are not quite.
+ * that would have been changed. The interval of 95 % takes the jobs of an application
+ * of a user for one draw (jobs/worth/clustered.h), which they are with ControlBy=app;
+ * of ratios, it is that of their logarithms.
  */
 struct dn_effect {
-    bool known; /* at least DN_EFFECT_MIN jobs on both sides */
+    bool known; /* at least DN_EFFECT_MIN jobs on both sides, of two clusters */
     int64_t n_control;
     int64_t n_changed;
-    double control; /* the figure of each side */
+    int64_t n_clusters; /* applications */
+    double control;     /* the figure of each side */
     double changed;
     double control_median; /* NaN where it has none */
     double changed_median;
     double value; /* difference or ratio */
     double low;
     double high;
+    double needed; /* jobs to see a tenth of the control's figure in 4 of 5 cases */
 };
 #define DN_EFFECT_MIN 10
 
-enum dn_effect_of {
-    DN_EFFECT_WAIT,     /* mean seconds in the queue */
-    DN_EFFECT_ACCURACY, /* geometric mean of limit / run time */
-    DN_EFFECT_HELD,     /* GPU hours granted per GPU hour used */
-    DN_N_EFFECTS
-};
 extern const struct dn_names dn_effect_names;
+
+/* Is it a difference, else a ratio? */
+bool dn_effect_is_difference (enum dn_effect_of which);
 struct dn_effect dn_sums_effect (struct dn_sums *sums, enum dn_effect_of which);
 
 #endif

@@ -23,11 +23,16 @@ static void add_text (struct dn_digester *digester, const char *text, size_t len
     dn_digest_add (digester, (struct dn_span){text, len});
 }
 
-static void add_spec (struct dn_digester *digester, const struct dn_spec *spec)
+static void add_script (struct dn_digester *digester,
+                        const struct dn_job *job,
+                        const struct dn_spec *spec)
 {
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
+    add_text (digester,
+              job->script ? job->script : "",
+              job->script ? strnlen (job->script, DN_SCRIPT_HEAD_MAX) : 0);
     for (int i = 0; i < n_keys; i++) {
         char value[DN_VALUE_MAX];
 
@@ -57,20 +62,25 @@ bool dn_policy_in_control (const struct dn_rules *rules,
 {
     struct dn_digester digester;
     struct dn_digest digest;
-    char owner[64];
+    char owner[96];
+    bool by_job = rules->control_by == DN_DRAW_JOB;
 
     /* Mode observe changes no job, so it needs no control group. */
     if (rules->control_group <= 0 || rules->mode == DN_MODE_OBSERVE)
         return false;
+    if (by_job && job->draw == DN_UNSET)
+        return rules->control_group >= 100;
     digester = dn_digest_begin ();
     if (salt[0] != '\0')
         add_text (&digester, salt, strlen (salt));
-    snprintf (owner, sizeof (owner), "dnnest control group %" PRId64, job->user_id);
+    snprintf (owner,
+              sizeof (owner),
+              "dnnest control group %" PRId64 " %" PRId64,
+              job->user_id,
+              by_job ? job->draw : 0);
     add_text (&digester, owner, strlen (owner));
-    add_text (&digester,
-              job->script ? job->script : "",
-              job->script ? strnlen (job->script, DN_SCRIPT_HEAD_MAX) : 0);
-    add_spec (&digester, spec);
+    if (!by_job)
+        add_script (&digester, job, spec);
     digest = dn_digest_end (&digester);
     return 100 * share_of (&digest) < rules->control_group;
 }

@@ -195,8 +195,11 @@ struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
  * was derived from it; 'salt' is the site's text, "" for none.
  *
  * The group is a share of all submissions, so that the effect of dnnest can be
- * measured. At submission there is no job id, so the draw uses the owner, the
- * description and the script (its head, DN_SCRIPT_HEAD_MAX):
+ * measured. With ControlBy=job each submission is drawn by a number of its own: jobs of
+ * one user and script are in both groups, so the comparison is the sharpest. A dry run
+ * has no number, and is in the group if all are. With ControlBy=app, where what a job
+ * gets changes what its owner requests next, the draw uses the owner, the description
+ * and the script (its head, DN_SCRIPT_HEAD_MAX):
  *
  * - It is stable: a resubmission gets the same result, the siblings of a federation
  *   agree, and 'dnnest advise' predicts what the plugin will do.

@@ -159,6 +159,15 @@ enum dn_yes {
     DN_YES (DN_ENUM_CONSTANT) DN_N_YES
 };
 
+/* What is drawn for the control group. */
+#define DN_DRAWS(ROW)                                                                  \
+    ROW (DRAW_UNKNOWN, "unknown")                                                      \
+    ROW (DRAW_JOB, "job")                                                              \
+    ROW (DRAW_APP, "app") /* all jobs of a script and description of a user */
+enum dn_draw {
+    DN_DRAWS (DN_ENUM_CONSTANT) DN_N_DRAWS
+};
+
 /* Which jobs load the hook that describes them. */
 #define DN_CAPTURES(ROW)                                                               \
     ROW (CAPTURE_UNKNOWN, "unknown")                                                   \
@@ -208,6 +217,9 @@ extern const struct dn_names dn_mode_names;
           DN_YES)                                                      \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
+    ENUM (dn_draw, control_by, "ControlBy", NONE, "job",                               \
+          "draw each job for it, or all of a script and description of a user",        \
+          DN_DRAWS)                                                    \
     ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \
           "keep the limit, set --time-min to the bound, or set the limit to it; auto: "\
           "--time-min where Slurm has it as a soft limit, else the limit",             \

@@ -22,6 +22,7 @@ struct dn_job dn_job_empty (void)
 {
     return (struct dn_job){
         .user_id = DN_UNSET,
+        .draw = DN_UNSET,
         .group_id = DN_UNSET,
         .time_limit_min = DN_UNSET,
         .time_min_min = DN_UNSET,

@@ -38,6 +38,7 @@ enum dn_gpu_field {
 struct dn_job {
     enum dn_job_kind kind;
     int64_t user_id;
+    int64_t draw; /* another number for each submission; DN_UNSET: it is none */
     int64_t group_id;
     int64_t time_limit_min; /* minutes, or DN_UNLIMITED */
     int64_t time_min_min;

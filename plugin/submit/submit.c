@@ -279,7 +279,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     dn_adapter_forget_job (desc);
     dn_adapter_read (desc, &job);
     dn_keeper_notice ();
-    turn.start_us = now_us ();
+    turn.start_us = job.draw = now_us ();
     dn_state_take (&state);
     turn.site = state.site;
     if (turn.site && dn_advise_concerns (turn.site, &job)) {

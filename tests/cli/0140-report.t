@@ -62,7 +62,7 @@ problem=$(python3 "$work/check.py" "$work/report.json" "$work/jobs.csv" 2>&1) ||
 verdict 'the sums are those of another program, and the groups add up to them'
 
 json 'JSON has predictions, waits, effects, weeks, reasons and waste' \
-    'd["predictions"]["with_history"]["within_p95"] > 0.8 and len(d["effects"]) == 3
+    'd["predictions"]["with_history"]["within_p95"] > 0.8 and len(d["effects"]) == 5
      and d["effects"][0]["low"] < d["effects"][0]["effect"] < d["effects"][0]["high"]
      and 26 <= len(d["weeks"]) <= 27 and sum(w["jobs"] for w in d["weeks"]) == 2000
      and sum(k["jobs"] for k in d["kept"]) + d["all"]["changed"] == 2000

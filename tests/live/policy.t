@@ -150,6 +150,13 @@ like 'the log names the job of the control group' \
 
 use ControlGroup=50
 groups=()
+for _ in {1..16}; do groups+=("$(judged "${A100[@]}" --comment="$JOB")"); done
+# The chance that all are in one group is about one in 2^15.
+is 'half of the submissions of a job are in the control group' \
+    "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
+
+use ControlGroup=50 ControlBy=app
+groups=()
 for batch in {1..16}; do
     comment="dnnest:${LIVE_KEYS/batch=2/batch=$batch}"
     groups+=("$(judged "${A100[@]}" --comment="$comment")")
@@ -157,8 +164,7 @@ for batch in {1..16}; do
     [[ $(judged --gres=gpu:a100:4 -c 40 -t 20:00:00 --mem=200000 --comment="$comment") = "${groups[-1]}" ]] ||
         groups+=(moved)
 done
-# The chance that all are in one group is about one in 2^15.
-is 'half of the jobs are in the control group, and stay in their group' \
+is 'by applications half of them are in the control group, and stay in their group' \
     "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
 
 # --- OptIn ---------------------------------------------------------------------------

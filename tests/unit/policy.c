@@ -609,7 +609,7 @@ TEST ("the user of an undescribed job gets a message if the admin says so")
                          "dnnest: job unchanged (the job has no metadata)");
 }
 
-/* For how many of 'n' users is the job in the control group? */
+/* How many of 'n' submissions of a job are in the control group? */
 static int count_control (const char *percent, int n)
 {
     struct dn_rules rules = dn_rules_default ();
@@ -618,7 +618,7 @@ static int count_control (const char *percent, int n)
     int count = 0;
 
     set_rule (&rules, "ControlGroup", percent, NULL);
-    for (job.user_id = 1000; job.user_id < 1000 + n; job.user_id++)
+    for (job.draw = 1000; job.draw < 1000 + n; job.draw++)
         count += dn_policy_in_control (&rules, &job, &spec, "");
     return count;
 }
@@ -633,7 +633,19 @@ TEST ("the control group has its share")
     assert_in_range (count_control ("50", 10000), 4800, 5200);
 }
 
-TEST ("the draw sees owner, script and description")
+TEST ("without a number of its own a submission is drawn only if all are")
+{
+    struct dn_rules rules = dn_rules_default ();
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_job job = scene_job ();
+
+    rules.control_group = 99.9;
+    assert_false (dn_policy_in_control (&rules, &job, &spec, ""));
+    rules.control_group = 100;
+    assert_true (dn_policy_in_control (&rules, &job, &spec, ""));
+}
+
+TEST ("by applications the draw sees owner, script and description")
 {
     struct dn_rules rules = dn_rules_default ();
     struct dn_spec spec = dn_spec_empty ();
@@ -643,6 +655,7 @@ TEST ("the draw sees owner, script and description")
     int by_spec = 0;
 
     rules.control_group = 50;
+    rules.control_by = DN_DRAW_APP;
     for (int i = 0; i < 1000; i++) {
         struct dn_job request = job;
         struct dn_job other = job;
@@ -677,7 +690,7 @@ TEST ("a larger control group keeps its members")
 
     small.control_group = 10;
     large.control_group = 11;
-    for (job.user_id = 0; job.user_id < 1000; job.user_id++)
+    for (job.draw = 0; job.draw < 1000; job.draw++)
         if (dn_policy_in_control (&small, &job, &spec, ""))
             assert_true (dn_policy_in_control (&large, &job, &spec, ""));
 }

@@ -147,6 +147,7 @@ static const char *const pairs[][3] = {
     {"MinConfidence", "0.9", "0.6"},
     {"NeverRaise", "yes", "no"},
     {"Objective", "time", "energy"},
+    {"ControlBy", "job", "app"},
     {"Message", "always", "never"},
     {"Record", "none", "admin_comment"},
     {"Upgrade", "no", "rescue"},
@@ -168,7 +169,7 @@ static const char *const pairs[][3] = {
 static bool has_order (const char *key)
 {
     return strcmp (key, "Objective") != 0 && strcmp (key, "Message") != 0
-           && strcmp (key, "Record") != 0;
+           && strcmp (key, "Record") != 0 && strcmp (key, "ControlBy") != 0;
 }
 
 /* Has the rule of 'key' in 'rules' the value that is written 'value'? */

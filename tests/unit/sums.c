@@ -190,7 +190,7 @@ TEST ("jobs that dnnest did not change save nothing")
     assert_amount (sums, DN_MEASURE_HOURS, 23, 9, 6, 0);
     assert_int_equal (sums->n_kept, 3);
     assert_string_equal (sums->kept[0].why, "control group");
-    assert_int_equal (sums->control.wait_s.n, 1);
+    assert_int_equal (sums->sides.of[DN_SIDE_CONTROL][DN_EFFECT_WAIT].n, 1);
     assert_int_equal (sums->wait_before_s.n, 3);
 }
 
@@ -307,19 +307,26 @@ TEST ("the newest weeks are kept")
                               + (int64_t) (300 - DN_SUMS_WEEKS_MAX + i) * 604800);
 }
 
-/* Both sides have the same spread, so the half width is 1.96 * s * sqrt (2 / n). */
-TEST ("the effect has an interval")
+/* Ten users, each with as many jobs on both sides and waits of its own: the spread
+ * between users cancels, and that within them is the same for all.
+ */
+TEST ("the effect has an interval by applications")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
     struct dn_effect effect;
+    char user[16];
 
+    job.user_name = user;
     for (int i = 0; i < 200; i++) {
         bool control = i % 2;
+        int owner = i / 2 % 10;
 
+        snprintf (user, sizeof (user), "u%d", owner);
         job.verdict = control ? "control" : "change";
         job.limit_s = (control ? 8 : 3) * HOUR;
-        job.start_s = job.eligible_s + (control ? 1000 : 400) + (i / 2 % 2 ? 50 : -50);
+        job.start_s = job.eligible_s + 1000 * owner
+                      + (control ? 1000 : 400 + (owner % 2 ? 50 : -50));
         job.end_s = job.start_s + 2 * HOUR;
         add (sums, &job);
         if (i == 10)
@@ -327,15 +334,118 @@ TEST ("the effect has an interval")
     }
     effect = dn_sums_effect (sums, DN_EFFECT_WAIT);
     assert_true (effect.known);
+    assert_int_equal (effect.n_clusters, 10);
     assert_near (effect.value, -600);
-    assert_near (effect.high - effect.value,
-                 1.959964 * 50 * sqrt (100.0 / 99) * sqrt (2.0 / 100));
+    /* 50 s of each of ten users, t of 9 degrees between those of 95 and 99 % */
+    assert_true (effect.high - effect.value > 2.262 * 50 / 3
+                 && effect.high - effect.value < 2.35 * 50 / 3);
+    assert_near (dn_sums_effect (sums, DN_EFFECT_TURNAROUND).value, -600);
+    assert_near (dn_sums_effect (sums, DN_EFFECT_FAILED).value, 0);
     effect = dn_sums_effect (sums, DN_EFFECT_ACCURACY);
     assert_near (effect.control, 4);
     assert_near (effect.value, 3.0 / 8);
     effect = dn_sums_effect (sums, DN_EFFECT_HELD);
     assert_near (effect.changed, 1.5);
     assert_near (effect.value, 3.0 / 8);
+}
+
+/* --- a placebo -------------------------------------------------------------------- */
+
+static uint64_t drawn = 1;
+
+/* Uniform from 0 to 1, the same in every run (xorshift64*, Vigna 2016). */
+static double draw (void)
+{
+    drawn ^= drawn >> 12;
+    drawn ^= drawn << 25;
+    drawn ^= drawn >> 27;
+    return (double) (drawn * UINT64_C (2685821657736338717) >> 11) / 9007199254740992.0;
+}
+
+/* Normal (Box and Muller 1958). */
+static double normal (void)
+{
+    return sqrt (-2 * log (1 - draw ())) * cos (6.283185307 * draw ());
+}
+
+/* 40 users with 3 to some hundred jobs of 1 to 5 applications each; waits and run times
+ * differ by user, application and job, and nothing was changed. 'by_app': all jobs of
+ * an application are on one side.
+ */
+static struct dn_sums *placebo (double share, bool by_app, double effect)
+{
+    struct dn_sums *sums = new_sums ();
+    struct dn_finished job = a_changed_job ();
+    char user[16];
+    char name[] = "a";
+
+    job.user_name = user;
+    job.app = name;
+    for (int owner = 0; owner < 40; owner++) {
+        int apps = 1 + (int) (5 * draw ());
+        int jobs = (int) (3 * exp (1.3 * fabs (normal ())));
+        double his = normal ();
+
+        snprintf (user, sizeof (user), "u%d", owner);
+        for (int app = 0; app < apps; app++) {
+            double its = his + normal ();
+            bool side = draw () < share;
+
+            name[0] = (char) ('a' + app);
+            for (int i = 0; i < jobs; i++) {
+                bool control = by_app ? side : draw () < share;
+                double wait =
+                    600 * exp (0.7 * its + normal ()) * (control ? 1 : effect);
+
+                job.verdict = control ? "control" : "change";
+                job.outcome = draw () < 0.1 ? "failed" : "completed";
+                job.start_s = job.eligible_s + (int64_t) wait;
+                job.end_s = job.start_s + (int64_t) (3600 * exp (0.5 * its));
+                job.limit_s = (int64_t) (7200 * exp (0.5 * its + 0.5 * normal ()));
+                add (sums, &job);
+            }
+        }
+    }
+    return sums;
+}
+
+TEST ("without an effect, few intervals of 95 % exclude none")
+{
+    static const struct {
+        double share;
+        bool by_app;
+    } ways[] = {{0.5, false}, {0.1, false}, {0.5, true}, {0.2, true}};
+
+    for (size_t w = 0; w < sizeof (ways) / sizeof (*ways); w++) {
+        int excluded[DN_N_EFFECTS] = {0};
+
+        for (int i = 0; i < 400; i++) {
+            dn_cleanup (dn_sums_cleanup) struct dn_sums *sums =
+                placebo (ways[w].share, ways[w].by_app, 1);
+
+            for (int e = 0; e < DN_N_EFFECTS; e++) {
+                struct dn_effect effect = dn_sums_effect (sums, (enum dn_effect_of) e);
+                double none = dn_effect_is_difference ((enum dn_effect_of) e) ? 0 : 1;
+
+                excluded[e] +=
+                    effect.known && (effect.low > none || effect.high < none);
+            }
+        }
+        for (int e = 0; e < DN_N_EFFECTS; e++)
+            assert_in_range (excluded[e], 0, 32);
+    }
+}
+
+TEST ("an effect on the wait is seen in most draws")
+{
+    int seen = 0;
+
+    for (int i = 0; i < 100; i++) {
+        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = placebo (0.5, false, 0.5);
+
+        seen += dn_sums_effect (sums, DN_EFFECT_WAIT).high < 0;
+    }
+    assert_in_range (seen, 60, 100);
 }
 
 /* --- what to request next time ---------------------------------------------------- */

@@ -529,7 +529,7 @@ TEST ("a salt is another draw of the control group")
     int n_in = 0;
 
     rules.control_group = 50;
-    for (job.user_id = 1000; job.user_id < 2000; job.user_id++) {
+    for (job.draw = 1000; job.draw < 2000; job.draw++) {
         bool plain = dn_policy_in_control (&rules, &job, &spec, "");
         bool salted = dn_policy_in_control (&rules, &job, &spec, "pepper");
 
