@@ -20,6 +20,7 @@
     X (progress)                                                                       \
     X (model)                                                                          \
     X (config)                                                                         \
+    X (lookback)                                                                       \
     X (report)                                                                         \
     X (status)                                                                         \
     X (replay)                                                                         \

@@ -108,8 +108,9 @@ static int write_command (struct command *c,
         return 0;
     }
     snprintf (c->text[2], sizeof (c->text[2]), "%lld", (long long) which->user);
-    add_word (c, "-u");
-    add_word (c, c->text[2]);
+    add_word (c, which->everyone ? "-a" : "-u");
+    if (!which->everyone)
+        add_word (c, c->text[2]);
     add_time (c, 0, "-S", which->since_s);
     if (which->until_s > 0)
         add_time (c, 1, "-E", which->until_s);

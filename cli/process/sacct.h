@@ -16,6 +16,7 @@
 
 struct dn_sacct {
     const char *job; /* as the user knows it, digits and "_+"; NULL: those of 'user' */
+    bool everyone;   /* all users that the caller may see; else: */
     int64_t user;    /* uid */
     int64_t since_s; /* jobs that were there at or after it; of 'user' */
     int64_t until_s; /* and at or before it; 0: now */

@@ -137,7 +137,7 @@ static uint64_t pools_of (const struct dn_sim *sim, const char *type)
 static int grow (struct dn_replay_queue *queue, struct dn_err *err)
 {
     int64_t room = queue->room ? 2 * queue->room : 1024;
-    void *names;
+    void *owners;
 
     if (queue->n_jobs < queue->room)
         return 0;
@@ -149,10 +149,10 @@ static int grow (struct dn_replay_queue *queue, struct dn_err *err)
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
         queue->jobs[arm] = jobs;
     }
-    names = realloc (queue->names, (size_t) room * sizeof (*queue->names));
-    if (!names)
+    owners = realloc (queue->owners, (size_t) room * sizeof (*queue->owners));
+    if (!owners)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    queue->names = names;
+    queue->owners = owners;
     queue->room = room;
     return 0;
 }
@@ -172,6 +172,7 @@ static struct dn_sim_job as_requested (const struct dn_replay_queue *queue,
         .gpus = job->gpus,
         .nodes = row->nodes > 1 ? row->nodes : 0,
         .cpus = job->cpus,
+        .mem_mb = job->mem_mb,
         .run_s = job->ran_s,
         .limits_s = {fmax (limit_s, job->ran_s + 1)},
         .n_limits = 1,
@@ -186,6 +187,7 @@ static struct dn_sim_job by_policy (const struct dn_replay_queue *queue,
 
     after.pools = pools_of (&queue->sim, job->gpu);
     after.cpus = job->cpus_after;
+    after.mem_mb = job->mem_after_mb;
     after.run_s = job->runs_s;
     after.likely_s = job->likely_s;
     for (int i = 0; i < job->n_open && after.n_others < DN_SIM_OTHERS_MAX; i++) {
@@ -324,7 +326,8 @@ int dn_replay_queue_add (struct dn_replay_queue *queue,
         return -1;
     queue->jobs[DN_REPLAY_BEFORE][i] = before;
     queue->jobs[DN_REPLAY_AFTER][i] = after;
-    snprintf (queue->names[i], sizeof (queue->names[i]), "%s", row->job);
+    queue->owners[i].user = row->user;
+    snprintf (queue->owners[i].job, sizeof (queue->owners[i].job), "%s", row->job);
     queue->n_jobs++;
     return 0;
 }
@@ -339,7 +342,7 @@ int dn_replay_queue_run (struct dn_replay_queue *queue, struct dn_err *err)
 
 static void write_job (FILE *stream, const struct dn_replay_queue *queue, int64_t i)
 {
-    fprintf (stream, "%s", queue->names[i]);
+    fprintf (stream, "%s", queue->owners[i].job);
     for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
         const struct dn_sim_job *job = &queue->jobs[arm][i];
 
@@ -380,5 +383,5 @@ void dn_replay_queue_free (struct dn_replay_queue *queue)
 {
     for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++)
         free (queue->jobs[arm]);
-    free (queue->names);
+    free (queue->owners);
 }

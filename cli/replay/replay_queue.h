@@ -24,7 +24,10 @@ const char *dn_replay_arm_text (enum dn_replay_arm arm);
 struct dn_replay_queue {
     struct dn_sim sim;
     struct dn_sim_job *jobs[DN_N_REPLAY_ARMS]; /* owned */
-    char (*names)[24];                         /* of jobs, as users know them; owned */
+    struct dn_replay_owner {
+        char job[24]; /* as the user knows it */
+        int64_t user;
+    } * owners; /* of jobs; owned */
     int64_t n_jobs;
     int64_t room;
     int64_t left_out; /* jobs without a start, GPUs, or of a type without nodes */

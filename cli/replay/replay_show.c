@@ -196,6 +196,9 @@ static void add_sums (struct json_object *row, const struct dn_replay_sums *sums
     dn_json_add_real (row, "policy_gpu_h", sums->set_gpu_h);
     dn_json_add_real (row, "requested_cpu_h", sums->asked_cpu_h);
     dn_json_add_real (row, "policy_cpu_h", sums->set_cpu_h);
+    dn_json_add_count (row, "less_memory", sums->less_memory);
+    dn_json_add_real (row, "requested_mem_gib_h", sums->asked_mem_h);
+    dn_json_add_real (row, "policy_mem_gib_h", sums->set_mem_h);
     dn_json_add_count (row, "ratios", sums->ratios);
     dn_json_add_signed (row, "requested_limit_per_run", dn_replay_median (sums->asked));
     dn_json_add_signed (row, "policy_limit_per_run", dn_replay_median (sums->set));

@@ -27,6 +27,14 @@ int64_t dn_rebuild_cpus (const struct dn_finished *row)
     return row->asked_cpus != DN_UNSET ? row->asked_cpus : row->cpus;
 }
 
+int64_t dn_rebuild_mem_mb (const struct dn_finished *row)
+{
+    double gb = row->asked_mem_gb > 0 ? row->asked_mem_gb : row->mem_gb;
+    double nodes = row->nodes > 0 ? (double) row->nodes : 1;
+
+    return gb > 0 && gb < 1e9 ? (int64_t) (gb * 1024 / nodes) : DN_UNSET;
+}
+
 /* A name that metadata can state: fingerprints have a colon. */
 static void copy_app (const char *app, char name[DN_NAME_MAX])
 {
@@ -87,6 +95,7 @@ static void set_resources (const struct dn_finished *row, struct dn_rebuilt *reb
         job->min_cpus = cpus;
         job->cpus_per_task = cpus / nodes;
     }
+    job->mem_per_node_mb = dn_rebuild_mem_mb (row);
     if (row->gpus <= 0)
         return;
     snprintf (rebuilt->tres,

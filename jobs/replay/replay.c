@@ -195,6 +195,8 @@ static void set_resources (const struct dn_advice *advice, struct dn_replayed *o
         if (base > 0 && chosen > 0)
             out->runs_s = out->ran_s * chosen / base;
     }
+    if (decision->mem_mb != DN_UNSET)
+        out->mem_after_mb = decision->mem_mb;
     if (decision->cpus_per_task != DN_UNSET && request->n_tasks > 0)
         out->cpus_after = decision->cpus_per_task * request->n_tasks;
     else if (decision->cpus_each_gpu != DN_UNSET)
@@ -227,10 +229,13 @@ static void begin (const struct dn_finished *row, struct dn_replayed *out)
         .from = dn_rebuild_gpu (row),
         .gpu = dn_rebuild_gpu (row),
         .cpus = dn_rebuild_cpus (row) > 0 ? dn_rebuild_cpus (row) : 0,
+        .mem_mb = dn_rebuild_mem_mb (row) > 0 ? dn_rebuild_mem_mb (row) : 0,
+        .nodes = row->nodes > 0 ? row->nodes : 1,
         .limit_s = dn_rebuild_limit (row),
     };
     out->runs_s = out->ran_s;
     out->cpus_after = out->cpus;
+    out->mem_after_mb = out->mem_mb;
 }
 
 /* The work of a run in the unit that its history counts: as the record says, else by
@@ -298,7 +303,9 @@ static int remember (struct dn_replay *replay,
                 .ran_s = out->ran_s,
                 .exact = out->evidence == DN_EVIDENCE_EXACT,
                 .cores = gpu_s > 0 ? row->cpu_s / gpu_s : NAN,
-                .gpu_mem_gb = row->gpu_mem_gb},
+                .gpu_mem_gb = row->gpu_mem_gb,
+                .mem_gb =
+                    row->host_mem_gb * (double) (row->nodes > 0 ? row->nodes : 1)},
         .key = key_of (row, rebuilt),
         .type = row->gpu,
         .gpus = row->gpus,

@@ -53,6 +53,9 @@ struct dn_replayed {
     const char *gpu;  /* the same with the policy */
     int64_t cpus;     /* of the job, 0 unknown, before and after */
     int64_t cpus_after;
+    int64_t nodes;
+    int64_t mem_mb; /* of each node, 0 unknown, before and after */
+    int64_t mem_after_mb;
     int64_t limit_s; /* that the user had requested; DN_UNSET, DN_UNLIMITED */
     /* With the policy: the first, and those that the guard would give it later. Of a
      * soft minimum time, that and the user's own. n_limits 0: as limit_s. */
@@ -87,6 +90,7 @@ struct dn_replay_sums {
     int64_t raised;
     int64_t moved; /* to another GPU type */
     int64_t fewer_cpus;
+    int64_t less_memory;
     int64_t extended;
     int64_t killed;
     double used_gpu_h;  /* of the jobs with a limit, GPU hours used, requested, */
@@ -94,6 +98,8 @@ struct dn_replay_sums {
     double set_gpu_h;
     double asked_cpu_h; /* CPU hours of all jobs, while they ran */
     double set_cpu_h;
+    double asked_mem_h; /* GiB hours of host memory, likewise */
+    double set_mem_h;
     int64_t ratios;                   /* jobs with exact run time, a limit, and a */
     int64_t asked[DN_REPLAY_CLASSES]; /* decision: limit / run time before, */
     int64_t set[DN_REPLAY_CLASSES];   /* and with the policy */

@@ -75,6 +75,11 @@ static void count_limits (struct dn_replay_sums *sums, const struct dn_replayed 
     sums->set[class_of (after / job->runs_s)]++;
 }
 
+static double gib_hours (const struct dn_replayed *job, int64_t mem_mb, double run_s)
+{
+    return (double) mem_mb / 1024 * (double) job->nodes * run_s / 3600;
+}
+
 void dn_replay_count (struct dn_replay_sums *sums, const struct dn_replayed *job)
 {
     sums->jobs++;
@@ -86,4 +91,7 @@ void dn_replay_count (struct dn_replay_sums *sums, const struct dn_replayed *job
     sums->fewer_cpus += job->cpus_after < job->cpus;
     sums->asked_cpu_h += (double) job->cpus * job->ran_s / 3600;
     sums->set_cpu_h += (double) job->cpus_after * job->runs_s / 3600;
+    sums->less_memory += job->mem_after_mb < job->mem_mb;
+    sums->asked_mem_h += gib_hours (job, job->mem_mb, job->ran_s);
+    sums->set_mem_h += gib_hours (job, job->mem_after_mb, job->runs_s);
 }

@@ -225,6 +225,21 @@ like 'JSON tells what was done' "$("$build/dnnestd" collect --once --json --sinc
     "--conf=$dir/etc/dnnest.conf" 2>/dev/null)" \
     '^\{"source": "slurmdbd", "cluster": "private", "jobs": [1-9]'
 
+# --- looking back ------------------------------------------------------------------------
+
+# As any user who may read accounting: jobs with GPUs that ended until now, and their hours.
+until=$(date +%s)
+back=$(cluster_as_user "$build/dnnest" lookback --json --since=now-30days "--until=@$until" \
+    "--conf=$dir/etc/dnnest.conf" 2>"$dir/said") || diag "$(<"$dir/said")"
+counted=$(SLURM_TIME_FORMAT=%s sacct -anXPD -S now-30days -o Submit,Start,End,AllocTRES | awk -F '|' -v until="$until" '
+    $3 > $2 && $3 < until && $1 <= $2 && match ($4, /gres\/gpu=[0-9]+/) {
+        n++; hours += substr ($4, RSTART + 9, RLENGTH - 9) * ($3 - $2) / 3600
+    } END { printf "%d jobs, %.2f hours", n, hours }')
+is 'dnnest lookback has the sums of sacct, as any user' \
+    "$(jq -r '"\(.jobs) jobs, \(.hours.gpu * 100 | round / 100) hours"' <<<"$back")" \
+    "$(sed 's/\.00 / /; s/\(\.[1-9]\)0 /\1 /' <<<"$counted")"
+like 'it simulates the nodes that sinfo has' "$back" '"owners":[1-9]'
+
 # --- slurmdbd ends and comes back --------------------------------------------------------
 
 "$build/dnnestd" collect "--conf=$dir/etc/dnnest.conf" >"$dir/loop.out" 2>&1 &

@@ -1,0 +1,81 @@
+/* lookback.h - what past jobs requested and used, and what dnnest would have changed
+ *
+ * In: the jobs of past_jobs.h, nodes. Out: sums of what they had and used; what today's
+ * rules decide for each from the runs of its application that had ended before, all
+ * other jobs being as they were (jobs/replay/replay.h); and both queues, simulated.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LOOKBACK_H
+#define DN_LOOKBACK_H
+
+#include "host/load.h"
+#include "jobs/worth/clustered.h"
+#include "jobs/worth/sums.h"
+#include "lookback/past_jobs.h"
+#include "replay/replay_queue.h"
+
+/* Owners that are named as those who lose, or gain, most. */
+#define DN_LOOKBACK_OWNERS 3
+
+/* Hours while the jobs ran; those that are known of some jobs stand beside what these
+ * jobs had.
+ */
+struct dn_lookback_hours {
+    double gpu_requested; /* GPUs times time limits; without a limit, times run time */
+    double gpu;
+    double gpu_measured; /* of jobs whose utilisation is known */
+    double gpu_busy;
+    double gpu_at_limit; /* of jobs that ended at their limit */
+    double cpu;
+    double cpu_measured;
+    double cpu_busy;
+    double memory_measured; /* GiB hours of host memory */
+    double memory_used;     /* at their peak */
+};
+
+struct dn_lookback_owner {
+    int64_t user;
+    int64_t jobs;
+    double before_s; /* mean time from submission to end */
+    double after_s;
+};
+
+struct dn_lookback {
+    struct dn_past_jobs jobs;
+    int64_t first_s; /* ends of the first and the last job */
+    int64_t last_s;
+    int64_t at_limit; /* jobs */
+    int64_t repeats;  /* jobs of whose application a run had ended */
+    struct dn_lookback_hours hours;
+    struct dn_spread wait_s; /* as it was */
+    struct dn_sums *sums;
+    struct dn_replay *replay;
+    /* simulated: n_pools 0 none */
+    struct dn_replay_queue queue;
+    struct dn_clustered_mean wait; /* with dnnest less without, seconds; by owners */
+    struct dn_clustered_mean end;
+    int64_t owners;
+    int64_t sooner; /* owners whose jobs end at least 2 % sooner, or later */
+    int64_t later;
+    struct dn_lookback_owner worst[DN_LOOKBACK_OWNERS]; /* the first is the worst */
+    int n_worst;
+};
+
+/* Read the sums and decisions, and run the queues if it has pools. 'site' gets a GPU
+ * type for each of the jobs that it lacks, as its name means it; of jobs without a type
+ * "gpu". -1 with 'err'.
+ */
+int dn_lookback_run (struct dn_lookback *lookback,
+                     struct dn_site *site,
+                     struct dn_err *err);
+
+void dn_lookback_free (struct dn_lookback *lookback);
+
+/* Print it. -1 with 'err' if out of memory. */
+int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *err);
+int dn_lookback_print_json (struct dn_lookback *lookback,
+                            bool names,
+                            struct dn_err *err);
+
+#endif

@@ -1,0 +1,301 @@
+/* lookback_show.c - what past jobs requested and used, as text and as JSON
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "lookback/lookback.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#include "common.h"
+#include "output/json.h"
+#include "report/report.h"
+#include "report/when.h"
+
+static double share (double part, double whole)
+{
+    return dn_report_ratio (part, whole);
+}
+
+/* --- text ------------------------------------------------------------------------- */
+
+static void add_row (struct dn_grid *grid,
+                     const char *what,
+                     double had,
+                     double used,
+                     double of)
+{
+    dn_grid_add (grid, "%s", what);
+    dn_grid_add (grid, "%s", dn_report_number (had > 0 ? had : NAN).text);
+    dn_grid_add (grid, "%s", dn_report_number (had > 0 ? used : NAN).text);
+    dn_grid_add (grid, "%s", dn_report_share (share (used, had)).text);
+    dn_grid_add (grid, "%s", dn_report_share (of).text);
+}
+
+/* KNOWN: of which share of the hours both are known. */
+static int print_hours (const struct dn_lookback *lookback)
+{
+    static const struct dn_grid_column columns[] = {{"HOURS", false},
+                                                    {"HAD", true},
+                                                    {"USED", true},
+                                                    {"SHARE", true},
+                                                    {"KNOWN", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+    const struct dn_lookback_hours *h = &lookback->hours;
+    const struct dn_amount *amounts = lookback->sums->all.amounts;
+    double memory_h = h->memory_measured;
+
+    add_row (&grid, "GPU, of time limits", h->gpu_requested, h->gpu, 1);
+    add_row (&grid,
+             "GPU, of run times (busy)",
+             h->gpu_measured,
+             h->gpu_busy,
+             share (h->gpu_measured, h->gpu));
+    add_row (&grid,
+             "CPU (busy)",
+             h->cpu_measured,
+             h->cpu_busy,
+             share (h->cpu_measured, h->cpu));
+    add_row (&grid, "GiB of host memory (peak)", memory_h, h->memory_used, NAN);
+    add_row (
+        &grid, "GPU, stranded by CPUs", h->gpu, amounts[DN_MEASURE_BY_CPUS].used, NAN);
+    add_row (&grid,
+             "GPU, stranded by memory",
+             h->gpu,
+             amounts[DN_MEASURE_BY_MEMORY].used,
+             NAN);
+    return dn_grid_print (&grid) == DN_EXIT_DONE ? 0 : -1;
+}
+
+static void print_limits (const struct dn_lookback *lookback)
+{
+    const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
+
+    printf ("\nLimits: %s times the run time in the median; %s jobs (%s of the GPU "
+            "hours) ended at theirs.\n",
+            dn_report_number (dn_replay_median (sums->asked)).text,
+            dn_report_number ((double) lookback->at_limit).text,
+            dn_report_share (share (lookback->hours.gpu_at_limit, lookback->hours.gpu))
+                .text);
+    printf (
+        "Repeats: %s jobs (%s) came after a run of their application had ended; "
+        "'auto' knows these.\n",
+        dn_report_number ((double) lookback->repeats).text,
+        dn_report_share (share ((double) lookback->repeats, (double) sums->jobs)).text);
+}
+
+static void print_rules (const struct dn_lookback *lookback)
+{
+    const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
+
+    printf ("\nBy these rules, with dnnest:auto in every job:\n");
+    printf ("  limits   %s lowered: %s GPU hours of limits become %s; the guard would "
+            "extend %s; %s killed\n",
+            dn_report_number ((double) sums->lowered).text,
+            dn_report_number (sums->asked_gpu_h).text,
+            dn_report_number (sums->set_gpu_h).text,
+            dn_report_number ((double) sums->extended).text,
+            dn_report_number ((double) sums->killed).text);
+    printf ("  CPUs     fewer for %s: %s CPU hours become %s\n",
+            dn_report_number ((double) sums->fewer_cpus).text,
+            dn_report_number (sums->asked_cpu_h).text,
+            dn_report_number (sums->set_cpu_h).text);
+    printf ("  memory   less for %s: %s GiB hours of hosts become %s\n",
+            dn_report_number ((double) sums->less_memory).text,
+            dn_report_number (sums->asked_mem_h).text,
+            dn_report_number (sums->set_mem_h).text);
+    printf ("  types    not told by accounting: it takes one run that has described "
+            "itself\n");
+}
+
+static void print_mean (const char *what, const struct dn_clustered_mean *mean)
+{
+    int digits = fabs (mean->mean) < 600 ? 2 : 0;
+
+    printf ("  %-8s %+.*f min [%+.*f to %+.*f]\n",
+            what,
+            digits,
+            mean->mean / 60,
+            digits,
+            mean->low / 60,
+            digits,
+            mean->high / 60);
+}
+
+static const char *name_of (int64_t user)
+{
+    const struct passwd *entry =
+        user >= 0 && user < UINT32_MAX ? getpwuid ((uid_t) user) : NULL;
+
+    return entry ? entry->pw_name : NULL;
+}
+
+static void print_owner (const struct dn_lookback_owner *owner, int i, bool names)
+{
+    const char *name = names ? name_of (owner->user) : NULL;
+
+    if (name)
+        printf ("    %s", name);
+    else if (names)
+        printf ("    user %" PRId64, owner->user);
+    else
+        printf ("    owner %d", i + 1);
+    printf (": %" PRId64 " jobs, %.0f min to their end in place of %.0f\n",
+            owner->jobs,
+            owner->after_s / 60,
+            owner->before_s / 60);
+}
+
+static int print_queue (const struct dn_lookback *lookback,
+                        bool names,
+                        struct dn_err *err)
+{
+    const struct dn_replay_queue *queue = &lookback->queue;
+    struct dn_sim_sums sums;
+
+    if (dn_sim_sum (
+            &queue->sim, queue->jobs[DN_REPLAY_BEFORE], queue->n_jobs, -1, &sums, err)
+        < 0)
+        return -1;
+    printf ("\nSimulated queue: mean wait %s min, GPUs %s busy (it was %s min). With "
+            "dnnest, 95 %% by %" PRId64 " owners:\n",
+            dn_report_number (sums.wait_mean_s / 60).text,
+            dn_report_share (sums.utilisation).text,
+            dn_report_number (lookback->wait_s.mean / 60).text,
+            lookback->wait.n_clusters);
+    print_mean ("wait", &lookback->wait);
+    print_mean ("end", &lookback->end);
+    printf ("  owners   %" PRId64 " end 2 %% sooner, %" PRId64 " later, %" PRId64
+            " neither\n",
+            lookback->sooner,
+            lookback->later,
+            lookback->owners - lookback->sooner - lookback->later);
+    for (int i = 0; i < lookback->n_worst; i++)
+        print_owner (&lookback->worst[i], i, names);
+    if (queue->left_out > 0)
+        printf ("  %" PRId64 " jobs are not in it: no node has their type\n",
+                queue->left_out);
+    return 0;
+}
+
+int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *err)
+{
+    printf ("%s jobs with GPUs that ended from %s to %s (%s others).\n\n",
+            dn_report_number ((double) lookback->jobs.n).text,
+            dn_when_day (lookback->first_s).text,
+            dn_when_day (lookback->last_s).text,
+            dn_report_number ((double) lookback->jobs.n_others).text);
+    if (print_hours (lookback) < 0)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    print_limits (lookback);
+    print_rules (lookback);
+    if (lookback->queue.sim.n_pools > 0)
+        return print_queue (lookback, names, err);
+    printf ("\nNo queue: the nodes are not known; --nodes names a table of them\n");
+    return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------- */
+
+static void add_hours (struct json_object *json, const struct dn_lookback *lookback)
+{
+    struct json_object *hours = dn_json_add_object (json, "hours");
+    const struct dn_lookback_hours *h = &lookback->hours;
+    const struct dn_amount *amounts = lookback->sums->all.amounts;
+
+    dn_json_add_real (hours, "gpu_requested", h->gpu_requested);
+    dn_json_add_real (hours, "gpu", h->gpu);
+    dn_json_add_real (hours, "gpu_measured", h->gpu_measured);
+    dn_json_add_real (hours, "gpu_busy", h->gpu_busy);
+    dn_json_add_real (hours, "gpu_at_limit", h->gpu_at_limit);
+    dn_json_add_real (hours, "cpu", h->cpu);
+    dn_json_add_real (hours, "cpu_measured", h->cpu_measured);
+    dn_json_add_real (hours, "cpu_busy", h->cpu_busy);
+    dn_json_add_real (hours, "memory_measured", h->memory_measured);
+    dn_json_add_real (hours, "memory_used", h->memory_used);
+    dn_json_add_real (hours, "stranded_by_cpus", amounts[DN_MEASURE_BY_CPUS].used);
+    dn_json_add_real (hours, "stranded_by_memory", amounts[DN_MEASURE_BY_MEMORY].used);
+}
+
+static void add_rules (struct json_object *json, const struct dn_lookback *lookback)
+{
+    struct json_object *rules = dn_json_add_object (json, "rules");
+    const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
+
+    dn_json_add_count (rules, "repeats", lookback->repeats);
+    dn_json_add_count (rules, "changed", sums->fates[DN_REPLAY_CHANGED]);
+    dn_json_add_count (rules, "limits_lowered", sums->lowered);
+    dn_json_add_count (rules, "extended", sums->extended);
+    dn_json_add_count (rules, "killed", sums->killed);
+    dn_json_add_count (rules, "fewer_cpus", sums->fewer_cpus);
+    dn_json_add_real (rules, "requested_gpu_h", sums->asked_gpu_h);
+    dn_json_add_real (rules, "policy_gpu_h", sums->set_gpu_h);
+    dn_json_add_real (rules, "requested_cpu_h", sums->asked_cpu_h);
+    dn_json_add_real (rules, "policy_cpu_h", sums->set_cpu_h);
+    dn_json_add_count (rules, "less_memory", sums->less_memory);
+    dn_json_add_real (rules, "requested_mem_gib_h", sums->asked_mem_h);
+    dn_json_add_real (rules, "policy_mem_gib_h", sums->set_mem_h);
+    dn_json_add_signed (rules, "limit_per_run", dn_replay_median (sums->asked));
+}
+
+static void add_mean (struct json_object *json,
+                      const char *key,
+                      const struct dn_clustered_mean *mean)
+{
+    struct json_object *object = dn_json_add_object (json, key);
+
+    dn_json_add_signed (object, "mean_s", mean->mean);
+    dn_json_add_signed (object, "low_s", mean->low);
+    dn_json_add_signed (object, "high_s", mean->high);
+}
+
+static void add_queue (struct json_object *json,
+                       const struct dn_lookback *lookback,
+                       bool names)
+{
+    struct json_object *queue = dn_json_add_object (json, "queue");
+    struct json_object *worst;
+
+    dn_json_add_count (queue, "jobs", lookback->wait.n);
+    dn_json_add_count (queue, "left_out", lookback->queue.left_out);
+    dn_json_add_count (queue, "owners", lookback->owners);
+    dn_json_add_count (queue, "sooner", lookback->sooner);
+    dn_json_add_count (queue, "later", lookback->later);
+    add_mean (queue, "wait", &lookback->wait);
+    add_mean (queue, "end", &lookback->end);
+    worst = dn_json_add_array (queue, "worst");
+    for (int i = 0; i < lookback->n_worst; i++) {
+        struct json_object *row = dn_json_append_object (worst);
+
+        if (names)
+            dn_json_add_count (row, "user", lookback->worst[i].user);
+        dn_json_add_count (row, "jobs", lookback->worst[i].jobs);
+        dn_json_add_real (row, "before_s", lookback->worst[i].before_s);
+        dn_json_add_real (row, "after_s", lookback->worst[i].after_s);
+    }
+}
+
+int dn_lookback_print_json (struct dn_lookback *lookback,
+                            bool names,
+                            struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+
+    (void) err;
+    dn_json_add_count (json, "jobs", lookback->jobs.n);
+    dn_json_add_count (json, "others", lookback->jobs.n_others);
+    dn_json_add_count (json, "refused", lookback->jobs.n_refused);
+    dn_json_add_count (json, "first_s", lookback->first_s);
+    dn_json_add_count (json, "last_s", lookback->last_s);
+    dn_json_add_count (json, "at_limit", lookback->at_limit);
+    dn_json_add_signed (json, "wait_mean_s", lookback->wait_s.mean);
+    add_hours (json, lookback);
+    add_rules (json, lookback);
+    if (lookback->queue.sim.n_pools > 0)
+        add_queue (json, lookback, names);
+    dn_json_print (json);
+    return 0;
+}

@@ -1,0 +1,298 @@
+/* past_jobs.c - the jobs of a site before dnnest, from its own accounting
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "lookback/past_jobs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "jobs/outcome.h"
+#include "output/progress.h"
+#include "process/sacct.h"
+#include "read_runs.h"
+
+#define DAY_S       86400
+#define PATIENCE_S  600
+#define COMMIT_ROWS 20000
+#define PIECE_LEN   65536
+
+/* Between the columns of a file; no column before the name of a job may have it. */
+#define FILE_DELIMITER "|"
+
+struct reader {
+    struct dn_past_jobs *jobs;
+    const struct dn_past_source *source;
+    int64_t since_s; /* of the window that is being read */
+    int64_t until_s;
+    struct dn_progress progress;
+    struct dn_err *err;
+};
+
+/* --- a job ------------------------------------------------------------------------ */
+
+static bool is_name_char (char c)
+{
+    return (dn_lower (c) >= 'a' && dn_lower (c) <= 'z') || c == '_' || c == '.'
+           || c == '-';
+}
+
+/* Its name with each number as one 0: runs of a series have one. */
+static void add_stem (struct dn_buf *buf, const char *name)
+{
+    size_t limit = buf->len + 40;
+
+    for (const char *at = name; *at != '\0' && buf->len < limit; at++) {
+        bool digit = dn_is_digit (*at);
+
+        if (digit && at > name && dn_is_digit (at[-1]))
+            continue;
+        dn_buf_add (buf, "%c", digit ? '0' : is_name_char (*at) ? *at : '_');
+    }
+}
+
+static void write_app (const struct dn_finished *job, char app[DN_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (app, DN_NAME_MAX);
+
+    if (job->name[0] != '\0')
+        add_stem (&buf, job->name);
+    else
+        dn_buf_add (
+            &buf, "c%" PRId64 "-m%.0f-t%" PRId64, job->cpus, job->mem_gb, job->limit_s);
+    dn_buf_add (&buf, "-g%" PRId64, job->gpus);
+}
+
+/* The number of an owner who is only named. */
+static int64_t number_of (const char *name)
+{
+    uint64_t hash = UINT64_C (0xcbf29ce484222325); /* FNV-1a */
+
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char) *name) * UINT64_C (0x100000001b3);
+    return (int64_t) (hash >> 33);
+}
+
+static void add_type (struct dn_past_jobs *jobs, const char *type)
+{
+    for (int i = 0; i < jobs->n_types; i++)
+        if (strcasecmp (jobs->types[i], type) == 0)
+            return;
+    if (jobs->n_types == DN_CANDIDATES_MAX || strlen (type) >= DN_NAME_MAX)
+        return;
+    memcpy (jobs->types[jobs->n_types++], type, strlen (type) + 1);
+}
+
+static bool counts (const struct dn_finished *job)
+{
+    return job->gpus > 0 && job->end_s > job->start_s && job->start_s > 0
+           && job->submit_s != DN_UNSET && job->submit_s <= job->start_s;
+}
+
+/* Store a job that ended within the window. */
+static int take_job (struct reader *reader, const struct dn_finished *ended)
+{
+    struct dn_past_jobs *jobs = reader->jobs;
+    struct dn_finished job = *ended;
+    char app[DN_NAME_MAX];
+    char number[24];
+
+    if (job.end_s == DN_UNSET || job.end_s < reader->since_s
+        || (reader->until_s > 0 && job.end_s >= reader->until_s))
+        return 0;
+    if (!counts (&job)) {
+        jobs->n_others++;
+        return 0;
+    }
+    snprintf (number, sizeof (number), "%" PRId64, jobs->n + 1);
+    if (job.raw_id == DN_UNSET)
+        job.raw_id = jobs->n + 1;
+    if (job.job[0] == '\0')
+        job.job = number;
+    if (job.user_name[0] == '\0')
+        job.user_name = job.account;
+    if (job.user == DN_UNSET)
+        job.user = number_of (job.user_name);
+    if (job.outcome[0] == '\0')
+        job.outcome = dn_names_get (&dn_outcome_names, (int) dn_outcome_of (&job));
+    write_app (&job, app);
+    job.app = app;
+    job.spec = "auto";
+    add_type (jobs, job.gpu);
+    dn_progress_show (&reader->progress, ++jobs->n, -1);
+    if (dn_store_add (jobs->store, &job, reader->err) < 0)
+        return -1;
+    return jobs->n % COMMIT_ROWS == 0 ? dn_store_commit (jobs->store, reader->err) : 0;
+}
+
+/* --- a table ---------------------------------------------------------------------- */
+
+/* A count in a column that the tables of others have. */
+static void read_other (const struct dn_row *row, const char *column, int64_t *count)
+{
+    const char *text = dn_row_get (row, column);
+
+    if (*count == DN_UNSET && text)
+        dn_int_read (dn_span_of (text), column, 0, INT64_C (1) << 53, count, NULL);
+}
+
+static void read_others (const struct dn_row *row, struct dn_finished *job)
+{
+    int64_t ran_s = DN_UNSET;
+    int64_t mem_mb = DN_UNSET;
+
+    read_other (row, "submit", &job->submit_s);
+    read_other (row, "eligible", &job->eligible_s);
+    read_other (row, "start", &job->start_s);
+    read_other (row, "end", &job->end_s);
+    read_other (row, "elapsed_s", &ran_s);
+    read_other (row, "mem_mb", &mem_mb);
+    if (job->end_s == DN_UNSET && job->start_s != DN_UNSET && ran_s != DN_UNSET)
+        job->end_s = job->start_s + ran_s;
+    if (!(job->mem_gb >= 0) && mem_mb != DN_UNSET)
+        job->mem_gb = (double) mem_mb / 1024;
+}
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct reader *reader = context;
+    struct dn_err problem = {.code = DN_E_NONE};
+    struct dn_finished job;
+
+    reader->err = err;
+    if (dn_finished_read (row, &job, &problem) < 0) {
+        if (reader->jobs->n_refused++ == 0)
+            dn_err_set (&reader->jobs->first,
+                        problem.code,
+                        "line %" PRId64 ": %s",
+                        row->line,
+                        problem.text);
+        return 0;
+    }
+    read_others (row, &job);
+    return take_job (reader, &job);
+}
+
+/* --- sacct ------------------------------------------------------------------------ */
+
+static int take_accounted (void *to, const struct dn_accounted *job)
+{
+    return take_job (to, &job->job);
+}
+
+void dn_past_sacct_command (struct dn_buf *buf)
+{
+    dn_buf_add (buf, "SLURM_TIME_FORMAT=%%s sacct -anPD --noconvert -S now-90days -o ");
+    dn_accounting_columns (DN_ACCOUNTING_ALL, buf);
+    if (buf->len > 0 && buf->text[buf->len - 1] == ',')
+        buf->text[--buf->len] = '\0';
+}
+
+static int read_days (struct reader *reader, struct dn_err *err)
+{
+    const int64_t end_s = reader->source->until_s;
+
+    for (int64_t from = reader->source->since_s; from < end_s; from += DAY_S) {
+        struct dn_sacct which = {
+            .everyone = true, .since_s = from, .patience_s = PATIENCE_S};
+
+        reader->since_s = from;
+        reader->until_s = from + DAY_S < end_s ? from + DAY_S : end_s;
+        which.until_s = reader->until_s;
+        if (dn_sacct_read (&which, take_accounted, reader, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err *err)
+{
+    const char *path = reader->source->sacct;
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    char text[PIECE_LEN];
+    size_t len = 1;
+
+    if (!stream)
+        return -1;
+    while (len > 0) {
+        len = fread (text, 1, sizeof (text), stream);
+        if (ferror (stream))
+            return dn_err_set (err, DN_E_IO, "%s: cannot read", path);
+        if (dn_accounting_feed (to, (struct dn_span){text, len}, err) != 0)
+            return dn_err_wrap (err, "%s", path);
+    }
+    return dn_accounting_end (to) != 0 ? -1 : 0;
+}
+
+static int read_output (struct reader *reader, struct dn_err *err)
+{
+    struct dn_accounting *accounting =
+        dn_accounting_new (DN_ACCOUNTING_ALL, FILE_DELIMITER, take_accounted, reader);
+    int rc;
+
+    if (!accounting)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    rc = feed (reader, accounting, err);
+    dn_accounting_free (accounting);
+    return rc;
+}
+
+/* --- the store -------------------------------------------------------------------- */
+
+static int open_store (struct dn_past_jobs *jobs, struct dn_err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct dn_buf buf = dn_buf_on (jobs->dir, sizeof (jobs->dir));
+    char path[PATH_MAX + 16];
+
+    dn_buf_add (&buf, "%s/dnnest-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+    if (buf.cut || !mkdtemp (jobs->dir)) {
+        dn_err_set (err, DN_E_IO, "%s: %s", jobs->dir, dn_errno_text (errno).text);
+        jobs->dir[0] = '\0';
+        return -1;
+    }
+    snprintf (path, sizeof (path), "%s/jobs.db", jobs->dir);
+    jobs->store = dn_store_open (path, true, err);
+    return jobs->store ? 0 : -1;
+}
+
+void dn_past_jobs_free (struct dn_past_jobs *jobs)
+{
+    static const char *const files[] = {"jobs.db", "jobs.db-wal", "jobs.db-shm"};
+    char path[PATH_MAX + 16];
+
+    dn_store_close (jobs->store);
+    for (size_t i = 0; jobs->dir[0] != '\0' && i < DN_N_ELEMENTS (files); i++) {
+        snprintf (path, sizeof (path), "%s/%s", jobs->dir, files[i]);
+        unlink (path);
+    }
+    if (jobs->dir[0] != '\0')
+        rmdir (jobs->dir);
+}
+
+int dn_past_jobs_read (struct dn_past_jobs *jobs,
+                       const struct dn_past_source *source,
+                       struct dn_err *err)
+{
+    struct reader reader = {.jobs = jobs,
+                            .source = source,
+                            .since_s = source->since_s,
+                            .until_s = source->until_s,
+                            .progress = dn_progress_begin ("jobs"),
+                            .err = err};
+    const struct dn_reading table = {.row = take_row, .context = &reader};
+    int rc = open_store (jobs, err);
+
+    if (rc == 0 && source->table)
+        rc = dn_read_table (source->table, &table, err);
+    else if (rc == 0)
+        rc = source->sacct ? read_output (&reader, err) : read_days (&reader, err);
+    dn_progress_end (&reader.progress);
+    return rc < 0 ? rc : dn_store_commit (jobs->store, err);
+}

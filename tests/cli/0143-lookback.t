@@ -1,0 +1,124 @@
+#!/bin/bash
+# 0143-lookback.t - what past jobs requested and used, from accounting alone
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+
+DNNEST=$(realpath "$DNNEST")
+cd "$work" || exit 1
+
+# What sacct prints of 400 jobs of 5 owners: applications whose runs take as long as ever,
+# four CPUs busy of 16 per GPU, a step of each with its memory; and of one job in 4 no GPU.
+awk 'BEGIN {
+    srand (1)
+    split ("resnet bert unet gpt", names, " ")
+    for (i = 1; i <= 400; i++) {
+        user = i % 5
+        name = names[int (i / 5) % 4 + 1] "_seed" i
+        gpus = i % 4 ? 1 + i % 3 % 2 : 0
+        run = 1000 * (user + 1) + int (50 * rand ())
+        submit = 1700000000 + 300 * i; start = submit + 60; end = start + run
+        cpus = gpus ? 16 * gpus : 8
+        busy = int (run * (gpus ? 4 * gpus : 8))
+        used = sprintf ("%02d:%02d:%02d", busy / 3600, busy / 60 % 60, busy % 60)
+        tres = "cpu=" cpus ",mem=65536M,node=1" (gpus ? ",gres/gpu=" gpus ",gres/gpu:a100=" gpus : "")
+        printf "%d|%d|c|u%d|%d|a|gpu|normal|%s|%d|%d|%d|%d|00:00:00|600|%s|1|n1|%s|%s|||0:0\n",
+            i, i, user, 1000 + user, name, submit, submit, start, end,
+            i % 50 ? "COMPLETED" : "TIMEOUT", tres, used
+        printf "%d.batch|%d.batch|c|||a|||batch|%d|%d|%d|%d|00:00:00||COMPLETED|1|n1|cpu=%d,mem=65536M,node=1|%s|mem=16384M||0:0\n",
+            i, i, submit, submit, start, end, cpus, used
+    }
+}' >past.sacct
+printf 'type,nodes,gpus,cpus,mem_mb\na100,4,4,64,512000\n' >nodes.csv
+
+# sums of the file itself: jobs, GPU hours requested and had, CPU hours had and busy
+sums=$(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ {
+    split ($19, tres, ","); sub ("cpu=", "", tres[1]); sub ("gres/gpu=", "", tres[4])
+    split ($20, t, ":"); run = $13 - $12; n++
+    asked += tres[4] * $15 / 60; gpu += tres[4] * run / 3600
+    cpu += tres[1] * run / 3600; busy += t[1] + t[2] / 60 + t[3] / 3600
+} END { printf "%d, %.3f, %.3f, %.3f, %.3f", n, asked, gpu, cpu, busy }' past.sacct)
+json 'the sums are those of the file' \
+    "all(abs(a / b - 1) < 1e-4 for a, b in zip((d['jobs'], d['hours']['gpu_requested'], d['hours']['gpu'],
+         d['hours']['cpu'], d['hours']['cpu_busy']), ($sums)))" lookback --sacct=past.sacct
+json 'jobs without GPUs are counted only' 'd["others"] == 100 and d["jobs"] == 300' \
+    lookback --sacct=past.sacct
+json 'jobs at their limit' 'd["at_limit"] == 4' lookback --sacct=past.sacct
+json 'host memory' 'abs(d["hours"]["memory_used"] / d["hours"]["memory_measured"] - 0.25) < 1e-6' \
+    lookback --sacct=past.sacct
+json 'runs of an application repeat, whatever the number in their names' \
+    'd["rules"]["repeats"] >= 220' lookback --sacct=past.sacct
+json 'from the second run on limits and CPUs are lowered, and no job is killed' \
+    'd["rules"]["limits_lowered"] > 100 and d["rules"]["killed"] == 0 and d["rules"]["fewer_cpus"] > 100
+     and d["rules"]["policy_cpu_h"] < d["rules"]["requested_cpu_h"]' lookback --sacct=past.sacct
+json 'without nodes there is no queue' '"queue" not in d' lookback --sacct=past.sacct
+json 'the queue has all jobs and owners, and an interval' \
+    'd["queue"]["jobs"] == 300 and d["queue"]["owners"] == 5 and
+     d["queue"]["wait"]["low_s"] <= d["queue"]["wait"]["mean_s"] <= d["queue"]["wait"]["high_s"]' \
+    lookback --sacct=past.sacct --nodes=nodes.csv
+json 'a period' "d['jobs'] == $(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ && $13 < 1700061400' past.sacct | wc -l)" \
+    lookback --sacct=past.sacct --until=@1700061400
+json 'rules that keep limits lower none' 'd["rules"]["limits_lowered"] == 0' \
+    lookback --sacct=past.sacct --set=TimeLimit=keep
+json 'memory that was requested goes down where the rule says so' 'd["rules"]["less_memory"] > 100' \
+    lookback --sacct=past.sacct --set=Memory=measured
+gives 'the text says what is not known' 0 'GPU, of run times \(busy\) +- +- ' lookback --sacct=past.sacct
+is 'the text fits 100 columns' \
+    "$(dn lookback --sacct=past.sacct --nodes=nodes.csv | awk 'length > 100')" ''
+documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacct --nodes=nodes.csv --names
+
+# --- tables ------------------------------------------------------------------------------
+
+{
+    echo cluster,job,account,partition,submit,eligible,start,limit_s,elapsed_s,state,nodes,cpus,gpus,mem_mb
+    echo c,1,7,gpu,1000,1000,2000,7200,3600,COMPLETED,1,4,1,8192
+    echo c,2,7,gpu,9000,9000,9000,7200,3600,COMPLETED,1,4,1,8192
+    echo c,3,8,gpu,x,1000,2000,7200,3600,COMPLETED,1,4,2,8192
+    echo c,4,8,gpu,1000,1000,2000,many,3600,COMPLETED,1,4,2,8192
+} >other.csv
+json 'a table of others has other columns' \
+    'd["jobs"] == 2 and d["hours"]["gpu"] == 2 and d["hours"]["gpu_requested"] == 4 and
+     d["others"] == 1 and d["wait_mean_s"] == 500' lookback --trace=other.csv
+json 'what a row repeats is known once it has ended' 'd["rules"]["repeats"] == 1' \
+    lookback --trace=other.csv
+refused=$(dn lookback --trace=other.csv 2>&1 >/dev/null)
+like 'the first row that cannot be read is told' "$refused" '1 rows cannot be read; the first: line 5: .*many'
+is 'the same on stdin' "$(dn lookback --trace=- <other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
+
+# --- sacct and sinfo ---------------------------------------------------------------------
+
+# They print the same whenever they are asked.
+mkdir bin
+cat >bin/sacct <<'END'
+#!/bin/sh
+for word; do case $word in --delimiter=*) delimiter=${word#*=} ;; esac; done
+[ "$SLURM_TIME_FORMAT" = %s ] && sed "s/|/$delimiter/g" past.sacct
+END
+cat >bin/sinfo <<'END'
+#!/bin/sh
+printf '%s\n' 'a1|64|512000|gpu:a100:4(S:0,1),nvme:1' 'a1|64|512000|gpu:a100:4(S:0,1),nvme:1' \
+    'a2|64|512000|gpu:a100:4(S:0-1)' 'a3|64|512000|gpu:a100:4' 'a4|64+|512000|gpu:a100:4' \
+    'c1|64|512000|(null)' 'm1|64|512000|gpu:v100:2,gpu:4,license:x:3'
+END
+chmod +x bin/*
+PATH=$work/bin:$PATH dn lookback --json --since=@1699990000 --until=@1700200000 >asked.json
+dn lookback --json --sacct=past.sacct --nodes=nodes.csv >read.json
+is 'sacct is asked day by day, and each job counts once; sinfo has the same nodes' \
+    "$(cat asked.json)" "$(cat read.json)"
+
+# --- errors ------------------------------------------------------------------------------
+
+echo nothing >none.sacct
+refuses 'no job: the command that makes the file is named' 4 'sacct -anPD .*JobIDRaw' \
+    lookback --sacct=none.sacct
+refuses 'two sources' 2 'cannot be combined' lookback --sacct=a --trace=b
+refuses 'no such file' 4 'No such file' lookback --trace=/nonexistent
+printf '%s\n' '#!/bin/sh' 'echo "sacct: error: accounting is off" >&2' 'exit 1' >bin/sacct
+chmod +x bin/sacct
+PATH=$work/bin:$PATH refuses 'accounting that refuses' 4 'sacct failed: .*accounting is off' lookback
+is 'nothing stays in TMPDIR' "$(mkdir tmp && TMPDIR=$work/tmp dn lookback --sacct=past.sacct >/dev/null; ls tmp)" ''
+
+done_testing
