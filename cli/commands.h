@@ -22,6 +22,8 @@
     X (config)                                                                         \
     X (lookback)                                                                       \
     X (report)                                                                         \
+    X (pause)                                                                          \
+    X (resume)                                                                         \
     X (status)                                                                         \
     X (replay)                                                                         \
     X (learn)                                                                          \

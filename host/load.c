@@ -323,15 +323,16 @@ static void load_networks (const char *path,
         refuse_network (&files, &err);
 }
 
-void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX])
+void dn_load_beside (const char *conf, const char *name, char path[DN_SITE_PATH_MAX])
 {
-    const char *slash = conf ? strrchr (conf, '/') : NULL;
+    const char *slash = strrchr (conf, '/');
 
     snprintf (path,
               DN_SITE_PATH_MAX,
-              "%.*s/dnnest.zoo.d",
+              "%.*s/%s",
               slash ? (int) (slash - conf) : 0,
-              slash ? conf : "");
+              conf,
+              name);
 }
 
 static void load_zoo (const struct dn_load_paths *paths,
@@ -343,7 +344,7 @@ static void load_zoo (const struct dn_load_paths *paths,
     load_networks (site->zoo_dir, false, problems, site);
     if (!paths->conf)
         return;
-    dn_load_own_networks_path (paths->conf, own);
+    dn_load_beside (paths->conf, DN_OWN_NETWORKS, own);
     load_networks (own, true, problems, site);
 }
 
@@ -501,6 +502,29 @@ static int follow_slurm (const struct dn_load_context *context,
     return context->cluster ? dn_site_set_cluster (site, context->cluster, err) : 0;
 }
 
+/* What 'dnnest pause' has written: Policy lines, or one line that stops all. */
+static int load_pause (const struct dn_load_paths *paths,
+                       const struct dn_site_reading *reading,
+                       struct dn_site *site,
+                       struct dn_err *err)
+{
+    static const char all[] = DN_PAUSE_RULE;
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    char path[DN_SITE_PATH_MAX];
+    size_t len;
+
+    if (!paths->conf)
+        return 0;
+    dn_load_beside (paths->conf, DN_PAUSE_FILE, path);
+    if (dn_view_text (path, DN_VIEW_OURS, DN_FILE_MAX, &text, &len, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    if (strncmp (text, all, sizeof (all) - 1) == 0)
+        return dn_site_override (site, "dnnest_mode=observe", err);
+    return dn_site_read (site, (struct dn_span){text, len}, path, reading, err);
+}
+
 /* The order matters: the configuration has the path of the catalogue, and its Gpu lines
  * name the catalogue's devices.
  */
@@ -534,7 +558,8 @@ static int fill_site (const struct dn_load_paths *paths,
         || set_bundle_dir (site, paths->model, err) < 0
         || load_tables (context, site, &reading.gpus, err) < 0
         || dn_site_read (site, conf, file, &reading, err) < 0
-        || follow_slurm (context, site, err) < 0)
+        || follow_slurm (context, site, err) < 0
+        || load_pause (paths, &reading, site, err) < 0)
         return -1;
     load_site_bundle (paths, site);
     load_zoo (paths, context->problems, site);

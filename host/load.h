@@ -68,8 +68,15 @@ int dn_load_catalogue (const char *path,
                        struct dn_catalogue *catalogue,
                        struct dn_err *err) DN_COLD;
 
-/* Where the site's own networks are: beside dnnest.conf. */
-void dn_load_own_networks_path (const char *conf, char path[DN_SITE_PATH_MAX]) DN_COLD;
+/* What is beside dnnest.conf: the site's own networks; and what 'dnnest pause' stopped,
+ * Policy lines, or a line DN_PAUSE_RULE, which no other line and no parameter relaxes.
+ */
+#define DN_OWN_NETWORKS "dnnest.zoo.d"
+#define DN_PAUSE_FILE   "dnnest.paused"
+#define DN_PAUSE_RULE   "Mode=observe"
+void dn_load_beside (const char *conf,
+                     const char *name,
+                     char path[DN_SITE_PATH_MAX]) DN_COLD;
 
 /* Load the bundle in the directory 'path'. NULL with 'err'; freed with dn_bundle_free
  * (). */

@@ -127,12 +127,14 @@ void dn_watch_conf (struct dn_watch *watch, const char *conf)
 {
     const struct dn_load_paths defaults = dn_load_default_paths ();
 
-    char own[DN_SITE_PATH_MAX];
+    char beside[DN_SITE_PATH_MAX];
 
     memset (watch, 0, sizeof (*watch));
     add_path (watch, conf);
-    dn_load_own_networks_path (conf, own);
-    add_path (watch, own);
+    dn_load_beside (conf, DN_OWN_NETWORKS, beside);
+    add_path (watch, beside);
+    dn_load_beside (conf, DN_PAUSE_FILE, beside);
+    add_path (watch, beside);
     /* The default bundle depends on whether this directory exists. */
     add_path (watch, DNNEST_MODEL_DIR);
     add_path (watch, defaults.bundle);

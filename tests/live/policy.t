@@ -98,6 +98,25 @@ use "Policy User=no-such-user,$CLUSTER_USER Mode=observe"
 is 'a line with another user matches that one' \
     "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
+# --- pause -----------------------------------------------------------------------------
+
+if [[ -x $dnnest ]]; then
+    judges_now() { [[ $(judged "${A100[@]}" --comment="$JOB") = "$1" ]]; }
+    at_once() { "$dnnest" "$1" "${@:3}" "--conf=$dir/etc/dnnest.conf" >/dev/null && cluster_until 60 judges_now "$2"; }
+    use "Policy Account=no-such Mode=advise"
+    ok 'a paused user has no job changed, without a word to slurmctld' \
+        at_once pause 'observe change' "--user=$CLUSTER_USER"
+    ok 'and is resumed as quickly' at_once resume 'enforce change' "--user=$CLUSTER_USER"
+    use "Policy User=$CLUSTER_USER Mode=enforce"
+    ok 'a pause of all stops also those of a line with another mode' at_once pause 'observe change'
+    ok 'one of a user more changes nothing' at_once pause 'observe change' "--user=$CLUSTER_USER"
+    ok 'nor does the end of the first, while the second lasts' at_once resume 'observe change'
+    ok 'after the second jobs are changed' at_once resume 'enforce change' "--user=$CLUSTER_USER"
+    not_ok 'nothing is left of it' test -e "$dir/etc/dnnest.paused"
+else
+    skip 'pause and resume' 'the command is not built'
+fi
+
 # --- slurm.conf, in a file that it includes ------------------------------------------
 
 use "Policy User=$CLUSTER_USER Mode=advise"
