@@ -62,7 +62,7 @@ bool dn_policy_in_control (const struct dn_rules *rules,
 {
     struct dn_digester digester;
     struct dn_digest digest;
-    char owner[96];
+    char owner[64];
     bool by_job = rules->control_by == DN_DRAW_JOB;
 
     /* Mode observe changes no job, so it needs no control group. */
@@ -73,11 +73,9 @@ bool dn_policy_in_control (const struct dn_rules *rules,
     digester = dn_digest_begin ();
     if (salt[0] != '\0')
         add_text (&digester, salt, strlen (salt));
-    snprintf (owner,
-              sizeof (owner),
-              "dnnest control group %" PRId64 " %" PRId64,
-              job->user_id,
-              by_job ? job->draw : 0);
+    snprintf (owner, sizeof (owner), "dnnest control group %" PRId64, job->user_id);
+    add_text (&digester, owner, strlen (owner));
+    snprintf (owner, sizeof (owner), "%" PRId64, by_job ? job->draw : 0);
     add_text (&digester, owner, strlen (owner));
     if (!by_job)
         add_script (&digester, job, spec);

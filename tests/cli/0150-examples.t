@@ -13,7 +13,7 @@ command -v scdoc >/dev/null || skip_all 'scdoc is not installed'
 
 # Blocks that are not run here: those that need a cluster or a server, each of which names
 # the test that runs it, and forms of text.
-readonly ELSEWHERE_BLOCKS=4 FORM_BLOCKS=8
+readonly ELSEWHERE_BLOCKS=7 FORM_BLOCKS=8
 
 DNNEST=$(realpath "$DNNEST")
 tool=$top/tests/cli/examples.py
@@ -150,7 +150,7 @@ is 'the number of blocks that show a form' "$form" "$FORM_BLOCKS"
 is 'every section or page of a command runs it' \
     "$(sed -n '/^# COMMANDS/,/^# COMMON/s/^## //p' "$top/cli/pages/dnnest.1.scd" |
         while read -r command; do
-            grep -q "^	\$.*dnnest $command " "$top"/cli/pages/dnnest{.1,-"$command".1}.scd \
+            grep -q "^	[\$#].*dnnest $command " "$top"/cli/pages/dnnest{.1,-"$command".1}.scd \
                 2>/dev/null || echo "$command"
         done)" ''
 

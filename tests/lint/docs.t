@@ -303,7 +303,7 @@ def commands():
 CHAPTERS = ["NAME", "SYNOPSIS", "DESCRIPTION", "ACTIONS", "OPTIONS", "JSON", "EXIT STATUS",
             "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
 NEEDED = {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "JSON", "EXAMPLES", "SEE ALSO"}
-WITHOUT_JSON = {"completion"}
+WITHOUT_JSON = {"completion", "pause", "resume"}
 
 
 def command_chapters():
