@@ -16,13 +16,12 @@ struct call {
     struct dn_learning learning;
     bool paced;
     bool rollback;
-    bool once;
     const char *db;
     const char *out;
 };
 
 static const struct dn_option options[] = {
-    DN_OPT_FLAG ("once", 0, "learn once and exit (it always does)", once),
+    DN_OPT_OLD ("once", NULL, "learn always ends after one time"),
     DN_OPT_FLAG ("dry-run",
                  0,
                  "judge what would be learned, install nothing",
@@ -33,10 +32,8 @@ static const struct dn_option options[] = {
                  "the store of finished jobs, not that in StateDir",
                  db),
     DN_OPT_TEXT ("out", 0, "FILE", "write FILE, not the history in StateDir", out),
-    DN_OPT_FLAG ("paced",
-                 0,
-                 "as dnnestd does: install nothing after a rollback",
-                 paced),
+    /* As dnnestd does: install nothing after a rollback. */
+    DN_OPT_FLAG ("paced", 0, NULL, paced),
     DN_OPT_FLAG ("rollback", 0, "restore the previous history", rollback),
     DN_OPT_END,
 };

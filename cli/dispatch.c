@@ -20,14 +20,9 @@ static int print_help (void)
     for (int i = 0; program->commands[i]; i++)
         printf (
             "  %-10s %s\n", program->commands[i]->name, program->commands[i]->summary);
-    printf ("\nOptions:\n"
-            "  -h, --help     print this help; after a command, the command's\n"
-            "  -V, --version  print the version\n"
-            "\n'%s help' and '%s help COMMAND' print the same helps.\n"
-            "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
-            "4 model or data, 5 bug, memory or write error.\n"
-            "\nManual: %s\n",
-            dn_program,
+    printf ("\n'%s COMMAND --help' prints the options of a command. Exit codes: 0 done,\n"
+            "1 abstained, 2 usage or metadata, 3 configuration, 4 model or data, 5 bug.\n"
+            "Manual: %s\n",
             dn_program,
             program->manual);
     return DN_EXIT_DONE;

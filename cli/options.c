@@ -18,6 +18,9 @@
 /* Values of getopt_long () for rows without a letter; larger than any character. */
 #define FIRST_ROW_VALUE 1000
 
+/* A line of names in the help has at most so many columns. */
+#define HELP_COLUMNS 78
+
 enum {
     COMMON_JSON,
     COMMON_CONF,
@@ -169,20 +172,42 @@ static void print_rows (const struct dn_option *rows)
     }
 }
 
+/* The names alone, below 'title'. */
+static void print_names (const char *title, const struct dn_option *rows)
+{
+    size_t column = HELP_COLUMNS;
+
+    printf ("\n%s", title);
+    for (const struct dn_option *row = rows; row->name; row++) {
+        size_t len = strlen (row->name) + 3;
+
+        if (!row->help)
+            continue;
+        if (column + len > HELP_COLUMNS) {
+            printf ("\n ");
+            column = 1;
+        }
+        printf (" --%s", row->name);
+        column += len;
+    }
+    printf ("\n");
+}
+
 static void print_help (const struct dn_command *command)
 {
-    printf ("Usage: %s %s [OPTION]...%s%s\n%s.\n\nOptions:\n",
+    printf ("Usage: %s %s [OPTION]...%s%s\n%s.\n",
             dn_program,
             command->name,
             command->arguments[0] ? " " : "",
             command->arguments,
             command->summary);
+    if (command->options)
+        printf ("\nOptions:\n");
     print_rows (command->options);
-    print_rows (dn_options_common);
-    if (command->guest_options) {
-        printf ("\nOptions of sbatch that are used; all others are ignored:\n");
-        print_rows (command->guest_options);
-    }
+    if (command->guest_options)
+        print_names ("Options of sbatch(1) that count; all others are ignored:",
+                     command->guest_options);
+    print_names ("Options of all commands, see dnnest(1):", dn_options_common);
     printf ("\nManual: %s(1)\n", dn_program);
 }
 
@@ -425,6 +450,9 @@ static int use (struct dn_options *o, const struct dn_option *row, void *call)
                        == 0
                    ? DN_EXIT_DONE
                    : dn_options_misuse (o->command, "--%s", err.text);
+    case DN_OPTION_OLD:
+        dn_complain ("--%s is ignored, and will be an error: %s", row->name, row->old);
+        return DN_EXIT_DONE;
     case DN_OPTION_USER:
         return dn_options_user (o->argument, member) ? DN_EXIT_DONE : DN_EXIT_USAGE;
     case DN_OPTION_RULE:

@@ -18,6 +18,7 @@ enum dn_option_use {
     DN_OPTION_TEXT,  /* a const char * becomes its argument */
     DN_OPTION_INT,   /* an int64_t becomes that number, from 'min' to 'max' */
     DN_OPTION_USER,  /* an int64_t becomes the number of a user of the system */
+    DN_OPTION_OLD,   /* nothing, with a warning that ends with its 'old' */
     DN_OPTION_RULE,  /* the "KEY=VALUE" is added to a struct dn_settings */
     DN_OPTION_CALL   /* 'take' is called; it returns an enum dn_exit */
 };
@@ -35,6 +36,7 @@ struct dn_option {
     int64_t min;
     int64_t max;
     dn_option_f take;
+    const char *old;
 };
 
 /* Rows: of an option that does nothing by itself, of those that set a member of struct
@@ -69,6 +71,9 @@ struct dn_option {
             .max = (most))
 #define DN_OPT_TAKE(name, letter, argument, help, function)                            \
     DN_OPT (name, letter, argument, help, CALL, .take = (function))
+/* An option that was dropped is accepted with a warning for one version. */
+#define DN_OPT_OLD(name, argument, instead)                                            \
+    DN_OPT (name, 0, argument, NULL, OLD, .old = (instead))
 #define DN_OPT_END                                                                     \
     {                                                                                  \
         .name = NULL                                                                   \

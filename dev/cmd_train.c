@@ -31,7 +31,6 @@ struct call {
     int64_t seed; /* these are not for --site; DN_UNSET: not given */
     int64_t folds;
     int64_t max_rows;
-    const char *name;
     const char *margin;
     const char *rollback; /* the place to roll back */
     bool bounds_only;
@@ -82,18 +81,6 @@ static int take_site (struct dn_options *given, void *to)
     return DN_EXIT_DONE;
 }
 
-static int take_name (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    const char *name = given->argument;
-
-    call->name = call->training.name = name;
-    return name[0] == '\0' || strlen (name) >= DN_NAME_MAX
-                   || strcmp (dn_quote (name, strlen (name)).text, name) != 0
-               ? dn_options_misuse (given->command, "--name: expected a short word")
-               : DN_EXIT_DONE;
-}
-
 static int take_margin (struct dn_options *given, void *to)
 {
     struct call *call = to;
@@ -127,7 +114,7 @@ static const struct dn_option options[] = {
                  "[=DIR]",
                  "exchange the installed bundle and the previous one",
                  take_rollback),
-    DN_OPT_TAKE ("name", 0, "NAME", "name of the bundle (default)", take_name),
+    DN_OPT_OLD ("name", "NAME", "every bundle has the name default"),
     DN_OPT_INT ("seed", 0, "N", "seed of the random numbers (1)", seed, 0, INT32_MAX),
     DN_OPT_INT ("folds",
                 0,
@@ -193,8 +180,7 @@ static const char *training_only (const struct call *call)
     const struct {
         const char *name;
         bool given;
-    } only[] = {{"name", call->name},
-                {"seed", call->seed != DN_UNSET},
+    } only[] = {{"seed", call->seed != DN_UNSET},
                 {"folds", call->folds != DN_UNSET},
                 {"max-rows", call->max_rows != DN_UNSET},
                 {"margin", call->margin},

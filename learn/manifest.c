@@ -356,7 +356,7 @@ int dn_manifest_write (struct dn_training *training,
     const char *text;
 
     add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);
-    add_text (manifest, "name", training->name);
+    add_text (manifest, "name", "default");
     add_features (manifest);
     add_data (manifest, training);
     add_training (manifest, training);

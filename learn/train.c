@@ -16,7 +16,6 @@
 struct dn_training dn_training_start (int max_runs, uint64_t seed)
 {
     return (struct dn_training){.runs = dn_runs_start (max_runs, seed),
-                                .name = "default",
                                 .seed = seed,
                                 .max_folds = 12,
                                 .margin = 1};

@@ -105,7 +105,6 @@ typedef int (*dn_refit_f) (void *context,
 struct dn_training {
     /* in */
     struct dn_runs runs;
-    const char *name; /* of the bundle */
     uint64_t seed;
     int max_folds;    /* maximum number of groups that are left out in turn */
     double margin;    /* factor on the bounds, for what the runs do not cover */

@@ -65,10 +65,10 @@ is 'another seed gives other bytes, which replace the old ones' \
 is 'no file remains besides the bundle' \
     "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
 is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
-train --json --out "$work/two" --name mine --margin 1.5 - < "$work/runs.csv"
+train --json --out "$work/two" --margin 1.5 - < "$work/runs.csv"
 is 'stdin is a table; --json has the metrics' \
     "$(value "$work/out" 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])')" \
-    "('mine', 'stdin', ['code_left_out', 'family_left_out', 'gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
+    "('default', 'stdin', ['code_left_out', 'family_left_out', 'gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
 all='d["bounds"]["step"]["all"][3]'
 less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
     "$(value "$work/two/manifest.json" "$all")"

@@ -43,7 +43,8 @@ for command in $commands; do
     help=$("$DNNEST" "$command" --help)
     is "every option of $command is offered" \
         "$(rows "$command" | grep -- ^-- | sed 's/[= ].*//' | sorted)" \
-        "$(sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p' <<<"$help" | sorted)"
+        "$(sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p; /^  --/s/ +/\n/gp' <<<"$help" \
+            | grep . | sorted)"
     while read -r option argument; do
         kinds=$(rows "$command" | row "$option=")
         case $argument in
