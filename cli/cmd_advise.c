@@ -515,7 +515,7 @@ static void free_advice (struct dn_advice **advice)
     dn_advice_free (*advice);
 }
 
-/* Decide without the limit DecisionTime, and print a message if slurmctld would exceed
+/* Decide without a limit of time, and print a message if slurmctld would exceed
  * it. The fastest of several attempts is compared, because a new process is slow at
  * first.
  */
@@ -541,7 +541,7 @@ static int advise_and_time (const struct dn_site *site,
     if (least_ms > limit_ms)
         dn_complain (
             "the decision takes %.2g ms here; slurmctld would give it up after "
-            "DecisionTime=%g ms and leave the job unchanged",
+            "%g ms and leave the job unchanged",
             least_ms,
             limit_ms);
     return 0;

@@ -336,8 +336,8 @@ static void judge_limits (struct dn_health *health, const struct dn_site *site)
         if (guarded->tallies[i].app != 0)
             continue;
         health->n_users++;
-        health->n_distrusted += !dn_guarded_trusts (
-            guarded, guarded->tallies[i].user_id, rules.guard_trust);
+        health->n_distrusted +=
+            !dn_guarded_trusts (guarded, guarded->tallies[i].user_id);
     }
     if (rules.time_limit == DN_TIME_TIME_MIN)
         health->limits = DN_LIMITS_SOFT;

@@ -275,8 +275,7 @@ struct dn_forecast dn_subject_run (const struct dn_site *site,
         .type = NULL,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,
-        .carbon_g = dn_estimate_carbon_g (
-            estimate->energy_j, site->pue, site->carbon_g_per_kwh),
+        .carbon_g = dn_estimate_carbon_g (estimate->energy_j, site->carbon_g_per_kwh),
         .largest_batch = dn_policy_largest_batch (&site->rules, &c),
         .now = DN_GPUS_NOW_UNKNOWN,
     };

@@ -447,6 +447,19 @@ static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err
         dn_span_of (path), site->bundle_dir, sizeof (site->bundle_dir), "Bundle", err);
 }
 
+/* The bundle in DataDir, if there is one, stands for the packaged one. */
+static int set_data_bundle (struct dn_site *site, struct dn_err *err)
+{
+    char path[DN_SITE_PATH_MAX + sizeof ("/bundle")];
+
+    snprintf (path, sizeof (path), "%s/bundle", site->data_dir);
+    return site->data_dir[0] == '\0'
+                   || strcmp (site->bundle_dir, DNNEST_BUNDLE_DIR) != 0
+                   || access (path, F_OK) < 0
+               ? 0
+               : set_bundle_dir (site, path, err);
+}
+
 /* A bundle that 'dnnest-dev train' has installed takes precedence over the packaged
  * one. */
 static const char *default_bundle (void)
@@ -555,6 +568,7 @@ static int fill_site (const struct dn_load_paths *paths,
                              err)
                    < 0)
         || dn_site_read_paths (site, conf, file, context->problems, err) < 0
+        || set_data_bundle (site, err) < 0
         || set_bundle_dir (site, paths->model, err) < 0
         || load_tables (context, site, &reading.gpus, err) < 0
         || dn_site_read (site, conf, file, &reading, err) < 0

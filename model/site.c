@@ -21,11 +21,15 @@
     {key, offsetof (struct dn_site, member), help, DN_SITE_REAL, min, max, value},
 /* clang-format on */
 
-static const struct dn_site_key site_keys[] = {DN_SITE_KEYS (TEXT_ROW, REAL_ROW)};
+static const struct dn_site_key site_keys[] = {
+    DN_SITE_KEYS (TEXT_ROW, REAL_ROW) DN_SITE_OTHER_KEYS (TEXT_ROW, REAL_ROW)};
+
+#define COUNT_ROW(...) +1
+#define N_SHOWN        (DN_SITE_KEYS (COUNT_ROW, COUNT_ROW))
 
 const struct dn_site_key *dn_site_keys (int *n_keys)
 {
-    *n_keys = (int) DN_N_ELEMENTS (site_keys);
+    *n_keys = N_SHOWN;
     return site_keys;
 }
 
@@ -125,6 +129,26 @@ static bool is_path (const struct dn_site_key *key)
     return key->type == DN_SITE_PATH || key->type == DN_SITE_PATH_OR_NONE;
 }
 
+/* Where the tables are in DataDir; later lines may say otherwise. */
+static int set_data_dir (struct dn_site *site, struct dn_err *err)
+{
+    const struct {
+        char *path;
+        const char *name;
+    } parts[] = {{site->hardware_dir, "hardware"},
+                 {site->datasets_file, "datasets.conf"},
+                 {site->zoo_dir, "zoo"}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
+        struct dn_buf buf = dn_buf_on (parts[i].path, DN_SITE_PATH_MAX);
+
+        dn_buf_add (&buf, "%s/%s", site->data_dir, parts[i].name);
+        if (buf.cut)
+            return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_path, "DataDir");
+    }
+    return 0;
+}
+
 static int set_text (struct dn_site *site,
                      const struct dn_site_key *key,
                      struct dn_span value,
@@ -146,8 +170,11 @@ static int set_text (struct dn_site *site,
                            key->name,
                            dn_quote (value.text, value.len).text,
                            forms[key->type].expected);
-    return (is_path (key) ? dn_span_copy : dn_name_copy) (
-        value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err);
+    if ((is_path (key) ? dn_span_copy : dn_name_copy) (
+            value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err)
+        < 0)
+        return -1;
+    return member_of (site, key) == site->data_dir ? set_data_dir (site, err) : 0;
 }
 
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
@@ -242,7 +269,20 @@ static const char *conf_key_at (const void *names, int i)
     if (i < n_keys)
         return keys[i].name;
     i -= n_keys;
-    return (size_t) i < DN_N_ELEMENTS (site_keys) ? site_keys[i].name : NULL;
+    return i < N_SHOWN ? site_keys[i].name : NULL;
+}
+
+/* Note a key that was dropped. */
+static void note_dropped (struct dn_site *site, struct dn_span key)
+{
+    const char *instead = dn_rules_dropped (key);
+
+    if (instead && site->n_dropped++ == 0)
+        dn_err_set (&site->dropped,
+                    DN_E_RANGE,
+                    dn_say_key_dropped,
+                    dn_quote (key.text, key.len).text,
+                    instead);
 }
 
 static int read_rule (struct dn_site *site,
@@ -254,6 +294,8 @@ static int read_rule (struct dn_site *site,
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
     const struct dn_rule_key *key = dn_rules_find (pair->key);
 
+    if (!key && dn_rules_dropped (pair->key))
+        return 0;
     if (!key)
         return dn_err_set (err,
                            DN_E_RANGE,
@@ -273,6 +315,8 @@ static int read_pair (const struct pass *pass,
 {
     const struct dn_site_key *key = find_key (pair->key);
 
+    if (pass->reading)
+        note_dropped (pass->site, pair->key);
     if (key)
         return set_key (pass->site, key, pair->value, !pass->reading, err);
     return pass->reading ? read_rule (pass->site, pair, line, err) : 0;
@@ -296,6 +340,8 @@ static int read_word_line (const struct pass *pass,
         return pass->reading && pass->reading->gpus
                    ? dn_gpu_types_add (&site->gpu_types, line, &site->catalogue, err)
                    : 0;
+    for (int i = 0; pass->reading && i < line->n_pairs; i++)
+        note_dropped (site, line->pairs[i].key);
     if (dn_span_is (line->word, "Policy"))
         return pass->reading
                    ? dn_policies_add (&site->policies, line, pass->reading->people, err)
@@ -402,6 +448,7 @@ static int override_pair (struct dn_site *site,
 {
     const struct dn_site_key *key = find_key (pair->key);
 
+    note_dropped (site, pair->key);
     if (key && key->type == DN_SITE_REAL)
         return set_real (site, key, pair->value, err);
     if (read_rule (site, pair, origin, err) < 0)

@@ -30,20 +30,13 @@
  * of struct dn_site, its name in the file, default, help) and REAL (member, name, min,
  * max, default, help).
  *
- * DecisionTime is many times what a decision takes with a handful of GPU types, and
- * twice what the largest network of the zoo takes with 32 (2.5 ms): no ordinary job
- * exceeds it. A snapshot is believed until five were missed. Finished jobs teach, and
- * nothing waits for them; a year of them shows every season of a site.
+ * Finished jobs teach, and nothing waits for them; a year of them shows every season of
+ * a site.
  */
 /* clang-format off */
 #define DN_SITE_KEYS(TEXT, REAL)                                                       \
-    TEXT (PATH, hardware_dir, "HardwareDir", NULL,                                     \
-          "directory of the hardware catalogue, one file per device")                  \
-    TEXT (PATH, datasets_file, "Datasets", NULL, "table of data sets")                 \
-    TEXT (PATH, zoo_dir, "ZooDir", DNNEST_ZOO_DIR,                                     \
-          "directory of the networks that are files")                                  \
-    TEXT (PATH_OR_NONE, bundle_dir, "Bundle", DN_SITE_NONE,                            \
-          "directory of the model bundle, or none")                                    \
+    TEXT (PATH, data_dir, "DataDir", NULL,                                             \
+          "directory of the hardware catalogue, data sets, networks and model bundle") \
     TEXT (PATH, sidecar_dir, "SidecarDir", NULL,                                       \
           "directory of the sidecars that comments name (dnnest:@FILE)")               \
     TEXT (PATH_OR_NONE, python_dir, "PythonDir", DNNEST_PYTHON_DIR,                    \
@@ -58,45 +51,59 @@
           "file of counters for Prometheus, rewritten every five seconds")             \
     TEXT (PATH, state_dir, "StateDir", DNNEST_STATE_DIR "/%c",                         \
           "directory of the files of dnnestd; %c is ClusterName of slurm.conf")        \
-    REAL (decision_ms, "DecisionTime", 0, 1000, "5",                                   \
-          "CPU time in milliseconds after which a decision is given up; 0: no limit")  \
     REAL (snapshot_age_s, "SnapshotAge", 1, 86400, "300",                              \
           "age in seconds up to which decisions use the snapshot of the cluster")      \
-    REAL (watch_interval_s, "WatchInterval", 1, 3600, "60",                            \
-          "seconds between two snapshots of the cluster by dnnestd")                   \
-    REAL (guard_interval_s, "GuardInterval", 1, 600, "30",                             \
-          "seconds between two passes of dnnestd over the running jobs")               \
     REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
           "seconds between two passes of dnnestd over the pending open jobs")          \
-    REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
-          "seconds between two collections of finished jobs by dnnestd")               \
     REAL (keep_jobs_days, "KeepJobs", 1, 3660, "400",                                  \
           "days that finished jobs are kept")                                          \
     TEXT (ACCOUNTING, accounting, "Accounting", DN_SITE_SLURMDBD,                      \
           "where dnnestd reads finished jobs: slurmdbd, none, or the URL of "          \
           "slurmrestd")                                                                \
+    TEXT (URL, prometheus, "Prometheus", DN_SITE_NONE,                                 \
+          "URL of the Prometheus that has the metrics of GPUs, or none")               \
+    REAL (carbon_g_per_kwh, "Carbon", 0, 2000, NULL,                                   \
+          "grams of CO2 per kWh of the grid")                                          \
+    TEXT (SECRET, control_salt, "ControlSalt", NULL,                                   \
+          "text that the draw of the control group depends on")                        \
+    /* End of DN_SITE_KEYS */
+
+/* Others that are obeyed and have no place in the manual: of tests, which cannot wait;
+ * of loaders, which 'dnnest-dev bench conf' writes; and those that were dropped.
+ * DecisionTime is many times what a decision takes with a handful of GPU types, and
+ * twice what the largest network of the zoo takes with 32 (2.5 ms): no ordinary job
+ * exceeds it. A snapshot is believed until five were missed.
+ */
+#define DN_SITE_OTHER_KEYS(TEXT, REAL)                                                 \
+    TEXT (PATH, hardware_dir, "HardwareDir", NULL,                                     \
+          "directory of the hardware catalogue, one file per device")                  \
+    TEXT (PATH, datasets_file, "Datasets", NULL, "table of data sets")                 \
+    TEXT (PATH, zoo_dir, "ZooDir", DNNEST_ZOO_DIR,                                     \
+          "directory of the networks that are files")                                  \
+    TEXT (PATH_OR_NONE, bundle_dir, "Bundle", DN_SITE_NONE,                            \
+          "directory of the model bundle, or none")                                    \
+    REAL (decision_ms, "DecisionTime", 0, 1000, "5",                                   \
+          "CPU time in milliseconds after which a decision is given up; 0: no limit")  \
+    REAL (watch_interval_s, "WatchInterval", 1, 3600, "60",                            \
+          "seconds between two snapshots of the cluster by dnnestd")                   \
+    REAL (guard_interval_s, "GuardInterval", 1, 600, "30",                             \
+          "seconds between two passes of dnnestd over the running jobs")               \
+    REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
+          "seconds between two collections of finished jobs by dnnestd")               \
     REAL (learn_interval_s, "LearnInterval", 1, 2592000, "3600",                       \
           "seconds between two runs in which dnnestd learns from finished jobs")       \
     TEXT (PATH_OR_NONE, accounting_token, "AccountingToken", DN_SITE_NONE,             \
           "file with a token (JWT) for slurmrestd, or none")                           \
-    TEXT (URL, prometheus, "Prometheus", DN_SITE_NONE,                                 \
-          "URL of the Prometheus that has the metrics of GPUs, or none")               \
     TEXT (PATH_OR_NONE, prometheus_queries, "PrometheusQueries", DN_SITE_NONE,         \
           "file of the expressions that Prometheus is asked for, or none: built-in "   \
           "ones")                                                                      \
-    REAL (carbon_g_per_kwh, "Carbon", 0, 2000, NULL,                                   \
-          "grams of CO2 per kWh of the grid")                                          \
-    REAL (pue, "PUE", 1, 10, "1",                                                      \
-          "energy of the data centre divided by that of its computers")                \
     REAL (core_jpeg, "CoreJpeg", 20, 10000, NULL,                                      \
           "images per second that one core decodes and resizes")                       \
     REAL (core_tokens, "CoreTokens", 1000, 1e8, NULL,                                  \
           "tokens of text per second that one core delivers")                          \
     REAL (core_bytes, "CoreBytes", 1e6, 1e11, NULL,                                    \
           "bytes of undecoded arrays per second that one core delivers")               \
-    TEXT (SECRET, control_salt, "ControlSalt", NULL,                                   \
-          "text that the draw of the control group depends on")                        \
-    /* End of DN_SITE_KEYS */
+    /* End of DN_SITE_OTHER_KEYS */
 /* clang-format on */
 
 #define DN_SITE_TEXT_MEMBER(type, member, ...) char member[DN_SITE_PATH_MAX];
@@ -120,12 +127,16 @@ struct dn_site {
     /* Why files of networks are not loaded: the first error, and how many; or empty. */
     struct dn_err networks_err;
     int n_networks_err;
+    /* The first key that was dropped (dn_rules_dropped ()), and how many; or empty. */
+    struct dn_err dropped;
+    int n_dropped;
     struct dn_bundle *bundle; /* NULL: none, white box only; owned */
     /* Why the configured bundle is not loaded; or empty. A site with a broken bundle is
      * usable. */
     struct dn_err bundle_err;
     /* Reals that are not set are -1, texts "". */
     DN_SITE_KEYS (DN_SITE_TEXT_MEMBER, DN_SITE_REAL_MEMBER)
+    DN_SITE_OTHER_KEYS (DN_SITE_TEXT_MEMBER, DN_SITE_REAL_MEMBER)
 };
 
 enum dn_site_key_type {
@@ -146,6 +157,7 @@ struct dn_site_key {
     double max;
     const char *value; /* the default; NULL: unset */
 };
+/* DN_SITE_KEYS */
 const struct dn_site_key *dn_site_keys (int *n_keys);
 
 /* An empty site with all defaults. Its catalogue and data sets are read from the two

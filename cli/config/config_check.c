@@ -146,6 +146,10 @@ int dn_config_check (struct dn_options *given, const char *settings)
     if (findings.array && site->bundle_err.code != DN_E_NONE)
         find (&findings, &site->bundle_err);
     count_more (&findings);
+    if (site->n_dropped > 0) {
+        dn_err_wrap (&site->dropped, "%s", conf);
+        find (&doubts, &site->dropped);
+    }
     count_more (&doubts);
     dn_config_warn (conf, &site->policies, doubts.array);
     advice = advice_for (given, site);

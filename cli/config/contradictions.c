@@ -258,8 +258,7 @@ static void check_files (const struct search *search)
 
     check_directory_of (search, "DecisionLog", site->decision_log);
     check_directory_of (search, "Counters", site->counters);
-    check_file (search, "AccountingToken", site->accounting_token, false);
-    check_file (search, "PrometheusQueries", site->prometheus_queries, false);
+    check_file (search, "DataDir", site->data_dir, true);
     check_shared (search, "ProgressDir", site->progress_dir);
     check_shared (search, "OutputDir", site->output_dir);
     if (strncmp (site->state_dir, DNNEST_STATE_DIR, strlen (DNNEST_STATE_DIR)) != 0)

@@ -310,7 +310,7 @@ static int load_expressions (const char *file,
     dn_cleanup (dn_free_ptr) char *text = NULL;
     size_t len;
 
-    if (file[0] == '\0' || strcmp (file, DN_SITE_NONE) == 0) {
+    if (file[0] == '\0') {
         dn_expressions_default (expressions);
         return 0;
     }

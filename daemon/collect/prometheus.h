@@ -62,7 +62,7 @@ int dn_prometheus_read (struct dn_span text,
                         struct dn_err *err);
 
 /* Complete jobs of the store that ended from 'since_s' on, and commit. 'queries' is a
- * file, or "none". 'n' jobs were completed. -1 with 'err'; DN_E_TIME: try again later.
+ * file, or "". 'n' jobs were completed. -1 with 'err'; DN_E_TIME: try again later.
  */
 struct dn_measuring {
     const char *url;

@@ -596,7 +596,7 @@ int dn_slurmrestd_open (const char *url,
     if (dn_span_copy (dn_span_of (token_file),
                       restd->token_file,
                       sizeof (restd->token_file),
-                      "AccountingToken",
+                      "token",
                       err)
         == 0)
         return 0;

@@ -139,16 +139,13 @@ static bool is_guarded (const struct pass *pass,
 /* May the limit be lowered at all: is the user trusted, and does no limit count its
  * minutes, as far as the last snapshot knows?
  */
-static bool may_lower (const struct pass *pass,
-                       const struct dn_link_job *job,
-                       const struct dn_rules *rules)
+static bool may_lower (const struct pass *pass, const struct dn_link_job *job)
 {
     const struct dn_job names = {
         .account = job->account, .qos = job->qos, .user_id = job->user_id};
     struct dn_span rest = dn_span_of (job->partition ? job->partition : "");
     bool may =
-        pass->said.cluster
-        && dn_guarded_trusts (pass->said.guarded, job->user_id, rules->guard_trust);
+        pass->said.cluster && dn_guarded_trusts (pass->said.guarded, job->user_id);
 
     while (may && rest.text) {
         char name[DN_NAME_MAX] = "";
@@ -185,8 +182,7 @@ static enum dn_revise_verdict plan_job (const struct pass *pass,
     c.time_min_s = job->time_min_s;
     c.submit_s = job->submit;
     c.guarded = is_guarded (pass, job, &recorded);
-    return may_lower (pass, job, &rules) ? dn_revise_plan (&c, revision)
-                                         : DN_REVISE_NO_GAIN;
+    return may_lower (pass, job) ? dn_revise_plan (&c, revision) : DN_REVISE_NO_GAIN;
 }
 
 static int take_job (void *to, const struct dn_link_job *job)

@@ -113,7 +113,7 @@ void dn_deciding_look_at_limits (struct dn_deciding *d);
 
 /* Leave the type open, where another one is as good for the job but for the time; the
  * decision gets the types. Return the candidate to run on: the requested one or, with
- * GpuType=choose, one of them that can start the job now and saves MinGain by the
+ * GpuType=choose, one of them that can start the job now and saves a tenth by the
  * objective.
  */
 int dn_choose_gpu (const struct dn_deciding *d);

@@ -392,10 +392,13 @@ static void open_types (const struct dn_deciding *d)
         decision->factor = dn_open_factor (decision->open[decision->n_open - 1].slow);
 }
 
+/* A smaller gain, as a share of the objective, is within the error of a ratio. */
+#define MIN_GAIN 0.1
+
 /* The open type that can start the job now and is the best by the objective. */
 static int find_idle (const struct dn_deciding *d)
 {
-    double limit = dn_deciding_price (d, d->base) * (1 - d->rules->min_gain);
+    double limit = dn_deciding_price (d, d->base) * (1 - MIN_GAIN);
     int best = d->base;
 
     for (int i = 0; i < d->candidates->n_candidates; i++) {

@@ -259,8 +259,7 @@ static struct dn_reason keeps_lower (const struct dn_deciding *d,
 
     if (!lowers (d, bound))
         return DN_NO_REASON;
-    if (!dn_guarded_trusts (
-            d->view->guarded, d->request->job->user_id, d->rules->guard_trust))
+    if (!dn_guarded_trusts (d->view->guarded, d->request->job->user_id))
         return DN_REASON (distrusted);
     why = dn_deciding_minutes (d, d->decision->chosen);
     if (dn_given (why))

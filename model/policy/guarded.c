@@ -24,6 +24,9 @@
 /* Jobs that needed more, from which on their share counts. */
 #define NEEDED_MIN 3
 
+/* Nor is anyone of whose last jobs a smaller share did. */
+#define TRUST_SHARE 0.25
+
 static const struct dn_member head_fields[] = {
     DN_COUNT ("Version",
               struct dn_guarded_head,
@@ -236,15 +239,15 @@ double dn_tally_share (const struct dn_tally *tally)
     return n < NEEDED_MIN ? -1 : (double) n / (double) tally->n_jobs;
 }
 
-bool dn_guarded_trusts (const struct dn_guarded *guarded, int64_t user_id, double share)
+bool dn_guarded_trusts (const struct dn_guarded *guarded, int64_t user_id)
 {
     const struct dn_tally *tally =
         guarded ? dn_guarded_find (guarded, user_id, 0) : NULL;
 
     return !tally
-           || (dn_tally_share (tally) < share
+           || (dn_tally_share (tally) < TRUST_SHARE
                && (tally->debt_s == 0 || tally->worst == 0
-                   || (double) tally->worst < 1000 * share));
+                   || tally->worst < 1000 * TRUST_SHARE));
 }
 
 bool dn_guarded_earned (const struct dn_guarded *guarded,

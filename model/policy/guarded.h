@@ -131,12 +131,11 @@ int64_t dn_guarded_lead (int64_t interval_s);
  */
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s);
 
-/* May limits of this user be lowered: did less than 'share' of the last jobs need more,
- * or fewer than three, now and since the user was last without debt? True for NULL.
+/* May limits of this user be lowered: did less than a quarter of the last jobs need
+ * more, or fewer than three, now and since the user was last without debt? True for
+ * NULL.
  */
-bool dn_guarded_trusts (const struct dn_guarded *guarded,
-                        int64_t user_id,
-                        double share);
+bool dn_guarded_trusts (const struct dn_guarded *guarded, int64_t user_id);
 
 /* May limits of this application follow GuardedQuantile: is it without debt? True for
  * NULL.

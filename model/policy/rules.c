@@ -122,6 +122,17 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key)
     return NULL;
 }
 
+#define DROPPED_ROW(name, instead) {name, instead},
+static const char *const dropped[][2] = {DN_DROPPED_KEYS (DROPPED_ROW)};
+
+const char *dn_rules_dropped (struct dn_span key)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (dropped); i++)
+        if (dn_span_is (key, dropped[i][0]))
+            return dropped[i][1];
+    return NULL;
+}
+
 void dn_rules_copy (const struct dn_rule_key *key,
                     const struct dn_rules *from,
                     struct dn_rules *to)

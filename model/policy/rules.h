@@ -232,9 +232,6 @@ extern const struct dn_names dn_mode_names;
             "share of jobs that must finish within a limit that nothing extends")      \
     NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
             "the same where the guard extends it, and for --time-min, after two runs") \
-    NUMBER (RATIO, guard_trust, "GuardTrust", 0, 1, LOWER, "0.25",                     \
-            "share of a user's last jobs that needed more, from which no limit is "    \
-            "lowered")                                                                 \
     NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
             "added to the bound, as a share of it")                                    \
     NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \
@@ -267,9 +264,6 @@ extern const struct dn_names dn_mode_names;
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
             "maximum predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
-    NUMBER (RATIO, min_gain, "MinGain", 0, 1, HIGHER, "0.1",                           \
-            "minimum gain, as a share of the objective, for a move to another GPU "    \
-            "type")                                                                    \
     NUMBER (RATIO, memory_headroom, "MemoryHeadroom", 0, 10, HIGHER, "0.05",           \
             "GPU memory left free above the bound, as a share of it, on another type") \
     ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
@@ -373,6 +367,25 @@ struct dn_rules dn_rules_default (void);
 
 /* The row of a key, or NULL. */
 const struct dn_rule_key *dn_rules_find (struct dn_span key);
+
+/* Keys of dnnest.conf that were dropped, and what to do about each. They are accepted
+ * with a warning for one version. The last five are still obeyed (DN_SITE_OTHER_KEYS).
+ */
+/* clang-format off */
+#define DN_DROPPED_KEYS(ROW)                                                           \
+    ROW ("GuardTrust", "it is always 0.25")                                            \
+    ROW ("MinGain", "it is always 0.1")                                                \
+    ROW ("PUE", "multiply Carbon by it")                                               \
+    ROW ("HardwareDir", "DataDir is the folder above hardware")                        \
+    ROW ("Datasets", "DataDir is the folder of datasets.conf")                         \
+    ROW ("ZooDir", "DataDir is the folder above zoo")                                  \
+    ROW ("AccountingToken", "put the token into StateDir/slurmrestd.token")            \
+    ROW ("PrometheusQueries", "put them into StateDir/prometheus.queries")             \
+    /* End of DN_DROPPED_KEYS */
+/* clang-format on */
+
+/* What to do about a key that was dropped, NULL if it is none. */
+const char *dn_rules_dropped (struct dn_span key);
 
 /* Read 'value' into the rule of that row. */
 int dn_rules_read (const struct dn_rule_key *key,

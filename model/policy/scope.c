@@ -213,6 +213,8 @@ static int read_rule (struct dn_policy *policy,
     const struct dn_rule_key *key = dn_rules_find (pair->key);
     uint64_t bit;
 
+    if (!key && dn_rules_dropped (pair->key))
+        return 0;
     if (!key)
         return dn_err_set (err,
                            DN_E_RANGE,
@@ -232,6 +234,7 @@ static int read_policy (struct dn_policies *policies,
                         struct dn_err *err)
 {
     bool scoped = false;
+    bool ruled = false;
 
     for (int i = 0; i < line->n_pairs; i++) {
         const struct dn_pair *pair = &line->pairs[i];
@@ -244,8 +247,9 @@ static int read_policy (struct dn_policies *policies,
                 : read_rule (policy, pair, err) < 0)
             return -1;
         scoped = scoped || scope >= 0;
+        ruled = ruled || scope < 0;
     }
-    if (!scoped || policy->set == 0)
+    if (!scoped || !ruled)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_scope);
     return 0;
 }

@@ -165,9 +165,9 @@ double dn_estimate_price_performance (const struct dn_estimate *estimate,
                                       int64_t n_gpus,
                                       double cost_per_hour);
 
-/* Grams of CO2 for the energy of a run, with the data centre's overhead 'pue' (at least
- * 1) and the grid's 'g_per_kwh'; -1 when the energy or the intensity is unknown (< 0).
+/* Grams of CO2 for the energy of a run by what the grid emits per kWh; -1 when one of
+ * them is unknown (< 0).
  */
-double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh);
+double dn_estimate_carbon_g (double energy_j, double g_per_kwh);
 
 #endif

@@ -196,11 +196,11 @@ double dn_estimate_price_performance (const struct dn_estimate *estimate,
     return estimate->samples_per_s / ((double) n_gpus * cost_per_hour);
 }
 
-double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh)
+double dn_estimate_carbon_g (double energy_j, double g_per_kwh)
 {
     const double joules_per_kwh = 3.6e6;
 
     if (energy_j < 0 || g_per_kwh < 0)
         return -1;
-    return energy_j / joules_per_kwh * fmax (pue, 1) * g_per_kwh;
+    return energy_j / joules_per_kwh * g_per_kwh;
 }

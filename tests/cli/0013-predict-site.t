@@ -53,10 +53,6 @@ printf 'Carbon=400\n' > "$work/new.conf"
 json 'carbon is energy times intensity' \
     'abs(d["candidates"][0]["carbon_g"] / (d["candidates"][0]["energy_j"] / 3.6e6 * 400) - 1)
      < 1e-6' predict --conf "$work/new.conf" $gpu $spec
-printf 'Carbon=400 PUE=1.5\n' > "$work/new.conf"
-json 'carbon is multiplied by PUE' \
-    'abs(d["candidates"][0]["carbon_g"] / (d["candidates"][0]["energy_j"] / 3.6e6 * 600) - 1)
-     < 1e-6' predict --conf "$work/new.conf" $gpu $spec
 gives 'with Carbon= the table has a column of carbon' 0 ' CO2 kg +CONFIDENCE'$'\n' \
     predict --conf "$work/new.conf" $gpu $spec
 is 'without an amount of work the table has no column of carbon' \

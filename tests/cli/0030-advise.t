@@ -160,7 +160,7 @@ json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
 try advise --set=DecisionTime=0.0001 "$job"
 is 'a decision that takes too long for slurmctld is still made' "$code" 0
 like 'a decision that takes too long for slurmctld has a warning' "$err" \
-    '^dnnest: the decision takes .* ms here; slurmctld would give it up after DecisionTime='
+    '^dnnest: the decision takes .* ms here; slurmctld would give it up after 0.0001 ms'
 try advise --set=DecisionTime=0 "$quiet"
 is 'DecisionTime=0 has no warning' "$code:$err" '0:'
 refuses 'a DecisionTime out of range is refused' 3 \

@@ -16,17 +16,15 @@ json 'JSON has the rules' \
      and all(set(r) == {"key", "value", "from", "default", "type", "range", "stricter", "help"}
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
-    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "ZooDir", "Bundle",
-        "SidecarDir", "PythonDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
-        "SnapshotAge", "WatchInterval", "GuardInterval", "SteerInterval", "CollectInterval",
-        "KeepJobs", "Accounting", "LearnInterval",
-        "AccountingToken", "Prometheus", "PrometheusQueries", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
+    '[s["key"] for s in d["site"]] == ["DataDir", "SidecarDir", "PythonDir", "ProgressDir",
+        "OutputDir", "DecisionLog", "Counters", "StateDir", "SnapshotAge", "SteerInterval",
+        "KeepJobs", "Accounting", "Prometheus", "Carbon", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 11
-         + ["0..1k", "1..86400", "1..3600", "1..600", "1..3600", "10..86400", "1..3660", None, "1..2592k"] + [None] * 3
-         + ["0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]
-     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 30, 60, 300, 400, "slurmdbd", 3600, "none", "none", "none", None, 1, None, None, None, ""]' config
-gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
+     and [s["range"] for s in d["site"]] == [None] * 8 + ["1..86400", "1..3600", "1..3660"]
+         + [None] * 2 + ["0..2k", None]
+     and [s["value"] for s in d["site"]][8:] == [300, 60, 400, "slurmdbd", "none", None, ""]' config
+json 'an admin reads at most 50 names' 'len(d["rules"]) + len(d["site"]) <= 50' config
+gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "gpu"),
@@ -83,8 +81,8 @@ wrong 'a mistyped device of a Gpu line has a suggestion' 'Gpu Type=a Device=t4_1
     "line 1: Device: 't4_16g' is not in the hardware catalogue; did you mean t4_16gb\?"
 wrong 'a GPU type that is mapped twice is an error' \
     'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
-wrong 'a relative path is an error' 'HardwareDir=hardware' \
-    "line 1: HardwareDir: 'hardware' is not an absolute path"
+wrong 'a relative path is an error' 'DataDir=hardware' \
+    "line 1: DataDir: 'hardware' is not an absolute path"
 wrong 'a relative path of a log is an error' 'DecisionLog=decisions.json' \
     "line 1: DecisionLog: 'decisions.json' is not an absolute path"
 wrong 'a relative path of counters is an error' '\nCounters=dnnest.prom' \
@@ -98,11 +96,10 @@ wrong 'a carbon intensity above that of any fuel is an error' 'Mode=advise Carbo
     'line 1: Carbon: 2001 out of range 0..2000'
 wrong 'a carbon intensity that is no number is an error' '\nCarbon=low' \
     "line 2: Carbon: 'low' is not a number"
-wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..10'
-wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
-conf 'Carbon=400.5 pue=1.25'
+wrong 'an empty carbon intensity is an error' 'Carbon=' "line 1: Carbon: '' is not a number"
+conf 'carbon=400.5 KeepJobs=7'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][23:25] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"] if s["key"] in ("Carbon", "KeepJobs")] == [7, 400.5]' config --conf "$work/new.conf"
 
 # state_dir TITLE DIRECTORY
 state_dir() {
@@ -200,22 +197,20 @@ for file in DecisionLog Counters; do
     wrong "$file in a directory that is not there is an error" "$file=$work/absent/x" \
         "$file=$work/absent/x: there is no directory $work/absent"
 done
-for file in AccountingToken PrometheusQueries; do
-    wrong "$file that is not there is an error" "$file=$work/absent" \
-        "$file=$work/absent: there is no such file"
-done
 wrong 'a StateDir that is not there is an error' "StateDir=$work/absent" \
     "StateDir=$work/absent: there is no such directory"
 for key in ProgressDir OutputDir; do
     doubtful "$key below /tmp, of which dnnestd has its own, has a warning" "$key=/tmp/x" \
         "$key=/tmp/x: dnnestd, as a unit of systemd, does not see /tmp or /var/tmp of jobs"
 done
+doubtful 'a key that was dropped has a warning' 'GuardTrust=much' \
+    'GuardTrust is no longer a key and will be refused: it is always 0.25'
 right() {
     conf "$2"
     gives "$1" 0 'new.conf: ok' config --check "$work/new.conf"
 }
 right 'files that are there are no error' \
-    "DecisionLog=$work/x Counters=$work/y StateDir=$work AccountingToken=$work/site.conf"
+    "DecisionLog=$work/x Counters=$work/y StateDir=$work DataDir=$work"
 right 'types that jobs can be moved to are no error' "Gpu Type=a $whole\nGpu Type=b $whole"
 right 'a type that is kept out by MoveTo=no is no error' \
     "Gpu Type=a $whole\nGpu Type=b $node MoveTo=no"

@@ -230,7 +230,7 @@ rm "$work/slurm.conf"
 # --- the dry run ---------------------------------------------------------------------
 
 conf Mode=enforce 'Policy Partition=debug Mode=observe' 'Policy Account=course ControlGroup=100' \
-    'Policy QOS=all OptIn=all' "Policy User=$uid MinGain=0"
+    'Policy QOS=all OptIn=all' "Policy User=$uid MaxSlowdown=2.5"
 json 'advise has the rules of the job' 'd["decision"]["mode"] == "observe" and d["message"] is None' \
     advise --conf "$work/new.conf" -p debug "${job[@]}"
 json 'a job of the control group is unchanged and recorded' \
@@ -279,10 +279,10 @@ try config --check --json "$work/new.conf"
 is 'all errors are reported in JSON' \
     "$code $(python3 -c 'import json,sys; d=json.load(sys.stdin); print(
     len(d["errors"]), d["errors"][0].endswith("is not an absolute path"))' < "$work/out")" '3 6 True'
-conf 'HardwareDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
+conf 'DataDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
 try config --check="$work/new.conf"
 like 'a missing catalogue does not stop the check of the rest' "$code $err" \
-    "^3 dnnest: /nonexistent: cannot be opened.*"$'\n'"dnnest: .*line 5: Mode: 'wild'"
+    "^3 dnnest: /nonexistent/hardware: cannot be opened.*"$'\n'"dnnest: .*line 5: Mode: 'wild'"
 conf 'Policy User=no-such-user,root Mode=observe' 'Policy Group=no-such-group Cpus=keep' \
     TimeLimit=keep
 try config --check "$work/new.conf"
@@ -314,7 +314,7 @@ wrong() {
 wrong 'a Policy line without a scope is an error' 'Policy Mode=observe' 'a Policy line needs a scope'
 wrong 'a scope without a rule is an error' 'Policy User=0' 'a Policy line needs a scope'
 wrong 'a path on a Policy line is an error' \
-    'Policy User=0 HardwareDir=/x' "'HardwareDir' is neither a scope"
+    'Policy User=0 DataDir=/x' "'DataDir' is neither a scope"
 wrong 'a rule that is given twice is an error' 'Policy User=0 Cpus=keep cpus=keep' 'Cpus: given twice'
 wrong 'an empty name is an error' 'Policy QOS=a,,b Cpus=keep' 'QOS: an empty name'
 wrong 'a name that is too long is an error' "Policy QOS=$(printf 'x%.0s' {1..64}) Cpus=keep" \

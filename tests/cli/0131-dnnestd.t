@@ -11,7 +11,7 @@ if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (no libslurm)'; fi
 # Neither a cluster of this machine nor a service manager may change the tests.
 export SLURM_CONF=$work/absent/slurm.conf
 unset NOTIFY_SOCKET JOURNAL_STREAM
-base="HardwareDir=$work/hardware Datasets=$work/datasets.conf"
+base="DataDir=$work"
 printf '%s\n' "$base" "StateDir=$work/state" >>"$work/site.conf"
 
 program=$dnnestd

@@ -49,7 +49,7 @@ static void check_rules (const struct dn_site *site)
                 NULL);
         expect (
             rules.time_quantile > 0 && rules.time_quantile < 1, "TimeQuantile", NULL);
-        expect (rules.time_margin >= 0 && rules.max_slowdown >= 0 && rules.min_gain >= 0
+        expect (rules.time_margin >= 0 && rules.max_slowdown >= 0
                     && rules.memory_headroom >= 0,
                 "a share",
                 NULL);

@@ -109,7 +109,7 @@ static void write_conf (void)
 
     expect (file != NULL, "dnnest.conf", NULL);
     fprintf (file,
-             "Mode=enforce\nOptIn=all\nMaxSlowdown=100\nMinConfidence=0\nMinGain=0\n"
+             "Mode=enforce\nOptIn=all\nMaxSlowdown=100\nMinConfidence=0\n"
              "NeverRaise=no\nFillUnset=yes\nTimeMax=30-0\nMessage=always\n"
              "ControlGroup=1\n");
     fprintf (file, "SidecarDir=%s\n", scratch_path ("sidecars"));

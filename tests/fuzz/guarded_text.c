@@ -29,7 +29,7 @@ static void check (struct dn_guarded *guarded)
                         && guarded->tallies[i - 1].app < guarded->tallies[i].app),
                 "the order of users",
                 NULL);
-    dn_guarded_trusts (guarded, 1000, 0.25);
+    dn_guarded_trusts (guarded, 1000);
     dn_guarded_earned (guarded, 1000, "train");
     dn_guarded_is_alive (guarded, 1700000000);
 }

@@ -122,7 +122,7 @@ fitting() {
         >"$work/some"
     {
         if ! grep -q 'Gpu .*a100' "$work/some"; then grep '^Gpu' "$work/site.conf"; fi
-        echo "HardwareDir=$work/hardware Datasets=$work/datasets.conf"
+        echo "DataDir=$work"
         cat "$work/some"
     } >"$work/some.conf"
     # Where dnnestd runs, a Gpu line needs no more than Type and Device.

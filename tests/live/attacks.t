@@ -197,7 +197,7 @@ cp -R "$dir/etc/bundle" "$dir/etc/hardware" "$dir/open/"
 mkdir -m 777 "$dir/open/way"
 cp -R "$dir/etc/bundle" "$dir/open/way/"
 for what in "Bundle=$dir/open/bundle" "Bundle=$dir/open/way/bundle" \
-    "HardwareDir=$dir/open/hardware"; do
+    "DataDir=$dir/open"; do
     write_conf Mode=enforce "$what"
     live_restart
     like "a directory that others can write is not trusted on the path of ${what#*=$dir/}" \

@@ -62,8 +62,7 @@ mkdir -p "$dir/progress" "$dir/share/hook"
 chmod 1777 "$dir/progress"
 install -m 644 "$top/python/hook/sitecustomize.py" "$dir/share/hook/"
 install -m 644 "$top"/python/*.py "$dir/share/"
-live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "PythonDir=$dir/share" \
-    MinGain=0
+live_conf Mode=enforce EvidenceTime=auto "ProgressDir=$dir/progress" "PythonDir=$dir/share"
 chmod -R go-w "$dir/etc" "$dir/seen" "$dir/share"
 live_partition_lines
 live_start --plugin-dir "$plugin_dir" --conf JobAcctGatherType=jobacct_gather/linux \

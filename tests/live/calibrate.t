@@ -25,9 +25,7 @@ cp "$(readlink -f "$build/dnnest-dev")" "$dir/bin/real-dev"
 "$top/tests/bench/kernels-to-samples" v100_pcie_32gb >"$dir/recorded/v100.csv"
 "$top/tests/bench/kernels-to-samples" a100_pcie_40gb >"$dir/recorded/a100.csv"
 cat >"$dir/conf/dnnest.conf" <<END
-HardwareDir=$dir/conf/hardware
-Datasets=$dir/conf/datasets.conf
-Bundle=$dir/conf/bundle
+DataDir=$dir/conf
 Gpu Type=a100 Device=a100_pcie_40gb
 Gpu Type=v100 Device=v100_pcie_32gb
 END

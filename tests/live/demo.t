@@ -29,7 +29,7 @@ told 5 'a job is extended past its limit' \
     'time limit 00:02:00, .* has extended the limit to .* completed after 00:0[2-9]:'
 like 'the report has the job that was extended' "$said" 'limits extended: 1 times, of 1 jobs'
 is 'no line of the text is wider than 100 columns, but those of files' \
-    "$(grep -vE '(HardwareDir|Datasets|Bundle|StateDir)=' <<<"$said" | awk 'length > 100')" ''
+    "$(grep -vE '(DataDir|StateDir)=' <<<"$said" | awk 'length > 100')" ''
 is 'nothing is left' "$(ls -A "$dir")" ''
 
 # A demonstration that cannot fail shows nothing.

@@ -145,7 +145,7 @@ live_looked
 mark
 submit 1 "$LIE" -t 20
 is 'the fourth job of the liar has its own limit' "$(field "$job" TimeLimit)" 00:20:00
-like 'the log has the reason' "$(logged)" 'GuardTrust'
+like 'the log has the reason' "$(logged)" 'needed more than their limits'
 submit 1 "dnnest:$LIVE_KEYS" -t 20:00:00
 is 'a job with an honest description of the same user has its own limit' "$(field "$job" TimeLimit)" 20:00:00
 ok 'the liars owe minutes' cluster_until 240 owes 150

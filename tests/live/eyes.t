@@ -20,9 +20,7 @@ readonly NODES='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu'
 use() {
     cat >"$dir/etc/dnnest.new" <<END
 Mode=enforce
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=$dir/etc/bundle
+DataDir=$dir/etc
 StateDir=$dir/seen
 SnapshotAge=3600
 $LIVE_MOVES

@@ -177,8 +177,8 @@ sleep 1
 
 # --- slurmrestd -----------------------------------------------------------------------------
 
-echo eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2VjcmV0 >"$dir/etc/token"
-chmod 600 "$dir/etc/token"
+echo eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2VjcmV0 >"$dir/state/slurmrestd.token"
+chmod 600 "$dir/state/slurmrestd.token"
 conf Accounting=slurmdbd
 ok 'jobs are collected from slurmdbd' collect dbd --since="$(($(date +%s) - 600))"
 conf "Accounting=unix:$dir/home/rest.sock"
@@ -196,11 +196,11 @@ fails() {
     collect failing --since="$(($(date +%s) - 600))" >/dev/null || rc=$?
     is "$1: the exit status says so" "$((rc != 0))" 1
     like "$1: one clear error" "$(<"$dir/failing.out")" "$2"
-    is "$1: the token is not shown" "$(grep -cF "$(<"$dir/etc/token")" "$dir/failing.out")" 0
+    is "$1: the token is not shown" "$(grep -cF "$(<"$dir/state/slurmrestd.token")" "$dir/failing.out")" 0
 }
 for answer in 401 500 short huge; do
     echo "$answer" >"$dir/answer"
-    conf "Accounting=http://127.0.0.1:$odd" "AccountingToken=$dir/etc/token"
+    conf "Accounting=http://127.0.0.1:$odd"
     case $answer in
         401) fails 'a token that is refused' "127.0.0.1:$odd.*HTTP status 401.*token" ;;
         500) fails 'a server that fails' "127.0.0.1:$odd.*HTTP status 500, expected 200" ;;
@@ -208,14 +208,14 @@ for answer in 401 500 short huge; do
         huge) fails 'an answer that is too large' 'an answer of more than [0-9]+ bytes' ;;
     esac
 done
-is 'the server is sent the token' "$(<"$dir/answer.token")" "$(<"$dir/etc/token")"
-conf "Accounting=http://127.0.0.1:1" "AccountingToken=$dir/etc/token"
+is 'the server is sent the token' "$(<"$dir/answer.token")" "$(<"$dir/state/slurmrestd.token")"
+conf "Accounting=http://127.0.0.1:1"
 fails 'a server that is down' 'http://127.0.0.1:1/openapi/v3: .*[Cc]onnect'
-conf "Accounting=https://localhost:$tls" "AccountingToken=$dir/etc/token"
+conf "Accounting=https://localhost:$tls"
 fails 'a certificate that no authority has signed' "https://localhost:$tls.*certificate"
-chmod 644 "$dir/etc/token"
+chmod 644 "$dir/state/slurmrestd.token"
 fails 'a token that others can read' 'others can read the token'
-chmod 600 "$dir/etc/token"
+rm "$dir/state/slurmrestd.token"
 conf "Accounting=unix:$dir/home/rest.sock"
 ok 'a later pass succeeds' collect failing --since="$(($(date +%s) - 600))"
 is 'after failures all jobs are there' "$(rows failing raw_id | wc -l)" 5

@@ -25,10 +25,9 @@ write_conf() {
     nodes+=' Partitions=gpu,long'
     cat >"$dir/etc/dnnest.new" <<END
 Mode=enforce Message=change EvidenceTime=words
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf DecisionTime=1000
-Bundle=$dir/etc/bundle StateDir=$dir/seen SnapshotAge=3600
-TimeMin=12:00:00 CpusPerGpuMin=16 MinGain=0 $rules
+DataDir=$dir/etc DecisionTime=1000
+StateDir=$dir/seen SnapshotAge=3600
+TimeMin=12:00:00 CpusPerGpuMin=16 $rules
 Gpu Type=a100 Device=a100_sxm4_40gb $nodes ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
 Gpu Type=v100 Device=v100_sxm2_16gb $nodes ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib $*
 END

@@ -67,9 +67,7 @@ keeps() {
 live_hardware
 cat >"$dir/etc/dnnest.conf" <<END
 Mode=enforce
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=$dir/etc/bundle
+DataDir=$dir/etc
 StateDir=$dir/seen
 SnapshotAge=3600
 DecisionTime=1000

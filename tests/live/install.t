@@ -113,8 +113,7 @@ lines_for "$dir/etc/plugstack.conf" >>"$dir/etc/plugstack.conf"
 
 # What the README says about dnnest.conf, with the installed files.
 mkdir -p "$dir/seen"
-live_conf "HardwareDir=$usr/share/dnnest/hardware" "Datasets=$usr/share/dnnest/datasets.conf" \
-    "Bundle=$usr/share/dnnest/bundle" Mode=enforce
+live_conf "DataDir=$usr/share/dnnest" Mode=enforce
 run "$usr/bin/dnnest" config --check "$dir/etc/dnnest.conf"
 is 'the installed command finds the configuration right' \
     "$status ${said%%$'\n'*}" "0 $dir/etc/dnnest.conf: ok"

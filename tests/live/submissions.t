@@ -50,9 +50,7 @@ live_hardware
 readonly NODE='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=1 Partitions=gpu,long'
 cat >"$dir/etc/dnnest.conf" <<END
 Mode=enforce EvidenceTime=words
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=$dir/etc/bundle
+DataDir=$dir/etc
 DecisionTime=1000
 StateDir=$dir/seen
 SnapshotAge=3600

@@ -257,7 +257,7 @@ differ() {
 # --- the cluster -------------------------------------------------------------------------
 
 live_hardware
-live_conf Mode=enforce EvidenceTime=words TimeLimit=limit "ProgressDir=$dir/progress" MinGain=0
+live_conf Mode=enforce EvidenceTime=words TimeLimit=limit "ProgressDir=$dir/progress"
 live_partition_lines
 live_start --plugin-dir "$plugin_dir" --conf JobAcctGatherType=jobacct_gather/linux \
     --conf 'SchedulerParameters=batch_sched_delay=0,sched_interval=1' "${partitions[@]}"

@@ -12,7 +12,7 @@ live_begin watch
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (without libslurm)'; fi
 
 live_hardware
-printf '%s\n' "HardwareDir=$dir/etc/hardware" "Datasets=$dir/etc/datasets.conf" Bundle=none \
+printf '%s\n' "DataDir=$dir/etc" Bundle=none \
     "StateDir=$dir/lib" 'Gpu Type=a100 Device=a100_sxm4_40gb' >"$dir/etc/dnnest.conf"
 mkdir "$dir/lib"
 live_start --conf 'AccountingStorageEnforce=associations,limits,qos'

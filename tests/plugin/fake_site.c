@@ -54,9 +54,7 @@ void write_conf (const char *text)
 
     snprintf (head,
               sizeof (head),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
-              "DecisionTime=1000\n",
-              scratch_path (""),
+              "DataDir=%s Bundle=%s\nDecisionTime=1000\n",
               scratch_path (""),
               bundle_dir);
     unlink (scratch_path ("dnnest.conf"));

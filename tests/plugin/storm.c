@@ -84,10 +84,8 @@ static void replace_conf (const char *more)
 {
     char new_path[256];
     char *text =
-        unit_text ("HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
-                   "DecisionTime=1000\n"
+        unit_text ("DataDir=%s Bundle=%s DecisionTime=1000\n"
                    "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
-                   scratch_path (""),
                    scratch_path (""),
                    bundle_dir,
                    scratch_path (""),

@@ -55,7 +55,7 @@ static int assert_stages (const struct dn_site *site,
                           const char *const stages[])
 {
     static const char said[] =
-        "took longer than DecisionTime=5 ms, given up before the ";
+        "took longer than 5 ms, given up before the ";
     struct dn_advice *advice = scene_new ();
     int seen = 0;
 

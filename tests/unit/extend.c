@@ -221,11 +221,9 @@ TEST ("a user whose jobs needed more gets no lower limit")
             advice = advise (modes[i], &view, &job);
             assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
             assert_int_equal (advice->decision.time_min_s, DN_UNSET);
-            assert_true (has_reason (advice, "GuardTrust"));
+            assert_true (has_reason (advice, "needed more than"));
         }
     view.now_s = 1000000;
-    assert_int_equal (limit_of (ENFORCE "GuardTrust=0.5", &view, &job),
-                      limit_of (ENFORCE, &with_guard, &job));
     tally.needed = 3;
     assert_int_equal (limit_of (ENFORCE, &view, &job),
                       limit_of (ENFORCE, &with_guard, &job));

@@ -159,17 +159,17 @@ TEST ("the last twenty jobs count")
 
     for (int64_t job = 1; job <= 5; job++)
         note (1, job, true);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     for (int64_t job = 6; job <= 20; job++)
         note (1, job, false);
     /* 5 of 20 are not less than a quarter. */
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     note (1, 21, false);
     tally = dn_guarded_find (&guarded, 1, 0);
     assert_int_equal (tally->n_jobs, DN_GUARDED_JOBS);
     assert_true (tally->jobs[0] == 21 && tally->jobs[19] == 2);
     assert_int_equal (tally->needed, 0xf << 16);
-    assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_true (dn_guarded_trusts (&guarded, 1));
 }
 
 TEST ("a job that is noted again only becomes needed")
@@ -188,20 +188,19 @@ TEST ("a job that is noted again only becomes needed")
 
 TEST ("two jobs that needed more are no habit")
 {
-    assert_true (dn_guarded_trusts (&guarded, 1, 0));
+    assert_true (dn_guarded_trusts (&guarded, 1));
     note (1, 1, true);
     note (1, 2, true);
-    assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_true (dn_guarded_trusts (&guarded, 1));
     note (1, 3, true);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
-    assert_false (dn_guarded_trusts (&guarded, 1, 1));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     for (int64_t job = 4; job <= 12; job++)
         note (1, job, false);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     note (1, 13, false);
-    assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
-    assert_true (dn_guarded_trusts (&guarded, 2, 0.25));
-    assert_true (dn_guarded_trusts (NULL, 2, 0.25));
+    assert_true (dn_guarded_trusts (&guarded, 1));
+    assert_true (dn_guarded_trusts (&guarded, 2));
+    assert_true (dn_guarded_trusts (NULL, 2));
 }
 
 TEST ("the users with the newest jobs are kept")
@@ -252,19 +251,19 @@ TEST ("eighteen jobs of a second restore no trust")
 
     lie (0);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->debt_s, debt_s);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     for (int64_t job = 4; job < 4 + 20; job++)
         run (1, 0, job, false, 4);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->needed, 0);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     /* Nor does one that is noted twice, or whose limit was its user's own. */
     run (1, 0, 23, false, debt_s);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     run (1, 0, 24, false, debt_s - 81);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->debt_s, 1);
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_false (dn_guarded_trusts (&guarded, 1));
     run (1, 0, 25, false, 1);
-    assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
+    assert_true (dn_guarded_trusts (&guarded, 1));
 }
 
 TEST ("what a user owes with few such jobs is not distrusted")
@@ -275,8 +274,7 @@ TEST ("what a user owes with few such jobs is not distrusted")
         run (1, 0, job, false, 1);
     run (1, 0, 20, true, 1000000);
     assert_int_equal (dn_guarded_find (&guarded, 1, 0)->worst, 150);
-    assert_true (dn_guarded_trusts (&guarded, 1, 0.25));
-    assert_false (dn_guarded_trusts (&guarded, 1, 0.15));
+    assert_true (dn_guarded_trusts (&guarded, 1));
 }
 
 TEST ("jobs with their own limits only pay")

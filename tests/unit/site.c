@@ -39,20 +39,41 @@ TEST ("paths must be absolute")
 
     assert_int_equal (
         dn_site_read_paths (site,
-                            dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\"\n"
+                            dn_span_of ("Mode=x\nDataDir=\"/a b\"\nZooDir=/z\n"
                                         "DecisionLog=/l Counters=/p"),
                             "conf",
                             NULL,
                             &err),
         0);
-    assert_string_equal (site->hardware_dir, "/a/b");
-    assert_string_equal (site->datasets_file, "/c d");
+    assert_string_equal (site->hardware_dir, "/a b/hardware");
+    assert_string_equal (site->datasets_file, "/a b/datasets.conf");
+    assert_string_equal (site->zoo_dir, "/z");
     assert_string_equal (site->decision_log, "/l");
     assert_string_equal (site->counters, "/p");
     assert_int_equal (
-        dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", NULL, &err),
+        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &err),
         -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
+}
+
+TEST ("keys that were dropped are noted, and change nothing")
+{
+    static const char conf[] = "Mode=enforce GuardTrust=1\nHardwareDir=/h\n"
+                               "Policy User=1 MinGain=0\nCarbon=2 PUE=many\n";
+    struct dn_site *site = scene_site ("");
+    struct dn_err err = {0};
+
+    assert_int_equal (
+        dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &err), 0);
+    assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", NULL, &err), 0);
+    assert_int_equal (dn_site_override (site, "dnnest_mingain=x", &err), 0);
+    assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
+    assert_string_equal (site->hardware_dir, "/h");
+    assert_near (site->carbon_g_per_kwh, 2);
+    assert_int_equal (site->n_dropped, 5);
+    assert_string_equal (
+        site->dropped.text,
+        "GuardTrust is no longer a key and will be refused: it is always 0.25");
 }
 
 TEST ("each cluster has a StateDir of its own")
@@ -123,9 +144,9 @@ TEST ("slurm.conf overrides single rules")
     /* Numbers of the site can be overridden too. Its paths are already in use. */
     assert_near (site->decision_ms, 5);
     assert_int_equal (
-        dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_PUE=1.3", &err), 0);
+        dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_carbon=1.3", &err), 0);
     assert_near (site->decision_ms, 2.5);
-    assert_near (site->pue, 1.3);
+    assert_near (site->carbon_g_per_kwh, 1.3);
     assert_int_equal (dn_site_override (site, "dnnest_decisiontime=-1", &err), -1);
     assert_contains (err.text, "SlurmctldParameters: DecisionTime: ");
     assert_int_equal (dn_site_override (site, "dnnest_bundle=/b", &err), -1);
@@ -178,9 +199,9 @@ static void keep_problem (void *to, const struct dn_err *err)
 
 TEST ("all problems are reported where requested")
 {
-    static const char conf[] = "Mode=wild TimeMin=x\nHardwareDir=a\n\nCarbon=-1\n"
+    static const char conf[] = "Mode=wild TimeMin=x\nDataDir=a\n\nCarbon=-1\n"
                                "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
-                               "Policy User=1\nNoSuchKey=1 MinGain=2\nMode=observe\n";
+                               "Policy User=1\nNoSuchKey=1 MaxSlowdown=0\nMode=observe\n";
     struct dn_site *site = scene_site ("");
     char told[4096] = "";
     struct dn_problems problems = {keep_problem, told, 0};
@@ -189,7 +210,7 @@ TEST ("all problems are reported where requested")
     assert_int_equal (
         dn_site_read_paths (site, dn_span_of (conf), "conf", &problems, NULL), 0);
     assert_string_equal (told,
-                         "conf: line 2: HardwareDir: 'a' is not an absolute path\n");
+                         "conf: line 2: DataDir: 'a' is not an absolute path\n");
     assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", &reading, NULL),
                       0);
     assert_int_equal (problems.n, 10);
@@ -201,7 +222,7 @@ TEST ("all problems are reported where requested")
     assert_contains (told, "conf: line 7: 'Bogus' is not of the form");
     assert_contains (told, "conf: line 8: a Policy line needs");
     assert_contains (told, "conf: line 9: unknown key 'NoSuchKey'");
-    assert_contains (told, "conf: line 9: MinGain: 2 out of range");
+    assert_contains (told, "conf: line 9: MaxSlowdown: 0 out of range");
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
 }
 

@@ -96,8 +96,7 @@ live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 
     [[ $* = *EvidenceTime=* ]] || set -- EvidenceTime=words "$@"
-    printf '%s\n' "HardwareDir=$dir/etc/hardware" "ZooDir=$dir/etc/zoo" \
-        "Datasets=$dir/etc/datasets.conf DecisionTime=1000" "Bundle=$dir/etc/bundle" \
+    printf '%s\n' "DataDir=$dir/etc" DecisionTime=1000 \
         "StateDir=$dir/seen SnapshotAge=3600" \
         "Gpu Type=a100 Device=a100_sxm4_40gb $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb $nodes" "$@" >"$dir/etc/dnnest.new"

@@ -169,8 +169,8 @@ class Cluster:
 
     def conf_text(self, name, bundle, log=True):
         mode, sets, keys = CONFS[name]
-        text = "HardwareDir=%s\nDatasets=%s\nBundle=%s\nMode=%s\n%s\n%s" % (
-            self.path("etc/hardware"), self.path("etc/datasets-%d.conf" % sets), bundle,
+        text = "DataDir=%s\nBundle=%s\nMode=%s\n%s\n%s" % (
+            self.path("etc/data-%d" % sets), bundle,
             mode, "\n".join(keys.split()), GPU_LINES)
         if log:
             text += "DecisionLog=%s\nCounters=%s\n" % (
@@ -226,13 +226,14 @@ class Cluster:
     def prepare(self):
         for name in ("frozen", "trace", "site"):
             os.makedirs(self.path(name), exist_ok=True)
-        shutil.copytree(os.path.join(self.top, "etc/hardware"), self.path("etc/hardware"),
-                        ignore=lambda _, names: [n for n in names
-                                                 if not n.endswith(".conf")])
         sets = ["imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg"]
         sets += ["other%d Samples=1000 SampleBytes=1000 Decode=none" % i for i in range(3)]
         for i in range(len(sets)):
-            with open(self.path("etc/datasets-%d.conf" % (i + 1)), "w") as file:
+            data = self.path("etc/data-%d" % (i + 1))
+            shutil.copytree(os.path.join(self.top, "etc/hardware"), data + "/hardware",
+                            ignore=lambda _, names: [n for n in names
+                                                     if not n.endswith(".conf")])
+            with open(data + "/datasets.conf", "w") as file:
                 file.write("".join("Dataset=%s\n" % text for text in sets[:i + 1]))
         shutil.copytree(os.path.join(self.top, "etc/bundle"), self.path("frozen/shipped"))
         os.mkdir(self.path("frozen/small"))
