@@ -75,6 +75,16 @@ SAME = {op for op, kind in KINDS.items() if op != "PRelu" and kind in (
     "activation", "batchnorm", "dropout", "groupnorm", "layernorm", "softmax")}
 SAME |= {"CumSum", "ScatterElements", "ScatterND", "Trilu"}
 
+# The inputs of an operator that are learned if they are numbers in a node Constant: some
+# exporters write weights so, and all write factors, masks and sizes so. Of a sum or a
+# product only a vector is.
+LEARNED = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (0, 1, 2), "MatMul": (0, 1),
+           "Gather": (0,), "PRelu": (1,), "Attention": (1, 2)}
+LEARNED.update({op: (1, 2, 3) for op in ("GRU", "LSTM", "RNN")})
+LEARNED.update({op: (1, 2) for op, kind in KINDS.items() if kind.endswith("norm")})
+LEARNED_VECTORS = {"Add": (0, 1), "Mul": (0, 1)}
+SAME_NUMBERS = {"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+
 # Operators that keep their output instead of their input
 KEEP_OUTPUT = {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Exp", "Sqrt"}
 
@@ -231,23 +241,27 @@ class Shapes:
         learned = name if tensor.data_type in FLOATS else None
         self.values[name] = Value(dim, tensor.data_type, numbers_of(tensor), True, learned)
 
-    def size_of(self, name, axis):
-        if self.symbol is not None and (name == self.symbol and (name or axis == 0)):
+    def size_of(self, given, name, axis):
+        """Of a symbol; a size without one is INPUT.AXIS, the first axis is the batch."""
+        own = name or "%s.%d" % (common.as_text(given.name), axis)
+        if own in self.file.symbols:
+            return self.file.symbols[own]
+        if self.symbol is not None and (name == self.symbol if name else axis == 0):
             return self.batch
-        if name in self.file.symbols:
-            return self.file.symbols[name]
         size = self.file.seq_len if "seq" in name or "len" in name else 0
         if size == 0:
-            raise Wrong("the size of '%s' is not known, expected --dim NAME=N"
-                        % common.printable(name, 40))
+            raise Wrong("the size of %s is not known, expected --dim %s=N"
+                        % ("'%s'" % common.printable(name, 40) if name else
+                           "axis %d, which has no name," % axis, common.printable(own, 40)))
         return size
 
     def declared(self, given):
         kind = given.type.tensor_type
         if not kind.HasField("shape"):
             raise Wrong("no shape")
-        dim = [d.dim_value if d.HasField("dim_value") and d.dim_value else
-               self.size_of(common.as_text(d.dim_param), i) for i, d in enumerate(kind.shape.dim)]
+        dim = [d.dim_value if d.dim_value > 0 else
+               self.size_of(given, common.as_text(d.dim_param), i)
+               for i, d in enumerate(kind.shape.dim)]
         return Value(check_shape(dim), kind.elem_type)
 
     def infer(self, node):
@@ -265,7 +279,8 @@ class Shapes:
         tensor = node.attributes.get("value")
         if node.op == "Constant" and tensor is not None and node.out:
             self.set_tensor(node.out, tensor.t)
-            self.values[node.out].origin = None
+            if node.out not in self.file.learned:
+                self.values[node.out].origin = None
             return
         if node.op in KINDS and node.op != "Constant" and (not ins or ins[0] is None):
             raise Wrong("input 0 is missing")
@@ -441,13 +456,37 @@ class File:
         self.value_info = {v.name: v for v in (*graph.output, *graph.value_info)}
         self.results = [v.name for v in graph.output]
         self.maker = {name: node for node in self.nodes for name in node.outs if name}
+        self.learned = {node.out for node in self.nodes if node.op == "Constant"
+                        and "value" in node.attributes
+                        and math.prod(node.attributes["value"].t.dims) > 1}
+        self.learned = self.find_learned() if self.learned else set()
+
+    def find_learned(self):
+        """The nodes Constant that are weights, by the nodes that read them."""
+        readers = {}
+        for node in self.nodes:
+            for i, name in enumerate(node.ins):
+                readers.setdefault(name, []).append((node, i))
+        found = set()
+        for constant in sorted(self.learned):
+            dims = self.maker[constant].attributes["value"].t.dims
+            slots = dict(LEARNED, **LEARNED_VECTORS) if max(dims) == math.prod(dims) \
+                else LEARNED
+            waiting = [constant]
+            for name in waiting:
+                for node, i in readers.get(name, ()):
+                    if i in slots.get(node.op, ()):
+                        found.add(constant)
+                    elif node.op in SAME_NUMBERS and i == 0 and len(waiting) < VIEWS_MAX:
+                        waiting.append(node.out)
+        return found
 
     def find_batch(self):
         """The symbol of the batch, or None and its size."""
         for given in self.graph.input:
             for i, d in enumerate(given.type.tensor_type.shape.dim):
                 name = common.as_text(d.dim_param)
-                if (not d.HasField("dim_value") or name) and (
+                if (d.dim_value <= 0 or name) and (
                         i == 0 or name.lower().startswith("batch")):
                     return name, 0
         dims = self.graph.input[0].type.tensor_type.shape.dim if self.graph.input else ()
@@ -937,7 +976,7 @@ class Maker:
                 continue
             self.counted.add(name)
             maker = self.file.maker.get(name)
-            if maker:
+            if maker and maker.op != "Constant":
                 waiting += maker.ins
             elif value.origin == name and value.elements > 1:   # no factor or exponent
                 op["params"] = op.get("params", 0) + value.elements

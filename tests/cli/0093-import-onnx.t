@@ -83,6 +83,9 @@ holds 'groups, padding and strides count' \
     'ops[0]["out"] == [[8, 5, 5]] and ops[0]["groups"] == 4 and ops[0]["params"] == 72' \
     grouped
 holds '--dim gives the sizes of other symbols' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
+holds 'weights in nodes count, factors and masks in nodes do not' \
+    'sum(op.get("params", 0) for op in ops) == 8 * 4 + 4 + 4 * 4' inside
+holds '--dim gives a size that has no name' 'ops[0]["in"] == [[7, 8]]' nameless --dim x.1=7
 holds 'a long chain of views is followed' 'ops[0]["params"] == 32' chain
 holds 'attention of ONNX Runtime is a layer and an attention' \
     '[op["op"] for op in ops] == ["linear", "attention", "loss"]
@@ -116,7 +119,8 @@ wrong() {
     ok "the wrong model $1 is refused within ten seconds" test $SECONDS -le 10
 }
 
-wrong symbol "size of 'time' is not known, expected --dim NAME=N"
+wrong symbol "size of 'time' is not known, expected --dim time=N"
+wrong nameless 'the size of axis 1, which has no name, is not known, expected --dim x.1=N'
 wrong five 'its heads do not divide its features'
 wrong keyless 'expected query, key and value of three dimensions'
 wrong shapeless "operator is not known, and 'z' has no shape"

@@ -52,6 +52,12 @@ def value(name, dims, kind=1):
     return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
 
 
+def constant(name, dims):
+    """Numbers in a node."""
+    value = field(1, "value") + field(5, tensor("", dims)) + field(20, 4)
+    return fields(2, [name]) + field(3, name) + field(4, "Constant") + field(5, value)
+
+
 def model(nodes, weights=(), inputs=(), outputs=()):
     graph = fields(1, nodes) + field(2, "net") + fields(5, weights) \
         + fields(11, inputs) + fields(12, outputs)
@@ -99,6 +105,16 @@ NETS = {
     "symbol": model([node("MatMul", ["x", "w"], ["y"])], W,
                     [value("x", ["batch", "time", 8])], Y),
     "unnamed": linear([value("x", ["", 8])]),
+    # Sizes without a name: the batch and another one
+    "nameless": model([node("MatMul", ["x", "w"], ["y"])], W, [value("x", ["", "", 8])], Y),
+    # Weights in nodes, one behind a view, and what is no weight: a factor and a mask
+    "inside": model(
+        [constant("w", [8, 4]), constant("b0", [4]), constant("k", [4, 4]),
+         constant("half", []), constant("mask", [4, 4]),
+         node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "b0"], ["q"]),
+         node("Mul", ["q", "half"], ["r"]), node("Add", ["r", "mask"], ["s"]),
+         node("Identity", ["k"], ["k1"]), node("MatMul", ["s", "k1"], ["y"])], (),
+        [value("x", ["batch", 4, 8])], Y),
     # Set 9: the shape of a reshape computed from that of the input
     "reshape": model(
         [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["b"], axis=0),
