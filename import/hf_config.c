@@ -334,6 +334,18 @@ const char *dn_hf_config_type_at (int i)
     return NULL;
 }
 
+/* What no key states has another way in. */
+static void name_exporter (struct dn_err *err)
+{
+    size_t len = err ? strlen (err->text) : 0;
+
+    if (!err)
+        return;
+    snprintf (err->text + len,
+              sizeof (err->text) - len,
+              "; dnnest_export.py hf:FILE describes what transformers loads");
+}
+
 static int fail_type (const struct json_object *json,
                       const char *name,
                       struct dn_err *err)
@@ -358,7 +370,7 @@ static int fail_type (const struct json_object *json,
     return dn_err_set (err,
                        DN_E_RANGE,
                        "model_type: '%s' is not known, expected one that "
-                       "dnnest.spec(5) lists, such as llama, qwen2 or bert",
+                       "dnnest.spec(5) lists",
                        quoted.text);
 }
 
@@ -403,17 +415,17 @@ static const struct type *find_type (const struct json_object *json, struct dn_e
             return &types[i];
         fact = misfit;
     }
-    if (!fact) {
+    if (!fact)
         fail_type (json, name, err);
-        return NULL;
-    }
-    dn_err_set (err,
-                DN_E_RANGE,
-                "%s: %s of model_type %s is not among what keys state, expected %s",
-                fact->name,
-                dn_quote (found, strlen (found)).text,
-                name,
-                fact->value);
+    else
+        dn_err_set (err,
+                    DN_E_RANGE,
+                    "%s: %s of model_type %s is not among what keys state, expected %s",
+                    fact->name,
+                    dn_quote (found, strlen (found)).text,
+                    name,
+                    fact->value);
+    name_exporter (err);
     return NULL;
 }
 

@@ -1479,6 +1479,10 @@ def both_runs(model, inputs, fused, real):
                 warn("computed, since it does not run on meta tensors: " + why)
             return runs
         except Exception as error:
+            if "HigherOrderOperator" in str(error):
+                raise ValueError("the network chooses operators by values of tensors (%s); "
+                                 "describe one whose path is fixed"
+                                 % str(error).split("HigherOrderOperator ")[1].split()[0]) from None
             if not meta:
                 raise
             why = first_line(error)

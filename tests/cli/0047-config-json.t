@@ -84,10 +84,14 @@ bad 's/"llama"/"lama"/'
 refuses 'an unknown type is named, with the nearest' 2 \
     "bad.json: config.json: model_type: 'lama' is not known, did you mean llama" \
     check "@$work/bad.json,$train"
+bad 's/"llama"/"a-network-of-its-own"/'
+refuses 'a type that is not known is named, with the exporter' 2 \
+    "not known, expected one that dnnest.spec\(5\) lists; dnnest_export.py hf:FILE describes" \
+    check "@$work/bad.json,$train"
 bad '/"hidden_size"/d'
 refuses 'a missing field is named' 2 'hidden_size: missing' check "@$work/bad.json,$train"
 bad 's/"attention_bias": false/"attention_bias": true/'
-refuses 'a structure that no key states is named' 2 'attention_bias: true' \
+refuses 'a structure that no key states is named' 2 'attention_bias: true.*dnnest_export.py hf:FILE' \
     check "@$work/bad.json,$train"
 bad 's/"vocab_size": .*/"vocab_size": NaN/'
 refuses 'a value that is no number is refused' 2 'bad.json' check "@$work/bad.json,$train"

@@ -157,6 +157,21 @@ not_ok 'a path that depends on the batch is refused' \
     export_net fickle own:Fickle --input 8
 like 'a path that depends on the batch is refused in one line' \
     "$(cat "$work/err")" '^dnnest_export: the network runs other operators'
+not_ok 'a path that depends on values is refused' export_net chooser own:Chooser --input 8
+like 'a path that depends on values is refused in one line' \
+    "$(tail -n 1 "$work/err")" '^dnnest_export: the network runs other operators'
+if "$PYTHON" -c 'import torch; torch.cond' 2>/dev/null; then
+    not_ok 'a network with torch.cond is refused' \
+        export_net chooser own:Chooser --input 8 --arg cond=true
+    like 'a network with torch.cond is refused in one line' "$(tail -n 1 "$work/err")" \
+        '^dnnest_export: the network chooses operators by values of tensors'
+fi
+if "$PYTHON" -c 'import timm' 2>/dev/null; then
+    for net in swin_tiny_patch4_window7_224 beit_base_patch16_224 levit_128; do
+        export_net timm timm:create_model --arg model_name=$net --input 3,224,224
+        is "tables of relative positions give no warning: $net" "$(<"$work/err")" ''
+    done
+fi
 not_ok 'a wrong shape is refused' export_net odd own:Odd --input 9
 is 'a wrong shape is refused in one line' "$(wc -l <"$work/err")" 1
 not_ok 'a missing module is refused' export_net odd own:None --input 8

@@ -56,6 +56,22 @@ class Fickle(nn.Module):
         return x if x.size(0) == 2 else torch.relu(x)
 
 
+class Chooser(nn.Module):
+    """Another path for other values: how often a layer runs, or torch.cond."""
+
+    def __init__(self, cond=False):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.cond = cond
+
+    def forward(self, x):
+        if self.cond:
+            return torch.cond(x.sum() > 0, self.layer, torch.relu, (x,))
+        for _ in range(int((x + 1).sum().item()) // 8 % 3):
+            x = self.layer(x)
+        return x
+
+
 class Chain(nn.Module):
     """Equal linear layers of which only the last ones, or the first, learn."""
 
