@@ -25,7 +25,7 @@
 #define V100  "Gpu Type=v100 Device=v100_16gb Cost=1 " GPU_REST
 #define TYPES A100 "\n" V100 "\n"
 #define EAGER                                                                          \
-    "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\nTimeMin=1\n"             \
+    "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\nTimeMin=1\n"                        \
     "ProgressDir=" FAKE_PROGRESS_DIR "\n"
 
 static const struct fake_site sites[] = {

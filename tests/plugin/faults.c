@@ -1261,10 +1261,9 @@ TEST ("a decision that takes too long is given up")
 {
     start_plugin (with_traces (ENFORCE "DecisionTime=0.0001\n"));
     stand_in_forget ();
-    assert_comment_untouched (
-        RESNET,
-        "dnnest: took longer than 0.0001 ms, given up "
-        "before the description; job submitted as written");
+    assert_comment_untouched (RESNET,
+                              "dnnest: took longer than 0.0001 ms, given up "
+                              "before the description; job submitted as written");
     assert_one_line ("took longer than 0.0001 ms");
     stop_plugin ();
     assert_int_equal (counter ("dnnest_errors_total{kind=\"time\"}"), 1);

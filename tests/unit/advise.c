@@ -54,8 +54,7 @@ static int assert_stages (const struct dn_site *site,
                           const struct dn_job *job,
                           const char *const stages[])
 {
-    static const char said[] =
-        "took longer than 5 ms, given up before the ";
+    static const char said[] = "took longer than 5 ms, given up before the ";
     struct dn_advice *advice = scene_new ();
     int seen = 0;
 

@@ -51,8 +51,7 @@ TEST ("paths must be absolute")
     assert_string_equal (site->decision_log, "/l");
     assert_string_equal (site->counters, "/p");
     assert_int_equal (
-        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &err),
-        -1);
+        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &err), -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
 }
 
@@ -63,8 +62,8 @@ TEST ("keys that were dropped are noted, and change nothing")
     struct dn_site *site = scene_site ("");
     struct dn_err err = {0};
 
-    assert_int_equal (
-        dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &err), 0);
+    assert_int_equal (dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &err),
+                      0);
     assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", NULL, &err), 0);
     assert_int_equal (dn_site_override (site, "dnnest_mingain=x", &err), 0);
     assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
@@ -199,9 +198,10 @@ static void keep_problem (void *to, const struct dn_err *err)
 
 TEST ("all problems are reported where requested")
 {
-    static const char conf[] = "Mode=wild TimeMin=x\nDataDir=a\n\nCarbon=-1\n"
-                               "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
-                               "Policy User=1\nNoSuchKey=1 MaxSlowdown=0\nMode=observe\n";
+    static const char conf[] =
+        "Mode=wild TimeMin=x\nDataDir=a\n\nCarbon=-1\n"
+        "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
+        "Policy User=1\nNoSuchKey=1 MaxSlowdown=0\nMode=observe\n";
     struct dn_site *site = scene_site ("");
     char told[4096] = "";
     struct dn_problems problems = {keep_problem, told, 0};
@@ -209,8 +209,7 @@ TEST ("all problems are reported where requested")
 
     assert_int_equal (
         dn_site_read_paths (site, dn_span_of (conf), "conf", &problems, NULL), 0);
-    assert_string_equal (told,
-                         "conf: line 2: DataDir: 'a' is not an absolute path\n");
+    assert_string_equal (told, "conf: line 2: DataDir: 'a' is not an absolute path\n");
     assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", &reading, NULL),
                       0);
     assert_int_equal (problems.n, 10);
