@@ -272,17 +272,12 @@ static const char *conf_key_at (const void *names, int i)
     return i < N_SHOWN ? site_keys[i].name : NULL;
 }
 
-/* Note a key that was dropped. */
 static void note_dropped (struct dn_site *site, struct dn_span key)
 {
-    const char *instead = dn_rules_dropped (key);
+    int row = dn_rules_dropped (key);
 
-    if (instead && site->n_dropped++ == 0)
-        dn_err_set (&site->dropped,
-                    DN_E_RANGE,
-                    dn_say_key_dropped,
-                    dn_quote (key.text, key.len).text,
-                    instead);
+    if (row >= 0)
+        site->dropped |= 1u << row;
 }
 
 static int read_rule (struct dn_site *site,
@@ -294,7 +289,7 @@ static int read_rule (struct dn_site *site,
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
     const struct dn_rule_key *key = dn_rules_find (pair->key);
 
-    if (!key && dn_rules_dropped (pair->key))
+    if (!key && dn_rules_dropped (pair->key) >= 0)
         return 0;
     if (!key)
         return dn_err_set (err,

@@ -127,9 +127,7 @@ struct dn_site {
     /* Why files of networks are not loaded: the first error, and how many; or empty. */
     struct dn_err networks_err;
     int n_networks_err;
-    /* The first key that was dropped (dn_rules_dropped ()), and how many; or empty. */
-    struct dn_err dropped;
-    int n_dropped;
+    unsigned dropped;         /* a bit for each row of DN_DROPPED_KEYS that was set */
     struct dn_bundle *bundle; /* NULL: none, white box only; owned */
     /* Why the configured bundle is not loaded; or empty. A site with a broken bundle is
      * usable. */

@@ -122,6 +122,21 @@ static void find_contradictions (const char *conf,
     dn_contradictions_find (site, dn_seen_cluster (&seen), conf, problems, warnings);
 }
 
+/* Keys that were dropped. */
+static void find_dropped (const char *conf,
+                          const struct dn_site *site,
+                          struct dn_problems *warnings)
+{
+    for (unsigned left = site->dropped; left != 0; left &= left - 1) {
+        char text[DN_ERR_TEXT_MAX];
+        struct dn_err err = {0};
+
+        dn_rules_dropped_write (__builtin_ctz (left), text);
+        dn_err_set (&err, DN_E_RANGE, "%s: %s", conf, text);
+        dn_problems_take (warnings, &err);
+    }
+}
+
 int dn_config_check (struct dn_options *given, const char *settings)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -146,10 +161,7 @@ int dn_config_check (struct dn_options *given, const char *settings)
     if (findings.array && site->bundle_err.code != DN_E_NONE)
         find (&findings, &site->bundle_err);
     count_more (&findings);
-    if (site->n_dropped > 0) {
-        dn_err_wrap (&site->dropped, "%s", conf);
-        find (&doubts, &site->dropped);
-    }
+    find_dropped (conf, site, &warnings);
     count_more (&doubts);
     dn_config_warn (conf, &site->policies, doubts.array);
     advice = advice_for (given, site);

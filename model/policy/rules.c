@@ -125,12 +125,19 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key)
 #define DROPPED_ROW(name, instead) {name, instead},
 static const char *const dropped[][2] = {DN_DROPPED_KEYS (DROPPED_ROW)};
 
-const char *dn_rules_dropped (struct dn_span key)
+int dn_rules_dropped (struct dn_span key)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (dropped); i++)
         if (dn_span_is (key, dropped[i][0]))
-            return dropped[i][1];
-    return NULL;
+            return (int) i;
+    return -1;
+}
+
+char *dn_rules_dropped_write (int row, char text[DN_ERR_TEXT_MAX])
+{
+    snprintf (
+        text, DN_ERR_TEXT_MAX, dn_say_key_dropped, dropped[row][0], dropped[row][1]);
+    return text;
 }
 
 void dn_rules_copy (const struct dn_rule_key *key,

@@ -376,6 +376,8 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key);
     ROW ("GuardTrust", "it is always 0.25")                                            \
     ROW ("MinGain", "it is always 0.1")                                                \
     ROW ("PUE", "multiply Carbon by it")                                               \
+    ROW ("BundleKeys", "packages ship bundles")                                        \
+    ROW ("ProbeDir", "PythonDir names the Python modules")                             \
     ROW ("HardwareDir", "DataDir is the folder above hardware")                        \
     ROW ("Datasets", "DataDir is the folder of datasets.conf")                         \
     ROW ("ZooDir", "DataDir is the folder above zoo")                                  \
@@ -384,8 +386,11 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key);
     /* End of DN_DROPPED_KEYS */
 /* clang-format on */
 
-/* What to do about a key that was dropped, NULL if it is none. */
-const char *dn_rules_dropped (struct dn_span key);
+/* The row of a key that was dropped; -1 if it is none. */
+int dn_rules_dropped (struct dn_span key);
+
+/* What to do about the key of a row. */
+char *dn_rules_dropped_write (int row, char text[DN_ERR_TEXT_MAX]) DN_COLD;
 
 /* Read 'value' into the rule of that row. */
 int dn_rules_read (const struct dn_rule_key *key,

@@ -213,7 +213,7 @@ static int read_rule (struct dn_policy *policy,
     const struct dn_rule_key *key = dn_rules_find (pair->key);
     uint64_t bit;
 
-    if (!key && dn_rules_dropped (pair->key))
+    if (!key && dn_rules_dropped (pair->key) >= 0)
         return 0;
     if (!key)
         return dn_err_set (err,

@@ -216,17 +216,17 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
                     dn_unknown_write (&site->policies.unknown[0], unknown));
     if (site->policies.n_unknown > 1)
         dn_buf_add (&buf, dn_say_log_more, site->policies.n_unknown - 1);
-    if (site->n_dropped > 0)
-        dn_buf_add (&buf, dn_say_log_remark, site->dropped.text);
-    if (site->n_dropped > 1)
-        dn_buf_add (&buf, dn_say_log_more, site->n_dropped - 1);
+    for (unsigned left = site->dropped; left != 0; left &= left - 1)
+        dn_buf_add (&buf,
+                    dn_say_log_remark,
+                    dn_rules_dropped_write (__builtin_ctz (left), unknown));
     if (site->n_networks_err > 0)
         dn_buf_add (&buf, dn_say_log_remark, site->networks_err.text);
     if (site->n_networks_err > 1)
         dn_buf_add (&buf, dn_say_log_more, site->n_networks_err - 1);
     dn_count (&dn_counters.loads[broken ? DN_RESULT_FAILURE : DN_RESULT_SUCCESS]);
     say (broken || site->time_min_refused || site->policies.n_unknown > 0
-             || site->n_networks_err > 0 || site->n_dropped > 0,
+             || site->n_networks_err > 0 || site->dropped != 0,
          again,
          text);
 }
