@@ -24,8 +24,8 @@
 static const struct dn_site_key site_keys[] = {
     DN_SITE_KEYS (TEXT_ROW, REAL_ROW) DN_SITE_OTHER_KEYS (TEXT_ROW, REAL_ROW)};
 
-#define COUNT_ROW(...) +1
-#define N_SHOWN        (DN_SITE_KEYS (COUNT_ROW, COUNT_ROW))
+#define COUNT_ROW(...) 0,
+#define N_SHOWN        ((int) sizeof ((char[]){DN_SITE_KEYS (COUNT_ROW, COUNT_ROW)}))
 
 const struct dn_site_key *dn_site_keys (int *n_keys)
 {
