@@ -25,12 +25,18 @@ static struct dn_span without_prefix (struct dn_span entry)
     return entry;
 }
 
+/* Is it a count? Types may begin with a digit, too: "3090", "1g.10gb". */
 static bool is_count (struct dn_span text)
 {
-    return text.len > 0 && text.text[0] >= '0' && text.text[0] <= '9';
+    int64_t count;
+
+    return text.len > 0 && dn_is_digit (text.text[0])
+           && dn_int_read (text, "", 0, DN_COUNT_MAX, &count, NULL) == 0;
 }
 
-/* One entry after its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
+/* One entry after its prefix: "NAME[:TYPE][:COUNT|=COUNT]". The last part is a count if
+ * it can be one.
+ */
 static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_err *err)
 {
     struct dn_span rest = without_prefix (whole);
@@ -43,7 +49,7 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
     if ((!entry->gpu && !entry->cpu) || !rest.text)
         return 0;
     part = dn_span_cut (&rest, ":=");
-    if (entry->gpu && !is_count (part)) {
+    if (entry->gpu && (rest.text || !is_count (part))) {
         entry->type = part;
         if (!rest.text)
             return 0;

@@ -205,24 +205,31 @@ static bool change_gpu_entry (const struct draft *draft,
 {
     const char *old_type = draft->request->gpu_type;
     struct dn_span type = type_in (entry, bare);
+    const char *new_type;
     size_t head;
+    size_t tail;
 
     if ((!draft->decision->gpu && draft->decision->n_open == 0) || old_type[0] == '\0'
         || (!entry->gpu && !bare) || type.len != strlen (old_type)
         || memcmp (type.text, old_type, type.len) != 0)
         return false;
-    if (draft->decision->n_open > 0) {
+    if (draft->decision->n_open > 0 || !draft->decision->gpu) {
         drop_type (entry, type, buf);
         return true;
     }
+    new_type = draft->decision->gpu->type;
     head = (size_t) (type.text - entry->whole.text);
+    tail = entry->whole.len - head - type.len;
     dn_buf_add (buf,
                 "%.*s%s%.*s",
                 (int) head,
                 entry->whole.text,
-                draft->decision->gpu->type,
-                (int) (entry->whole.len - head - type.len),
+                new_type,
+                (int) tail,
                 type.text + type.len);
+    /* "gpu:3090" alone would be a count. */
+    if (tail == 0 && dn_is_digit (new_type[0]))
+        dn_buf_text (buf, ":1");
     return true;
 }
 

@@ -56,6 +56,18 @@ for version in 24.11 25.05.3 26.05; do
         '--tres-per-task is as typed, its CPUs are in the fields'
 done
 
+# A type of digits, which alone would be a count: a rescue to it, and one that is open.
+sed 's/twin/3090/g; s/Type=a100 Device=a100_sxm4_40gb/Type=v100 Device=v100_sxm2_16gb/' "$work/site.conf" > "$work/digits.conf"
+sed 's/twin/3090/g; s/=a100/=v100/g' "$work/idle" > "$work/digits"
+digits() {
+    json "$1" "[e['new'] for e in d['edits'] if e['field'].startswith('tres')] == $2" \
+        advise --conf "$work/digits.conf" --snapshot="$work/digits" --slurm=24.11 -p gpu -t 1-0 \
+        --comment="dnnest:${short/fp16/$4}" "$3"
+}
+digits 'a job moves to a type of digits' '["gres/gpu:3090:1"]' --gres=gpu:v100:1 bf16
+digits 'a job moves to a type of digits, of which it gets one' '["gres/gpu:3090:1"]' --gres=gpu:v100 bf16
+digits 'a type of digits is open, too' '["gres/gpu:2"]' --gres=gpu:3090:2 fp16
+
 v=22.05
 cpus='--set=GpuType=keep --set=TimeLimit=keep -G a100:4'
 fields $v "$cpus -n 4 -N 1 -c 16" 'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \

@@ -28,6 +28,16 @@ TEST ("tres strings of all versions are understood")
         {"cpu:2,gres/gpu:a100:1,license/x=3", 3, 1, "a100", 1},
         {"gres:gpu:1k", 1, 0, "", 1000},
         {"gres:shard:4,gres:gpu:h100_1g.10gb:1", 2, 1, "h100_1g.10gb", 1},
+        /* Types that begin with a digit. */
+        {"gres:gpu:3090:1", 1, 0, "3090", 1},
+        {"gres/gpu:3090=2", 1, 0, "3090", 2},
+        {"gres:gpu:3090", 1, 0, "", 3090},
+        {"gpu:2080ti:1", 1, 0, "2080ti", 1},
+        {"gpu:2080ti", 1, 0, "2080ti", 1},
+        {"gres/gpu:1g.10gb:1", 1, 0, "1g.10gb", 1},
+        {"gres:gpu:3g.20gb", 1, 0, "3g.20gb", 1},
+        {"gres/gpu:1g.5gb+me=1", 1, 0, "1g.5gb+me", 1},
+        {"gpu:1:2", 1, 0, "1", 2},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -53,7 +63,6 @@ TEST ("odd tres strings are errors")
     static const char *const bad[] = {"gres:gpu:a100:4:2",
                                       "gres:gpu:a100:x",
                                       "gpu:a100:-1",
-                                      "gpu:1:2",
                                       "gpu:a100:1.5",
                                       "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a"};
     struct dn_tres_list list;
