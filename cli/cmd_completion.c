@@ -306,7 +306,8 @@ static void print_gpus (const struct dn_site *site)
         print_name (types->types[i].device->name);
     }
     for (int i = 0; types->n_types == 0 && i < site->catalogue.n_devices; i++)
-        print_name (site->catalogue.devices[i].name);
+        if (!site->catalogue.devices[i].slice)
+            print_name (site->catalogue.devices[i].name);
 }
 
 /* The problems of a configuration are those of 'dnnest config --check'. */

@@ -205,10 +205,12 @@ void dn_add_near (struct dn_buf *buf,
                   const void *names)
 {
     int n_near = 0;
+    int half = (int) strnlen (wanted, 2 * NEAR_EDITS) / 2;
+    int most = half < NEAR_EDITS ? half : NEAR_EDITS;
     const char *candidate;
 
     for (int i = 0; n_near < NEAR_MAX && (candidate = name (names, i)); i++)
         if ((*wanted && strstr (candidate, wanted))
-            || dn_word_distance (dn_span_of (wanted), candidate) <= NEAR_EDITS)
+            || dn_word_distance (dn_span_of (wanted), candidate) <= most)
             dn_buf_add (buf, "%s%s", n_near++ == 0 ? ", near: " : " ", candidate);
 }

@@ -143,7 +143,8 @@ static void add_catalogue (struct dn_site_gpus *gpus,
                            const struct dn_cluster *cluster)
 {
     for (int i = 0; i < site->catalogue.n_devices; i++)
-        if (!site->catalogue.devices[i].generation->host)
+        if (!site->catalogue.devices[i].generation->host
+            && !site->catalogue.devices[i].slice)
             add (gpus, of_device (site, cluster, &site->catalogue.devices[i]));
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "hardware/gpu_names.h"
 #include "host/carry.h"
 #include "import/hf_config.h"
 
@@ -213,9 +214,22 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
         type ? type->device : dn_catalogue_find (&site->catalogue, name);
     char near[DN_ERR_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
+    struct dn_gpus_meant meant;
 
     if (device)
         return device;
+    meant = dn_gpus_meant (&site->catalogue, name);
+    if (meant.n == 1)
+        return meant.list[0];
+    dn_gpus_meant_write (&meant, &buf);
+    if (meant.n > 1) {
+        dn_err_set (err,
+                    DN_E_RANGE,
+                    "gpu: '%s' may be %s: name one",
+                    dn_quote (name, strlen (name)).text,
+                    near);
+        return NULL;
+    }
     dn_add_near (&buf, name, gpu_name, site);
     dn_err_set (err,
                 DN_E_RANGE,

@@ -133,21 +133,24 @@ static void add_row (struct dn_grid *grid, const struct dn_device *device)
     dn_grid_add (grid, "%s", dn_show_real (device->cost, 2).text);
 }
 
-/* The devices that were named, or all. Return how many, or -1. */
+/* The devices that were named, or all but slices. Return how many, or -1. */
 static int select_devices (const struct dn_site *site,
                            const struct dn_options *given,
                            const struct dn_device *devices[DN_DEVICES_MAX],
                            struct dn_err *err)
 {
-    int n_devices = given->n_args > 0 ? given->n_args : site->catalogue.n_devices;
+    const struct dn_catalogue *all = &site->catalogue;
+    int n = 0;
 
-    for (int i = 0; i < n_devices; i++) {
-        devices[i] = given->n_args > 0 ? dn_subject_device (site, given->args[i], err)
-                                       : &site->catalogue.devices[i];
-        if (!devices[i])
+    for (int i = 0; i < given->n_args; i++) {
+        devices[n] = dn_subject_device (site, given->args[i], err);
+        if (!devices[n++])
             return -1;
     }
-    return n_devices;
+    for (int i = 0; given->n_args == 0 && i < all->n_devices; i++)
+        if (!all->devices[i].slice)
+            devices[n++] = &all->devices[i];
+    return n;
 }
 
 struct call {

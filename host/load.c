@@ -241,7 +241,8 @@ int dn_load_catalogue (const char *path,
     char own[DN_SITE_PATH_MAX + sizeof (site_folder) + 1];
     int fd = open_trusted (path, err);
 
-    if (fd < 0 || load_folder (fd, path, &files, err) < 0)
+    if (fd < 0 || load_folder (fd, path, &files, err) < 0
+        || dn_catalogue_slice (catalogue, err) < 0)
         return -1;
     /* The site's own measurements. */
     snprintf (own, sizeof (own), "%s/%s", path, site_folder);

@@ -158,9 +158,12 @@ static void add_group (struct found *found, const struct dn_node_group *group)
     sum->n_nodes += group->n_nodes;
 }
 
-/* The types of the cluster, in their order. Return their number. */
+/* The types of the cluster, in their order, and the names of those beyond the most that
+ * dnnest.conf can have. Return their number.
+ */
 static int find_types (const struct dn_cluster *cluster,
-                       struct found list[DN_CANDIDATES_MAX])
+                       struct found list[DN_CANDIDATES_MAX],
+                       char left_out[LIST_MAX])
 {
     int n = 0;
 
@@ -174,6 +177,8 @@ static int find_types (const struct dn_cluster *cluster,
             add_group (&list[at], group);
         else if (n < DN_CANDIDATES_MAX)
             list[n++] = (struct found){.least = *group};
+        else
+            add_names (left_out, group->type, left_out, false);
     }
     return n;
 }
@@ -210,7 +215,12 @@ static void write_line (const struct found *found, struct dn_buf *buf)
         dn_buf_add (buf, " Features=%s", node->features);
 }
 
-/* What is not sure about the line; "" nothing. */
+static void add_doubt (struct dn_buf *buf, const char *text)
+{
+    dn_buf_add (buf, "%s%s", buf->len > 0 ? "; " : "", text);
+}
+
+/* What is not sure about the line, or special; "" nothing. */
 static void write_doubts (const struct found *found, struct dn_buf *buf)
 {
     const struct dn_gpu_guess *guess = &found->guess;
@@ -221,13 +231,17 @@ static void write_doubts (const struct found *found, struct dn_buf *buf)
                     "GPUs without a type: if all of a partition are of one device, "
                     "name it and add ByPartition= and MaxTime=");
     else if (!guess->device)
-        dn_buf_add (buf, "not in the catalogue by this name: see dnnest-dev hardware");
+        dn_buf_add (buf,
+                    "left out: not in the catalogue by this name, see dnnest-dev "
+                    "hardware");
     else if (guess->doubt[0])
         dn_buf_add (buf, "%s assumed %s; check", guess->doubt, guess->device->name);
+    if (guess->device && guess->device->slice)
+        add_doubt (buf, "a slice (MIG), for jobs of one GPU");
+    if (found->least.gpus == DN_NODE_GPUS_MAX)
+        add_doubt (buf, "PerNode is that or more");
     if (found->differ)
-        dn_buf_add (buf,
-                    "%sits nodes differ: the line has the least of them",
-                    buf->len > 0 ? "; " : "");
+        add_doubt (buf, "its nodes differ: the line has the least of them");
 }
 
 static void print_text (const struct found *list, int n, const char *from)
@@ -278,11 +292,34 @@ static void guess_all (struct found *list,
                        const struct dn_catalogue *catalogue,
                        const struct dn_products *products)
 {
+    struct dn_products all = *products;
+    bool only = n == 1 && products->n == 1;
+    bool sure = true;
+
     for (int i = 0; i < n; i++) {
-        list[i].guess =
+        struct dn_gpu_guess *guess = &list[i].guess;
+
+        *guess =
             dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, products);
-        if (n == 1 && products->n == 1)
-            list[i].guess = (struct dn_gpu_guess){.device = products->devices[0]};
+        if (guess->device && guess->device->slice)
+            continue;
+        if (only)
+            *guess = (struct dn_gpu_guess){.device = products->devices[0]};
+        if (guess->device)
+            dn_products_add (&all, guess->device);
+        sure = sure && guess->doubt[0] == '\0';
+    }
+    /* Slices are probably of devices that other nodes have whole. */
+    for (int i = 0; i < n; i++) {
+        struct dn_gpu_guess *guess = &list[i].guess;
+        struct dn_gpu_guess near;
+
+        if (!guess->device || !guess->device->slice || !guess->doubt[0])
+            continue;
+        near = dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, &all);
+        guess->device = near.device;
+        if (sure && !near.doubt[0])
+            guess->doubt[0] = '\0';
     }
 }
 
@@ -294,6 +331,7 @@ int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
     dn_cleanup (dn_free_ptr) char *names = NULL;
     struct dn_products products = {.n = 0};
     struct found list[DN_CANDIDATES_MAX];
+    char left_out[LIST_MAX] = "";
     struct dn_cluster *cluster;
     int n;
 
@@ -302,7 +340,7 @@ int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
     cluster = dn_cluster_read (dn_span_of (text), from, &err);
     if (!cluster)
         return dn_fail (DN_EXIT_DATA, &err);
-    n = find_types (cluster, list);
+    n = find_types (cluster, list, left_out);
     if (discover->ask_nodes)
         ask_nodes (cluster, &site->catalogue, &products);
     dn_cluster_free (cluster);
@@ -316,6 +354,10 @@ int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
         return DN_EXIT_ABSTAINED;
     }
     guess_all (list, n, &site->catalogue, &products);
+    if (left_out[0])
+        dn_complain ("left out, as dnnest.conf has at most %d types: %s",
+                     DN_CANDIDATES_MAX,
+                     left_out);
     if (discover->json)
         print_json (list, n, from);
     else

@@ -32,17 +32,9 @@ static struct dn_span cut_entry (struct dn_span *rest)
     return entry;
 }
 
-/* Is it the name of a part of a GPU, such as "1g.10gb" or "a100_3g.20gb"? */
-static bool is_part (struct dn_span type)
-{
-    for (size_t i = 1; i + 2 < type.len; i++)
-        if (dn_lower (type.text[i]) == 'g' && type.text[i + 1] == '.'
-            && dn_is_digit (type.text[i - 1]) && dn_is_digit (type.text[i + 2]))
-            return true;
-    return false;
-}
-
-/* A word of digits is a count, unless another one follows. */
+/* A word of digits is a count, unless another one follows: types may begin with digits,
+ * "gpu:2080:4", "gpu:1g.10gb:7", or be of digits alone.
+ */
 static bool is_count (struct dn_span word, int64_t *count)
 {
     for (size_t i = 0; i < word.len; i++)
@@ -111,7 +103,7 @@ static void read_entry (struct dn_gres *gres, struct dn_span entry)
     }
     if (!is_count (last, &count))
         type = last;
-    if (is_name (type) && !is_part (type))
+    if (is_name (type))
         add (gres, type, count);
 }
 

@@ -23,8 +23,8 @@ struct dn_gres {
 
 /* Read the GPUs of a node ("gpu:a100:4(S:0-1),shard:8"), of what is used there
  * ("gpu:a100:1(IDX:0)"), of a job's TRES ("cpu=4,gres/gpu:a100=2") or of its request
- * ("gres:gpu:2"). Other resources and parts of a GPU (MIG) are skipped, entries of one
- * type added. NULL, "(null)" and "N/A" have none.
+ * ("gres:gpu:2"). A slice (MIG) is a type as any other. Other resources are skipped,
+ * entries of one type added. NULL, "(null)" and "N/A" have none.
  */
 struct dn_gres dn_gres_read (const char *text);
 

@@ -11,6 +11,9 @@
 #include "base/fields.h"
 #include "base/messages.h"
 
+/* The parts that the memory of a device has, in the Parts= of its profiles. */
+#define MIG_PARTS 8
+
 enum value_type {
     VALUE_NAME,
     VALUE_REAL,
@@ -63,6 +66,7 @@ static const struct key device_keys[] = {
     KEY ("Tdp", VALUE_REAL, tdp_w, 1, 1e6, true),
     KEY ("Idle", VALUE_REAL, idle_w, 0, 1e6, false),
     KEY ("Cost", VALUE_REAL, cost, 0, 1e6, false),
+    KEY ("Mig", VALUE_NAME, mig, 0, 0, false),
     KEY ("Stream", VALUE_REAL, measured.stream, 1e8, 1e17, false),
     KEY ("Ring", VALUE_REAL, measured.ring, 1e6, 1e14, false),
     KEY ("RingStart", VALUE_REAL, measured.ring_start_s, 0, 1, false),
@@ -109,6 +113,20 @@ static const struct key generation_keys[] = {
     TRAIT ("TorchEnd", VALUE_VERSION, torch_end, 0, 99),
     TRAIT ("CudaEnd", VALUE_VERSION, cuda_end, 0, 99),
     TRAIT ("SinceEnd", VALUE_COUNT, since_end, 2000, 2100),
+    {0}};
+
+#define PROFILE(name, type, member, min, max)                                          \
+    {                                                                                  \
+        name, type, offsetof (struct dn_profile, member), min, max, true               \
+    }
+
+static const char profile_key[] = "Slice";
+
+static const struct key profile_keys[] = {
+    PROFILE ("Of", VALUE_NAME, of, 0, 0),
+    PROFILE ("Sms", VALUE_COUNT, sms, 1, 1e7),
+    PROFILE ("Parts", VALUE_COUNT, parts, 1, 8),
+    PROFILE ("Memory", VALUE_REAL, memory, 1e6, 1e14),
     {0}};
 
 /* A dn_name_at_f. */
@@ -172,7 +190,7 @@ static int read_version (const struct key *key,
     return 0;
 }
 
-/* 'row': a device or a generation. */
+/* 'row': a device, a generation or a profile. */
 static int read_value (const struct key *key,
                        struct dn_span value,
                        void *row,
@@ -248,13 +266,33 @@ static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
     return found;
 }
 
+/* A new profile of that name, or NULL. */
+static struct dn_profile *open_profile (struct dn_catalogue *catalogue,
+                                        struct dn_span name,
+                                        struct dn_err *err)
+{
+    struct dn_profile new = {.sms = 0};
+
+    if (dn_name_copy (name, new.name, DN_NAME_MAX, profile_key, err) < 0)
+        return NULL;
+    if (catalogue->n_profiles == DN_DEVICES_MAX) {
+        dn_err_set (err, DN_E_LIMIT, dn_say_err_profiles, DN_DEVICES_MAX);
+        return NULL;
+    }
+    if (dn_rows_grow (&catalogue->profiles, catalogue->n_profiles, sizeof (new), err)
+        < 0)
+        return NULL;
+    catalogue->profiles[catalogue->n_profiles] = new;
+    return &catalogue->profiles[catalogue->n_profiles++];
+}
+
 /* --- files ------------------------------------------------------------------------ */
 
 /* Where the values of a file go. */
 struct reading {
     struct dn_catalogue *catalogue;
     const struct key *keys;
-    void *row;       /* the device, or the generation that was named last */
+    void *row;       /* the device, or the generation or profile that was named last */
     uint64_t stated; /* bit i: key i */
 };
 
@@ -266,8 +304,12 @@ static int read_pair (struct reading *r, const struct dn_pair *pair, struct dn_e
         r->row = open_generation (r->catalogue, pair->value, err);
         return r->row ? 0 : -1;
     }
+    if (r->keys == profile_keys && dn_span_is (pair->key, profile_key)) {
+        r->row = open_profile (r->catalogue, pair->value, err);
+        return r->row ? 0 : -1;
+    }
     key = find_key (r->keys, pair->key, err);
-    if (!key || !r->row) /* a file of generations begins with a row */
+    if (!key || !r->row) /* a file of rows begins with one */
         return -1;
     if (key == device_keys && r->stated & 1)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);
@@ -287,22 +329,16 @@ static int read_lines (struct reading *r, struct dn_span text, struct dn_err *er
     return more;
 }
 
-/* Does the text describe generations? */
-static bool is_generations (struct dn_span text)
+/* The keys of a file of rows, by its first key; NULL: it describes a device. */
+static const struct key *keys_of_rows (struct dn_span text)
 {
     struct dn_keyline line = {0};
 
-    return dn_keyline_next (&text, &line, NULL) > 0
-           && dn_span_is (line.pairs[0].key, generation_key);
-}
-
-/* What the text states overrides what is known of a generation. */
-static int add_generations (struct dn_catalogue *catalogue,
-                            struct dn_span text,
-                            struct dn_err *err)
-{
-    return read_lines (
-        &(struct reading){catalogue, generation_keys, NULL, 0}, text, err);
+    if (dn_keyline_next (&text, &line, NULL) <= 0)
+        return NULL;
+    if (dn_span_is (line.pairs[0].key, generation_key))
+        return generation_keys;
+    return dn_span_is (line.pairs[0].key, profile_key) ? profile_keys : NULL;
 }
 
 static int find_device (const struct dn_catalogue *catalogue, const char *name)
@@ -325,6 +361,19 @@ static void show_pairs (const struct dn_catalogue *catalogue,
     while (dn_keyline_next (&text, &line, NULL) > 0)
         for (int i = 0; i < line.n_pairs; i++)
             catalogue->show (catalogue->to, device, file, &line.pairs[i]);
+}
+
+static int append (struct dn_catalogue *catalogue,
+                   const struct dn_device *device,
+                   struct dn_err *err)
+{
+    if (catalogue->n_devices == DN_DEVICES_MAX)
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
+    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (*device), err)
+        < 0)
+        return -1;
+    catalogue->devices[catalogue->n_devices++] = *device;
+    return 0;
 }
 
 /* Read a device. 'amends': of one that the catalogue has, the text states the values
@@ -357,13 +406,7 @@ static int add_device (struct dn_catalogue *catalogue,
         if (device_keys[i].required && !(r.stated & UINT64_C (1) << i))
             return dn_err_set (
                 err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
-    if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
-    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (device), err)
-        < 0)
-        return -1;
-    catalogue->devices[catalogue->n_devices++] = device;
-    return 0;
+    return append (catalogue, &device, err);
 }
 
 int dn_catalogue_add (struct dn_catalogue *catalogue,
@@ -372,14 +415,86 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       bool amends,
                       struct dn_err *err)
 {
-    int rc = is_generations (text) ? add_generations (catalogue, text, err)
-                                   : add_device (catalogue, text, file, amends, err);
+    const struct key *rows = keys_of_rows (text);
+    /* What the text states overrides what is known of a generation. */
+    int rc = rows ? read_lines (&(struct reading){catalogue, rows, NULL, 0}, text, err)
+                  : add_device (catalogue, text, file, amends, err);
 
     return rc < 0 ? dn_err_wrap (err, "%s", file) : 0;
 }
 
+/* The slice of a device by a profile. */
+static struct dn_device slice_of (const struct dn_device *whole,
+                                  const struct dn_profile *profile)
+{
+    double share = (double) profile->sms / (double) whole->sms;
+    double part = (double) profile->parts / MIG_PARTS;
+    struct dn_device slice = *whole;
+    struct dn_buf name = dn_buf_on (slice.name, sizeof (slice.name));
+
+    dn_device_sheet (whole, &slice);
+    dn_buf_add (&name, "%s_%s", whole->name, profile->name);
+    memcpy (slice.mig, profile->name, sizeof (slice.mig));
+    slice.slice = true;
+    slice.sms = profile->sms;
+    slice.memory = profile->memory;
+    slice.fp32 *= share;
+    slice.tf32 *= share;
+    slice.fp16 *= share;
+    slice.bf16 *= share;
+    slice.fp8 *= share;
+    slice.tdp_w *= share;
+    slice.idle_w *= share;
+    slice.cost *= share;
+    slice.bandwidth *= part;
+    slice.l2 *= part;
+    slice.pcie_bw *= part;
+    /* Slices do not reach each other (mig.conf). */
+    slice.link = DN_LINK_UNKNOWN;
+    slice.link_bw = 0;
+    slice.per_node *= MIG_PARTS / profile->parts;
+    slice.cores = (int64_t) ((double) whole->cores * share);
+    return slice;
+}
+
+/* Add the slice, if there is none of that name. */
+static int add_slice (struct dn_catalogue *catalogue,
+                      int whole,
+                      const struct dn_profile *profile,
+                      struct dn_err *err)
+{
+    struct dn_device slice;
+
+    if (profile->sms == 0 || profile->parts == 0 || profile->memory <= 0
+        || catalogue->devices[whole].sms < profile->sms)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_profile, profile->name);
+    slice = slice_of (&catalogue->devices[whole], profile);
+    return find_device (catalogue, slice.name) < catalogue->n_devices
+               ? 0
+               : append (catalogue, &slice, err);
+}
+
+int dn_catalogue_slice (struct dn_catalogue *catalogue, struct dn_err *err)
+{
+    int n = catalogue->n_devices;
+
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < catalogue->n_profiles; j++) {
+            const struct dn_device *whole = &catalogue->devices[i];
+            const struct dn_profile *profile = &catalogue->profiles[j];
+
+            if (!whole->slice && whole->mig[0] != '\0'
+                && dn_span_is (dn_span_of (whole->mig), profile->of)
+                && add_slice (catalogue, i, profile, err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
 int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err)
 {
+    if (dn_catalogue_slice (catalogue, err) < 0)
+        return -1;
     for (int i = 0; i < catalogue->n_devices; i++) {
         struct dn_device *device = &catalogue->devices[i];
         struct dn_span name = dn_span_of (device->arch);
@@ -402,6 +517,7 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
         return;
     free (catalogue->devices);
     free (catalogue->generations);
+    free (catalogue->profiles);
     *catalogue = (struct dn_catalogue){.devices = NULL};
 }
 

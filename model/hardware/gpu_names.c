@@ -3,22 +3,23 @@
  * Devices are "a100_sxm4_80gb", "rtx_6000_ada_48gb". Their names and those of drivers
  * and gres types are cut into chip, form and memory, and words that identify nothing
  * are dropped. Drivers count memory without the part that error correction and firmware
- * take.
+ * take. A slice (MIG) is named by its device, or not, and its profile: "1g.5gb".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "hardware/gpu_names.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES_MAX 16
-#define GB             1e9
+#define GB 1e9
 
 struct name {
     char chip[DN_NAME_MAX]; /* "rtx3090" */
     char form[DN_NAME_MAX]; /* "sxm4"; "" none */
-    int memory_gb;          /* 0: not stated */
+    int memory_gb;          /* 0: not stated; of the device, not of its slice */
+    char slice[16];         /* "1g.5gb"; "" none */
 };
 
 static bool is_noise (const char *word)
@@ -29,6 +30,7 @@ static bool is_noise (const char *word)
                                         "amd",
                                         "instinct",
                                         "gpu",
+                                        "mig",
                                         "generation",
                                         "oam",
                                         "design",
@@ -82,6 +84,36 @@ static void add_word (struct name *name, const char *word)
     dn_buf_add (&buf, "%s", word);
 }
 
+static bool is_alnum (char c)
+{
+    return dn_is_digit (c) || (c >= 'a' && c <= 'z');
+}
+
+/* The length of a profile at 'text', "1g.5gb" or "1g.5gb+me", where a word begins; 0
+ * for none. What it adds for media does not count.
+ */
+static size_t read_slice (const char *text, char slice[16])
+{
+    size_t len = strspn (text, "0123456789");
+    size_t digits = 0;
+
+    if (len == 0 || len > 2 || dn_lower (text[len]) != 'g' || text[len + 1] != '.')
+        return 0;
+    len += 2;
+    digits = strspn (text + len, "0123456789");
+    len += digits;
+    if (digits == 0 || digits > 4 || dn_lower (text[len]) != 'g'
+        || dn_lower (text[len + 1]) != 'b' || is_alnum (dn_lower (text[len + 2])))
+        return 0;
+    len += 2;
+    for (size_t i = 0; i <= len; i++)
+        slice[i] = i < len ? dn_lower (text[i]) : '\0';
+    if (text[len] == '+')
+        for (len++; is_alnum (dn_lower (text[len]));)
+            len++;
+    return len;
+}
+
 static struct name name_of (const char *text)
 {
     struct name name = {.memory_gb = 0};
@@ -89,9 +121,12 @@ static struct name name_of (const char *text)
     size_t len = 0;
 
     for (;; text++) {
-        char c = dn_lower (*text);
+        char c;
 
-        if (dn_is_digit (c) || (c >= 'a' && c <= 'z')) {
+        if (len == 0)
+            text += read_slice (text, name.slice);
+        c = dn_lower (*text);
+        if (is_alnum (c)) {
             if (len + 1 < sizeof (word))
                 word[len++] = c;
             continue;
@@ -116,7 +151,10 @@ int dn_device_match (const struct dn_device *device, const char *product, double
     struct name driver = name_of (product);
 
     if (driver.chip[0] == '\0' || strcmp (name.chip, driver.chip) != 0
-        || (memory > 0 && fabs (memory / device->memory - 1) > near))
+        || strcmp (name.slice, driver.slice) != 0
+        || (memory > 0 && fabs (memory / device->memory - 1) > near)
+        || (device->slice && driver.memory_gb > 0
+            && abs (name.memory_gb - driver.memory_gb) > 1))
         return 0;
     if (strcmp (name.form, driver.form) == 0)
         return 3;
@@ -130,10 +168,11 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
                                                    double memory)
 {
     const struct dn_device *found = NULL;
+    const struct name driver = name_of (product);
     int best = 0;
 
-    if (memory <= 0)
-        memory = GB * name_of (product).memory_gb;
+    if (memory <= 0 && driver.slice[0] == '\0')
+        memory = GB * driver.memory_gb;
     for (int i = 0; i < catalogue->n_devices; i++) {
         int how = dn_device_match (&catalogue->devices[i], product, memory);
 
@@ -175,11 +214,6 @@ static int chip_matches (const char *device, const char *type)
     return best;
 }
 
-struct candidates {
-    const struct dn_device *list[CANDIDATES_MAX];
-    int n;
-};
-
 static double gb_of (const struct dn_device *device)
 {
     struct name name = name_of (device->name);
@@ -187,40 +221,47 @@ static double gb_of (const struct dn_device *device)
     return name.memory_gb > 0 ? name.memory_gb : round (device->memory / GB);
 }
 
-/* The devices whose chip, form and memory agree with what the type states. */
-static struct candidates find (const struct dn_catalogue *catalogue,
-                               const struct name *type,
-                               int how)
+/* Do chip, form, memory and profile agree with what the name states? A profile alone
+ * may be of any chip.
+ */
+static bool agrees (const struct dn_device *device, const struct name *type, int how)
 {
-    struct candidates out = {.n = 0};
+    struct name name = name_of (device->name);
 
-    for (int i = 0; i < catalogue->n_devices; i++) {
-        const struct dn_device *device = &catalogue->devices[i];
-        struct name name = name_of (device->name);
+    if (device->generation->host || strcmp (name.slice, type->slice) != 0)
+        return false;
+    if (!(type->chip[0] == '\0' && type->slice[0] != '\0')
+        && chip_matches (name.chip, type->chip) < how)
+        return false;
+    if (type->form[0] != '\0' && name.form[0] != '\0'
+        && strncmp (type->form, name.form, strlen (type->form)) != 0)
+        return false;
+    return type->memory_gb == 0 || fabs (gb_of (device) - type->memory_gb) <= 1;
+}
 
-        if (out.n == CANDIDATES_MAX || device->generation->host
-            || chip_matches (name.chip, type->chip) < how)
-            continue;
-        if (type->form[0] != '\0' && name.form[0] != '\0'
-            && strncmp (type->form, name.form, strlen (type->form)) != 0)
-            continue;
-        if (type->memory_gb > 0 && fabs (gb_of (device) - type->memory_gb) > 1)
-            continue;
-        out.list[out.n++] = device;
-    }
-    return out;
+struct dn_gpus_meant dn_gpus_meant (const struct dn_catalogue *catalogue,
+                                    const char *name)
+{
+    const struct name type = name_of (name);
+    struct dn_gpus_meant meant = {.n = 0};
+
+    for (int how = 2; how > 0 && meant.n == 0; how--)
+        for (int i = 0; i < catalogue->n_devices && meant.n < DN_MEANT_MAX; i++)
+            if (agrees (&catalogue->devices[i], &type, how))
+                meant.list[meant.n++] = &catalogue->devices[i];
+    return meant;
 }
 
 /* The most probable one: least memory, then the usual board. */
-static const struct dn_device *choose (const struct candidates *candidates,
+static const struct dn_device *choose (const struct dn_gpus_meant *meant,
                                        int64_t per_node)
 {
     const struct dn_device *best = NULL;
     bool wants_pcie = per_node < 4;
     bool fits = false;
 
-    for (int i = 0; i < candidates->n; i++) {
-        const struct dn_device *device = candidates->list[i];
+    for (int i = 0; i < meant->n; i++) {
+        const struct dn_device *device = meant->list[i];
         bool is_pcie = strcmp (name_of (device->name).form, "pcie") == 0;
 
         if (!best || gb_of (device) < gb_of (best)
@@ -232,19 +273,20 @@ static const struct dn_device *choose (const struct candidates *candidates,
     return best;
 }
 
-/* "40 or 80 GB? sxm4 or pcie?", of what differs between them. */
-static void write_doubt (const struct candidates *candidates, char doubt[DN_REASON_MAX])
+void dn_gpus_meant_write (const struct dn_gpus_meant *meant, struct dn_buf *buf)
 {
-    struct dn_buf buf = dn_buf_on (doubt, DN_REASON_MAX);
-    bool first = true;
+    for (int i = 0; i < meant->n; i++)
+        dn_buf_add (buf, "%s%s", i > 0 ? " or " : "", meant->list[i]->name);
+}
 
-    if (candidates->n < 2)
-        return;
-    for (int i = 0; i < candidates->n; i++) {
-        dn_buf_add (&buf, "%s%s", first ? "" : " or ", candidates->list[i]->name);
-        first = false;
-    }
-    dn_buf_add (&buf, "?");
+/* Is it that product, or a slice of it? */
+static bool is_of (const struct dn_device *device, const struct dn_device *product)
+{
+    size_t len = strlen (product->name);
+
+    return device == product
+           || (device->slice && strncmp (device->name, product->name, len) == 0
+               && device->name[len] == '_');
 }
 
 struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
@@ -252,26 +294,27 @@ struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
                                   int64_t per_node,
                                   const struct dn_products *products)
 {
-    struct name name = name_of (type);
-    struct candidates candidates = find (catalogue, &name, 2);
+    struct dn_gpus_meant meant = dn_gpus_meant (catalogue, type);
     struct dn_gpu_guess guess = {.device = NULL};
+    struct dn_buf doubt = dn_buf_on (guess.doubt, sizeof (guess.doubt));
 
-    if (candidates.n == 0)
-        candidates = find (catalogue, &name, 1);
     for (int i = 0; i < products->n; i++)
-        for (int j = 0; j < candidates.n; j++)
-            if (products->devices[i] == candidates.list[j]) {
-                guess.device = products->devices[i];
+        for (int j = 0; j < meant.n; j++)
+            if (is_of (meant.list[j], products->devices[i])) {
+                guess.device = meant.list[j];
                 return guess;
             }
-    guess.device = choose (&candidates, per_node);
-    write_doubt (&candidates, guess.doubt);
+    guess.device = choose (&meant, per_node);
+    if (meant.n > 1) {
+        dn_gpus_meant_write (&meant, &doubt);
+        dn_buf_text (&doubt, "?");
+    }
     return guess;
 }
 
 /* --- the output of nvidia-smi ----------------------------------------------------- */
 
-static void add_product (struct dn_products *products, const struct dn_device *device)
+void dn_products_add (struct dn_products *products, const struct dn_device *device)
 {
     for (int i = 0; i < products->n; i++)
         if (products->devices[i] == device)
@@ -315,7 +358,7 @@ static void read_line (struct dn_products *products,
         return;
     device = dn_catalogue_find_product (catalogue, product, memory);
     if (device)
-        add_product (products, device);
+        dn_products_add (products, device);
 }
 
 void dn_products_read (struct dn_products *products,

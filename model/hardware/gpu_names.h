@@ -1,7 +1,8 @@
 /* gpu_names.h - which device of the catalogue the name of a GPU means
  *
  * Names are those of drivers, "NVIDIA A100-SXM4-80GB", and of gres types: "a100",
- * "v100_32g", "3090", or what AutoDetect=nvml makes of a driver's, "nvidia_h100_pcie".
+ * "v100_32g", "3090", "1g.10gb", or what AutoDetect=nvml makes of a driver's,
+ * "nvidia_h100_pcie".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,6 +40,25 @@ struct dn_products {
 void dn_products_read (struct dn_products *products,
                        const struct dn_catalogue *catalogue,
                        const char *text);
+
+void dn_products_add (struct dn_products *products, const struct dn_device *device);
+
+/* The devices that a name may mean, in the order of the catalogue: "V100" five boards,
+ * "3090" one. Those whose chip is called so in full, or else those that have a further
+ * word.
+ */
+#define DN_MEANT_MAX 16
+
+struct dn_gpus_meant {
+    const struct dn_device *list[DN_MEANT_MAX];
+    int n;
+};
+
+struct dn_gpus_meant dn_gpus_meant (const struct dn_catalogue *catalogue,
+                                    const char *name);
+
+/* Add "a100_pcie_40gb or a100_sxm4_40gb". */
+void dn_gpus_meant_write (const struct dn_gpus_meant *meant, struct dn_buf *buf);
 
 struct dn_gpu_guess {
     const struct dn_device *device; /* NULL: none resembles the name */

@@ -106,7 +106,19 @@ struct dn_device {
     double tdp_w;      /* board power limit */
     double idle_w;     /* power when idle with a context */
     double cost;       /* per device hour, in the site's unit; 1 when not stated */
+    /* Its table of slices (MIG), "" for none; of a slice its profile, "1g.5gb" */
+    char mig[DN_NAME_MAX];
+    bool slice;
     struct dn_measured measured;
+};
+
+/* A profile of slices: a row of etc/hardware/mig.conf. */
+struct dn_profile {
+    char name[DN_NAME_MAX]; /* "1g.5gb" */
+    char of[DN_NAME_MAX];   /* the table, the Mig= of its devices */
+    int64_t sms;
+    int64_t parts; /* eighths of the bandwidth, the L2 cache and the copy engines */
+    double memory; /* bytes */
 };
 
 struct dn_catalogue {
@@ -114,6 +126,8 @@ struct dn_catalogue {
     int n_devices;
     struct dn_generation *generations; /* owned */
     int n_generations;
+    struct dn_profile *profiles; /* owned */
+    int n_profiles;
     /* If not NULL, it is shown each value of each device's files, with 'to'. */
     void (*show) (void *to,
                   const struct dn_device *device,
@@ -122,10 +136,10 @@ struct dn_catalogue {
     void *to;
 };
 
-/* Read one catalogue file, which describes a device or generations, and add it. 'file'
- * names it in errors. A file of the site 'amends': where the catalogue has the device
- * already, it may be partial, and each key of it overrides the catalogue's. On error
- * return -1; the devices are unchanged.
+/* Read one catalogue file, which describes a device, generations or profiles of slices,
+ * and add it. 'file' names it in errors. A file of the site 'amends': where the
+ * catalogue has the device already, it may be partial, and each key of it overrides the
+ * catalogue's. On error return -1; the devices are unchanged.
  */
 int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
@@ -133,7 +147,15 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       bool amends,
                       struct dn_err *err) DN_COLD;
 
-/* After all files: connect devices with their generations. -1 if one has none. */
+/* Add the slices of all devices that have a table of them, as devices of their own:
+ * "a100_sxm4_40gb_1g.5gb". Rates, power and cost are shares of the data sheet by
+ * multiprocessors, bandwidth and cache by eighths. Slices that exist stay as they are.
+ */
+int dn_catalogue_slice (struct dn_catalogue *catalogue, struct dn_err *err) DN_COLD;
+
+/* After all files: the same, and connect devices with their generations. -1 if one has
+ * none.
+ */
 int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err) DN_COLD;
 
 /* Does the device have measured values? */

@@ -31,6 +31,19 @@ json 'a device that is not of the site has no type' \
 refuses 'a mistyped type is named, with similar ones' 2 \
     "gpu: 'twim' is unknown, expected a GPU type of dnnest.conf.*near: .*twin" \
     predict --gpu=twim $spec
+json '--gpu takes what people call a device, in any case' '[c["gpu"] for c in d["candidates"]] == ["rtx_3090_24gb"]' \
+    predict --gpu=RTX3090 $spec
+json 'a number is the name of a chip' '[c["gpu"] for c in d["candidates"]] == ["rtx_2080_ti_11gb"]' \
+    predict --gpu=2080Ti $spec
+json '--gpu takes a slice (MIG) by the name of its driver' \
+    '[c["gpu"] for c in d["candidates"]] == ["a100_sxm4_40gb_3g.20gb"]' \
+    predict --gpu='NVIDIA A100-SXM4-40GB MIG 3g.20gb' $spec
+refuses 'a chip of several boards is told with its boards' 2 \
+    "gpu: 'V100' may be v100_pcie_16gb or v100_pcie_32gb or v100_sxm2_16gb or v100_sxm2_32gb or v100_sxm3_32gb: name one" \
+    predict --gpu=V100 $spec
+refuses 'a profile of several devices is told with them' 2 \
+    "gpu: '1g.5gb' may be a100_pcie_40gb_1g.5gb or a100_sxm4_40gb_1g.5gb: name one" \
+    predict --gpu=1g.5gb $spec
 json 'explain takes the name of a type' \
     'd["candidate"]["type"] == "twin" and d["candidate"]["gpu"] == "a100_sxm4_40gb"' \
     explain --gpu=twin $spec

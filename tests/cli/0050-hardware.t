@@ -22,7 +22,7 @@ json 'devices are in the requested order' \
     '[x["name"] for x in d["devices"]] == ["t4_16gb", "k80_12gb"]' hardware t4_16gb k80_12gb
 documented 'dnnest-dev(1) names every member of the JSON' hardware t4_16gb
 refuses 'an unknown device is named, with similar ones' 2 \
-    "gpu: 't4_16g' is unknown.*near:.* t4_16gb" hardware t4_16g
+    "gpu: 't4_12gb' is unknown.*near:.* t4_16gb" hardware t4_12gb
 
 refuses 'a missing catalogue is named' 3 "nowhere: cannot be opened.*No such file" \
     hardware --hardware "$work/nowhere"

@@ -41,9 +41,30 @@ device 'memory in the name is used' v100-32g v100_sxm2_32gb
 device 'two of a node are PCIe boards' v100 v100_pcie_16gb 2
 device 'other vendors are known' mi300x mi300x_192gb 8
 
+snapshot "Type=1g.10gb Gpus=7 $NODE" "Type=h100 Gpus=4 $NODE" "Type=NVIDIA_A30_2g.12gb Gpus=2 $NODE" \
+    "Type=1c.3g.40gb Gpus=4 $NODE" "Type=a100-sxm4-80gb_7g.80gb Gpus=16 $NODE"
+json 'slices (MIG) are devices, of those that other nodes have whole' \
+    '[g["device"] for g in d["gpus"]]
+     == ["h100_sxm5_80gb_1g.10gb", "h100_sxm5_80gb", "a30_24gb_2g.12gb", None, "a100_sxm4_80gb_7g.80gb"]' \
+    config --discover="$work/snapshot"
+gives 'a slice that may be of several devices is told' 0 \
+    '# 1g.10gb: a100_pcie_40gb_1g.10gb or .*\? assumed h100_sxm5_80gb_1g.10gb; check; a slice \(MIG\), for jobs of one GPU' \
+    config --discover="$work/snapshot"
+gives 'a line states the GPUs of a node as far as a snapshot counts them' 0 \
+    '# a100-sxm4-80gb_7g.80gb: .*; PerNode is that or more' config --discover="$work/snapshot"
+gives 'a type that is left out is a comment with the reason' 0 \
+    $'# 1c.3g.40gb: left out: not in the catalogue.*\n#Gpu Type=1c.3g.40gb Device=DEVICE' \
+    config --discover="$work/snapshot"
+echo 'GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)' > "$work/smi"
+snapshot "Type=1g.10gb Gpus=7 $NODE"
+json 'nvidia-smi decides which device a slice is of' \
+    '[(g["device"], g["doubt"]) for g in d["gpus"]]
+     == [("a100_sxm4_80gb_1g.10gb", "a slice (MIG), for jobs of one GPU")]' \
+    config --discover="$work/snapshot" --nvidia-smi="$work/smi"
+
 snapshot "Type=big Gpus=4 $NODE"
 gives 'an unknown name is a comment' 0 \
-    $'# big: not in the catalogue.*\n#Gpu Type=big Device=DEVICE PerNode=4' \
+    $'# big: left out: not in the catalogue.*\n#Gpu Type=big Device=DEVICE PerNode=4' \
     config --discover="$work/snapshot"
 snapshot "Gpus=4 $NODE Partitions=old"
 gives 'GPUs without a type are a comment' 0 \

@@ -5,6 +5,7 @@
 #include "reading.h"
 
 #include "hardware/gpu_names.h"
+#include "scene.h"
 
 #define V100                                                                           \
     "Device=v100\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"    \
@@ -439,6 +440,155 @@ TEST ("products of a driver are devices of the catalogue")
 
         if (strcmp (found, products[i].device ? products[i].device : "none") != 0)
             fail_msg ("'%s' is %s", products[i].product, found);
+    }
+}
+
+/* The catalogue's own files, with what NVIDIA states of these slices. */
+static void add_sliced (void)
+{
+    static const char *const files[] = {"mig",
+                                        "generations",
+                                        "a30_24gb",
+                                        "a100_sxm4_40gb",
+                                        "a100_sxm4_80gb",
+                                        "a100_pcie_80gb",
+                                        "h100_sxm5_80gb",
+                                        "h100_nvl_94gb",
+                                        "t4_16gb"};
+    struct dn_err err = {0};
+    char path[64];
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
+        snprintf (path, sizeof (path), "etc/hardware/%s.conf", files[i]);
+        scene_catalogue_add (&catalogue, path);
+    }
+    if (dn_catalogue_link (&catalogue, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static const struct dn_device *named (const char *name)
+{
+    const struct dn_device *device = dn_catalogue_find (&catalogue, name);
+
+    if (!device)
+        fail_msg ("no device %s", name);
+    return device;
+}
+
+TEST ("a slice has its share of the device's units, memory and bandwidth")
+{
+    const struct dn_device *slice;
+    int n;
+
+    add_sliced ();
+    n = catalogue.n_devices;
+    assert_int_equal (n, 7 + 3 + 5 * 6);
+    assert_int_equal (dn_catalogue_link (&catalogue, NULL), 0);
+    assert_int_equal (catalogue.n_devices, n);
+    assert_false (named ("a100_sxm4_40gb")->slice);
+
+    slice = named ("a100_sxm4_40gb_1g.5gb");
+    assert_true (slice->slice);
+    assert_non_null (slice->generation);
+    assert_int_equal (slice->sms, 14);
+    assert_near (slice->fp16, 312e12 * 14 / 108);
+    assert_near (slice->fp32, 19.5e12 * 14 / 108);
+    assert_near (slice->memory, 4.75 * 1024 * 1024 * 1024);
+    assert_near (slice->bandwidth, 1555e9 / 8);
+    assert_near (slice->l2, 5e6);
+    assert_near (slice->pcie_bw, 3e9);
+    assert_near (slice->tdp_w, 400.0 * 14 / 108);
+    assert_near (slice->idle_w, 55.0 * 14 / 108);
+    assert_near (slice->cost, 3.67 * 14 / 108);
+    assert_int_equal (slice->per_node, 64);
+    assert_near (slice->link_bw, 0);
+
+    slice = named ("A100-SXM4-80GB_3g.40gb");
+    assert_near (slice->fp16, 312e12 * 42 / 108);
+    assert_near (slice->memory, 39.25 * 1024 * 1024 * 1024);
+    assert_near (slice->bandwidth, 2039e9 / 2);
+    slice = named ("h100_sxm5_80gb_1g.20gb"); /* with the memory of two */
+    assert_near (slice->bf16, 989e12 * 26 / 132);
+    assert_near (slice->bandwidth, 3350e9 / 4);
+    slice = named ("a30_24gb_2g.12gb");
+    assert_near (slice->bandwidth, 933e9 / 2);
+    assert_int_equal (slice->sms, 28);
+    assert_null (dn_catalogue_find (&catalogue, "t4_16gb_1g.5gb"));
+}
+
+TEST ("wrong profiles of slices are named")
+{
+    static const char *const bad[] = {"Slice=1g.5gb Of=x Sms=14 Parts=1",
+                                      "Slice=1g.5gb Of=x Sms=200 Parts=1 Memory=4GiB"};
+    struct dn_err err = {0};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        assert_int_equal (add (bad[i], &err), 0);
+        assert_int_equal (add (A100 "Sms=108 Mig=x", &err), 0);
+        assert_int_equal (dn_catalogue_slice (&catalogue, &err), -1);
+        assert_contains (err.text, "Slice '1g.5gb'");
+        dn_catalogue_free (&catalogue);
+    }
+    assert_int_equal (add ("Slice=1g.5gb Parts=9", &err), -1);
+    assert_contains (err.text, "Parts: 9 out of range 1..8");
+}
+
+TEST ("names of GPUs mean devices and slices of them")
+{
+    static const struct {
+        const char *name;
+        int n;
+        const char *first; /* that it means */
+    } cases[] = {
+        {"t4", 1, "t4_16gb"},
+        {"H100-NVL", 1, "h100_nvl_94gb"},
+        {"h100", 2, "h100_sxm5_80gb"},
+        {"A100", 3, "a100_sxm4_40gb"},
+        {"a100_40g", 1, "a100_sxm4_40gb"},
+        {"a100-80", 2, "a100_sxm4_80gb"},
+        {"a100_sxm4_40gb_1g.5gb", 1, "a100_sxm4_40gb_1g.5gb"},
+        {"nvidia_a100_3g.20gb", 1, "a100_sxm4_40gb_3g.20gb"},
+        {"A100_3G.20GB", 1, "a100_sxm4_40gb_3g.20gb"},
+        {"NVIDIA A100-SXM4-40GB MIG 3g.20gb", 1, "a100_sxm4_40gb_3g.20gb"},
+        {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", 1, "h100_sxm5_80gb_1g.10gb"},
+        {"1g.5gb", 1, "a100_sxm4_40gb_1g.5gb"},
+        {"1g.10gb", 4, "a100_sxm4_40gb_1g.10gb"},
+        {"1g.6gb+me", 1, "a30_24gb_1g.6gb"},
+        {"a30-4g.24gb", 1, "a30_24gb_4g.24gb"},
+        {"1c.3g.20gb", 0, NULL}, /* compute instances share one slice */
+        {"3g.21gb", 0, NULL},
+        {"", 0, NULL},
+    };
+    static const struct {
+        const char *product;
+        double gib;
+        const char *device;
+    } mig[] = {
+        {"NVIDIA A100-SXM4-40GB MIG 3g.20gb", 0, "a100_sxm4_40gb_3g.20gb"},
+        {"NVIDIA A100-SXM4-80GB MIG 3g.20gb", 0, NULL}, /* it has no such profile */
+        {"NVIDIA A100 80GB PCIe MIG 1g.20gb", 0, "a100_pcie_80gb_1g.20gb"},
+        {"NVIDIA H100 NVL MIG 1g.12gb", 10.5, "h100_nvl_94gb_1g.12gb"},
+        {"NVIDIA H100 NVL", 93, "h100_nvl_94gb"},
+        {"NVIDIA A30 MIG 4g.24gb+me", 0, "a30_24gb_4g.24gb"},
+    };
+
+    add_sliced ();
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_gpus_meant meant = dn_gpus_meant (&catalogue, cases[i].name);
+
+        if (meant.n != cases[i].n
+            || (meant.n > 0 && strcmp (meant.list[0]->name, cases[i].first) != 0))
+            fail_msg ("'%s' means %d, first %s",
+                      cases[i].name,
+                      meant.n,
+                      meant.n > 0 ? meant.list[0]->name : "none");
+    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (mig); i++) {
+        const struct dn_device *device = dn_catalogue_find_product (
+            &catalogue, mig[i].product, mig[i].gib * 1024 * 1024 * 1024);
+
+        if (device != (mig[i].device ? named (mig[i].device) : NULL))
+            fail_msg ("'%s' is %s", mig[i].product, device ? device->name : "none");
     }
 }
 

@@ -32,7 +32,8 @@ TEST ("GPUs of nodes and jobs are read")
         {"gpu:0(IDX:N/A)", "=0"},
         {"gpu:a100:no_consume:4", "a100=4"},
         {"shard:8,gpu:l40s:2,mps:400,craynetwork:4", "l40s=2"},
-        {"gpu:1g.10gb:7,gpu:a100_3g.20gb:2,gpu:a100:1", "a100=1"},
+        {"gpu:1g.10gb:7(S:0),gpu:a100_3g.20gb:2,gpu:a100:1",
+         "1g.10gb=7 a100_3g.20gb=2 a100=1"},
         {"gpu_mem:40G,gpu:a100:1", "a100=1"},
         {"cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2", "=2 a100=2"},
         {"gres:gpu:v100:2", "v100=2"},
@@ -279,7 +280,7 @@ TEST ("nodes without GPUs are in no group")
 
     node.gres = NULL;
     add (&groups, &node);
-    node.gres = "shard:4,gpu:1g.5gb:7";
+    node.gres = "shard:4,mps:7";
     add (&groups, &node);
     node.gres = "gpu:a100:0";
     add (&groups, &node);
