@@ -73,8 +73,13 @@ bool dn_deciding_lacks (const struct dn_deciding *d, int i);
 /* Would the run fail on candidate 'i' from the start? */
 enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i);
 
-/* Why candidate 'i' cannot hold the run: precision, unit, memory with the headroom of a
- * move, confidence; none if it can.
+/* Why the run would fail on candidate 'i': precision, kernels, unit, memory, or several
+ * slices; none if it would not.
+ */
+struct dn_reason dn_deciding_unable (const struct dn_deciding *d, int i);
+
+/* Why candidate 'i' cannot hold the run: the same, precision, unit, memory with the
+ * headroom of a move, confidence; none if it can.
  */
 struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i);
 

@@ -102,27 +102,47 @@ bool dn_deciding_is_sure (const struct dn_deciding *d, int i)
            || (known && estimate->history_runs > 0);
 }
 
-struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
+static struct dn_reason lacks_memory (const struct dn_deciding *d, int i)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
-    const struct dn_device *device = estimate->device;
     double memory = dn_policy_memory (d->rules, estimate);
+
+    return DN_REASON (
+        other_memory,
+        dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
+        dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
+}
+
+struct dn_reason dn_deciding_unable (const struct dn_deciding *d, int i)
+{
+    const struct dn_estimate *estimate = &d->estimates[i];
 
     if (!estimate->supported)
         return DN_REASON (other_precision);
-    if (!dn_device_has_kernels (device, d->spec))
+    if (!dn_device_has_kernels (estimate->device, d->spec))
         return DN_REASON (other_kernels);
     if (estimate->no_kernels)
         return DN_REASON (other_arch);
     if (dn_deciding_lacks (d, i))
         return d->request->need_why;
+    if (estimate->device->slice && d->request->n_gpus != 1)
+        return DN_REASON (other_slice);
+    return estimate->fits ? DN_NO_REASON : lacks_memory (d, i);
+}
+
+struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
+{
+    const struct dn_estimate *estimate = &d->estimates[i];
+    const struct dn_device *device = estimate->device;
+    const struct dn_reason unable = dn_deciding_unable (d, i);
+
+    if (dn_given (unable))
+        return unable;
     if (d->spec->precision == DN_PRECISION_UNKNOWN && device->bf16 <= 0
         && d->estimates[d->base].device->bf16 > 0)
         return DN_REASON (other_no_bf16);
-    if (memory > device->memory)
-        return DN_REASON (other_memory,
-                          dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
-                          dn_arg_count ((int64_t) floor (device->memory / DN_GIB)));
+    if (dn_policy_memory (d->rules, estimate) > device->memory)
+        return lacks_memory (d, i);
     if (!dn_deciding_is_sure (d, i))
         return DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
     return DN_NO_REASON;

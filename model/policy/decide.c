@@ -23,16 +23,24 @@ const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
 const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
 
 /* The candidate that the job runs on as submitted: the requested type, or the slowest
- * of those that an untyped request may get. -1 when none is mapped.
+ * of those that an untyped request may get; those that cannot run it count only if none
+ * can. -1 when none is mapped.
  */
 static int find_base (const struct dn_deciding *d)
 {
     int base = -1;
+    bool able = false;
 
-    for (int i = 0; i < d->candidates->n_candidates; i++)
-        if (d->candidates->list[i].requested
-            && (base < 0 || d->estimates[i].step_s.p50 > d->estimates[base].step_s.p50))
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        bool can = !dn_given (dn_deciding_unable (d, i));
+
+        if (!d->candidates->list[i].requested || (able && !can))
+            continue;
+        if (base < 0 || (can && !able)
+            || d->estimates[i].step_s.p50 > d->estimates[base].step_s.p50)
             base = i;
+        able = able || can;
+    }
     return base;
 }
 
@@ -116,6 +124,25 @@ static void move_to (const struct dn_deciding *d, int i)
     decision->starts_now = d->options[i].starts_now && !d->options[d->base].starts_now;
 }
 
+/* The job may start on other types that it does not name, and on which it cannot run.
+ */
+static void say_unable (const struct dn_deciding *d)
+{
+    struct dn_deciding there = *d;
+    const struct dn_other base = {d->base, d->candidates->keep};
+
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        const struct dn_reason why = dn_deciding_unable (d, i);
+
+        if (i == d->base || !d->candidates->list[i].requested || !dn_given (why))
+            continue;
+        dn_deciding_say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), &why);
+        there.base = i;
+        if (there.decision->n_warnings == 0 && dn_deciding_failure (d, i))
+            dn_warn_of_failure (&there, dn_deciding_failure (d, i), &base);
+    }
+}
+
 /* Can the job run on the type that it requests, or on another one, to which it is moved
  * then?
  */
@@ -124,8 +151,14 @@ static bool can_run (const struct dn_deciding *d)
     enum dn_failure failure = dn_deciding_failure (d, d->base);
     struct dn_other other;
 
-    if (failure == DN_FAILURE_NONE)
+    if (d->estimates[d->base].device->slice && d->request->n_gpus != 1) {
+        dn_deciding_say (d, &DN_REASON (gpu_slices, dn_deciding_type (d, d->base)));
+        return abstain (d, DN_ABSTAIN_GPUS);
+    }
+    if (failure == DN_FAILURE_NONE) {
+        say_unable (d);
         return true;
+    }
     say_failure (d, failure);
     dn_find_rescue (d, &other);
     dn_warn_of_failure (d, failure, &other);

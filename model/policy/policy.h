@@ -39,7 +39,7 @@ extern const struct dn_names dn_verdict_names;
     ROW (ABSTAIN_COMPONENT, "heterogeneous") /* of a heterogeneous job */              \
     ROW (ABSTAIN_NO_GPU, "no_gpu") /* none was requested */                            \
     ROW (ABSTAIN_UNMAPPED, "unmapped_type") /* no Gpu line for the type */             \
-    ROW (ABSTAIN_GPUS, "gpus_mismatch") /* the metadata state more than requested */   \
+    ROW (ABSTAIN_GPUS, "gpus_mismatch") /* more are stated, or they are slices */      \
     ROW (ABSTAIN_UNSUPPORTED, "unsupported_precision") /* precision, by the device */  \
     ROW (ABSTAIN_MEMORY, "memory") /* does not fit */                                  \
     ROW (ABSTAIN_CONFIDENCE, "confidence") /* below MinConfidence */                   \

@@ -153,4 +153,40 @@ json 'Steer=cheaper opens a type to those of no higher Cost' \
 sed 's/hopper2/hopper3/' "$work/idle" >"$work/renamed"
 stays 'a feature that no node has is not requested' 'no feature or partition of their own' \
     --snapshot="$work/renamed" "${job[@]}" -p gpu -G hwin:4
+
+# --- slices (MIG) ------------------------------------------------------------------------
+
+{
+    echo 'Mode=enforce MinConfidence=0 EvidenceTime=words Upgrade=yes'
+    for type in a100_sxm4_40gb 3g.20gb 1g.5gb; do
+        echo "Gpu Type=${type%_sxm4_40gb} Device=a100_sxm4_40gb${type#a100_sxm4_40gb}" \
+            'PerNode=7 NodeCpus=256 NodeMemory=1000000 Partitions=gpu'
+    done | sed 's/40gb\([13]g\)/40gb_\1/; s/^\(Gpu Type=\)\([^ .]*\)\(.*\)/\1\2\3 ByFeature=f\2/'
+} >"$work/site.conf"
+mig=(-p gpu -c 16 -t 2-0 --set=MaxSlowdown=8)
+json 'a job is open to slices that hold it' \
+    'd["decision"]["open"] == ["a100", "3g.20gb", "1g.5gb"] and d["decision"]["features"] == "fa100|f3g|f1g"
+     and {"field": "tres_per_node", "old": "gres:gpu:a100:1", "new": "gres:gpu:1"} in d["edits"]' \
+    advise "${mig[@]}" --gres=gpu:a100:1 --comment="dnnest:$short"
+json 'a job on a slice is open to larger ones and to the device' \
+    'd["decision"]["open"][0] == "1g.5gb" and set(d["decision"]["open"]) == {"a100", "3g.20gb", "1g.5gb"}' \
+    advise "${mig[@]}" --gres=gpu:1g.5gb:1 --comment="dnnest:$short"
+json 'a slice without the memory is no type for the job' \
+    '"1g.5gb" not in d["decision"]["open"] and "3g.20gb" in d["decision"]["open"]
+     and any("not 1g.5gb: may need" in r for r in d["reasons"])' \
+    advise "${mig[@]}" --gres=gpu:a100:1 --comment="dnnest:${short/batch=8/batch=128}"
+json 'a slice beyond MaxSlowdown is no type for the job' \
+    'd["decision"]["open"] == ["a100", "3g.20gb"] and any("not 1g.5gb: would take" in r for r in d["reasons"])' \
+    advise "${mig[@]}" --set=MaxSlowdown=2 --gres=gpu:a100:1 --comment="dnnest:${short/batch=8/batch=24}"
+json 'a job of several GPUs is not open to slices' \
+    'not d["decision"]["open"] and sum("a slice (MIG), and the job is not of one GPU" in r for r in d["reasons"]) == 2' \
+    advise "${mig[@]}" --gres=gpu:a100:2 --comment="dnnest:$short,gpus=2"
+stays 'a job on several slices stays as it is' 'several slices do not train together' \
+    "${mig[@]}" --gres=gpu:3g.20gb:2 --comment="dnnest:$short,gpus=2"
+json 'slices do not stop decisions about an untyped job of several GPUs' \
+    'd["decision"]["verdict"] == "change" and d["decision"]["chosen"] == "a100" and d["decision"]["time_limit_s"] < 9999' \
+    advise "${mig[@]}" --gres=gpu:2 --comment="dnnest:$short,gpus=2"
+json 'a job that a slice does not hold moves to one that does' \
+    'd["decision"]["gpu"] == "3g.20gb" and {"field": "tres_per_node", "old": "gres:gpu:1g.5gb", "new": "gres:gpu:3g.20gb:1"} in d["edits"]' \
+    advise "${mig[@]}" --set=Objective=cost --gres=gpu:1g.5gb --comment="dnnest:${short/batch=8/batch=128}"
 done_testing

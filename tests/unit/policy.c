@@ -104,6 +104,41 @@ TEST ("a device that cannot run the job is no target")
     }
 }
 
+/* An untyped request may start on any type. */
+TEST ("a type that cannot run an untyped job does not stop decisions about the others")
+{
+    static const struct {
+        const char *more;
+        const char *says;
+        enum dn_warning_kind warns;
+    } cases[] = {
+        {"batch=128,precision=bf16",
+         "gpu: not v100: cannot run this precision",
+         DN_WARNING_PRECISION},
+        {"batch=330,precision=fp32", "gpu: not v100: may need", DN_WARNING_MEMORY},
+        {"batch=128,precision=fp16,torch=2.14",
+         "gpu: not v100: the stated software has no kernels for it",
+         DN_WARNING_NONE},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.tres[DN_GPU_PER_NODE] = "gres:gpu:4";
+        job.comment = unit_text (
+            "dnnest:model=resnet50,optimizer=momentum,dataset=imagenet,epochs=2,%s",
+            cases[i].more);
+        advice = scene_advise ("Mode=enforce", &job);
+        assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
+        assert_int_equal (advice->decision.base, 1);
+        assert_in_range (advice->decision.time_limit_s, 1, 86399);
+        scene_need_reason (advice, cases[i].says);
+        if (cases[i].warns != DN_WARNING_NONE)
+            assert_true (dn_decision_warning (&advice->decision, cases[i].warns));
+    }
+}
+
 TEST ("nothing is ever raised")
 {
     struct dn_job job = scene_job ();
