@@ -87,6 +87,9 @@ _Static_assert(DN_N_ELEMENTS (device_keys) <= 64, "a bit per key");
     {                                                                                  \
         name, type, offsetof (struct dn_generation, member), min, max, false           \
     }
+#define VERSIONS(name, kind)                                                           \
+    TRAIT (name "From", VALUE_VERSION, software[DN_SOFTWARE_##kind].from, 0, 99),      \
+        TRAIT (name "End", VALUE_VERSION, software[DN_SOFTWARE_##kind].end, 0, 99)
 #define FLAG(name, member) TRAIT (name, VALUE_COUNT, member, 0, 1)
 
 static const char generation_key[] = "Generation";
@@ -109,9 +112,9 @@ static const struct key generation_keys[] = {
     FLAG ("NewHost", new_host),
     FLAG ("ModernCode", modern_code),
     TRAIT ("Sigma", VALUE_REAL, sigma, 0, 3),
-    TRAIT ("TorchFrom", VALUE_VERSION, torch_from, 0, 99),
-    TRAIT ("TorchEnd", VALUE_VERSION, torch_end, 0, 99),
-    TRAIT ("CudaEnd", VALUE_VERSION, cuda_end, 0, 99),
+    VERSIONS ("Torch", TORCH),
+    VERSIONS ("Cuda", CUDA),
+    VERSIONS ("Container", CONTAINER),
     TRAIT ("SinceEnd", VALUE_COUNT, since_end, 2000, 2100),
     {0}};
 
@@ -569,6 +572,16 @@ bool dn_device_supports (const struct dn_device *device, enum dn_precision preci
                              : device->fp32 > 0;
 }
 
+static bool has_version (const struct dn_device *device,
+                         enum dn_software kind,
+                         int64_t version)
+{
+    const struct dn_generation *g = device->generation;
+
+    return version >= g->software[kind].from
+           && (g->software[kind].end == 0 || version < g->software[kind].end);
+}
+
 bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec *spec)
 {
     const struct dn_generation *g = device->generation;
@@ -577,9 +590,21 @@ bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec
     if (spec->framework != DN_FRAMEWORK_UNKNOWN
         && spec->framework != DN_FRAMEWORK_PYTORCH)
         return true;
-    if (torch >= 0)
-        return torch >= g->torch_from && (g->torch_end == 0 || torch < g->torch_end);
-    return g->since_end == 0 || spec->since < g->since_end;
+    return torch >= 0 ? has_version (device, DN_SOFTWARE_TORCH, torch)
+                      : g->since_end == 0 || spec->since < g->since_end;
+}
+
+enum dn_software dn_device_without (const struct dn_device *device,
+                                    const struct dn_script *script)
+{
+    int kind = 0;
+
+    while (kind < DN_N_SOFTWARE
+           && (script->versions[kind].number == 0
+               || has_version (
+                   device, (enum dn_software) kind, script->versions[kind].number)))
+        kind++;
+    return (enum dn_software) kind;
 }
 
 /* The number of "sm_90a", as 9.0; 'exact': the chip must be that one. 0: another name.

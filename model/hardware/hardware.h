@@ -42,12 +42,13 @@ struct dn_generation {
     int64_t new_host;       /* hosts launch faster (host_new) */
     int64_t modern_code;    /* its code is of 2023 or later (tuned_modern) */
     double sigma;           /* spread of ln (measured / predicted) step times, added */
-    /* Software: the first release that has kernels for it, and the first that has none
-     * any more, as 100 * major + minor, and the first year of such software
+    /* Software: the first version that has kernels for it, and the first that has none
+     * any more, and the first year of such software
      */
-    int64_t torch_from;
-    int64_t torch_end;
-    int64_t cuda_end;
+    struct {
+        int64_t from;
+        int64_t end;
+    } software[DN_N_SOFTWARE];
     int64_t since_end;
 };
 
@@ -199,6 +200,12 @@ bool dn_device_supports (const struct dn_device *device, enum dn_precision preci
  * is yes, and so is another framework than PyTorch.
  */
 bool dn_device_has_kernels (const struct dn_device *device, const struct dn_spec *spec);
+
+/* The first software whose version, as a script states it, has no kernels for the
+ * device; DN_N_SOFTWARE for none.
+ */
+enum dn_software dn_device_without (const struct dn_device *device,
+                                    const struct dn_script *script);
 
 /* Has software with kernels for these architectures ("sm_70,sm_80,compute_90", as
  * torch.cuda.get_arch_list () names them) any for the device? A kernel of sm_XY runs on

@@ -116,9 +116,13 @@ static struct dn_reason lacks_memory (const struct dn_deciding *d, int i)
 struct dn_reason dn_deciding_unable (const struct dn_deciding *d, int i)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
+    const struct dn_script *script = &d->request->script;
+    enum dn_software without = dn_device_without (estimate->device, script);
 
     if (!estimate->supported)
         return DN_REASON (other_precision);
+    if (without < DN_N_SOFTWARE)
+        return dn_script_reason (&script->versions[without].at);
     if (!dn_device_has_kernels (estimate->device, d->spec))
         return DN_REASON (other_kernels);
     if (estimate->no_kernels)

@@ -148,8 +148,23 @@ enum dn_script_keeps {
     DN_N_KEEPS
 };
 
+/* Software whose version says for which GPUs it has kernels. */
+enum dn_software {
+    DN_SOFTWARE_TORCH,     /* or another framework */
+    DN_SOFTWARE_CUDA,      /* a module, or that of a build */
+    DN_SOFTWARE_CONTAINER, /* of NVIDIA's, by its date */
+    DN_N_SOFTWARE
+};
+
+/* A version as 100 * major + minor, 0 for none, and where it stands. */
+struct dn_version {
+    int64_t number;
+    struct dn_script_fact at;
+};
+
 struct dn_script {
-    struct dn_script_fact first[DN_N_KEEPS]; /* the first word; the highest need */
+    struct dn_version versions[DN_N_SOFTWARE]; /* the newest of each */
+    struct dn_script_fact first[DN_N_KEEPS];   /* the first word; the highest need */
     struct dn_script_fact counted; /* the largest number beside a word of CPUs */
     int64_t n_counted;             /* that number, 0 for none */
     uint64_t names[64];            /* one bit for each part of a word */

@@ -99,7 +99,6 @@ static const unsigned char keeps[DN_N_REASONS] = {
     [DN_REASON_script_clock] = TYPE,
     [DN_REASON_script_step] = BIT (GPU),
     [DN_REASON_script_type] = BIT (GPU),
-    [DN_REASON_script_newer] = BIT (GPU),
     [DN_REASON_script_bf16] = BIT (NEED),
     [DN_REASON_script_fp8] = BIT (NEED),
 };
@@ -426,35 +425,53 @@ static void read_variable (struct pass *r, struct parts *p)
 /* --- words -------------------------------------------------------------------------
  */
 
-/* A version of CUDA, PyTorch or NVIDIA's containers that has no kernels for Pascal or
- * Volta: PyTorch from 2.8 on, CUDA from 12.8 on, containers of 2025. The number stands
- * behind the name: "cuda/12.8", "cu128", "pytorch-gpu/py3/2.8".
+static void take_version (struct pass *r,
+                          const struct dn_token *token,
+                          enum dn_software kind,
+                          int64_t number)
+{
+    struct dn_version *newest = &r->found->versions[kind];
+    const struct dn_script_fact fact = fact_of (token);
+
+    if (number <= newest->number)
+        return;
+    newest->number = number;
+    set_fact (&newest->at, DN_REASON_script_kernels, &fact);
+}
+
+/* A version of CUDA, of a framework or of NVIDIA's containers. The number stands behind
+ * the name: "cuda/12.8", "cu128", "pytorch-gpu/py3/2.8", "pytorch:25.08-py3".
  */
-static void judge_version (struct pass *r, const struct parts *p, bool cuda)
+static void read_version (struct pass *r, const struct parts *p, bool cuda)
 {
     const char *end = p->text + p->len;
     const char *begin = p->part.text;
     const char *at;
     int64_t version[2] = {0, 0}; /* major and minor */
-    bool newer;
+    int n = 0;
 
     while (begin < end && is_alnum (*begin) && !is_digit (*begin))
         begin++;
     for (at = begin;
          at < end && !(is_digit (*at) && (at == begin || !is_alnum (at[-1])));)
         at++;
-    for (int i = 0; i < 2 && at < end && is_digit (*at); i++, at += at + 1 < end)
-        for (; at < end && is_digit (*at) && version[i] < 1000; at++)
-            version[i] = 10 * version[i] + *at - '0';
+    for (; n < 2 && at < end && is_digit (*at); n++, at += at + 1 < end)
+        for (; at < end && is_digit (*at) && version[n] < 1000; at++)
+            version[n] = 10 * version[n] + *at - '0';
     if (cuda && version[0] >= 100) {
         version[1] = version[0] % 10;
         version[0] /= 10;
     }
-    newer = cuda ? version[0] > 12 || (version[0] == 12 && version[1] >= 8)
-                 : version[0] >= 25 || (version[0] == 2 && version[1] >= 8)
-                       || (version[0] > 2 && version[0] < 20);
-    if (newer && version[0] < 100 && !has (p->token->text, "VISIBLE"))
-        keep_token (r, DN_REASON_script_newer, p->token);
+    if (version[0] == 0 || version[0] >= 100 || version[1] >= 100
+        || has (p->token->text, "VISIBLE"))
+        return;
+    version[1] += 100 * version[0];
+    if (cuda && version[0] >= 7)
+        take_version (r, p->token, DN_SOFTWARE_CUDA, version[1]);
+    else if (!cuda && version[0] >= 17)
+        take_version (r, p->token, DN_SOFTWARE_CONTAINER, version[1]);
+    else if (!cuda && (version[0] > 2 || n == 2))
+        take_version (r, p->token, DN_SOFTWARE_TORCH, version[1]);
 }
 
 /* "cu128", "cuda12.8" */
@@ -479,7 +496,7 @@ static void read_part (struct pass *r, struct parts *p)
     if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
         take_value (r, p);
     if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p->part))
-        judge_version (r, p, kind != DN_W_TORCH);
+        read_version (r, p, kind != DN_W_TORCH);
     /* "--cv 5" and "PE=16", but not any other word that has them. */
     if (kind == DN_W_NONE || (dn_span_is (p->part, "cv") && token->text.text[0] != '-')
         || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
@@ -509,6 +526,34 @@ static void name_type (struct pass *r, const struct parts *p)
         rest.text = at + len;
         if (rest.len == 0 || !is_digit (rest.text[0]))
             keep_token (r, DN_REASON_script_type, p->token);
+    }
+}
+
+/* The image that an #SBATCH line names. */
+static void read_image (struct pass *r, const struct dn_token *comment)
+{
+    static const char option[] = "--container-image";
+    struct dn_span text = comment->text;
+    struct dn_token token = *comment;
+    struct parts p;
+    const char *at = memmem (text.text, text.len, option, strlen (option));
+
+    if (!at || !has (text, "SBATCH"))
+        return;
+    token.text = (struct dn_span){at, text.len - (size_t) (at - text.text)};
+    if (token.text.len > DN_TOKEN_MAX)
+        token.text.len = DN_TOKEN_MAX;
+    for (parts_begin (&p, &token); p.at < p.len;) {
+        enum dn_word kind;
+
+        if (!is_alnum (p.text[p.at])) {
+            p.at++;
+            continue;
+        }
+        cut_part (&p);
+        kind = kind_of (r, &p);
+        if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p.part))
+            read_version (r, &p, kind != DN_W_TORCH);
     }
 }
 
@@ -1015,6 +1060,8 @@ static void read_token (struct pass *r, const struct dn_token *token)
     if (token->kind == DN_TOKEN_COMMENT) {
         if (token->first && !r->here && head)
             dn_marks_take (&reading->marks, r->tokens.script, token, r->command);
+        if (r->ruled && !r->command)
+            read_image (r, token);
         return;
     }
     if (!r->command && (token->kind == DN_TOKEN_WORD || token->mark != '\n')) {

@@ -84,7 +84,8 @@ TEST ("a generation is a section that devices refer to")
         0);
     assert_int_equal (dn_catalogue_link (&catalogue, &err), 0);
     assert_int_equal (catalogue.devices[0].generation->number, 3);
-    assert_int_equal (catalogue.devices[0].generation->torch_end, 211);
+    assert_int_equal (catalogue.devices[0].generation->software[DN_SOFTWARE_TORCH].end,
+                      211);
     assert_int_equal (catalogue.n_generations, 3);
 }
 

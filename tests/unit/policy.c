@@ -139,6 +139,22 @@ TEST ("a type that cannot run an untyped job does not stop decisions about the o
     }
 }
 
+TEST ("software in the script that has no kernels for a device leaves it out")
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    job.script = "#!/bin/sh\nmodule load cuda/12.4\nsrun hostname\n";
+    advice = scene_advise ("", &job);
+    assert_int_equal (advice->decision.chosen, 0);
+    job.script = "#!/bin/sh\nmodule load cuda/13.0.2\nsrun hostname\n";
+    advice = scene_advise ("", &job);
+    assert_null (advice->decision.gpu);
+    scene_need_reason (
+        advice,
+        "gpu: not v100: the script, line 2: 'cuda/13.0.2' has no kernels for it");
+}
+
 TEST ("nothing is ever raised")
 {
     struct dn_job job = scene_job ();

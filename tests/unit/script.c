@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "scene.h"
 #include "scratch.h"
 
 /* The new number of CPUs for each GPU with which numbers in scripts are compared. */
@@ -46,6 +47,13 @@ static struct dn_script read_script (const char *text, const struct dn_script_jo
     return reading.script;
 }
 
+static bool lacks_kernels (const char *generation, const struct dn_script *found)
+{
+    const struct dn_device device = {.generation = scene_generation (generation)};
+
+    return dn_device_without (&device, found) < DN_N_SOFTWARE;
+}
+
 static int kept_by (const struct dn_script *found)
 {
     const struct dn_script_fact *first = found->first;
@@ -55,6 +63,9 @@ static int kept_by (const struct dn_script *found)
         kept |= first[f].code ? 1 << f : 0;
     if (first[DN_KEEPS_SEVERAL].code)
         kept |= TIME | GPU;
+    /* Some GPUs are left out: the corpus says that the type is kept. */
+    if (lacks_kernels ("pascal", found) || lacks_kernels ("volta", found))
+        kept |= GPU;
     if (found->n_counted >= CPUS_LEFT)
         kept |= CPUS;
     if (first[DN_KEEPS_NEED].code)
@@ -177,6 +188,76 @@ static struct rates judge_all (const char *file)
                    rates.careful,
                    rates.plain);
     return rates;
+}
+
+/* By the versions of etc/hardware/generations.conf. */
+TEST ("versions in a script leave out the GPUs that have no kernels in them")
+{
+    static const struct {
+        const char *script;
+        const char *without; /* "pascal volta"; "" none */
+    } cases[] = {
+        {"module load cuda/13.0.2\nx", "pascal volta"},
+        {"module load cuda/12.8\nx", "pascal volta"},
+        {"ml CUDA/13\nx", "pascal volta"},
+        {"module load cuda/12.4\nx", "blackwell"},
+        {"module load cuda/11.7\nx", "hopper blackwell"},
+        {"module load cuda/10.2\nx", "ampere ada hopper blackwell"},
+        {"export CUDA_HOME=/usr/local/cuda-13.0\nx", "pascal volta"},
+        {"pip install --index-url https://download.pytorch.org/whl/cu130 torch\nx",
+         "pascal volta"},
+        {"module load pytorch/2.9\nx", "pascal"},
+        {"module load PyTorch/2.14.0\nx", "pascal volta"},
+        {"pip install torch==2.6.0\nx", "blackwell"},
+        {"srun --container-image=nvcr.io#nvidia/pytorch:25.08-py3 x", "pascal volta"},
+        {"srun --container-image=nvcr.io#nvidia/pytorch:24.05-py3 x", "blackwell"},
+        {"#!/bin/bash\n#SBATCH --container-image=nvcr.io#nvidia/pytorch:25.08-py3\nx",
+         "pascal volta"},
+        {"#SBATCH --container-image nvidia/pytorch:25.08-py3\nx", "pascal volta"},
+        {"# not with --container-image=nvcr.io#nvidia/pytorch:25.08-py3\nx", ""},
+        {"srun --container-image=pytorch/pytorch:2.11.0-cuda12.8 x", "pascal volta"},
+        {"srun --container-image=pytorch/pytorch:2.9.1-cuda12.6-cudnn9-runtime x",
+         "pascal blackwell"},
+        {"apptainer exec --nv pytorch_25.08.sif python t.py", "pascal volta"},
+        {"docker run nvcr.io/nvidia/nemo:25.04 python t.py", "pascal volta"},
+        {"module load cuda/12.4 cuda/13.0\nx", "pascal volta"}, /* the newest */
+        {"export CUDA_VISIBLE_DEVICES=13\nx", ""},
+        {"export CUDA_DEVICE_MAX_CONNECTIONS=1\nx", ""},
+        {"python t.py --device cuda:0", ""},
+        {"python -c 'import torch' && python t.py", ""},
+    };
+    static const char *const generations[] = {
+        "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_script found = read_script (cases[i].script, &two_gpus);
+        char text[128] = "";
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        for (size_t g = 0; g < DN_N_ELEMENTS (generations); g++)
+            if (lacks_kernels (generations[g], &found))
+                dn_buf_add (&buf, "%s%s", buf.len > 0 ? " " : "", generations[g]);
+        if (strcmp (text, cases[i].without) != 0)
+            fail_msg ("%s: without '%s'", cases[i].script, text);
+    }
+}
+
+TEST ("files that the shell reads are no training")
+{
+    static const char *const scripts[] = {
+        "source train.sh\npython t.py",
+        ". ./train.env\npython t.py",
+        "source ~/train/bin/activate && python t.py",
+        "[ -f x ] && source x.sh\nif [ -f y ]; then . y.sh; fi\npython t.py",
+        "source $HOME/setup.sh train 4\npython t.py",
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
+        struct dn_script found = read_script (scripts[i], &two_gpus);
+
+        if (found.first[DN_KEEPS_SEVERAL].code || kept_by (&found))
+            fail_msg ("%s: %s", scripts[i], found.first[DN_KEEPS_SEVERAL].word);
+    }
 }
 
 TEST ("scripts of people are judged safely")
