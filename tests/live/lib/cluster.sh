@@ -47,8 +47,9 @@ CLUSTER_CTLD_VIA=()
 # Sockets, cores and threads of a node, 96 CPUs; the caller may set it.
 CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=48 ThreadsPerCore=1'
 
-# GPUs of a node; the caller may set it.
+# GPUs of a node, and the gres types of v1 v2 and of a1 a2; the caller may set them.
 CLUSTER_GPUS=4
+CLUSTER_TYPES=(v100 a100)
 
 CLUSTER_DIR=
 CLUSTER_PORTS=()
@@ -301,8 +302,8 @@ DefMemPerCPU=5000
 GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName=DEFAULT Boards=1 $CLUSTER_CPUS RealMemory=512000 TmpDisk=100000
-NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:$CLUSTER_GPUS Feature=v100
-NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:$CLUSTER_GPUS Feature=a100
+NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:${CLUSTER_TYPES[0]}:$CLUSTER_GPUS Feature=v100
+NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:${CLUSTER_TYPES[1]}:$CLUSTER_GPUS Feature=a100
 PartitionName=gpu Nodes=v[1-2],a[1-2] Default=YES MaxTime=2-0 State=UP
 END
     if [[ $with_plugin = yes ]]; then echo 'JobSubmitPlugins=dnnest'; fi
@@ -314,7 +315,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=${CLUSTER_PORTS[1]}
 AccountingStoragePass=$CLUSTER_DIR/run/munge.sock
-AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:v100
+AccountingStorageTRES=gres/gpu,gres/gpu:${CLUSTER_TYPES[1]},gres/gpu:${CLUSTER_TYPES[0]}
 END
 }
 
@@ -333,8 +334,8 @@ _cluster_write_slurm_conf() {
 _cluster_write_gres_conf() {
     # Plain files are enough for slurmd, and a Count without File would be refused.
     cat >"$CLUSTER_DIR/etc/gres.conf" <<END
-NodeName=v[1-2] Name=gpu Type=v100 File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
-NodeName=a[1-2] Name=gpu Type=a100 File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
+NodeName=v[1-2] Name=gpu Type=${CLUSTER_TYPES[0]} File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
+NodeName=a[1-2] Name=gpu Type=${CLUSTER_TYPES[1]} File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
 END
     # slurmd looks for cgroups although nothing here uses them, and ends if there are none.
     # From 24.05 on an option disables that; before, that option would end it too, but
