@@ -87,9 +87,8 @@ _Static_assert(DN_N_ELEMENTS (device_keys) <= 64, "a bit per key");
     {                                                                                  \
         name, type, offsetof (struct dn_generation, member), min, max, false           \
     }
-#define VERSIONS(name, kind)                                                           \
-    TRAIT (name "From", VALUE_VERSION, software[DN_SOFTWARE_##kind].from, 0, 99),      \
-        TRAIT (name "End", VALUE_VERSION, software[DN_SOFTWARE_##kind].end, 0, 99)
+#define SINCE(name, kind, end)                                                         \
+    TRAIT (name, VALUE_VERSION, software[DN_SOFTWARE_##kind].end, 0, 99)
 #define FLAG(name, member) TRAIT (name, VALUE_COUNT, member, 0, 1)
 
 static const char generation_key[] = "Generation";
@@ -112,9 +111,12 @@ static const struct key generation_keys[] = {
     FLAG ("NewHost", new_host),
     FLAG ("ModernCode", modern_code),
     TRAIT ("Sigma", VALUE_REAL, sigma, 0, 3),
-    VERSIONS ("Torch", TORCH),
-    VERSIONS ("Cuda", CUDA),
-    VERSIONS ("Container", CONTAINER),
+    SINCE ("TorchFrom", TORCH, from),
+    SINCE ("TorchEnd", TORCH, end),
+    SINCE ("CudaFrom", CUDA, from),
+    SINCE ("CudaEnd", CUDA, end),
+    SINCE ("ContainerFrom", CONTAINER, from),
+    SINCE ("ContainerEnd", CONTAINER, end),
     TRAIT ("SinceEnd", VALUE_COUNT, since_end, 2000, 2100),
     {0}};
 
@@ -127,9 +129,9 @@ static const char profile_key[] = "Slice";
 
 static const struct key profile_keys[] = {
     PROFILE ("Of", VALUE_NAME, of, 0, 0),
-    PROFILE ("Sms", VALUE_COUNT, sms, 1, 1e7),
+    PROFILE ("Units", VALUE_COUNT, sms, 1, 1e7),
     PROFILE ("Parts", VALUE_COUNT, parts, 1, 8),
-    PROFILE ("Memory", VALUE_REAL, memory, 1e6, 1e14),
+    PROFILE ("Bytes", VALUE_REAL, memory, 1e6, 1e14),
     {0}};
 
 /* A dn_name_at_f. */

@@ -535,7 +535,7 @@ static void read_image (struct pass *r, const struct dn_token *comment)
     static const char option[] = "--container-image";
     struct dn_span text = comment->text;
     struct dn_token token = *comment;
-    struct parts p;
+    struct parts p = {.len = 0};
     const char *at = memmem (text.text, text.len, option, strlen (option));
 
     if (!at || !has (text, "SBATCH"))

@@ -176,7 +176,7 @@ def counters():
 def hardware_page():
     """Every key of the catalogue, in the order of its table."""
     with open(top + "/model/hardware/catalogue.c", encoding="utf-8") as file:
-        keys = re.findall(r'(?:    (?:KEY|RATE|TRAIT|FLAG) \(|_key\[\] = )"(\w+)"', file.read())
+        keys = re.findall(r'(?:    (?:KEY|RATE|TRAIT|FLAG|SINCE|PROFILE) \(|_key\[\] = )"(\w+)"', file.read())
     text = page("dnnest.hardware.5").split("# EXAMPLE")[0]
     compare("dnnest.hardware.5", re.findall(r"^\*(\w+)\*=", text, re.M), keys)
 

@@ -68,7 +68,7 @@ limit='^12:00:00$' asked 'a job on several slices stays as it is' '(null)' gres:
     --gres=gpu:1g.10gb:2 --comment="$JOB"
 asked 'a job that a slice does not hold moves' '(null)' gres:gpu:3090:1 \
     --gres=gpu:1g.10gb:1 --comment="${JOB/batch=2/batch=40}"
-like 'its user is told' "$said" 'needs about [0-9]+ GiB of GPU memory, 1g\.10gb has 9; moved to 3090'
+like 'the user of the job that moves is told' "$said" 'needs about [0-9]+ GiB of GPU memory, 1g\.10gb has 9; moved to 3090'
 asked 'an untyped job of several GPUs is decided, too' '(null)' gres:gpu:2 --gres=gpu:2 --comment="$JOB"
 
 for gpu in 1g.10gb 3090; do

@@ -519,8 +519,8 @@ TEST ("a slice has its share of the device's units, memory and bandwidth")
 
 TEST ("wrong profiles of slices are named")
 {
-    static const char *const bad[] = {"Slice=1g.5gb Of=x Sms=14 Parts=1",
-                                      "Slice=1g.5gb Of=x Sms=200 Parts=1 Memory=4GiB"};
+    static const char *const bad[] = {"Slice=1g.5gb Of=x Units=14 Parts=1",
+                                      "Slice=1g.5gb Of=x Units=200 Parts=1 Bytes=4GiB"};
     struct dn_err err = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
