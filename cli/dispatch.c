@@ -14,14 +14,14 @@ static bool never_fails; /* the command, here */
 
 static int print_help (void)
 {
-    printf ("Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n%s.\n\nCommands:\n",
+    printf ("Usage: %s COMMAND [OPTION]... [ARGUMENT]...\n%s.\n\n",
             dn_program,
             program->summary);
     for (int i = 0; program->commands[i]; i++)
         printf (
             "  %-10s %s\n", program->commands[i]->name, program->commands[i]->summary);
     printf (
-        "\n'%s COMMAND --help' prints the options of a command. Exit codes: 0 done,\n"
+        "'%s COMMAND --help' prints the options of a command. Exit codes: 0 done,\n"
         "1 abstained, 2 usage or metadata, 3 configuration, 4 model or data, 5 bug.\n"
         "Manual: %s\n",
         dn_program,

@@ -177,9 +177,7 @@ static void print_site_key (const struct dn_site *site,
             printf (", default unset)\n");
         else
             printf (", default %.10g)\n", value);
-    } else if (key->type == DN_SITE_SECRET)
-        printf ("VALUE\n");
-    else
+    } else
         printf (key->type == DN_SITE_ACCOUNTING ? "SOURCE\n" : "PATH\n");
     print_help (key->name, key->help, notes);
 }

@@ -221,8 +221,7 @@ static int describe (struct making *m)
     advice->by_history = is_by_history (m);
     if (advice->metadata == DN_METADATA_OFF)
         return DONE;
-    m->control = dn_policy_in_control (
-        &advice->rules, m->job, &advice->spec, m->site->control_salt);
+    m->control = dn_policy_in_control (&advice->rules, m->job, &advice->spec);
     choose_capture (m);
     return advice->metadata == DN_METADATA_NONE
                    && advice->rules.opt_in == DN_OPT_IN_METADATA

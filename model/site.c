@@ -189,17 +189,7 @@ static int set_key (struct dn_site *site,
         return 0;
     if (key->type == DN_SITE_REAL)
         return set_real (site, key, value, err);
-    if (key->type != DN_SITE_SECRET)
-        return set_text (site, key, value, err);
-    /* No error shows the value. */
-    if (value.len == 0 || value.len >= DN_NAME_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_site_secret,
-                           key->name,
-                           value.len,
-                           DN_NAME_MAX - 1);
-    return dn_span_copy (value, member_of (site, key), DN_NAME_MAX, key->name, err);
+    return set_text (site, key, value, err);
 }
 
 /* DNNEST_STATE_DIR/model has the bundle. */

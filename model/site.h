@@ -64,8 +64,6 @@
           "URL of the Prometheus that has the metrics of GPUs, or none")               \
     REAL (carbon_g_per_kwh, "Carbon", 0, 2000, NULL,                                   \
           "grams of CO2 per kWh of the grid")                                          \
-    TEXT (SECRET, control_salt, "ControlSalt", NULL,                                   \
-          "text that the draw of the control group depends on")                        \
     /* End of DN_SITE_KEYS */
 
 /* Others that are obeyed and have no place in the manual: of tests, which cannot wait;
@@ -142,8 +140,7 @@ enum dn_site_key_type {
     DN_SITE_PATH_OR_NONE, /* may be "none" */
     DN_SITE_ACCOUNTING,   /* "slurmdbd", "none", or a URL: http://, https://, unix:/ */
     DN_SITE_URL,          /* "none", or a URL: http://, https:// */
-    DN_SITE_REAL,
-    DN_SITE_SECRET /* a text that is never shown, of less than DN_NAME_MAX bytes */
+    DN_SITE_REAL
 };
 
 struct dn_site_key {

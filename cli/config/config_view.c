@@ -182,12 +182,10 @@ static double site_real (const struct dn_site *site, const struct dn_site_key *k
     return real;
 }
 
-/* A path, "set" for a text that is not shown, or "" for what is unset. */
+/* A path, or "" for what is unset. */
 static const char *site_text (const struct dn_site *site, const struct dn_site_key *key)
 {
-    const char *text = (const char *) site + key->offset;
-
-    return key->type == DN_SITE_SECRET && text[0] != '\0' ? "set" : text;
+    return (const char *) site + key->offset;
 }
 
 /* Paths are texts, numbers numbers. */

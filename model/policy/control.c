@@ -57,8 +57,7 @@ static double share_of (const struct dn_digest *digest)
 
 bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
-                           const struct dn_spec *spec,
-                           const char *salt)
+                           const struct dn_spec *spec)
 {
     struct dn_digester digester;
     struct dn_digest digest;
@@ -71,8 +70,6 @@ bool dn_policy_in_control (const struct dn_rules *rules,
     if (by_job && job->draw == DN_UNSET)
         return rules->control_group >= 100;
     digester = dn_digest_begin ();
-    if (salt[0] != '\0')
-        add_text (&digester, salt, strlen (salt));
     snprintf (owner, sizeof (owner), "dnnest control group %" PRId64, job->user_id);
     add_text (&digester, owner, strlen (owner));
     snprintf (owner, sizeof (owner), "%" PRId64, by_job ? job->draw : 0);

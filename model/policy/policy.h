@@ -192,7 +192,7 @@ struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
                                     const char *partition);
 
 /* Is the job in the control group? 'spec' is the job's own description, before anything
- * was derived from it; 'salt' is the site's text, "" for none.
+ * was derived from it.
  *
  * The group is a share of all submissions, so that the effect of dnnest can be
  * measured. With ControlBy=job each submission is drawn by a number of its own: jobs of
@@ -210,14 +210,12 @@ struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
  *   network would always be in one group, and 10 % of twenty users are two. A new
  *   version of a script is a new, independent draw.
  * - With a larger percentage all previous members stay in the group.
- * - Another salt is another, independent draw of all jobs.
  *
  * No user gains from influencing the draw: dnnest:off opts out.
  */
 bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
-                           const struct dn_spec *spec,
-                           const char *salt);
+                           const struct dn_spec *spec);
 
 /* Lower the GPUs of a request with Gpus=choose to the number of the description, where
  * nothing in the request or the script could use more: one node, one task. All that

@@ -376,6 +376,7 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key);
     ROW ("GuardTrust", "it is always 0.25")                                            \
     ROW ("MinGain", "it is always 0.1")                                                \
     ROW ("PUE", "multiply Carbon by it")                                               \
+    ROW ("ControlSalt", "each job is drawn by itself")                                 \
     ROW ("BundleKeys", "packages ship bundles")                                        \
     ROW ("ProbeDir", "PythonDir names the Python modules")                             \
     ROW ("HardwareDir", "DataDir is the folder above hardware")                        \

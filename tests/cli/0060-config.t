@@ -18,11 +18,11 @@ json 'JSON has the rules' \
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["DataDir", "SidecarDir", "PythonDir", "ProgressDir",
         "OutputDir", "DecisionLog", "Counters", "StateDir", "SnapshotAge", "SteerInterval",
-        "KeepJobs", "Accounting", "Prometheus", "Carbon", "ControlSalt"]
+        "KeepJobs", "Accounting", "Prometheus", "Carbon"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
      and [s["range"] for s in d["site"]] == [None] * 8 + ["1..86400", "1..3600", "1..3660"]
-         + [None] * 2 + ["0..2k", None]
-     and [s["value"] for s in d["site"]][8:] == [300, 60, 400, "slurmdbd", "none", None, ""]' config
+         + [None] * 2 + ["0..2k"]
+     and [s["value"] for s in d["site"]][8:] == [300, 60, 400, "slurmdbd", "none", None]' config
 json 'an admin reads at most 50 names' 'len(d["rules"]) + len(d["site"]) <= 50' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\n' config
 json 'JSON has the GPU types' \
@@ -144,15 +144,6 @@ refuses 'a broken snapshot of an option is an error' 4 'line 2: Rows is missing'
     advise --conf "$work/new.conf" --snapshot "$work/state/cluster.snapshot" --gres=gpu:a100:1
 refuses 'a missing snapshot of an option is an error' 4 'none: not found' \
     advise --conf "$work/new.conf" --snapshot "$work/none" --gres=gpu:a100:1
-
-conf 'ControlSalt=pepper'
-json 'the salt of the control group is not shown' \
-    'd["site"][-1]["value"] == "set" and "pepper" not in str(d)' config --conf "$work/new.conf"
-gives 'the salt of the control group is not shown in the text either' 0 $'\nControlSalt=set' \
-    config --conf "$work/new.conf"
-wrong 'an empty salt is an error' 'ControlSalt=' 'line 1: ControlSalt: 0 characters, expected 1..63'
-wrong 'a long salt is an error' "ControlSalt=$(printf '%064d' 0)" \
-    'line 1: ControlSalt: 64 characters, expected 1..63'
 
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"

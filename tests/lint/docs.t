@@ -210,7 +210,7 @@ def conf_page():
         want.append("*%s*=%sdefault %s)" % (rule["key"], form, rule["default"]))
     for key in config["site"]:
         unset = "unset" if key["value"] is None else key["value"]
-        form = {"ControlSalt": "VALUE", "Accounting": "SOURCE"}.get(key["key"], "PATH")
+        form = {"Accounting": "SOURCE"}.get(key["key"], "PATH")
         want.append("*%s*=%s" % (key["key"], form) if key["range"] is None else
                     "*%s*=X (%s, default %s)" % (key["key"], key["range"], unset))
     want += ["*%s*=VALUE" % key["key"] for key in config["gpu_keys"] + config["policy_keys"]]

@@ -668,7 +668,7 @@ static int count_control (const char *percent, int n)
 
     set_rule (&rules, "ControlGroup", percent, NULL);
     for (job.draw = 1000; job.draw < 1000 + n; job.draw++)
-        count += dn_policy_in_control (&rules, &job, &spec, "");
+        count += dn_policy_in_control (&rules, &job, &spec);
     return count;
 }
 
@@ -689,9 +689,9 @@ TEST ("without a number of its own a submission is drawn only if all are")
     struct dn_job job = scene_job ();
 
     rules.control_group = 99.9;
-    assert_false (dn_policy_in_control (&rules, &job, &spec, ""));
+    assert_false (dn_policy_in_control (&rules, &job, &spec));
     rules.control_group = 100;
-    assert_true (dn_policy_in_control (&rules, &job, &spec, ""));
+    assert_true (dn_policy_in_control (&rules, &job, &spec));
 }
 
 TEST ("by applications the draw sees owner, script and description")
@@ -710,20 +710,20 @@ TEST ("by applications the draw sees owner, script and description")
         struct dn_job other = job;
         struct dn_spec changed = spec;
         char *script;
-        bool control = dn_policy_in_control (&rules, &job, &spec, "");
+        bool control = dn_policy_in_control (&rules, &job, &spec);
 
         request.time_limit_min = i;
         request.cpus_per_task = i;
         request.tres[DN_GPU_PER_NODE] = NULL;
         request.partition = "p";
-        assert_int_equal (dn_policy_in_control (&rules, &request, &spec, ""), control);
+        assert_int_equal (dn_policy_in_control (&rules, &request, &spec), control);
         other.user_id = i;
-        by_user += dn_policy_in_control (&rules, &other, &spec, "");
+        by_user += dn_policy_in_control (&rules, &other, &spec);
         script = unit_text ("#!/bin/sh\n# %d\n", i);
         request.script = script;
-        by_script += dn_policy_in_control (&rules, &request, &spec, "");
+        by_script += dn_policy_in_control (&rules, &request, &spec);
         changed.batch = i + 1;
-        by_spec += dn_policy_in_control (&rules, &job, &changed, "");
+        by_spec += dn_policy_in_control (&rules, &job, &changed);
     }
     assert_in_range (by_user, 436, 564);
     assert_in_range (by_script, 436, 564);
@@ -740,8 +740,8 @@ TEST ("a larger control group keeps its members")
     small.control_group = 10;
     large.control_group = 11;
     for (job.draw = 0; job.draw < 1000; job.draw++)
-        if (dn_policy_in_control (&small, &job, &spec, ""))
-            assert_true (dn_policy_in_control (&large, &job, &spec, ""));
+        if (dn_policy_in_control (&small, &job, &spec))
+            assert_true (dn_policy_in_control (&large, &job, &spec));
 }
 
 TEST ("a job of the control group is not changed")

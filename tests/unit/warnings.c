@@ -520,24 +520,3 @@ TEST ("an anonymous record has no name of the metadata")
     assert_contains (admin_comment (advice), "app=secretplan");
 }
 
-TEST ("a salt is another draw of the control group")
-{
-    struct dn_rules rules = dn_rules_default ();
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_job job = scene_job ();
-    int n_same = 0;
-    int n_in = 0;
-
-    rules.control_group = 50;
-    for (job.draw = 1000; job.draw < 2000; job.draw++) {
-        bool plain = dn_policy_in_control (&rules, &job, &spec, "");
-        bool salted = dn_policy_in_control (&rules, &job, &spec, "pepper");
-
-        assert_int_equal (dn_policy_in_control (&rules, &job, &spec, "pepper"), salted);
-        n_same += plain == salted;
-        n_in += salted;
-    }
-    /* Four standard deviations of a thousand draws. */
-    assert_in_range (n_same, 436, 564);
-    assert_in_range (n_in, 436, 564);
-}
