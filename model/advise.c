@@ -5,12 +5,14 @@
 #include "advise.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/messages.h"
 #include "graph/describe.h"
+#include "policy/remedy.h"
 #include "predict/tuning.h"
 #include "request/script.h"
 
@@ -870,26 +872,48 @@ static int learn (struct making *m)
     return NEXT;
 }
 
-/* A job that stays on GPUs whose memory it exceeds: which batch would fit? Estimates of
- * an earlier job come without the network.
+/* A job that stays on GPUs whose memory it exceeds: what would fit? Estimates of an
+ * earlier job come without the network.
  */
-static void suggest_batch (struct making *m)
+static void suggest (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_decision *decision = &advice->decision;
+    struct dn_warning *warning = dn_decision_warning (decision, DN_WARNING_MEMORY);
+    struct dn_predictor predictor = dn_site_predictor (m->site);
     struct dn_case c = {.constants = &m->site->constants,
                         .spec = &advice->spec,
                         .graph = &m->graph,
                         .cpus_per_gpu = advice->request.cpus_per_gpu};
+    struct dn_patient patient = {&predictor,
+                                 &advice->rules,
+                                 &m->site->datasets,
+                                 &m->site->networks,
+                                 &m->layers,
+                                 &c,
+                                 NULL};
+    struct dn_remedy remedy;
+    int64_t tenths;
 
-    if (advice->by_history || decision->rescued
-        || !dn_decision_warning (decision, DN_WARNING_MEMORY)
-        || dn_deadline_check (m->deadline, "batch", NULL) < 0
+    if (!warning || advice->by_history || decision->rescued
+        || dn_deadline_check (m->deadline, "remedy", NULL) < 0
         || (advice->reused && build_graph (m, NULL) < 0))
         return;
+    predictor.deadline = m->deadline;
+    predictor.user = whose (m);
     c.device = m->devices[decision->base];
-    dn_policy_suggest_batch (
-        &advice->rules, &c, &advice->estimates[decision->base], decision);
+    patient.estimate = &advice->estimates[decision->base];
+    if (dn_remedies (&patient, 1, &remedy) > 0) {
+        memcpy (decision->remedy, remedy.change, sizeof (decision->remedy));
+        tenths = llround (10 * remedy.slow);
+        dn_warning_add (warning,
+                        &DN_REASON (warn_remedy,
+                                    dn_arg_text (decision->remedy),
+                                    dn_arg_count (tenths / 10),
+                                    dn_arg_count (tenths % 10)));
+    } else if (dn_deadline_check (m->deadline, "remedy", NULL) == 0) {
+        dn_warning_add (warning, &DN_REASON (warn_no_batch));
+    }
 }
 
 /* Does a type that the job may run on lack what a limit needs? If so, the decision
@@ -944,7 +968,10 @@ static int decide (struct making *m)
                       advice->estimates,
                       &m->view,
                       decision);
-    suggest_batch (m);
+    suggest (m);
+    if (decision->chosen >= 0 && !advice->by_history)
+        dn_policy_say_assumed (
+            &advice->spec, &advice->estimates[decision->chosen], decision);
     if (m->control)
         dn_policy_set_control (decision);
     if (m->job->kind == DN_JOB_BATCH && m->job->env && m->site->progress_dir[0] != '\0')

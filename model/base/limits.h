@@ -94,7 +94,13 @@
 
 /* Lines of warnings that a user gets, and bytes of one: a sentence and a reason. */
 #define DN_WARNINGS_MAX 3
-#define DN_WARNING_MAX  320
+#define DN_WARNING_MAX  480
+
+/* A change of a description that makes a run fit, and the keys that were assumed, as
+ * they are said in a warning.
+ */
+#define DN_REMEDY_MAX  96
+#define DN_ASSUMED_LEN 160
 
 /* The architectures that a program's software has kernels for: "sm_70,sm_80,...". That
  * of NVIDIA's containers has 80 characters.

@@ -58,6 +58,8 @@ double dn_build_int (struct dn_build *build, size_t offset, double otherwise)
 
     memcpy (&value, (const char *) build->spec + offset, sizeof (value));
     want (build, offset);
+    if (value == DN_UNSET && offset == offsetof (struct dn_spec, seq_len))
+        build->graph.tokens = (int64_t) otherwise;
     return value == DN_UNSET ? otherwise : (double) value;
 }
 

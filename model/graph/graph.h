@@ -125,8 +125,9 @@ struct dn_graph {
     double frozen_params; /* parameters that do not learn */
     double spared;        /* share of the weight gradients' work that is not done,
                              since few parameters learn; 0 */
-    double flops; /* forward FLOPs per sample of convolutions and matrix products */
-    double input; /* elements of one input sample */
+    double flops;   /* forward FLOPs per sample of convolutions and matrix products */
+    double input;   /* elements of one input sample */
+    int64_t tokens; /* that were taken for seq_len=; 0: it was given, or none */
     double input_bytes;      /* of one sample as it is copied to the device */
     enum dn_decode decode;   /* what samples are read from; unknown: by the operators */
     struct dn_keyset unread; /* keys that were given but have no effect */

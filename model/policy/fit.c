@@ -9,8 +9,8 @@
 /* The bound on the GPU memory of a move; MemoryHeadroom is added to it. */
 #define MEMORY_QUANTILE 0.95
 
-/* Above that many operators the search for a batch would take milliseconds. */
-#define SEARCHED_OPS 1000
+/* That of dn_estimate_may_fit (). */
+#define LIKELY_QUANTILE 0.4
 
 double dn_policy_memory (const struct dn_rules *rules,
                          const struct dn_estimate *estimate)
@@ -24,32 +24,18 @@ int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_c
     return dn_whitebox_largest_batch (c, MEMORY_QUANTILE, rules->memory_headroom);
 }
 
-/* The largest batch by the estimate, which may differ from the white box by a factor
- * and in its bound.
- */
-static int64_t fitting_batch (const struct dn_rules *rules,
-                              const struct dn_case *c,
-                              const struct dn_estimate *estimate)
+bool dn_policy_may_hold_one (const struct dn_case *c)
+{
+    return dn_whitebox_largest_batch (c, LIKELY_QUANTILE, 0) > 0;
+}
+
+int64_t dn_policy_fitting_batch (const struct dn_rules *rules,
+                                 const struct dn_case *c,
+                                 const struct dn_estimate *estimate)
 {
     struct dn_estimate white;
 
     dn_whitebox (c, &white);
     return dn_whitebox_largest_batch (
         c, 0.5, fmax (dn_policy_memory (rules, estimate) / white.gpu_mem.p50 - 1, 0));
-}
-
-void dn_policy_suggest_batch (const struct dn_rules *rules,
-                              const struct dn_case *c,
-                              const struct dn_estimate *estimate,
-                              struct dn_decision *decision)
-{
-    struct dn_warning *warning = dn_decision_warning (decision, DN_WARNING_MEMORY);
-    int64_t batch;
-
-    if (!warning || c->graph->n_ops > SEARCHED_OPS)
-        return;
-    batch = fitting_batch (rules, c, estimate);
-    dn_warning_add (warning,
-                    batch > 0 ? &DN_REASON (warn_batch, dn_arg_count (batch))
-                              : &DN_REASON (warn_no_batch));
 }

@@ -74,7 +74,7 @@ extern const struct dn_names dn_warning_names;
 /* What is likely to go wrong with the job as the user wrote it: one sentence in parts,
  * such as "needs about 34 GiB of GPU memory, v100 has 32", "; moved to a100".
  */
-#define DN_WARNING_PARTS_MAX 3
+#define DN_WARNING_PARTS_MAX 4
 struct dn_warning {
     enum dn_warning_kind kind;
     struct dn_reason parts[DN_WARNING_PARTS_MAX];
@@ -130,7 +130,10 @@ struct dn_decision {
     int n_reasons;
     int abstained; /* the reason that is why it abstains */
     int n_warnings;
-    struct dn_reason note;  /* for the user, with any verdict */
+    char remedy[DN_REMEDY_MAX];   /* borrowed by its warning */
+    char assumed[DN_ASSUMED_LEN]; /* what is taken for keys that were not given; "" */
+    char assumed_input[DN_ASSUMED_LEN]; /* the same with those of the loaders */
+    struct dn_reason note;              /* for the user, with any verdict */
     char app[DN_NAME_MAX];  /* its application, for the record; "" unknown */
     char kin[DN_KIN_MAX];   /* that of its kin (request/fingerprint.h); "": the same */
     const char *by_run;     /* the job whose run describes it; NULL: none */
@@ -262,12 +265,21 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
  */
 int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_case *c);
 
-/* Add to the warning about memory which batch would fit; none without that warning.
- * 'estimate' is that of the case 'c', the run on the requested type.
+/* May one sample fit the device, though no batch does for sure? */
+bool dn_policy_may_hold_one (const struct dn_case *c);
+
+/* The largest batch by 'estimate', which is that of the case, and may differ from the
+ * white box by a factor and in its bound.
  */
-void dn_policy_suggest_batch (const struct dn_rules *rules,
-                              const struct dn_case *c,
-                              const struct dn_estimate *estimate,
-                              struct dn_decision *decision);
+int64_t dn_policy_fitting_batch (const struct dn_rules *rules,
+                                 const struct dn_case *c,
+                                 const struct dn_estimate *estimate);
+
+/* Say, in the decision and in its warnings about memory and time, which keys were not
+ * given that the estimate of the run depends on.
+ */
+void dn_policy_say_assumed (const struct dn_spec *spec,
+                            const struct dn_estimate *estimate,
+                            struct dn_decision *decision);
 
 #endif

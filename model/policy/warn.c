@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+/* With this share of a step for its samples, loaders may set the pace. */
+#define INPUT_SHARE 0.9
+
 /* Without Gpus=choose only the user can correct the number of GPUs. */
 void dn_warn_of_request (const struct dn_deciding *d)
 {
@@ -220,6 +223,69 @@ static void warn_of_deadline (const struct dn_deciding *d, int i)
                         &DN_REASON (warn_would_meet,
                                     dn_deciding_type (d, best),
                                     dn_arg_duration (d->estimates[best].train_s.p50)));
+}
+
+/* Is so much of the run's time or memory that of its optimizer? */
+#define OPTIMIZER_SHARE 0.1
+
+static bool optimizer_matters (const struct dn_estimate *e)
+{
+    return e->memory[DN_MEMORY_OPTIMIZER] > OPTIMIZER_SHARE * e->gpu_mem.p50
+           || e->stage_s[DN_STAGE_OPTIMIZER] > OPTIMIZER_SHARE * e->step_s.p50;
+}
+
+/* A key without a value, if it is open. */
+static void add_open (bool open, const char *key, struct dn_buf *buf)
+{
+    if (open)
+        dn_buf_add (buf, "%s%s", buf->len > 0 ? ", " : "", key);
+}
+
+/* "precision=fp32 (if it trains with AMP, say precision=bf16), seq_len=1024" */
+static void write_assumed (const struct dn_spec *spec,
+                           const struct dn_estimate *e,
+                           bool input,
+                           struct dn_buf *buf)
+{
+    if (spec->precision == DN_PRECISION_UNKNOWN)
+        dn_buf_add (buf, dn_say_assumed_amp, e->device->bf16 > 0 ? "bf16" : "fp16");
+    if (e->tokens > 0)
+        dn_buf_add (buf, "%sseq_len=%d", buf->len > 0 ? ", " : "", e->tokens);
+    add_open (spec->optimizer == DN_OPTIMIZER_UNKNOWN && optimizer_matters (e),
+              "optimizer=",
+              buf);
+    add_open (e->attention_open, "attention=", buf);
+    add_open (input && spec->decode == DN_DECODE_UNKNOWN, "dataset=", buf);
+    add_open (input && spec->workers == DN_UNSET && spec->input != DN_INPUT_GPU,
+              "workers=",
+              buf);
+}
+
+void dn_policy_say_assumed (const struct dn_spec *spec,
+                            const struct dn_estimate *e,
+                            struct dn_decision *decision)
+{
+    struct dn_buf plain = dn_buf_on (decision->assumed, sizeof (decision->assumed));
+    struct dn_buf all =
+        dn_buf_on (decision->assumed_input, sizeof (decision->assumed_input));
+    bool input =
+        e->cpus_per_gpu >= 0
+        && (decision->cpus_per_task != DN_UNSET || decision->cpus_each_gpu != DN_UNSET
+            || e->stage_s[DN_STAGE_INPUT] > INPUT_SHARE * e->step_s.p50);
+
+    if (e->by_history)
+        return;
+    write_assumed (spec, e, false, &plain);
+    write_assumed (spec, e, input, &all);
+    if (plain.len > 0)
+        dn_warning_add (dn_decision_warning (decision, DN_WARNING_MEMORY),
+                        &DN_REASON (warn_assumed, dn_arg_text (decision->assumed)));
+    if (all.len == 0)
+        return;
+    for (int kind = DN_WARNING_LIMIT; kind <= DN_WARNING_DEADLINE; kind++)
+        dn_warning_add (
+            dn_decision_warning (decision, (enum dn_warning_kind) kind),
+            &DN_REASON (warn_assumed, dn_arg_text (decision->assumed_input)));
 }
 
 void dn_warn_of_time (const struct dn_deciding *d)

@@ -7,6 +7,9 @@
  */
 #include "predict/assumed.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/messages.h"
 #include "predict/stages.h"
 
@@ -17,7 +20,12 @@ struct assumed {
 
 static void add_words (struct assumed *assumed, const char *key, const char *words)
 {
-    assumed->list[assumed->n++] = (struct dn_assumption){key, words, false};
+    struct dn_assumption *next = &assumed->list[assumed->n++];
+    struct dn_buf buf = dn_buf_on (next->value, sizeof (next->value));
+
+    next->key = key;
+    next->is_value = false;
+    dn_buf_text (&buf, words);
 }
 
 /* The constant of an enumerated key. */
@@ -25,8 +33,8 @@ static void add_value (struct assumed *assumed, const char *key, int value)
 {
     const struct dn_names *names = &dn_spec_key (dn_span_of (key))->names;
 
-    assumed->list[assumed->n++] =
-        (struct dn_assumption){key, dn_names_get (names, value), true};
+    add_words (assumed, key, dn_names_get (names, value));
+    assumed->list[assumed->n - 1].is_value = true;
 }
 
 static void add_input (struct assumed *assumed,
@@ -68,6 +76,8 @@ static void add_age (struct assumed *assumed,
 
     if (spec->since != DN_UNSET || spec->torch[0] != '\0')
         return;
+    if (attention && spec->attention <= DN_ATTENTION_AUTO)
+        add_words (assumed, "attention", dn_say_assumed_attention);
     if (dn_reads_age (&c))
         add_words (
             assumed, "since", attention ? dn_say_assumed_ages : dn_say_assumed_age);
@@ -80,7 +90,13 @@ int dn_assumed (const struct dn_spec *spec,
                 struct dn_assumption list[DN_ASSUMED_MAX])
 {
     struct assumed assumed = {list, 0};
+    char tokens[DN_VALUE_MAX];
 
+    if (graph->tokens > 0) {
+        snprintf (tokens, sizeof (tokens), "%" PRId64, graph->tokens);
+        add_words (&assumed, "seq_len", tokens);
+        list->is_value = true;
+    }
     if (spec->precision == DN_PRECISION_UNKNOWN)
         add_value (&assumed, "precision", DN_PRECISION_FP32);
     if (spec->optimizer == DN_OPTIMIZER_UNKNOWN)

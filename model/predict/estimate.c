@@ -113,6 +113,12 @@ bool dn_estimate_may_fit (const struct dn_estimate *estimate)
            && dn_range_at (estimate->gpu_mem, 0.4) <= estimate->device->memory;
 }
 
+bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
+{
+    return estimate->fits
+           && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
+}
+
 double dn_estimate_time (const struct dn_estimate *estimate)
 {
     return estimate->train_s.p50 < 0 ? estimate->step_s.p50 : estimate->train_s.p50;

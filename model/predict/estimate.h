@@ -102,6 +102,8 @@ struct dn_estimate {
     const struct dn_device *device;
     bool supported;         /* the device can run this precision */
     bool fits;              /* it can run there: dn_estimate_may_fit () */
+    bool attention_open;    /* usual kernels were taken for those of a long attention */
+    int32_t tokens;         /* taken for seq_len=; 0: it was given, or there is none */
     struct dn_range step_s; /* wall time of one optimizer step of the whole job */
     double stage_s[DN_N_STAGES];
     double n_steps;          /* of one training; -1 when unknown */

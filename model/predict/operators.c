@@ -181,12 +181,6 @@ struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
     return memory;
 }
 
-bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
-{
-    return estimate->fits
-           && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
-}
-
 double dn_estimate_price_performance (const struct dn_estimate *estimate,
                                       int64_t n_gpus,
                                       double cost_per_hour)

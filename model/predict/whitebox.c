@@ -142,6 +142,24 @@ void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)
         estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;
 }
 
+/* Attention over fewer tokens is a small part of the work. */
+#define MANY_TOKENS 512
+
+/* Are the kernels of an attention that matters those that are usual? */
+static bool is_attention_open (const struct dn_case *c)
+{
+    const struct dn_spec *spec = c->spec;
+
+    if (spec->attention > DN_ATTENTION_AUTO || dn_age_of (spec) != DN_AGE_UNKNOWN
+        || !dn_attention_reads_age (c))
+        return false;
+    for (int i = 0; i < c->graph->n_ops; i++)
+        if (c->graph->ops[i].kind == DN_OP_ATTENTION
+            && c->graph->ops[i].n >= MANY_TOKENS)
+            return true;
+    return false;
+}
+
 /* One device, whose operators are known. */
 static void fill (const struct dn_case *c,
                   const struct dn_keyset *given,
@@ -155,6 +173,8 @@ static void fill (const struct dn_case *c,
         .device = c->device,
         .unread = dn_unread_of (c, given),
         .supported = dn_device_supports (c->device, c->spec->precision),
+        .tokens = (int32_t) c->graph->tokens,
+        .attention_open = is_attention_open (c),
         .site = 1};
     dn_whitebox_step (lane, estimate);
     estimate->white_step_s = estimate->step_s.p50;

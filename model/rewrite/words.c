@@ -267,6 +267,16 @@ static void say_unchanged (const struct dn_story *story, struct dn_buf *buf)
     dn_buf_add (buf, dn_say_user_unchanged, dn_reason_text (&why).text);
 }
 
+/* Do its warnings say what was assumed? */
+static bool says_assumed (const struct dn_decision *decision)
+{
+    for (int i = 0; i < decision->n_warnings; i++)
+        if (decision->warnings[i].kind == DN_WARNING_LIMIT
+            || decision->warnings[i].kind == DN_WARNING_DEADLINE)
+            return true;
+    return false;
+}
+
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
 {
     const struct dn_decision *decision = story->decision;
@@ -289,6 +299,8 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         if (decision->by_run)
             dn_buf_add (&buf, dn_say_user_described, decision->by_run);
     }
+    if (decision->assumed_input[0] != '\0' && !says_assumed (decision))
+        dn_buf_add (&buf, dn_say_user_assumed, decision->assumed_input);
     if (dn_given (decision->note))
         dn_buf_add (&buf, dn_say_user_note, dn_reason_text (&decision->note).text);
     dn_buf_add (&buf, advises ? dn_say_user_end_advise : dn_say_user_end);

@@ -84,17 +84,20 @@ ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 180
 like 'a rescued job runs on the other type' "$(<"$dir/home/out-$job")" '^step on a[12]$'
 
 warns 'a job that no type holds' \
-    'needs about [0-9]{3,4} GiB of GPU memory, v100 has 16; no other type can run it; not even batch=1 would fit$' \
-    "${V100[@]}" --comment=dnnest:model=gpt2_xl,batch=64,precision=fp16,seq_len=1024
+    'needs about [0-9]{3,5} GiB of GPU memory, v100 has 16; no other type can run it; not even batch=1 would fit; assumed: seq_len=4096, attention=$' \
+    "${V100[@]}" --comment=dnnest:model=llama_2_70b,batch=64,precision=fp16
+warns 'a job that only another training would fit' \
+    'needs about .* v100 has 16; no other type can run it; lora=16,[a-z0-9_=,]+ would fit \([0-9]+\.[0-9]x the time\); assumed: precision=fp32 \(if it trains with AMP, say precision=fp16\), attention=$' \
+    "${V100[@]}" --comment=dnnest:model=gpt2_xl,batch=64,seq_len=1024
 is 'a job that no type holds keeps its type' "$(gpus)" 'gpu:v100:1'
 warns 'a job whose nodes are named' \
-    'needs about .* v100 has 16; a100 can run it \(not moved: nodes were named.*\); batch=[0-9]+ would fit$' \
+    'needs about .* v100 has 16; a100 can run it \(not moved: nodes were named.*\); batch=[0-9]+,grad_accum=[0-9]+ would fit \(1\.[0-9]x the time\)$' \
     "${V100[@]}" -w v1 --comment="$LARGE"
 is 'a job whose nodes are named keeps its type' "$(gpus)" 'gpu:v100:1'
 
 # --- time ----------------------------------------------------------------------------
 
-warns 'a limit below the likely time' '-t 01:00:00 is shorter than the likely [0-9]+h[0-9][0-9]m$' \
+warns 'a limit below the likely time' '-t 01:00:00 is shorter than the likely [0-9]+h[0-9][0-9]m; assumed: workers=$' \
     "${V100[@]}" -t 60 --comment="$SMALL,epochs=90"
 is 'a limit that is too low is kept' "$(cluster_job_field "$job" TimeLimit)" '01:00:00'
 # The deadline is between the likely times of the two types.

@@ -14,6 +14,8 @@ const char *const large_job_names[N_LARGE_JOBS] = {
     [LARGE_SIDECAR] = "a sidecar, eight candidates, repeated",
     [LARGE_NEW_SIDECAR] = "a sidecar, eight candidates, new",
     [LARGE_MISTAKEN] = "metadata with a mistake",
+    [LARGE_TOO_LARGE] = "resnet50 that fits no candidate, new",
+    [LARGE_HOPELESS] = "llama_2_70b that nothing makes fit, new",
 };
 
 /* The number of a new job changes the amount of its work, and so the estimates by very
@@ -37,12 +39,17 @@ static const char *const texts[N_LARGE_JOBS] = {
     [LARGE_SIDECAR] = SIDECAR_TEXT,
     [LARGE_NEW_SIDECAR] = SIDECAR_TEXT,
     [LARGE_MISTAKEN] = "dnnest:model=resnet50,batch=64,colour=red",
+    [LARGE_TOO_LARGE] =
+        "dnnest:model=resnet50,batch=16384,precision=fp16,epochs=20.%09u,samples=1000000",
+    [LARGE_HOPELESS] =
+        "dnnest:model=llama_2_70b,batch=8,precision=fp32,epochs=2.%09u,samples=100000",
 };
 
 static bool is_new (enum large_job kind)
 {
     return kind == LARGE_NEW_RESNET || kind == LARGE_NEW_BERT
-           || kind == LARGE_NEW_SIDECAR;
+           || kind == LARGE_NEW_SIDECAR || kind == LARGE_TOO_LARGE
+           || kind == LARGE_HOPELESS;
 }
 
 /* 'text' with 'number' in the place of its "%09u", if it has one. */

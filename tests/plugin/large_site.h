@@ -35,6 +35,8 @@ enum large_job {
     LARGE_SIDECAR,     /* a description in a sidecar, repeated */
     LARGE_NEW_SIDECAR, /* and new */
     LARGE_MISTAKEN,    /* describes itself wrongly */
+    LARGE_TOO_LARGE,   /* does not fit, but would with a smaller batch */
+    LARGE_HOPELESS,    /* nor would it with any remedy */
     N_LARGE_JOBS
 };
 extern const char *const large_job_names[N_LARGE_JOBS];

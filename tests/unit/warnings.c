@@ -117,8 +117,12 @@ TEST ("the suggested batch fits, and twice as many may not")
                               <= 16.0 * 1024 * 1024 * 1024,
                           times == 1);
     }
-    job = small_job ("dnnest:model=gpt2_xl,batch=64,precision=fp16");
-    expect_lines ("", &job, "; no other type can run it; not even batch=1", NULL);
+    job = small_job ("dnnest:model=llama_2_70b,batch=64,precision=fp16");
+    expect_lines ("",
+                  &job,
+                  "; no other type can run it; not even batch=1 would fit; assumed: "
+                  "seq_len=4096, attention=",
+                  NULL);
 }
 
 TEST ("only a likely failure is a warning")
