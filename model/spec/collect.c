@@ -86,6 +86,17 @@ struct dn_note dn_note_of_comment (const char *comment)
     return split_note (dn_note_text (comment));
 }
 
+/* "config.json,batch=4": a file, and the text after it. */
+static bool begins_with_json (struct dn_span text)
+{
+    static const char suffix[] = ".json";
+    const size_t len = sizeof (suffix) - 1;
+    struct dn_span file = dn_span_cut (&text, ",");
+
+    return text.text && file.len > len && !memchr (file.text, '=', file.len)
+           && memcmp (file.text + file.len - len, suffix, len) == 0;
+}
+
 /* "train.json" and "./a=b.json" are files, "batch=4" is not. */
 static bool is_path (struct dn_span text)
 {
@@ -103,6 +114,11 @@ struct dn_note dn_note_of_option (const char *option)
         return note;
     if (dn_span_is (text, "help"))
         return (struct dn_note){.help = true};
+    if (begins_with_json (text)) {
+        note.pairs = text;
+        note.file = dn_span_cut (&note.pairs, ",");
+        return note;
+    }
     if (is_path (text))
         return (struct dn_note){.file = text};
     return note;

@@ -441,8 +441,9 @@ struct dn_carriers {
 };
 
 /* The parts of a comment or an option: "off", "help" (option only), "@FILE",
- * "@FILE,key=value", "key=value", or "FILE" (option only): a text that has no '=' or
- * begins with '/' or '.'. The text of an absent span is NULL. Nothing is checked.
+ * "@FILE,key=value", "key=value"; of an option also "FILE.json,key=value", or "FILE": a
+ * text that has no '=' or begins with '/' or '.'. The text of an absent span is NULL.
+ * Nothing is checked.
  */
 struct dn_note {
     bool off;

@@ -142,6 +142,8 @@ is 'a job of an unknown name is not changed' "$status $(shown)" "0 $plain"
 
 moved 'a small job of a quantized config.json' --dnnest="@config.json,quant=nf4,$SMALL"
 is 'a config.json has the same result as the name of its network' "$(shown)" "$comment"
+moved 'a config.json with keys and without @' --dnnest="config.json,quant=nf4,$SMALL"
+is 'a config.json with keys needs no @' "$(shown)" "$comment"
 stays 'a larger job of a quantized config.json' \
     'may need [0-9]+ GiB of GPU memory, it has 16' \
     --dnnest="@config.json,quant=nf4,$LARGE"

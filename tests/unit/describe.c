@@ -237,6 +237,8 @@ TEST ("notes are split into parts")
     } cases[] = {
         {"batch=4", NULL, "batch=4"},
         {"train.json", "train.json", NULL},
+        {"train.json,batch=4", "train.json", "batch=4"},
+        {"model=a.json,batch=4", NULL, "model=a.json,batch=4"},
         {"train", "train", NULL},
         {"./a=b.json", "./a=b.json", NULL},
         {"/a=b,c=d", "/a=b,c=d", NULL},
