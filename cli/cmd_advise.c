@@ -18,6 +18,7 @@
 #include "process/sbatch.h"
 #include "request/script.h"
 #include "seen.h"
+#include "what_if.h"
 #include "site_gpus.h"
 #include "slurm_version.h"
 #include "output/grid.h"
@@ -231,7 +232,7 @@ static int find_runs (const struct dn_site *site,
                       struct dn_subject *subject,
                       struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
-    *subject = (struct dn_subject){.spec = advice->spec};
+    *subject = (struct dn_subject){.spec = advice->spec, .user = job->user_id};
     if (advice->candidates.n_candidates == 0 || advice->by_history || advice->by_run)
         return 0;
     if (build_again (site, job, subject) < 0)
@@ -260,11 +261,13 @@ static void add_candidates (struct json_object *json,
     dn_cleanup (dn_subject_free) struct dn_subject subject;
     struct dn_forecast runs[DN_CANDIDATES_MAX];
     int n_runs = find_runs (site, cluster, job, advice, &subject, runs);
+    const struct dn_forecast *best = dn_best_run (runs, n_runs);
 
     for (int i = 0; i < n_runs; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
         struct json_object *row = dn_show_run_json (&runs[i], &advice->spec);
 
+        dn_remedies_add_json (row, site, &subject, best, &runs[i]);
         dn_json_add_bool (row, "requested", candidate->requested);
         add_reason (row, "blocked", &candidate->blocked);
         json_object_array_add (array, row);
@@ -272,7 +275,7 @@ static void add_candidates (struct json_object *json,
     json_object_object_add (
         json,
         "assumed",
-        n_runs > 0 ? dn_show_assumed_json (&subject.spec, &subject.graph) : NULL);
+        n_runs > 0 ? dn_effects_json (site, &subject, best->estimate->device) : NULL);
 }
 
 /* The application, and what its runs say of this one on each type that they were on. */
@@ -466,7 +469,9 @@ static int print_candidates (const struct dn_site *site,
         return DN_EXIT_DONE;
     printf ("\n");
     rc = dn_show_runs (runs, n_runs, &advice->spec);
-    dn_show_assumed (&subject.spec, &subject.graph);
+    dn_remedies_print (site, &subject, runs, n_runs);
+    if (rc == DN_EXIT_DONE)
+        rc = dn_effects_print (site, &subject, runs[0].name, runs[0].estimate->device);
     return rc;
 }
 

@@ -13,6 +13,7 @@
 #include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
+#include "what_if.h"
 #include "output/grid.h"
 
 struct call {
@@ -193,13 +194,15 @@ static int collect_script (const struct dn_site *site,
     return describe (site, &sbatch.job, finding, err);
 }
 
-static int read_sidecar (const char *argument,
+static int read_subject (const struct dn_options *given,
                          struct finding *finding,
                          struct dn_err *err)
 {
-    if (dn_subject_read_sidecar (argument, &finding->subject, err) < 0)
+    if (dn_subject_parse (given->args, given->n_args, &finding->subject, err) < 0)
         return dn_subject_fail (err);
     finding->given = finding->subject.spec;
+    if (finding->subject.open_batch)
+        finding->given.batch = DN_UNSET;
     return DN_EXIT_DONE;
 }
 
@@ -217,11 +220,13 @@ static int collect_comment (const struct dn_site *site,
 
 /* Return an enum dn_exit. */
 static int collect (const struct dn_site *site,
-                    const char *argument,
+                    const struct dn_options *given,
                     struct finding *finding,
                     int64_t *n_gpus,
                     struct dn_err *err)
 {
+    const char *argument = given->args[0];
+
     *n_gpus = DN_UNSET;
     if (argument[0] == '\0') {
         dn_err_set (err,
@@ -230,22 +235,22 @@ static int collect (const struct dn_site *site,
                     "a batch script");
         return dn_fail (DN_EXIT_USAGE, err);
     }
-    if (dn_subject_not_network (argument, err) < 0)
-        return dn_fail (DN_EXIT_USAGE, err);
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
     if (is_comment (argument))
         return collect_comment (site, argument, finding, err);
-    if (dn_subject_is_sidecar (argument))
-        return read_sidecar (argument, finding, err);
-    if (is_metadata (argument))
-        return dn_spec_read (dn_span_of (argument), &finding->given, err) < 0
-                   ? dn_fail (DN_EXIT_USAGE, err)
-                   : DN_EXIT_DONE;
+    if (is_metadata (argument) || dn_subject_is_json (argument)
+        || (dn_subject_is_network (site, argument) && access (argument, F_OK) < 0))
+        return read_subject (given, finding, err);
+    if (given->n_args > 1)
+        return dn_options_misuse (
+            given->command,
+            "unexpected argument '%s' after a script",
+            dn_quote (given->args[1], strlen (given->args[1])).text);
     return collect_script (site, argument, finding, n_gpus, err);
 }
 
-static int print_json (const struct finding *finding)
+static int print_json (const struct dn_site *site, const struct finding *finding)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
@@ -270,6 +275,11 @@ static int print_json (const struct finding *finding)
         "unread",
         dn_show_keys_json (built ? dn_subject_unread (&finding->subject)
                                  : (struct dn_keyset){{0}}));
+    json_object_object_add (
+        json,
+        "assumed",
+        built ? dn_effects_json (site, &finding->subject, dn_usual_device (site))
+              : NULL);
     dn_json_add_text (json,
                       "lacks_work",
                       lacks.code != DN_REASON_NONE ? dn_reason_text (&lacks).text
@@ -279,8 +289,9 @@ static int print_json (const struct finding *finding)
     return DN_EXIT_DONE;
 }
 
-static int print_text (const struct finding *finding)
+static int print_text (const struct dn_site *site, const struct finding *finding)
 {
+    const struct dn_device *device = dn_usual_device (site);
     static const struct dn_grid_column columns[] = {
         {"KEY", false}, {"VALUE", false}, {"FROM", false}, {"MEANING", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
@@ -310,9 +321,10 @@ static int print_text (const struct finding *finding)
         dn_grid_add (&grid, "%s", keys[i].help);
     }
     rc = dn_grid_print (&grid);
-    if (!finding->by_history)
-        dn_show_lacks_work (&finding->subject.spec);
-    return rc;
+    if (finding->by_history || rc != DN_EXIT_DONE)
+        return rc;
+    return dn_effects_print (
+        site, &finding->subject, device ? device->name : NULL, device);
 }
 
 /* The network, and what follows from the keys. A job that follows its history has no
@@ -324,6 +336,8 @@ static int derive (const struct dn_site *site,
                    struct dn_err *err)
 {
     finding->subject.spec = finding->given;
+    if (finding->subject.open_batch)
+        finding->subject.spec.batch = 1;
     if (finding->metadata != DN_METADATA_GIVEN)
         return 0;
     finding->by_history =
@@ -348,12 +362,12 @@ static int check (struct dn_options *given)
 
     if (!site)
         return given->exit_code;
-    rc = collect (site, given->args[0], &finding, &n_gpus, &err);
+    rc = collect (site, given, &finding, &n_gpus, &err);
     if (rc != DN_EXIT_DONE)
         return rc;
     if (derive (site, n_gpus, &finding, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    rc = given->json ? print_json (&finding) : print_text (&finding);
+    rc = given->json ? print_json (site, &finding) : print_text (site, &finding);
     if (rc == DN_EXIT_DONE && finding.metadata != DN_METADATA_GIVEN)
         rc = DN_EXIT_ABSTAINED;
     return rc;
@@ -366,7 +380,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
     dn_options_begin (&given, self, argc, argv);
     if (dn_options_take (&given, &call) != DN_OPTION_END
-        || !dn_options_count (&given, call.keys ? 0 : 1, call.keys ? 0 : 1))
+        || !dn_options_count (&given, call.keys ? 0 : 1, call.keys ? 0 : -1))
         return given.exit_code;
     return call.keys ? print_keys (given.json) : check (&given);
 }

@@ -12,6 +12,7 @@
 #include "output/plot.h"
 #include "seen.h"
 #include "site_gpus.h"
+#include "what_if.h"
 
 /* Default of --top. */
 #define TOP_USUAL 10
@@ -137,6 +138,9 @@ static void print_json (const struct dn_site *site,
         json, "candidate", dn_show_run_json (&best, &subject->spec));
     json_object_object_add (
         json, "unread", dn_show_keys_json (anatomy->estimate.unread));
+    dn_remedies_add_json (json, site, subject, &best, &best);
+    json_object_object_add (
+        json, "assumed", dn_effects_json (site, subject, gpu->device));
     dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
     dn_json_add_real (json, "site_factor", anatomy->estimate.site);
     add_stages (json, &anatomy->estimate);
@@ -182,6 +186,23 @@ static int print_stages (const struct dn_anatomy *anatomy)
         add_share (&grid, estimate->stage_s[i], estimate->step_s.p50);
     }
     return dn_grid_print (&grid);
+}
+
+/* Where it is not sure that the run fits: what would; and what was assumed. */
+static int print_fit (const struct dn_site *site,
+                      const struct dn_site_gpu *gpu,
+                      const struct dn_anatomy *anatomy)
+{
+    const struct dn_estimate *estimate = &anatomy->estimate;
+    const struct dn_forecast run =
+        dn_site_gpus_run (site, anatomy->subject, gpu, estimate);
+
+    if (!dn_estimate_surely_fits (estimate))
+        printf (estimate->fits ? "Perhaps this does not fit.\n"
+                               : "This does not fit.\n");
+    dn_remedies_print (site, anatomy->subject, &run, 1);
+    printf ("\n");
+    return dn_effects_print (site, anatomy->subject, gpu->name, gpu->device);
 }
 
 static int print_memory (const struct dn_estimate *estimate)
@@ -288,7 +309,10 @@ static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
     return dn_grid_print (&grid);
 }
 
-static int print_text (const struct dn_anatomy *anatomy, int64_t top)
+static int print_text (const struct dn_site *site,
+                       const struct dn_site_gpu *gpu,
+                       const struct dn_anatomy *anatomy,
+                       int64_t top)
 {
     int exit_code;
 
@@ -304,6 +328,8 @@ static int print_text (const struct dn_anatomy *anatomy, int64_t top)
     if (exit_code == DN_EXIT_DONE)
         exit_code = print_memory (&anatomy->estimate);
     if (exit_code == DN_EXIT_DONE)
+        exit_code = print_fit (site, gpu, anatomy);
+    if (exit_code == DN_EXIT_DONE)
         exit_code = print_kinds (anatomy);
     return exit_code == DN_EXIT_DONE ? print_tops (anatomy, top) : exit_code;
 }
@@ -312,7 +338,7 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    if (!dn_options_all (given, call, 1, 1))
+    if (!dn_options_all (given, call, 1, -1))
         return -1;
     if (call->gpu)
         return 0;
@@ -340,7 +366,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_seen_read (&seen, site, NULL);
     if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_subject_read (site, given.args[0], &subject, &err) < 0)
+    if (dn_subject_read (site, given.args, given.n_args, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
@@ -351,7 +377,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         && dn_anatomy_plot (&anatomy, call.plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     if (!given.json)
-        return print_text (&anatomy, call.top);
+        return print_text (site, &gpu, &anatomy, call.top);
     print_json (site, &gpu, &anatomy, call.top);
     return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
 }

@@ -14,6 +14,7 @@
 #include "output/show.h"
 #include "seen.h"
 #include "site_gpus.h"
+#include "what_if.h"
 
 /* Default and maximum number of CPUs of --cpu-curve. */
 #define CURVE_USUAL "16"
@@ -156,7 +157,7 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    if (!dn_options_all (given, call, 1, 1))
+    if (!dn_options_all (given, call, 1, -1))
         return -1;
     given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
@@ -174,6 +175,34 @@ static int predict_all (const struct dn_site *site,
         return -1;
     for (int i = 0; i < gpus->n; i++)
         runs[i] = dn_site_gpus_run (site, subject, &gpus->list[i], &estimates[i]);
+    return 0;
+}
+
+/* Where no batch was given: the run with the largest one of each GPU. */
+static int predict_largest (const struct dn_site *site,
+                            const struct dn_subject *subject,
+                            struct dn_forecast *runs,
+                            int n_runs,
+                            struct dn_estimate *estimates,
+                            struct dn_err *err)
+{
+    for (int i = 0; i < n_runs; i++) {
+        struct dn_subject sized;
+        int rc;
+
+        if (runs[i].largest_batch < 1 || !runs[i].estimate->supported)
+            continue;
+        if (dn_batches_resize (
+                site, subject, subject->spec.gpus, runs[i].largest_batch, &sized, err)
+            < 0)
+            return -1;
+        rc = dn_subject_predict (
+            site, &sized, &runs[i].estimate->device, 1, &estimates[i], err);
+        dn_graph_free (&sized.graph);
+        if (rc < 0)
+            return -1;
+        runs[i].at_largest = &estimates[i];
+    }
     return 0;
 }
 
@@ -278,6 +307,7 @@ static void print_json (const struct dn_site *site,
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *candidates;
     struct dn_keyset unread = dn_subject_unread (subject);
+    const struct dn_forecast *best = dn_best_run (runs, n_runs);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
@@ -288,13 +318,14 @@ static void print_json (const struct dn_site *site,
 
         if (n_cpus > 0)
             add_curve (row, site, subject, &runs[i], n_cpus);
+        dn_remedies_add_json (row, site, subject, best, &runs[i]);
         json_object_array_add (candidates, row);
         /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
         unread = dn_keyset_or (unread, runs[i].estimate->unread);
     }
     json_object_object_add (json, "unread", dn_show_keys_json (unread));
     json_object_object_add (
-        json, "assumed", dn_show_assumed_json (&subject->spec, &subject->graph));
+        json, "assumed", dn_effects_json (site, subject, best->estimate->device));
     if (batches)
         dn_batches_add_json (json, batches);
     dn_json_print (json);
@@ -302,7 +333,7 @@ static void print_json (const struct dn_site *site,
 
 /* Read SPEC. With --batch-sizes it needs no batch. */
 static int read_subject (const struct dn_site *site,
-                         const char *text,
+                         const struct dn_options *given,
                          const struct call *call,
                          struct dn_subject *subject,
                          struct dn_err *err)
@@ -310,12 +341,14 @@ static int read_subject (const struct dn_site *site,
     const struct dn_batch_sizes *sizes = &call->sizes;
 
     if (!call->by_batch)
-        return dn_subject_read (site, text, subject, err);
-    if (dn_subject_parse (text, subject, err) < 0)
+        return dn_subject_read (site, given->args, given->n_args, subject, err);
+    if (dn_subject_parse (given->args, given->n_args, subject, err) < 0)
         return -1;
-    if (subject->spec.batch == DN_UNSET && subject->spec.micro_batch == DN_UNSET
-        && subject->spec.global_batch == DN_UNSET)
+    if (subject->open_batch
+        || (subject->spec.batch == DN_UNSET && subject->spec.micro_batch == DN_UNSET
+            && subject->spec.global_batch == DN_UNSET))
         subject->spec.batch = sizes->n > 0 ? sizes->sizes[0] : 1;
+    subject->open_batch = false;
     return dn_subject_build (site, DN_UNSET, subject, err);
 }
 
@@ -375,7 +408,7 @@ static int predict (const struct dn_site *site,
 {
     dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
     dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
-        calloc (DN_DEVICES_MAX, sizeof (*estimates));
+        calloc (2 * DN_DEVICES_MAX, sizeof (*estimates));
     struct dn_forecast runs[DN_DEVICES_MAX];
     struct dn_err err = {0};
     int exit_code = DN_EXIT_DONE;
@@ -388,7 +421,11 @@ static int predict (const struct dn_site *site,
         exit_code = compare_batches (site, subject, call, gpus, &batches);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
-    if (predict_all (site, subject, gpus, runs, estimates, &err) < 0)
+    if (predict_all (site, subject, gpus, runs, estimates, &err) < 0
+        || (subject->open_batch
+            && predict_largest (
+                   site, subject, runs, gpus->n, estimates + DN_DEVICES_MAX, &err)
+                   < 0))
         return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
         print_json (site,
@@ -403,7 +440,10 @@ static int predict (const struct dn_site *site,
     if (call->by_batch)
         return dn_batches_print (&batches);
     exit_code = dn_show_runs (runs, gpus->n, &subject->spec);
-    dn_show_assumed (&subject->spec, &subject->graph);
+    dn_remedies_print (site, subject, runs, gpus->n);
+    if (exit_code == DN_EXIT_DONE)
+        exit_code =
+            dn_effects_print (site, subject, runs[0].name, runs[0].estimate->device);
     dn_show_beyond (runs, gpus->n, &subject->spec);
     dn_site_gpus_explain (gpus);
     if (exit_code == DN_EXIT_DONE && call->curve > 0)
@@ -428,10 +468,11 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    if (read_subject (site, given.args[0], &call, &subject, &err) < 0)
+    if (read_subject (site, &given, &call, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
+    call.wanted.usual = subject.open_batch;
     exit_code = dn_seen_look (&seen, site, call.snapshot);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;

@@ -406,12 +406,6 @@ int dn_options_next (struct dn_options *o)
     }
 }
 
-/* "model=x batch=2" instead of "model=x,batch=2"? */
-static bool is_split (const struct dn_options *o, int at)
-{
-    return at > 0 && strchr (o->args[at - 1], '=') && strchr (o->args[at], '=');
-}
-
 bool dn_options_count (struct dn_options *o, int min, int max)
 {
     if (o->n_args >= min && (max < 0 || o->n_args <= max))
@@ -419,11 +413,9 @@ bool dn_options_count (struct dn_options *o, int min, int max)
     o->exit_code =
         o->n_args < min
             ? dn_options_misuse (o->command, "%s is missing", o->command->arguments)
-            : dn_options_misuse (
-                o->command,
-                "unexpected argument '%s'%s",
-                dn_quote (o->args[max], strlen (o->args[max])).text,
-                is_split (o, max) ? "; join the keys of metadata with commas" : "");
+            : dn_options_misuse (o->command,
+                                 "unexpected argument '%s'",
+                                 dn_quote (o->args[max], strlen (o->args[max])).text);
     return false;
 }
 

@@ -148,6 +148,33 @@ static void add_catalogue (struct dn_site_gpus *gpus,
             add (gpus, of_device (site, cluster, &site->catalogue.devices[i]));
 }
 
+static void add_usual (struct dn_site_gpus *gpus,
+                       const struct dn_site *site,
+                       const struct dn_cluster *cluster)
+{
+    static const char *const usual[] = {"t4_16gb",
+                                        "v100_sxm2_32gb",
+                                        "rtx_3090_24gb",
+                                        "rtx_4090_24gb",
+                                        "a10g_24gb",
+                                        "l4_24gb",
+                                        "a40_48gb",
+                                        "l40s_48gb",
+                                        "a100_sxm4_40gb",
+                                        "a100_sxm4_80gb",
+                                        "h100_sxm5_80gb",
+                                        "h200_sxm_141gb",
+                                        "b200_sxm_192gb",
+                                        "mi300x_192gb"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (usual); i++) {
+        const struct dn_device *device = dn_catalogue_find (&site->catalogue, usual[i]);
+
+        if (device)
+            add (gpus, of_device (site, cluster, device));
+    }
+}
+
 static int add_named (struct dn_site_gpus *gpus,
                       const struct dn_site *site,
                       const struct dn_cluster *cluster,
@@ -182,10 +209,12 @@ int dn_site_gpus_find (const struct dn_site *site,
         gpus->from = DN_GPUS_SNAPSHOT;
         add_guessed (gpus, site, cluster);
     }
-    if (gpus->n == 0) {
+    if (gpus->n == 0)
         gpus->from = DN_GPUS_CATALOGUE;
+    if (gpus->n == 0 && wanted->usual && !wanted->all)
+        add_usual (gpus, site, cluster);
+    if (gpus->n == 0)
         add_catalogue (gpus, site, cluster);
-    }
     return 0;
 }
 

@@ -25,7 +25,7 @@ enum dn_gpus_from {
     DN_GPUS_NAMED,     /* by --gpu */
     DN_GPUS_CONF,      /* all types of dnnest.conf */
     DN_GPUS_SNAPSHOT,  /* all types of the snapshot, as far as their names are known */
-    DN_GPUS_CATALOGUE, /* all devices but CPUs */
+    DN_GPUS_CATALOGUE, /* all devices but CPUs, or the usual ones */
 };
 
 struct dn_site_gpus {
@@ -39,7 +39,8 @@ struct dn_site_gpus {
 struct dn_gpus_wanted {
     const char *names[DN_DEVICES_MAX];
     int n_names;
-    bool all; /* the catalogue; overrides the names */
+    bool all;   /* the catalogue; overrides the names */
+    bool usual; /* of a catalogue: those that people have, without names */
 };
 
 /* Take the argument of --gpu. Return an enum dn_exit. */

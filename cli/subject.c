@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,39 +72,76 @@ int dn_subject_build (const struct dn_site *site,
                    ? -1
                    : dn_err_wrap (
                        err, "%.*s", (int) subject->file.len, subject->file.text);
+    if (subject->open_tokens)
+        subject->graph.tokens = subject->spec.seq_len;
     subject->user = (int64_t) getuid ();
     warn_unread (subject);
     return 0;
 }
 
-bool dn_subject_is_sidecar (const char *argument)
+/* The first word of a description, before its pairs. */
+static struct dn_span first_word (const char *text)
+{
+    struct dn_span rest = dn_span_of (text);
+
+    return dn_span_trim (dn_span_cut (&rest, ","));
+}
+
+bool dn_subject_is_json (const char *text)
 {
     static const char suffix[] = ".json";
-    size_t len = strlen (argument);
+    size_t len = sizeof (suffix) - 1;
+    struct dn_span first = first_word (text);
 
-    return argument[0] == '@'
-           || (len >= sizeof (suffix) && !strchr (argument, '=')
-               && strcmp (argument + len - sizeof (suffix) + 1, suffix) == 0);
+    return text[0] == '@'
+           || (first.len > len && !memchr (first.text, '=', first.len)
+               && memcmp (first.text + first.len - len, suffix, len) == 0);
+}
+
+bool dn_subject_is_network (const struct dn_site *site, const char *text)
+{
+    struct dn_model model;
+    char name[DN_NAME_MAX];
+
+    return dn_span_copy (first_word (text), name, sizeof (name), "model", NULL) == 0
+           && dn_model_find (&site->networks, name, &model);
+}
+
+/* The arguments as one text: "gpt2 batch=4" is "model=gpt2,batch=4". 'bare' is set
+ * where its first word was no pair. Freed with free (); NULL without memory.
+ */
+static char *join (char *const args[], int n_args, bool *bare)
+{
+    struct dn_span first = first_word (args[0]);
+    size_t size = sizeof ("model=");
+    char *text;
+    struct dn_buf buf;
+
+    for (int i = 0; i < n_args; i++)
+        size += strlen (args[i]) + 1;
+    text = malloc (size);
+    if (!text)
+        return NULL;
+    buf = dn_buf_on (text, size);
+    *bare = first.len > 0 && !memchr (first.text, '=', first.len)
+            && !dn_span_is (first, "-");
+    if (*bare && args[0][0] != '@')
+        dn_buf_text (
+            &buf,
+            dn_subject_is_json (args[0]) || strchr ("/.", args[0][0]) ? "@" : "model=");
+    for (int i = 0; i < n_args; i++) {
+        bool glued = i == 0 || args[i][0] == '=' || args[i][0] == ',' || buf.len == 0
+                     || strchr ("=,", text[buf.len - 1]);
+
+        dn_buf_text (&buf, glued ? "" : ",");
+        dn_buf_text (&buf, args[i]);
+    }
+    return text;
 }
 
 int dn_subject_fail (const struct dn_err *err)
 {
     return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
-}
-
-int dn_subject_not_network (const char *text, struct dn_err *err)
-{
-    struct dn_span rest = dn_span_of (text);
-    struct dn_span first = dn_span_trim (dn_span_cut (&rest, ","));
-    struct dn_model model;
-    char name[DN_NAME_MAX];
-
-    if (dn_span_copy (first, name, sizeof (name), "model", NULL) < 0
-        || strchr (name, '=') || name[0] == '/' || name[0] == '.'
-        || !dn_model_find (NULL, name, &model) || access (text, F_OK) == 0)
-        return 0;
-    return dn_err_set (
-        err, DN_E_SYNTAX, "'%s' is a network, did you mean model=%s?", name, name);
 }
 
 /* A sidecar, or a config.json of Hugging Face. */
@@ -116,14 +154,15 @@ static int read_description (const char *text,
     return dn_sidecar_read (dn_span_of (text), sidecar, err);
 }
 
-int dn_subject_read_sidecar (const char *argument,
-                             struct dn_subject *subject,
-                             struct dn_err *err)
+static int read_sidecar (const char *argument,
+                         struct dn_subject *subject,
+                         struct dn_err *err)
 {
     struct dn_note note = dn_note_of_option (argument);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_spec own;
+    struct dn_spec words = dn_spec_empty ();
     char path[PATH_MAX];
 
     if (dn_span_copy (note.file, path, sizeof (path), "file", err) < 0
@@ -132,7 +171,9 @@ int dn_subject_read_sidecar (const char *argument,
     if (read_description (text, &sidecar, err) < 0)
         return dn_err_wrap (err, "%s", path);
     own = sidecar.spec;
-    if (note.pairs.len > 0 && dn_spec_read (note.pairs, &sidecar.spec, err) < 0) {
+    if (note.pairs.len > 0
+        && (dn_spec_read (note.pairs, &sidecar.spec, err) < 0
+            || dn_spec_read (note.pairs, &words, err) < 0)) {
         dn_sidecar_free (&sidecar);
         return -1;
     }
@@ -140,34 +181,59 @@ int dn_subject_read_sidecar (const char *argument,
     subject->spec = sidecar.spec;
     subject->layers = sidecar.layers;
     subject->file = note.file;
+    subject->open_tokens = dn_hf_config_is (dn_span_of (text))
+                           && own.seq_len != DN_UNSET && words.seq_len == DN_UNSET;
     return 0;
 }
 
-int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err)
+static int read_text (const char *text, struct dn_subject *subject, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *input = NULL;
 
-    memset (subject, 0, sizeof (*subject));
-    subject->spec = dn_spec_empty ();
-    if (dn_subject_is_sidecar (text))
-        return dn_subject_read_sidecar (text, subject, err);
+    if (text[0] == '@')
+        return read_sidecar (text, subject, err);
     if (strcmp (text, "-") == 0) {
         if (dn_read_input (text, &input, err) < 0)
             return -1;
         text = input;
     }
-    if (dn_subject_not_network (text, err) < 0)
-        return -1;
     return dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err);
 }
 
+int dn_subject_parse (char *const args[],
+                      int n_args,
+                      struct dn_subject *subject,
+                      struct dn_err *err)
+{
+    struct dn_spec *spec = &subject->spec;
+    bool bare;
+
+    memset (subject, 0, sizeof (*subject));
+    *spec = dn_spec_empty ();
+    subject->text = join (args, n_args, &bare);
+    if (!subject->text)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (read_text (subject->text, subject, err) < 0) {
+        dn_subject_free (subject);
+        return -1;
+    }
+    subject->open_batch = bare && spec->batch == DN_UNSET
+                          && spec->micro_batch == DN_UNSET
+                          && spec->global_batch == DN_UNSET;
+    if (subject->open_batch)
+        spec->batch = 1;
+    return 0;
+}
+
 int dn_subject_read (const struct dn_site *site,
-                     const char *text,
+                     char *const args[],
+                     int n_args,
                      struct dn_subject *subject,
                      struct dn_err *err)
 {
-    if (dn_subject_parse (text, subject, err) == 0
-        && dn_subject_build (site, DN_UNSET, subject, err) == 0)
+    if (dn_subject_parse (args, n_args, subject, err) < 0)
+        return -1;
+    if (dn_subject_build (site, DN_UNSET, subject, err) == 0)
         return 0;
     dn_subject_free (subject);
     return -1;
@@ -193,6 +259,8 @@ void dn_subject_free (struct dn_subject *subject)
         return;
     dn_layers_free (&subject->layers);
     dn_graph_free (&subject->graph);
+    free (subject->text);
+    subject->text = NULL;
 }
 
 /* The names of GPU types, then those of devices. */
@@ -284,13 +352,16 @@ struct dn_forecast dn_subject_run (const struct dn_site *site,
     const struct dn_case c =
         dn_subject_case (site, subject, estimate->device, CPUS_UNKNOWN);
 
+    int64_t largest = dn_policy_largest_batch (&site->rules, &c);
+
     return (struct dn_forecast){
         .name = name,
         .type = NULL,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,
         .carbon_g = dn_estimate_carbon_g (estimate->energy_j, site->carbon_g_per_kwh),
-        .largest_batch = dn_policy_largest_batch (&site->rules, &c),
+        .largest_batch = largest,
+        .may_hold_one = largest > 0 || dn_policy_may_hold_one (&c),
         .now = DN_GPUS_NOW_UNKNOWN,
     };
 }

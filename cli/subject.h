@@ -12,30 +12,26 @@
 struct dn_subject {
     struct dn_spec spec;     /* resolved */
     struct dn_layers layers; /* of a sidecar; n 0: the zoo's */
-    struct dn_span file;     /* of the sidecar, in the argument; empty: none */
+    struct dn_span file;     /* of the sidecar, in 'text'; empty: none */
     struct dn_graph graph;
+    char *text;       /* owned: the description */
+    bool open_batch;  /* it has no batch, and batch=1 was taken */
+    bool open_tokens; /* it is a config.json, which has no length of samples */
     int64_t user; /* whose history counts; the caller of the command unless changed */
 };
 
-/* Is the argument a sidecar's path: "@FILE", "@FILE,key=value", or a name that ends in
- * .json? The file may also be a config.json of Hugging Face.
+/* Does a description begin with "@FILE", or with "FILE.json"? The file may also be a
+ * config.json of Hugging Face.
  */
-bool dn_subject_is_sidecar (const char *argument);
+bool dn_subject_is_json (const char *text);
+
+/* Does it begin with the name of a network alone, as in "gpt2" or "gpt2,batch=4"? */
+bool dn_subject_is_network (const struct dn_site *site, const char *text);
 
 /* Print 'err', which reading a description set, and return its exit code: that of a
  * file that cannot be read, or of wrong metadata.
  */
 int dn_subject_fail (const struct dn_err *err);
-
-/* -1 with 'err' if metadata begin with the name of a network and not with model=, and
- * are no file.
- */
-int dn_subject_not_network (const char *text, struct dn_err *err);
-
-/* Read that sidecar into spec and layers; nothing is derived from them. */
-int dn_subject_read_sidecar (const char *argument,
-                             struct dn_subject *subject,
-                             struct dn_err *err);
 
 /* The keys of 'spec' in the form of metadata: "model=resnet50,batch=32". -1 with
  * DN_E_LIMIT if 'text' is too short.
@@ -48,16 +44,22 @@ int dn_subject_write (const struct dn_spec *spec,
 /* The keys that were given and that no prediction of a built subject uses. */
 struct dn_keyset dn_subject_unread (const struct dn_subject *subject);
 
-/* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
- * was given. Return -1 with 'err' and 'subject' empty.
+/* Read the arguments that describe a run into spec and layers, as they were given:
+ * pairs, joined or not, after the name of a network, the path of a file, or neither; or
+ * "-": stdin. A name or a file without a batch gets batch=1. Return -1 with 'err' and
+ * 'subject' empty.
  */
-int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err);
+int dn_subject_parse (char *const args[],
+                      int n_args,
+                      struct dn_subject *subject,
+                      struct dn_err *err);
 
 /* The same, resolve it and build its network. Warn about keys that no prediction
  * uses. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
-                     const char *text,
+                     char *const args[],
+                     int n_args,
                      struct dn_subject *subject,
                      struct dn_err *err);
 

@@ -232,6 +232,7 @@ int dn_batches_predict (const struct dn_site *site,
         batches->rows[i] = (struct dn_batch_row){
             .gpu = &gpus->list[i],
             .largest = dn_policy_largest_batch (&site->rules, &c),
+            .may_hold_one = dn_policy_may_hold_one (&c),
         };
     }
     if (batches->sizes.n == 0)
@@ -305,7 +306,8 @@ static void add_knee (struct dn_grid *grid,
 
     dn_grid_add (grid, "%s", row->gpu->name);
     if (e->supported)
-        dn_grid_add (grid, "%lld", (long long) row->largest);
+        dn_grid_add (
+            grid, "%s", dn_show_largest (row->largest, row->may_hold_one).text);
     else
         dn_grid_add (grid, "unsupported");
     if (row->knee < 0) {

@@ -31,6 +31,7 @@ struct dn_batch_point {
 struct dn_batch_row {
     const struct dn_site_gpu *gpu; /* borrowed */
     int64_t largest;               /* batch that the policy accepts there; 0 none */
+    bool may_hold_one;             /* a batch of 1 may fit there */
     int knee;                      /* index of the size; -1: none fits */
     struct dn_batch_point *points; /* one per size, of the table */
 };

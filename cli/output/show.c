@@ -195,6 +195,10 @@ static void add_money (struct json_object *json,
     dn_json_add_real (json, "samples_per_s", e->supported ? e->samples_per_s : -1);
     dn_json_add_real (json, "price_performance", e->supported ? rate : -1);
     dn_json_add_count (json, "largest_batch", e->supported ? run->largest_batch : -1);
+    dn_json_add_bool (json, "may_hold_one", e->supported && run->may_hold_one);
+    if (run->at_largest)
+        dn_json_add_real (
+            json, "largest_batch_step_ms", run->at_largest->step_s.p50 * 1000);
 }
 
 struct json_object *dn_show_run_json (const struct dn_forecast *run,
@@ -282,6 +286,7 @@ struct optional {
     bool idle;
     bool wait;
     bool carbon;
+    bool largest;
 };
 
 static struct optional find_optional (const struct dn_forecast *runs, int n_runs)
@@ -292,6 +297,7 @@ static struct optional find_optional (const struct dn_forecast *runs, int n_runs
         any.idle = any.idle || runs[i].now.n_up != DN_UNSET;
         any.wait = any.wait || runs[i].now.wait_s != DN_UNSET;
         any.carbon = any.carbon || runs[i].carbon_g >= 0;
+        any.largest = any.largest || runs[i].at_largest;
     }
     return any;
 }
@@ -308,6 +314,24 @@ static void add_now (struct dn_grid *grid,
     }
     if (any->wait)
         dn_grid_add (grid, "%s", dn_show_time ((double) now->wait_s).text);
+}
+
+struct dn_shown dn_show_largest (int64_t largest, bool may_hold_one)
+{
+    struct dn_shown out = unknown ();
+
+    if (largest > 0)
+        snprintf (out.text, sizeof (out.text), "%" PRId64, largest);
+    else if (may_hold_one)
+        out = (struct dn_shown){"1?"};
+    return out;
+}
+
+/* The run with the largest batch; NULL: there is none. */
+static void add_largest (struct dn_grid *grid, const struct dn_estimate *e)
+{
+    dn_grid_add (grid, "%s", dn_show_real (e ? e->step_s.p50 * 1000 : -1, 1).text);
+    dn_grid_add (grid, "%s", dn_show_real (e ? e->samples_per_s : -1, 1).text);
 }
 
 static void add_run (struct dn_grid *grid,
@@ -331,7 +355,10 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
     dn_grid_add (grid, "%s", dn_show_time (dn_shown_upper (e->train_s)).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
-    dn_grid_add (grid, "%lld", (long long) run->largest_batch);
+    dn_grid_add (
+        grid, "%s", dn_show_largest (run->largest_batch, run->may_hold_one).text);
+    if (any->largest)
+        add_largest (grid, run->at_largest);
     if (all_cpus (e, spec) < 0)
         dn_grid_add (grid, "-");
     else
@@ -364,6 +391,8 @@ int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *sp
         {{"TIME p95", true}, ALWAYS},
         {{"GPU MEMORY", true}, ALWAYS},
         {{"MAX BATCH", true}, ALWAYS},
+        {{"ITS STEP ms", true}, offsetof (struct optional, largest)},
+        {{"ITS SAMPLES/s", true}, offsetof (struct optional, largest)},
         {{"CPUS", true}, ALWAYS},
         {{"COST", true}, ALWAYS},
         {{"SAMPLES/s/COST", true}, ALWAYS},

@@ -71,6 +71,8 @@ struct dn_forecast {
     double cost_per_hour;  /* of one GPU */
     double carbon_g;       /* of the run, -1 unknown */
     int64_t largest_batch; /* per GPU, that the policy accepts there; 0 none */
+    bool may_hold_one;     /* at least a batch of 1 may fit */
+    const struct dn_estimate *at_largest; /* with that batch; NULL: not predicted */
     struct dn_gpus_now now;
 };
 
@@ -79,9 +81,12 @@ struct dn_forecast {
 struct json_object *dn_show_run_json (const struct dn_forecast *run,
                                       const struct dn_spec *spec);
 
-/* Print the table: runs that fit first, then by time. Columns for carbon, idle GPUs and
- * the expected wait are in it if any run has them. Sorts 'runs'. Return an enum
- * dn_exit.
+/* A largest batch: "1?" where it is 0 and one sample may fit, "-" where it does not. */
+struct dn_shown dn_show_largest (int64_t largest, bool may_hold_one);
+
+/* Print the table: runs that fit first, then by time. Columns for carbon, idle GPUs,
+ * the expected wait and the largest batch's run are in it if any run has them. Sorts
+ * 'runs'. Return an enum dn_exit.
  */
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec);
 

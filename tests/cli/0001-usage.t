@@ -59,16 +59,10 @@ usage 'help of an unknown command is a usage error' "unknown command 'predikt', 
 usage 'help is of one command' "unexpected argument 'check'" help predict check
 
 refuses 'a missing argument is named' 2 'SPEC is missing.*dnnest predict --help' predict
-refuses 'an argument too many is named' 2 "unexpected argument 'two'" predict one two
-refuses 'keys that blanks separate are named' 2 \
-    "unexpected argument 'batch=8'; join the keys of metadata with commas" \
-    predict model=resnet50 batch=8
+refuses 'an argument too many is named' 2 "unexpected argument 'two'" completion gpus two
 for command in predict explain check; do
     name=$command
     [[ $command != explain ]] || name='explain --gpu=a100'
-    # shellcheck disable=SC2086
-    refuses "$command suggests model= for a network without it" 2 \
-        "'resnet50' is a network, did you mean model=resnet50" $name resnet50
     # shellcheck disable=SC2086
     refuses "$command names a sidecar that is missing, with exit code 4" 4 \
         'none.json: No such file' $name "$work/none.json"

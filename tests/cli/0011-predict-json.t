@@ -31,8 +31,8 @@ json 'every candidate has exactly the members of the contract' \
     'all(list(c) == ["gpu", "type", "fits", "step_ms", "train_s", "gpu_mem_bytes",
       "gpu_mem_allocated_bytes", "host_mem_bytes",
       "cpus", "power_w", "power_w_p95", "energy_j", "cost", "carbon_g", "samples_per_s",
-      "price_performance", "largest_batch", "confidence",
-      "idle_gpus", "up_gpus", "wait_s", "breakdown_ms"]
+      "price_performance", "largest_batch", "may_hold_one", "confidence",
+      "idle_gpus", "up_gpus", "wait_s", "breakdown_ms", "remedies"]
       for c in d["candidates"])' predict $spec
 json 'a candidate that can run has numbers everywhere' \
     'all(isinstance(c["gpu"], str) and c["fits"] in (True, False, None)

@@ -64,7 +64,7 @@ json 'a device that cannot run the precision has no knee' \
 json 'a device on which nothing fits has no knee' \
     'd["batch_sizes"][0]["knee"] is None and d["batch_sizes"][0]["largest_batch"] == 0' \
     predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
-gives 'the table shows - for a knee that is absent' 0 't4_16gb +0 +- +- ' \
+gives 'the table shows - for a knee that is absent' 0 't4_16gb +- +- +- ' \
     predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
 dn check --json $spec,batch=2 >/dev/null
 printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"name": "net", "ops": [

@@ -31,7 +31,7 @@ is '--top=1000 lists no more operators than there are' "$(lines --top 1000)" \
 is '--top=0 lists no operator' "$(dn explain $gpu --top 0 $spec | grep -c '^The longest')" 0
 
 json 'the members of the contract are there' \
-    'list(d) == ["spec", "model", "candidate", "unread", "bound_by", "site_factor", "stages", "memory",
+    'list(d) == ["spec", "model", "candidate", "unread", "remedies", "assumed", "bound_by", "site_factor", "stages", "memory",
       "operators", "top"]' \
     explain $gpu $spec
 json 'the candidate is that of predict' \

@@ -72,7 +72,8 @@ gives 'import adds keys' 0 '"batch":"2"' import "$work/config.json" $train
 json 'import counts the parameters' 'd["params"] == 1235814400' \
     import "$work/config.json" --out "$work/sidecar.json"
 is 'the imported sidecar is as good as the file' \
-    "$(dn check "@$work/sidecar.json,$train")" "$(dn check "@$work/config.json,$train")"
+    "$(dn check "@$work/sidecar.json,$train,seq_len=512")" \
+    "$(dn check "@$work/config.json,$train,seq_len=512")"
 printf '#!/bin/bash\n#SBATCH --gpus=twin:1 -t 60\nsrun true\n' > "$work/job.sh"
 json 'advise takes the file from the option' '"llama_7b" in str(d)' \
     advise --conf "$work/site.conf" --dnnest="@$work/config.json,$train" "$work/job.sh"
