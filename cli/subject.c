@@ -48,6 +48,26 @@ static void warn_unread (const struct dn_subject *subject)
     }
 }
 
+/* Weights that the name says are quantised, which learn with adapters only. */
+static void tell_quant (const struct dn_spec *spec)
+{
+    enum dn_quant quant = dn_spec_quant_named (spec->model);
+    const struct dn_key *key = dn_spec_key (dn_span_of ("quant"));
+    const char *word = dn_names_get (&key->names, (int) quant);
+
+    if (quant == DN_QUANT_UNKNOWN)
+        return;
+    if (spec->quant == quant
+        && !dn_keyset_is_empty (dn_keyset_and (spec->derived, DN_KEYSET (quant))))
+        dn_complain ("note: quant=%s, as '%s' says", word, spec->model);
+    else if (spec->quant == DN_QUANT_UNKNOWN)
+        dn_complain (
+            "note: the weights of '%s' are quantised (quant=%s) and learn with "
+            "lora= only: without it, this is a training of all weights",
+            spec->model,
+            word);
+}
+
 int dn_subject_write (const struct dn_spec *spec,
                       char *text,
                       size_t size,
@@ -76,6 +96,7 @@ int dn_subject_build (const struct dn_site *site,
         subject->graph.tokens = subject->spec.seq_len;
     subject->user = (int64_t) getuid ();
     warn_unread (subject);
+    tell_quant (&subject->spec);
     return 0;
 }
 

@@ -213,6 +213,13 @@ bool dn_model_find (const struct dn_networks *networks,
                     const char *text,
                     struct dn_model *model);
 
+/* The network, or family that sizes describe, that someone who writes 'text' most
+ * likely means: of the same family, never one that has only similar letters. NULL if
+ * none is like it.
+ */
+const char *dn_model_nearest (const struct dn_networks *networks,
+                              const char *text) DN_COLD;
+
 /* Is it the very name of a network that is built from a row of sizes? */
 bool dn_zoo_has (const char *name);
 

@@ -263,6 +263,8 @@ int dn_spec_resolve (struct dn_spec *spec,
     if (check_software (&result, err) < 0 || apply_dataset (&result, datasets, err) < 0
         || resolve_gpus (&result, n_gpus, err) < 0 || resolve_batch (&result, err) < 0)
         return -1;
+    if (result.lora != DN_UNSET && result.quant == DN_QUANT_UNKNOWN)
+        result.quant = dn_spec_quant_named (result.model);
     result.derived = find_derived (spec, &result);
     *spec = result;
     return 0;

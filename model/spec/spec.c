@@ -760,6 +760,25 @@ static int read_meaning (const struct dn_key *key,
                  : fail_value (key, value, err);
 }
 
+enum dn_quant dn_spec_quant_named (const char *model)
+{
+    const struct dn_key *key = dn_spec_key (dn_span_of ("quant"));
+    struct dn_span rest = dn_span_of (model);
+    enum dn_quant quant = DN_QUANT_UNKNOWN;
+
+    while (rest.text) {
+        struct dn_spec one = {.quant = DN_QUANT_UNKNOWN};
+        struct dn_span word = dn_span_cut (&rest, "-_./");
+
+        /* "GPTQ-Int8" has 8 bits, "AWQ-INT4" those of AWQ. */
+        if (word.len > 0 && read_meaning (key, word, &one, NULL) == 0
+            && one.quant > DN_QUANT_NONE
+            && (quant == DN_QUANT_UNKNOWN || one.quant == DN_QUANT_INT8))
+            quant = one.quant;
+    }
+    return quant;
+}
+
 /* Names as the value of a key that takes a number: frozen=all_but_ them. */
 static int read_words (const struct dn_key *key,
                        struct dn_span value,

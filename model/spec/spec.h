@@ -422,6 +422,11 @@ int dn_spec_read_at (struct dn_span text,
                      struct dn_spec *spec,
                      struct dn_err *err);
 
+/* The format of weights that the name of a network states: "Llama-3.2-1B-bnb-4bit",
+ * "Mistral-7B-v0.1-GPTQ"; UNKNOWN if it states none.
+ */
+enum dn_quant dn_spec_quant_named (const char *model);
+
 /* Whether a job has metadata. */
 enum dn_metadata {
     DN_METADATA_NONE,  /* no metadata */
@@ -503,9 +508,9 @@ int dn_datasets_read (struct dn_span text,
 
 /* Check the keys against each other and fill in what follows from them: samples,
  * sample_bytes and decode from the data set, gpus from 'n_gpus', batch from
- * global_batch. 'n_gpus' is the number of GPUs that the job requests, used if the
- * metadata gives none; DN_UNSET if unknown. Return -1 with 'err' naming the missing or
- * contradicting key.
+ * global_batch, with lora= quant from the name of the network. 'n_gpus' is the number
+ * of GPUs that the job requests, used if the metadata gives none; DN_UNSET if unknown.
+ * Return -1 with 'err' naming the missing or contradicting key.
  */
 int dn_spec_resolve (struct dn_spec *spec,
                      const struct dn_datasets *datasets,

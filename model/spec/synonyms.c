@@ -175,7 +175,9 @@ static const struct {
     {"precision", "tensorfloat32", "tf32", NULL},
     {"quant", "4bit", "nf4", NULL},
     {"quant", "8bit", "int8", NULL},
+    {"quant", "fp8", "int8", NULL},
     {"quant", "int4", "nf4", NULL},
+    {"quant", "w8a8", "int8", NULL},
 };
 
 const struct dn_synonym *dn_spec_synonym (struct dn_span word)

@@ -43,4 +43,15 @@ json 'a key overrides a size in a name' 'd["model"]["params"] == 86567656' \
 refuses 'an unknown name of a hub has the nearest network' 2 \
     "model: 'org/opt-124m' is not in the zoo, did you mean opt_125m" \
     predict model=org/opt-124m,batch=1
+refuses 'a network of another publisher is refused' 2 \
+    "'Qwen/resnet50' is not in the zoo, did you mean resnet50" \
+    predict model=Qwen/resnet50,batch=1
+refuses 'letters alone make no network near' 2 "'xlnet' is not in the zoo, expected" \
+    predict model=xlnet,batch=1
+is 'a quantised name sets quant, which is said' \
+    "$(dn predict model=unsloth/Llama-3.2-1B-bnb-4bit,batch=1,lora=8 --gpu t4_16gb 2>&1 \
+        | grep -c "note: quant=nf4, as 'unsloth/Llama-3.2-1B-bnb-4bit' says")" 1
+is 'without lora a quantised name sets nothing, which is said' \
+    "$(dn predict model=unsloth/Llama-3.2-1B-bnb-4bit,batch=1 --gpu t4_16gb 2>&1 \
+        | grep -c 'learn with lora= only')" 1
 done_testing

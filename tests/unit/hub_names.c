@@ -3,9 +3,10 @@
  * tests/data/hub_names.csv has 400 that were chosen by a rule: the names that 'litgpt
  * download' lists, ids of the hub in the sources of transformers and diffusers by how
  * often they occur, and every n-th name of timm and torchvision; decoders that were
- * fine-tuned from 2024 to 2026; and encoders of images and texts. The table says which
- * network of the zoo has the same shape, with the size of images where the name states
- * one; nothing where the zoo has none.
+ * fine-tuned from 2024 to 2026; encoders of images and texts; and 983 names of hubs by
+ * what people train ("hub: "). The table says which network of the zoo has the same
+ * shape, with the size of images where the name states one; "~" and what its refusal
+ * proposes where the zoo has none.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,15 +19,18 @@
 
 #define LINE_MAX_BYTES 512
 
-/* What 'text' stands for, as the table writes it. */
+/* What 'text' stands for, or "~" and the network that its refusal names, as the table
+ * writes them.
+ */
 static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
 {
     struct dn_model model;
 
-    meaning[0] = '\0';
-    if (!dn_model_find (shipped_networks (), text, &model))
-        return;
-    if (model.image == DN_UNSET)
+    if (!dn_model_find (shipped_networks (), text, &model)) {
+        const char *near = dn_model_nearest (shipped_networks (), text);
+
+        snprintf (meaning, LINE_MAX_BYTES, "~%s", near ? near : "");
+    } else if (model.image == DN_UNSET)
         snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry.name);
     else
         snprintf (meaning,
@@ -51,7 +55,7 @@ static bool check_row (char *line, int *n_wrong)
         print_message ("%s: is '%s', expected '%s'\n", line, got, meaning);
         (*n_wrong)++;
     }
-    return meaning[0] != '\0';
+    return meaning[0] != '~';
 }
 
 TEST ("names of hubs and libraries stand for the network of their shape")
@@ -71,8 +75,62 @@ TEST ("names of hubs and libraries stand for the network of their shape")
     }
     fclose (file);
     print_message ("%d of %d names are known\n", n_known, n_rows);
-    assert_int_equal (n_rows, 493);
+    assert_int_equal (n_rows, 1476);
     assert_int_equal (n_wrong, 0);
+}
+
+TEST ("a network is not that of a publisher of other families")
+{
+    static const struct {
+        const char *text;
+        bool known;
+    } names[] = {{"Qwen/resnet50", false},
+                 {"meta-llama/bert-base", false},
+                 {"mistralai/Llama-3.1-8B", false},
+                 {"google/gpt2", false},
+                 {"facebook/gemma-2b", false},
+                 {"openai/opt-125m", false},
+                 {"deepseek-ai/gpt2", false},
+                 {"timm/resnet50", true},
+                 {"microsoft/resnet-50", true},
+                 {"johndoe/llama-3.1-8b-sql", true},
+                 {"johndoe/resnet50", true},
+                 {"QWEN/qwen2.5-7b", true},
+                 {"Qwen2/resnet50", true},
+                 {"johndoe/llama-3.1-8b-vision", false},
+                 {"johndoe/llama-3.1-8b-gguf", false},
+                 {"johndoe/falcon-mamba-7b", false}};
+    struct dn_model model;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        if (dn_model_find (shipped_networks (), names[i].text, &model)
+            != names[i].known)
+            fail_msg ("%s", names[i].text);
+    assert_string_equal (dn_model_nearest (shipped_networks (), "Qwen/resnet50"),
+                         "resnet50");
+}
+
+TEST ("what is near a name has its family, not only its letters")
+{
+    static const char *const names[][2] = {{"vit_m_16", "vit_b_16"},
+                                           {"xlnet", NULL},
+                                           {"dpt-large", NULL},
+                                           {"gtp2", "gpt2"},
+                                           {"lama-3-8b", "llama_3_8b"},
+                                           {"resnett", "resnet18"},
+                                           {"rexnet_100", NULL},
+                                           {"bart_bse", "bart_base"},
+                                           {"yolov10n", "yolov8n"},
+                                           {"convformer_b36", NULL},
+                                           {"vgg18", "vgg19"},
+                                           {"mobilnet_v2", "mobilenet_v2"}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+        const char *near = dn_model_nearest (shipped_networks (), names[i][0]);
+
+        if (strcmp (near ? near : "", names[i][1] ? names[i][1] : "") != 0)
+            fail_msg ("%s: %s", names[i][0], near ? near : "nothing");
+    }
 }
 
 TEST ("no row of the table of patterns is there twice")

@@ -285,6 +285,39 @@ TEST ("work follows from the data set")
     assert_near (dn_spec_steps (&spec), 1250);
 }
 
+TEST ("the name of a network may state the format of its weights")
+{
+    static const struct {
+        const char *model;
+        enum dn_quant quant;
+    } names[] = {{"unsloth/Llama-3.2-1B-bnb-4bit", DN_QUANT_NF4},
+                 {"TheBloke/Mistral-7B-v0.1-GPTQ", DN_QUANT_GPTQ},
+                 {"Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", DN_QUANT_GPTQ},
+                 {"Qwen/Qwen2.5-14B-Instruct-GPTQ-Int8", DN_QUANT_INT8},
+                 {"hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4", DN_QUANT_AWQ},
+                 {"hugging-quants/Meta-Llama-3.1-8B-Instruct-BNB-NF4", DN_QUANT_NF4},
+                 {"Qwen/Qwen3-8B-FP8", DN_QUANT_INT8},
+                 {"RedHatAI/Qwen2.5-7B-Instruct-quantized.w8a8", DN_QUANT_INT8},
+                 {"some/model-8bit", DN_QUANT_INT8},
+                 {"bloom-7b1", DN_QUANT_UNKNOWN},
+                 {"none-none", DN_QUANT_UNKNOWN},
+                 {"", DN_QUANT_UNKNOWN}};
+    struct dn_spec spec;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        if (dn_spec_quant_named (names[i].model) != names[i].quant)
+            fail_msg ("%s", names[i].model);
+    assert_int_equal (resolve ("model=a/b-4bit,batch=1,lora=8", 1, &spec, NULL), 0);
+    assert_int_equal (spec.quant, DN_QUANT_NF4);
+    assert_true (
+        dn_keyset_is_empty (dn_keyset_and (dn_spec_given (&spec), DN_KEYSET (quant))));
+    assert_int_equal (
+        resolve ("model=a/b-4bit,batch=1,lora=8,quant=none", 1, &spec, NULL), 0);
+    assert_int_equal (spec.quant, DN_QUANT_NONE);
+    assert_int_equal (resolve ("model=a/b-4bit,batch=1", 1, &spec, NULL), 0);
+    assert_int_equal (spec.quant, DN_QUANT_UNKNOWN);
+}
+
 TEST ("batches determine one another")
 {
     static const struct {

@@ -4,21 +4,33 @@
  */
 #include "names.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Endings that do not change the network. */
 static const char *const endings[] = {
-    "-hf",     "-chat",     "-instruct",     "-it",       "-base",       "-uncased",
-    "-cased",  "-deduped",  "-pt",           "-preview",  "-finetuned",  "-sft",
-    "-dpo",    "-v0.1",     "-v1",           "-v1.0",     "-v1.1",       "-v1.3",
-    "-v1.5",   "-16k",      "-32k",          "-4k",       "-8k",         "-128k",
-    "-python", "-in1k",     "-in21k",        "-in22k",    "-in22k-in1k", "-1k",
-    "-22k",    "-22kto1k",  "-384-22k",      "-bnb-4bit", "-4bit",       "-8bit",
-    "-gptq",   "-awq",      "-2407",         "-2409",     "-2410",       "-2501",
-    "-2503",   "-2507",     "-multilingual", "-coco",     "-ade",        "-imagenet",
-    "-1m",     "-thinking", "-think",        "-unsloth",  "-gptq-int4",  "-gptq-int8",
-    "-fp8",    "-bf16",
+    "-hf",     "-chat",     "-instruct",     "-it",        "-base",       "-uncased",
+    "-cased",  "-deduped",  "-pt",           "-preview",   "-finetuned",  "-sft",
+    "-dpo",    "-v0.1",     "-v1",           "-v1.0",      "-v1.1",       "-v1.3",
+    "-v1.5",   "-16k",      "-32k",          "-4k",        "-8k",         "-128k",
+    "-python", "-in1k",     "-in21k",        "-in22k",     "-in22k-in1k", "-1k",
+    "-22k",    "-22kto1k",  "-384-22k",      "-bnb-4bit",  "-4bit",       "-8bit",
+    "-gptq",   "-awq",      "-2407",         "-2409",      "-2410",       "-2501",
+    "-2503",   "-2507",     "-multilingual", "-coco",      "-ade",        "-imagenet",
+    "-1m",     "-thinking", "-think",        "-unsloth",   "-gptq-int4",  "-gptq-int8",
+    "-fp8",    "-bf16",     "-awq-int4",     "-bnb-nf4",   "-int4",       "-int8",
+    "-2411",   "-2506",     "-terminus",     "-base-v0.1", "-mlm",        ".pt",
+};
+
+/* Words of names whose network has another shape than that whose name is within, or is
+ * none that learns. "v" is for vision.
+ */
+static const char *const apart[] = {
+    "adapter", "audio", "bitnet",     "blip2",  "clip",   "draft",  "eagle",
+    "gguf",    "ggml",  "image",      "linear", "llava",  "mamba",  "medusa",
+    "moe",     "mlx",   "multimodal", "omni",   "onnx",   "pruned", "speculator",
+    "speech",  "v",     "v2",         "video",  "vision", "vl",
 };
 
 /* What the '*' and the '%' of a pattern stand for. */
@@ -134,6 +146,94 @@ static bool cut_ending (char *text)
     return false;
 }
 
+/* "7b", "1.3b", "350m", "8x7b" */
+static bool is_size (struct dn_span word)
+{
+    size_t last = word.len - 1;
+
+    if (word.len < 2 || (word.text[last] != 'b' && word.text[last] != 'm'))
+        return false;
+    for (size_t i = 0; i < last; i++)
+        if (!dn_is_digit (word.text[i])
+            && (i == 0 || (word.text[i] != '.' && word.text[i] != 'x')))
+            return false;
+    return true;
+}
+
+static bool has_digit (struct dn_span word)
+{
+    for (size_t i = 0; i < word.len; i++)
+        if (dn_is_digit (word.text[i]))
+            return true;
+    return false;
+}
+
+static bool is_apart (struct dn_span word)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (apart); i++)
+        if (dn_span_is (word, apart[i]))
+            return true;
+    return false;
+}
+
+#define WORDS_MAX 16
+
+/* Cut a name into words. Return the number of the only one that is a size; -1 if none
+ * is, or several are, or one is 'apart'.
+ */
+static int find_size (const char *text, struct dn_span words[WORDS_MAX])
+{
+    struct dn_span rest = dn_span_of (text);
+    int size = -1;
+
+    for (int n = 0; n < WORDS_MAX && rest.text; n++) {
+        words[n] = dn_span_cut (&rest, "-");
+        if (is_apart (words[n]) || (size >= 0 && is_size (words[n])))
+            return -1;
+        size = is_size (words[n]) ? n : size;
+    }
+    return rest.text ? -1 : size;
+}
+
+/* Write the words from 'first' to 'size': the inner ones only if they have a number, or
+ * 'all' are wanted.
+ */
+static void join (const struct dn_span *words,
+                  int first,
+                  int size,
+                  bool all,
+                  char out[DN_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (out, DN_NAME_MAX);
+
+    for (int i = first; i <= size; i++)
+        if (all || i == first || has_digit (words[i]))
+            dn_buf_add (&buf,
+                        "%s%.*s",
+                        i > first ? "-" : "",
+                        (int) words[i].len,
+                        words[i].text);
+}
+
+/* A fine-tuned decoder has the shape of the one whose family and size its name has:
+ * "dolphin-2.9-llama3-8b", "llama-3.1-8b-sql", "llama-3-open-ko-8b".
+ */
+static int add_within (const char *text,
+                       struct dn_spelling spellings[DN_SPELLINGS_MAX],
+                       int n)
+{
+    struct dn_span words[WORDS_MAX];
+    int size = find_size (text, words);
+    char name[DN_NAME_MAX];
+
+    for (int all = 1; all >= 0; all--)
+        for (int first = 0; first < size; first++) {
+            join (words, first, size, all > 0, name);
+            n = add_spellings (name, spellings, n);
+        }
+    return n;
+}
+
 int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX])
 {
     const char *slash = strrchr (text, '/');
@@ -149,5 +249,174 @@ int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS
     do
         n = add_spellings (name, spellings, n);
     while (n + 2 <= DN_SPELLINGS_MAX && cut_ending (name));
+    return add_within (name, spellings, n);
+}
+
+bool dn_publishes (const char *text, const char *network)
+{
+    const char *slash = strrchr (text, '/');
+    struct dn_span who = {text, slash ? (size_t) (slash - text) : 0};
+
+    for (const struct dn_publisher *row = dn_publishers; slash && row->name; row++) {
+        struct dn_span families = dn_span_of (row->families);
+
+        if (!dn_span_is (who, row->name))
+            continue;
+        for (struct dn_span one; (one = dn_span_cut (&families, " ")).text;)
+            if (strncmp (network, one.text, one.len) == 0)
+                return true;
+        return false;
+    }
+    return true;
+}
+
+/* --- likeness ----------------------------------------------------------------------
+ */
+
+#define PIECES_MAX 24
+
+/* Letters in a row, or a number: "resnet", "50". None of a tag after a '.' */
+struct piece {
+    struct dn_span text;
+    double number; /* -1: letters */
+};
+
+static int cut_pieces (const char *text, struct piece pieces[PIECES_MAX])
+{
+    int n = 0;
+
+    while (*text && n < PIECES_MAX
+           && !(*text == '.' && n > 0 && !dn_is_digit (text[1]))) {
+        struct piece *piece = &pieces[n];
+        const char *begin = text;
+        bool digits = dn_is_digit (*text);
+
+        while (dn_is_digit (*text) == digits && *text && !strchr ("-_. /", *text))
+            text++;
+        if (digits && *text == '.' && dn_is_digit (text[1]))
+            for (text++; dn_is_digit (*text);)
+                text++;
+        piece->text = (struct dn_span){begin, (size_t) (text - begin)};
+        piece->number = -1;
+        if (digits)
+            dn_real_read (piece->text, "", 0, 1e15, &piece->number, NULL);
+        n += piece->text.len > 0;
+        text += *text && strchr ("-_ /", *text);
+        text += *text == '.' && dn_is_digit (text[1]);
+    }
     return n;
+}
+
+static bool are_same (const struct piece *a, const struct piece *b)
+{
+    bool letter = a->text.len == 1 || b->text.len == 1;
+
+    if (a->number >= 0 || b->number >= 0)
+        return a->number == b->number;
+    /* "b" is short for "base". */
+    return dn_word_equal (
+        a->text.text, letter ? 1 : a->text.len, b->text.text, letter ? 1 : b->text.len);
+}
+
+static bool are_equal (const struct piece *a, const struct piece *b)
+{
+    return dn_word_equal (a->text.text, a->text.len, b->text.text, b->text.len);
+}
+
+static bool has_all (const struct piece *word, int n, const struct piece *of, int n_of)
+{
+    int n_found = 0;
+
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n_of; j++)
+            if (are_same (&word[i], &of[j])) {
+                n_found++;
+                break;
+            }
+    return n_found == n;
+}
+
+/* How well the family, the first piece of 'other', is met; 0: it is another. A letter
+ * makes another family as often as not: one may be wrong where all else is right, or
+ * one too many or too few in a long word alone.
+ */
+static int family_likeness (const struct piece *word,
+                            int n,
+                            const struct piece *other,
+                            int n_other)
+{
+    char name[DN_NAME_MAX];
+    struct dn_span first = word->text;
+    struct dn_span family = other->text;
+    size_t more = first.len - family.len;
+    bool number = n > 1 && n_other > 1 && word[1].number >= 0;
+
+    if (are_equal (word, other))
+        return family.len > 1 || (number && word[1].number == other[1].number) ? 1000
+                                                                               : 0;
+    if (first.len > family.len
+        && ((family.len >= 4
+             && dn_word_equal (first.text + more, family.len, family.text, family.len))
+            || (family.len >= 5 && more <= 2
+                && dn_word_equal (first.text, family.len, family.text, family.len))))
+        return 500;
+    snprintf (name, sizeof (name), "%.*s", (int) family.len, family.text);
+    if ((first.len < 4 && !(number && word[1].number == other[1].number))
+        || dn_word_distance (first, name) != 1)
+        return 0;
+    return (n > 1 ? has_all (word + 1, n - 1, other + 1, n_other - 1)
+                  : first.len > 5 && first.len != family.len)
+               ? 300
+               : 0;
+}
+
+/* What the pieces after the family add. */
+static int rest_likeness (const struct piece *word,
+                          int n_word,
+                          const struct piece *other,
+                          int n_other)
+{
+    int sum = -2 * n_other;
+    int k = 0;
+
+    for (int i = 0; i < n_word; i++) {
+        bool found = false;
+
+        for (int j = 0; j < n_other && !found; j++)
+            found = are_same (&word[i], &other[j]);
+        sum += found ? 40 : 0;
+        if (word[i].number < 0)
+            continue;
+        while (k < n_other && other[k].number < 0)
+            k++;
+        if (k < n_other && word[i].number > 0 && other[k].number > 0)
+            sum += (int) (30
+                          * fmin (word[i].number / other[k].number,
+                                  other[k].number / word[i].number));
+        k++;
+    }
+    return sum;
+}
+
+int dn_name_likeness (const char *text, const char *network)
+{
+    const char *slash = strrchr (text, '/');
+    struct piece word[PIECES_MAX] = {{.number = -1}};
+    struct piece other[PIECES_MAX] = {{.number = -1}};
+    int n_word = cut_pieces (slash ? slash + 1 : text, word);
+    int n_other = cut_pieces (network, other);
+    int distance;
+    int first =
+        n_word > 0 && n_other > 0 ? family_likeness (word, n_word, other, n_other) : 0;
+
+    /* The family may stand later: "my-llama-3-9b". */
+    for (int i = 1; first == 0 && i < n_word; i++)
+        if (word[i].text.len > 3 && n_other > 0 && are_equal (&word[i], other))
+            first = 280 - 10 * i;
+    if (first == 0)
+        return 0;
+    /* Within a family letters count: "resnet5O". */
+    distance = dn_word_distance (dn_span_of (text), network);
+    return first + rest_likeness (word, n_word, other, n_other)
+           + (distance < 4 ? 40 - 10 * distance : 0);
 }

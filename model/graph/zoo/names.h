@@ -9,6 +9,8 @@
 #ifndef DN_ZOO_NAMES_H
 #define DN_ZOO_NAMES_H
 
+#include <stdbool.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -24,7 +26,8 @@ struct dn_spelling {
  *
  * The part before the last '/' (who published it) does not count, nor letter case, nor
  * endings that name a version of the weights and not of the network: -instruct, -hf,
- * .in1k.
+ * .in1k. The last spellings are families and sizes within a name: a fine-tuned decoder
+ * has the shape of what it is made from.
  */
 int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX]);
 
@@ -39,5 +42,26 @@ struct dn_pattern {
 
 /* In order: the first match counts. A row of NULL ends it. */
 extern const struct dn_pattern dn_patterns[];
+
+/* An organisation whose networks are all of some families: its name in lower case, and
+ * what the names of these begin with, separated by blanks.
+ */
+struct dn_publisher {
+    const char *name;
+    const char *families;
+};
+
+/* A row of NULL ends it. */
+extern const struct dn_publisher dn_publishers[];
+
+/* Can the network be what its publisher, the part of 'text' before the '/', calls so?
+ * True where 'text' has no such part, or one without a row.
+ */
+bool dn_publishes (const char *text, const char *network);
+
+/* How likely someone who writes 'text' means this network of the zoo: by family first,
+ * then by numbers and words. 0: it is of another family.
+ */
+int dn_name_likeness (const char *text, const char *network);
 
 #endif

@@ -106,6 +106,8 @@ static struct found find_network (const struct dn_networks *networks, const char
         if (found.entry.name)
             found.image = spellings[i].image;
     }
+    if (found.entry.name && !dn_publishes (text, found.entry.name))
+        found = (struct found){.image = DN_UNSET};
     return found;
 }
 
@@ -139,29 +141,21 @@ bool dn_model_find (const struct dn_networks *networks,
     return true;
 }
 
-/* A name is compared with all of the zoo in some 200 microseconds. */
-#define NEAR_SPELLINGS 8
-
-/* The name of the zoo that is the most like one of the first spellings of 'name', in
- * *nearest; NULL if none is. -1 if the deadline has passed.
- */
-static int find_nearest (const struct dn_networks *networks,
-                         const char *name,
-                         const struct dn_deadline *deadline,
-                         const char **nearest,
-                         struct dn_err *err)
+const char *dn_model_nearest (const struct dn_networks *networks, const char *text)
 {
-    struct dn_spelling spellings[DN_SPELLINGS_MAX];
-    int n = dn_spellings_of (name, spellings);
+    const char *nearest = NULL;
+    const char *name;
+    int most = 0;
 
-    *nearest = NULL;
-    for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
-        if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
-            return -1;
-        *nearest =
-            dn_word_nearest (dn_span_of (spellings[i].name), dn_model_at, networks);
+    for (int i = 0; (name = dn_model_at (networks, i)); i++) {
+        int now = dn_name_likeness (text, name);
+
+        if (now > most) {
+            most = now;
+            nearest = name;
+        }
     }
-    return 0;
+    return nearest;
 }
 
 static int fail_unknown (const struct dn_networks *networks,
@@ -172,8 +166,9 @@ static int fail_unknown (const struct dn_networks *networks,
     struct dn_quoted quoted = dn_quote (name, strlen (name));
     const char *nearest;
 
-    if (find_nearest (networks, name, deadline, &nearest, err) < 0)
+    if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
         return -1;
+    nearest = dn_model_nearest (networks, name);
     if (name[0] == '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
     if (nearest)
