@@ -1,10 +1,11 @@
-/* cmd_zoo.c - the networks that model= knows
+/* cmd_zoo.c - the networks that model= knows, and the data sets that dataset= knows
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "commands.h"
 
 #include <fnmatch.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common.h"
@@ -144,13 +145,139 @@ static int list (const struct dn_networks *networks,
     return n;
 }
 
+/* --- data sets ------------------------------------------------------------------ */
+
+static const struct dn_grid_column dataset_columns[] = {
+    {"DATA SET", false},
+    {"KIND", false},
+    {"SAMPLES", true},
+    {"TOKENS", true},
+    {"BYTES/SAMPLE", true},
+};
+
+/* What a sample is before a loader decodes it. */
+static const char *kind_of (const struct dn_dataset *row)
+{
+    static const char *const kinds[] = {[DN_DECODE_UNKNOWN] = "text",
+                                        [DN_DECODE_NONE] = "records",
+                                        [DN_DECODE_JPEG] = "images",
+                                        [DN_DECODE_TEXT] = "text",
+                                        [DN_DECODE_AUDIO] = "audio",
+                                        [DN_DECODE_VIDEO] = "video"};
+
+    return row->samples == DN_UNSET ? "running text" : kinds[row->decode];
+}
+
+static const char *dataset_at (const void *names, int i)
+{
+    const struct dn_datasets *datasets = names;
+
+    return i < datasets->n_rows ? datasets->rows[i].name : NULL;
+}
+
+static void add_dataset_json (struct json_object *array, const struct dn_dataset *row)
+{
+    struct json_object *json = dn_json_append_object (array);
+
+    dn_json_add_text (json, "name", row->name);
+    dn_json_add_text (json, "kind", kind_of (row));
+    if (row->samples != DN_UNSET)
+        dn_json_add_count (json, "samples", row->samples);
+    else
+        dn_json_add_real (json, "tokens", row->tokens);
+    if (row->sample_bytes != DN_UNSET)
+        dn_json_add_count (json, "sample_bytes", row->sample_bytes);
+}
+
+static void add_dataset_row (struct dn_grid *grid, const struct dn_dataset *row)
+{
+    const double numbers[] = {
+        (double) row->samples, row->tokens, (double) row->sample_bytes};
+
+    dn_grid_add (grid, "%s", row->name);
+    dn_grid_add (grid, "%s", kind_of (row));
+    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
+        dn_grid_add (
+            grid, "%s", numbers[i] > 0 ? dn_show_count (numbers[i]).text : "-");
+}
+
+static int list_datasets (const struct dn_datasets *datasets,
+                          const char *pattern,
+                          bool as_json)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (dataset_columns, (int) DN_N_ELEMENTS (dataset_columns));
+    struct json_object *array = dn_json_add_array (json, "datasets");
+    char near[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (near, sizeof (near));
+    struct dn_err err;
+    int n = 0;
+
+    for (int i = 0; i < datasets->n_rows; i++) {
+        const struct dn_dataset *row = &datasets->rows[i];
+
+        if (pattern && !is_like (row->name, pattern)
+            && !is_like (kind_of (row), pattern))
+            continue;
+        add_dataset_json (array, row);
+        add_dataset_row (&grid, row);
+        n++;
+    }
+    if (pattern && n == 0) {
+        dn_add_near (&buf, pattern, dataset_at, datasets);
+        dn_err_set (&err,
+                    DN_E_RANGE,
+                    "'%s' is not a data set of the table, expected a part of a name or "
+                    "of a kind; a job with samples= or tokens= needs none%s",
+                    dn_quote (pattern, strlen (pattern)).text,
+                    near);
+        return dn_fail (DN_EXIT_USAGE, &err);
+    }
+    if (!as_json)
+        return dn_grid_print (&grid);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+/* --- the command ---------------------------------------------------------------- */
+
+struct call {
+    bool datasets;
+};
+
+/* With a file the option is that of all commands. */
+static int take_datasets (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+
+    if (given->argument)
+        given->paths.datasets =
+            dn_options_absolute (given->path_text[2], given->argument);
+    else
+        call->datasets = true;
+    return DN_EXIT_DONE;
+}
+
+static const struct dn_option options[] = {
+    DN_OPT_TAKE ("datasets",
+                 0,
+                 "[=FILE]",
+                 "list the data sets that dataset= knows; FILE: read this table",
+                 take_datasets),
+    {0},
+};
+
 static int refuse (const struct dn_networks *networks, const char *pattern)
 {
     char near[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
+    const char *nearest;
     struct dn_err err;
 
-    dn_add_near (&buf, pattern, dn_model_at, networks);
+    nearest = dn_model_nearest (networks, pattern);
+    if (nearest)
+        dn_buf_add (&buf, ", near: %s", nearest);
     dn_err_set (
         &err,
         DN_E_RANGE,
@@ -164,6 +291,7 @@ static int refuse (const struct dn_networks *networks, const char *pattern)
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
+    struct call call = {.datasets = false};
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
@@ -173,12 +301,14 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, NULL, 0, 1))
+    if (!dn_options_all (&given, &call, 0, 1))
         return given.exit_code;
     pattern = given.n_args > 0 ? given.args[0] : NULL;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    if (call.datasets)
+        return list_datasets (&site->datasets, pattern, given.json);
     json = json_object_new_object ();
     n = list (
         &site->networks, pattern, dn_json_add_array (json, "networks"), &grid, &err);
@@ -196,5 +326,6 @@ const struct dn_command dn_cmd_zoo = {
     .name = "zoo",
     .summary = "List the networks that model= knows",
     .arguments = "[PATTERN]",
+    .options = options,
     .run = run,
 };

@@ -21,6 +21,8 @@ static int read_pair (const struct dn_pair *pair,
     if (dn_span_is (pair->key, "Samples"))
         return dn_int_read (
             value, "Samples", 1, INT64_C (10000000000000), &row->samples, err);
+    if (dn_span_is (pair->key, "Tokens"))
+        return dn_real_read (value, "Tokens", 1, 1e15, &row->tokens, err);
     if (dn_span_is (pair->key, "SampleBytes"))
         return dn_int_read (
             value, "SampleBytes", 1, INT64_C (1000000000000), &row->sample_bytes, err);
@@ -39,11 +41,12 @@ static int read_row (const struct dn_keyline *keyline,
                      struct dn_dataset *row,
                      struct dn_err *err)
 {
-    *row = (struct dn_dataset){.samples = DN_UNSET, .sample_bytes = DN_UNSET};
+    *row = (struct dn_dataset){
+        .samples = DN_UNSET, .tokens = -1, .sample_bytes = DN_UNSET};
     for (int i = 0; i < keyline->n_pairs; i++)
         if (read_pair (&keyline->pairs[i], row, err) < 0)
             return -1;
-    if (row->name[0] == '\0' || row->samples == DN_UNSET)
+    if (row->name[0] == '\0' || (row->samples == DN_UNSET && row->tokens < 0))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_dataset_row);
     return 0;
 }

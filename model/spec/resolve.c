@@ -13,10 +13,13 @@
 static const struct dn_dataset *find_dataset (const struct dn_datasets *datasets,
                                               const char *name)
 {
+    const char *slash = strrchr (name, '/');
+
     for (int i = 0; i < datasets->n_rows; i++)
         if (dn_span_is (dn_span_of (name), datasets->rows[i].name))
             return &datasets->rows[i];
-    return NULL;
+    /* Who published it does not count: tatsu-lab/alpaca. */
+    return slash ? find_dataset (datasets, slash + 1) : NULL;
 }
 
 static const char *dataset_at (const void *names, int i)
@@ -39,7 +42,7 @@ static int apply_dataset (struct dn_spec *spec,
         return 0;
     row = find_dataset (datasets, spec->dataset);
     if (!row) {
-        if (spec->epochs < 0 || spec->samples != DN_UNSET)
+        if (spec->epochs < 0 || spec->samples != DN_UNSET || spec->tokens >= 0)
             return 0;
         return dn_err_set (
             err,
@@ -50,6 +53,8 @@ static int apply_dataset (struct dn_spec *spec,
     }
     if (spec->samples == DN_UNSET)
         spec->samples = row->samples;
+    if (spec->samples == DN_UNSET && spec->tokens < 0 && spec->epochs >= 0)
+        spec->tokens = spec->epochs * row->tokens;
     if (spec->sample_bytes == DN_UNSET)
         spec->sample_bytes = row->sample_bytes;
     if (spec->decode == DN_DECODE_UNKNOWN)
@@ -292,7 +297,7 @@ struct dn_reason dn_spec_lacks_work (const struct dn_spec *spec)
 {
     if (dn_spec_steps (spec) >= 0)
         return DN_NO_REASON;
-    if (spec->epochs >= 0)
+    if (spec->epochs >= 0 && spec->tokens < 0)
         return DN_REASON (work_unknown_epochs);
     if (spec->tokens >= 0)
         return DN_REASON (work_unknown_tokens);

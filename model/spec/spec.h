@@ -487,9 +487,10 @@ void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MA
 /* A row of the data-set table. */
 struct dn_dataset {
     char name[DN_NAME_MAX];
-    int64_t samples;
+    int64_t samples; /* DN_UNSET: running text */
     int64_t sample_bytes;
     enum dn_decode decode;
+    double tokens; /* of one pass; -1 */
 };
 
 struct dn_datasets {
@@ -498,8 +499,8 @@ struct dn_datasets {
 };
 
 /* Read the table of data sets from the text of a file: lines
- * "Dataset=NAME Samples=N SampleBytes=N Decode=KIND", '#' comments. 'file' names it in
- * errors.
+ * "Dataset=NAME Samples=N SampleBytes=N Decode=KIND" or "Dataset=NAME Tokens=N", '#'
+ * comments. 'file' names it in errors.
  */
 int dn_datasets_read (struct dn_span text,
                       const char *file,

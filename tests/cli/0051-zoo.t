@@ -23,7 +23,7 @@ json 'every network has parameters and a name of its own' \
     'min(x["params"] for x in d["networks"]) > 0
      and len({x["name"] for x in d["networks"]}) == len(d["networks"]) > 100' zoo
 documented 'dnnest(1) names every member of the JSON' zoo resnet18
-refuses 'a name that nothing resembles is refused with similar ones' 2 \
+refuses 'an unknown name is refused with one of its family' 2 \
     "'resnett' is not a network or family .*near: resnet18" zoo resnett
 refuses 'a second pattern is refused' 2 'argument' zoo a b
 
@@ -54,4 +54,11 @@ is 'a quantised name sets quant, which is said' \
 is 'without lora a quantised name sets nothing, which is said' \
     "$(dn predict model=unsloth/Llama-3.2-1B-bnb-4bit,batch=1 --gpu t4_16gb 2>&1 \
         | grep -c 'learn with lora= only')" 1
+gives 'data sets are listed with their samples' 0 'alpaca +text +52 k ' zoo --datasets alpaca
+gives 'a kind lists its data sets' 0 'c4 +running text +- +156 G' zoo --datasets running
+json 'the members of JSON are those of the data sets' \
+    '{"name": "gsm8k", "kind": "text", "samples": 7473} in d["datasets"]' zoo --datasets
+documented 'dnnest(1) names every member of the JSON of data sets' zoo --datasets imagenet
+refuses 'an unknown data set is refused' 2 "'nothing' is not a data set of the table" \
+    zoo --datasets nothing
 done_testing

@@ -99,7 +99,7 @@ program_of() {
 
 dn() {
     "$(program_of "$@")" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
+        --datasets="$work/datasets.conf" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
 # Run dn and keep its output and exit code: $out, $err, $code.

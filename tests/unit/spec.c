@@ -241,6 +241,11 @@ TEST ("data sets are read from lines")
     assert_int_equal (datasets->rows[0].samples, 1000);
     assert_int_equal (datasets->rows[1].sample_bytes, DN_UNSET);
     assert_int_equal (
+        dn_datasets_read (
+            dn_span_of ("Dataset=text Tokens=156G\n"), "f", datasets, &err),
+        0);
+    assert_near (datasets->rows[0].tokens, 156e9);
+    assert_int_equal (
         dn_datasets_read (dn_span_of ("\nDataset=x Sample=5"), "f", datasets, &err),
         -1);
     assert_contains (err.text, "f: line 2: unknown key 'Sample'");
@@ -258,7 +263,9 @@ static int resolve (const char *text,
                     struct dn_err *err)
 {
     static struct dn_datasets datasets = {
-        {{"imagenet", 1281167, 110000, DN_DECODE_JPEG}}, 1};
+        {{"imagenet", 1281167, 110000, DN_DECODE_JPEG, -1},
+         {"wikitext", DN_UNSET, DN_UNSET, DN_DECODE_UNKNOWN, 1e6}},
+        2};
 
     if (read_text (text, spec, err) < 0)
         return -1;
@@ -283,6 +290,27 @@ TEST ("work follows from the data set")
     assert_int_equal (resolve ("model=x,batch=8,tokens=1M,seq_len=100", 1, &spec, NULL),
                       0);
     assert_near (dn_spec_steps (&spec), 1250);
+    assert_int_equal (
+        resolve ("model=x,batch=8,epochs=3,seq_len=100,dataset=Salesforce/wikitext",
+                 1,
+                 &spec,
+                 NULL),
+        0);
+    assert_near (dn_spec_steps (&spec), 3750);
+    assert_int_equal (
+        resolve (
+            "model=x,batch=8,epochs=3,samples=80,dataset=wikitext", 1, &spec, NULL),
+        0);
+    assert_near (dn_spec_steps (&spec), 30);
+    assert_int_equal (
+        resolve ("model=x,batch=1,epochs=1,tokens=1k,seq_len=10,dataset=new",
+                 1,
+                 &spec,
+                 NULL),
+        0);
+    assert_near (dn_spec_steps (&spec), 100);
+    assert_int_equal (resolve ("model=x,batch=1,epochs=1,dataset=new", 1, &spec, NULL),
+                      -1);
 }
 
 TEST ("the name of a network may state the format of its weights")
