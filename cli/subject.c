@@ -13,6 +13,7 @@
 #include "hardware/gpu_names.h"
 #include "host/carry.h"
 #include "import/hf_config.h"
+#include "spec/synonyms.h"
 
 /* dn_predict () takes this as unknown: the run then has all CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
@@ -207,6 +208,62 @@ static int read_sidecar (const char *argument,
     return 0;
 }
 
+/* Keys of other programs that are no keys here. */
+static void tell_passed_over (struct dn_span text)
+{
+    char names[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (names, sizeof (names));
+
+    while (text.text) {
+        struct dn_span pair = dn_spec_cut (&text);
+        struct dn_span name = dn_span_trim (dn_span_cut (&pair, "="));
+        const struct dn_synonym *synonym =
+            dn_spec_key (name) ? NULL : dn_spec_synonym (name);
+
+        if (synonym && !synonym->key)
+            dn_buf_add (
+                &buf, "%s%.*s", buf.len > 0 ? ", " : "", (int) name.len, name.text);
+    }
+    if (buf.len > 0)
+        dn_complain ("note: the prediction does not use %s", names);
+}
+
+/* What is wrong with 'text', which cannot be read: a line for each pair, the last one
+ * in 'err', which is left as it is if no pair is wrong by itself.
+ */
+static void find_errors (struct dn_span text, struct dn_err *err)
+{
+    struct dn_span rest = text;
+    struct dn_err last = {0};
+
+    while (rest.text) {
+        struct dn_span pair = dn_spec_cut (&rest);
+        struct dn_spec spec = dn_spec_empty ();
+        struct dn_err one = {0};
+
+        if (dn_spec_read_at (pair, (int) (pair.text - text.text) + 1, &spec, &one) == 0)
+            continue;
+        if (last.code != DN_E_NONE)
+            dn_complain ("%s", last.text);
+        last = one;
+    }
+    if (last.code != DN_E_NONE)
+        *err = last;
+}
+
+int dn_subject_read_pairs (const char *text, struct dn_spec *spec, struct dn_err *err)
+{
+    struct dn_span pairs = dn_span_trim (dn_span_of (text));
+
+    if (dn_spec_read (pairs, spec, err) == 0) {
+        tell_passed_over (pairs);
+        return 0;
+    }
+    if (pairs.len <= DN_METADATA_MAX)
+        find_errors (pairs, err);
+    return -1;
+}
+
 static int read_text (const char *text, struct dn_subject *subject, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *input = NULL;
@@ -218,7 +275,7 @@ static int read_text (const char *text, struct dn_subject *subject, struct dn_er
             return -1;
         text = input;
     }
-    return dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err);
+    return dn_subject_read_pairs (text, &subject->spec, err);
 }
 
 int dn_subject_parse (char *const args[],

@@ -44,6 +44,11 @@ int dn_subject_write (const struct dn_spec *spec,
 /* The keys that were given and that no prediction of a built subject uses. */
 struct dn_keyset dn_subject_unread (const struct dn_subject *subject);
 
+/* Read "key=value,key=value". All pairs that are wrong are said, the last one in 'err',
+ * and keys of other programs that are passed over.
+ */
+int dn_subject_read_pairs (const char *text, struct dn_spec *spec, struct dn_err *err);
+
 /* Read the arguments that describe a run into spec and layers, as they were given:
  * pairs, joined or not, after the name of a network, the path of a file, or neither; or
  * "-": stdin. A name or a file without a batch gets batch=1. Return -1 with 'err' and

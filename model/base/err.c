@@ -82,3 +82,13 @@ struct dn_errno_text dn_errno_text (int code)
         out.text, sizeof (out.text), "%s", strerror_r (code, buffer, sizeof (buffer)));
     return out;
 }
+
+void dn_err_add (struct dn_err *err, const struct dn_err *one)
+{
+    size_t len = strlen (err->text);
+
+    if (err->code == DN_E_NONE)
+        *err = *one;
+    else if (len + strlen (one->text) + 3 < sizeof (err->text))
+        snprintf (err->text + len, sizeof (err->text) - len, "; %s", one->text);
+}

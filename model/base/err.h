@@ -42,6 +42,9 @@ int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
 /* Put "<formatted>: " in front of the text of 'err' and return -1. */
 int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3) DN_COLD;
 
+/* Add an error to those before it, if its text fits. */
+void dn_err_add (struct dn_err *err, const struct dn_err *one) DN_COLD;
+
 /* dn_err_set () and dn_err_wrap () always return -1. The macros below make this visible
  * where callers are compiled, so that compilers and analyzers know it.
  */

@@ -156,7 +156,7 @@ static int read_note (const struct dn_note *note,
 #define WORDS_PER_LOOK 32
 
 /* One #DNNEST line: pairs separated by blanks or commas, or "off". '*n_words' counts
- * the words of all lines.
+ * the pairs of all lines.
  */
 static int read_line (struct dn_span line,
                       int first_column,
@@ -167,9 +167,11 @@ static int read_line (struct dn_span line,
                       struct dn_err *err)
 {
     struct dn_span text = line;
+    struct dn_err all = {0};
 
     while (text.text && text.len > 0) {
-        struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
+        struct dn_span word = dn_spec_cut (&text);
+        struct dn_err one = {0};
         int column = first_column + (int) (word.text - line.text);
 
         if (++*n_words % WORDS_PER_LOOK == 0
@@ -181,11 +183,14 @@ static int read_line (struct dn_span line,
             *state = DN_METADATA_OFF;
             return 0;
         }
-        if (dn_spec_read_at (word, column, spec, err) < 0)
-            return -1;
-        *state = DN_METADATA_GIVEN;
+        if (dn_spec_read_at (word, column, spec, &one) < 0)
+            dn_err_add (&all, &one);
+        else
+            *state = DN_METADATA_GIVEN;
     }
-    return 0;
+    if (all.code != DN_E_NONE && err)
+        *err = all;
+    return all.code == DN_E_NONE ? 0 : -1;
 }
 
 /* The #DNNEST lines of a script's head, before the first command, like #SBATCH lines.

@@ -868,15 +868,30 @@ static int read_pair (struct dn_span pair,
     return read_meaning (key, value, spec, err);
 }
 
-/* Add what is wrong with a pair to what is wrong with those before it, if it fits. */
-static void add_error (struct dn_err *err, const struct dn_err *one)
+static bool is_blank (char c)
 {
-    size_t len = strlen (err->text);
+    return c == ' ' || c == '\t';
+}
 
-    if (err->code == DN_E_NONE)
-        *err = *one;
-    else if (len + strlen (one->text) + 3 < sizeof (err->text))
-        snprintf (err->text + len, sizeof (err->text) - len, "; %s", one->text);
+struct dn_span dn_spec_cut (struct dn_span *rest)
+{
+    struct dn_span piece = *rest;
+    size_t i = 0;
+
+    /* Blanks around '=' belong to the pair. */
+    for (; i < rest->len && rest->text[i] != ','; i++) {
+        size_t next = i;
+
+        while (next < rest->len && is_blank (rest->text[next]))
+            next++;
+        if (next > i && i > 0 && next < rest->len && !strchr ("=,", rest->text[next])
+            && !memchr ("= \t,", rest->text[i - 1], 4))
+            break;
+    }
+    piece.len = i;
+    *rest = i < rest->len ? (struct dn_span){rest->text + i + 1, rest->len - i - 1}
+                          : (struct dn_span){NULL, 0};
+    return dn_span_trim (piece);
 }
 
 int dn_spec_read_at (struct dn_span text,
@@ -893,7 +908,7 @@ int dn_spec_read_at (struct dn_span text,
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_metadata_long, text.len, DN_METADATA_MAX);
     while (rest.text && rest.len > 0) {
-        struct dn_span pair = dn_span_trim (dn_span_cut (&rest, ","));
+        struct dn_span pair = dn_spec_cut (&rest);
         struct dn_err one = {0};
         const char *at;
 
@@ -901,7 +916,7 @@ int dn_spec_read_at (struct dn_span text,
             continue;
         if (column > 0)
             dn_err_wrap (&one, dn_say_at_column, column + (int) (at - text.text));
-        add_error (&all, &one);
+        dn_err_add (&all, &one);
     }
     if (all.code != DN_E_NONE) {
         if (err)

@@ -408,9 +408,9 @@ void dn_spec_clear (struct dn_spec *spec, const struct dn_key *key);
  */
 struct dn_spec dn_spec_of_application (const struct dn_spec *spec);
 
-/* Read "key=value,key=value" into 'spec'. A key replaces the value in 'spec'; a key
- * given twice in one text is an error. On failure 'spec' is unchanged, and 'err' names
- * the key, the value, the column and what was expected.
+/* Read "key=value,key=value", also with blanks for commas, into 'spec'. A key replaces
+ * the value in 'spec'; a key given twice in one text is an error. On failure 'spec' is
+ * unchanged, and 'err' names the key, the value, the column and what was expected.
  */
 int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err);
 
@@ -421,6 +421,11 @@ int dn_spec_read_at (struct dn_span text,
                      int column,
                      struct dn_spec *spec,
                      struct dn_err *err);
+
+/* Cut the first pair off: up to a comma, or a blank that is not beside a '='. The last
+ * one leaves *rest with a text of NULL.
+ */
+struct dn_span dn_spec_cut (struct dn_span *rest);
 
 /* The format of weights that the name of a network states: "Llama-3.2-1B-bnb-4bit",
  * "Mistral-7B-v0.1-GPTQ"; UNKNOWN if it states none.

@@ -60,6 +60,14 @@ usage 'help is of one command' "unexpected argument 'check'" help predict check
 
 refuses 'a missing argument is named' 2 'SPEC is missing.*dnnest predict --help' predict
 refuses 'an argument too many is named' 2 "unexpected argument 'two'" completion gpus two
+is 'blanks may separate keys, and stand around =' \
+    "$(dn predict model=resnet50 bs = 8 amp 2>&1)" \
+    "$(dn predict model=resnet50,batch=8,precision=fp16 2>&1)"
+is 'every wrong pair has a line' \
+    "$(dn check model=gpt2,batc=4,precision=fp17,foo=1 2>&1 | grep -c '^dnnest: column')" 3
+is 'a key that is passed over is named' \
+    "$(dn predict model=resnet50,batch=8,lr=0.1,seed=3 2>&1 \
+        | grep -c 'note: the prediction does not use lr, seed')" 1
 for command in predict explain check; do
     name=$command
     [[ $command != explain ]] || name='explain --gpu=a100'

@@ -431,7 +431,7 @@ TEST ("contradictions are errors")
 TEST ("a mistyped word gets a suggestion")
 {
     static const char *const cases[][2] = {
-        {"epoch=3", "unknown key 'epoch', did you mean 'epochs'?"},
+        {"epohcs=3", "unknown key 'epohcs', did you mean 'epochs'?"},
         {"bacth=3", "did you mean 'batch'?"},
         {"precision=fp61", "; did you mean fp16?"},
         {"optimizer=adamm", "; did you mean adam?"},
@@ -493,6 +493,14 @@ TEST ("a word of another program is read where it has one meaning")
         {"gradient_checkpointing=true", "checkpointing=full"},
         {"optimizer=adamw_torch", "optimizer=adamw"},
         {"learning_rate=3e-4,lr=0.1,max_steps=4", "steps=4"},
+        {"warmup_ratio=0.1,betas=0.9,output_dir=/tmp/a", ""},
+        {"bs=4 seq=512 mixed", "seq_len=512,batch=4,precision=fp16"},
+        {"  bs = 4\tseq =512 , bf16 ", "seq_len=512,batch=4,precision=bf16"},
+        {"bs=4, ,amp", "batch=4,precision=fp16"},
+        {"zero_stage=3", "parallel=zero3"},
+        {"quant=4bit fsdp", "quant=nf4,parallel=fsdp"},
+        {"per_device_batch_size=2 cutoff_len=2k opt=adamw",
+         "seq_len=2048,batch=2,optimizer=adamw"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
