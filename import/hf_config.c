@@ -358,7 +358,8 @@ static int fail_type (const struct json_object *json,
             return dn_err_set (err,
                                DN_E_RANGE,
                                "model_type: '%s' has parts of its own (%s), which no "
-                               "key states, expected a model of text",
+                               "key states, expected a model of text, or export it "
+                               "with 'dnnest_export.py hf:DIRECTORY'",
                                quoted.text,
                                other_parts[i]);
     if (nearest)
@@ -625,6 +626,30 @@ static int read_head (const struct json_object *json,
     return 0;
 }
 
+/* The decoder alone of a network with an encoder: BartForCausalLM. */
+static int check_sides (const struct json_object *json,
+                        const struct type *type,
+                        struct dn_err *err)
+{
+    /* read_head () has found a string there, or nothing. */
+    struct json_object *list = dn_json_member (json, "architectures");
+    const char *class =
+        list && json_object_array_length (list) > 0
+            ? json_object_get_string (json_object_array_get_idx (list, 0))
+            : type->name;
+    bool both = true;
+
+    if (dn_json_read_bool (json, "is_encoder_decoder", &both, err) < 0)
+        return -1;
+    if (type->sides != BOTH || (both && !ends_with (class, "ForCausalLM")))
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "architectures: '%s' is a decoder alone, which no key states: "
+                       "export it with 'dnnest_export.py hf:DIRECTORY'",
+                       dn_quote (class, strlen (class)).text);
+}
+
 /* The embedding's weights are those of the output layer. */
 static int read_tied (const struct json_object *json,
                       const struct type *type,
@@ -681,7 +706,8 @@ static int read_config (const struct json_object *json,
         spec->ffn = DN_UNSET;
     snprintf (spec->model, sizeof (spec->model), "%s", type->model);
     snprintf (spec->name, sizeof (spec->name), "%s", type->name);
-    if (read_head (json, spec, err) < 0 || read_tied (json, type, spec, err) < 0)
+    if (read_head (json, spec, err) < 0 || check_sides (json, type, err) < 0
+        || read_tied (json, type, spec, err) < 0)
         return -1;
     return read_tokens (json, type, spec, err);
 }

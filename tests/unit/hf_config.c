@@ -108,6 +108,28 @@ TEST ("fields become keys")
     assert_int_equal (spec.head, DN_HEAD_NONE);
 }
 
+/* A network with encoder and decoder, of this type and class. */
+#define SIDES(type, class)                                                             \
+    "{\"model_type\":\"" type "\",\"architectures\":[\"" class                         \
+        "\"],"                                                                         \
+        "\"encoder_layers\":2,\"d_model\":64,\"encoder_attention_heads\":4,"           \
+        "\"encoder_ffn_dim\":100,\"vocab_size\":1000,\"max_position_embeddings\":128"
+
+TEST ("a decoder without its encoder is refused")
+{
+    static const char alone[] = "is a decoder alone, which no key states: export it";
+
+    read_config (SIDES ("bart", "BartForConditionalGeneration") "}");
+    read_config (SIDES ("marian", "MarianMTModel") ",\"is_encoder_decoder\":true}");
+    expect_bad (SIDES ("bart", "BartForCausalLM") "}", alone);
+    expect_bad (SIDES ("mbart", "MBartForCausalLM") "}", alone);
+    expect_bad (SIDES ("marian", "MarianForCausalLM") "}", alone);
+    expect_bad (SIDES ("pegasus", "PegasusForCausalLM") "}", alone);
+    expect_bad (
+        SIDES ("bart", "BartForConditionalGeneration") ",\"is_encoder_decoder\":false}",
+        alone);
+}
+
 /* A network of twelve blocks of 64 features, of this type. */
 #define SMALL(type)                                                                    \
     "\"model_type\":\"" type "\",\"num_hidden_layers\":12,\"hidden_size\":64,"         \
