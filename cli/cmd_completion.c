@@ -269,38 +269,45 @@ static void print_hub_name (const struct dn_networks *networks,
         print_name (name);
 }
 
-/* The size of images in the name of a hub is not completed. */
-static void print_networks (const struct dn_site *site)
+/* The size of images in the name of a hub is not completed. 'who' is the publisher of
+ * the name, with a '/', or empty.
+ */
+static void print_networks (const struct dn_site *site, const char *who)
 {
     const struct dn_networks *networks = &site->networks;
     const char *network;
     const char *name;
 
     for (int i = 0; (name = dn_model_at (networks, i)); i++)
-        print_name (name);
+        if (dn_publishes (who, name))
+            print_name (name);
     for (const struct dn_pattern *row = dn_patterns; row->text; row++) {
         struct dn_model model;
 
         if (strchr (row->text, '%'))
             continue;
-        if (!strchr (row->text, '*') && dn_model_find (networks, row->text, &model))
+        if (!strchr (row->text, '*') && dn_model_find (networks, row->text, &model)
+            && dn_publishes (who, model.entry.name))
             print_name (row->text);
         for (int i = 0; (network = dn_zoo_at (networks, i).name); i++)
-            print_hub_name (networks, row, network);
+            if (dn_publishes (who, network))
+                print_hub_name (networks, row, network);
     }
 }
 
-static void print_datasets (const struct dn_site *site)
+static void print_datasets (const struct dn_site *site, const char *who)
 {
+    (void) who;
     for (int i = 0; i < site->datasets.n_rows; i++)
         print_name (site->datasets.rows[i].name);
 }
 
 /* The types of Gpu lines and their devices; without such lines the catalogue. */
-static void print_gpus (const struct dn_site *site)
+static void print_gpus (const struct dn_site *site, const char *who)
 {
     const struct dn_gpu_types *types = &site->gpu_types;
 
+    (void) who;
     for (int i = 0; i < types->n_types; i++) {
         print_name (types->types[i].type);
         print_name (types->types[i].device->name);
@@ -321,8 +328,9 @@ static void ignore (void *to, const struct dn_err *err)
  * read; without a site none.
  */
 static int print_names (struct dn_options *given,
-                        void (*print) (const struct dn_site *site))
+                        void (*print) (const struct dn_site *site, const char *who))
 {
+    const char *slash = strchr (given->args[0], '/');
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_problems problems = {.report = ignore};
     struct dn_load_context context = {.problems = &problems};
@@ -336,7 +344,7 @@ static int print_names (struct dn_options *given,
         site = dn_load_site (&given->paths, &context, &err);
     }
     if (site)
-        print (site);
+        print (site, slash ? slash + 1 : "");
     return DN_EXIT_DONE;
 }
 
@@ -345,7 +353,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     static const struct {
         const char *name;
         const char *script;
-        void (*print) (const struct dn_site *site);
+        void (*print) (const struct dn_site *site, const char *who);
     } kinds[] = {
         {"bash", bash_script, NULL},
         {"zsh", zsh_script, NULL},
@@ -360,7 +368,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!dn_options_all (&given, NULL, 1, 1))
         return given.exit_code;
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
-        if (strcmp (kinds[i].name, given.args[0]) == 0)
+        /* The scripts ask for "networks/PUBLISHER/". */
+        if (strcmp (kinds[i].name, given.args[0]) == 0
+            || (kinds[i].print == print_networks
+                && strncmp (given.args[0], "networks/", 9) == 0))
             return kinds[i].script ? print_script (kinds[i].script)
                                    : print_names (&given, kinds[i].print);
     return dn_options_misuse (self,

@@ -84,8 +84,10 @@ function __dnnest_offer --argument-names head rest kinds
                 set -l before (string match -r '.*/' -- "$rest")
                 set -l site (string match -r -- '^--(?:conf|hardware|datasets|zoo)=.*' \
                     (commandline -opc))
+                set -l names (string sub -s 2 -- $kind)
+                test $kind = @networks; and set -q before[1]; and set names $names/$before
                 __dnnest_after "$head$before" \
-                    (command dnnest completion (string sub -s 2 $kind) $site 2>/dev/null)
+                    (command dnnest completion $names $site 2>/dev/null)
             case '*'
                 printf '%s%s\n' "$head" $kind
         end

@@ -100,6 +100,8 @@ is 'a name of a hub that is offered is known' \
     "$(grep - "$work/networks" | sed -n '1~7p' | while read -r name; do
         dn zoo "$name" >/dev/null 2>&1 || echo "$name"
     done)" ''
+is 'a publisher is offered no network of another' \
+    "$(names networks/Qwen/ | grep -c resnet || :)" 0
 ok 'names of hubs are offered' test "$(grep -c - "$work/networks")" -gt 60
 is 'data sets are those of the site' "$(names datasets | sorted)" \
     "$(sed -n 's/^Dataset=\([^ ]*\).*/\1/p' "$work/datasets.conf" | sorted)"

@@ -262,7 +262,7 @@ bool dn_publishes (const char *text, const char *network)
 
         if (!dn_span_is (who, row->name))
             continue;
-        for (struct dn_span one; (one = dn_span_cut (&families, " ")).text;)
+        for (struct dn_span one; (one = dn_span_cut (&families, ",")).text;)
             if (strncmp (network, one.text, one.len) == 0)
                 return true;
         return false;

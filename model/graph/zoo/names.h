@@ -44,7 +44,7 @@ struct dn_pattern {
 extern const struct dn_pattern dn_patterns[];
 
 /* An organisation whose networks are all of some families: its name in lower case, and
- * what the names of these begin with, separated by blanks.
+ * what the names of these begin with, separated by commas.
  */
 struct dn_publisher {
     const char *name;
