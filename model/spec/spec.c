@@ -885,7 +885,7 @@ struct dn_span dn_spec_cut (struct dn_span *rest)
         while (next < rest->len && is_blank (rest->text[next]))
             next++;
         if (next > i && i > 0 && next < rest->len && !strchr ("=,", rest->text[next])
-            && !memchr ("= \t,", rest->text[i - 1], 4))
+            && !strchr ("= \t,", rest->text[i - 1]))
             break;
     }
     piece.len = i;
