@@ -887,6 +887,7 @@ struct dn_span dn_spec_cut (struct dn_span *rest)
         if (next > i && i > 0 && next < rest->len && !strchr ("=,", rest->text[next])
             && !strchr ("= \t,", rest->text[i - 1]))
             break;
+        i = next > i ? next - 1 : i;
     }
     piece.len = i;
     *rest = i < rest->len ? (struct dn_span){rest->text + i + 1, rest->len - i - 1}
