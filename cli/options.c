@@ -408,7 +408,6 @@ int dn_options_next (struct dn_options *o)
 
 bool dn_options_count (struct dn_options *o, int min, int max)
 {
-    join_pairs (o, max);
     if (o->n_args >= min && (max < 0 || o->n_args <= max))
         return true;
     o->exit_code =
