@@ -25,7 +25,11 @@ struct call {
 };
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("gpu", 0, "NAME", "the GPU type or device to explain (required)", gpu),
+    DN_OPT_TEXT ("gpu",
+                 0,
+                 "NAME",
+                 "the GPU type or device to explain (a usual one)",
+                 gpu),
     DN_OPT_INT ("top",
                 0,
                 "N",
@@ -334,18 +338,6 @@ static int print_text (const struct dn_site *site,
     return exit_code == DN_EXIT_DONE ? print_tops (anatomy, top) : exit_code;
 }
 
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
-{
-    if (!dn_options_all (given, call, 1, -1))
-        return -1;
-    if (call->gpu)
-        return 0;
-    given->exit_code = dn_options_misuse (self, "--gpu=NAME is missing");
-    return -1;
-}
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
@@ -358,11 +350,15 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_site_gpu gpu;
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
+    if (!dn_options_all (&given, &call, 1, -1))
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    if (!call.gpu && dn_usual_device (site))
+        call.gpu = dn_usual_device (site)->name;
+    if (!call.gpu)
+        return dn_options_misuse (self, "--gpu=NAME is missing");
     dn_seen_read (&seen, site, NULL);
     if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);

@@ -84,6 +84,22 @@ int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *
     return DN_EXIT_DONE;
 }
 
+/* GPUs of a node that many people share: it has no PCIe boards where there are others.
+ */
+#define SHARED 8
+
+/* One of the devices that a name of a chip means, and the user is told so. */
+static const struct dn_device *guess_device (const struct dn_site *site,
+                                             const char *name)
+{
+    const struct dn_products none = {.n = 0};
+    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, SHARED, &none);
+
+    if (guess.device && guess.doubt[0] != '\0')
+        dn_complain ("note: %s assumed %s", guess.doubt, guess.device->name);
+    return guess.device;
+}
+
 int dn_site_gpu_find (const struct dn_site *site,
                       const struct dn_cluster *cluster,
                       const char *name,
@@ -93,6 +109,8 @@ int dn_site_gpu_find (const struct dn_site *site,
     const struct dn_gpu_type *type = dn_gpu_types_resemble (&site->gpu_types, name);
     const struct dn_device *device = dn_subject_device (site, name, err);
 
+    if (!device && dn_gpus_meant (&site->catalogue, name).n > 1)
+        device = guess_device (site, name);
     if (!device)
         return -1;
     *gpu = type ? of_type (cluster, type) : of_device (site, cluster, device);
@@ -182,8 +200,15 @@ static int add_named (struct dn_site_gpus *gpus,
                       struct dn_err *err)
 {
     for (int i = 0; i < wanted->n_names; i++) {
+        struct dn_gpus_meant meant = {.n = 0};
         struct dn_site_gpu gpu;
 
+        if (!dn_subject_device (site, wanted->names[i], NULL))
+            meant = dn_gpus_meant (&site->catalogue, wanted->names[i]);
+        for (int k = 0; k < meant.n; k++)
+            add (gpus, of_device (site, cluster, meant.list[k]));
+        if (meant.n > 1)
+            continue;
         if (dn_site_gpu_find (site, cluster, wanted->names[i], &gpu, err) < 0)
             return -1;
         add (gpus, gpu);

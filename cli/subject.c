@@ -106,7 +106,7 @@ static struct dn_span first_word (const char *text)
 {
     struct dn_span rest = dn_span_of (text);
 
-    return dn_span_trim (dn_span_cut (&rest, ","));
+    return dn_span_cut (&rest, ", \t\n");
 }
 
 bool dn_subject_is_json (const char *text)
@@ -129,12 +129,24 @@ bool dn_subject_is_network (const struct dn_site *site, const char *text)
            && dn_model_find (&site->networks, name, &model);
 }
 
+/* Is the first word no pair, as in "model = gpt2"? */
+static bool is_bare (char *const args[], int n_args)
+{
+    struct dn_span first = first_word (args[0]);
+    const char *next = first.text + first.len;
+
+    next += strspn (next, " \t\n");
+    if (*next == '\0' && n_args > 1)
+        next = args[1];
+    return first.len > 0 && *next != '=' && !memchr (first.text, '=', first.len)
+           && !dn_span_is (first, "-");
+}
+
 /* The arguments as one text: "gpt2 batch=4" is "model=gpt2,batch=4". 'bare' is set
  * where its first word was no pair. Freed with free (); NULL without memory.
  */
 static char *join (char *const args[], int n_args, bool *bare)
 {
-    struct dn_span first = first_word (args[0]);
     size_t size = sizeof ("model=");
     char *text;
     struct dn_buf buf;
@@ -145,8 +157,7 @@ static char *join (char *const args[], int n_args, bool *bare)
     if (!text)
         return NULL;
     buf = dn_buf_on (text, size);
-    *bare = first.len > 0 && !memchr (first.text, '=', first.len)
-            && !dn_span_is (first, "-");
+    *bare = is_bare (args, n_args);
     if (*bare && args[0][0] != '@')
         dn_buf_text (
             &buf,
@@ -278,6 +289,17 @@ static int read_text (const char *text, struct dn_subject *subject, struct dn_er
     return dn_subject_read_pairs (text, &subject->spec, err);
 }
 
+/* Where no batch is given, the smallest and the largest are looked at. */
+static void open_batch (struct dn_subject *subject)
+{
+    struct dn_spec *spec = &subject->spec;
+
+    subject->open_batch = spec->batch == DN_UNSET && spec->micro_batch == DN_UNSET
+                          && spec->global_batch == DN_UNSET;
+    if (subject->open_batch)
+        spec->batch = 1;
+}
+
 int dn_subject_parse (char *const args[],
                       int n_args,
                       struct dn_subject *subject,
@@ -295,11 +317,8 @@ int dn_subject_parse (char *const args[],
         dn_subject_free (subject);
         return -1;
     }
-    subject->open_batch = bare && spec->batch == DN_UNSET
-                          && spec->micro_batch == DN_UNSET
-                          && spec->global_batch == DN_UNSET;
-    if (subject->open_batch)
-        spec->batch = 1;
+    if (bare)
+        open_batch (subject);
     return 0;
 }
 
@@ -311,6 +330,8 @@ int dn_subject_read (const struct dn_site *site,
 {
     if (dn_subject_parse (args, n_args, subject, err) < 0)
         return -1;
+    if (!subject->open_batch)
+        open_batch (subject);
     if (dn_subject_build (site, DN_UNSET, subject, err) == 0)
         return 0;
     dn_subject_free (subject);

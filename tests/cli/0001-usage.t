@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-commands=$("$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$DNNEST" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 
 for option in -h --help; do
     like "dnnest $option lists the commands" "$("$DNNEST" $option)" '  predict .*  config '

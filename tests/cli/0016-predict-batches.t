@@ -83,7 +83,7 @@ refuses '--cpu-curve cannot be combined with --batch-sizes' 2 'cpu-curve cannot 
     predict --batch-sizes --cpu-curve $spec
 refuses '--plot needs --batch-sizes' 2 \
     'plot needs --batch-sizes' predict --plot a.svg $spec,batch=2
-refuses 'without --batch-sizes a batch is needed' 2 'batch: missing' predict $spec
+gives 'without a batch one is taken' 0 'No batch: batch=1 is taken' predict $spec
 refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
     predict --batch-sizes=7 $spec,global_batch=10,gpus=3
 

@@ -82,7 +82,7 @@ make_bundle() {
 
 write_helps() {
     local command
-    "$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' >"$work/commands.txt"
+    "$DNNEST" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"$work/commands.txt"
     while read -r command _; do
         "$DNNEST" "$command" --help >"$work/help-$command.txt"
     done <"$work/commands.txt"

@@ -399,7 +399,7 @@ dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
 dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
 dn model --json show "$work/small" > "$work/show.json"
 dn model --json verify "$work/small" > "$work/verify.json"
-"$DNNEST-dev" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*  *.*\)/\1/p' >"$work/dev-commands.txt"
+"$DNNEST-dev" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"$work/dev-commands.txt"
 while read -r command _; do
     "$DNNEST-dev" "$command" --help >"$work/dev-help-$command.txt"
 done <"$work/dev-commands.txt"
