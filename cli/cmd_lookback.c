@@ -137,7 +137,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_lookback = {
     .name = "lookback",
-    .summary = "Show what past jobs requested and used, and what dnnest would change",
+    .summary = "Show what past jobs used, and what dnnest would have changed",
     .arguments = "",
     .options = options,
     .run = run,

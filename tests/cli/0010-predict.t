@@ -44,7 +44,7 @@ is 'the order of keys does not matter' \
     "$(dn predict $spec)"
 
 refuses 'an unknown device is named, with similar ones' 2 \
-    "gpu: 'a100_sxm' is unknown, expected .*near: .*a100_sxm4_40gb" predict --gpu a100_sxm $spec
+    "gpu: 'a100_smx4_40gb' is unknown, expected .*near: .*a100_sxm4_40gb" predict --gpu a100_smx4_40gb $spec
 refuses 'a device that resembles none is named' 2 "gpu: 'abacus' is unknown, expected" \
     predict --gpu abacus $spec
 refuses 'the second of two devices is checked as well' 2 "gpu: 'x' is unknown" \

@@ -38,12 +38,14 @@ json 'a number is the name of a chip' '[c["gpu"] for c in d["candidates"]] == ["
 json '--gpu takes a slice (MIG) by the name of its driver' \
     '[c["gpu"] for c in d["candidates"]] == ["a100_sxm4_40gb_3g.20gb"]' \
     predict --gpu='NVIDIA A100-SXM4-40GB MIG 3g.20gb' $spec
-refuses 'a chip of several boards is told with its boards' 2 \
-    "gpu: 'V100' may be v100_pcie_16gb or v100_pcie_32gb or v100_sxm2_16gb or v100_sxm2_32gb or v100_sxm3_32gb: name one" \
-    predict --gpu=V100 $spec
-refuses 'a profile of several devices is told with them' 2 \
-    "gpu: '1g.5gb' may be a100_pcie_40gb_1g.5gb or a100_sxm4_40gb_1g.5gb: name one" \
+json 'a chip of several boards stands for all of them' \
+    'sorted(c["gpu"] for c in d["candidates"]) == ["v100_pcie_16gb", "v100_pcie_32gb", "v100_sxm2_16gb",
+         "v100_sxm2_32gb", "v100_sxm3_32gb"]' predict --gpu=V100 $spec
+json 'a profile of several devices stands for all of them' \
+    'sorted(c["gpu"] for c in d["candidates"]) == ["a100_pcie_40gb_1g.5gb", "a100_sxm4_40gb_1g.5gb"]' \
     predict --gpu=1g.5gb $spec
+is 'explain takes one of them, and says so' "$(dn explain --gpu=V100 $spec 2>&1 >/dev/null)" \
+    'dnnest: note: v100_pcie_16gb or v100_pcie_32gb or v100_sxm2_16gb or v100_sxm2_32gb or v100_sxm3_32gb? assumed v100_sxm2_16gb'
 json 'explain takes the name of a type' \
     'd["candidate"]["type"] == "twin" and d["candidate"]["gpu"] == "a100_sxm4_40gb"' \
     explain --gpu=twin $spec

@@ -93,7 +93,7 @@ refuses 'a negative --top is out of range' 2 'top: -1 out of range 0..20000' \
 refuses 'a --top larger than any network is out of range' 2 '20001 out of range 0..20000' \
     explain $gpu --top=20001 $spec
 refuses '--top that is no number is named' 2 "top: 'few' is not a" explain $gpu --top=few $spec
-refuses 'a missing device is a usage error' 2 '--gpu=NAME is missing' explain $spec
+gives 'without a device a usual one is taken' 0 'on [a-z0-9_]+' explain $spec
 refuses 'an unknown device is named' 2 "gpu: 'v1000' is unknown" explain --gpu v1000 $spec
 refuses 'wrong metadata are named' 2 'batch: -4 out of range' \
     explain $gpu model=resnet50,batch=-4

@@ -31,8 +31,8 @@ is 'a size between those of the file is on the parabola' "$(flops model=ours,bat
     "$((3 * $(flops model=ours,batch=4)))"
 refuses 'a key that the file has at one value is refused by name' 2 \
     'hidden: ours has one size, 64' predict model=ours,batch=4,hidden=32
-refuses 'a misspelt name is answered with the nearest' 2 'did you mean ours\?' \
-    predict model=0urs,batch=4
+refuses 'another name of that network is answered with it' 2 'did you mean ours\?' \
+    predict model=ours_large,batch=4
 gives 'a network of the installation has its counts' 0 '41\.81 M parameters' \
     predict --gpu a100 model=fasterrcnn_resnet50_fpn,batch=4
 refuses 'a size far beyond the file is refused' 2 'image: 64 for .*, which is known from' \

@@ -49,7 +49,7 @@ if [[ \$* != *--model* ]]; then
     site+=(--model "$SITE/bundle")
 fi
 exec "\$program" "\$1" "\${site[@]}" --hardware "$work/hardware" \\
-    --datasets "$work/datasets.conf" "\${@:2}"
+    --datasets="$work/datasets.conf" "\${@:2}"
 SH
 # sbatch reads the description, and complains as spank_dnnest does. It refuses an option
 # that sbatch does not know.

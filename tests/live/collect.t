@@ -238,7 +238,7 @@ counted=$(SLURM_TIME_FORMAT=%s sacct -anXPD -S now-30days -o Submit,Start,End,Al
 is 'dnnest lookback has the sums of sacct, as any user' \
     "$(jq -r '"\(.jobs) jobs, \(.hours.gpu * 100 | round / 100) hours"' <<<"$back")" \
     "$(sed 's/\.00 / /; s/\(\.[1-9]\)0 /\1 /' <<<"$counted")"
-like 'it simulates the nodes that sinfo has' "$back" '"owners":[1-9]'
+like 'dnnest lookback simulates the nodes that sinfo has' "$back" '"owners":[1-9]'
 
 # --- slurmdbd ends and comes back --------------------------------------------------------
 

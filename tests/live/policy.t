@@ -106,11 +106,11 @@ if [[ -x $dnnest ]]; then
     use "Policy Account=no-such Mode=advise"
     ok 'a paused user has no job changed, without a word to slurmctld' \
         at_once pause 'observe change' "--user=$CLUSTER_USER"
-    ok 'and is resumed as quickly' at_once resume 'enforce change' "--user=$CLUSTER_USER"
+    ok 'a paused user is resumed as quickly' at_once resume 'enforce change' "--user=$CLUSTER_USER"
     use "Policy User=$CLUSTER_USER Mode=enforce"
     ok 'a pause of all stops also those of a line with another mode' at_once pause 'observe change'
     ok 'one of a user more changes nothing' at_once pause 'observe change' "--user=$CLUSTER_USER"
-    ok 'nor does the end of the first, while the second lasts' at_once resume 'observe change'
+    ok 'the end of the first changes nothing while the second lasts' at_once resume 'observe change'
     ok 'after the second jobs are changed' at_once resume 'enforce change' "--user=$CLUSTER_USER"
     not_ok 'nothing is left of it' test -e "$dir/etc/dnnest.paused"
 else

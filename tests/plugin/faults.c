@@ -640,12 +640,8 @@ static const char *const wrong_times[] =
     {"", "soon", "-1", "00:00:59", "99999-00:00:00", "1:2:3:4", NULL};
 static const char *const wrong_paths[] = {"", "relative/path", "~/x", long_text, NULL};
 
-static const char *const wrong_secrets[] = {"", long_text, NULL};
-
 static const char *const *wrong_site_values (enum dn_site_key_type type)
 {
-    if (type == DN_SITE_SECRET)
-        return wrong_secrets;
     return type == DN_SITE_REAL ? wrong_numbers : wrong_paths;
 }
 

@@ -523,4 +523,3 @@ TEST ("an anonymous record has no name of the metadata")
     advice = scene_advise ("", &job);
     assert_contains (admin_comment (advice), "app=secretplan");
 }
-
