@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -106,12 +107,11 @@ static int read_jobs (struct call *call, struct dn_err *err)
                      jobs->first.text);
     if (jobs->n > 0)
         return 0;
-    dn_past_sacct_command (&buf);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "no job with GPUs has ended in this period%s%s",
-                       call->source.sacct ? "; --sacct expects the output of: " : "",
-                       call->source.sacct ? text : "");
+    if (call->source.sacct) {
+        dn_past_sacct_command (&buf);
+        fprintf (stderr, "--sacct reads what this prints:\n%s\n", text);
+    }
+    return dn_err_set (err, DN_E_RANGE, "no job with GPUs has ended in this period");
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)

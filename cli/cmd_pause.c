@@ -1,5 +1,8 @@
 /* cmd_pause.c - stops changes of jobs at once, and lets them go on
  *
+ * The file has a line for each pause. Lines that no pause has written are dropped: the
+ * plugin would not load a file with one that it cannot read.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "commands.h"
@@ -18,9 +21,15 @@ struct call {
     struct dn_options given;
     const char *account;
     const char *user;
-    char line[LINE_MAX_LEN]; /* of the file */
+    char line[LINE_MAX_LEN]; /* of this pause */
     char path[DN_SITE_PATH_MAX];
+    char *text; /* of the file; owned */
 };
+
+static void free_call (struct call *call)
+{
+    free (call->text);
+}
 
 static const struct dn_option options[] = {
     DN_OPT_TEXT ("account", 0, "NAME", "only the jobs of this account", account),
@@ -37,106 +46,144 @@ static bool is_plain (const char *name)
 
 static int take_options (const struct dn_command *self, struct call *call)
 {
-    const char *name = call->account ? call->account : call->user;
+    const char *name;
+    int64_t uid;
 
     if (!dn_options_all (&call->given, call, 0, 0))
         return -1;
     name = call->account ? call->account : call->user;
-    call->given.exit_code = DN_EXIT_DONE;
-    if (call->account && call->user)
-        call->given.exit_code =
-            dn_options_misuse (self, "--account and --user cannot be combined");
-    else if (name && !is_plain (name))
-        call->given.exit_code = dn_options_misuse (
+    call->given.exit_code = DN_EXIT_USAGE;
+    if (call->account && call->user) {
+        dn_options_misuse (self, "--account and --user cannot be combined");
+        return -1;
+    }
+    if (name && !is_plain (name)) {
+        dn_options_misuse (
             self, "'%s' is not one name", dn_quote (name, strlen (name)).text);
+        return -1;
+    }
+    if (call->user && !dn_options_user (call->user, &uid))
+        return -1;
     if (name)
         snprintf (call->line,
                   sizeof (call->line),
-                  "Policy %s=%s " DN_PAUSE_RULE "\n",
+                  "Policy %s=%s " DN_PAUSE_RULE,
                   call->account ? "Account" : "User",
                   name);
     else
-        snprintf (call->line, sizeof (call->line), DN_PAUSE_RULE "\n");
-    return call->given.exit_code == DN_EXIT_DONE ? 0 : -1;
+        snprintf (call->line, sizeof (call->line), DN_PAUSE_RULE);
+    return 0;
 }
 
-/* Who is paused or resumed, for a message. */
-static void print_done (const struct call *call, const char *done)
+/* Find the file, and read it; it need not exist. */
+static int read_file (struct call *call, struct dn_err *err)
 {
-    if (call->account)
-        printf ("%s: the jobs of account %s\n", done, call->account);
-    else if (call->user)
-        printf ("%s: the jobs of user %s\n", done, call->user);
-    else
-        printf ("%s: all jobs\n", done);
+    const char *conf = call->given.paths.conf;
+    struct stat st;
+
+    if (!conf || stat (conf, &st) < 0 || !S_ISREG (st.st_mode))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: no such file, so no job is changed",
+                           conf ? conf : DNNEST_CONF);
+    dn_load_beside (conf, DN_PAUSE_FILE, call->path);
+    if (access (call->path, F_OK) == 0)
+        return dn_read_input (call->path, &call->text, err);
+    call->text = strdup ("");
+    return call->text ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
 }
 
-/* The lines of the file; "" if there is none. */
-static char *read_lines (const char *path, struct dn_err *err)
+/* The next line of a pause. False at the end. */
+static bool next_line (struct dn_span *rest, struct dn_span *line)
 {
-    char *text = NULL;
+    static const char policy[] = "Policy ";
 
-    if (access (path, F_OK) < 0)
-        return strdup ("");
-    return dn_read_input (path, &text, err) < 0 ? NULL : text;
+    while ((*line = dn_span_cut (rest, "\n")).text) {
+        *line = dn_span_trim (*line);
+        if (dn_span_is (*line, DN_PAUSE_RULE)
+            || (line->len > sizeof (policy)
+                && memcmp (line->text, policy, sizeof (policy) - 1) == 0))
+            return true;
+    }
+    return false;
 }
 
-/* Write the lines but 'line', which comes first if it is to be there. */
-static int write_lines (const struct call *call,
-                        const char *text,
-                        bool pause,
-                        struct dn_err *err)
+static int count_lines (const struct call *call, const char *which)
+{
+    struct dn_span rest = dn_span_of (call->text);
+    struct dn_span line;
+    int n = 0;
+
+    while (next_line (&rest, &line))
+        n += !which || dn_span_is (line, which);
+    return n;
+}
+
+/* Write the lines but that of the call, which comes first if it is to be there: the
+ * rule of all is looked for at the beginning.
+ */
+static int write_lines (struct call *call, bool pause, struct dn_err *err)
 {
     dn_cleanup (dn_replace_free) struct dn_replace replace = {.file = NULL};
-    struct dn_span rest = dn_span_of (text);
-    size_t own = strlen (call->line) - 1; /* without its end */
+    bool all = dn_span_is (dn_span_of (call->line), DN_PAUSE_RULE);
+    struct dn_span rest = dn_span_of (call->text);
     struct dn_span line;
 
     if (dn_replace_open (&replace, call->path, err) < 0)
         return -1;
     if (fchmod (fileno (replace.file), 0644) < 0)
         return dn_err_set (err, DN_E_IO, "%s: cannot set its mode", call->path);
-    /* The rule of all is found at the beginning. */
-    if (pause && call->line[0] == 'M')
-        fputs (call->line, replace.file);
-    while ((line = dn_span_cut (&rest, "\n")).text)
-        if (line.len > 0
-            && (line.len != own || memcmp (line.text, call->line, own) != 0))
+    if (pause && all)
+        fprintf (replace.file, "%s\n", call->line);
+    while (next_line (&rest, &line))
+        if (!dn_span_is (line, call->line))
             fprintf (replace.file, "%.*s\n", (int) line.len, line.text);
-    if (pause && call->line[0] != 'M')
-        fputs (call->line, replace.file);
+    if (pause && !all)
+        fprintf (replace.file, "%s\n", call->line);
     return dn_replace_finish (&replace, err);
+}
+
+static void print_done (const struct call *call, bool pause, int others)
+{
+    const char *done = pause ? "not changed any more" : "changed again";
+
+    if (call->account)
+        printf ("%s: the jobs of account %s\n", done, call->account);
+    else if (call->user)
+        printf ("%s: the jobs of user %s\n", done, call->user);
+    else
+        printf ("%s: all jobs\n", done);
+    if (others > 0)
+        printf ("still paused: what %d more line%s of %s say%s\n",
+                others,
+                others == 1 ? "" : "s",
+                call->path,
+                others == 1 ? "s" : "");
 }
 
 static int change (const struct dn_command *self, int argc, char **argv, bool pause)
 {
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-    struct call call = {.account = NULL};
+    dn_cleanup (free_call) struct call call = {.text = NULL};
     struct dn_err err = {0};
-    const char *conf;
+    int others;
 
     dn_options_begin (&call.given, self, argc, argv);
     if (take_options (self, &call) < 0)
         return call.given.exit_code;
-    conf = call.given.paths.conf;
-    if (!conf) {
-        dn_complain ("there is no %s, so no job is changed", DNNEST_CONF);
-        return DN_EXIT_CONF;
-    }
-    dn_load_beside (conf, DN_PAUSE_FILE, call.path);
-    text = read_lines (call.path, &err);
-    if (!text || (!pause && !strstr (text, call.line))) {
-        if (text)
-            dn_err_set (&err, DN_E_RANGE, "%s: it is not paused", call.path);
+    if (read_file (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
+    others = count_lines (&call, NULL) - count_lines (&call, call.line);
+    if (!pause && count_lines (&call, call.line) == 0) {
+        dn_complain ("%s has no line '%s'", call.path, call.line);
+        return DN_EXIT_DATA;
     }
-    if (!pause && strcmp (text, call.line) == 0 && unlink (call.path) == 0) {
-        print_done (&call, "changed again from now on");
+    if (!pause && others == 0 && unlink (call.path) == 0) {
+        print_done (&call, pause, others);
         return DN_EXIT_DONE;
     }
-    if (write_lines (&call, text, pause, &err) < 0)
+    if (write_lines (&call, pause, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    print_done (&call, pause ? "not changed any more" : "changed again from now on");
+    print_done (&call, pause, others);
     return DN_EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "health.h"
 #include "output/grid.h"
@@ -122,12 +123,24 @@ static void add_plugin (struct json_object *json, const struct dn_plugin_counts 
     dn_json_add_count (to, "errors", counts->errors);
 }
 
-static void print_json (const struct dn_health *health)
+/* Has 'dnnest pause' stopped something? */
+static bool is_paused (const struct dn_options *given)
+{
+    char path[DN_SITE_PATH_MAX];
+
+    if (!given->paths.conf)
+        return false;
+    dn_load_beside (given->paths.conf, DN_PAUSE_FILE, path);
+    return access (path, F_OK) == 0;
+}
+
+static void print_json (const struct dn_health *health, bool paused)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *tasks;
 
     dn_json_add_bool (json, "fresh", dn_health_is_fresh (health));
+    dn_json_add_bool (json, "paused", paused);
     dn_json_add_text (json, "limits", dn_limits_kind_name (health->limits));
     dn_json_add_count (json, "users", health->n_users);
     dn_json_add_count (json, "distrusted", health->n_distrusted);
@@ -264,7 +277,7 @@ static void print_next (const struct dn_health *health)
     }
 }
 
-static int print_text (const struct dn_health *health)
+static int print_text (const struct dn_health *health, bool paused)
 {
     int rc = print_parts (health);
 
@@ -273,6 +286,9 @@ static int print_text (const struct dn_health *health)
     for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++)
         print_program (health, &health->programs[i]);
     print_limits (health);
+    if (paused)
+        printf ("paused, for all jobs or some: " DN_PAUSE_FILE
+                " beside dnnest.conf says\n");
     print_day (health);
     print_next (health);
     return DN_EXIT_DONE;
@@ -314,9 +330,9 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_job_story (site, call.db, given.args[0], given.json);
     dn_health_read (&health, site);
     if (given.json)
-        print_json (&health);
+        print_json (&health, is_paused (&given));
     else
-        rc = print_text (&health);
+        rc = print_text (&health, is_paused (&given));
     if (rc != DN_EXIT_DONE)
         return rc;
     return dn_health_is_fresh (&health) ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;

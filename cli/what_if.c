@@ -81,7 +81,10 @@ static void compare (const struct dn_subject *subject,
                      const struct dn_estimate *other,
                      struct dn_effect *effect)
 {
-    double time = dn_estimate_time (other) / dn_estimate_time (assumed);
+    /* Of the run where its work is known with both, else of a step. */
+    bool runs = other->train_s.p50 > 0 && assumed->train_s.p50 > 0;
+    double time = runs ? dn_estimate_time (other) / dn_estimate_time (assumed)
+                       : other->step_s.p50 / assumed->step_s.p50;
     double memory = other->gpu_mem.p50 / assumed->gpu_mem.p50;
     bool first = effect->other[0] == '\0';
     struct dn_buf buf;

@@ -894,6 +894,7 @@ static void suggest (struct making *m)
                                  NULL};
     struct dn_remedy remedy;
     int64_t tenths;
+    int n;
 
     if (!warning || advice->by_history || decision->rescued
         || dn_deadline_check (m->deadline, "remedy", NULL) < 0
@@ -903,7 +904,8 @@ static void suggest (struct making *m)
     predictor.user = whose (m);
     c.device = m->devices[decision->base];
     patient.estimate = &advice->estimates[decision->base];
-    if (dn_remedies (&patient, 1, &remedy) > 0) {
+    n = dn_remedies (&patient, 1, &remedy);
+    if (n > 0) {
         memcpy (decision->remedy, remedy.change, sizeof (decision->remedy));
         tenths = llround (10 * remedy.slow);
         dn_warning_add (warning,
@@ -911,7 +913,7 @@ static void suggest (struct making *m)
                                     dn_arg_text (decision->remedy),
                                     dn_arg_count (tenths / 10),
                                     dn_arg_count (tenths % 10)));
-    } else if (dn_deadline_check (m->deadline, "remedy", NULL) == 0) {
+    } else if (n == 0) {
         dn_warning_add (warning, &DN_REASON (warn_no_batch));
     }
 }

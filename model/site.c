@@ -240,13 +240,15 @@ struct pass {
     struct dn_problems *problems;
 };
 
-/* The bit of an existing key in a set of keys. */
+/* The bit of a rule in a set of keys; of no rule, such as one that was dropped, none.
+ */
 static uint64_t bit_of (struct dn_span key)
 {
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+    const struct dn_rule_key *found = dn_rules_find (key);
 
-    return UINT64_C (1) << (dn_rules_find (key) - keys);
+    return found ? UINT64_C (1) << (found - keys) : 0;
 }
 
 /* The keys of a line that are no word: rules, then those of the site. */

@@ -72,8 +72,10 @@ static void add_hours (struct dn_lookback *lookback,
     double cpu_h = job->cpus > 0 ? (double) job->cpus * ran_s / 3600 : 0;
 
     hours->gpu += gpu_h;
-    hours->gpu_requested +=
-        job->limit_s > 0 ? (double) job->gpus * (double) job->limit_s / 3600 : gpu_h;
+    if (job->limit_s > 0) {
+        hours->gpu_requested += (double) job->gpus * (double) job->limit_s / 3600;
+        hours->gpu_limited += gpu_h;
+    }
     hours->cpu += cpu_h;
     if (job->gpu_utilisation >= 0) {
         hours->gpu_measured += gpu_h;
@@ -87,6 +89,8 @@ static void add_hours (struct dn_lookback *lookback,
         hours->memory_measured += job->mem_gb * ran_s / 3600;
         hours->memory_used += job->host_mem_gb * nodes * ran_s / 3600;
     }
+    if (dn_outcome_of (job) == DN_OUTCOME_COMPLETED && job->limit_s > 0 && ran_s > 0)
+        dn_spread_add (&lookback->looseness, (double) job->limit_s / ran_s);
     if (dn_outcome_of (job) == DN_OUTCOME_LIMIT_USER) {
         lookback->at_limit++;
         hours->gpu_at_limit += gpu_h;
@@ -101,6 +105,7 @@ static int take_job (void *to, const struct dn_finished *row)
     struct dn_replayed replayed;
     int rc;
 
+    lookback->jobs_n++;
     add_hours (lookback, row, dn_finished_ran_s (row));
     dn_spread_add (&lookback->wait_s, dn_sums_wait_s (row));
     if (lookback->first_s == 0 || row->end_s < lookback->first_s)
@@ -212,6 +217,7 @@ static int compare_queues (struct dn_lookback *lookback, struct dn_err *err)
     if (!changes || !values)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     n = find_changes (&lookback->queue, changes);
+    lookback->impossible = lookback->queue.n_jobs - n;
     add_owners (lookback, changes, n);
     for (int64_t i = 0; i < n; i++)
         values[i] =

@@ -22,7 +22,8 @@
  * jobs had.
  */
 struct dn_lookback_hours {
-    double gpu_requested; /* GPUs times time limits; without a limit, times run time */
+    double gpu_requested; /* GPUs times time limits, of jobs with one, */
+    double gpu_limited;   /* and while these ran */
     double gpu;
     double gpu_measured; /* of jobs whose utilisation is known */
     double gpu_busy;
@@ -45,16 +46,19 @@ struct dn_lookback {
     struct dn_past_jobs jobs;
     int64_t first_s; /* ends of the first and the last job */
     int64_t last_s;
+    int64_t jobs_n;   /* each once */
     int64_t at_limit; /* jobs */
     int64_t repeats;  /* jobs of whose application a run had ended */
     struct dn_lookback_hours hours;
-    struct dn_spread wait_s; /* as it was */
+    struct dn_spread wait_s;    /* as it was */
+    struct dn_spread looseness; /* limit / run time, of completed jobs */
     struct dn_sums *sums;
     struct dn_replay *replay;
     /* simulated: n_pools 0 none */
     struct dn_replay_queue queue;
     struct dn_clustered_mean wait; /* with dnnest less without, seconds; by owners */
     struct dn_clustered_mean end;
+    int64_t impossible; /* jobs that fit on no node */
     int64_t owners;
     int64_t sooner; /* owners whose jobs end at least 2 % sooner, or later */
     int64_t later;

@@ -48,7 +48,13 @@ static int print_hours (const struct dn_lookback *lookback)
     const struct dn_amount *amounts = lookback->sums->all.amounts;
     double memory_h = h->memory_measured;
 
-    add_row (&grid, "GPU, of time limits", h->gpu_requested, h->gpu, 1);
+    bool nodes = lookback->queue.sim.n_pools > 0;
+
+    add_row (&grid,
+             "GPU, of time limits",
+             h->gpu_requested,
+             h->gpu_limited,
+             share (h->gpu_limited, h->gpu));
     add_row (&grid,
              "GPU, of run times (busy)",
              h->gpu_measured,
@@ -60,23 +66,28 @@ static int print_hours (const struct dn_lookback *lookback)
              h->cpu_busy,
              share (h->cpu_measured, h->cpu));
     add_row (&grid, "GiB of host memory (peak)", memory_h, h->memory_used, NAN);
-    add_row (
-        &grid, "GPU, stranded by CPUs", h->gpu, amounts[DN_MEASURE_BY_CPUS].used, NAN);
-    add_row (&grid,
-             "GPU, stranded by memory",
-             h->gpu,
-             amounts[DN_MEASURE_BY_MEMORY].used,
-             NAN);
+    if (nodes && h->cpu > 0)
+        add_row (&grid,
+                 "GPU, beside: stranded by CPUs",
+                 h->gpu,
+                 amounts[DN_MEASURE_BY_CPUS].used,
+                 NAN);
+    if (nodes && h->cpu > 0)
+        add_row (&grid,
+                 "GPU, beside: stranded by memory",
+                 h->gpu,
+                 amounts[DN_MEASURE_BY_MEMORY].used,
+                 NAN);
     return dn_grid_print (&grid) == DN_EXIT_DONE ? 0 : -1;
 }
 
-static void print_limits (const struct dn_lookback *lookback)
+static void print_limits (struct dn_lookback *lookback)
 {
     const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
 
     printf ("\nLimits: %s times the run time in the median; %s jobs (%s of the GPU "
             "hours) ended at theirs.\n",
-            dn_report_number (dn_replay_median (sums->asked)).text,
+            dn_report_number (dn_spread_quantile (&lookback->looseness, 0.5)).text,
             dn_report_number ((double) lookback->at_limit).text,
             dn_report_share (share (lookback->hours.gpu_at_limit, lookback->hours.gpu))
                 .text);
@@ -115,6 +126,10 @@ static void print_mean (const char *what, const struct dn_clustered_mean *mean)
 {
     int digits = fabs (mean->mean) < 600 ? 2 : 0;
 
+    if (!isfinite (mean->low)) {
+        printf ("  %-8s not known: it takes jobs of two owners\n", what);
+        return;
+    }
     printf ("  %-8s %+.*f min [%+.*f to %+.*f]\n",
             what,
             digits,
@@ -178,13 +193,16 @@ static int print_queue (const struct dn_lookback *lookback,
     if (queue->left_out > 0)
         printf ("  %" PRId64 " jobs are not in it: no node has their type\n",
                 queue->left_out);
+    if (lookback->impossible > 0)
+        printf ("  %" PRId64 " jobs are not in it: they fit on no node\n",
+                lookback->impossible);
     return 0;
 }
 
 int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *err)
 {
     printf ("%s jobs with GPUs that ended from %s to %s (%s others).\n\n",
-            dn_report_number ((double) lookback->jobs.n).text,
+            dn_report_number ((double) lookback->jobs_n).text,
             dn_when_day (lookback->first_s).text,
             dn_when_day (lookback->last_s).text,
             dn_report_number ((double) lookback->jobs.n_others).text);
@@ -207,6 +225,7 @@ static void add_hours (struct json_object *json, const struct dn_lookback *lookb
     const struct dn_amount *amounts = lookback->sums->all.amounts;
 
     dn_json_add_real (hours, "gpu_requested", h->gpu_requested);
+    dn_json_add_real (hours, "gpu_limited", h->gpu_limited);
     dn_json_add_real (hours, "gpu", h->gpu);
     dn_json_add_real (hours, "gpu_measured", h->gpu_measured);
     dn_json_add_real (hours, "gpu_busy", h->gpu_busy);
@@ -220,7 +239,7 @@ static void add_hours (struct json_object *json, const struct dn_lookback *lookb
     dn_json_add_real (hours, "stranded_by_memory", amounts[DN_MEASURE_BY_MEMORY].used);
 }
 
-static void add_rules (struct json_object *json, const struct dn_lookback *lookback)
+static void add_rules (struct json_object *json, struct dn_lookback *lookback)
 {
     struct json_object *rules = dn_json_add_object (json, "rules");
     const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
@@ -238,7 +257,8 @@ static void add_rules (struct json_object *json, const struct dn_lookback *lookb
     dn_json_add_count (rules, "less_memory", sums->less_memory);
     dn_json_add_real (rules, "requested_mem_gib_h", sums->asked_mem_h);
     dn_json_add_real (rules, "policy_mem_gib_h", sums->set_mem_h);
-    dn_json_add_signed (rules, "limit_per_run", dn_replay_median (sums->asked));
+    dn_json_add_signed (
+        rules, "limit_per_run", dn_spread_quantile (&lookback->looseness, 0.5));
 }
 
 static void add_mean (struct json_object *json,
@@ -261,6 +281,7 @@ static void add_queue (struct json_object *json,
 
     dn_json_add_count (queue, "jobs", lookback->wait.n);
     dn_json_add_count (queue, "left_out", lookback->queue.left_out);
+    dn_json_add_count (queue, "impossible", lookback->impossible);
     dn_json_add_count (queue, "owners", lookback->owners);
     dn_json_add_count (queue, "sooner", lookback->sooner);
     dn_json_add_count (queue, "later", lookback->later);
@@ -285,7 +306,7 @@ int dn_lookback_print_json (struct dn_lookback *lookback,
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
     (void) err;
-    dn_json_add_count (json, "jobs", lookback->jobs.n);
+    dn_json_add_count (json, "jobs", lookback->jobs_n);
     dn_json_add_count (json, "others", lookback->jobs.n_others);
     dn_json_add_count (json, "refused", lookback->jobs.n_refused);
     dn_json_add_count (json, "first_s", lookback->first_s);

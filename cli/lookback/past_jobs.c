@@ -23,8 +23,8 @@
 #define COMMIT_ROWS 20000
 #define PIECE_LEN   65536
 
-/* Between the columns of a file; no column before the name of a job may have it. */
-#define FILE_DELIMITER "|"
+/* Between the columns of a file: no name of a job has it. */
+#define FILE_DELIMITER "<|>"
 
 struct reader {
     struct dn_past_jobs *jobs;
@@ -188,7 +188,9 @@ static int take_accounted (void *to, const struct dn_accounted *job)
 
 void dn_past_sacct_command (struct dn_buf *buf)
 {
-    dn_buf_add (buf, "SLURM_TIME_FORMAT=%%s sacct -anPD --noconvert -S now-90days -o ");
+    dn_buf_add (buf,
+                "SLURM_TIME_FORMAT=%%s sacct -anPD --noconvert "
+                "--delimiter='" FILE_DELIMITER "' -S now-90days -o ");
     dn_accounting_columns (DN_ACCOUNTING_ALL, buf);
     if (buf->len > 0 && buf->text[buf->len - 1] == ',')
         buf->text[--buf->len] = '\0';
@@ -239,6 +241,12 @@ static int read_output (struct reader *reader, struct dn_err *err)
     if (!accounting)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     rc = feed (reader, accounting, err);
+    reader->jobs->n_refused = dn_accounting_refused (accounting);
+    if (reader->jobs->n_refused > 0)
+        dn_err_set (&reader->jobs->first,
+                    DN_E_SYNTAX,
+                    "not the columns that sacct was to print, with " FILE_DELIMITER
+                    " between them");
     dn_accounting_free (accounting);
     return rc;
 }

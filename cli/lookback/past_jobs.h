@@ -27,7 +27,7 @@ struct dn_past_source {
 struct dn_past_jobs {
     struct dn_store *store;
     char dir[PATH_MAX];
-    int64_t n;           /* in the store */
+    int64_t n;           /* that were read */
     int64_t n_others;    /* without GPUs, or that never ran */
     int64_t n_refused;   /* rows of a table that cannot be read; the first is told */
     struct dn_err first; /* of them */

@@ -16,7 +16,7 @@
 #define ADAPTED_PARAMS 1e9
 
 /* Above that many operators the search for a batch would take milliseconds. */
-#define SEARCHED_OPS 1000
+#define SEARCHED_OPS 300
 
 /* A smaller batch besides is tried only where nothing else helps, or it takes so many
  * times as long.
@@ -100,9 +100,9 @@ static bool shrink (struct trial *t, const struct dn_estimate *estimate)
 {
     struct dn_spec *spec = &t->spec;
     int64_t samples = spec->batch * spec->grad_accum;
-    int64_t batch = t->c.graph->n_ops > SEARCHED_OPS
-                        ? 0
-                        : dn_policy_fitting_batch (t->patient->rules, &t->c, estimate);
+    bool costly = t->patient->predictor->deadline && t->c.graph->n_ops > SEARCHED_OPS;
+    int64_t batch =
+        costly ? 0 : dn_policy_fitting_batch (t->patient->rules, &t->c, estimate);
 
     if (batch >= spec->batch)
         batch = spec->batch - 1;
@@ -220,6 +220,10 @@ int dn_remedies (const struct dn_patient *patient, int most, struct dn_remedy *l
         const struct row *row = &rows[i];
 
         t->patient = patient;
+        if (dn_deadline_check (patient->predictor->deadline, "remedy", NULL) < 0) {
+            n = -1;
+            break;
+        }
         if (!applies (row->when, patient->c) || (row->when & found & DEGREES)
             || ((row->when & OTHER) && n == most && !list[n - 1].other))
             continue;

@@ -36,8 +36,8 @@ struct dn_remedy {
 };
 
 /* Fill 'list' with at most 'most' remedies, the best first: those that train the same
- * before others, each by time. Return their number. It is incomplete if the predictor's
- * deadline passes. The cost is at most two predictions and a search for the largest
+ * before others, each by time. Return their number, or -1 where the predictor's
+ * deadline has passed. The cost is at most two predictions and a search for the largest
  * batch for each row of the table.
  */
 int dn_remedies (const struct dn_patient *patient, int most, struct dn_remedy *list);

@@ -31,11 +31,11 @@ awk 'BEGIN {
         printf "%d.batch|%d.batch|c|||a|||batch|%d|%d|%d|%d|00:00:00||COMPLETED|1|n1|cpu=%d,mem=65536M,node=1|%s|mem=16384M||0:0\n",
             i, i, submit, submit, start, end, cpus, used
     }
-}' >past.sacct
+}' | sed 's/|/<|>/g' >past.sacct
 printf 'type,nodes,gpus,cpus,mem_mb\na100,4,4,64,512000\n' >nodes.csv
 
 # sums of the file itself: jobs, GPU hours requested and had, CPU hours had and busy
-sums=$(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ {
+sums=$(awk -F '<[|]>' '$1 !~ /\./ && $19 ~ /gpu/ {
     split ($19, tres, ","); sub ("cpu=", "", tres[1]); sub ("gres/gpu=", "", tres[4])
     split ($20, t, ":"); run = $13 - $12; n++
     asked += tres[4] * $15 / 60; gpu += tres[4] * run / 3600
@@ -59,7 +59,7 @@ json 'the queue has all jobs and owners, and an interval' \
     'd["queue"]["jobs"] == 300 and d["queue"]["owners"] == 5 and
      d["queue"]["wait"]["low_s"] <= d["queue"]["wait"]["mean_s"] <= d["queue"]["wait"]["high_s"]' \
     lookback --sacct=past.sacct --nodes=nodes.csv
-json 'a period' "d['jobs'] == $(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ && $13 < 1700061400' past.sacct | wc -l)" \
+json 'a period' "d['jobs'] == $(awk -F '<[|]>' '$1 !~ /\./ && $19 ~ /gpu/ && $13 < 1700061400' past.sacct | wc -l)" \
     lookback --sacct=past.sacct --until=@1700061400
 json 'rules that keep limits lower none' 'd["rules"]["limits_lowered"] == 0' \
     lookback --sacct=past.sacct --set=TimeLimit=keep
@@ -95,7 +95,7 @@ mkdir bin
 cat >bin/sacct <<'END'
 #!/bin/sh
 for word; do case $word in --delimiter=*) delimiter=${word#*=} ;; esac; done
-[ "$SLURM_TIME_FORMAT" = %s ] && sed "s/|/$delimiter/g" past.sacct
+[ "$SLURM_TIME_FORMAT" = %s ] && sed "s/<|>/$delimiter/g" past.sacct
 END
 cat >bin/sinfo <<'END'
 #!/bin/sh
@@ -112,8 +112,8 @@ is 'sacct is asked day by day, and each job counts once; sinfo has the same node
 # --- errors ------------------------------------------------------------------------------
 
 echo nothing >none.sacct
-refuses 'no job: the command that makes the file is named' 4 'sacct -anPD .*JobIDRaw' \
-    lookback --sacct=none.sacct
+try lookback --sacct=none.sacct
+is 'no job: the whole command that makes the file is named' "$code $(grep -c "sacct -anPD .*JobIDRaw.*ExitCode$" <<<"$err")" '4 1'
 refuses 'two sources' 2 'cannot be combined' lookback --sacct=a --trace=b
 refuses 'no such file' 4 'No such file' lookback --trace=/nonexistent
 printf '%s\n' '#!/bin/sh' 'echo "sacct: error: accounting is off" >&2' 'exit 1' >bin/sacct

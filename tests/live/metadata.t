@@ -100,8 +100,8 @@ is 'a comment that only mentions dnnest has no line' "$said" ''
 
 # --- mistyped words ------------------------------------------------------------------
 
-submit --comment="dnnest:model=resnet50,${RUN/epochs/epoch}" job.sh
-like 'a mistyped key has a suggestion' "$said" "unknown key 'epoch', did you mean 'epochs'\?"
+submit --comment="dnnest:model=resnet50,${RUN/epochs/epocs}" job.sh
+like 'a mistyped key has a suggestion' "$said" "unknown key 'epocs', did you mean 'epochs'\?"
 kept 'a job with a mistyped key is not changed'
 submit --comment="dnnest:model=resnett50,$RUN" job.sh
 like 'a mistyped network has a suggestion' "$said" 'did you mean resnet50\?'

@@ -109,6 +109,8 @@ if [[ -x $dnnest ]]; then
     ok 'a paused user is resumed as quickly' at_once resume 'enforce change' "--user=$CLUSTER_USER"
     use "Policy User=$CLUSTER_USER Mode=enforce"
     ok 'a pause of all stops also those of a line with another mode' at_once pause 'observe change'
+    like 'dnnest status says that it is paused' \
+        "$("$dnnest" status "--conf=$dir/etc/dnnest.conf" 2>/dev/null || true)" $'\npaused, for all jobs or some'
     ok 'one of a user more changes nothing' at_once pause 'observe change' "--user=$CLUSTER_USER"
     ok 'the end of the first changes nothing while the second lasts' at_once resume 'observe change'
     ok 'after the second jobs are changed' at_once resume 'enforce change' "--user=$CLUSTER_USER"

@@ -40,7 +40,7 @@ readonly COMMANDS=(
     "time gpu|bf16|${BERT/fp16/bf16}|--gres=gpu:v100:1 -c 4 --mem=64G -t 1-0"
     "time gpu|GPU memory|$GPT2|--gres=gpu:v100:1 -c 4 --mem=64G -t 2-0"
     "|quote|'dnnest:$RESNET'|$ONE"
-    "|did you mean|${RESNET/epochs/epoch}|$ONE"
+    "|did you mean|${RESNET/epochs/epocs}|$ONE"
     "||off|$ONE"
 )
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Endings that do not change the network. */
@@ -234,6 +235,9 @@ static int add_within (const char *text,
     return n;
 }
 
+/* Endings that a name has at most. */
+#define ENDINGS_CUT 8
+
 int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX])
 {
     const char *slash = strrchr (text, '/');
@@ -246,9 +250,8 @@ int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS
         return 0;
     for (size_t i = 0; i <= len; i++)
         name[i] = from[i] == '_' ? '-' : dn_lower (from[i]);
-    do
+    for (int cut = 0; cut == 0 || (cut < ENDINGS_CUT && cut_ending (name)); cut++)
         n = add_spellings (name, spellings, n);
-    while (n + 2 <= DN_SPELLINGS_MAX && cut_ending (name));
     return add_within (name, spellings, n);
 }
 
@@ -398,16 +401,44 @@ static int rest_likeness (const struct piece *word,
     return sum;
 }
 
-int dn_name_likeness (const char *text, const char *network)
+/* So many letters beside a name are not near it. */
+#define NEAR 4
+
+/* Has a piece the first or the last two letters of the first word of 'network', unless
+ * that is short? Without them it is neither that word nor one letter beside it.
+ */
+static bool may_mean (const struct piece *word, int n, const char *network)
 {
-    const char *slash = strrchr (text, '/');
-    struct piece word[PIECES_MAX] = {{.number = -1}};
+    size_t len = strcspn (network, "0123456789-_. /");
+
+    if (len < 4)
+        return true;
+    for (int i = 0; i < n; i++) {
+        struct dn_span piece = word[i].text;
+        const char *end = piece.text + piece.len;
+
+        if (piece.len >= 2
+            && ((dn_lower (piece.text[0]) == network[0]
+                 && dn_lower (piece.text[1]) == network[1])
+                || (dn_lower (end[-1]) == network[len - 1]
+                    && dn_lower (end[-2]) == network[len - 2])))
+            return true;
+    }
+    return false;
+}
+
+/* How likely someone who writes 'text', whose pieces these are, means this network: by
+ * family first, then by numbers and words. 0: it is of another family.
+ */
+static int likeness (const char *text,
+                     const struct piece *word,
+                     int n_word,
+                     const char *network)
+{
     struct piece other[PIECES_MAX] = {{.number = -1}};
-    int n_word = cut_pieces (slash ? slash + 1 : text, word);
-    int n_other = cut_pieces (network, other);
-    int distance;
-    int first =
-        n_word > 0 && n_other > 0 ? family_likeness (word, n_word, other, n_other) : 0;
+    int n_other = may_mean (word, n_word, network) ? cut_pieces (network, other) : 0;
+    int distance = NEAR;
+    int first = n_other > 0 ? family_likeness (word, n_word, other, n_other) : 0;
 
     /* The family may stand later: "my-llama-3-9b". */
     for (int i = 1; first == 0 && i < n_word; i++)
@@ -416,7 +447,28 @@ int dn_name_likeness (const char *text, const char *network)
     if (first == 0)
         return 0;
     /* Within a family letters count: "resnet5O". */
-    distance = dn_word_distance (dn_span_of (text), network);
+    if (labs ((long) strlen (text) - (long) strlen (network)) < NEAR)
+        distance = dn_word_distance (dn_span_of (text), network);
     return first + rest_likeness (word, n_word, other, n_other)
-           + (distance < 4 ? 40 - 10 * distance : 0);
+           + (distance < NEAR ? 10 * (NEAR - distance) : 0);
+}
+
+const char *dn_name_nearest (const char *text, dn_name_at_f at, const void *names)
+{
+    const char *slash = strrchr (text, '/');
+    struct piece word[PIECES_MAX] = {{.number = -1}};
+    int n_word = cut_pieces (slash ? slash + 1 : text, word);
+    const char *nearest = NULL;
+    const char *name;
+    int most = 0;
+
+    for (int i = 0; (name = at (names, i)); i++) {
+        int now = likeness (text, word, n_word, name);
+
+        if (now > most) {
+            most = now;
+            nearest = name;
+        }
+    }
+    return nearest;
 }

@@ -59,9 +59,11 @@ extern const struct dn_publisher dn_publishers[];
  */
 bool dn_publishes (const char *text, const char *network);
 
-/* How likely someone who writes 'text' means this network of the zoo: by family first,
- * then by numbers and words. 0: it is of another family.
+/* The network that someone who writes 'text' means most likely: by family first, then
+ * by numbers and words. NULL: none is of that family.
  */
-int dn_name_likeness (const char *text, const char *network);
+const char *dn_name_nearest (const char *text,
+                             dn_name_at_f at,
+                             const void *names) DN_COLD;
 
 #endif

@@ -143,19 +143,7 @@ bool dn_model_find (const struct dn_networks *networks,
 
 const char *dn_model_nearest (const struct dn_networks *networks, const char *text)
 {
-    const char *nearest = NULL;
-    const char *name;
-    int most = 0;
-
-    for (int i = 0; (name = dn_model_at (networks, i)); i++) {
-        int now = dn_name_likeness (text, name);
-
-        if (now > most) {
-            most = now;
-            nearest = name;
-        }
-    }
-    return nearest;
+    return dn_name_nearest (text, dn_model_at, networks);
 }
 
 static int fail_unknown (const struct dn_networks *networks,
