@@ -285,6 +285,7 @@ bool dn_script_has (const struct dn_script *script, const char *word)
     if (token.text.len > DN_TOKEN_MAX)
         return true;
     for (parts_begin (&p, &token); p.at < p.len;) {
+        /* -Wanalyzer-use-of-uninitialized-value: parts_begin () has set it */
         if (!is_alnum (p.text[p.at])) {
             p.at++;
             continue;

@@ -10,16 +10,23 @@
 
 #include "base/messages.h"
 
+/* Who published it does not count, unless the table has it so: tatsu-lab/alpaca. */
 static const struct dn_dataset *find_dataset (const struct dn_datasets *datasets,
                                               const char *name)
 {
     const char *slash = strrchr (name, '/');
+    const char *own = slash ? slash + 1 : name;
+    const struct dn_dataset *found = NULL;
 
-    for (int i = 0; i < datasets->n_rows; i++)
-        if (dn_span_is (dn_span_of (name), datasets->rows[i].name))
-            return &datasets->rows[i];
-    /* Who published it does not count: tatsu-lab/alpaca. */
-    return slash ? find_dataset (datasets, slash + 1) : NULL;
+    for (int i = 0; i < datasets->n_rows; i++) {
+        const struct dn_dataset *row = &datasets->rows[i];
+
+        if (dn_span_is (dn_span_of (name), row->name))
+            return row;
+        if (dn_span_is (dn_span_of (own), row->name))
+            found = row;
+    }
+    return found;
 }
 
 static const char *dataset_at (const void *names, int i)
