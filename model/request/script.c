@@ -285,7 +285,6 @@ bool dn_script_has (const struct dn_script *script, const char *word)
     if (token.text.len > DN_TOKEN_MAX)
         return true;
     for (parts_begin (&p, &token); p.at < p.len;) {
-        /* -Wanalyzer-use-of-uninitialized-value: parts_begin () has set it */
         if (!is_alnum (p.text[p.at])) {
             p.at++;
             continue;
@@ -547,6 +546,7 @@ static void read_image (struct pass *r, const struct dn_token *comment)
     for (parts_begin (&p, &token); p.at < p.len;) {
         enum dn_word kind;
 
+        /* -Wanalyzer-use-of-uninitialized-value: parts_begin () has set it */
         if (!is_alnum (p.text[p.at])) {
             p.at++;
             continue;
