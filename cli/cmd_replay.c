@@ -71,14 +71,10 @@ static int take_word (struct dn_options *given, void *to)
 static int take_when (struct dn_options *given, void *to)
 {
     struct call *call = to;
-    const char *name = given->row->name;
-    int64_t *time_s =
-        strcmp (name, "since") == 0 ? &call->options.since_s : &call->options.until_s;
-    struct dn_err err = {0};
+    bool since = strcmp (given->row->name, "since") == 0;
 
-    return dn_when_read (given->argument, name, time (NULL), time_s, &err) < 0
-               ? dn_options_misuse (given->command, "--%s", err.text)
-               : DN_EXIT_DONE;
+    return dn_when_take (
+        given, time (NULL), since ? &call->options.since_s : &call->options.until_s);
 }
 
 static const struct dn_option options[] = {

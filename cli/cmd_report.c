@@ -48,16 +48,10 @@ static int take_when (struct dn_options *given, void *to)
 {
     struct call *call = to;
     bool since = strcmp (given->row->name, "since") == 0;
-    struct dn_err err = {0};
 
-    return dn_when_read (given->argument,
-                         since ? "--since" : "--until",
+    return dn_when_take (given,
                          call->report.now_s,
-                         since ? &call->filter.since_s : &call->filter.until_s,
-                         &err)
-                   < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
-               : DN_EXIT_DONE;
+                         since ? &call->filter.since_s : &call->filter.until_s);
 }
 
 static int take_by (struct dn_options *given, void *to)

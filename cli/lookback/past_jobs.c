@@ -15,6 +15,7 @@
 #include "common.h"
 #include "jobs/outcome.h"
 #include "output/progress.h"
+#include "predict/apps.h"
 #include "process/sacct.h"
 #include "read_runs.h"
 
@@ -69,16 +70,6 @@ static void write_app (const struct dn_finished *job, char app[DN_NAME_MAX])
     dn_buf_add (&buf, "-g%" PRId64, job->gpus);
 }
 
-/* The number of an owner who is only named. */
-static int64_t number_of (const char *name)
-{
-    uint64_t hash = UINT64_C (0xcbf29ce484222325); /* FNV-1a */
-
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char) *name) * UINT64_C (0x100000001b3);
-    return (int64_t) (hash >> 33);
-}
-
 static void add_type (struct dn_past_jobs *jobs, const char *type)
 {
     for (int i = 0; i < jobs->n_types; i++)
@@ -118,7 +109,7 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
     if (job.user_name[0] == '\0')
         job.user_name = job.account;
     if (job.user == DN_UNSET)
-        job.user = number_of (job.user_name);
+        job.user = (int64_t) (dn_app_key_of_user (0, job.user_name) >> 33);
     if (job.outcome[0] == '\0')
         job.outcome = dn_names_get (&dn_outcome_names, (int) dn_outcome_of (&job));
     write_app (&job, app);

@@ -552,11 +552,10 @@ static void add_side (struct dn_side_sums sums[DN_N_EFFECTS], const struct view 
 static struct dn_sides *cluster_of (const struct dn_sums *sums,
                                     const struct dn_finished *job)
 {
-    uint64_t hash = dn_app_key_of_user (job->user, job->app);
+    dn_app_key key = dn_app_key_of_user (job->user, job->app)
+                     ^ dn_app_key_of_account (job->user_name, job->app);
 
-    for (const char *at = job->user_name; *at != '\0'; at++)
-        hash = (hash ^ (unsigned char) *at) * UINT64_C (1099511628211);
-    return &sums->clusters[hash % DN_CLUSTERS];
+    return &sums->clusters[key % DN_CLUSTERS];
 }
 
 static void compare (struct dn_sums *sums, const struct view *view)
