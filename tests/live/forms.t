@@ -216,13 +216,14 @@ cluster_reconfigure
 see for-all
 check "${moves[@]}"
 
-# Without a snapshot the scheduler chooses.
+# Without a snapshot the scheduler chooses; a running job shows the feature that it chose.
 live_blind
 for request in --gres=gpu:a100:4 --gpus=a100:4 '--gpus-per-node=a100:2 -N 2' '--gpus-per-task=a100:1 -n 4'; do
     # shellcheck disable=SC2086
-    job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --mem=64000 $request)
+    job=$(submit -H -t 1-0 --comment="$METADATA" -o out-%j --mem=64000 $request)
     like "$request without a snapshot can have both types" \
         "$(scontrol show job -o "$job")" " Features=\[?ampere\|volta\]?(:1)? "
+    scontrol release "$job"
     ok "the job of $request without a snapshot completes" cluster_wait_job "$job" COMPLETED 120
     like "the srun of $request without a snapshot runs on one type" \
         "$(cut -c 9 "$dir/home/out-$job" | sort -u)" '^[av]$'
