@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "common.h"
 #include "jobs/outcome.h"
 #include "jobs/store.h"
@@ -54,14 +55,11 @@ static void warn_of_columns (const struct dn_row *row)
  */
 static int64_t number_of (const char *name)
 {
-    uint64_t hash = UINT64_C (0xcbf29ce484222325); /* FNV-1a */
     int64_t number;
 
     if (dn_int_read (dn_span_of (name), "job", 0, DRAWN_MIN - 1, &number, NULL) == 0)
         return number;
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char) *name) * UINT64_C (0x100000001b3);
-    return DRAWN_MIN + (int64_t) (hash >> 12);
+    return DRAWN_MIN + (int64_t) (dn_hash_text (DN_HASH_SEED, name) >> 12);
 }
 
 /* A start before the submission is that of an old run with its number: it is kept. */

@@ -7,19 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/messages.h"
 
 #define BEGINNING "{\"dnnest\":"
-
-/* FNV-1a. It shows that a comment has changed; a collision gives no advantage. */
-static uint64_t digest_of (const char *text)
-{
-    uint64_t digest = UINT64_C (14695981039346656037);
-
-    for (; *text != '\0'; text++)
-        digest = (digest ^ (unsigned char) *text) * UINT64_C (1099511628211);
-    return digest;
-}
 
 static int by_id (const void *a, const void *b)
 {
@@ -83,7 +74,7 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     const struct dn_guard_job *last = find_last (jobs, job->raw_id);
     const char *comment = job->admin_comment ? job->admin_comment : "";
     struct dn_guard_job *entry;
-    uint64_t digest;
+    uint64_t hash;
 
     if (!last && !strstr (comment, BEGINNING))
         return NULL;
@@ -91,10 +82,10 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
     if (!entry)
         return NULL;
     *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
-    digest = digest_of (comment);
-    if (!last || last->digest != digest)
+    hash = dn_hash_text (DN_HASH_SEED, comment);
+    if (!last || last->hash != hash)
         read_promise (job, comment, entry);
-    entry->digest = digest;
+    entry->hash = hash;
     if (entry->start != job->start)
         begin_run (entry, job->start);
     return entry;

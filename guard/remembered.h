@@ -13,9 +13,9 @@
 
 struct dn_guard_job {
     int64_t raw_id;
-    int64_t start;   /* of the present run */
-    uint64_t digest; /* of the admin comment */
-    int64_t base_s;  /* the limit before what a human has added while it runs */
+    int64_t start;  /* of the present run */
+    uint64_t hash;  /* of the admin comment, which shows that it has changed */
+    int64_t base_s; /* the limit before what a human has added while it runs */
     struct dn_promise promise;
     bool bad;       /* the record is not valid */
     bool lost;      /* it was: 'promise' is what it said */

@@ -14,25 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "host/load.h"
 
 /* Entries of one directory; a catalogue has at most DN_DEVICES_MAX. */
 #define ENTRIES_MAX 1024
 
-/* FNV-1a: https://datatracker.ietf.org/doc/html/draft-eastlake-fnv */
-#define FNV_BASIS UINT64_C (14695981039346656037)
-#define FNV_PRIME UINT64_C (1099511628211)
-
-static uint64_t add_bytes (uint64_t hash, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *) bytes)[i]) * FNV_PRIME;
-    return hash;
-}
-
 static uint64_t add_number (uint64_t hash, uint64_t number)
 {
-    return add_bytes (hash, &number, sizeof (number));
+    return dn_hash_bytes (hash, &number, sizeof (number));
 }
 
 static uint64_t add_time (uint64_t hash, struct timespec time)
@@ -44,7 +34,7 @@ static uint64_t add_time (uint64_t hash, struct timespec time)
 /* The entry 'name' of the open directory 'dir'. */
 static uint64_t identify (int dir, const char *name)
 {
-    uint64_t hash = add_bytes (FNV_BASIS, name, strlen (name));
+    uint64_t hash = dn_hash_text (DN_HASH_SEED, name);
     struct stat st;
 
     if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -74,7 +64,7 @@ static uint64_t identify_entries (const char *path)
 
 uint64_t dn_watch_identity (const struct dn_watch *watch)
 {
-    uint64_t hash = FNV_BASIS;
+    uint64_t hash = DN_HASH_SEED;
 
     for (int i = 0; i < watch->n_paths; i++) {
         hash = add_number (hash, identify (AT_FDCWD, watch->paths[i]));

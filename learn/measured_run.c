@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* A smaller value is an error in the table, not a measurement. */
 #define MEASURED_MIN 1e-9
 
@@ -33,7 +35,6 @@ const void *dn_run_member (const struct dn_run *run, const struct dn_run_column 
 
 int64_t dn_run_user (const char *text, const struct dn_people *people)
 {
-    uint64_t hash = UINT64_C (0xcbf29ce484222325); /* FNV-1a */
     int64_t user;
 
     if (text[0] == '\0')
@@ -41,9 +42,7 @@ int64_t dn_run_user (const char *text, const struct dn_people *people)
     if (dn_int_read (dn_span_of (text), "user", 0, UINT32_MAX, &user, NULL) == 0
         || (people && people->find_user (people->self, text, &user, NULL) == 0))
         return user;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char) *text) * UINT64_C (0x100000001b3);
-    return -2 - (int64_t) (hash >> 2);
+    return -2 - (int64_t) (dn_hash_text (DN_HASH_SEED, text) >> 2);
 }
 
 enum dn_memory_count dn_run_memory_count (const struct dn_run *run)

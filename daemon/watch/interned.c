@@ -9,18 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define SLOTS_MIN 256U
 #define TEXTS_MAX (UINT32_C (1) << 28)
-
-/* FNV-1a. */
-static uint32_t hash_of (const char *text)
-{
-    uint32_t hash = 2166136261U;
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char) *text) * 16777619U;
-    return hash;
-}
 
 /* The slot of the text, or the free one where it belongs. */
 static struct dn_interned_slot *slot_of (const struct dn_interned *interned,
@@ -28,7 +20,7 @@ static struct dn_interned_slot *slot_of (const struct dn_interned *interned,
 {
     uint32_t mask = interned->n_slots - 1;
 
-    for (uint32_t i = hash_of (text) & mask;; i = (i + 1) & mask) {
+    for (uint64_t i = dn_hash_text (DN_HASH_SEED, text) & mask;; i = (i + 1) & mask) {
         struct dn_interned_slot *slot = &interned->slots[i];
 
         if (slot->at == 0 || strcmp (interned->texts + slot->at - 1, text) == 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/messages.h"
 #include "request/request.h"
 
@@ -133,14 +134,7 @@ static bool alike (const struct dn_node_group *a, const struct dn_node_group *b)
     return memcmp (a, b, offsetof (struct dn_node_group, n_nodes)) == 0;
 }
 
-static uint32_t hash_text (uint32_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char) *text) * 16777619U;
-    return hash;
-}
-
-static uint32_t hash_of (const struct dn_node_group *group)
+static uint64_t hash_of (const struct dn_node_group *group)
 {
     const int64_t numbers[] = {group->gpus,
                                group->cpus,
@@ -148,12 +142,11 @@ static uint32_t hash_of (const struct dn_node_group *group)
                                group->tmp_mb,
                                group->reserved_from,
                                group->reserved_until};
-    uint32_t hash = hash_text (2166136261U, group->type);
+    uint64_t hash = dn_hash_bytes (DN_HASH_SEED, numbers, sizeof (numbers));
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
-        hash = (hash ^ (uint32_t) numbers[i]) * 16777619U;
-    hash = hash_text (hash, group->features);
-    return hash_text (hash, group->partitions);
+    hash = dn_hash_text (hash, group->type);
+    hash = dn_hash_text (hash, group->features);
+    return dn_hash_text (hash, group->partitions);
 }
 
 /* Add a group like 'wanted'. NULL with 'err'. */
@@ -215,7 +208,7 @@ static int group_of (struct dn_node_groups *groups,
                      struct dn_err *err)
 {
     const uint32_t n_slots = DN_N_ELEMENTS (groups->slots);
-    uint32_t at = hash_of (wanted) % n_slots;
+    uint64_t at = hash_of (wanted) % n_slots;
 
     for (; groups->slots[at]; at = (at + 1) % n_slots) {
         *out = &groups->groups[groups->slots[at] - 1];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/messages.h"
 #include "base/text.h"
 
@@ -14,16 +15,6 @@
 #define SLOTS 65536
 
 _Static_assert(SLOTS > 2 * DN_SUMS_GROUPS_MAX, "a search ends at an empty slot");
-
-/* FNV-1a of 64 bits. */
-static uint64_t hash_of (const char *name)
-{
-    uint64_t hash = UINT64_C (14695981039346656037);
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * UINT64_C (1099511628211);
-    return hash;
-}
 
 /* The first group is that of the others. */
 static int begin (struct dn_groups *groups, struct dn_err *err)
@@ -51,7 +42,8 @@ struct dn_sums_part *dn_groups_get (struct dn_groups *groups,
     if (!groups->groups && begin (groups, err) < 0)
         return NULL;
     dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, name[0] != '\0' ? name : "(none)");
-    for (at = hash_of (text) % SLOTS; groups->slots[at] != 0; at = (at + 1) % SLOTS)
+    for (at = dn_hash_text (DN_HASH_SEED, text) % SLOTS; groups->slots[at] != 0;
+         at = (at + 1) % SLOTS)
         if (strcmp (groups->groups[groups->slots[at]].name, text) == 0)
             return &groups->groups[groups->slots[at]].part;
     if (groups->n > DN_SUMS_GROUPS_MAX)

@@ -10,10 +10,12 @@
 
 #include <string.h>
 
-/* FNV-1a, of words. */
+#include "base/hash.h"
+
+/* FNV-1a (hash.h), of words. */
 static inline uint64_t add_word (uint64_t hash, uint64_t word)
 {
-    hash = (hash ^ word) * UINT64_C (0x100000001b3);
+    hash = (hash ^ word) * DN_HASH_PRIME;
     return hash ^ hash >> 32;
 }
 
@@ -35,7 +37,7 @@ static uint64_t add_hash (uint64_t hash, struct dn_span bytes)
 
 struct dn_cache_key dn_cache_key_of (struct dn_span input, struct dn_span text)
 {
-    uint64_t hash = add_hash (UINT64_C (0xcbf29ce484222325), input);
+    uint64_t hash = add_hash (DN_HASH_SEED, input);
 
     return (struct dn_cache_key){add_hash (hash, text) | 1, input, text};
 }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* The largest size in a shape. */
 #define EXTENT_MAX 1e9
 
@@ -127,8 +129,8 @@ static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
            && a->moved == b->moved && a->window == b->window;
 }
 
-/* FNV-1a over the numbers that layers_equal () compares most cheaply. */
-static uint32_t hash_layer (const struct dn_layer *layer)
+/* Over the numbers that layers_equal () compares most cheaply. */
+static uint64_t hash_layer (const struct dn_layer *layer)
 {
     const double numbers[] = {layer->kind,
                               dn_extent_elements (&layer->out),
@@ -137,13 +139,8 @@ static uint32_t hash_layer (const struct dn_layer *layer)
                               layer->frozen,
                               layer->saved,
                               layer->flops};
-    unsigned char bytes[sizeof (numbers)];
-    uint32_t hash = UINT32_C (2166136261);
 
-    memcpy (bytes, numbers, sizeof (numbers));
-    for (size_t i = 0; i < sizeof (bytes); i++)
-        hash = (hash ^ bytes[i]) * UINT32_C (16777619);
-    return hash;
+    return dn_hash_bytes (DN_HASH_SEED, numbers, sizeof (numbers));
 }
 
 #define N_SLOTS 65536 /* a power of two, above three times DN_GRAPH_OPS_MAX */
@@ -157,7 +154,7 @@ void dn_layers_merge (struct dn_layers *layers)
     if (!slots) /* unmerged layers are correct too */
         return;
     for (int i = 0; i < layers->n; i++) {
-        uint32_t at = hash_layer (&layers->list[i]) % N_SLOTS;
+        uint64_t at = hash_layer (&layers->list[i]) % N_SLOTS;
 
         while (slots[at] > 0
                && !layers_equal (&layers->list[slots[at] - 1], &layers->list[i]))
