@@ -59,7 +59,7 @@ static void find_family (struct dn_network *network)
     char head[FAMILY_WITHIN + 1];
     const char *at;
 
-    snprintf (head, sizeof (head), "%s", network->text);
+    snprintf (head, sizeof (head), "%.*s", FAMILY_WITHIN, network->text);
     at = strstr (head, mark);
     at = at ? strchr (at + sizeof (mark) - 1, '"') : NULL;
     snprintf (network->family,
