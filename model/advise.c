@@ -12,6 +12,7 @@
 
 #include "base/messages.h"
 #include "graph/describe.h"
+#include "hardware/standing.h"
 #include "policy/remedy.h"
 #include "predict/tuning.h"
 #include "request/script.h"
@@ -981,10 +982,22 @@ static int decide (struct making *m)
     return NEXT;
 }
 
+/* Not all jobs are changed after a start; what describes a job changes it, too. */
+static void begin_gently (struct making *m)
+{
+    struct dn_decision *decision = &m->advice->decision;
+
+    if (m->advice->rules.mode == DN_MODE_ENFORCE
+        && (decision->verdict == DN_VERDICT_CHANGE || decision->python_dir)
+        && !dn_policy_may_change (&m->view, m->site->start_changes))
+        dn_policy_leave (decision);
+}
+
 static int plan (struct making *m)
 {
     const struct dn_story story = story_of (m->advice);
 
+    begin_gently (m);
     return dn_rewrite_plan (&story, &m->advice->patch, m->err);
 }
 
@@ -1026,6 +1039,7 @@ static int leave (struct making *m)
 {
     const struct dn_story story = story_of (m->advice);
 
+    begin_gently (m);
     m->advice->request.job = m->job;
     return dn_rewrite_leave (&story, &m->advice->patch, m->err);
 }
@@ -1041,6 +1055,18 @@ static struct dn_view current (const struct dn_site *site, const struct dn_view 
     if (!dn_site_believes (site, now.cluster, now.now_s))
         now.cluster = NULL;
     return now;
+}
+
+struct dn_rules dn_advise_rules (const struct dn_site *site,
+                                 const struct dn_view *view,
+                                 const struct dn_job *job)
+{
+    struct dn_submitter submitter = dn_submitter_of (job);
+    const struct dn_cluster *cluster = current (site, view).cluster;
+
+    if (cluster && site->policies.n_policies > 0 && !submitter.account)
+        submitter.account = dn_standing_of (cluster, job, NULL).account;
+    return dn_site_rules_in_force (site, &submitter);
 }
 
 /* An error ends the advice, and with it the warning about text that was ignored, which
@@ -1068,12 +1094,11 @@ int dn_advise (const struct dn_site *site,
                struct dn_advice *advice,
                struct dn_err *err)
 {
-    const struct dn_submitter submitter = dn_submitter_of (job);
     dn_cleanup (free_making) struct making *m = NULL; /* the stack is small */
 
     dn_patch_free (&advice->patch);
     begin (advice);
-    advice->rules = dn_site_rules_in_force (site, &submitter);
+    advice->rules = dn_advise_rules (site, view, job);
     m = malloc (sizeof (*m));
     if (!m)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);

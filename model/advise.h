@@ -50,6 +50,13 @@ void dn_advice_log (const struct dn_advice *advice, char text[DN_LOG_TEXT_MAX]);
  */
 bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 
+/* The rules in force for 'job'. One that names no account is charged to the default
+ * account of its user, if the snapshot of 'view' (NULL: none) has it.
+ */
+struct dn_rules dn_advise_rules (const struct dn_site *site,
+                                 const struct dn_view *view,
+                                 const struct dn_job *job);
+
 /* Advise on 'job'. Return 0 with 'advice' filled: with a verdict, decision and patch
  * are set. Without a verdict dnnest ignores the job, and the patch has no edit and no
  * text but warnings (dn_decision_warn ()). It ignores

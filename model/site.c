@@ -389,7 +389,9 @@ static void settle (struct dn_site *site)
     const struct dn_policies *policies = &site->policies;
     uint64_t opt_in = bit_of (dn_span_of ("OptIn"));
     uint64_t capture = bit_of (dn_span_of ("Capture"));
+    uint64_t mode = bit_of (dn_span_of ("Mode"));
 
+    site->enforces = site->rules.mode == DN_MODE_ENFORCE;
     site->opt_in_all = site->rules.opt_in != DN_OPT_IN_METADATA
                        || site->rules.capture == DN_CAPTURE_YES;
     for (int i = 0; i < policies->n_policies; i++) {
@@ -398,6 +400,9 @@ static void settle (struct dn_site *site)
         if (((policy->set & opt_in) && policy->rules.opt_in != DN_OPT_IN_METADATA)
             || ((policy->set & capture) && policy->rules.capture == DN_CAPTURE_YES))
             site->opt_in_all = true;
+        if ((policy->set & mode & ~site->bound)
+            && policy->rules.mode == DN_MODE_ENFORCE)
+            site->enforces = true;
     }
 }
 

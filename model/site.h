@@ -53,8 +53,8 @@
           "directory of the files of dnnestd; %c is ClusterName of slurm.conf")        \
     REAL (snapshot_age_s, "SnapshotAge", 1, 86400, "300",                              \
           "age in seconds up to which decisions use the snapshot of the cluster")      \
-    REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
-          "seconds between two passes of dnnestd over the pending open jobs")          \
+    REAL (start_changes, "StartChanges", 0, 10000, "20",                               \
+          "jobs changed in the first hour after a start, doubled each hour; 0: all")   \
     REAL (keep_jobs_days, "KeepJobs", 1, 3660, "400",                                  \
           "days that finished jobs are kept")                                          \
     TEXT (ACCOUNTING, accounting, "Accounting", DN_SITE_SLURMDBD,                      \
@@ -84,6 +84,8 @@
           "CPU time in milliseconds after which a decision is given up; 0: no limit")  \
     REAL (watch_interval_s, "WatchInterval", 1, 3600, "60",                            \
           "seconds between two snapshots of the cluster by dnnestd")                   \
+    REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
+          "seconds between two passes of dnnestd over the pending open jobs")          \
     REAL (guard_interval_s, "GuardInterval", 1, 600, "30",                             \
           "seconds between two passes of dnnestd over the running jobs")               \
     REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
@@ -114,6 +116,7 @@ struct dn_site {
     uint64_t bound;            /* those of slurm.conf, which no Policy line relaxes */
     struct dn_policies policies; /* other rules for some jobs; owned */
     bool opt_in_all;             /* OptIn=all or history, or Capture=yes, for any job */
+    bool enforces;               /* Mode=enforce, for any job */
     bool time_min_refused;       /* TimeLimit=time_min was set and became keep */
     bool time_min_is_soft;       /* so TimeLimit=auto is time_min, else limit */
     struct dn_constants constants;

@@ -352,10 +352,10 @@ static int collect (struct assocs *assocs,
 }
 
 /* Find parents that have limits, and what is kept. An account is kept for the limits of
- * its group, a user also for those of a default QOS. Ids of parents cannot be trusted
- * to have no circle.
+ * its group, a user also for those of a default QOS, or, with 'accounts', for the
+ * default account. Ids of parents cannot be trusted to have no circle.
  */
-static int64_t choose (struct assocs *assocs)
+static int64_t choose (struct assocs *assocs, bool accounts)
 {
     const int64_t depth_max = 64;
     int64_t n = 0;
@@ -377,6 +377,7 @@ static int64_t choose (struct assocs *assocs)
             assoc->kept = assoc->group;
         else
             assoc->kept = assoc->own || assoc->parent != DN_UNSET
+                          || (accounts && assoc->from->is_def == 1)
                           || (assoc->qos
                               && (assoc->qos->n_limits > 0 || assoc->qos->minutes
                                   || assoc->qos->max_wall_s != DN_UNLIMITED));
@@ -463,5 +464,5 @@ int dn_link_fill_limits (const assoc_mgr_info_msg_t *from,
 
     if (fill_all_qos (&rows, &ids, err) < 0 || collect (&assocs, &rows, &ids, err) < 0)
         return -1;
-    return fill_assocs (&rows, &assocs, choose (&assocs), err);
+    return fill_assocs (&rows, &assocs, choose (&assocs, cluster->accounts), err);
 }

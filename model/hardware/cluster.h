@@ -154,7 +154,8 @@ struct dn_limited {
 
 /* A snapshot. All arrays are owned. Associations are sorted by user, then account, then
  * partition. Only associations of users and accounts that have a limit themselves or by
- * an ancestor are in it, or of users whose QOS has one where they name none.
+ * an ancestor are in it, or of users whose QOS has one where they name none; and with
+ * 'accounts', those of the default account of each user.
  */
 struct dn_cluster {
     char name[DN_NAME_MAX];
@@ -162,6 +163,7 @@ struct dn_cluster {
     int64_t slurm;      /* version of slurmctld, 2411 for 24.11 */
     bool soft_time_min; /* time_min_as_soft_limit is set */
     bool enforces;      /* AccountingStorageEnforce has limits */
+    bool accounts;      /* to be set by who fills it; it is not written */
     struct dn_node_group *groups;
     int64_t n_groups;
     struct dn_wait *waits;

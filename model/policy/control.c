@@ -1,4 +1,4 @@
-/* control.c - which jobs are left unchanged as the control group
+/* control.c - which jobs are left unchanged: the control group, and many after a start
  *
  * SHA-256 is used because the library has it and it is uniform. Hashing a submission
  * takes a few microseconds, and is only done where ControlGroup is set.
@@ -86,4 +86,49 @@ void dn_policy_set_control (struct dn_decision *decision)
         return;
     decision->verdict = DN_VERDICT_CONTROL;
     dn_decision_say (decision, &DN_REASON (control));
+}
+
+/* --- after a start ---------------------------------------------------------------- */
+
+/* After so many hours all jobs are changed: the limit has grown a thousandfold. */
+#define GENTLE_HOURS 10
+
+/* The counter is the time of the hour, shifted, plus the changes in it. */
+#define COUNT_BITS 24
+
+/* Of two threads with different hours both count in the later one, so that no hour is
+ * ever counted again.
+ */
+bool dn_policy_may_change (const struct dn_view *view, double first)
+{
+    int64_t hours = (view->now_s - view->begun_s) / 3600;
+    uint64_t counted;
+    uint64_t now;
+    uint64_t next;
+    double most;
+
+    if (!view->changes || first <= 0 || hours >= GENTLE_HOURS)
+        return true;
+    if (hours < 0) /* the clock was set back */
+        hours = 0;
+    most = first * (double) (1 << hours);
+    now = (uint64_t) (view->begun_s + hours * 3600) << COUNT_BITS;
+    counted = __atomic_load_n (view->changes, __ATOMIC_RELAXED);
+    do {
+        next = (counted > now ? counted : now) + 1;
+        if ((double) (next & ((1 << COUNT_BITS) - 1)) > most)
+            return false;
+    } while (!__atomic_compare_exchange_n (
+        view->changes, &counted, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}
+
+void dn_policy_leave (struct dn_decision *decision)
+{
+    decision->python_dir = NULL;
+    if (decision->verdict != DN_VERDICT_CHANGE)
+        return;
+    decision->n_warnings = 0; /* they say what the job becomes */
+    decision->note = DN_REASON (start_changes);
+    dn_policy_abstain (decision, DN_ABSTAIN_START, &decision->note);
 }

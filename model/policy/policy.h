@@ -44,7 +44,8 @@ extern const struct dn_names dn_verdict_names;
     ROW (ABSTAIN_MEMORY, "memory") /* does not fit */                                  \
     ROW (ABSTAIN_CONFIDENCE, "confidence") /* below MinConfidence */                   \
     ROW (ABSTAIN_UNREAD_KEY, "unread_key") /* of the network, by its builder */        \
-    ROW (ABSTAIN_HISTORY, "history") /* neither a model nor runs to learn from */
+    ROW (ABSTAIN_HISTORY, "history") /* neither a model nor runs to learn from */      \
+    ROW (ABSTAIN_START, "start") /* StartChanges jobs were changed in this hour */
 /* clang-format on */
 enum dn_abstain {
     DN_ABSTAIN (DN_ENUM_CONSTANT) DN_N_ABSTAIN
@@ -232,6 +233,15 @@ void dn_policy_lower_gpus (const struct dn_rules *rules,
  * abstains is not changed, since it treats no job in either group.
  */
 void dn_policy_set_control (struct dn_decision *decision);
+
+/* May one more job be changed? In the first hour after a start 'first' jobs may, in
+ * each next hour twice as many, so that a mistake shows before it spreads; after some
+ * hours, and with 'first' 0, all. If it may, it is counted. From any thread.
+ */
+bool dn_policy_may_change (const struct dn_view *view, double first);
+
+/* Leave a job beyond them as it is. */
+void dn_policy_leave (struct dn_decision *decision);
 
 /* Decide whether a job describes itself, by the hook below 'python_dir', in
  * 'progress_dir' (NULL: the site has none). Both are borrowed. A job of a heterogeneous

@@ -18,6 +18,12 @@ struct dn_view {
     const struct dn_apps *apps;
     int64_t now_s; /* seconds since 1970 */
     bool replayed; /* of the past: that there is no cluster means no doubt */
+    /* When slurmctld began to change jobs by this site and model, and the changes of
+     * the present hour (dn_policy_may_change ()), which all threads count; NULL: not
+     * counted.
+     */
+    int64_t begun_s;
+    uint64_t *changes;
 };
 
 #endif

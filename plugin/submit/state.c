@@ -29,6 +29,7 @@ struct dn_state_part {
     struct dn_site *site;
     struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
+    int64_t begun_s; /* the site changes jobs since then (dn_policy_may_change ()) */
     struct dn_state_part
         *bundle_owner; /* owns the bundle of the site; NULL: the site does */
 };
@@ -38,6 +39,9 @@ struct dn_state_part {
  */
 static struct dn_state_part *present[DN_N_STATE_PARTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Changes of jobs in the present hour. It outlives the parts. */
+static uint64_t changes;
 
 /* --- parts and their users ------------------------------------------------------- */
 
@@ -97,6 +101,8 @@ void dn_state_take (struct dn_state *state)
         state->site = site->site;
         state->cache = dn_shared_cache_access (site->cache);
         state->since_s = site->since;
+        state->view.begun_s = site->begun_s;
+        state->view.changes = &changes;
     }
     for (int i = DN_STATE_NEWS; i < DN_N_STATE_PARTS; i++)
         if (state->parts[i])
@@ -163,6 +169,28 @@ static void borrow_bundle (struct dn_state_part *part, struct dn_state_part *old
     pthread_mutex_lock (&lock);
     part->bundle_owner->n_users++;
     pthread_mutex_unlock (&lock);
+}
+
+static bool is_same_model (const struct dn_bundle *a, const struct dn_bundle *b)
+{
+    if (!a || !b || a->n_files != b->n_files)
+        return a == b;
+    for (int i = 0; i < a->n_files; i++)
+        if (strcmp (a->files[i].digest.hex, b->files[i].digest.hex) != 0)
+            return false;
+    return true;
+}
+
+/* Since when the new site changes jobs: now, if none did before, or if the model is
+ * another one.
+ */
+static int64_t begin_of (const struct dn_state_part *part,
+                         const struct dn_state_part *old)
+{
+    return old && (old->site->enforces || !part->site->enforces)
+                   && is_same_model (old->site->bundle, part->site->bundle)
+               ? old->begun_s
+               : part->since;
 }
 
 static struct dn_state_part *load_part (const char *conf,
@@ -296,6 +324,7 @@ bool dn_state_load (const char *conf,
         return true;
     }
     borrow_bundle (part, old);
+    part->begun_s = begin_of (part, old);
     say_loaded (conf, part->site, again);
     install (DN_STATE_SITE, part);
     return doubtful;

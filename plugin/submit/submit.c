@@ -54,6 +54,7 @@ static void report_if_slow (long long start_us)
 /* One job that concerns dnnest. */
 struct turn {
     const struct dn_site *site;
+    const struct dn_view *view;
     struct dn_job *job; /* its texts are those of the description */
     char **err_msg;
     long long start_us;
@@ -129,8 +130,7 @@ static void hand_over (const struct turn *turn, struct dn_event *event)
  */
 static void refuse (const struct turn *turn, const struct dn_err *err)
 {
-    const struct dn_submitter submitter = dn_submitter_of (turn->job);
-    const struct dn_rules rules = dn_site_rules (turn->site, &submitter, NULL);
+    const struct dn_rules rules = dn_advise_rules (turn->site, turn->view, turn->job);
     char line[DN_ERR_TEXT_MAX + 64];
 
     slurm_info (dn_say_log_unchanged, (long long) turn->job->user_id, err->text);
@@ -282,6 +282,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     turn.start_us = job.draw = now_us ();
     dn_state_take (&state);
     turn.site = state.site;
+    turn.view = &state.view;
     if (turn.site && dn_advise_concerns (turn.site, &job)) {
         watch.deadline.limit_ms = turn.site->decision_ms;
         advise (&turn, &state, &watch, desc);

@@ -17,12 +17,12 @@ json 'JSON has the rules' \
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["DataDir", "SidecarDir", "PythonDir", "ProgressDir",
-        "OutputDir", "DecisionLog", "Counters", "StateDir", "SnapshotAge", "SteerInterval",
+        "OutputDir", "DecisionLog", "Counters", "StateDir", "SnapshotAge", "StartChanges",
         "KeepJobs", "Accounting", "Prometheus", "Carbon"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 8 + ["1..86400", "1..3600", "1..3660"]
+     and [s["range"] for s in d["site"]] == [None] * 8 + ["1..86400", "0..10k", "1..3660"]
          + [None] * 2 + ["0..2k"]
-     and [s["value"] for s in d["site"]][8:] == [300, 60, 400, "slurmdbd", "none", None]' config
+     and [s["value"] for s in d["site"]][8:] == [300, 20, 400, "slurmdbd", "none", None]' config
 json 'an admin reads at most 50 names' 'len(d["rules"]) + len(d["site"]) <= 50' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\n' config
 json 'JSON has the GPU types' \

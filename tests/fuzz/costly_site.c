@@ -111,7 +111,7 @@ static void write_conf (void)
     fprintf (file,
              "Mode=enforce\nOptIn=all\nMaxSlowdown=100\nMinConfidence=0\n"
              "NeverRaise=no\nFillUnset=yes\nTimeMax=30-0\nMessage=always\n"
-             "ControlGroup=1\n");
+             "ControlGroup=1 StartChanges=0\n");
     fprintf (file, "SidecarDir=%s\n", scratch_path ("sidecars"));
     fprintf (file, "DecisionLog=%s\n", scratch_path ("log"));
     write_gpus (file);

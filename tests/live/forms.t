@@ -24,7 +24,7 @@ write_conf() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=2'
     nodes+=' Partitions=gpu,long'
     cat >"$dir/etc/dnnest.new" <<END
-Mode=enforce Message=change EvidenceTime=words
+Mode=enforce Message=change EvidenceTime=words StartChanges=0
 DataDir=$dir/etc DecisionTime=1000
 StateDir=$dir/seen SnapshotAge=3600
 TimeMin=12:00:00 CpusPerGpuMin=16 $rules

@@ -66,7 +66,7 @@ keeps() {
 
 live_hardware
 cat >"$dir/etc/dnnest.conf" <<END
-Mode=enforce
+Mode=enforce StartChanges=0
 DataDir=$dir/etc
 StateDir=$dir/seen
 SnapshotAge=3600

@@ -14,7 +14,7 @@ readonly B=(-H --gres=gpu:a100:2 -c 16 -t 2-0 -o /dev/null)
 # --- helpers -------------------------------------------------------------------------
 
 use() {
-    printf '%s\n' Mode=enforce "DataDir=$dir/etc" \
+    printf '%s\n' Mode=enforce StartChanges=0 "DataDir=$dir/etc" \
         Bundle=none "StateDir=$dir/state" DecisionTime=1000 TimeLimit=limit "$@" \
         'Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 NodeCpus=96 NodeMemory=512000 Cost=3' \
         'Gpu Type=v100 Device=v100_sxm2_16gb PerNode=4 NodeCpus=96 NodeMemory=512000 Cost=1' \

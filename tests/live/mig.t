@@ -35,7 +35,7 @@ is 'discovered lines have the devices of both types' "$(grep -oE '^Gpu Type=[^ ]
 
 # The lines as they are, and a price: a slice costs less.
 {
-    printf '%s\n' Mode=enforce EvidenceTime=words MaxSlowdown=9 "HardwareDir=$dir/etc/hardware" \
+    printf '%s\n' Mode=enforce EvidenceTime=words StartChanges=0 MaxSlowdown=9 "HardwareDir=$dir/etc/hardware" \
         "ZooDir=$dir/etc/zoo" "Datasets=$dir/etc/datasets.conf DecisionTime=1000" "Bundle=$dir/etc/bundle" \
         "StateDir=$dir/seen SnapshotAge=3600"
     sed 's/^Gpu .*=1g.10gb .*/& Cost=1/; s/^Gpu .*=3090 .*/& Cost=2/' <<<"$lines"

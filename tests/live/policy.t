@@ -119,6 +119,35 @@ else
     skip 'pause and resume' 'the command is not built'
 fi
 
+# --- a gentle start --------------------------------------------------------------------
+
+# With the default, which live_conf does not have; a job of the group is changed or left.
+start_gently() {
+    sed -i '/^StartChanges=0$/d' "$dir/etc/dnnest.conf"
+    live_restart
+}
+many() {
+    local i pids=()
+    rm -f "$dir"/many.*
+    for ((i = 0; i < $1; i++)); do
+        cluster_as_user sbatch --parsable -H "${A100[@]}" --comment="$JOB" job.sh >"$dir/many.$i" 2>"$dir/many.$i.said" &
+        pids+=($!)
+        if ((i % 6 == 5)); then wait "${pids[@]}"; pids=(); fi
+    done
+    wait ${pids[@]+"${pids[@]}"}
+    for ((i = 0; i < $1; i++)); do cluster_job_field "$(<"$dir/many.$i")" AdminComment; done >"$dir/many"
+    echo "$(grep -c '"verdict":"change"' "$dir/many") $(grep -c '"verdict":"abstain".*start_changes' "$dir/many")" \
+        "$(cat "$dir"/many.*.said | grep -c 'unchanged (after a start dnnest changes only some jobs an hour')"
+}
+use
+start_gently
+is 'after a start 20 of 24 jobs are changed, whatever thread gets them; the others are told' "$(many 24)" '20 4 4'
+shown "$(grep -L -- '->' "$dir"/many.*.said | sed 's/.said$//' | head -n 1 | xargs cat)" >"$dir/left"
+held "${A100[@]}" --comment=dnnest:off
+is 'a job beyond them is as one that opts out' "$(<"$dir/left")" "$(shown "$job")"
+start_gently
+is 'after another start the count begins anew' "$(many 3)" '3 0 0'
+
 # --- slurm.conf, in a file that it includes ------------------------------------------
 
 use "Policy User=$CLUSTER_USER Mode=advise"
@@ -269,6 +298,28 @@ else
     held "${V100[@]}" --comment="$JOB" --array=1-2
     like 'a minimum time is set on an array' \
         "$(cluster_job_field "$job" TimeMin | head -1)" '^[0-9:]+$'
+fi
+
+# --- the default account of a user -------------------------------------------------------
+
+use 'Policy Account=research Mode=advise'
+like 'without a snapshot that has it a job that names no account has none' \
+    "$(live_blind; judged -p gpu "${A100[@]}" --comment="$JOB")" '^enforce '
+live_see for-all
+is 'a job that names no account has the rules of its user'\''s default one' \
+    "$(judged -p gpu "${A100[@]}" --comment="$JOB")" 'advise change'
+if [[ -x $dnnest ]]; then
+    is 'dnnest advise knows the default account, too' "$(cluster_as_user "$dnnest" advise --json \
+        "--conf=$dir/etc/dnnest.conf" -p gpu "${A100[@]}" --comment="$JOB" --wrap=true |
+        grep -o '"mode":"[a-z]*"' | tail -n 1 || true)" '"mode":"advise"'
+    use
+    "$dnnest" pause --account=research "--conf=$dir/etc/dnnest.conf" >/dev/null
+    live_see for-all
+    ok 'the jobs of a paused account are not changed, also where it is the default one' \
+        cluster_until 60 judges_now 'observe change'
+    ok 'a paused account is resumed' at_once resume 'enforce change' --account=research
+else
+    skip 'a pause of the default account' 'the command is not built'
 fi
 
 live_end

@@ -49,7 +49,7 @@ readonly COMMANDS=(
 live_hardware
 readonly NODE='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=1 Partitions=gpu,long'
 cat >"$dir/etc/dnnest.conf" <<END
-Mode=enforce EvidenceTime=words
+Mode=enforce EvidenceTime=words StartChanges=0
 DataDir=$dir/etc
 DecisionTime=1000
 StateDir=$dir/seen

@@ -47,14 +47,16 @@ static void copy_device (const char *name)
     free (text);
 }
 
-/* Decisions on a busy machine or with a sanitizer may be slow. */
+/* Decisions on a busy machine or with a sanitizer may be slow. All jobs are changed,
+ * unless the text says otherwise.
+ */
 void write_conf (const char *text)
 {
     char head[1024];
 
     snprintf (head,
               sizeof (head),
-              "DataDir=%s Bundle=%s\nDecisionTime=1000\n",
+              "DataDir=%s Bundle=%s\nDecisionTime=1000 StartChanges=0\n",
               scratch_path (""),
               bundle_dir);
     unlink (scratch_path ("dnnest.conf"));

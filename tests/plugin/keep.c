@@ -66,6 +66,41 @@ TEST ("changed files are found, and broken ones reported once")
     assert_becomes (true);
 }
 
+static int count_rewritten (int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += limit_given () < 1440;
+    return count;
+}
+
+/* The job that is looked at until the change is found is the first of the two. */
+TEST ("jobs beyond StartChanges are left, told so, and counted anew with Mode=enforce")
+{
+    char *message;
+    job_desc_msg_t *desc;
+
+    start_plugin (with_traces ("StartChanges=2\n" ENFORCE));
+    assert_int_equal (count_rewritten (5), 2);
+    desc = a_job (SHORT_RESNET);
+    message = submit (desc);
+    assert_contains (message,
+                     "dnnest: job unchanged (after a start dnnest changes only some "
+                     "jobs an hour (StartChanges)");
+    assert_contains (desc->admin_comment, "\"verdict\":\"abstain\"");
+    assert_contains (desc->admin_comment, "start_changes");
+    slurm_text_free (&message);
+    write_conf (with_traces ("StartChanges=2\nMode=observe\n" GPU_LINES));
+    sleep (5);
+    write_conf (with_traces ("StartChanges=2\n" ENFORCE));
+    assert_becomes (true);
+    assert_int_equal (count_rewritten (5), 1);
+    stop_plugin ();
+    assert_int_equal (count_lines ("log.jsonl", "\"abstained\":\"start\""), 8);
+    forget_traces ();
+}
+
 TEST ("every decision is in the log when the plugin ends")
 {
     job_desc_msg_t *desc;

@@ -6,6 +6,8 @@
  */
 #include "unit.h"
 
+#include <pthread.h>
+
 #include "scene.h"
 
 static int set_rule (struct dn_rules *rules,
@@ -680,6 +682,84 @@ TEST ("the control group has its share")
     assert_in_range (count_control ("10", 10000), 880, 1120);
     assert_in_range (count_control ("0.5", 10000), 22, 78);
     assert_in_range (count_control ("50", 10000), 4800, 5200);
+}
+
+/* How many of 'n' more jobs may be changed 's' seconds after the start? */
+static int count_changes (struct dn_view *view, int64_t s, int n)
+{
+    int count = 0;
+
+    view->now_s = view->begun_s + s;
+    for (int i = 0; i < n; i++)
+        count += dn_policy_may_change (view, 20);
+    return count;
+}
+
+TEST ("after a start the jobs that are changed in an hour double each hour")
+{
+    uint64_t changes = 0;
+    struct dn_view view = {.begun_s = 1700000000, .changes = &changes};
+
+    assert_int_equal (count_changes (&view, 0, 15), 15);
+    assert_int_equal (count_changes (&view, 3599, 100), 5);
+    assert_int_equal (count_changes (&view, 3600, 100), 40);
+    assert_int_equal (count_changes (&view, 3 * 3600 + 1800, 1000), 160);
+    assert_int_equal (count_changes (&view, 3 * 3600 + 1801, 1000), 0);
+    assert_int_equal (count_changes (&view, 9 * 3600, 20000), 20 * 512);
+    assert_int_equal (count_changes (&view, 10 * 3600, 20000), 20000);
+}
+
+TEST ("no hour is counted again, also if the clock is set back")
+{
+    uint64_t changes = 0;
+    struct dn_view view = {.begun_s = 1700000000, .changes = &changes};
+
+    assert_int_equal (count_changes (&view, 3600, 100), 40);
+    assert_int_equal (count_changes (&view, 0, 100), 0);
+    assert_int_equal (count_changes (&view, -86400, 100), 0);
+    assert_int_equal (count_changes (&view, 3600, 100), 0);
+    view.begun_s += 3700; /* another start */
+    assert_int_equal (count_changes (&view, 0, 100), 20);
+}
+
+TEST ("without a count, and with StartChanges=0, all jobs are changed")
+{
+    uint64_t changes = 0;
+    struct dn_view view = {.begun_s = 1700000000, .changes = NULL};
+
+    assert_int_equal (count_changes (&view, 0, 1000), 1000);
+    view.changes = &changes;
+    assert_true (dn_policy_may_change (&view, 0));
+    assert_int_equal (changes, 0);
+}
+
+static void *count_in_thread (void *view)
+{
+    intptr_t count = 0;
+
+    for (int i = 0; i < 20000; i++)
+        count += dn_policy_may_change (view, 5000);
+    return (void *) count;
+}
+
+TEST ("threads that count at once change as many jobs as one")
+{
+    uint64_t changes = 0;
+    struct dn_view view = {
+        .begun_s = 1700000000, .now_s = 1700000000, .changes = &changes};
+    pthread_t threads[4];
+    intptr_t sum = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (threads); i++)
+        assert_int_equal (pthread_create (&threads[i], NULL, count_in_thread, &view),
+                          0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (threads); i++) {
+        void *count;
+
+        assert_int_equal (pthread_join (threads[i], &count), 0);
+        sum += (intptr_t) count;
+    }
+    assert_int_equal (sum, 5000);
 }
 
 TEST ("without a number of its own a submission is drawn only if all are")

@@ -79,7 +79,8 @@ readonly LIVE_MOVES='GpuType=choose Objective=cost'
 readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=text,since=2023'
 
 # Nodes are those of cluster_start. All rules have their defaults, but words suffice for a limit
-# (EvidenceTime) unless a line says otherwise, and a decision may take a
+# (EvidenceTime) and all jobs are changed (StartChanges) unless a line says otherwise, and a
+# decision may take a
 # second, because the machine is busy and the build may have sanitizers. A file is replaced
 # atomically: a running controller may read it at any time.
 live_partitions=gpu,long,off,rigid,short
@@ -96,7 +97,7 @@ live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"
 
     [[ $* = *EvidenceTime=* ]] || set -- EvidenceTime=words "$@"
-    printf '%s\n' "DataDir=$dir/etc" DecisionTime=1000 \
+    printf '%s\n' "DataDir=$dir/etc" DecisionTime=1000 StartChanges=0 \
         "StateDir=$dir/seen SnapshotAge=3600" \
         "Gpu Type=a100 Device=a100_sxm4_40gb $nodes" \
         "Gpu Type=v100 Device=v100_sxm2_16gb $nodes" "$@" >"$dir/etc/dnnest.new"

@@ -20,7 +20,7 @@ INSTALL_S = 5     # between the line in the log and its change, on a slow machin
 INERT = None      # no configuration is in force
 
 GPU_LINES = """\
-EvidenceTime=words
+EvidenceTime=words StartChanges=0
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 \
 NodeMemory=512000 Partitions=gpu ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere \
 Features=ib
