@@ -328,7 +328,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return given.exit_code;
     if (given.n_args == 1)
         return dn_job_story (site, call.db, given.args[0], given.json);
-    dn_health_read (&health, site);
+    dn_health_read (&health, site, given.paths.conf);
     if (given.json)
         print_json (&health, is_paused (&given));
     else

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "host/files.h"
+#include "slurm_conf.h"
 
 /* Bytes of the file of counters, at most. */
 #define COUNTS_MAX 65536
@@ -248,12 +249,14 @@ static void judge_task (struct dn_health *health,
 static void judge_slurmctld (struct dn_health *health)
 {
     struct dn_health_part *part;
+    const char *down = NULL;
     bool known = false;
-    bool down = false;
+    char text[64];
 
     for (int i = 0; i < DN_N_HEALTH_PROGRAMS; i++) {
         known = known || is_running (health, i);
-        down = down || (is_running (health, i) && !health->programs[i].status.up);
+        if (is_running (health, i) && !health->programs[i].status.up)
+            down = programs[i].name;
     }
     if (!known)
         return;
@@ -261,7 +264,8 @@ static void judge_slurmctld (struct dn_health *health)
         add_part (health, "slurmctld", down ? DN_HEALTH_DOWN : DN_HEALTH_FRESH, NULL);
     if (down) {
         part->next = "try scontrol ping; dnnest reconnects by itself";
-        set_error (part, "does not answer");
+        snprintf (text, sizeof (text), "does not answer %s", down);
+        set_error (part, text);
     }
 }
 
@@ -323,6 +327,32 @@ static void read_counters (struct dn_health *health, const struct dn_site *site)
     part->next = "the plugin does not write: is slurmctld running, with the plugin?";
 }
 
+/* --- slurm.conf --------------------------------------------------------------------
+ */
+
+/* Without --dnnest users have comments and #DNNEST lines: no SPANK plugin is no error.
+ */
+static void judge_slurm_conf (struct dn_health *health, const char *file)
+{
+    dn_cleanup (dn_free_ptr) struct dn_slurm_conf *conf = malloc (sizeof (*conf));
+    struct dn_health_part *part;
+    struct dn_err err = {0};
+    int rc = conf ? dn_slurm_conf_read (file, conf, &err) : 0;
+
+    if (!conf || (rc == 0 && !conf->found))
+        return;
+    part = add_part (health, "plugin", DN_HEALTH_FRESH, NULL);
+    snprintf (part->path.text, sizeof (part->path.text), "%s", conf->path);
+    if (rc < 0 || !dn_slurm_conf_submits (conf)) {
+        part->state = rc < 0 ? DN_HEALTH_BROKEN : DN_HEALTH_NONE;
+        part->next = "slurm.conf needs JobSubmitPlugins=dnnest; then restart slurmctld";
+        set_error (part, rc < 0 ? err.text : "JobSubmitPlugins does not name dnnest");
+    }
+    part = add_part (health, "spank", DN_HEALTH_FRESH, NULL);
+    if (rc < 0 || !dn_slurm_conf_spank (conf))
+        part->state = DN_HEALTH_OFF;
+}
+
 /* --- limits ------------------------------------------------------------------------
  */
 
@@ -352,7 +382,9 @@ static void judge_limits (struct dn_health *health, const struct dn_site *site)
 /* --- interface ---------------------------------------------------------------------
  */
 
-void dn_health_read (struct dn_health *health, const struct dn_site *site)
+void dn_health_read (struct dn_health *health,
+                     const struct dn_site *site,
+                     const char *conf)
 {
     memset (health, 0, sizeof (*health));
     dn_seen_read (&health->seen, site, NULL);
@@ -372,6 +404,7 @@ void dn_health_read (struct dn_health *health, const struct dn_site *site)
                 "heartbeat",
                 &health->seen.guarded,
                 "limits are not extended until dnnest-guard runs");
+    judge_slurm_conf (health, conf);
     read_counters (health, site);
     judge_limits (health, site);
 }

@@ -60,8 +60,8 @@ struct dn_health_status {
     struct dn_daemon_status status;
 };
 
-/* The programs, their tasks, slurmctld, and three files. */
-#define DN_HEALTH_PARTS_MAX (DN_N_HEALTH_PROGRAMS * (DN_DAEMON_TASKS_MAX + 1) + 4)
+/* The programs, their tasks, slurmctld, both plugins, and three files. */
+#define DN_HEALTH_PARTS_MAX (DN_N_HEALTH_PROGRAMS * (DN_DAEMON_TASKS_MAX + 1) + 6)
 
 /* What limits follow now. */
 enum dn_limits_kind {
@@ -88,8 +88,12 @@ struct dn_health {
     struct dn_seen seen;
 };
 
-/* Look at the files of the site. Freed with dn_health_free (). */
-void dn_health_read (struct dn_health *health, const struct dn_site *site);
+/* Look at the files of the site, and at the slurm.conf beside 'conf', if there is one
+ * (NULL: none). Freed with dn_health_free ().
+ */
+void dn_health_read (struct dn_health *health,
+                     const struct dn_site *site,
+                     const char *conf);
 void dn_health_free (struct dn_health *health);
 
 /* Are all parts fresh, or off? */

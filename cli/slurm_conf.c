@@ -11,6 +11,7 @@
 #include "slurm_conf.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,20 +148,19 @@ static int take_pair (const char *key,
                       struct dn_err *err)
 {
     struct dn_slurm_conf *conf = reader->conf;
+    const struct {
+        const char *key;
+        char *value;
+    } kept[] = {{"SlurmctldParameters", conf->slurmctld_parameters},
+                {"SchedulerParameters", conf->scheduler_parameters},
+                {"JobSubmitPlugins", conf->job_submit},
+                {"PlugStackConfig", conf->plug_stack}};
     struct dn_span span = dn_span_of (key);
 
-    if (dn_span_is (span, "SlurmctldParameters"))
-        return dn_span_copy (dn_span_of (value),
-                             conf->slurmctld_parameters,
-                             sizeof (conf->slurmctld_parameters),
-                             key,
-                             err);
-    if (dn_span_is (span, "SchedulerParameters"))
-        return dn_span_copy (dn_span_of (value),
-                             conf->scheduler_parameters,
-                             sizeof (conf->scheduler_parameters),
-                             key,
-                             err);
+    for (size_t i = 0; i < DN_N_ELEMENTS (kept); i++)
+        if (dn_span_is (span, kept[i].key))
+            return dn_span_copy (
+                dn_span_of (value), kept[i].value, DN_SLURM_VALUE_MAX, key, err);
     if (dn_span_is (span, "ClusterName"))
         return take_cluster (key, value, reader, err);
     return 0;
@@ -296,6 +296,7 @@ static int read_file (const char *path, struct dn_slurm_conf *conf, struct dn_er
         return -1;
     }
     memcpy (conf->cluster, reader.cluster, sizeof (conf->cluster));
+    memcpy (conf->path, reader.open[0].path, sizeof (conf->path));
     conf->found = true;
     return 0;
 }
@@ -336,4 +337,62 @@ int dn_slurm_conf_read (const char *dnnest_conf,
     memset (conf, 0, sizeof (*conf));
     take_name_elsewhere (conf);
     return 0;
+}
+
+bool dn_slurm_conf_submits (const struct dn_slurm_conf *conf)
+{
+    struct dn_span rest = dn_span_of (conf->job_submit);
+
+    while (rest.text) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
+
+        if (dn_span_is (name, "dnnest") || dn_span_is (name, "job_submit/dnnest"))
+            return true;
+    }
+    return false;
+}
+
+/* Is the plugin in a line of the file that is no comment, or in a file that it includes
+ * by a pattern?
+ */
+static bool stacks (const char *path, int depth)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_span rest;
+    struct dn_span line;
+    bool found = false;
+
+    if (depth > DEPTH_MAX || dn_file_read (path, BYTES_MAX, &text, NULL) < 0)
+        return false;
+    rest = dn_span_of (text);
+    while (!found && (line = dn_span_cut (&rest, "\n")).text) {
+        struct dn_span word = dn_span_trim (dn_span_cut (&line, "#"));
+        struct dn_span what = dn_span_cut (&word, " \t");
+        char pattern[PATH_MAX];
+        glob_t files;
+
+        if (!dn_span_is (what, "include")) {
+            found = word.text && memmem (word.text, word.len, "spank_dnnest", 12);
+            continue;
+        }
+        if (dn_span_copy (dn_span_trim (word), pattern, PATH_MAX, "include", NULL) < 0
+            || glob (pattern, 0, NULL, &files) != 0)
+            continue;
+        for (size_t i = 0; !found && i < files.gl_pathc; i++)
+            found = stacks (files.gl_pathv[i], depth + 1);
+        globfree (&files);
+    }
+    return found;
+}
+
+bool dn_slurm_conf_spank (const struct dn_slurm_conf *conf)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr (conf->path, '/');
+    int len = slash ? (int) (slash + 1 - conf->path) : 0;
+
+    if (conf->plug_stack[0] != '\0')
+        return stacks (conf->plug_stack, 0);
+    return snprintf (path, PATH_MAX, "%.*splugstack.conf", len, conf->path) < PATH_MAX
+           && stacks (path, 0);
 }

@@ -8,6 +8,8 @@
 #ifndef DN_SLURM_CONF_H
 #define DN_SLURM_CONF_H
 
+#include <limits.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -18,6 +20,10 @@ struct dn_slurm_conf {
     char cluster[DN_NAME_MAX]; /* ClusterName in lower case, as Slurm has it */
     char slurmctld_parameters[DN_SLURM_VALUE_MAX];
     char scheduler_parameters[DN_SLURM_VALUE_MAX];
+    char path[PATH_MAX];                 /* of the file */
+    char job_submit[DN_SLURM_VALUE_MAX]; /* JobSubmitPlugins */
+    char plug_stack[DN_SLURM_VALUE_MAX]; /* PlugStackConfig; "": plugstack.conf beside
+                                            it */
 };
 
 /* Read the slurm.conf in the directory of 'dnnest_conf' (NULL: there is none). Of a key
@@ -30,5 +36,11 @@ struct dn_slurm_conf {
 int dn_slurm_conf_read (const char *dnnest_conf,
                         struct dn_slurm_conf *conf,
                         struct dn_err *err);
+
+/* Does it load the plugin in slurmctld? */
+bool dn_slurm_conf_submits (const struct dn_slurm_conf *conf);
+
+/* Does PlugStackConfig, or a file that it includes, load the SPANK plugin? */
+bool dn_slurm_conf_spank (const struct dn_slurm_conf *conf);
 
 #endif

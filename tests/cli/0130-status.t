@@ -96,7 +96,9 @@ bad() {
 bad 'dnnestd was stopped' ended dnnestd 'systemctl enable --now dnnestd' 'ended=now - 4'
 bad 'dnnestd does not write any more' old dnnestd 'journalctl -u dnnestd' 'written=now - 9000'
 bad 'the status is from the future' old dnnestd 'set the clocks' 'written=now + 9000'
-bad 'slurmctld does not answer' down slurmctld 'scontrol ping' 'up=False'
+bad 'slurmctld does not answer' down slurmctld 'does not answer dnnestd; .*scontrol ping' 'up=False'
+bad 'slurmctld does not answer the guard' down slurmctld 'does not answer dnnest-guard; .*scontrol ping' \
+    program=guard 'up=False'
 bad 'a task failed' failed watch 'no such table; .*journalctl' \
     'tasks=[dict(status["tasks"][0], error="no such table")]'
 bad 'a task is late' old guard 'journalctl.*dnnest-guard' program=guard \
@@ -131,6 +133,32 @@ json 'with an old heartbeat limits are not guarded' "${part}['heartbeat']['state
     and d['limits'] != 'guarded'" status
 printf 'Guard Version=2 Time=nan\n' >"$state/guard"
 gives 'a damaged file is named with its line' 1 'heartbeat: .*/guard: line 1: Time' status
+
+# --- slurm.conf -----------------------------------------------------------------------------
+
+status_file
+guard_file "$now"
+slurm_conf() {
+    printf '%s\n' ClusterName=alpha "$@" >"$work/slurm.conf"
+}
+slurm_conf JobSubmitPlugins=lua,dnnest
+json 'a slurm.conf that names the plugin is fine; without its SPANK plugin it is off' \
+    "d['fresh'] and ${part}['plugin']['state'] == 'fresh' and ${part}['spank']['state'] == 'off'" status
+slurm_conf JobSubmitPlugins=dnnest_other,lua
+gives 'one that does not name it is said in one line' 1 \
+    'plugin: JobSubmitPlugins does not name dnnest; slurm.conf needs JobSubmitPlugins=dnnest; then restart' status
+mkdir "$work/stack"
+echo "include $work/stack/*.conf" >"$work/plugstack.conf"
+echo '# optional spank_dnnest.so' >"$work/stack/a.conf"
+slurm_conf JobSubmitPlugins=job_submit/dnnest
+json 'a SPANK plugin in a comment is off' "d['fresh'] and ${part}['spank']['state'] == 'off'" status
+echo 'optional spank_dnnest.so' >"$work/stack/b.conf"
+json 'one in a file that plugstack.conf includes is fresh' "${part}['spank']['state'] == 'fresh'" status
+slurm_conf JobSubmitPlugins=dnnest "PlugStackConfig=$work/stack/a.conf"
+json 'PlugStackConfig names another file' "${part}['spank']['state'] == 'off'" status
+slurm_conf JobSubmitPlugins=dnnest 'Include none.conf'
+json 'a slurm.conf that cannot be read is broken' "${part}['plugin']['state'] == 'broken' and not d['fresh']" status
+rm -r "$work/slurm.conf" "$work/plugstack.conf" "$work/stack"
 
 # --- the counters of the plugin -----------------------------------------------------------
 
