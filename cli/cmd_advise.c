@@ -151,10 +151,12 @@ static bool is_decided (const struct dn_advice *advice)
                && advice->decision.verdict != DN_VERDICT_NONE);
 }
 
-static void add_decision (struct json_object *json, const struct dn_advice *advice)
+static void add_decision (struct json_object *json,
+                          const char *key,
+                          const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
-    struct json_object *row = dn_json_add_object (json, "decision");
+    struct json_object *row = dn_json_add_object (json, key);
     struct json_object *types = NULL;
     bool given = is_decided (advice);
     const char *chosen = NULL;
@@ -326,7 +328,8 @@ static void add_warnings (struct json_object *json, const struct dn_decision *de
 static void print_json (const struct dn_site *site,
                         const struct dn_cluster *cluster,
                         const struct dn_job *job,
-                        const struct dn_advice *advice)
+                        const struct dn_advice *advice,
+                        const struct dn_advice *enforced)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const char *record = record_of (advice);
@@ -339,7 +342,7 @@ static void print_json (const struct dn_site *site,
                             advice->metadata == DN_METADATA_GIVEN
                                 ? dn_show_spec_json (&advice->spec)
                                 : NULL);
-    add_decision (json, advice);
+    add_decision (json, "decision", advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
     add_warnings (json, &advice->decision);
     add_edits (json, &advice->patch);
@@ -351,6 +354,11 @@ static void print_json (const struct dn_site *site,
         json, "record", record ? json_tokener_parse (record) : NULL);
     add_candidates (json, site, cluster, job, advice);
     add_history (json, advice);
+    if (enforced)
+        add_decision (json, "enforced", enforced);
+    else
+        json_object_object_add (json, "enforced", NULL);
+    dn_json_add_real (json, "control_group", advice->rules.control_group);
     dn_json_print (json);
 }
 
@@ -484,10 +492,31 @@ static void print_lines (const struct dn_patch *patch)
         printf ("%s\n", patch->warnings[i]);
 }
 
+/* What Mode=enforce, and the draw of the control group, would do. */
+static int print_enforced (const struct dn_advice *advice,
+                           const struct dn_advice *enforced)
+{
+    const struct dn_rules *rules = &advice->rules;
+    int rc = DN_EXIT_DONE;
+
+    if (enforced) {
+        printf ("\nwith Mode=enforce: %s\n",
+                dn_names_get (&dn_verdict_names, (int) enforced->decision.verdict));
+        print_lines (&enforced->patch);
+        rc = print_edits (&enforced->patch);
+    }
+    if (rules->mode != DN_MODE_OBSERVE && rules->control_by == DN_DRAW_JOB
+        && rules->control_group > 0 && rules->control_group < 100)
+        printf ("\nof such jobs %g %% are left as they are (ControlGroup)\n",
+                rules->control_group);
+    return rc;
+}
+
 static int print_text (const struct dn_site *site,
                        const struct dn_cluster *cluster,
                        const struct dn_job *job,
-                       const struct dn_advice *advice)
+                       const struct dn_advice *advice,
+                       const struct dn_advice *enforced)
 {
     int rc;
 
@@ -507,6 +536,8 @@ static int print_text (const struct dn_site *site,
     rc = print_changes (advice);
     if (rc == DN_EXIT_DONE)
         rc = print_edits (&advice->patch);
+    if (rc == DN_EXIT_DONE)
+        rc = print_enforced (advice, enforced);
     if (advice->decision.n_reasons > 0)
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
@@ -576,31 +607,55 @@ static bool find_history (const struct call *call,
     return seen->content.apps != NULL;
 }
 
-static int advise (struct call *call, const struct dn_site *site)
+/* Where the mode is another one: what Mode=enforce would do. */
+static int enforce (const struct call *call,
+                    struct dn_site *site,
+                    const struct dn_view *view,
+                    const struct dn_advice *advice,
+                    struct dn_advice *enforced,
+                    struct dn_err *err)
+{
+    if (!is_decided (advice) || advice->rules.mode == DN_MODE_ENFORCE)
+        return 0;
+    if (dn_site_set (site, "Mode=enforce", err) < 0
+        || dn_advise (site, view, &call->sbatch.job, NULL, NULL, enforced, err) < 0)
+        return -1;
+    return 1;
+}
+
+static int advise (struct call *call, struct dn_site *site)
 {
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
+    dn_cleanup (free_advice) struct dn_advice *other = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
+    const struct dn_job *job = &call->sbatch.job;
+    const struct dn_advice *enforced = NULL;
     struct dn_err err = {0};
     int rc = dn_seen_look (&seen, site, call->snapshot);
+    int more;
 
     if (rc != DN_EXIT_DONE)
         return rc;
-    if (!advice) {
+    if (!advice || !other) {
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
     if (dn_subject_carry (site, &call->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
-    if (advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
+    if (advise_and_time (site, &seen.view, job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (is_decided (advice) && find_history (call, site, &seen)
-        && advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
+        && advise_and_time (site, &seen.view, job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    more = enforce (call, site, &seen.view, advice, other, &err);
+    if (more < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    enforced = more > 0 ? other : NULL;
     if (call->given.json)
-        print_json (site, dn_seen_cluster (&seen), &call->sbatch.job, advice);
+        print_json (site, dn_seen_cluster (&seen), job, advice, enforced);
     else
-        rc = print_text (site, dn_seen_cluster (&seen), &call->sbatch.job, advice);
+        rc = print_text (site, dn_seen_cluster (&seen), job, advice, enforced);
     if (rc == DN_EXIT_DONE
         && (!is_decided (advice) || advice->decision.verdict == DN_VERDICT_ABSTAIN))
         rc = DN_EXIT_ABSTAINED;

@@ -42,7 +42,7 @@ is 'arguments after the script belong to the script' \
 
 json 'the members of the contract are there' \
     'list(d) == ["metadata", "spec", "decision", "message", "warnings", "edits", "reasons", "record",
-     "candidates", "assumed", "app", "history"]' advise "${moving[@]}" "$job"
+     "candidates", "assumed", "app", "history", "enforced", "control_group"]' advise "${moving[@]}" "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "open": ["a100", "twin"], "partition": None, "features": "twin",
@@ -84,6 +84,18 @@ json '--set=Mode=advise proposes without edits' \
     'd["decision"]["mode"] == "advise" and d["decision"]["verdict"] == "change"
      and [e["field"] for e in d["edits"]] == ["admin_comment"]
      and "would suffice" in d["message"]' advise --set=Mode=advise "$job"
+dn advise --json "$job" >"$work/enforced.json"
+json 'the decision of enforce is there in mode advise, too, and the same' \
+    "d['enforced'] == json.load(open('$work/enforced.json'))['decision'] and d['enforced']['mode'] == 'enforce'" \
+    advise --set=Mode=advise "$job"
+gives 'the text ends with it' 0 'with Mode=enforce: change
+dnnest: .*
+time_limit ' advise --set=Mode=observe "$job"
+gives 'jobs that may be drawn are said' 0 'of such jobs 30 % are left as they are' \
+    advise --set=ControlGroup=30 "$job"
+json 'a job of a control group by applications is left' 'd["decision"]["verdict"] == "control"
+    and [e["field"] for e in d["edits"]] == ["admin_comment"] and d["message"] is None' \
+    advise --set=ControlGroup=99.9 --set=ControlBy=app "$job"
 json '--set=Mode=observe gives the user no message' 'd["message"] is None' \
     advise --set=mode=observe "$job"
 json '--set may be repeated' \

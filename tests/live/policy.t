@@ -311,7 +311,7 @@ is 'a job that names no account has the rules of its user'\''s default one' \
 if [[ -x $dnnest ]]; then
     is 'dnnest advise knows the default account, too' "$(cluster_as_user "$dnnest" advise --json \
         "--conf=$dir/etc/dnnest.conf" -p gpu "${A100[@]}" --comment="$JOB" --wrap=true |
-        grep -o '"mode":"[a-z]*"' | tail -n 1 || true)" '"mode":"advise"'
+        jq -r .decision.mode)" advise
     use
     "$dnnest" pause --account=research "--conf=$dir/etc/dnnest.conf" >/dev/null
     live_see for-all
