@@ -5,6 +5,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/limits.h"
 #include "graph/sidecar.h"
 #include "output/terminal.h"
+#include "process/child.h"
 
 /* The largest sidecar. slurmctld refuses batch scripts of half the size
  * (max_script_size). */
@@ -83,13 +85,41 @@ const char *dn_base_name (const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* What gzip makes of the file, which is closed. It says itself what is wrong with it.
+ */
+static FILE *unpack (FILE *packed, const char *path, struct dn_err *err)
+{
+    char *const argv[] = {"gzip", "-dc", NULL};
+    FILE *stream = NULL;
+    int ends[2];
+    pid_t pid;
+    int rc = pipe2 (ends, O_CLOEXEC) < 0 ? errno : 0;
+
+    if (rc == 0) {
+        const int files[3] = {fileno (packed), ends[1], -1};
+
+        rewind (packed);
+        rc = dn_child_start (argv, files, &pid);
+        close (ends[1]);
+        stream = rc == 0 ? fdopen (ends[0], "r") : NULL;
+        if (!stream)
+            close (ends[0]);
+    }
+    fclose (packed);
+    if (!stream)
+        dn_err_set (err, DN_E_IO, "%s: gzip: %s", path, dn_errno_text (rc).text);
+    return stream;
+}
+
 FILE *dn_open_input (const char *path, struct dn_err *err)
 {
     FILE *stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
+    const char *end = strrchr (path, '.');
 
     if (!stream)
         dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    return stream;
+    return stream && end && strcmp (end, ".gz") == 0 ? unpack (stream, path, err)
+                                                     : stream;
 }
 
 void dn_close_input (FILE **stream)

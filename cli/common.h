@@ -41,7 +41,9 @@ int dn_finish (int exit_code);
 /* The name of a file without its directories; NULL of NULL. */
 const char *dn_base_name (const char *path);
 
-/* Open a file of the user for reading, "-" being stdin; NULL with 'err'. */
+/* Open a file of the user for reading, "-" being stdin, or what gzip makes of one whose
+ * name ends in .gz; NULL with 'err'.
+ */
 FILE *dn_open_input (const char *path, struct dn_err *err);
 
 /* fclose () for dn_cleanup; leaves stdin open. */

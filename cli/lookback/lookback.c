@@ -163,29 +163,41 @@ static int64_t find_changes (const struct dn_replay_queue *queue,
     return n;
 }
 
-static void add_owner (struct dn_lookback *lookback,
-                       const struct dn_lookback_owner *owner)
+static double ratio_of (const struct dn_lookback_owner *owner)
 {
-    double ratio = owner->after_s / owner->before_s;
-    int at = lookback->n_worst;
+    return owner->after_s / owner->before_s;
+}
 
-    lookback->owners++;
-    lookback->sooner += ratio < 1 - SAME;
-    lookback->later += ratio > 1 + SAME;
-    if (!(ratio > 1 + SAME))
-        return;
-    while (at > 0
-           && ratio
-                  > lookback->worst[at - 1].after_s / lookback->worst[at - 1].before_s)
+/* Put the owner into its place, by 'sign' times the ratio, the largest first. */
+static void rank (struct dn_lookback_owners *owners,
+                  const struct dn_lookback_owner *owner,
+                  int sign)
+{
+    int at = owners->n;
+
+    while (at > 0 && sign * ratio_of (owner) > sign * ratio_of (&owners->list[at - 1]))
         at--;
     if (at == DN_LOOKBACK_OWNERS)
         return;
-    if (lookback->n_worst < DN_LOOKBACK_OWNERS)
-        lookback->n_worst++;
-    memmove (&lookback->worst[at + 1],
-             &lookback->worst[at],
-             (size_t) (lookback->n_worst - 1 - at) * sizeof (*owner));
-    lookback->worst[at] = *owner;
+    if (owners->n < DN_LOOKBACK_OWNERS)
+        owners->n++;
+    memmove (&owners->list[at + 1],
+             &owners->list[at],
+             (size_t) (owners->n - 1 - at) * sizeof (*owner));
+    owners->list[at] = *owner;
+}
+
+static void add_owner (struct dn_lookback *lookback,
+                       const struct dn_lookback_owner *owner)
+{
+    lookback->owners++;
+    if (ratio_of (owner) < 1 - SAME) {
+        lookback->sooner++;
+        rank (&lookback->gainers, owner, -1);
+    } else if (ratio_of (owner) > 1 + SAME) {
+        lookback->later++;
+        rank (&lookback->losers, owner, 1);
+    }
 }
 
 static void add_owners (struct dn_lookback *lookback,

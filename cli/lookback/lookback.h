@@ -42,6 +42,11 @@ struct dn_lookback_owner {
     double after_s;
 };
 
+struct dn_lookback_owners {
+    struct dn_lookback_owner list[DN_LOOKBACK_OWNERS];
+    int n;
+};
+
 struct dn_lookback {
     struct dn_past_jobs jobs;
     int64_t first_s; /* ends of the first and the last job */
@@ -62,8 +67,8 @@ struct dn_lookback {
     int64_t owners;
     int64_t sooner; /* owners whose jobs end at least 2 % sooner, or later */
     int64_t later;
-    struct dn_lookback_owner worst[DN_LOOKBACK_OWNERS]; /* the first is the worst */
-    int n_worst;
+    struct dn_lookback_owners losers; /* the first loses most */
+    struct dn_lookback_owners gainers;
 };
 
 /* Read the sums and decisions, and run the queues if it has pools. 'site' gets a GPU

@@ -148,20 +148,26 @@ static const char *name_of (int64_t user)
     return entry ? entry->pw_name : NULL;
 }
 
-static void print_owner (const struct dn_lookback_owner *owner, int i, bool names)
+static void print_owners (const char *what,
+                          const struct dn_lookback_owners *owners,
+                          bool names)
 {
-    const char *name = names ? name_of (owner->user) : NULL;
+    for (int i = 0; i < owners->n; i++) {
+        const struct dn_lookback_owner *owner = &owners->list[i];
+        const char *name = names ? name_of (owner->user) : NULL;
 
-    if (name)
-        printf ("    %s", name);
-    else if (names)
-        printf ("    user %" PRId64, owner->user);
-    else
-        printf ("    owner %d", i + 1);
-    printf (": %" PRId64 " jobs, %.0f min to their end in place of %.0f\n",
-            owner->jobs,
-            owner->after_s / 60,
-            owner->before_s / 60);
+        if (name)
+            printf ("    %s", name);
+        else if (names)
+            printf ("    user %" PRId64, owner->user);
+        else
+            printf ("    owner %c%d", what[0], i + 1);
+        printf (" %s: %" PRId64 " jobs, %.0f min to their end in place of %.0f\n",
+                what,
+                owner->jobs,
+                owner->after_s / 60,
+                owner->before_s / 60);
+    }
 }
 
 static int print_queue (const struct dn_lookback *lookback,
@@ -188,8 +194,8 @@ static int print_queue (const struct dn_lookback *lookback,
             lookback->sooner,
             lookback->later,
             lookback->owners - lookback->sooner - lookback->later);
-    for (int i = 0; i < lookback->n_worst; i++)
-        print_owner (&lookback->worst[i], i, names);
+    print_owners ("loses", &lookback->losers, names);
+    print_owners ("gains", &lookback->gainers, names);
     if (queue->left_out > 0)
         printf ("  %" PRId64 " jobs are not in it: no node has their type\n",
                 queue->left_out);
@@ -272,12 +278,30 @@ static void add_mean (struct json_object *json,
     dn_json_add_signed (object, "high_s", mean->high);
 }
 
+static void add_owners (struct json_object *queue,
+                        const char *key,
+                        const struct dn_lookback_owners *owners,
+                        bool names)
+{
+    struct json_object *array = dn_json_add_array (queue, key);
+
+    for (int i = 0; i < owners->n; i++) {
+        const struct dn_lookback_owner *owner = &owners->list[i];
+        struct json_object *row = dn_json_append_object (array);
+
+        if (names)
+            dn_json_add_count (row, "user", owner->user);
+        dn_json_add_count (row, "jobs", owner->jobs);
+        dn_json_add_real (row, "before_s", owner->before_s);
+        dn_json_add_real (row, "after_s", owner->after_s);
+    }
+}
+
 static void add_queue (struct json_object *json,
                        const struct dn_lookback *lookback,
                        bool names)
 {
     struct json_object *queue = dn_json_add_object (json, "queue");
-    struct json_object *worst;
 
     dn_json_add_count (queue, "jobs", lookback->wait.n);
     dn_json_add_count (queue, "left_out", lookback->queue.left_out);
@@ -287,16 +311,8 @@ static void add_queue (struct json_object *json,
     dn_json_add_count (queue, "later", lookback->later);
     add_mean (queue, "wait", &lookback->wait);
     add_mean (queue, "end", &lookback->end);
-    worst = dn_json_add_array (queue, "worst");
-    for (int i = 0; i < lookback->n_worst; i++) {
-        struct json_object *row = dn_json_append_object (worst);
-
-        if (names)
-            dn_json_add_count (row, "user", lookback->worst[i].user);
-        dn_json_add_count (row, "jobs", lookback->worst[i].jobs);
-        dn_json_add_real (row, "before_s", lookback->worst[i].before_s);
-        dn_json_add_real (row, "after_s", lookback->worst[i].after_s);
-    }
+    add_owners (queue, "worst", &lookback->losers, names);
+    add_owners (queue, "best", &lookback->gainers, names);
 }
 
 int dn_lookback_print_json (struct dn_lookback *lookback,

@@ -49,9 +49,9 @@ static int read_date (const char *text, int64_t *time_s)
         struct tm tm = {.tm_isdst = -1};
         const char *end = strptime (text, forms[i], &tm);
 
-        if (end && *end == '\0') {
+        if (end && (*end == '\0' || strcmp (end, "Z") == 0)) {
             tm.tm_isdst = -1;
-            *time_s = (int64_t) mktime (&tm);
+            *time_s = (int64_t) (*end == 'Z' ? timegm (&tm) : mktime (&tm));
             return *time_s >= 0 ? 0 : -1;
         }
     }

@@ -81,12 +81,54 @@ documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacc
 } >other.csv
 json 'a table of others has other columns' \
     'd["jobs"] == 2 and d["hours"]["gpu"] == 2 and d["hours"]["gpu_requested"] == 4 and
-     d["others"] == 1 and d["wait_mean_s"] == 500' lookback --trace=other.csv
+     d["refused"] == 2 and d["wait_mean_s"] == 500' lookback --trace=other.csv
 json 'what a row repeats is known once it has ended' 'd["rules"]["repeats"] == 1' \
     lookback --trace=other.csv
 refused=$(dn lookback --trace=other.csv 2>&1 >/dev/null)
-like 'the first row that cannot be read is told' "$refused" '1 rows cannot be read; the first: line 5: .*many'
+like 'the first row that cannot be read is told' "$refused" "2 rows cannot be read; the first: line 4: submit: 'x' is not a whole number"
 is 'the same on stdin' "$(dn lookback --trace=- <other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
+
+{
+    echo user,submit,start,end,gpus
+    echo alice,2024-01-01T00:00:00Z,1704067260,2024-01-01T01:01:00Z,2
+} >iso.csv
+json 'times may be ISO 8601, users names' 'd["jobs"] == 1 and d["hours"]["gpu"] == 2 and d["wait_mean_s"] == 60' \
+    lookback --trace=iso.csv
+gzip -k iso.csv
+is 'a table may be packed' "$(dn lookback --json --trace=iso.csv.gz 2>/dev/null)" \
+    "$(dn lookback --json --trace=iso.csv 2>/dev/null)"
+like 'what a table does not tell is said' "$(dn lookback --trace=iso.csv 2>&1 >/dev/null)" \
+    'does not tell names of series \(name\), limits \(limit_s\), .*GPU types \(gpu\)'
+sed '1s/start/began/' iso.csv >began.csv
+refuses 'a column that must be there is named' 4 'no column start_s or start' lookback --trace=began.csv
+sed 's/T01:01:00Z/x/' iso.csv >wrong.csv
+like 'a wrong time is named with what was expected' "$(dn lookback --trace=wrong.csv 2>&1)" \
+    "line 2: end: '2024-01-01x' is not a time, expected 2026-01-31"
+
+# --- sacct with a header --------------------------------------------------------------------
+
+# The same jobs, in other columns and forms.
+{
+    echo 'User|JobID|JobName|State|Timelimit|Submit|Start|Elapsed|ReqTRES|TotalCPU|TRESUsageInTot|NNodes'
+    TZ=UTC awk -F '<[|]>' '{
+        step = $1 ~ /\./; e = $13 - $12
+        printf "%s|%s|%s|%s|%s|%s|%s|%02d:%02d:%02d|%s|%s|%s|%s\n", $4, $2, $9, $16,
+            step ? "" : sprintf ("%02d:%02d:00", $15 / 60, $15 % 60), strftime ("%FT%TZ", $10),
+            strftime ("%FT%TZ", $12), e / 3600, e / 60 % 60, e % 60, $19, $20, $21, $17
+    }' past.sacct
+} >header.sacct
+dn lookback --json --sacct=header.sacct >header.json
+is 'columns are known by the header of sacct -P, in any order and form' "$(cat header.json)" \
+    "$(dn lookback --json --sacct=past.sacct)"
+cut -d '|' -f 1-2,4-6,8- header.sacct >cut.sacct
+refuses 'a column of sacct that must be there is named' 4 'line 1: no column Start; it has' \
+    lookback --sacct=cut.sacct
+cut -d '|' -f 1-2,4,6-9,12 header.sacct >cut.sacct
+like 'what the columns do not tell is said' "$(dn lookback --sacct=cut.sacct 2>&1 >/dev/null)" \
+    'does not tell names of series .*\(JobName\), limits \(TimelimitRaw\), CPUs that were busy .*, memory'
+sed '3s/00:[0-9]*:[0-9]*|/soon|/2' header.sacct | sed '2s/T[0-9:]*Z/ noon/2' >cut.sacct
+like 'a wrong value is named with its column and what was expected' \
+    "$(dn lookback --sacct=cut.sacct 2>&1 >/dev/null)" "line 2: Start: '.* noon' is not a time, expected"
 
 # --- sacct and sinfo ---------------------------------------------------------------------
 
