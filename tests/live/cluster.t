@@ -100,6 +100,8 @@ alive() {
 }
 is 'no process is left' "$(alive)" ''
 is 'no port is left open' "$(cluster_listening)" ''
+not_ok 'nor the file that reserved them' \
+    _cluster_has_reserved "/run/dnnest-cluster-$((CLUSTER_PORTS[0] % 97))"
 ok 'stopping again does nothing' cluster_stop
 
 done_testing

@@ -3,12 +3,14 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The demonstration compares what slurmctld has with what should be, and fails where it differs.
+# The demonstration compares what slurmctld has with what should be, and with what became of the
+# same job with dnnest:off, and fails where it differs. Here is what it says of both.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin demo job_submit_dnnest
 if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi
+if [[ -e /var/cache/dnnest-frameworks/lock ]]; then flock -s /var/cache/dnnest-frameworks/lock true; fi
 
 chmod 755 "$dir"
 export TMPDIR=$dir
@@ -17,19 +19,22 @@ said=$("$top/packaging/demo" --no-setup --build="$build" 2>&1) || status=$?
 is 'the demonstration succeeds' "$status" 0
 [[ $status = 0 ]] || diag "$(tail -n 20 <<<"$said")"
 
-# told N TITLE REGEX: the story has that line
-told() {
-    like "$2" "$(sed -n "/^== $1[.]/,/^== $(($1 + 1))[.]/p" <<<"$said" | tr '\n' ' ')" "$3"
+# twins N TITLE WITH WITHOUT: what the story N says of the job and of its twin
+twins() {
+    local story
+    story=$(sed -n "/^== $1/,/^== /p" <<<"$said")
+    like "$2" "$(sed -n 's/^with dnnest: *//p' <<<"$story")" "^$3\$"
+    like "$2: not so with dnnest:off" "$(sed -n 's/^dnnest:off: *//p' <<<"$story")" "^$4\$"
 }
-told 1 'a job is right-sized' 'Slurm has job [0-9]+: time limit 0[0-9:]+, GPUs a100:1, [0-9] CPUs'
-told 2 'a GPU type is left open' 'gpu a100:4 -> a100 or v100, .* Slurm has job [0-9]+: .*, GPUs 4, '
-told 3 'a job is warned of' 'dnnest: warning: needs about [0-9]+ GiB of GPU memory, a100 has 40'
-told 4 'a job is limited by earlier runs' 'by 3 of your runs.* It has completed'
-told 5 'a job is extended past its limit' \
-    'time limit 00:02:00, .* has extended the limit to .* completed after 00:0[2-9]:'
-like 'the report has the job that was extended' "$said" 'limits extended: 1 times, of 1 jobs'
-is 'no line of the text is wider than 100 columns, but those of files' \
-    "$(grep -vE '(DataDir|StateDir)=' <<<"$said" | awk 'length > 100')" ''
+twins '1[.]' 'a limit is lowered on words' 'limit 00:30:00' 'limit 12:00:00'
+like 'the wrong description is seen' "$said" 'expected end [0-9: -]+, AFTER that of its limit'
+twins '3[.]' 'the second run is right-sized' '2 CPUs, [0-9]G of memory' '90 CPUs, 439G of memory'
+twins '4[.]' 'an open type starts' 'started after [0-9]+ s on v[12], which has A40' 'PENDING, .*'
+twins '5[.]' 'two jobs share a node' 'jobs [0-9 ]+: side by side' 'jobs [0-9 ]+: one after the other'
+twins '2,' 'a dead guard ends no job' 'job [0-9]+ runs, limit 12:00:00' 'limit 12:00:00'
+like 'it says every ten seconds what it waits for' "${said//$'\n'/ }" \
+    '\[ +[0-9]+ s\] until .*\[ +[0-9]+ s\] until '
+is 'no line of the text is wider than 100 columns' "$(awk 'length > 100' <<<"$said")" ''
 is 'nothing is left' "$(ls -A "$dir")" ''
 
 # A demonstration that cannot fail shows nothing.

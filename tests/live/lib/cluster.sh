@@ -101,10 +101,11 @@ _cluster_port_busy() {
 # Seven ports in a row, below the range from which the kernel takes ports for outgoing
 # connections. The block is drawn at random and reserved by a lock on a file of /run, which
 # this shell keeps until it ends: clusters that start in the same second get different ones.
-# Blocks share 97 files; a block whose file is locked is not used.
+# Blocks share 97 files; a block whose file is locked is not used. The end of the cluster
+# removes the file, so one that was opened before counts only if it is still that of its name.
 _cluster_pick_ports() {
-    local base port _
-    if [[ -n $CLUSTER_RESERVED ]]; then exec {CLUSTER_RESERVED}>&-; fi
+    local base port file _
+    _cluster_free_ports
     for _ in {1..50}; do
         base=$((20000 + SRANDOM % 1500 * 8))
         CLUSTER_PORTS=()
@@ -112,13 +113,25 @@ _cluster_pick_ports() {
             if _cluster_port_busy $((base + port)); then continue 2; fi
             CLUSTER_PORTS+=($((base + port)))
         done
-        exec {CLUSTER_RESERVED}>>"/run/dnnest-cluster-$((base % 97))" || return 1
-        if flock -n "$CLUSTER_RESERVED"; then return; fi
+        file=/run/dnnest-cluster-$((base % 97))
+        exec {CLUSTER_RESERVED}>>"$file" || return 1
+        if flock -n "$CLUSTER_RESERVED" && _cluster_has_reserved "$file"; then return; fi
         exec {CLUSTER_RESERVED}>&-
     done
     CLUSTER_RESERVED=
     _cluster_say 'no free ports between 20000 and 32000'
     return 1
+}
+
+_cluster_has_reserved() {
+    [[ $1 -ef /proc/$BASHPID/fd/$CLUSTER_RESERVED ]]
+}
+_cluster_free_ports() {
+    local file=/run/dnnest-cluster-$((${CLUSTER_PORTS[0]-0} % 97))
+    if [[ -z $CLUSTER_RESERVED ]]; then return 0; fi
+    if _cluster_has_reserved "$file"; then rm -f "$file"; fi
+    exec {CLUSTER_RESERVED}>&-
+    CLUSTER_RESERVED=
 }
 
 # setsid keeps a Ctrl-C in the terminal away from the daemons, so that the clean-up can end
@@ -531,7 +544,10 @@ cluster_start() {
 # the others need.
 cluster_stop() {
     local jobs name
-    if [[ -z $CLUSTER_DIR || ! -d $CLUSTER_DIR ]] || _cluster_none ''; then return 0; fi
+    if [[ -z $CLUSTER_DIR || ! -d $CLUSTER_DIR ]] || _cluster_none ''; then
+        _cluster_free_ports
+        return
+    fi
     if [[ -n $(cluster_pids slurmctld) ]]; then
         jobs=$(timeout 5 squeue -h -o %A 2>/dev/null | sort -u) || true
         if [[ -n $jobs ]]; then
@@ -543,7 +559,7 @@ cluster_stop() {
     for name in slurmctld slurmd slurmstepd slurmdbd mariadbd munged; do
         _cluster_end "$name"
     done
-    _cluster_sweep
+    _cluster_sweep && _cluster_free_ports
 }
 
 # COMMAND runs after the stop, to remove other files of the test.
