@@ -78,6 +78,22 @@ refuses 'a store that was named is read, or nothing' 4 'no store' status 12 --db
 gives 'what to request next time' 0 $'net: 2 runs.*\n#SBATCH --time=01:15:00' report --me
 json 'the sums are those of jobs that have ended' \
     'd["store"] == "sacct" and d["all"]["jobs"] == 5 and d["all"]["changed"] == 2' report --me
+
+# The card of Open OnDemand reads these members, as JSON.parse has them.
+card=$top/etc/ondemand/_dnnest.html.erb
+json 'the card for Open OnDemand reads members that there are' \
+    "all(name in (d['all'] if of == 'all' else d['applications'][0]) for of, name in
+     __import__('re').findall(r'(all|app)\[.([a-z_]+)', open('$card').read()))
+     and 'applications' in d" report --me
+printf '#!/bin/sh\nexec %s "$@" --conf=%s\n' "$(realpath "$DNNEST")" "$work/site.conf" >"$work/bin/dnnest"
+chmod +x "$work/bin/dnnest"
+if command -v ruby >/dev/null; then
+    like 'the card has what to request next time' "$(
+        ruby -rerb -e 'print ERB.new(File.read(ARGV[0])).result' "$card" | tr '\n' ' ')" \
+        '5 jobs used .*<td>net</td><td>2</td>.*<td>--time=1:15:00'
+else
+    skip 'the card has what to request next time' 'no ruby'
+fi
 refuses 'other users are in the store alone' 4 'no store of finished jobs' report
 gives 'a list: arrays are summed, a job that runs is in it' 0 \
     $'12 +train +COMPLETED +01:00:00 +33 % +50 % +25 % +2 a100 +time 03:00:00, 8 CPUs\n.*14 x3 +train +CANCELLED 1 +00:15:00 +3 % +50 % +25 % +- +-\n +17 +train +RUNNING +00:0[12]' \

@@ -23,7 +23,7 @@ if [[ -x $build/dnnest ]]; then
     packaged "$top" "$work/root" "$prefix" >"$work/lists" 2>"$work/errors"
     is 'every installed file is in one package, the same in Debian and in RPM' \
         "$(<"$work/errors")" ''
-    wanted='dnnest dnnest-dev dnnest-python'
+    wanted='dnnest dnnest-dev'
     if [[ -x $build/dnnestd ]]; then wanted+=' dnnestd'; fi
     if [[ -e $build/job_submit_dnnest.la ]]; then wanted+=' slurm-dnnest-plugins'; fi
     is 'every package has files' "$(cut -f 1 "$work/lists" | sort -u | xargs)" "$wanted"
@@ -127,7 +127,6 @@ if command -v rpmspec >/dev/null; then
     is 'the release of the plugin package has the version of Slurm' \
         "$(spec_says '%{NAME} %{VERSION}-%{RELEASE}\n' | sort)" 'dnnest 1.2.3-7
 dnnest-dev 1.2.3-7
-dnnest-python 1.2.3-7
 dnnestd 1.2.3-7
 slurm-dnnest-plugins 1.2.3-7.slurm24.11.5'
     is 'the plugin package requires exactly that version' "$(of_slurm)" 'slurm = 24.11.5'

@@ -100,7 +100,7 @@ alive() {
 }
 is 'no process is left' "$(alive)" ''
 is 'no port is left open' "$(cluster_listening)" ''
-not_ok 'nor the file that reserved them' \
+not_ok 'the file that reserved the ports is removed' \
     _cluster_has_reserved "/run/dnnest-cluster-$((CLUSTER_PORTS[0] % 97))"
 ok 'stopping again does nothing' cluster_stop
 

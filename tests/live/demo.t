@@ -32,7 +32,7 @@ twins '3[.]' 'the second run is right-sized' '2 CPUs, [0-9]G of memory' '90 CPUs
 twins '4[.]' 'an open type starts' 'started after [0-9]+ s on v[12], which has A40' 'PENDING, .*'
 twins '5[.]' 'two jobs share a node' 'jobs [0-9 ]+: side by side' 'jobs [0-9 ]+: one after the other'
 twins '2,' 'a dead guard ends no job' 'job [0-9]+ runs, limit 12:00:00' 'limit 12:00:00'
-like 'it says every ten seconds what it waits for' "${said//$'\n'/ }" \
+like 'every ten seconds comes what it waits for' "${said//$'\n'/ }" \
     '\[ +[0-9]+ s\] until .*\[ +[0-9]+ s\] until '
 is 'no line of the text is wider than 100 columns' "$(awk 'length > 100' <<<"$said")" ''
 is 'nothing is left' "$(ls -A "$dir")" ''

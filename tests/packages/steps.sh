@@ -10,7 +10,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/tap.sh"
 # shellcheck source=tests/live/lib/cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/cluster.sh"
-readonly NAMES=(dnnest dnnest-dev slurm-dnnest-plugins dnnestd dnnest-python)
+readonly NAMES=(dnnest dnnest-dev slurm-dnnest-plugins dnnestd)
 readonly KEYS='model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=30,dataset=imagenet'
 export DEBIAN_FRONTEND=noninteractive
 
@@ -28,7 +28,7 @@ apt() {
 put() {
     case $tool in
         apt) apt install "$1"/*.deb ;;
-        rpm) run rpm -U --nodeps "$1"/*.x86_64.rpm "$1"/*.noarch.rpm ;;
+        rpm) run rpm -U --nodeps "$1"/*.x86_64.rpm ;;
     esac
 }
 # take NAME...: removes packages
