@@ -41,12 +41,12 @@ take() {
 answers() {
     scontrol ping | grep -q 'is UP'
 }
-# The controller answers, and a job can be submitted. Sets 'limit' and 'id'.
+# The controller answers, and a job of 'sleep_s' seconds (1) can be submitted. Sets 'limit' and 'id'.
 submit() {
     limit='' id=''
     answers || return 1
     id=$(cluster_as_user sbatch --parsable -t 1-0 --gres=gpu:a100:4 -c 80 --mem=200G \
-        -o /dev/null "$@" --wrap='sleep 1' 2>"$dir/words") || return 1
+        -o /dev/null "$@" --wrap="sleep ${sleep_s:-1}" 2>"$dir/words") || return 1
     limit=$(cluster_job_field "$id" TimeLimit)
 }
 # accepted TITLE OPTION...: not by ok (), whose command runs in another process
