@@ -99,7 +99,7 @@ TEST ("a network is not that of a publisher of other families")
                  {"Qwen2/resnet50", true},
                  {"johndoe/llama-3.1-8b-vision", false},
                  {"johndoe/llama-3.1-8b-gguf", false},
-                 {"johndoe/falcon-mamba-7b", false}};
+                 {"johndoe/llama-mamba-7b", false}};
     struct dn_model model;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
@@ -113,8 +113,8 @@ TEST ("a network is not that of a publisher of other families")
 TEST ("what is near a name has its family, not only its letters")
 {
     static const char *const names[][2] = {{"vit_m_16", "vit_b_16"},
-                                           {"xlnet", NULL},
-                                           {"dpt-large", NULL},
+                                           {"xlnet", "xlnet_base"},
+                                           {"dpt-huge", "dpt_large"},
                                            {"gtp2", "gpt2"},
                                            {"lama-3-8b", "llama_3_8b"},
                                            {"resnett", "resnet18"},

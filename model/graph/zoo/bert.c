@@ -85,6 +85,7 @@ static const struct bert rows[] = {
     ROW ("bert_medium", {8, 512, 8, 0, 0, 512}, 30522, 512, 2, 0, BERT),
     ROW ("bert_base_chinese", {12, 768, 12, 0, 0, 512}, 21128, 512, 2, 0, BERT),
     ROW ("bert_large_chinese", {24, 1024, 16, 0, 0, 512}, 21128, 512, 2, 0, BERT),
+    ROW ("biobert_large", {24, 1024, 16, 0, 0, 512}, 58996, 512, 2, 0, BERT),
     ROW ("bert_base_multilingual", {12, 768, 12, 0, 0, 512}, 119547, 512, 2, 0, BERT),
     ROW ("bert_base_multilingual_uncased",
          {12, 768, 12, 0, 0, 512},

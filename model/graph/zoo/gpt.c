@@ -48,6 +48,10 @@ enum style {
     /* Almazrouei et al., arXiv 2311.16867; transformers.FalconForCausalLM */
     FALCON = BEFORE | PARALLEL | FUSED | ROTARY | TIED,
     FALCON_PAIR = BEFORE | PARALLEL_PAIR | FUSED | ROTARY | TIED,
+    /* ALiBi; transformers.FalconForCausalLM */
+    FALCON_RW = CEREBRAS,
+    /* Databricks 2024: a mixture; transformers.DbrxForCausalLM */
+    DBRX = BEFORE | SCALE | FUSED | GATED | ROTARY,
     /* Black et al., arXiv 2204.06745, Biderman et al., 2304.01373;
      * transformers.GPTNeoXForCausalLM
      */
@@ -200,6 +204,9 @@ static const struct gpt rows[] = {
     ROW ("falcon_7b", FALCON, {32, 4544, 71, 1, 0, 2048}, 65024),
     ROW ("falcon_40b", FALCON_PAIR, {60, 8192, 128, 8, 0, 2048}, 65024),
     ROW ("falcon_180b", FALCON_PAIR, {80, 14848, 232, 8, 0, 2048}, 65024),
+    ROW ("falcon_11b", FALCON & ~TIED, {60, 4096, 32, 8, 16384, 8192}, 65024),
+    ROW ("falcon_rw_1b", FALCON_RW, {24, 2048, 32, 0, 0, 2048}, 50304),
+    ROW ("dbrx", DBRX, {40, 6144, 48, 8, 10752, 4096}, 100352, EXPERTS (16, 4, 0)),
     ROW ("pythia_14m", NEOX, {6, 128, 4, 0, 0, 2048}, 50304),
     ROW ("pythia_31m", NEOX, {6, 256, 8, 0, 0, 2048}, 50304),
     ROW ("pythia_70m", NEOX, {6, 512, 8, 0, 0, 2048}, 50304),
@@ -294,6 +301,12 @@ static const struct gpt rows[] = {
     ROW ("exaone_3.5_32b", LLAMA, {64, 5120, 40, 8, 27392, 4096}, 102400),
     ROW ("granite_3_2b", LLAMA | TIED, {40, 2048, 32, 8, 8192, 4096}, 49155),
     ROW ("granite_3_8b", LLAMA | TIED, {40, 4096, 32, 8, 12800, 4096}, 49155),
+    ROW ("granite_3_1b_a400m", LLAMA | TIED, {24, 1024, 16, 8, 512, 4096}, 49155,
+         EXPERTS (32, 8, 0)),
+    ROW ("granite_3_3b_a800m", LLAMA | TIED, {32, 1536, 24, 8, 512, 4096}, 49155,
+         EXPERTS (40, 8, 0)),
+    ROW ("powermoe_3b", LLAMA | TIED, {32, 1536, 24, 8, 512, 4096}, 49152,
+         EXPERTS (40, 8, 0)),
     ROW ("deepseek_coder_1.3b", LLAMA, {24, 2048, 16, 0, 5504, 4096}, 32256),
     ROW ("deepseek_coder_6.7b", LLAMA, {32, 4096, 32, 0, 11008, 4096}, 32256),
     ROW ("deepseek_coder_33b", LLAMA, {62, 7168, 56, 8, 19200, 4096}, 32256),
