@@ -250,11 +250,25 @@ static int collect (const struct dn_site *site,
     return collect_script (site, argument, finding, n_gpus, err);
 }
 
+/* The runs of a network on the site's GPUs; null where there is none. */
+static int add_candidates (struct json_object *json,
+                           const struct dn_site *site,
+                           const struct dn_subject *subject,
+                           bool built)
+{
+    struct dn_err err = {0};
+    struct json_object *rows = built ? dn_fits_json (site, subject, &err) : NULL;
+
+    json_object_object_add (json, "candidates", rows);
+    return built && !rows ? dn_fail (DN_EXIT_DATA, &err) : DN_EXIT_DONE;
+}
+
 static int print_json (const struct dn_site *site, const struct finding *finding)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
     bool built = given && !finding->by_history;
+    int rc;
     struct dn_reason lacks =
         built ? dn_spec_lacks_work (&finding->subject.spec) : DN_NO_REASON;
 
@@ -280,6 +294,9 @@ static int print_json (const struct dn_site *site, const struct finding *finding
         "assumed",
         built ? dn_effects_json (site, &finding->subject, dn_usual_device (site))
               : NULL);
+    rc = add_candidates (json, site, &finding->subject, built);
+    if (rc != DN_EXIT_DONE)
+        return rc;
     dn_json_add_text (json,
                       "lacks_work",
                       lacks.code != DN_REASON_NONE ? dn_reason_text (&lacks).text
@@ -321,6 +338,8 @@ static int print_text (const struct dn_site *site, const struct finding *finding
         dn_grid_add (&grid, "%s", keys[i].help);
     }
     rc = dn_grid_print (&grid);
+    if (!finding->by_history && rc == DN_EXIT_DONE)
+        rc = dn_fits_print (site, &finding->subject);
     if (finding->by_history || rc != DN_EXIT_DONE)
         return rc;
     return dn_effects_print (
@@ -336,6 +355,7 @@ static int derive (const struct dn_site *site,
                    struct dn_err *err)
 {
     finding->subject.spec = finding->given;
+    finding->subject.user = (int64_t) getuid ();
     if (finding->subject.open_batch)
         finding->subject.spec.batch = 1;
     if (finding->metadata != DN_METADATA_GIVEN)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
@@ -257,10 +258,10 @@ static bool is_better (const struct dn_estimate *a, const struct dn_estimate *b)
 
 const struct dn_forecast *dn_best_run (const struct dn_forecast *runs, int n_runs)
 {
-    const struct dn_forecast *best = NULL;
+    const struct dn_forecast *best = runs;
 
-    for (int i = 0; i < n_runs; i++)
-        if (!best || is_better (runs[i].estimate, best->estimate))
+    for (int i = 1; i < n_runs; i++)
+        if (is_better (runs[i].estimate, best->estimate))
             best = &runs[i];
     return best;
 }
@@ -351,4 +352,99 @@ void dn_remedies_add_json (struct json_object *row,
         dn_show_time_json (json, "step_ms", e->step_s, 1000, true);
         dn_show_range_json (json, "gpu_mem_bytes", e->gpu_mem, 1, true);
     }
+}
+
+/* --- where a description fits ---------------------------------------------------- */
+
+struct fits {
+    struct dn_site_gpus gpus;
+    struct dn_forecast runs[DN_DEVICES_MAX];
+    struct dn_estimate estimates[DN_DEVICES_MAX];
+};
+
+/* Its runs, to be released with free (). NULL with 'err'. */
+static struct fits *find_fits (const struct dn_site *site,
+                               const struct dn_subject *subject,
+                               struct dn_err *err)
+{
+    const struct dn_gpus_wanted wanted = {.usual = true};
+    struct fits *fits = calloc (1, sizeof (*fits));
+
+    if (!fits) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    if (dn_site_gpus_find (site, NULL, &wanted, &fits->gpus, err) < 0
+        || dn_subject_predict (
+               site, subject, fits->gpus.devices, fits->gpus.n, fits->estimates, err)
+               < 0) {
+        free (fits);
+        return NULL;
+    }
+    for (int i = 0; i < fits->gpus.n; i++)
+        fits->runs[i] =
+            dn_site_gpus_run (site, subject, &fits->gpus.list[i], &fits->estimates[i]);
+    return fits;
+}
+
+/* The GPUs on which a run fits so. */
+static void add_class (struct dn_buf *buf,
+                       const struct fits *fits,
+                       const char *fit,
+                       const char *text)
+{
+    bool first = true;
+
+    for (int i = 0; i < fits->gpus.n; i++) {
+        if (strcmp (dn_show_fit (fits->runs[i].estimate), fit) != 0)
+            continue;
+        dn_buf_add (buf,
+                    "%s%s %s",
+                    first && buf->len > 0 ? " " : "",
+                    first ? text : ",",
+                    fits->runs[i].name);
+        first = false;
+    }
+    if (!first)
+        dn_buf_text (buf, ".");
+}
+
+int dn_fits_print (const struct dn_site *site, const struct dn_subject *subject)
+{
+    static const char *const classes[][2] = {{"yes", "It fits"},
+                                             {"perhaps", "It perhaps fits"},
+                                             {"no", "It does not fit"},
+                                             {"unsupported", "It cannot run on"}};
+    dn_cleanup (dn_free_ptr) struct fits *fits = NULL;
+    char text[DN_DEVICES_MAX * 2 * DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct dn_err err = {0};
+
+    fits = find_fits (site, subject, &err);
+    if (!fits)
+        return dn_fail (DN_EXIT_DATA, &err);
+    for (size_t k = 0; k < DN_N_ELEMENTS (classes); k++)
+        add_class (&buf, fits, classes[k][0], classes[k][1]);
+    printf ("\n");
+    dn_terminal_words (text, 0, 2);
+    dn_remedies_print (site, subject, fits->runs, fits->gpus.n);
+    return DN_EXIT_DONE;
+}
+
+struct json_object *dn_fits_json (const struct dn_site *site,
+                                  const struct dn_subject *subject,
+                                  struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct fits *fits = find_fits (site, subject, err);
+    const struct dn_forecast *best =
+        fits ? dn_best_run (fits->runs, fits->gpus.n) : NULL;
+    struct json_object *array = fits ? json_object_new_array () : NULL;
+
+    for (int i = 0; fits && i < fits->gpus.n; i++) {
+        struct json_object *row = dn_show_run_json (&fits->runs[i], &subject->spec);
+
+        dn_remedies_add_json (row, site, subject, best, &fits->runs[i]);
+        json_object_array_add (array, row);
+    }
+    return array;
 }

@@ -10,6 +10,7 @@
 
 #include "policy/remedy.h"
 #include "predict/assumed.h"
+#include "site_gpus.h"
 #include "subject.h"
 
 /* An assumption, and the other value that changes most. */
@@ -49,9 +50,7 @@ struct json_object *dn_effects_json (const struct dn_site *site,
                                      const struct dn_subject *subject,
                                      const struct dn_device *device);
 
-/* The run that people look at first: one that fits, and the fastest of these. NULL of
- * none.
- */
+/* The run that people look at first: one that fits, and the fastest of these. */
 const struct dn_forecast *dn_best_run (const struct dn_forecast *runs, int n_runs);
 
 /* Print, for the first of the runs that do not fit, or perhaps not, what would: at most
@@ -61,6 +60,14 @@ void dn_remedies_print (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_forecast *runs,
                         int n_runs);
+
+/* On which GPU types of the site, or usual ones, a built subject fits; and what would
+ * fit on the others: printed, or as an array, NULL with 'err'. Return an enum dn_exit.
+ */
+int dn_fits_print (const struct dn_site *site, const struct dn_subject *subject);
+struct json_object *dn_fits_json (const struct dn_site *site,
+                                  const struct dn_subject *subject,
+                                  struct dn_err *err);
 
 /* Add "remedies" to the row of a run; 'best' of all is that of dn_best_run (). */
 void dn_remedies_add_json (struct json_object *row,

@@ -243,9 +243,11 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     return json;
 }
 
+/* 0 where a device cannot run it, else 1 no, 2 perhaps, 3 yes. */
 static int fit_class (const struct dn_estimate *estimate)
 {
-    return estimate->supported + estimate->fits + dn_estimate_surely_fits (estimate);
+    return estimate->supported ? 1 + estimate->fits + dn_estimate_surely_fits (estimate)
+                               : 0;
 }
 
 /* Runs that fit first, then those that perhaps do, then runs that do not, then runs
@@ -265,20 +267,20 @@ static int compare_runs (const void *a, const void *b)
     return strcmp (x->device->name, y->device->name);
 }
 
+const char *dn_show_fit (const struct dn_estimate *estimate)
+{
+    static const char *const texts[] = {"unsupported", "no", "perhaps", "yes"};
+
+    return texts[fit_class (estimate)];
+}
+
 static void add_fit (struct dn_grid *grid, const struct dn_estimate *estimate)
 {
-    if (!estimate->supported)
-        dn_grid_add (grid, "unsupported");
-    else if (!estimate->fits)
-        dn_grid_add (grid, "no");
-    else
-        dn_grid_add (
-            grid, "%s", dn_estimate_surely_fits (estimate) ? "yes" : "perhaps");
-    if (!estimate->supported || !estimate->fits)
-        dn_grid_tint (grid, DN_TINT_BAD);
-    else
-        dn_grid_tint (
-            grid, dn_estimate_surely_fits (estimate) ? DN_TINT_GOOD : DN_TINT_DOUBTFUL);
+    static const enum dn_tint tints[] = {
+        DN_TINT_BAD, DN_TINT_BAD, DN_TINT_DOUBTFUL, DN_TINT_GOOD};
+
+    dn_grid_add (grid, "%s", dn_show_fit (estimate));
+    dn_grid_tint (grid, tints[fit_class (estimate)]);
 }
 
 /* The columns that a table has only if a run has their value. */

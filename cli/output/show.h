@@ -76,6 +76,9 @@ struct dn_forecast {
     struct dn_gpus_now now;
 };
 
+/* "yes", "perhaps", "no", or "unsupported". */
+const char *dn_show_fit (const struct dn_estimate *estimate);
+
 /* One entry of "candidates". Unknown values are null, and so are all values of a device
  * that does not support the precision. */
 struct json_object *dn_show_run_json (const struct dn_forecast *run,

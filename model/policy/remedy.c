@@ -54,6 +54,8 @@ static const struct row {
     {"quant=nf4,checkpointing=full", ADAPTED | STORED | OTHER},
     {"lora=16", LARGE | OTHER},
     {"lora=16,checkpointing=full", LARGE | STORED | OTHER},
+    {"parallel=zero3,lora=16", SHARED | LARGE | OTHER},
+    {"parallel=zero3,lora=16,checkpointing=full", SHARED | LARGE | STORED | OTHER},
     {"lora=16,quant=nf4", LARGE | OTHER},
     {"lora=16,quant=nf4,checkpointing=full", LARGE | STORED | OTHER},
 };

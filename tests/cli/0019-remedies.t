@@ -37,6 +37,8 @@ model=wav2vec2_base,batch=64,precision=fp16
 model=llama_2_13b,micro_batch=4,global_batch=64,pp=2,gpus=4,precision=bf16,seq_len=2048,framework=megatron
 model=dlrm,batch=65536
 model=efficientnet_b7,batch=128,image=600,precision=fp16
+model=llama_3.1_8b,batch=4,gpus=8,precision=bf16,seq_len=4096
+model=llama_3.1_70b,batch=1,gpus=8,precision=bf16,seq_len=2048
 END
 )
 is 'every remedy is what a prediction of the changed description says' \
@@ -51,11 +53,24 @@ gives 'the lines below the table have them with their times' 0 \
     predict "${two[@]}" model=resnet50,batch=256,precision=fp16
 gives 'explain has them below the memory' 0 'This does not fit\..*  t4_16gb: batch=[0-9]+,grad_accum=[0-9]+ ' \
     explain --gpu=t4_16gb model=resnet50,batch=512,precision=fp16
+gives 'two parts are combined where no one fits' 1 \
+    'a100: parallel=zero3,lora=16(,checkpointing=full)? ' \
+    advise --comment=dnnest:model=llama_3.1_8b,batch=1,precision=bf16,seq_len=4096 --gres=gpu:a100:4 --wrap=true
 gives 'advise has them below its table' 1 '  a100: batch=[0-9]+,grad_accum=[0-9]+ ' \
     advise --comment=dnnest:model=resnet50,batch=2048,precision=fp16 --gres=gpu:a100:1 --wrap=true
 json 'the warning of advise has the first one' \
     '"; " + d["candidates"][0]["remedies"][0]["change"] + " would fit (" in d["warnings"][0]["text"]' \
     advise --comment=dnnest:model=gpt2,batch=512,precision=fp16 --gres=gpu:a100:1 --wrap=true
+
+# check has what predict has, and says it in words.
+gives 'check says where a description fits, and what would on the others' 0 \
+    $'It does not fit a100, twin\.\nWhat would fit, .*\n  a100: batch=[0-9]+,grad_accum=[0-9]+ \(' \
+    check model=resnet50,batch=2048,precision=fp16
+gives 'or that it does' 0 $'\nIt fits a100, twin\.\n' check model=resnet50,batch=64,precision=fp16
+is 'its candidates are those of predict' \
+    "$(dn check --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')" \
+    "$(dn predict --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')"
+json 'a job without a network has none' 'd["candidates"] is None' check dnnest:auto
 
 # --- the largest batch -----------------------------------------------------------------
 
