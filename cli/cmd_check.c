@@ -131,6 +131,14 @@ static bool is_metadata (const char *argument)
     return argument[0] != '/' && argument[0] != '.' && strchr (argument, '=');
 }
 
+/* Is it the name of a network, or near one, as "gtp2"? A missing script is none. */
+static bool means_network (const struct dn_site *site, const char *argument)
+{
+    return dn_subject_is_network (site, argument)
+           || (argument[0] != '/' && argument[0] != '.'
+               && dn_model_nearest (&site->networks, argument));
+}
+
 /* Has it the mark of a comment, even where the plugin does not find it? */
 static bool is_comment (const char *argument)
 {
@@ -239,8 +247,10 @@ static int collect (const struct dn_site *site,
     finding->metadata = DN_METADATA_GIVEN;
     if (is_comment (argument))
         return collect_comment (site, argument, finding, err);
+    if (dn_subject_refuse_weights (argument, err) < 0)
+        return dn_fail (DN_EXIT_USAGE, err);
     if (is_metadata (argument) || dn_subject_is_json (argument)
-        || (dn_subject_is_network (site, argument) && access (argument, F_OK) < 0))
+        || (access (argument, F_OK) < 0 && means_network (site, argument)))
         return read_subject (given, finding, err);
     if (given->n_args > 1)
         return dn_options_misuse (

@@ -85,7 +85,7 @@ static void add_arguments (struct dn_buf *kinds, const char *usage)
         const char *name;
         const char *kinds;
     } named[] = {
-        {"SPEC", "@spec"},
+        {"SPEC", "@name,@spec"},
         {"FILE", "@files"},
         {"PATH", "@files"},
         {"SCRIPT", "@files"},
@@ -106,8 +106,10 @@ static void add_arguments (struct dn_buf *kinds, const char *usage)
     while (rest.text) {
         struct dn_span part = dn_span_cut (&rest, " |[]=");
 
-        if (dn_span_is (part, "--")) /* a command, which the scripts know */
+        if (dn_span_is (part, "--")) { /* a command, which the scripts know */
+            add_kind (kinds, dn_span_of ("@after"));
             return;
+        }
         if (is_word (part))
             add_kind (kinds, part);
         for (size_t i = 0; i < DN_N_ELEMENTS (named); i++)

@@ -86,7 +86,7 @@ static const struct dn_option options[] = {
                  submitter.account),
     DN_OPT_FLAG ("ask-nodes",
                  0,
-                 "with --discover: run nvidia-smi on a node of each type",
+                 "of --discover: nvidia-smi on a node of each type",
                  discover.ask_nodes),
     DN_OPT_TAKE ("check",
                  0,

@@ -116,12 +116,12 @@ static const struct dn_option options[] = {
     DN_OPT_TAKE ("batch-sizes",
                  0,
                  "[=LIST]",
-                 "compare batch sizes per GPU (powers of two that fit)",
+                 "compare batch sizes per GPU (powers of two)",
                  take_sizes),
     DN_OPT_TAKE ("gpus",
                  0,
                  "LIST",
-                 "the best of GPU types, these numbers of GPUs, and batch sizes",
+                 "the best of GPU types, these numbers, and batches",
                  take_gpus),
     DN_OPT_TAKE ("budget", 0, "COST", "of --gpus: at most this cost", take_budget),
     DN_OPT_TAKE ("deadline", 0, "TIME", "of --gpus: at most this time", take_deadline),
@@ -345,8 +345,7 @@ static int read_subject (const struct dn_site *site,
     if (dn_subject_parse (given->args, given->n_args, subject, err) < 0)
         return -1;
     if (subject->open_batch
-        || (subject->spec.batch == DN_UNSET && subject->spec.micro_batch == DN_UNSET
-            && subject->spec.global_batch == DN_UNSET))
+        || (subject->spec.batch == DN_UNSET && subject->spec.global_batch == DN_UNSET))
         subject->spec.batch = sizes->n > 0 ? sizes->sizes[0] : 1;
     subject->open_batch = false;
     return dn_subject_build (site, DN_UNSET, subject, err);

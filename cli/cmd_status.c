@@ -305,7 +305,7 @@ static const struct dn_option options[] = {
     DN_OPT_TEXT ("db",
                  0,
                  "FILE",
-                 "of JOBID: the store of finished jobs (StateDir/records.db)",
+                 "the store of finished jobs (StateDir/records.db)",
                  db),
     DN_OPT_END,
 };

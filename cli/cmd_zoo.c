@@ -6,6 +6,7 @@
 
 #include <fnmatch.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
@@ -244,18 +245,15 @@ static int list_datasets (const struct dn_datasets *datasets,
 
 struct call {
     bool datasets;
+    const char *file; /* of them; NULL: that of the site */
 };
 
-/* With a file the option is that of all commands. */
 static int take_datasets (struct dn_options *given, void *to)
 {
     struct call *call = to;
 
-    if (given->argument)
-        given->paths.datasets =
-            dn_options_absolute (given->path_text[2], given->argument);
-    else
-        call->datasets = true;
+    call->datasets = true;
+    call->file = given->argument;
     return DN_EXIT_DONE;
 }
 
@@ -263,10 +261,26 @@ static const struct dn_option options[] = {
     DN_OPT_TAKE ("datasets",
                  0,
                  "[=FILE]",
-                 "list the data sets that dataset= knows; FILE: read this table",
+                 "list the data sets of dataset=, or of FILE",
                  take_datasets),
     {0},
 };
+
+/* The data sets of a file, which needs no site. */
+static int list_file (const char *file, const char *pattern, bool as_json)
+{
+    dn_cleanup (dn_free_ptr) struct dn_datasets *datasets =
+        calloc (1, sizeof (*datasets));
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_err err = {0};
+
+    if (!datasets)
+        dn_err_set (&err, DN_E_NOMEM, "out of memory");
+    else if (dn_read_input (file, &text, &err) == 0
+             && dn_datasets_read (dn_span_of (text), file, datasets, &err) == 0)
+        return list_datasets (datasets, pattern, as_json);
+    return dn_fail (DN_EXIT_DATA, &err);
+}
 
 static int refuse (const struct dn_networks *networks, const char *pattern)
 {
@@ -304,6 +318,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (!dn_options_all (&given, &call, 0, 1))
         return given.exit_code;
     pattern = given.n_args > 0 ? given.args[0] : NULL;
+    if (call.file)
+        return list_file (call.file, pattern, given.json);
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;

@@ -113,9 +113,19 @@ static FILE *unpack (FILE *packed, const char *path, struct dn_err *err)
 
 FILE *dn_open_input (const char *path, struct dn_err *err)
 {
-    FILE *stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
     const char *end = strrchr (path, '.');
+    FILE *stream;
+    struct stat status;
 
+    /* One that no program writes to would never end; those of a shell's <( ) are
+     * symbolic links below /dev.
+     */
+    if (lstat (path, &status) == 0 && S_ISFIFO (status.st_mode)) {
+        dn_err_set (
+            err, DN_E_IO, "%s: a named pipe, expected a file, or - for stdin", path);
+        return NULL;
+    }
+    stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
     if (!stream)
         dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
     return stream && end && strcmp (end, ".gz") == 0 ? unpack (stream, path, err)

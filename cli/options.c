@@ -168,7 +168,7 @@ static void print_rows (const struct dn_option *rows)
             dn_buf_add (&buf, "%s", row->argument);
         else if (row->argument)
             dn_buf_add (&buf, "=%s", row->argument);
-        printf ("%-34s %s\n", text, row->help);
+        printf ("%-28s %s\n", text, row->help);
     }
 }
 

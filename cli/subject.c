@@ -53,19 +53,23 @@ static void warn_unread (const struct dn_subject *subject)
 static void tell_quant (const struct dn_spec *spec)
 {
     enum dn_quant quant = dn_spec_quant_named (spec->model);
+    const char *name = quant == DN_QUANT_UNKNOWN ? spec->name : spec->model;
     const struct dn_key *key = dn_spec_key (dn_span_of ("quant"));
-    const char *word = dn_names_get (&key->names, (int) quant);
+    const char *word;
 
     if (quant == DN_QUANT_UNKNOWN)
+        quant = dn_spec_quant_named (name);
+    if (quant == DN_QUANT_UNKNOWN)
         return;
+    word = dn_names_get (&key->names, (int) quant);
     if (spec->quant == quant
         && !dn_keyset_is_empty (dn_keyset_and (spec->derived, DN_KEYSET (quant))))
-        dn_complain ("note: quant=%s, as '%s' says", word, spec->model);
+        dn_complain ("note: quant=%s, as '%s' says", word, name);
     else if (spec->quant == DN_QUANT_UNKNOWN)
         dn_complain (
             "note: the weights of '%s' are quantised (quant=%s) and learn with "
             "lora= only: without it, this is a training of all weights",
-            spec->model,
+            name,
             word);
 }
 
@@ -219,7 +223,11 @@ static int read_sidecar (const char *argument,
     return 0;
 }
 
-/* Keys of other programs that are no keys here. */
+/* A key that has gone in 0.2, and is read for one more version as that of its meaning.
+ */
+#define GONE_KEY "micro_batch"
+
+/* Keys of other programs that are no keys here, and the one that has gone. */
 static void tell_passed_over (struct dn_span text)
 {
     char names[DN_REASON_MAX];
@@ -231,7 +239,9 @@ static void tell_passed_over (struct dn_span text)
         const struct dn_synonym *synonym =
             dn_spec_key (name) ? NULL : dn_spec_synonym (name);
 
-        if (synonym && !synonym->key)
+        if (synonym && dn_span_is (name, GONE_KEY))
+            dn_complain ("warning: %s= has gone, say %s=", GONE_KEY, synonym->key);
+        else if (synonym && !synonym->key)
             dn_buf_add (
                 &buf, "%s%.*s", buf.len > 0 ? ", " : "", (int) name.len, name.text);
     }
@@ -275,6 +285,29 @@ int dn_subject_read_pairs (const char *text, struct dn_spec *spec, struct dn_err
     return -1;
 }
 
+/* Refuse files that people have beside the description of their network. */
+int dn_subject_refuse_weights (const char *text, struct dn_err *err)
+{
+    static const char *const endings[] = {
+        ".gguf", ".safetensors", ".bin", ".pth", ".ckpt", ".h5", ".keras"};
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span name = dn_span_cut (&rest, ",= ");
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (endings); i++) {
+        size_t len = strlen (endings[i]);
+
+        if (name.len > len
+            && dn_word_equal (name.text + name.len - len, len, endings[i], len))
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "'%s' has weights, expected the config.json of its "
+                               "network, a name of the zoo, or what 'dnnest describe' "
+                               "writes",
+                               dn_quote (name.text, name.len).text);
+    }
+    return 0;
+}
+
 static int read_text (const char *text, struct dn_subject *subject, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *input = NULL;
@@ -284,6 +317,9 @@ static int read_text (const char *text, struct dn_subject *subject, struct dn_er
     if (strcmp (text, "-") == 0) {
         if (dn_read_input (text, &input, err) < 0)
             return -1;
+        /* A pair may have a line of its own. */
+        for (char *at = input; (at = strpbrk (at, "\r\n"));)
+            *at = ',';
         text = input;
     }
     return dn_subject_read_pairs (text, &subject->spec, err);
@@ -294,8 +330,7 @@ static void open_batch (struct dn_subject *subject)
 {
     struct dn_spec *spec = &subject->spec;
 
-    subject->open_batch = spec->batch == DN_UNSET && spec->micro_batch == DN_UNSET
-                          && spec->global_batch == DN_UNSET;
+    subject->open_batch = spec->batch == DN_UNSET && spec->global_batch == DN_UNSET;
     if (subject->open_batch)
         spec->batch = 1;
 }
@@ -310,6 +345,8 @@ int dn_subject_parse (char *const args[],
 
     memset (subject, 0, sizeof (*subject));
     *spec = dn_spec_empty ();
+    if (dn_subject_refuse_weights (args[0], err) < 0)
+        return -1;
     subject->text = join (args, n_args, &bare);
     if (!subject->text)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");

@@ -28,6 +28,9 @@ bool dn_subject_is_json (const char *text);
 /* Does it begin with the name of a network alone, as in "gpt2" or "gpt2,batch=4"? */
 bool dn_subject_is_network (const struct dn_site *site, const char *text);
 
+/* -1 with 'err' if it begins with the name of a file of weights, such as GGUF. */
+int dn_subject_refuse_weights (const char *text, struct dn_err *err);
+
 /* Print 'err', which reading a description set, and return its exit code: that of a
  * file that cannot be read, or of wrong metadata.
  */

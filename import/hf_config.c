@@ -689,6 +689,28 @@ static int read_tokens (const struct json_object *json,
     return 0;
 }
 
+/* The format of weights that were quantised, as endings of names state it: with lora=
+ * it is quant=. Others are as large as without it.
+ */
+static const char *quant_ending (const struct json_object *json)
+{
+    static const char *const methods[] = {"-gptq", "-awq", "-fp8"};
+    const struct json_object *quant = dn_json_member (json, "quantization_config");
+    char name[DN_NAME_MAX] = "";
+    bool four = false;
+    bool eight = false;
+
+    if (!quant
+        || dn_json_read_text (quant, "quant_method", name, sizeof (name), NULL) < 0
+        || dn_json_read_bool (quant, "load_in_4bit", &four, NULL) < 0
+        || dn_json_read_bool (quant, "load_in_8bit", &eight, NULL) < 0)
+        return "";
+    for (size_t i = 0; i < DN_N_ELEMENTS (methods); i++)
+        if (strcmp (name, methods[i] + 1) == 0)
+            return methods[i];
+    return four ? "-bnb-4bit" : eight ? "-bnb-8bit" : "";
+}
+
 static int read_config (const struct json_object *json,
                         struct dn_spec *spec,
                         struct dn_err *err)
@@ -705,7 +727,7 @@ static int read_config (const struct json_object *json,
     if (spec->dense_layers == 0)
         spec->ffn = DN_UNSET;
     snprintf (spec->model, sizeof (spec->model), "%s", type->model);
-    snprintf (spec->name, sizeof (spec->name), "%s", type->name);
+    snprintf (spec->name, sizeof (spec->name), "%s%s", type->name, quant_ending (json));
     if (read_head (json, spec, err) < 0 || check_sides (json, type, err) < 0
         || read_tied (json, type, spec, err) < 0)
         return -1;

@@ -583,7 +583,7 @@ static bool change_batch (const struct making *m,
                           const struct dn_app_known *known,
                           struct dn_spec *spec)
 {
-    int64_t *const sizes[] = {&spec->batch, &spec->global_batch, &spec->micro_batch};
+    int64_t *const sizes[] = {&spec->batch, &spec->global_batch};
     int64_t stated = m->batch != DN_UNSET ? m->batch : 0;
     int64_t changed = 0;
 

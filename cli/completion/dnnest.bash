@@ -54,7 +54,8 @@ _dnnest_reply() {
     _dnnest_split
     word=${words[-1]} before=${words[-2]-} rest=$word
     n=${#words[@]} second=${words[1]-}
-    [[ " ${words[*]:2} " != *' -- '* ]] || after=1
+    head=" ${words[*]:2} "
+    [[ ${head%"$word "} != *' -- '* ]] || after=1
     for text in "${words[@]}"; do
         [[ $text != --@(conf|hardware|datasets|zoo)=* ]] || site+=("$text")
     done

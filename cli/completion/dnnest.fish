@@ -57,7 +57,11 @@ end
 function __dnnest_offer --argument-names head rest kinds
     for kind in (string split , -- $kinds)
         switch $kind
-            case -
+            case - @after
+            case @name
+                if string match -qr '^[^./@=,][^=,]*$' -- "$rest"
+                    __dnnest_offer "$head" "$rest" @networks
+                end
             case @files
                 __dnnest_after "$head" (__fish_complete_path "$rest")
             case @directories
@@ -117,10 +121,12 @@ function __dnnest_words
         __dnnest_slurm_words "$line[-1]" "$word"
     else if test (count $line) = 1; or begin; test (count $line) = 2; and test $line[2] = help; end
         __dnnest_group '' dnnest
-    else if test $line[-1] = --
-        __fish_complete_command
-    else if contains -- -- $line
-        __fish_complete_path "$word"
+    else if contains -- -- $line; and string match -q '*@after*' -- (__dnnest_find $line[2] -)
+        if test $line[-1] = --
+            __fish_complete_command
+        else
+            __fish_complete_path "$word"
+        end
     else if set -l kinds (__dnnest_find $line[2] -)
         __dnnest_word $line[2] $line[-1] "$word" (string replace -r '^-$' '' -- $kinds)
     end

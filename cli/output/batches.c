@@ -116,8 +116,6 @@ int dn_batches_resize (const struct dn_site *site,
     spec->gpus = gpus;
     spec->batch = batch;
     spec->global_batch = DN_UNSET;
-    if (spec->micro_batch != DN_UNSET)
-        spec->micro_batch = batch;
     if (dn_spec_resolve (spec, &site->datasets, DN_UNSET, err) < 0)
         return -1;
     if (spec->steps != DN_UNSET)

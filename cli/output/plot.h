@@ -22,7 +22,7 @@ struct dn_plot {
 };
 
 /* The help of every --plot option. */
-#define DN_PLOT_HELP "draw FILE.svg, .png or .pdf (needs gnuplot)"
+#define DN_PLOT_HELP "draw FILE.svg, .png or .pdf"
 
 /* Begin the picture 'path' of 'width' x 'height' pixels; its extension, .svg, .png or
  * .pdf, chooses the format. The script already sets its terminal. Free with

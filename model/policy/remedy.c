@@ -113,8 +113,6 @@ static bool shrink (struct trial *t, const struct dn_estimate *estimate)
     if (batch < 1)
         return false;
     spec->batch = batch;
-    if (spec->micro_batch != DN_UNSET)
-        spec->micro_batch = batch;
     spec->grad_accum = samples / batch;
     return true;
 }
@@ -165,9 +163,8 @@ static void write_change (struct trial *t, const struct row *row)
     dn_buf_text (&buf, row->change);
     if (t->spec.batch != t->patient->c->spec->batch)
         dn_buf_add (&buf,
-                    "%s%s=%" PRId64 ",grad_accum=%" PRId64,
+                    "%sbatch=%" PRId64 ",grad_accum=%" PRId64,
                     buf.len > 0 ? "," : "",
-                    t->spec.micro_batch != DN_UNSET ? "micro_batch" : "batch",
                     t->spec.batch,
                     t->spec.grad_accum);
     remedy->other = (row->when & OTHER) != 0;

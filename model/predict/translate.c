@@ -27,7 +27,6 @@ static const struct spread spreads[DN_N_GAPS] = {
 static const size_t size_keys[] = {offsetof (struct dn_spec, batch),
                                    offsetof (struct dn_spec, global_batch),
                                    offsetof (struct dn_spec, grad_accum),
-                                   offsetof (struct dn_spec, micro_batch),
                                    offsetof (struct dn_spec, seq_len),
                                    offsetof (struct dn_spec, tgt_len),
                                    offsetof (struct dn_spec, mem_len),

@@ -155,8 +155,6 @@ static bool is_training_unread (const struct dn_case *c, size_t key)
     case offsetof (struct dn_spec, eval_every): /* their number needs both keys */
     case offsetof (struct dn_spec, eval_samples):
         return spec->eval_every == DN_UNSET || spec->eval_samples == DN_UNSET;
-    case offsetof (struct dn_spec, micro_batch):
-        return spec->micro_batch != spec->batch;
     case offsetof (struct dn_spec, tokens): /* steps= and epochs= override it */
         return spec->steps != DN_UNSET || spec->epochs >= 0
                || spec->seq_len == DN_UNSET;

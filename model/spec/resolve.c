@@ -180,8 +180,6 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
 {
     int64_t replicas = spec->gpus / sharers (spec);
 
-    if (spec->batch == DN_UNSET)
-        spec->batch = spec->micro_batch;
     if (spec->batch == DN_UNSET && spec->global_batch == DN_UNSET)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_batch);
     if (spec->batch == DN_UNSET) {
@@ -277,6 +275,9 @@ int dn_spec_resolve (struct dn_spec *spec,
         return -1;
     if (result.lora != DN_UNSET && result.quant == DN_QUANT_UNKNOWN)
         result.quant = dn_spec_quant_named (result.model);
+    /* That of a config.json has the format at its end. */
+    if (result.lora != DN_UNSET && result.quant == DN_QUANT_UNKNOWN)
+        result.quant = dn_spec_quant_named (result.name);
     result.derived = find_derived (spec, &result);
     *spec = result;
     return 0;

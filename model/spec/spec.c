@@ -116,7 +116,7 @@ static const struct dn_key keys[] = {
           1,
           1e13,
           "elements saved per sample of an unknown network"),
-    INT (TRAIN, batch, 1, 1e8, "samples per GPU and step"),
+    INT (TRAIN, batch, 1, 1e8, "samples per GPU and step, or pipeline step"),
     INT (TRAIN, global_batch, 1, 1e9, "samples per optimizer step of the whole job"),
     INT (TRAIN, grad_accum, 1, 1e5, "forward and backward passes per optimizer step"),
     KEY ("precision",
@@ -166,7 +166,6 @@ static const struct dn_key keys[] = {
     INT (PAR, vpp, 1, 1024, "model chunks of a stage (interleaved schedule)"),
     INT (PAR, cp, 1, 1024, "context-parallel GPUs, which share a sequence"),
     INT (PAR, ep, 1, 4096, "GPUs that share the experts of a layer"),
-    INT (PAR, micro_batch, 1, 1e6, "samples per GPU and pipeline step"),
     ENUM (PAR, offload, DN_N_OFFLOADS, "what the host's memory holds"),
     ENUM (PAR, link, DN_N_LINKS, "what connects the GPUs of a node"),
     NAME (PAR, net, "between nodes: ib, roce or ethernet with Gbit/s, as ib400x8"),
@@ -300,8 +299,7 @@ void dn_spec_fill (struct dn_spec *spec, const struct dn_spec *other)
 {
     static const size_t size_of_step[] = {offsetof (struct dn_spec, batch),
                                           offsetof (struct dn_spec, global_batch),
-                                          offsetof (struct dn_spec, grad_accum),
-                                          offsetof (struct dn_spec, micro_batch)};
+                                          offsetof (struct dn_spec, grad_accum)};
     struct dn_keyset kept = {{0}};
     bool sized = false;
 

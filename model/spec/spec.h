@@ -293,7 +293,6 @@ struct dn_spec {
     int64_t vpp; /* model chunks of a stage */
     int64_t cp;
     int64_t ep;
-    int64_t micro_batch;
     enum dn_offload offload;
     enum dn_link_kind link;
     char net[DN_NAME_MAX]; /* between nodes: "ib400x8" */

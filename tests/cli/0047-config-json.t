@@ -107,4 +107,17 @@ END
 refuses 'a file of ten megabytes is refused' 2 'large.json: larger than' check "@$work/large.json,$train"
 refuses 'import names a file that is not there' 4 'none.json: No such file' \
     import "$work/none.json"
+
+# Weights that were quantised before, as bitsandbytes, GPTQ, AWQ and fp8 are stored.
+quantised() { # METHOD MEMBER: check's quant= with and without adapters, and its note
+    sed "s/\"vocab_size\"/\"quantization_config\": {\"quant_method\": \"$1\"$2}, &/" \
+        "$work/config.json" >"$work/quant.json"
+    dn check --json "$work/quant.json" batch=1 ${3:+lora=8} 2>/dev/null |
+        "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["spec"].get("quant"))'
+}
+is 'with adapters a config.json states quant=' \
+    "$(quantised bitsandbytes ', "load_in_4bit": true' lora; quantised bitsandbytes ', "load_in_8bit": true' lora
+       quantised gptq ', "bits": 4' lora; quantised awq '' lora; quantised fp8 '' lora
+       quantised gptq ', "bits": 4')" $'nf4\nint8\ngptq\nawq\nint8\nNone'
+
 done_testing

@@ -55,6 +55,8 @@ is 'without lora a quantised name sets nothing, which is said' \
     "$(dn predict model=unsloth/Llama-3.2-1B-bnb-4bit,batch=1 --gpu t4_16gb 2>&1 \
         | grep -c 'learn with lora= only')" 1
 gives 'data sets are listed with their samples' 0 'alpaca +text +52 k ' zoo --datasets alpaca
+printf 'Dataset=%s Samples=9 SampleBytes=1000\n' ours >"$work/ours.conf"
+gives 'those of a file are listed' 0 '^DATA SET [A-Z/ ]*.ours +text +9 +- +1 k *$' zoo --datasets="$work/ours.conf"
 gives 'a kind lists its data sets' 0 'c4 +running text +- +156 G' zoo --datasets running
 json 'the members of JSON are those of the data sets' \
     '{"name": "gsm8k", "kind": "text", "samples": 7473} in d["datasets"]' zoo --datasets

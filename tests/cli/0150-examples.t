@@ -48,8 +48,13 @@ fi
 if [[ \$* != *--model* ]]; then
     site+=(--model "$SITE/bundle")
 fi
-exec "\$program" "\$1" "\${site[@]}" --hardware "$work/hardware" \\
-    --datasets="$work/datasets.conf" "\${@:2}"
+data=(--datasets="$work/datasets.conf")
+# Its option lists data sets.
+if [[ \$1 = zoo ]]; then
+    { cat "$SITE/dnnest.conf"; echo "Datasets=$work/datasets.conf"; } >"$work/zoo.conf"
+    site=(--conf "$work/zoo.conf" --model none) data=()
+fi
+exec "\$program" "\$1" "\${site[@]}" --hardware "$work/hardware" "\${data[@]}" "\${@:2}"
 SH
 # sbatch reads the description, and complains as spank_dnnest does. It refuses an option
 # that sbatch does not know.

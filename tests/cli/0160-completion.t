@@ -62,7 +62,7 @@ is 'an option whose argument may be left out is offered both ways' \
     "$(rows predict | grep cpu-curve)" $'--cpu-curve -\n--cpu-curve= -'
 is 'arguments are completed by what the usage calls them' \
     "$(for command in predict check zoo model; do rows "$command" | row -; done)" \
-    $'@spec\n@spec,@files,@files\n@networks\nshow,verify,@directories'
+    $'@name,@spec\n@name,@spec,@files,@files\n@networks\nshow,verify,@directories'
 is 'a group of report is completed' "$(rows report | row --by=)" \
     user,account,partition,model,app,type
 is 'every metadata key is offered' "$(rows spec | sed 's/ .*//' | sorted)" \

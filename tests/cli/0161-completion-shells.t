@@ -70,7 +70,14 @@ is 'bash: a word that cannot be completed has no answer' "$(reply 'dnnest predic
 is 'bash: a long word has no answer' \
     "$(reply "dnnest predict $(head -c 40000 /dev/zero | tr '\0' x)")" ''
 is 'bash: without dnnest nothing is printed' \
-    "$(PATH=/usr/bin:/bin; has dnnest || reply 'dnnest predict --')" ''
+    "$(PATH=/usr/bin:/bin; has dnnest || reply 'dnnest predict --gpu=')" ''
+is 'bash: options are offered after two dashes' "$(reply 'dnnest explain --' | grep -x -- --top=)" --top=
+is 'bash: the name of a network is completed alone' \
+    "$(reply "dnnest predict $site gpt2_x")" gpt2_xl
+is 'bash: so it is below its publisher' \
+    "$(reply "dnnest check $site openai-community/gpt2-x")" openai-community/gpt2-xl
+is 'bash: files and programs follow two dashes where a program is run' \
+    "$(cd "$work/files" && reply 'dnnest describe -- python tr')" train.json
 
 # --- bash and zsh, at a terminal --------------------------------------------------------
 

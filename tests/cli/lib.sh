@@ -98,8 +98,14 @@ program_of() {
 }
 
 dn() {
-    "$(program_of "$@")" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets="$work/datasets.conf" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
+    local conf=$work/site.conf datasets=(--datasets="$work/datasets.conf")
+    # 'zoo --datasets=FILE' lists the data sets of the file alone.
+    if [[ $1 = zoo ]]; then
+        { cat "$conf"; echo "Datasets=$work/datasets.conf"; } >"$work/zoo-site.conf"
+        conf=$work/zoo-site.conf datasets=()
+    fi
+    "$(program_of "$@")" "$1" --conf "$conf" --hardware "$work/hardware" \
+        "${datasets[@]}" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
 # Run dn and keep its output and exit code: $out, $err, $code.

@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --nodes=8 --ntasks-per-node=8 --gpus-per-node=8 --exclusive
 #SBATCH --time=7-00:00:00
-#DNNEST model=gpt3_xl batch=2 seq_len=2048 precision=bf16 tp=8 global_batch=512 micro_batch=2 steps=5000 framework=megatron
+#DNNEST model=gpt3_xl batch=2 seq_len=2048 precision=bf16 tp=8 global_batch=512 steps=5000 framework=megatron
 
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
