@@ -263,6 +263,21 @@ static void set_cluster (const struct dn_sim *sim,
     }
 }
 
+/* The nodes as the jobs left them. */
+static void add_idle (struct dn_lookback *lookback)
+{
+    const struct dn_sim *sim = &lookback->queue.sim;
+    const struct dn_sim_pool *pools[DN_CANDIDATES_MAX] = {NULL};
+
+    for (int i = 0; i < lookback->jobs.n_types; i++)
+        for (int pool = sim->n_pools - 1; pool >= 0; pool--)
+            if (strcasecmp (sim->pools[pool].type,
+                            type_of (lookback, lookback->jobs.types[i]))
+                == 0)
+                pools[i] = &sim->pools[pool];
+    lookback->idle = dn_nodes_past_idle (&lookback->jobs.nodes, pools);
+}
+
 int dn_lookback_run (struct dn_lookback *lookback,
                      struct dn_site *site,
                      struct dn_err *err)
@@ -287,6 +302,7 @@ int dn_lookback_run (struct dn_lookback *lookback,
     lookback->sums->cluster = NULL;
     if (lookback->queue.sim.n_pools == 0)
         return 0;
+    add_idle (lookback);
     lookback->queue.sim.keep = site->rules.keep;
     if (dn_replay_queue_run (&lookback->queue, err) < 0)
         return -1;

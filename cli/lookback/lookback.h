@@ -55,6 +55,7 @@ struct dn_lookback {
     int64_t at_limit; /* jobs */
     int64_t repeats;  /* jobs of whose application a run had ended */
     struct dn_lookback_hours hours;
+    struct dn_idle_hours idle;  /* of the nodes of the queue */
     struct dn_spread wait_s;    /* as it was */
     struct dn_spread looseness; /* limit / run time, of completed jobs */
     struct dn_sums *sums;

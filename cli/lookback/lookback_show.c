@@ -78,6 +78,18 @@ static int print_hours (const struct dn_lookback *lookback)
                  h->gpu,
                  amounts[DN_MEASURE_BY_MEMORY].used,
                  NAN);
+    if (lookback->idle.idle > 0) {
+        add_row (&grid,
+                 "GPU, idle: no CPU left beside",
+                 lookback->idle.idle,
+                 lookback->idle.without_cpus,
+                 NAN);
+        add_row (&grid,
+                 "GPU, idle: no memory left beside",
+                 lookback->idle.idle,
+                 lookback->idle.without_memory,
+                 NAN);
+    }
     return dn_grid_print (&grid) == DN_EXIT_DONE ? 0 : -1;
 }
 
@@ -243,6 +255,9 @@ static void add_hours (struct json_object *json, const struct dn_lookback *lookb
     dn_json_add_real (hours, "memory_used", h->memory_used);
     dn_json_add_real (hours, "stranded_by_cpus", amounts[DN_MEASURE_BY_CPUS].used);
     dn_json_add_real (hours, "stranded_by_memory", amounts[DN_MEASURE_BY_MEMORY].used);
+    dn_json_add_real (hours, "idle", lookback->idle.idle);
+    dn_json_add_real (hours, "idle_without_cpus", lookback->idle.without_cpus);
+    dn_json_add_real (hours, "idle_without_memory", lookback->idle.without_memory);
 }
 
 static void add_rules (struct json_object *json, struct dn_lookback *lookback)

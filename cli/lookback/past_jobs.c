@@ -72,14 +72,16 @@ static void write_app (const struct dn_finished *job, char app[DN_NAME_MAX])
     dn_buf_add (&buf, "-g%" PRId64, job->gpus);
 }
 
-static void add_type (struct dn_past_jobs *jobs, const char *type)
+/* The index of the type; -1: there is no room for it. */
+static int add_type (struct dn_past_jobs *jobs, const char *type)
 {
     for (int i = 0; i < jobs->n_types; i++)
         if (strcasecmp (jobs->types[i], type) == 0)
-            return;
+            return i;
     if (jobs->n_types == DN_CANDIDATES_MAX || strlen (type) >= DN_NAME_MAX)
-        return;
-    memcpy (jobs->types[jobs->n_types++], type, strlen (type) + 1);
+        return -1;
+    memcpy (jobs->types[jobs->n_types], type, strlen (type) + 1);
+    return jobs->n_types++;
 }
 
 static bool counts (const struct dn_finished *job)
@@ -101,7 +103,7 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
         return 0;
     if (!counts (&job)) {
         jobs->n_others++;
-        return 0;
+        return dn_nodes_past_add (&jobs->nodes, &job, -1, reader->err);
     }
     snprintf (number, sizeof (number), "%" PRId64, jobs->n + 1);
     if (job.raw_id == DN_UNSET)
@@ -117,7 +119,9 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
     write_app (&job, app);
     job.app = app;
     job.spec = "auto";
-    add_type (jobs, job.gpu);
+    if (dn_nodes_past_add (&jobs->nodes, &job, add_type (jobs, job.gpu), reader->err)
+        < 0)
+        return -1;
     dn_progress_show (&reader->progress, ++jobs->n, -1);
     if (dn_store_add (jobs->store, &job, reader->err) < 0)
         return -1;
@@ -431,6 +435,7 @@ void dn_past_jobs_free (struct dn_past_jobs *jobs)
     char path[PATH_MAX + 16];
 
     dn_store_close (jobs->store);
+    dn_nodes_past_free (&jobs->nodes);
     for (size_t i = 0; jobs->dir[0] != '\0' && i < DN_N_ELEMENTS (files); i++) {
         snprintf (path, sizeof (path), "%s/%s", jobs->dir, files[i]);
         unlink (path);

@@ -15,6 +15,7 @@
 
 #include "base/limits.h"
 #include "jobs/store.h"
+#include "lookback/nodes_past.h"
 
 struct dn_past_source {
     const char *table; /* "-": stdin; NULL: sacct */
@@ -33,6 +34,7 @@ struct dn_past_jobs {
     struct dn_err first; /* of them */
     char types[DN_CANDIDATES_MAX][DN_NAME_MAX]; /* gres types of GPUs */
     int n_types;
+    struct dn_nodes_past nodes;
 };
 
 /* The command whose output --sacct reads. */

@@ -70,6 +70,25 @@ is 'the text fits 100 columns' \
     "$(dn lookback --sacct=past.sacct --nodes=nodes.csv | awk 'length > 100')" ''
 documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacct --nodes=nodes.csv --names
 
+# --- nodes ----------------------------------------------------------------------------------
+
+# Node n1: 2 h with one of two GPUs and 8 of 8 CPUs, the second with all memory; then 1 h with
+# one GPU and 4 CPUs; 4 h of a job without GPUs that has all CPUs; n2 has no GPUs.
+{
+    echo submit_s,start_s,end_s,gpus,gpu,cpus,mem_gb,nodes,host,user,state
+    echo 1000,3600,10800,1,a100,8,16,1,n1,7,COMPLETED
+    echo 1000,7200,10800,0,,0,48,1,n1,8,COMPLETED
+    echo 1000,10800,14400,1,a100,4,16,1,n1,7,COMPLETED
+    echo 1000,14400,28800,0,,8,16,1,n1,8,COMPLETED
+    echo 1000,14400,28800,0,,8,64,1,n2,8,COMPLETED
+} >placed.csv
+printf 'type,nodes,gpus,cpus,mem_mb\na100,1,2,8,65536\n' >one.csv
+json 'idle GPUs beside which no CPU or no memory was left, by a replay of the nodes' \
+    '(d["hours"]["idle"], d["hours"]["idle_without_cpus"], d["hours"]["idle_without_memory"]) == (11, 10, 1)' \
+    lookback --trace=placed.csv --nodes=one.csv
+gives 'the text has both' 0 'idle: no CPU left beside +11 +10 +90.9 %' \
+    lookback --trace=placed.csv --nodes=one.csv
+
 # --- tables ------------------------------------------------------------------------------
 
 {
