@@ -88,9 +88,7 @@ dn advise --json "$job" >"$work/enforced.json"
 json 'the decision of enforce is there in mode advise, too, and the same' \
     "d['enforced'] == json.load(open('$work/enforced.json'))['decision'] and d['enforced']['mode'] == 'enforce'" \
     advise --set=Mode=advise "$job"
-gives 'the text ends with it' 0 'with Mode=enforce: change
-dnnest: .*
-time_limit ' advise --set=Mode=observe "$job"
+gives 'the text ends with it' 0 $'with Mode=enforce: change\ndnnest: .*\ntime_limit ' advise --set=Mode=observe "$job"
 gives 'jobs that may be drawn are said' 0 'of such jobs 30 % are left as they are' \
     advise --set=ControlGroup=30 "$job"
 json 'a job of a control group by applications is left' 'd["decision"]["verdict"] == "control"
