@@ -342,7 +342,7 @@ static void judge_slurm_conf (struct dn_health *health, const char *file)
     if (!conf || (rc == 0 && !conf->found))
         return;
     part = add_part (health, "plugin", DN_HEALTH_FRESH, NULL);
-    snprintf (part->path.text, sizeof (part->path.text), "%s", conf->path);
+    snprintf (part->path.text, sizeof (part->path.text), "%.500s", conf->path);
     if (rc < 0 || !dn_slurm_conf_submits (conf)) {
         part->state = rc < 0 ? DN_HEALTH_BROKEN : DN_HEALTH_NONE;
         part->next = "slurm.conf needs JobSubmitPlugins=dnnest; then restart slurmctld";

@@ -352,36 +352,43 @@ bool dn_slurm_conf_submits (const struct dn_slurm_conf *conf)
     return false;
 }
 
-/* Is the plugin in a line of the file that is no comment, or in a file that it includes
- * by a pattern?
+/* Is the plugin in a line of the file that is no comment? Files that it includes by a
+ * pattern are appended to 'files'.
  */
-static bool stacks (const char *path, int depth)
+static bool names_spank (const char *path, glob_t *files)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_span rest;
     struct dn_span line;
-    bool found = false;
 
-    if (depth > DEPTH_MAX || dn_file_read (path, BYTES_MAX, &text, NULL) < 0)
+    if (dn_file_read (path, BYTES_MAX, &text, NULL) < 0)
         return false;
     rest = dn_span_of (text);
-    while (!found && (line = dn_span_cut (&rest, "\n")).text) {
+    while ((line = dn_span_cut (&rest, "\n")).text) {
         struct dn_span word = dn_span_trim (dn_span_cut (&line, "#"));
         struct dn_span what = dn_span_cut (&word, " \t");
         char pattern[PATH_MAX];
-        glob_t files;
 
         if (!dn_span_is (what, "include")) {
-            found = word.text && memmem (word.text, word.len, "spank_dnnest", 12);
-            continue;
+            if (word.text && memmem (word.text, word.len, "spank_dnnest", 12))
+                return true;
+        } else if (dn_span_copy (
+                       dn_span_trim (word), pattern, PATH_MAX, "include", NULL)
+                   == 0) {
+            glob (pattern, files->gl_pathc > 0 ? GLOB_APPEND : 0, NULL, files);
         }
-        if (dn_span_copy (dn_span_trim (word), pattern, PATH_MAX, "include", NULL) < 0
-            || glob (pattern, 0, NULL, &files) != 0)
-            continue;
-        for (size_t i = 0; !found && i < files.gl_pathc; i++)
-            found = stacks (files.gl_pathv[i], depth + 1);
-        globfree (&files);
     }
+    return false;
+}
+
+static bool stacks (const char *path)
+{
+    glob_t files = {.gl_pathc = 0};
+    bool found = names_spank (path, &files);
+
+    for (size_t i = 0; !found && i < files.gl_pathc && i < FILES_MAX; i++)
+        found = names_spank (files.gl_pathv[i], &files);
+    globfree (&files);
     return found;
 }
 
@@ -392,7 +399,7 @@ bool dn_slurm_conf_spank (const struct dn_slurm_conf *conf)
     int len = slash ? (int) (slash + 1 - conf->path) : 0;
 
     if (conf->plug_stack[0] != '\0')
-        return stacks (conf->plug_stack, 0);
+        return stacks (conf->plug_stack);
     return snprintf (path, PATH_MAX, "%.*splugstack.conf", len, conf->path) < PATH_MAX
-           && stacks (path, 0);
+           && stacks (path);
 }
