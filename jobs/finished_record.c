@@ -34,6 +34,14 @@ static double real_of (int64_t count)
     return count == DN_UNSET ? NAN : (double) count;
 }
 
+/* The time on the type that an open job got, by that on the requested one. */
+static double slow_of (const struct dn_finished *job, const struct dn_recorded *r)
+{
+    int at = dn_open_find (r, job->gpu[0] != '\0' ? job->gpu : dn_recorded_gpu (r));
+
+    return at > 0 ? (double) r->open[at].slow / (double) r->open[0].slow : NAN;
+}
+
 static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
 {
     job->mode = r->mode;
@@ -58,6 +66,7 @@ static void take_decision (struct dn_finished *job, const struct dn_recorded *r)
         cpus_of (r, gpus_of (r), r->set_cpus_each_gpu, r->set_cpus_per_task);
     job->pred_wait_s = r->wait_s;
     job->set_mem_gb = real_of (r->set_mem_mb) / 1024;
+    job->said_slow = slow_of (job, r);
     job->extensions = r->n_later;
     job->rescued = r->rescued;
 }

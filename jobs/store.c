@@ -20,6 +20,7 @@
 #define VERSION_SAID   5
 #define VERSION_KIN    6
 #define VERSION_MEMORY 7
+#define VERSION_SLOW   8
 
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
@@ -85,6 +86,8 @@ static int version_of (int i)
     case DN_FINISHED_AT_mem_gb:
     case DN_FINISHED_AT_asked_mem_gb:
         return VERSION_MEMORY;
+    case DN_FINISHED_AT_said_slow:
+        return VERSION_SLOW;
     default:
         return VERSION_FIRST;
     }

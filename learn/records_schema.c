@@ -52,6 +52,7 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN kin TEXT",
     "ALTER TABLE jobs ADD COLUMN mem_gb REAL; "
     "ALTER TABLE jobs ADD COLUMN asked_mem_gb REAL",
+    "ALTER TABLE jobs ADD COLUMN said_slow REAL",
 };
 
 /* --- making ---------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "learn/records_sql.h"
 #include "learn/measured_run.h"
 
-#define DN_RECORDS_VERSION 7
+#define DN_RECORDS_VERSION 8
 
 /* The version of an open database. -1 with 'err' if its schema is not, letter by
  * letter, that of a version up to the newest.

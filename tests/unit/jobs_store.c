@@ -518,7 +518,7 @@ TEST ("a store without the newest columns is read, and gets them when a job is a
     store_remove ();
     fill (0, 5);
     store_execute (
-        "ALTER TABLE jobs DROP COLUMN mem_gb; ALTER TABLE jobs DROP COLUMN "
+        "ALTER TABLE jobs DROP COLUMN said_slow; ALTER TABLE jobs DROP COLUMN mem_gb; ALTER TABLE jobs DROP COLUMN "
         "asked_mem_gb; ALTER TABLE jobs DROP COLUMN kin; "
         "ALTER TABLE jobs DROP COLUMN captured; ALTER TABLE jobs DROP COLUMN "
         "gpus_used; ALTER TABLE jobs DROP COLUMN said_gpu_mem_gb; ALTER TABLE jobs "

@@ -1,0 +1,392 @@
+/* harm.c - tests of who was harmed, and of what others got
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <inttypes.h>
+
+#include "jobs/worth/freed.h"
+#include "jobs/worth/harm.h"
+
+#define HOUR 3600
+#define T0   INT64_C (1767571200)
+
+/* The number of the next job. */
+static int64_t next = 1;
+
+/* One hour on four GPUs of an a100, as requested, at once. */
+static struct dn_finished a_job (int64_t at_s)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.cluster = "c1";
+    job.raw_id = next++;
+    job.job = unit_text ("%" PRId64, job.raw_id);
+    job.user = 7;
+    job.user_name = "ann";
+    job.app = "net";
+    job.mode = "enforce";
+    job.verdict = "keep";
+    job.submit_s = job.eligible_s = job.start_s = T0 + at_s;
+    job.end_s = job.start_s + HOUR;
+    job.state = "COMPLETED";
+    job.outcome = "completed";
+    job.gpu = job.asked_gpu = "a100";
+    job.gpus = job.asked_gpus = 4;
+    job.cpus = job.asked_cpus = 32;
+    job.nodes = 1;
+    job.limit_s = job.asked_limit_s = 10 * HOUR;
+    return job;
+}
+
+static struct dn_finished a_changed (int64_t at_s)
+{
+    struct dn_finished job = a_job (at_s);
+
+    job.verdict = "change";
+    return job;
+}
+
+static struct dn_finished a_moved (int64_t at_s, int64_t ran_s)
+{
+    struct dn_finished job = a_changed (at_s);
+
+    job.gpu = job.set_gpu = "v100";
+    job.said_slow = 2;
+    job.end_s = job.start_s + ran_s;
+    return job;
+}
+
+static struct dn_harm *judged (const struct dn_finished jobs[], size_t n)
+{
+    struct dn_harm *harm = dn_harm_new ();
+    struct dn_err err = {0};
+
+    assert_non_null (harm);
+    for (size_t i = 0; i < n; i++)
+        if (dn_harm_add (harm, &jobs[i], &err) < 0)
+            fail_msg ("%s", err.text);
+    if (dn_harm_again (harm))
+        for (size_t i = 0; i < n; i++)
+            dn_harm_show (harm, &jobs[i]);
+    dn_harm_end (harm);
+    return harm;
+}
+
+static void assert_sum (const struct dn_harm *harm,
+                        enum dn_harm_kind kind,
+                        int64_t looked,
+                        int64_t harmed,
+                        int64_t unknown)
+{
+    assert_int_equal (harm->of[kind].looked, looked);
+    assert_int_equal (harm->of[kind].harmed, harmed);
+    assert_int_equal (harm->of[kind].unknown, unknown);
+}
+
+TEST ("jobs that were not changed are not harmed")
+{
+    struct dn_finished jobs[] = {a_job (0), a_job (HOUR), a_changed (2 * HOUR)};
+    struct dn_harm *harm;
+
+    jobs[0].outcome = "limit_user";
+    jobs[1].outcome = "out_of_memory";
+    harm = judged (jobs, 3);
+    for (int kind = 0; kind < DN_N_HARMS; kind++)
+        assert_int_equal (harm->of[kind].harmed + harm->of[kind].unknown, 0);
+    assert_sum (harm, DN_HARM_LIMIT, 1, 0, 0);
+    assert_sum (harm, DN_HARM_MEMORY, 0, 0, 0);
+    assert_int_equal (harm->described, 3);
+    assert_int_equal (harm->n_harmed, 0);
+    dn_harm_free (harm);
+}
+
+TEST ("a kill at a limit of dnnest is harm, of the class of its end, and told once")
+{
+    struct dn_finished jobs[] = {
+        a_changed (0), a_changed (2 * HOUR), a_changed (3 * HOUR)};
+    struct dn_harm *harm;
+
+    jobs[0].outcome = "";
+    jobs[0].state = "TIMEOUT";
+    jobs[0].limit_s = jobs[0].set_limit_s = HOUR;
+    jobs[1].outcome = "limit_user";
+    jobs[2].outcome = "";
+    jobs[2].state = "";
+    harm = judged (jobs, 3);
+    assert_sum (harm, DN_HARM_LIMIT, 2, 1, 1);
+    assert_int_equal (harm->n_harmed, 1);
+    assert_string_equal (harm->jobs[0].job, jobs[0].job);
+    assert_int_equal (harm->jobs[0].asked_limit_s, 10 * HOUR);
+    dn_harm_free (harm);
+}
+
+/* The first start of job 0, and its second as requested, are one. */
+TEST ("out of memory is harm after a change of what memory depends on")
+{
+    struct dn_finished jobs[6];
+    struct dn_harm *harm;
+
+    for (int i = 0; i < 6; i++) {
+        jobs[i] = a_changed (i * HOUR);
+        jobs[i].outcome = "out_of_memory";
+    }
+    jobs[0].set_mem_gb = 20;
+    jobs[1].raw_id = jobs[0].raw_id;
+    jobs[1].rescued = 1;
+    jobs[1].outcome = "completed";
+    jobs[2].gpu = "v100";
+    jobs[3].asked_gpus = 8;
+    jobs[4].mem_gb = 10;
+    jobs[4].asked_mem_gb = 20;
+    jobs[5].set_limit_s = 8 * HOUR; /* which is not memory */
+    harm = judged (jobs, 6);
+    assert_sum (harm, DN_HARM_MEMORY, 5, 4, 0);
+    assert_int_equal (harm->n_harmed, 4);
+    dn_harm_free (harm);
+}
+
+TEST ("a moved job is slower than was said by its own runs on the requested type")
+{
+    static const struct {
+        int n;       /* runs there, of an hour each but the last of 70 minutes */
+        int minutes; /* of the moved one */
+        double said_slow;
+        const char *outcome;
+        int looked, harmed, unknown;
+    } cases[] = {
+        {1, 600, 2, "completed", 0, 0, 1},
+        {2, 182, 2, "completed", 1, 0, 0}, /* 70 x 2 x 1.3 */
+        {2, 183, 2, "completed", 1, 1, 0},
+        {19, 140, 2, "completed", 1, 0, 0},
+        {19, 141, 2, "completed", 1, 1, 0},
+        {19, 141, NAN, "completed", 0, 0, 1},
+        {19, 141, 2, "limit_user", 1, 1, 0},
+        {19, 139, 2, "limit_user", 0, 0, 1}, /* it may have taken longer */
+        {19, 600, 2, "failed", 0, 0, 0},
+    };
+
+    for (size_t c = 0; c < DN_N_ELEMENTS (cases); c++) {
+        struct dn_finished jobs[20];
+        struct dn_harm *harm;
+        int n = cases[c].n;
+
+        for (int i = 0; i < n; i++)
+            jobs[i] = a_job (i * 2 * HOUR);
+        jobs[n - 1].end_s += 600;
+        jobs[n] = a_moved (40 * HOUR, cases[c].minutes * INT64_C (60));
+        jobs[n].said_slow = cases[c].said_slow;
+        jobs[n].outcome = cases[c].outcome;
+        harm = judged (jobs, (size_t) n + 1);
+        assert_sum (
+            harm, DN_HARM_SLOWER, cases[c].looked, cases[c].harmed, cases[c].unknown);
+        assert_sum (harm, DN_HARM_WAITED, 1, 0, 0); /* it started at once */
+        dn_harm_free (harm);
+    }
+}
+
+TEST ("runs of other work or on other GPUs are no measure of a moved one")
+{
+    struct dn_finished jobs[] = {
+        a_job (0), a_job (0), a_job (0), a_job (0), a_moved (0, 9 * HOUR)};
+    struct dn_harm *harm;
+
+    jobs[0].gpus = 2;
+    jobs[1].gpu = "h100";
+    jobs[2].user = 8;
+    jobs[3].work_unit = "epochs";
+    harm = judged (jobs, 5);
+    assert_sum (harm, DN_HARM_SLOWER, 0, 0, 1);
+    dn_harm_free (harm);
+    for (int i = 0; i < 5; i++) {
+        jobs[i] = i < 4 ? a_job (i * HOUR) : a_moved (9 * HOUR, 20 * HOUR);
+        jobs[i].work_unit = "epochs";
+        jobs[i].work = i < 4 ? 1 : 10; /* an hour each: 10 x 2 x 1.3 */
+    }
+    harm = judged (jobs, 5);
+    assert_sum (harm, DN_HARM_SLOWER, 1, 0, 0);
+
+    dn_harm_free (harm);
+}
+
+TEST ("a moved job waited too long if a later one got the requested type before")
+{
+    static const struct {
+        int64_t at_s, wait_s, gpus, limit_h;
+        const char *qos;
+        int looked, harmed, unknown;
+    } cases[] = {
+        {600, 60, 4, 10, "", 1, 1, 0},
+        {600, 60, 2, 10, "", 0, 0, 1},   /* of too few GPUs */
+        {600, 60, 4, 1, "", 1, 0, 0},    /* it was let in before */
+        {-600, 900, 4, 10, "", 1, 0, 0}, /* it had its turn */
+        {600, 60, 4, 10, "high", 0, 0, 1},
+        {600, 3 * HOUR, 4, 10, "", 0, 0, 1},
+        {600, 2 * HOUR - 700, 4, 10, "", 1, 0, 0}, /* no worth of a wait */
+    };
+
+    for (size_t c = 0; c < DN_N_ELEMENTS (cases); c++) {
+        struct dn_finished jobs[] = {a_moved (2 * HOUR, HOUR), a_job (cases[c].at_s)};
+        struct dn_harm *harm;
+
+        jobs[0].eligible_s = T0;
+        jobs[1].start_s += cases[c].wait_s;
+        jobs[1].end_s = jobs[1].start_s + HOUR;
+        jobs[1].gpus = cases[c].gpus;
+        jobs[1].limit_s = cases[c].limit_h * HOUR;
+        jobs[1].qos = cases[c].qos;
+        harm = judged (jobs, 2);
+        assert_sum (
+            harm, DN_HARM_WAITED, cases[c].looked, cases[c].harmed, cases[c].unknown);
+        if (cases[c].harmed)
+            assert_near (harm->jobs[0].late_s, 2 * HOUR - 660);
+        dn_harm_free (harm);
+    }
+}
+
+/* 20 runs as requested of 22: both failures are among the changed two by chance in 1 of
+ * 231 cases; of 4 runs in 1 of 6.
+ */
+TEST ("a failure is harm where runs as requested did not fail, beyond chance")
+{
+    static const struct {
+        int n;
+        bool one_failed;
+        int looked, harmed, unknown, perhaps;
+    } cases[] = {{20, false, 2, 2, 0, 0},
+                 {2, false, 0, 0, 2, 2},
+                 {1, false, 0, 0, 2, 0},
+                 {20, true, 2, 0, 0, 0}};
+
+    for (size_t c = 0; c < DN_N_ELEMENTS (cases); c++) {
+        struct dn_finished jobs[22];
+        struct dn_harm *harm;
+        int n = cases[c].n;
+
+        for (int i = 0; i < n + 2; i++) {
+            jobs[i] = i < n ? a_job (i * HOUR) : a_changed (i * HOUR);
+            if (i >= n || (i == 0 && cases[c].one_failed))
+                jobs[i].outcome = "failed";
+        }
+        harm = judged (jobs, (size_t) n + 2);
+        assert_sum (
+            harm, DN_HARM_FAILED, cases[c].looked, cases[c].harmed, cases[c].unknown);
+        assert_int_equal (harm->n_perhaps, cases[c].perhaps);
+        dn_harm_free (harm);
+    }
+}
+
+/* Failures that have nothing to do with the change: 400 draws of an application. */
+TEST ("without an effect few applications have jobs that failed by a change")
+{
+    uint64_t drawn = 1;
+    int seen = 0;
+
+    for (int draw = 0; draw < 400; draw++) {
+        struct dn_finished jobs[60];
+        struct dn_harm *harm;
+
+        for (int i = 0; i < 60; i++) {
+            drawn =
+                drawn * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+            jobs[i] = drawn >> 33 & 1 ? a_job (i * HOUR) : a_changed (i * HOUR);
+            drawn =
+                drawn * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+            if ((drawn >> 33) % 100 < 6)
+                jobs[i].outcome = "failed";
+        }
+        harm = judged (jobs, 60);
+        seen += harm->n_harmed > 0;
+        dn_harm_free (harm);
+    }
+    assert_in_range (seen, 0, 32);
+}
+
+/* --- what others got -------------------------------------------------------------- */
+
+static struct dn_finished on_node (int64_t at_s,
+                                   int64_t hours,
+                                   int64_t gpus,
+                                   int64_t cpus)
+{
+    struct dn_finished job = a_job (at_s);
+
+    job.host = "n1";
+    job.end_s = job.start_s + hours * HOUR;
+    job.gpus = job.asked_gpus = gpus;
+    job.cpus = job.asked_cpus = cpus;
+    return job;
+}
+
+static struct dn_freed freed_of (const struct dn_finished jobs[], size_t n)
+{
+    static struct dn_node_group group = {
+        .type = "a100", .gpus = 4, .cpus = 64, .mem_mb = 256 * 1024, .n_nodes = 1};
+    static const struct dn_cluster cluster = {.groups = &group, .n_groups = 1};
+    struct dn_freed freed = {.cluster = &cluster};
+    struct dn_err err = {0};
+
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal (dn_freed_add (&freed, &jobs[i], &err), 0);
+    dn_freed_end (&freed);
+    return freed;
+}
+
+TEST ("GPU hours were freed if their job would not have fitted beside the request")
+{
+    static const struct {
+        int64_t asked_cpus, asked_gpus, cpus; /* the last of the other job */
+        const char *verdict;
+        const char *gpu;
+        double hours;
+    } cases[] = {
+        {64, 1, 8, "change", "a100", 4},  /* two GPUs for two hours beside it */
+        {56, 1, 8, "change", "a100", 0},  /* it would have fitted */
+        {64, 1, 8, "keep", "a100", 0},    /* nothing was changed */
+        {64, 1, 8, "change", "v100", 0},  /* it was moved */
+        {8, 4, 8, "change", "a100", 4},   /* GPUs that were given back */
+        {64, 1, 60, "change", "a100", 0}, /* as they were they do not fit */
+    };
+
+    for (size_t c = 0; c < DN_N_ELEMENTS (cases); c++) {
+        struct dn_finished jobs[] = {on_node (0, 3, 1, 8),
+                                     on_node (HOUR, 4, 2, cases[c].cpus)};
+        struct dn_freed freed;
+
+        jobs[0].verdict = cases[c].verdict;
+        jobs[0].asked_cpus = cases[c].asked_cpus;
+        jobs[0].asked_gpus = cases[c].asked_gpus;
+        jobs[0].asked_gpu = cases[c].gpu;
+        freed = freed_of (jobs, 2);
+        assert_near (freed.gpu_hours, cases[c].hours);
+        assert_int_equal (freed.n_jobs, cases[c].hours > 0);
+        assert_int_equal (freed.n_made, cases[c].hours > 0);
+        if (cases[c].hours > 0)
+            assert_string_equal (freed.runs[0].job, jobs[1].job);
+        dn_freed_free (&freed);
+    }
+}
+
+TEST ("memory frees GPUs, too, and a changed job that would not have fitted does not")
+{
+    struct dn_finished jobs[] = {
+        on_node (0, 4, 1, 8), on_node (60, 2, 1, 8), on_node (120, 2, 1, 8)};
+    struct dn_freed freed;
+
+    for (int i = 0; i < 3; i++) {
+        jobs[i].mem_gb = 16;
+        jobs[i].asked_mem_gb = i == 0 ? 200 : 16;
+        jobs[i].verdict = i == 0 ? "change" : "keep";
+    }
+    jobs[1].mem_gb = jobs[1].asked_mem_gb = 64;
+    freed = freed_of (jobs, 3);
+    assert_near (freed.gpu_hours, 2);
+    dn_freed_free (&freed);
+    jobs[1].verdict = "change"; /* it is here only because it holds less itself */
+    jobs[1].mem_gb = 16;
+    freed = freed_of (jobs, 3);
+    assert_near (freed.gpu_hours, 0);
+    dn_freed_free (&freed);
+}
