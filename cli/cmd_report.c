@@ -1,4 +1,4 @@
-/* cmd_report.c - what finished jobs requested and used, and what dnnest saved
+/* cmd_report.c - who was harmed, what others got, and what finished jobs used
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,6 +37,8 @@ struct call {
 static void free_call (struct call *call)
 {
     dn_sums_free (call->report.sums);
+    dn_harm_free (call->report.harm);
+    dn_freed_free (&call->report.freed);
     free (call->report.apps);
     dn_seen_free (&call->seen);
 }
@@ -86,8 +88,9 @@ static const struct dn_option options[] = {
                  take_by),
     DN_OPT_FLAG ("me", 0, "your own jobs, and what to request next time", report.me),
     DN_OPT_FLAG ("jobs", 0, "your own jobs of the last days, and what they used", jobs),
+    DN_OPT_FLAG ("names", 0, "names of users, not their numbers", report.names),
     DN_OPT_FLAG ("csv", 0, "write the sums as a table, a row per group", csv),
-    DN_OPT_TEXT ("html", 0, "FILE", "write a page with plots", html),
+    DN_OPT_TEXT ("html", 0, "FILE", "write a page with charts", html),
     DN_OPT_END,
 };
 
@@ -142,15 +145,47 @@ static int take_own (void *to, const struct dn_own_app *app)
     return 0;
 }
 
+/* Which cluster it is of, and in which mode dnnest saw it. */
+static void take_title (struct dn_report *report, const struct dn_finished *job)
+{
+    int mode = dn_names_find (&dn_mode_names, job->mode, strlen (job->mode));
+    struct dn_buf buf = dn_buf_on (report->clusters, sizeof (report->clusters));
+    struct dn_span rest = dn_span_of (report->clusters);
+    struct dn_span piece;
+    size_t len = strlen (job->cluster);
+
+    if (mode > 0)
+        report->modes[mode] = true;
+    while ((piece = dn_span_cut (&rest, ", ")).text)
+        if (piece.len == len && memcmp (piece.text, job->cluster, len) == 0)
+            return;
+    buf.len = strlen (report->clusters);
+    if (len > 0 && len < sizeof (report->clusters) - buf.len - 2)
+        dn_buf_add (&buf, "%s%s", buf.len > 0 ? ", " : "", job->cluster);
+}
+
 static int take_job (void *to, const struct dn_finished *job)
 {
     struct call *call = to;
-    struct dn_sums *sums = call->report.sums;
+    struct dn_report *report = &call->report;
 
-    if (call->report.me && dn_own_runs_add (&call->own, job) < 0)
+    if (report->me && dn_own_runs_add (&call->own, job) < 0)
         return -1;
-    dn_progress_show (&call->progress, sums->all.seen, -1);
-    return dn_sums_add (sums, job, &call->err);
+    dn_progress_show (&call->progress, report->sums->all.seen, -1);
+    take_title (report, job);
+    return dn_harm_add (report->harm, job, &call->err) < 0
+                   || dn_freed_add (&report->freed, job, &call->err) < 0
+               ? -1
+               : dn_sums_add (report->sums, job, &call->err);
+}
+
+/* Once more, to see who was served while moved jobs waited. */
+static int take_again (void *to, const struct dn_finished *job)
+{
+    struct call *call = to;
+
+    dn_harm_show (call->report.harm, job);
+    return 0;
 }
 
 /* The caller's own jobs of that time, of the last month where none is given. */
@@ -180,6 +215,10 @@ static int read_jobs (struct call *call, struct dn_err *err)
     rc = dn_store_read (store, &call->filter, take_job, call, err);
     if (rc == 0 && call->report.me)
         rc = dn_own_runs_end (&call->own);
+    if (rc == 0 && dn_harm_again (call->report.harm))
+        rc = dn_store_read (store, &call->filter, take_again, call, err);
+    dn_harm_end (call->report.harm);
+    dn_freed_end (&call->report.freed);
     dn_progress_end (&call->progress);
     if (rc < 0 && call->err.code != DN_E_NONE)
         *err = call->err;
@@ -230,6 +269,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_job_list (&mine, given.json);
     }
     if (call.report.me) {
+        call.report.names = true;
         call.filter.user = (int64_t) geteuid ();
         call.filter.order = DN_STORE_BY_APP;
     }
@@ -240,19 +280,22 @@ static int run (const struct dn_command *self, int argc, char **argv)
     call.report.prices = any_price (&site->gpu_types);
     dn_seen_read (&call.seen, site, NULL);
     count_stranded (dn_seen_cluster (&call.seen), &call.report);
+    call.report.rules = &site->rules;
+    call.report.freed.cluster = dn_seen_cluster (&call.seen);
+    call.report.harm = dn_harm_new ();
     call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
     if (call.report.sums)
         call.report.sums->cluster = dn_seen_cluster (&call.seen);
-    else
+    if (!call.report.sums || !call.report.harm)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
-    if (!call.report.sums || read_jobs (&call, &err) < 0)
+    if (err.code != DN_E_NONE || read_jobs (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     return show (&given, &call);
 }
 
 const struct dn_command dn_cmd_report = {
     .name = "report",
-    .summary = "Show what finished jobs requested and used, and what dnnest saved",
+    .summary = "Show who was harmed, what dnnest saved, and what finished jobs used",
     .arguments = "",
     .options = options,
     .run = run,

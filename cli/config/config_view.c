@@ -21,9 +21,8 @@ static const char *const type_text[] = {
 };
 static const struct dn_names type_names = DN_NAMES (type_text, DN_N_RULE_TYPES);
 
-/* The value of a rule in the syntax of dnnest.conf. */
-static struct dn_shown rule_value (const struct dn_rules *rules,
-                                   const struct dn_rule_key *key)
+struct dn_shown dn_config_value (const struct dn_rules *rules,
+                                 const struct dn_rule_key *key)
 {
     const char *at = (const char *) rules + key->offset;
     struct dn_shown out = {""};
@@ -125,7 +124,7 @@ static void add_rules (struct json_object *json, const struct dn_config_view *vi
 
         write_range (&keys[i], &range_buf);
         dn_json_add_text (row, "key", keys[i].name);
-        dn_json_add_text (row, "value", rule_value (view->rules, &keys[i]).text);
+        dn_json_add_text (row, "value", dn_config_value (view->rules, &keys[i]).text);
         dn_json_add_text (
             row, "from", write_origin (file, view->origins->line[i]).text);
         dn_json_add_text (row, "default", keys[i].value);
@@ -164,8 +163,9 @@ static void add_policies (struct json_object *json, const struct dn_config_view 
         part = dn_json_add_object (row, "sets");
         for (int k = 0; k < n_keys; k++)
             if (policy->set & (UINT64_C (1) << k))
-                dn_json_add_text (
-                    part, keys[k].name, rule_value (&policy->rules, &keys[k]).text);
+                dn_json_add_text (part,
+                                  keys[k].name,
+                                  dn_config_value (&policy->rules, &keys[k]).text);
         dn_json_add_bool (row,
                           "matches",
                           view->submitter
@@ -318,7 +318,7 @@ static int print_rules (const struct dn_config_view *view)
 
         write_range (&keys[i], &buf);
         dn_grid_add (&grid, "%s", keys[i].name);
-        dn_grid_add (&grid, "%s", rule_value (view->rules, &keys[i]).text);
+        dn_grid_add (&grid, "%s", dn_config_value (view->rules, &keys[i]).text);
         dn_grid_add (&grid, "%s", write_origin (file, view->origins->line[i]).text);
         dn_grid_add (&grid, "%s", keys[i].value);
         dn_grid_add (&grid, "%s", range);
@@ -345,8 +345,9 @@ static void print_policies (const struct dn_config_view *view)
                 printf (" %s=%s", scopes[scope].name, policy->scopes[scope].text);
         for (int k = 0; k < n_keys; k++)
             if (policy->set & (UINT64_C (1) << k))
-                printf (
-                    " %s=%s", keys[k].name, rule_value (&policy->rules, &keys[k]).text);
+                printf (" %s=%s",
+                        keys[k].name,
+                        dn_config_value (&policy->rules, &keys[k]).text);
         if (view->submitter)
             printf (" (%s)",
                     dn_policy_matches (policy, view->submitter) ? "matches"

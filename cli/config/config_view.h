@@ -6,6 +6,7 @@
 #define DN_CONFIG_VIEW_H
 
 #include "common.h"
+#include "output/show.h"
 #include "seen.h"
 #include "site.h"
 
@@ -18,6 +19,10 @@ struct dn_config_view {
     const struct dn_origins *origins;     /* of these rules */
     const struct dn_seen *seen;           /* the files of dnnestd */
 };
+
+/* The value of a rule in the syntax of dnnest.conf. */
+struct dn_shown dn_config_value (const struct dn_rules *rules,
+                                 const struct dn_rule_key *key);
 
 /* Print tables. Return an enum dn_exit. */
 int dn_config_print (const struct dn_config_view *view);

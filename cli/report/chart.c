@@ -1,4 +1,4 @@
-/* chart.c - plots and tables of a report inside a page
+/* chart.c - charts and tables of a report inside a page
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,19 +6,21 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <time.h>
 
 #include "common.h"
 #include "output/show.h"
 #include "report/report.h"
-#include "report/when.h"
 
-/* Of a plot, in its own units, and its margins. */
+/* Of a chart, in its own units, and its margins: labels fit into them at the size that
+ * they have on a phone.
+ */
 #define WIDTH  540.0
-#define HEIGHT 320.0
-#define LEFT   62.0
-#define RIGHT  14.0
-#define TOP    12.0
-#define BOTTOM 38.0
+#define HEIGHT 300.0
+#define LEFT   74.0
+#define RIGHT  30.0
+#define TOP    18.0
+#define BOTTOM 46.0
 #define SPAN_X (WIDTH - LEFT - RIGHT)
 #define SPAN_Y (HEIGHT - TOP - BOTTOM)
 
@@ -37,6 +39,16 @@ void dn_html_text (FILE *file, const char *text)
             fputs ("&#39;", file);
         else
             fputc (*text >= ' ' && *text <= '~' ? *text : '?', file);
+    }
+}
+
+void dn_html_anchor (FILE *file, const char *text)
+{
+    for (; *text; text++) {
+        char low = dn_lower (*text);
+        bool plain = dn_is_digit (*text) || (low >= 'a' && low <= 'z') || *text == '_';
+
+        fputc (plain ? *text : '-', file);
     }
 }
 
@@ -166,11 +178,11 @@ static void write_time_axes (FILE *file, const struct range *range)
             continue;
         write_line (file, "grid", x, TOP, x, TOP + SPAN_Y);
         write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
-        write_label (file, "middle", x, TOP + SPAN_Y + 16, ticks[i].name);
-        write_label (file, "end", LEFT - 6, y + 4, ticks[i].name);
+        write_label (file, "middle", x, TOP + SPAN_Y + 24, ticks[i].name);
+        write_label (file, "end", LEFT - 8, y + 5, ticks[i].name);
     }
-    write_label (file, "end", WIDTH - RIGHT, HEIGHT - 4, "measured");
-    write_label (file, "start", LEFT + 6, TOP + 12, "predicted");
+    write_label (file, "end", LEFT + SPAN_X, TOP + SPAN_Y - 8, "measured");
+    write_label (file, "start", LEFT + 6, TOP + 14, "predicted");
 }
 
 void dn_chart_points (FILE *file, const struct dn_sums *sums)
@@ -181,7 +193,7 @@ void dn_chart_points (FILE *file, const struct dn_sums *sums)
 
     begin (file, "predicted against measured run times", HEIGHT);
     if (sums->n_points == 0) {
-        write_nothing (file, "no completed job with a prediction");
+        write_nothing (file, "no job with a prediction has ended");
         return;
     }
     write_time_axes (file, &range);
@@ -191,12 +203,17 @@ void dn_chart_points (FILE *file, const struct dn_sums *sums)
                 up (&range, low),
                 across (&range, high),
                 up (&range, high));
-    for (int i = 0; i < sums->n_points; i++)
+    for (int i = 0; i < sums->n_points; i++) {
+        const struct dn_point *point = &sums->points[i];
+
+        fputs ("<a href=\"#ran-", file);
+        dn_html_anchor (file, point->job);
         fprintf (file,
-                 "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n",
-                 sums->points[i].known ? "known" : "unknown",
-                 across (&range, (double) sums->points[i].measured_s),
-                 up (&range, (double) sums->points[i].predicted_s));
+                 "\"><circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/></a>\n",
+                 point->known ? "known" : "new",
+                 across (&range, (double) point->measured_s),
+                 up (&range, (double) point->predicted_s));
+    }
     fputs ("</svg>\n", file);
 }
 
@@ -222,17 +239,40 @@ static double week_width (const struct dn_sums *sums)
     return fmin (60, SPAN_X * 604800 / (double) (last - first + 604800));
 }
 
-/* Some six dates. */
+struct dn_when_text dn_chart_week (const struct dn_week *week)
+{
+    return dn_when_day (week->start_s + 43200);
+}
+
+/* "5 Jan" */
+static void write_date (FILE *file, double x, int64_t at_s)
+{
+    time_t at = (time_t) at_s + 43200;
+    struct tm tm;
+    char text[16];
+
+    if (localtime_r (&at, &tm) && strftime (text, sizeof (text), "%e %b", &tm) > 0)
+        write_label (file, "middle", x, TOP + SPAN_Y + 26, text);
+}
+
+/* Some six dates, not too near to each other. */
 static void write_weeks (FILE *file, const struct dn_sums *sums)
 {
-    int step = (sums->n_weeks + 5) / 6;
+    double last = -WIDTH;
 
-    for (int i = 0; i < sums->n_weeks; i += step)
-        write_label (file,
-                     "middle",
-                     week_x (sums, i),
-                     TOP + SPAN_Y + 20,
-                     dn_when_day (sums->weeks[i].start_s).text);
+    for (int i = 0; i < sums->n_weeks; i++) {
+        double x = week_x (sums, i);
+
+        if (x - last < SPAN_X / 6.5)
+            continue;
+        write_date (file, x, sums->weeks[i].start_s);
+        last = x;
+    }
+}
+
+static void begin_week (FILE *file, const struct dn_week *week)
+{
+    fprintf (file, "<a href=\"#week-%s\">", dn_chart_week (week).text);
 }
 
 static double covered_y (int64_t within, int64_t n)
@@ -272,19 +312,21 @@ static void write_coverage_points (FILE *file, const struct dn_sums *sums)
     for (int i = 0; i < sums->n_weeks; i++) {
         const struct dn_week *week = &sums->weeks[i];
 
-        if (week->n_p95 > 0)
-            fprintf (file,
-                     "<circle class=\"p95\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
-                     week_x (sums, i),
-                     covered_y (week->within_p95, week->n_p95));
+        if (week->n_p95 == 0)
+            continue;
+        begin_week (file, week);
+        fprintf (file,
+                 "<circle class=\"p95\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/></a>\n",
+                 week_x (sums, i),
+                 covered_y (week->within_p95, week->n_p95));
     }
 }
 
 void dn_chart_coverage (FILE *file, const struct dn_sums *sums)
 {
-    begin (file, "share of completed jobs within the predicted quantiles", HEIGHT);
-    if (sums->judged[0].n + sums->judged[1].n == 0) {
-        write_nothing (file, "no completed job with a prediction");
+    begin (file, "share of jobs within the predicted quantiles", HEIGHT);
+    if (sums->judged[DN_SUMS_OF_ALL].n_p95 == 0) {
+        write_nothing (file, "no job with a prediction has ended");
         return;
     }
     for (int percent = 50; percent <= 100; percent += 10) {
@@ -294,7 +336,7 @@ void dn_chart_coverage (FILE *file, const struct dn_sums *sums)
 
         dn_buf_add (&buf, "%d %%", percent);
         write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
-        write_label (file, "end", LEFT - 6, y + 4, text);
+        write_label (file, "end", LEFT - 8, y + 5, text);
     }
     write_line (
         file, "even", LEFT, covered_y (95, 100), LEFT + SPAN_X, covered_y (95, 100));
@@ -317,72 +359,128 @@ static double round_up (double value)
     return 10 * power;
 }
 
-void dn_chart_saved (FILE *file, const struct dn_sums *sums)
+static void write_scale (FILE *file, double most)
+{
+    for (int i = 0; i <= 4; i += most < 4 ? 4 : 1) {
+        double y = TOP + SPAN_Y * (1 - i / 4.0);
+
+        write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
+        write_label (
+            file, "end", LEFT - 8, y + 5, dn_report_number (most * i / 4).text);
+    }
+}
+
+static void write_bar (FILE *file,
+                       const char *style,
+                       double x,
+                       double width,
+                       double tall)
+{
+    fprintf (file,
+             "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+             "height=\"%.1f\"/>",
+             style,
+             x,
+             TOP + SPAN_Y - tall,
+             width,
+             tall);
+}
+
+void dn_chart_weeks (FILE *file, const struct dn_sums *sums, const int64_t harmed[])
 {
     double most = 0;
     double width;
 
     for (int i = 0; i < sums->n_weeks; i++)
-        most = fmax (most, sums->weeks[i].saved_gpu_hours);
-    begin (file, "saved GPU hours by week", HEIGHT);
+        most = fmax (most, (double) sums->weeks[i].changed);
+    begin (file, "changed jobs by week, and those that were harmed", HEIGHT);
     if (!(most > 0)) {
-        write_nothing (file, "nothing was saved");
+        write_nothing (file, "no job was changed");
         return;
     }
     most = round_up (most);
-    for (int i = 0; i <= 4; i++) {
-        double y = TOP + SPAN_Y * (1 - i / 4.0);
-
-        write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
-        write_label (
-            file, "end", LEFT - 6, y + 4, dn_report_number (most * i / 4).text);
-    }
+    write_scale (file, most);
     write_weeks (file, sums);
     width = week_width (sums) * 0.72;
     for (int i = 0; i < sums->n_weeks; i++) {
-        double tall = SPAN_Y * fmax (0, sums->weeks[i].saved_gpu_hours) / most;
+        double x = week_x (sums, i) - width / 2;
+        double bad = SPAN_Y * (double) harmed[i] / most;
 
-        fprintf (file,
-                 "<rect class=\"saved\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                 "height=\"%.1f\"><title>%s: %s GPU hours</title></rect>\n",
-                 week_x (sums, i) - width / 2,
-                 TOP + SPAN_Y - tall,
-                 width,
-                 tall,
-                 dn_when_day (sums->weeks[i].start_s).text,
-                 dn_report_number (sums->weeks[i].saved_gpu_hours).text);
+        begin_week (file, &sums->weeks[i]);
+        write_bar (
+            file, "changed", x, width, SPAN_Y * (double) sums->weeks[i].changed / most);
+        if (harmed[i] > 0)
+            write_bar (file, "harmed", x, width, fmax (bad, 4));
+        fputs ("</a>\n", file);
     }
     fputs ("</svg>\n", file);
 }
 
-/* --- bars ---------------------------------------------------------------------------
+/* --- effects ------------------------------------------------------------------------
  */
 
-void dn_chart_bars (FILE *file, const struct dn_chart_bar bars[], int n)
+/* From -100 to 100 %; what is beyond ends at the margin. */
+static double effect_x (double share)
 {
-    double most = 0;
-    double step = (HEIGHT - 2 * TOP) / n;
+    return LEFT + SPAN_X * (fmin (fmax (share, -1), 1) + 1) / 2;
+}
 
-    for (int i = 0; i < n; i++)
-        most = fmax (most, bars[i].value);
-    begin (file, "GPU hours by what became of them", HEIGHT);
-    for (int i = 0; i < n; i++) {
-        double y = TOP + step * i;
-        double wide = most > 0 ? (SPAN_X - 20) * fmax (0, bars[i].value) / most : 0;
+static void write_effect (FILE *file,
+                          double y,
+                          const char *name,
+                          const struct dn_effect *effect)
+{
+    double control = effect->control;
+    char text[96];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-        write_label (file, "start", 8, y + 14, bars[i].name);
-        fprintf (file,
-                 "<rect class=\"%s\" x=\"8\" y=\"%.1f\" width=\"%.1f\" "
-                 "height=\"%.1f\"/>\n",
-                 bars[i].style,
-                 y + 20,
-                 fmax (1, wide),
-                 fmin (20, step - 26));
-        write_label (file,
-                     "start",
-                     16 + wide,
-                     y + 22 + fmin (20, step - 26) / 2 + 2,
-                     dn_report_number (bars[i].value).text);
+    if (!effect->known || !(control > 0)) {
+        dn_buf_add (&buf, "%s: not known", name);
+        write_label (file, "middle", LEFT + SPAN_X / 2, y - 16, text);
+        return;
+    }
+    dn_buf_add (&buf,
+                "%s: %+.0f %% (%+.0f to %+.0f)",
+                name,
+                100 * effect->value / control,
+                100 * effect->low / control,
+                100 * effect->high / control);
+    fputs ("<a href=\"#control\">", file);
+    write_label (file, "middle", LEFT + SPAN_X / 2, y - 16, text);
+    write_line (file,
+                "interval",
+                effect_x (effect->low / control),
+                y,
+                effect_x (effect->high / control),
+                y);
+    fprintf (file,
+             "<circle class=\"effect\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\"/></a>\n",
+             effect_x (effect->value / control),
+             y);
+}
+
+void dn_chart_effects (FILE *file, struct dn_sums *sums)
+{
+    static const char *const names[] = {
+        [DN_EFFECT_WAIT] = "mean wait",
+        [DN_EFFECT_TURNAROUND] = "wait and run",
+        [DN_EFFECT_FAILED] = "failed or killed",
+    };
+
+    begin (file, "effects against the control group", HEIGHT);
+    for (int percent = -100; percent <= 100; percent += 50) {
+        double x = effect_x (percent / 100.0);
+        char text[16];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        dn_buf_add (&buf, "%+d", percent);
+        write_line (file, percent == 0 ? "even" : "grid", x, TOP, x, TOP + SPAN_Y);
+        write_label (file, "middle", x, TOP + SPAN_Y + 26, percent == 0 ? "0" : text);
+    }
+    for (int i = 0; i < (int) DN_N_ELEMENTS (names); i++) {
+        struct dn_effect effect = dn_sums_effect (sums, (enum dn_effect_of) i);
+
+        write_effect (file, TOP + 50 + 75 * i, names[i], &effect);
     }
     fputs ("</svg>\n", file);
 }

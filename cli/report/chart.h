@@ -1,7 +1,8 @@
-/* chart.h - plots and tables of a report inside a page
+/* chart.h - charts and tables of a report inside a page
  *
- * Colours and sizes of letters are classes of the page's style sheet, so that the plots
- * follow a dark or light browser. Text from outside is escaped.
+ * Colours and sizes of letters are classes of the page's style sheet, so that the
+ * charts follow a dark or light browser, and a narrow one. What a chart draws is a link
+ * to the rows that it is made of. Text from outside is escaped.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,30 +13,37 @@
 
 #include "jobs/worth/sums.h"
 #include "output/grid.h"
+#include "report/when.h"
 
 /* Write text with '&', '<', '>' and quotes as entities; control characters, and bytes
  * that are not ASCII, become '?'.
  */
 void dn_html_text (FILE *file, const char *text);
 
+/* Write a name as a part of an anchor: what is not a letter, a digit or '_' is '-'. */
+void dn_html_anchor (FILE *file, const char *text);
+
 /* A table as HTML. Return the exit code. */
 int dn_html_table (FILE *page, const struct dn_grid *grid);
 
-/* Predicted against measured run times, both axes logarithmic. */
+/* The Monday of a week, which begins at 00:00 UTC. */
+struct dn_when_text dn_chart_week (const struct dn_week *week);
+
+/* Changed jobs by week, and the harmed ones of them: harmed[i] of week i. Linked to
+ * "week-2026-01-05".
+ */
+void dn_chart_weeks (FILE *file, const struct dn_sums *sums, const int64_t harmed[]);
+
+/* Intervals of the effects that are differences, as shares of the control group's
+ * figures. Linked to "control".
+ */
+void dn_chart_effects (FILE *file, struct dn_sums *sums);
+
+/* Predicted against measured run times, both axes logarithmic. Linked to "ran-JOB". */
 void dn_chart_points (FILE *file, const struct dn_sums *sums);
 
-/* Share of completed jobs within the 95 % quantile and the bound, by week. */
+/* Share of jobs within the 95 % quantile and the bound, by week. Linked to the weeks.
+ */
 void dn_chart_coverage (FILE *file, const struct dn_sums *sums);
-
-/* Saved hours by week. */
-void dn_chart_saved (FILE *file, const struct dn_sums *sums);
-
-/* Requested, granted and used GPU hours, and what is wasted of them, as bars. */
-struct dn_chart_bar {
-    const char *name;
-    double value;
-    const char *style; /* class of the bar */
-};
-void dn_chart_bars (FILE *file, const struct dn_chart_bar bars[], int n);
 
 #endif

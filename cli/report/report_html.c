@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "common.h"
 #include "replace.h"
@@ -16,79 +17,200 @@ static const char style[] =
 #include "report/page_style.inc"
     ;
 
+static struct dn_shown count_of (int64_t count)
+{
+    return dn_report_number ((double) count);
+}
+
+/* --- the first screen
+ * -----------------------------------------------------------------
+ */
+
+/* A question, its answer, and what else must be known of it. */
 static void write_card (FILE *file,
                         const char *kind,
-                        const char *value,
+                        const char *question,
+                        const char *link,
+                        const char *answer,
                         const char *text)
 {
-    fprintf (file, "<div class=\"card %s\"><b>", kind);
-    dn_html_text (file, value);
-    fputs ("</b><span>", file);
+    fprintf (file, "<div class=\"card %s\"><h2>%s</h2><b>", kind, question);
+    fprintf (file, "<a href=\"#%s\">", link);
+    dn_html_text (file, answer);
+    fputs ("</a></b><p>", file);
     dn_html_text (file, text);
-    fputs ("</span></div>\n", file);
+    fputs ("</p></div>\n", file);
 }
 
-static void write_saved_card (FILE *file, const struct dn_sums *sums)
+static bool any_unknown (const struct dn_report *report)
 {
-    const struct dn_amount *gpu = &sums->all.amounts[DN_MEASURE_GPU_HOURS];
-    char text[96];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    dn_buf_add (&buf,
-                "GPU hours that need not be reserved, %s of those requested",
-                dn_report_share (dn_report_ratio (gpu->saved, gpu->requested)).text);
-    write_card (file, "good", dn_report_number (gpu->saved).text, text);
+    for (int kind = 0; kind < DN_N_HARMS; kind++)
+        if (dn_report_unknown (report, (enum dn_harm_kind) kind))
+            return true;
+    return false;
 }
 
-static void write_killed_card (FILE *file, const struct dn_sums_part *all)
+static void write_harm_card (FILE *file, const struct dn_report *report)
 {
-    char text[96];
+    const struct dn_harm *harm = report->harm;
+    bool unknown = any_unknown (report);
+    char answer[64];
+    char text[128];
+    struct dn_buf said = dn_buf_on (answer, sizeof (answer));
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    dn_buf_add (&buf,
-                "jobs killed at a limit of dnnest; %s at their users' own",
-                dn_report_number ((double) all->killed_user).text);
+    if (harm->described == 0)
+        dn_buf_add (&said, "not known");
+    else if (harm->n_harmed > 0)
+        dn_buf_add (&said,
+                    "%s job%s",
+                    count_of (harm->n_harmed).text,
+                    harm->n_harmed > 1 ? "s" : "");
+    else
+        dn_buf_add (&said, unknown ? "none seen" : "nobody");
+    if (harm->described == 0)
+        dn_buf_add (&buf, "no job has a record of dnnest");
+    else
+        dn_buf_add (&buf,
+                    "of %s changed jobs ended worse than requested%s",
+                    count_of (harm->changed).text,
+                    unknown ? "; of some it is not known, see below" : "");
     write_card (file,
-                all->killed_ours > 0 ? "bad" : "good",
-                dn_report_number ((double) all->killed_ours).text,
+                harm->n_harmed > 0 ? "bad"
+                : unknown          ? "fair"
+                                   : "good",
+                "Did anybody get hurt?",
+                harm->n_harmed > 0 ? "harmed" : "harm",
+                answer,
                 text);
 }
 
-static void write_cards (FILE *file, struct dn_report *report)
+static void add_interval (struct dn_buf *buf, const struct dn_effect *effect)
 {
-    struct dn_sums *sums = report->sums;
-    struct dn_sums_judged *judged = sums->judged;
-    int64_t n = judged[0].n_p95 + judged[1].n_p95;
-    int64_t within = judged[0].within_p95 + judged[1].within_p95;
-    const struct dn_amount *gpu = &sums->all.amounts[DN_MEASURE_GPU_HOURS];
-    const struct dn_amount *money = &sums->all.amounts[DN_MEASURE_MONEY];
-
-    fputs ("<div class=\"cards\">\n", file);
-    write_saved_card (file, sums);
-    write_killed_card (file, &sums->all);
-    write_card (file,
-                "",
-                dn_report_share (dn_report_ratio (gpu->used, gpu->granted)).text,
-                "of the granted GPU hours were used");
-    write_card (file,
-                "",
-                dn_report_share (dn_report_ratio ((double) within, (double) n)).text,
-                "of completed jobs ran within the predicted 95 % quantile");
-    write_card (file,
-                "",
-                dn_report_share (dn_report_error (&judged[judged[1].n > 0])).text,
-                judged[1].n > 0
-                    ? "median error of predicted run times, of known applications"
-                    : "median error of predicted run times");
-    if (report->prices)
-        write_card (file,
-                    "",
-                    dn_report_number (money->saved).text,
-                    "in the site's currency, at its price of a GPU hour");
-    fputs ("</div>\n", file);
+    dn_buf_add (buf, "%s to ", dn_report_number (effect->low / 60).text);
+    dn_buf_add (buf, "%s", dn_report_number (effect->high / 60).text);
 }
 
-/* --- plots --------------------------------------------------------------------------
+static void add_effects (struct dn_buf *buf,
+                         const struct dn_effect *wait,
+                         const struct dn_effect *both)
+{
+    dn_buf_add (buf, "95 %% interval ");
+    add_interval (buf, wait);
+    dn_buf_add (buf,
+                ": %s. Wait and run ",
+                wait->high < 0  ? "shorter"
+                : wait->low > 0 ? "longer"
+                                : "no effect is shown");
+    dn_buf_add (buf, "%s min (", dn_report_number (both->value / 60).text);
+    add_interval (buf, both);
+    dn_buf_add (buf, "). ");
+}
+
+static void write_wait_card (FILE *file, struct dn_sums *sums)
+{
+    struct dn_effect wait = dn_sums_effect (sums, DN_EFFECT_WAIT);
+    struct dn_effect both = dn_sums_effect (sums, DN_EFFECT_TURNAROUND);
+    char answer[64];
+    char text[256];
+    struct dn_buf said = dn_buf_on (answer, sizeof (answer));
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (wait.known && both.known) {
+        dn_buf_add (&said, "%s min", dn_report_number (wait.value / 60).text);
+        add_effects (&buf, &wait, &both);
+    } else {
+        dn_buf_add (&said, "not known");
+        dn_buf_add (&buf, "Too few jobs or applications to compare. ");
+    }
+    dn_buf_add (&buf, "%s control jobs, ", count_of (wait.n_control).text);
+    dn_buf_add (&buf, "%s changed", count_of (wait.n_changed).text);
+    write_card (file,
+                !wait.known     ? "fair"
+                : wait.high < 0 ? "good"
+                : wait.low > 0  ? "bad"
+                                : "",
+                "Wait, against control",
+                "control",
+                answer,
+                text);
+}
+
+static void write_freed_card (FILE *file, const struct dn_report *report)
+{
+    const struct dn_freed *freed = &report->freed;
+    const char *why = dn_report_not_freed (report);
+    double unreserved = report->sums->all.amounts[DN_MEASURE_GPU_HOURS].saved;
+    char text[256];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (why)
+        dn_buf_add (&buf, "%s", why);
+    else
+        dn_buf_add (&buf,
+                    "at least: of %s jobs beside changed ones that held less",
+                    count_of (freed->n_jobs).text);
+    dn_buf_add (&buf,
+                ". Not counted: %s only reserved no longer",
+                dn_report_number (unreserved).text);
+    write_card (file,
+                why ? "fair" : "",
+                "GPU hours that others got",
+                "freed",
+                why ? "not known" : dn_report_number (freed->gpu_hours).text,
+                text);
+}
+
+static void write_promise_card (FILE *file, struct dn_sums *sums)
+{
+    struct dn_sums_judged *all = &sums->judged[DN_SUMS_OF_ALL];
+    double kept = dn_report_ratio ((double) all->within_bound, (double) all->n_bound);
+    double promised = dn_report_ratio (all->promised, (double) all->n_promised);
+    char text[256];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (all->n_bound > 0) {
+        dn_buf_add (
+            &buf, "of %s jobs within their bound, ", count_of (all->n_bound).text);
+        dn_buf_add (&buf, "%s promised. ", dn_report_share (promised).text);
+    }
+    if (all->predicted == 0)
+        dn_buf_add (&buf, "no job with a prediction has run");
+    else
+        dn_buf_add (&buf,
+                    "Median error of the %s predictions: %s",
+                    count_of (all->predicted).text,
+                    dn_report_share (dn_report_error (all)).text);
+    if (all->predicted > all->n)
+        dn_buf_add (&buf,
+                    "; of %s the work did not end",
+                    count_of (all->predicted - all->n).text);
+    write_card (file,
+                all->n_bound == 0  ? "fair"
+                : kept >= promised ? "good"
+                                   : "",
+                "Promises kept",
+                "predictions",
+                all->n_bound == 0 ? "not known" : dn_report_share (kept).text,
+                text);
+}
+
+static void write_money_card (FILE *file, const struct dn_report *report)
+{
+    const struct dn_amount *money = &report->sums->all.amounts[DN_MEASURE_MONEY];
+    char text[128];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (!report->prices)
+        return;
+    dn_buf_add (&buf,
+                "less than would have been billed as requested; billed: %s",
+                dn_report_number (money->used).text);
+    write_card (
+        file, "", "Charges", "amounts", dn_report_number (money->saved).text, text);
+}
+
+/* --- charts -------------------------------------------------------------------------
  */
 
 static void begin_figure (FILE *file, const char *title)
@@ -101,96 +223,237 @@ static void end_figure (FILE *file, const char *caption)
     fprintf (file, "<figcaption>%s</figcaption></figure>\n", caption);
 }
 
-static void write_bars (FILE *file, const struct dn_sums_part *all)
-{
-    const struct dn_amount *gpu = &all->amounts[DN_MEASURE_GPU_HOURS];
-    const struct dn_chart_bar bars[] = {
-        {"requested by users", gpu->requested, "requested"},
-        {"granted, with limits of dnnest", gpu->granted, "granted"},
-        {"used", gpu->used, "used"},
-        {"of the requests: after the end of the job",
-         all->wasted[DN_WASTE_TIME],
-         "waste"},
-        {"of the use: GPUs not busy, where measured",
-         all->wasted[DN_WASTE_GPUS],
-         "waste"},
-    };
-
-    dn_chart_bars (file, bars, (int) DN_N_ELEMENTS (bars));
-}
-
-static void write_plots (FILE *file, const struct dn_report *report)
+/* The harmed jobs of each week. */
+static void count_harmed (const struct dn_report *report, int64_t harmed[])
 {
     const struct dn_sums *sums = report->sums;
 
-    fputs ("<h2>What happened</h2><div class=\"plots\">\n", file);
-    begin_figure (file, "Saved GPU hours by week");
-    dn_chart_saved (file, sums);
-    end_figure (file, "Requested minus granted, of jobs that dnnest changed.");
-    begin_figure (file, "GPU hours: requested, granted, used, wasted");
-    write_bars (file, &sums->all);
-    end_figure (file, "Limits times GPUs; used is run time times GPUs.");
+    for (int i = 0; i < sums->n_weeks; i++)
+        harmed[i] = 0;
+    for (int64_t k = 0; k < report->harm->n_harmed; k++)
+        for (int i = sums->n_weeks - 1; i >= 0; i--)
+            if (report->harm->jobs[k].end_s >= sums->weeks[i].start_s) {
+                harmed[i]++;
+                break;
+            }
+}
+
+static void write_charts (FILE *file, const struct dn_report *report)
+{
+    struct dn_sums *sums = report->sums;
+    int64_t harmed[DN_SUMS_WEEKS_MAX];
+
+    count_harmed (report, harmed);
+    fputs ("<div class=\"charts\">\n", file);
+    begin_figure (file, "Changed jobs by week");
+    dn_chart_weeks (file, sums, harmed);
+    end_figure (file,
+                "<span class=\"key blue\"></span>changed<span class=\"key "
+                "rose\"></span>of these harmed");
+    begin_figure (file, "Effect, in % of the control group's figure");
+    dn_chart_effects (file, sums);
+    end_figure (file, "With its 95 % interval. Less is better.");
     begin_figure (file, "Predicted against measured run time");
     dn_chart_points (file, sums);
     fprintf (file,
              "<figcaption><span class=\"key teal\"></span>application known from "
              "its runs<span class=\"key sand\"></span>predicted from its description; "
-             "%d of %" PRId64 " completed jobs</figcaption></figure>\n",
+             "%d of %" PRId64 " jobs</figcaption></figure>\n",
              sums->n_points,
              sums->points_seen);
     begin_figure (file, "Share of jobs within the prediction");
     dn_chart_coverage (file, sums);
     end_figure (file,
-                "<span class=\"key blue\"></span>within the 95 % quantile, which "
-                "should stay near the dashed line<span class=\"key sand\"></span>"
-                "within the bound that the limit was made from");
+                "<span class=\"key blue\"></span>95 % quantile, which should stay near "
+                "the dashed line<span class=\"key sand\"></span>bound of the limit");
     fputs ("</div>\n", file);
+}
+
+/* --- jobs ---------------------------------------------------------------------------
+ */
+
+static void write_harm_row (FILE *file,
+                            const struct dn_report *report,
+                            const struct dn_harm_job *job)
+{
+    char happened[400];
+    struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
+
+    dn_report_happened (job, &buf);
+    fputs ("<tr id=\"harmed-", file);
+    dn_html_anchor (file, job->job);
+    fputs ("\"><td>", file);
+    dn_html_text (file, job->job);
+    fputs ("</td><td class=\"words\">", file);
+    dn_html_text (file, happened);
+    fputs ("</td><td class=\"words\">", file);
+    dn_html_text (file, job->app);
+    if (report->names) {
+        fputs ("</td><td class=\"words\">", file);
+        dn_html_text (file, job->user);
+    }
+    fprintf (file, "</td><td>%s</td></tr>\n", dn_when_day (job->end_s).text);
+}
+
+/* A table of some jobs from 'first' on. */
+static void write_jobs (FILE *file,
+                        const struct dn_report *report,
+                        const struct dn_harm_job *first,
+                        int64_t n)
+{
+    fprintf (file,
+             "<div class=\"table\"><table><tr><th>JOB</th><th class=\"words\">WHAT "
+             "HAPPENED</th><th class=\"words\">APPLICATION</th>%s<th>ENDED</th></tr>\n",
+             report->names ? "<th class=\"words\">USER</th>" : "");
+    for (int64_t i = 0; i < n && i < DN_REPORT_HARMED; i++)
+        write_harm_row (file, report, first + i);
+    fputs ("</table></div>\n", file);
+    if (n > DN_REPORT_HARMED)
+        fprintf (
+            file,
+            "<p class=\"soft\">The first %d; <code>dnnest report --json</code> has "
+            "all.</p>\n",
+            DN_REPORT_HARMED);
+}
+
+static void write_harmed (FILE *file, const struct dn_report *report)
+{
+    const struct dn_harm *harm = report->harm;
+
+    if (harm->n_harmed > 0) {
+        fputs ("<h2 id=\"harmed\">Harmed jobs</h2><p class=\"soft\">"
+               "<code>dnnest status JOB</code> has the rest of each.</p>\n",
+               file);
+        write_jobs (file, report, harm->jobs, harm->n_harmed);
+    }
+    if (harm->n_perhaps > 0) {
+        fputs (
+            "<h2 id=\"perhaps\">Perhaps harmed</h2><p class=\"soft\">They failed, and "
+            "runs as requested did not, but that may be chance.</p>\n",
+            file);
+        write_jobs (file, report, harm->jobs + harm->n_harmed, harm->n_perhaps);
+    }
+}
+
+static void write_freed (FILE *file, const struct dn_report *report)
+{
+    const struct dn_freed *freed = &report->freed;
+
+    fputs ("<h2 id=\"freed\">GPU hours that others got</h2><p class=\"soft\">Each node "
+           "is replayed with its changed jobs as they were requested. A job that would "
+           "not have fitted any more into the CPUs, the memory or the GPUs of the node "
+           "got its GPUs by these changes. Shorter limits, moves to other types and "
+           "all but the first node of a job are not counted.</p>\n",
+           file);
+    if (freed->n_jobs == 0 || dn_report_not_freed (report))
+        return;
+    fputs ("<ul class=\"jobs\">", file);
+    for (int64_t i = 0; i < freed->n_jobs && i < DN_REPORT_ROWS * 3; i++) {
+        fputs ("<li>", file);
+        dn_html_text (file, freed->runs[i].job);
+        fprintf (file,
+                 ": %s GPU hours</li>\n",
+                 dn_report_number (freed->runs[i].hours).text);
+    }
+    fputs ("</ul>\n", file);
+}
+
+static void write_harmed_links (FILE *file,
+                                const struct dn_report *report,
+                                int64_t from_s,
+                                int64_t to_s)
+{
+    for (int64_t i = 0; i < report->harm->n_harmed && i < DN_REPORT_HARMED; i++) {
+        const struct dn_harm_job *job = &report->harm->jobs[i];
+
+        if (job->end_s < from_s || job->end_s >= to_s)
+            continue;
+        fputs ("<a href=\"#harmed-", file);
+        dn_html_anchor (file, job->job);
+        fputs ("\">", file);
+        dn_html_text (file, job->job);
+        fputs ("</a> ", file);
+    }
+}
+
+static void write_weeks (FILE *file, const struct dn_report *report)
+{
+    const struct dn_sums *sums = report->sums;
+
+    fputs (
+        "<h2>Weeks</h2>\n<div class=\"table\"><table><tr><th class=\"words\">FROM</th>"
+        "<th>JOBS</th><th>CHANGED</th><th>WITHIN BOUND</th><th>WITHIN 95 %</th>"
+        "<th class=\"words\">HARMED</th></tr>\n",
+        file);
+    for (int i = 0; i < sums->n_weeks; i++) {
+        const struct dn_week *week = &sums->weeks[i];
+
+        fprintf (
+            file, "<tr id=\"week-%s\"><td class=\"words\">", dn_chart_week (week).text);
+        fprintf (file, "%s</td>", dn_chart_week (week).text);
+        fprintf (file, "<td>%s</td>", count_of (week->jobs).text);
+        fprintf (file, "<td>%s</td>", count_of (week->changed).text);
+        fprintf (file,
+                 "<td>%s</td>",
+                 dn_report_share (dn_report_ratio ((double) week->within_bound,
+                                                   (double) week->n_bound))
+                     .text);
+        fprintf (file,
+                 "<td>%s</td><td class=\"words\">",
+                 dn_report_share (
+                     dn_report_ratio ((double) week->within_p95, (double) week->n_p95))
+                     .text);
+        write_harmed_links (file, report, week->start_s, week->start_s + 604800);
+        fputs ("</td></tr>\n", file);
+    }
+    fputs ("</table></div>\n", file);
+}
+
+static void write_points (FILE *file, const struct dn_sums *sums)
+{
+    if (sums->n_points == 0)
+        return;
+    fputs ("<h2>Jobs with a prediction</h2><ul class=\"jobs\">\n", file);
+    for (int i = 0; i < sums->n_points; i++) {
+        const struct dn_point *point = &sums->points[i];
+
+        fputs ("<li id=\"ran-", file);
+        dn_html_anchor (file, point->job);
+        fputs ("\">", file);
+        dn_html_text (file, point->job);
+        fprintf (file, ": %s, ", dn_show_time ((double) point->predicted_s).text);
+        fprintf (file, "ran %s</li>\n", dn_show_time ((double) point->measured_s).text);
+    }
+    fputs ("</ul>\n", file);
 }
 
 /* --- tables -------------------------------------------------------------------------
  */
 
-/* All tables, with what is said of them. */
 static int write_tables (struct dn_report *report)
 {
     FILE *file = report->page;
-    const struct dn_sums_part *all = &report->sums->all;
     int rc;
 
-    fputs ("<h2>Requested, granted, used</h2>\n", file);
-    rc = dn_report_amounts (report);
-    if (all->measured > 0)
-        fprintf (file,
-                 "<p class=\"soft\">Energy: %s kWh used by the %s jobs whose energy is "
-                 "known.</p>\n",
-                 dn_report_number (all->energy_kwh).text,
-                 dn_report_number ((double) all->measured).text);
-    fputs ("<h2>Against the control group</h2>\n<p class=\"soft\">The control group is "
-           "drawn at random from the jobs that dnnest would have changed. The interval "
-           "is the normal one of two independent samples.</p>\n",
-           file);
-    rc |= dn_report_effects (report);
+    fputs (
+        "<h2 id=\"control\">Against the control group</h2>\n<p class=\"soft\">Drawn at "
+        "random from the jobs that dnnest would have changed. The intervals take the "
+        "jobs of an application of a user for one draw. NEEDS: jobs to see an effect "
+        "of a tenth.</p>\n",
+        file);
+    rc = dn_report_effects (report);
+    fputs ("<h2 id=\"predictions\">Predictions</h2>\n", file);
+    rc |= dn_report_judged (report);
+    write_freed (file, report);
+    fputs ("<h2 id=\"amounts\">Requested, granted, used</h2>\n", file);
+    rc |= dn_report_amounts (report);
     if (report->sums->by != DN_GROUPED_BY_NONE)
         fprintf (file,
                  "<h2>By %s</h2>\n",
                  dn_names_get (&dn_by_names, (int) report->sums->by));
     rc |= dn_report_groups (report);
-    fputs ("<h2>Waiting, and why jobs were not changed</h2><div class=\"two\"><div>\n",
-           file);
-    rc |= dn_report_waits (report);
-    fprintf (
-        file,
-        "<p class=\"soft\">Limits extended: %s times, of %s jobs.</p></div><div>\n",
-        dn_report_number ((double) all->extensions).text,
-        dn_report_number ((double) all->extended).text);
+    fputs ("<h2>Why jobs were not changed</h2>\n", file);
     rc |= dn_report_kept (report);
-    fputs ("</div></div><h2>Largest waste</h2><div class=\"two\">\n", file);
-    for (int w = 0; w < DN_N_WASTES; w++) {
-        fputs ("<div>", file);
-        rc |= dn_report_wasted (report, (enum dn_waste) w);
-        fputs ("</div>\n", file);
-    }
-    fputs ("</div>\n", file);
     rc |= dn_report_idle (report);
     return rc;
 }
@@ -198,45 +461,79 @@ static int write_tables (struct dn_report *report)
 /* --- the page -----------------------------------------------------------------------
  */
 
+static void write_title (FILE *file, const struct dn_report *report)
+{
+    char modes[96];
+    struct dn_buf buf = dn_buf_on (modes, sizeof (modes));
+
+    dn_report_modes (report, &buf);
+    fputs (report->me ? "Your jobs on " : "dnnest on ", file);
+    dn_html_text (file, report->clusters[0] != '\0' ? report->clusters : "?");
+    fprintf (
+        file, ", mode %s, %s to ", modes, dn_when_day (report->sums->first_s).text);
+    fputs (dn_when_day (report->sums->last_s).text, file);
+}
+
 static void write_head (FILE *file, const struct dn_report *report)
 {
     const struct dn_sums_part *all = &report->sums->all;
+    char rules[256];
+    struct dn_buf buf = dn_buf_on (rules, sizeof (rules));
 
-    fprintf (file,
-             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width\">\n"
-             "<meta name=\"color-scheme\" content=\"light dark\">\n"
-             "<meta http-equiv=\"Content-Security-Policy\" "
-             "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-             "<title>dnnest report</title>\n<style>%s</style></head><body><main>\n",
-             style);
-    fprintf (file,
-             "<h1>%s</h1>\n",
-             report->me ? "Your jobs, and what dnnest did" : "What dnnest did");
-    fprintf (file,
-             "<p class=\"soft\">%s finished jobs, %s to %s; ",
-             dn_report_number ((double) all->seen).text,
-             dn_when_day (report->sums->first_s).text,
-             dn_when_day (report->sums->last_s).text);
-    fprintf (file,
-             "%s had a description, ",
-             dn_report_number ((double) all->described).text);
+    dn_report_rules (report, &buf);
+    fputs ("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+           "<meta name=\"color-scheme\" content=\"light dark\">\n"
+           "<meta http-equiv=\"Content-Security-Policy\" "
+           "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>",
+           file);
+    write_title (file, report);
+    fprintf (file, "</title>\n<style>%s</style></head><body><main>\n<h1>", style);
+    write_title (file, report);
     fprintf (
-        file, "dnnest changed %s</p>\n", dn_report_number ((double) all->changed).text);
+        file, "</h1>\n<p class=\"soft\">%s finished jobs, ", count_of (all->seen).text);
+    fprintf (file, "%s with a description, ", count_of (all->described).text);
+    fprintf (file, "%s changed. Rules now: ", count_of (all->changed).text);
+    dn_html_text (file, rules);
+    fputs ("</p>\n", file);
 }
 
 static void write_foot (FILE *file, const struct dn_report *report)
 {
     fputs ("<footer><p>Requested: the limit that the user asked for times what the job "
-           "was allocated. Granted: its limit at its end, with extensions, times the "
-           "same. Saved: the difference, of jobs that dnnest changed; it is time that "
-           "the scheduler need not reserve; the jobs compute as much as before. "
-           "Predictions are judged by completed jobs only.</p>\n<p>From ",
+           "was allocated. Granted: its limit at its end, with extensions. Saved: the "
+           "difference, of changed jobs. Money: charges of run times, and what they "
+           "would have been as requested. A job that was stopped after its predicted "
+           "time counts as one that ended then; of others that did not complete the "
+           "time of the work is not known. All definitions: dnnest(1).</p>\n<p>From ",
            file);
     dn_html_text (file, report->store);
     fprintf (file,
              ", %s.</p></footer>\n</main></body></html>\n",
              dn_when_minute (report->now_s).text);
+}
+
+static int write_page (FILE *file, struct dn_report *report)
+{
+    int rc;
+
+    write_head (file, report);
+    fputs ("<div class=\"cards\">\n", file);
+    write_harm_card (file, report);
+    write_wait_card (file, report->sums);
+    write_freed_card (file, report);
+    write_promise_card (file, report->sums);
+    write_money_card (file, report);
+    fputs ("</div>\n<div id=\"harm\">\n", file);
+    rc = dn_report_harms (report);
+    fputs ("</div>\n", file);
+    write_charts (file, report);
+    write_harmed (file, report);
+    rc |= write_tables (report);
+    write_weeks (file, report);
+    write_points (file, report->sums);
+    write_foot (file, report);
+    return rc;
 }
 
 int dn_report_html (struct dn_report *report, const char *path, struct dn_err *err)
@@ -247,11 +544,7 @@ int dn_report_html (struct dn_report *report, const char *path, struct dn_err *e
     if (dn_replace_open (&out, path, err) < 0)
         return -1;
     report->page = out.file;
-    write_head (out.file, report);
-    write_cards (out.file, report);
-    write_plots (out.file, report);
-    rc = write_tables (report);
-    write_foot (out.file, report);
+    rc = write_page (out.file, report);
     report->page = NULL;
     if (rc != DN_EXIT_DONE)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");

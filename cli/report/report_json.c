@@ -17,19 +17,14 @@ static void put_figure (void *to, const char *name, double value)
     dn_json_add_signed (to, name, value);
 }
 
+static void put_time (struct json_object *to, const char *key, int64_t time_s)
+{
+    dn_json_add_count (to, key, time_s > 0 ? time_s : -1);
+}
+
 static void put_share (struct json_object *to, const char *key, int64_t a, int64_t b)
 {
     dn_json_add_signed (to, key, dn_report_ratio ((double) a, (double) b));
-}
-
-static void put_wait (struct json_object *to, const char *key, struct dn_spread *wait)
-{
-    struct json_object *row = dn_json_add_object (to, key);
-
-    dn_json_add_count (row, "jobs", wait->n);
-    dn_json_add_signed (row, "mean_s", wait->n > 0 ? wait->mean : NAN);
-    dn_json_add_signed (row, "median_s", dn_spread_quantile (wait, 0.5));
-    dn_json_add_signed (row, "p95_s", dn_spread_quantile (wait, 0.95));
 }
 
 static void put_judged (struct json_object *to,
@@ -38,7 +33,8 @@ static void put_judged (struct json_object *to,
 {
     struct json_object *row = dn_json_add_object (to, key);
 
-    dn_json_add_count (row, "jobs", judged->n);
+    dn_json_add_count (row, "jobs", judged->predicted);
+    dn_json_add_count (row, "known", judged->n);
     dn_json_add_signed (row, "median_error", dn_report_error (judged));
     dn_json_add_count (row, "with_bound", judged->n_bound);
     put_share (row, "within_bound", judged->within_bound, judged->n_bound);
@@ -48,6 +44,81 @@ static void put_judged (struct json_object *to,
         dn_report_ratio (judged->promised, (double) judged->n_promised));
     dn_json_add_count (row, "with_p95", judged->n_p95);
     put_share (row, "within_p95", judged->within_p95, judged->n_p95);
+}
+
+static void put_harm_job (struct json_object *array,
+                          const struct dn_report *report,
+                          const struct dn_harm_job *job)
+{
+    struct json_object *row = dn_json_append_object (array);
+    struct json_object *kinds;
+    char happened[400];
+    struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
+
+    dn_report_happened (job, &buf);
+    dn_json_add_text (row, "job", job->job);
+    kinds = dn_json_add_array (row, "kinds");
+    for (int kind = 0; kind < DN_N_HARMS; kind++)
+        if (job->harm & 1U << kind)
+            json_object_array_add (
+                kinds, json_object_new_string (dn_names_get (&dn_harm_names, kind)));
+    dn_json_add_text (row, "happened", happened);
+    dn_json_add_text (row, "app", job->app);
+    if (report->names)
+        dn_json_add_text (row, "user", job->user);
+    put_time (row, "end", job->end_s);
+}
+
+/* First of all: who was harmed. */
+static void put_harm (struct json_object *json, const struct dn_report *report)
+{
+    const struct dn_harm *harm = report->harm;
+    struct json_object *to = dn_json_add_object (json, "harm");
+    struct json_object *kinds = dn_json_add_object (to, "kinds");
+    struct json_object *jobs;
+
+    dn_json_add_count (to, "harmed", harm->n_harmed);
+    dn_json_add_count (to, "changed", harm->changed);
+    dn_json_add_count (to, "moved", harm->moved);
+    for (int i = 0; i < DN_N_HARMS; i++) {
+        enum dn_harm_kind kind = (enum dn_harm_kind) i;
+        struct json_object *row =
+            dn_json_add_object (kinds, dn_names_get (&dn_harm_names, i));
+
+        dn_json_add_count (row,
+                           "harmed",
+                           dn_report_looked (report, kind) ? harm->of[i].harmed
+                                                           : DN_UNSET);
+        dn_json_add_count (row, "looked", harm->of[i].looked);
+        dn_json_add_count (row, "unknown", harm->of[i].unknown);
+        dn_json_add_text (row, "because", dn_report_unknown (report, kind));
+    }
+    jobs = dn_json_add_array (to, "jobs");
+    for (int64_t i = 0; i < harm->n_harmed; i++)
+        put_harm_job (jobs, report, &harm->jobs[i]);
+    jobs = dn_json_add_array (to, "perhaps");
+    for (int64_t i = 0; i < harm->n_perhaps; i++)
+        put_harm_job (jobs, report, &harm->jobs[harm->n_harmed + i]);
+}
+
+static void put_freed (struct json_object *json, const struct dn_report *report)
+{
+    const struct dn_freed *freed = &report->freed;
+    const char *why = dn_report_not_freed (report);
+    struct json_object *to = dn_json_add_object (json, "freed");
+    struct json_object *array;
+
+    dn_json_add_signed (to, "gpu_hours", why ? NAN : freed->gpu_hours);
+    dn_json_add_text (to, "because", why);
+    dn_json_add_count (to, "got_by_jobs", freed->n_jobs);
+    dn_json_add_count (to, "made_by_jobs", freed->n_made);
+    array = dn_json_add_array (to, "most");
+    for (int64_t i = 0; !why && i < freed->n_jobs && i < DN_REPORT_ROWS; i++) {
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "job", freed->runs[i].job);
+        dn_json_add_signed (row, "gpu_hours", freed->runs[i].hours);
+    }
 }
 
 static void put_effects (struct json_object *json, struct dn_report *report)
@@ -109,8 +180,9 @@ static void put_weeks (struct json_object *json, const struct dn_sums *sums)
     }
 }
 
-static void put_waste (struct json_object *json, struct dn_sums *sums)
+static void put_waste (struct json_object *json, const struct dn_report *report)
 {
+    struct dn_sums *sums = report->sums;
     struct json_object *to = dn_json_add_object (json, "waste");
 
     for (int w = 0; w < DN_N_WASTES; w++) {
@@ -125,14 +197,15 @@ static void put_waste (struct json_object *json, struct dn_sums *sums)
             if (!(user->part.wasted[w] > 0))
                 break;
             row = dn_json_append_object (array);
-            dn_json_add_text (row, "user", user->name);
+            dn_json_add_text (row, "user", dn_report_name (report, user, true).text);
             dn_json_add_signed (row, "hours", user->part.wasted[w]);
         }
     }
 }
 
-static void put_idle (struct json_object *json, struct dn_idle *idle)
+static void put_idle (struct json_object *json, const struct dn_report *report)
 {
+    struct dn_idle *idle = &report->sums->idle;
     struct json_object *array = dn_json_add_array (json, "idle_gpus");
     int64_t n = dn_idle_end (idle);
 
@@ -141,7 +214,8 @@ static void put_idle (struct json_object *json, struct dn_idle *idle)
         struct json_object *row = dn_json_append_object (array);
 
         dn_json_add_text (row, "app", app->app);
-        dn_json_add_text (row, "user", app->user);
+        if (report->names)
+            dn_json_add_text (row, "user", app->user);
         dn_json_add_text (row, "last_job", app->job);
         dn_json_add_count (row, "runs", app->runs);
         dn_json_add_count (row, "gpus", app->gpus);
@@ -150,23 +224,27 @@ static void put_idle (struct json_object *json, struct dn_idle *idle)
     }
 }
 
-static void put_group (struct json_object *array, const struct dn_sums_group *group)
+static void put_group (struct json_object *array,
+                       const struct dn_report *report,
+                       const struct dn_sums_group *group)
 {
     struct json_object *row = dn_json_append_object (array);
+    bool is_user = report->sums->by == DN_GROUPED_BY_USER;
 
-    dn_json_add_text (row, "name", group->name);
+    dn_json_add_text (row, "name", dn_report_name (report, group, is_user).text);
     dn_report_figures (&group->part, put_figure, row);
 }
 
-static void put_groups (struct json_object *json, struct dn_sums *sums)
+static void put_groups (struct json_object *json, const struct dn_report *report)
 {
+    struct dn_sums *sums = report->sums;
     struct json_object *array = dn_json_add_array (json, "rows");
 
     dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < sums->groups.n; i++)
-        put_group (array, &sums->groups.groups[i]);
+        put_group (array, report, &sums->groups.groups[i]);
     if (sums->groups.n > 0 && sums->groups.groups[0].part.seen > 0)
-        put_group (array, &sums->groups.groups[0]);
+        put_group (array, report, &sums->groups.groups[0]);
 }
 
 static void put_own (struct json_object *json, const struct dn_report *report)
@@ -188,18 +266,24 @@ static void put_own (struct json_object *json, const struct dn_report *report)
     }
 }
 
-static void put_time (struct json_object *to, const char *key, int64_t time_s)
-{
-    dn_json_add_count (to, key, time_s > 0 ? time_s : -1);
-}
-
 int dn_report_json (struct dn_report *report)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *part;
     struct dn_sums *sums = report->sums;
 
+    char text[512];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    put_harm (json, report);
+    put_freed (json, report);
     dn_json_add_text (json, "store", report->store);
+    dn_json_add_text (json, "clusters", report->clusters);
+    dn_report_modes (report, &buf);
+    dn_json_add_text (json, "modes", text);
+    buf.len = 0;
+    dn_report_rules (report, &buf);
+    dn_json_add_text (json, "rules", text);
     put_time (json, "since", report->since_s);
     put_time (json, "until", report->until_s);
     put_time (json, "first_end", sums->first_s);
@@ -209,18 +293,16 @@ int dn_report_json (struct dn_report *report)
     dn_json_add_count (json, "stranded_by_memory", report->stranded_mem);
     dn_report_figures (&sums->all, put_figure, dn_json_add_object (json, "all"));
     put_kept (json, sums);
-    part = dn_json_add_object (json, "wait");
-    put_wait (part, "not_changed", &sums->wait_before_s);
-    put_wait (part, "changed", &sums->wait_after_s);
     part = dn_json_add_object (json, "predictions");
-    put_judged (part, "without_history", &sums->judged[0]);
-    put_judged (part, "with_history", &sums->judged[1]);
+    put_judged (part, "without_history", &sums->judged[DN_SUMS_OF_NEW]);
+    put_judged (part, "with_history", &sums->judged[DN_SUMS_OF_KNOWN]);
+    put_judged (part, "all", &sums->judged[DN_SUMS_OF_ALL]);
     put_effects (json, report);
-    put_waste (json, sums);
-    put_idle (json, &sums->idle);
+    put_waste (json, report);
+    put_idle (json, report);
     put_weeks (json, sums);
     dn_json_add_text (json, "grouped_by", dn_names_get (&dn_by_names, (int) sums->by));
-    put_groups (json, sums);
+    put_groups (json, report);
     put_own (json, report);
     dn_json_print (json);
     return DN_EXIT_DONE;
@@ -250,6 +332,14 @@ static void csv_row (const char *name, const struct dn_sums_part *part)
     putchar ('\n');
 }
 
+static void csv_group (const struct dn_report *report,
+                       const struct dn_sums_group *group)
+{
+    bool is_user = report->sums->by == DN_GROUPED_BY_USER;
+
+    csv_row (dn_report_name (report, group, is_user).text, &group->part);
+}
+
 int dn_report_csv (struct dn_report *report)
 {
     struct dn_groups *groups = &report->sums->groups;
@@ -264,8 +354,8 @@ int dn_report_csv (struct dn_report *report)
         csv_row ("all", &report->sums->all);
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < groups->n; i++)
-        csv_row (groups->groups[i].name, &groups->groups[i].part);
+        csv_group (report, &groups->groups[i]);
     if (groups->n > 0 && groups->groups[0].part.seen > 0)
-        csv_row (groups->groups[0].name, &groups->groups[0].part);
+        csv_group (report, &groups->groups[0]);
     return DN_EXIT_DONE;
 }

@@ -34,13 +34,18 @@ static void add_share (struct dn_grid *grid, double share)
 static void print_head (const struct dn_report *report)
 {
     const struct dn_sums_part *all = &report->sums->all;
+    char modes[96];
+    struct dn_buf buf = dn_buf_on (modes, sizeof (modes));
 
-    printf ("%s finished jobs", dn_report_number ((double) all->seen).text);
+    dn_report_modes (report, &buf);
     if (all->seen > 0)
-        printf (", ended %s to %s",
+        printf ("%s, mode %s, jobs that ended %s to %s\n",
+                dn_quote (report->clusters, strlen (report->clusters)).text,
+                modes,
                 dn_when_day (report->sums->first_s).text,
                 dn_when_day (report->sums->last_s).text);
-    printf ("\n%s had metadata, ", dn_report_number ((double) all->described).text);
+    printf ("%s finished jobs, ", dn_report_number ((double) all->seen).text);
+    printf ("%s had metadata, ", dn_report_number ((double) all->described).text);
     printf ("dnnest changed %s, ", dn_report_number ((double) all->changed).text);
     printf ("%s ran\n\n", dn_report_number ((double) all->ran).text);
 }
@@ -50,6 +55,102 @@ static int show (const struct dn_report *report, const struct dn_grid *grid)
 {
     return report->page ? dn_html_table (report->page, grid) : dn_grid_print (grid);
 }
+
+/* --- harm --------------------------------------------------------------------------
+ */
+
+int dn_report_harms (const struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {
+        {"ENDED WORSE THAN REQUESTED", false},
+        {"JOBS", true},
+        {"UNKNOWN", true},
+        {"BECAUSE", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
+
+    for (int i = 0; i < DN_N_HARMS; i++) {
+        enum dn_harm_kind kind = (enum dn_harm_kind) i;
+        const struct dn_harm_sum *sum = &report->harm->of[i];
+        const char *why = dn_report_unknown (report, kind);
+
+        dn_grid_add (&grid, "%s", dn_report_harm (kind));
+        dn_grid_add (&grid, "%s", dn_report_harmed (report, kind).text);
+        dn_grid_tint (&grid,
+                      sum->harmed > 0                   ? DN_TINT_BAD
+                      : dn_report_looked (report, kind) ? DN_TINT_GOOD
+                                                        : DN_TINT_DOUBTFUL);
+        add_number (&grid, why && sum->unknown == 0 ? NAN : (double) sum->unknown);
+        dn_grid_add (&grid, "%s", why ? why : "");
+    }
+    return show (report, &grid);
+}
+
+/* The numbers of those that perhaps were. */
+static void print_perhaps (const struct dn_harm *harm)
+{
+    if (harm->n_perhaps == 0)
+        return;
+    printf ("\nperhaps, too: %s failed;",
+            dn_report_number ((double) harm->n_perhaps).text);
+    for (int64_t i = 0; i < harm->n_perhaps && i < DN_REPORT_WIDE; i++) {
+        const char *job = harm->jobs[harm->n_harmed + i].job;
+
+        printf (" %s", dn_quote (job, strlen (job)).text);
+    }
+    printf ("%s\n", harm->n_perhaps > DN_REPORT_WIDE ? " ... (--json)" : "");
+}
+
+int dn_report_harm_jobs (const struct dn_report *report)
+{
+    static const struct dn_grid_column columns[] = {{"JOB", true},
+                                                    {"APPLICATION", false},
+                                                    {"WHAT HAPPENED", false},
+                                                    {"USER", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, report->names ? 4 : 3);
+    const struct dn_harm *harm = report->harm;
+    char happened[400];
+
+    for (int64_t i = 0; i < harm->n_harmed && i < DN_REPORT_ROWS; i++) {
+        const struct dn_harm_job *job = &harm->jobs[i];
+        struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
+
+        dn_report_happened (job, &buf);
+        add_name (&grid, job->job);
+        add_name (&grid, job->app);
+        dn_grid_add (&grid, "%s", happened);
+        if (report->names)
+            add_name (&grid, job->user);
+    }
+    if (harm->n_harmed > 0)
+        printf ("\n%s harmed; 'dnnest status JOB' has the rest of each:\n",
+                dn_report_number ((double) harm->n_harmed).text);
+    if (harm->n_harmed > 0 && dn_grid_print (&grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
+    if (harm->n_harmed > DN_REPORT_ROWS)
+        printf ("the first %d; --json has all\n", DN_REPORT_ROWS);
+    print_perhaps (harm);
+    return DN_EXIT_DONE;
+}
+
+int dn_report_freed (const struct dn_report *report)
+{
+    const struct dn_freed *freed = &report->freed;
+    const char *why = dn_report_not_freed (report);
+
+    printf ("\nGPU hours that others got beside changed jobs: %s%s\n",
+            why ? "not known: " : "",
+            why ? why : dn_report_number (freed->gpu_hours).text);
+    if (!why && freed->n_jobs > 0)
+        printf ("at least, by %" PRId64 " jobs beside %" PRId64 " changed\n",
+                freed->n_jobs,
+                freed->n_made);
+    printf ("\n");
+    return DN_EXIT_DONE;
+}
+
+/* --- amounts -----------------------------------------------------------------------
+ */
 
 int dn_report_amounts (const struct dn_report *report)
 {
@@ -86,12 +187,7 @@ static void print_events (const struct dn_report *report)
         printf ("energy: %s kWh used by the %" PRId64 " jobs whose energy is known\n",
                 dn_report_number (all->energy_kwh).text,
                 all->measured);
-    printf ("\njobs killed at a limit of dnnest: %" PRId64
-            "; at their users' own limit: %" PRId64
-            "\njobs killed for host memory that dnnest lowered: %" PRId64 "\n",
-            all->killed_ours,
-            all->killed_user,
-            all->killed_memory);
+    printf ("jobs killed at their users' own limit: %" PRId64 "\n", all->killed_user);
     printf ("limits extended: %" PRId64 " times, of %" PRId64
             " jobs; jobs started again as requested: %" PRId64 "\n",
             all->extensions,
@@ -110,44 +206,23 @@ static void print_events (const struct dn_report *report)
     printf ("\n");
 }
 
-static void add_wait (struct dn_grid *grid, const char *name, struct dn_spread *wait)
-{
-    dn_grid_add (grid, "%s", name);
-    add_number (grid, (double) wait->n);
-    add_number (grid, wait->n > 0 ? wait->mean / 60 : NAN);
-    add_number (grid, dn_spread_quantile (wait, 0.5) / 60);
-    add_number (grid, dn_spread_quantile (wait, 0.95) / 60);
-}
-
-int dn_report_waits (const struct dn_report *report)
-{
-    static const struct dn_grid_column columns[] = {{"WAIT [min]", false},
-                                                    {"JOBS", true},
-                                                    {"MEAN", true},
-                                                    {"MEDIAN", true},
-                                                    {"95 %", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
-
-    add_wait (&grid, "not changed", &report->sums->wait_before_s);
-    add_wait (&grid, "changed by dnnest", &report->sums->wait_after_s);
-    return show (report, &grid);
-}
-
-static int print_judged (const struct dn_report *report)
+int dn_report_judged (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"PREDICTED TIME", false},
                                                     {"JOBS", true},
+                                                    {"KNOWN OF", true},
                                                     {"MEDIAN ERROR", true},
                                                     {"WITHIN BOUND", true},
                                                     {"PROMISED", true},
                                                     {"WITHIN 95 %", true}};
-    static const char *const names[] = {"without history", "with history"};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+    static const char *const names[] = {"without history", "with history", "all"};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < DN_N_SUMS_OF; i++) {
         struct dn_sums_judged *judged = &report->sums->judged[i];
 
         dn_grid_add (&grid, "%s", names[i]);
+        add_number (&grid, (double) judged->predicted);
         add_number (&grid, (double) judged->n);
         add_share (&grid, dn_report_error (judged));
         add_share (
@@ -234,7 +309,7 @@ int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
         return DN_EXIT_DONE;
     dn_groups_sort (users, dn_sums_part_wasted, (int) waste);
     for (int64_t i = 1; i < users->n && i <= DN_REPORT_WIDE; i++) {
-        add_name (&grid, users->groups[i].name);
+        add_name (&grid, dn_report_name (report, &users->groups[i], true).text);
         add_number (&grid, users->groups[i].part.wasted[waste]);
         add_share (&grid, users->groups[i].part.wasted[waste] / all);
     }
@@ -248,14 +323,14 @@ int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
 int dn_report_idle (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"APPLICATION", false},
-                                                    {"USER", false},
                                                     {"LAST JOB", true},
                                                     {"RUNS", true},
                                                     {"GPUS", true},
                                                     {"USED", true},
-                                                    {"GPU HOURS IDLE", true}};
+                                                    {"GPU HOURS IDLE", true},
+                                                    {"USER", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+        dn_grid_of (columns, report->names ? 7 : 6);
     int64_t n = dn_idle_end (&report->sums->idle);
 
     if (n == 0)
@@ -264,12 +339,13 @@ int dn_report_idle (const struct dn_report *report)
         const struct dn_idle_app *app = &report->sums->idle.apps[i];
 
         add_name (&grid, app->app);
-        add_name (&grid, app->user);
         add_name (&grid, app->job);
         add_number (&grid, (double) app->runs);
         add_number (&grid, (double) app->gpus);
         add_number (&grid, (double) app->used);
         add_number (&grid, app->gpu_hours);
+        if (report->names)
+            add_name (&grid, app->user);
     }
     fprintf (report->page ? report->page : stdout,
              report->page ? "<p>%s: %" PRId64 "</p>\n" : "\n%s: %" PRId64 "\n",
@@ -278,11 +354,14 @@ int dn_report_idle (const struct dn_report *report)
     return show (report, &grid);
 }
 
-static void add_group (struct dn_grid *grid, const struct dn_sums_group *group)
+static void add_group (const struct dn_report *report,
+                       struct dn_grid *grid,
+                       const struct dn_sums_group *group)
 {
     const struct dn_amount *gpu = &group->part.amounts[DN_MEASURE_GPU_HOURS];
+    bool is_user = report->sums->by == DN_GROUPED_BY_USER;
 
-    add_name (grid, group->name);
+    add_name (grid, dn_report_name (report, group, is_user).text);
     add_number (grid, (double) group->part.seen);
     add_number (grid, (double) group->part.changed);
     add_number (grid, gpu->requested);
@@ -308,9 +387,9 @@ int dn_report_groups (const struct dn_report *report)
         return DN_EXIT_DONE;
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)
-        add_group (&grid, &groups->groups[i]);
+        add_group (report, &grid, &groups->groups[i]);
     if (groups->groups[0].part.seen > 0)
-        add_group (&grid, &groups->groups[0]);
+        add_group (report, &grid, &groups->groups[0]);
     if (!report->page)
         printf ("\n");
     if (!report->page && groups->n - 1 > DN_REPORT_ROWS)
@@ -370,7 +449,7 @@ static void print_apps (const struct dn_report *report)
 int dn_report_text (struct dn_report *report)
 {
     static int (*const tables[]) (const struct dn_report *) = {
-        print_judged, dn_report_effects, dn_report_kept};
+        dn_report_effects, dn_report_judged, dn_report_amounts};
     int rc;
 
     print_head (report);
@@ -379,13 +458,15 @@ int dn_report_text (struct dn_report *report)
                 " (dnnestd collect).\n");
         return DN_EXIT_DONE;
     }
-    rc = dn_report_amounts (report);
-    print_events (report);
-    rc = rc == DN_EXIT_DONE ? dn_report_waits (report) : rc;
+    rc = dn_report_harms (report);
+    rc = rc == DN_EXIT_DONE ? dn_report_harm_jobs (report) : rc;
+    rc = rc == DN_EXIT_DONE ? dn_report_freed (report) : rc;
     for (size_t i = 0; i < DN_N_ELEMENTS (tables) && rc == DN_EXIT_DONE; i++) {
-        printf ("\n");
         rc = tables[i](report);
+        printf ("\n");
     }
+    print_events (report);
+    rc = rc == DN_EXIT_DONE ? dn_report_kept (report) : rc;
     for (int w = 0; w < DN_N_WASTES && rc == DN_EXIT_DONE; w++)
         rc = dn_report_wasted (report, (enum dn_waste) w);
     rc = rc == DN_EXIT_DONE ? dn_report_idle (report) : rc;

@@ -49,6 +49,7 @@ struct dn_sums_part *dn_groups_get (struct dn_groups *groups,
     if (groups->n > DN_SUMS_GROUPS_MAX)
         return &groups->groups[0].part;
     groups->slots[at] = (int32_t) groups->n;
+    groups->groups[groups->n].number = groups->n;
     memcpy (groups->groups[groups->n].name, text, sizeof (text));
     return &groups->groups[groups->n++].part;
 }

@@ -93,6 +93,7 @@ struct view {
     bool ran;
     bool changed;
     bool completed;
+    bool at_least; /* its work would have taken longer */
     double ran_s;
     double limit_s;
     double asked_s;
@@ -117,6 +118,8 @@ static struct view view_of (const struct dn_finished *job)
     view.changed = dn_finished_changed (job);
     view.completed =
         view.ran && dn_outcome_evidence (view.outcome) == DN_EVIDENCE_EXACT;
+    view.at_least =
+        view.ran && dn_outcome_evidence (view.outcome) == DN_EVIDENCE_AT_LEAST;
     view.limit_s = job->limit_s > 0 ? (double) job->limit_s : view.ran_s;
     view.asked_s = job->asked_limit_s > 0 ? (double) job->asked_limit_s : view.limit_s;
     return view;
@@ -150,6 +153,24 @@ static void add_amount (struct dn_sums_part *part,
         amount->saved += requested - granted;
 }
 
+/* Charges of the run, and what they would have been as requested. */
+static void add_money (const struct dn_sums *sums,
+                       struct dn_sums_part *part,
+                       const struct view *view)
+{
+    const struct dn_finished *job = view->job;
+    double gpus = count_or (job->gpus, 0);
+    double billed = view->ran_s / HOUR * gpus * price_of (sums, job->gpu);
+    bool moved = job->asked_gpu[0] != '\0' && strcmp (job->asked_gpu, job->gpu) != 0;
+    double slow = moved ? job->said_slow : 1;
+    double asked = billed;
+
+    if (view->changed && job->rescued != 1 && slow > 0)
+        asked = view->ran_s / HOUR / slow * count_or (job->asked_gpus, gpus)
+                * price_of (sums, moved ? job->asked_gpu : job->gpu);
+    add_amount (part, DN_MEASURE_MONEY, asked, billed, billed, view->changed);
+}
+
 static void add_amounts (const struct dn_sums *sums,
                          struct dn_sums_part *part,
                          const struct view *view)
@@ -161,9 +182,6 @@ static void add_amounts (const struct dn_sums *sums,
     double gpus = count_or (job->gpus, 0);
     double cpus = count_or (job->cpus, 0);
     double asked_gpus = count_or (job->asked_gpus, gpus);
-    double price = gpus * price_of (sums, job->gpu);
-    const char *asked_gpu = job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu;
-    double asked_price = asked_gpus * price_of (sums, asked_gpu);
     bool changed = view->changed;
 
     add_amount (part, DN_MEASURE_HOURS, asked, limit, ran, changed);
@@ -179,12 +197,7 @@ static void add_amounts (const struct dn_sums *sums,
                 limit * cpus,
                 ran * cpus,
                 changed);
-    add_amount (part,
-                DN_MEASURE_MONEY,
-                asked * asked_price,
-                limit * price,
-                ran * price,
-                changed);
+    add_money (sums, part, view);
 }
 
 /* What a GPU of the type has of its nodes; 0: unknown. */
@@ -299,10 +312,7 @@ static void add_part (const struct dn_sums *sums,
     part->extended += job->extensions > 0;
     part->extensions += job->extensions > 0 ? job->extensions : 0;
     part->rescued += job->rescued == 1;
-    part->killed_ours += view->outcome == DN_OUTCOME_LIMIT_OURS;
     part->killed_user += view->outcome == DN_OUTCOME_LIMIT_USER;
-    /* One that was started again had all of its memory. */
-    part->killed_memory += job->rescued != 1 && dn_finished_memory_killed (job);
     add_forecast (part, job);
     if (!view->ran)
         return;
@@ -396,21 +406,33 @@ static void add_reason (struct dn_sums *sums, const struct view *view)
 /* --- predictions --------------------------------------------------------------------
  */
 
+/* Did the job end within that time? -1: its work would have taken longer than its run,
+ * which was shorter than that.
+ */
+static int within (const struct view *view, double time_s)
+{
+    if (view->ran_s > time_s)
+        return view->completed || view->at_least ? 0 : -1;
+    return view->completed ? 1 : -1;
+}
+
 static void add_bounds (struct dn_sums_judged *judged, const struct view *view)
 {
     const struct dn_finished *job = view->job;
+    int bound = job->bound_s > 0 ? within (view, job->bound_s) : -1;
+    int p95 = job->p95_s > 0 ? within (view, job->p95_s) : -1;
 
-    if (job->bound_s > 0) {
+    if (bound >= 0) {
         judged->n_bound++;
-        judged->within_bound += view->ran_s <= job->bound_s;
+        judged->within_bound += bound;
         if (job->bound_bp > 0) {
             judged->n_promised++;
             judged->promised += job->bound_bp / 10000;
         }
     }
-    if (job->p95_s > 0) {
+    if (p95 >= 0) {
         judged->n_p95++;
-        judged->within_p95 += view->ran_s <= job->p95_s;
+        judged->within_p95 += p95;
     }
 }
 
@@ -418,14 +440,18 @@ static void add_point (struct dn_sums *sums, const struct view *view)
 {
     int64_t at =
         dn_sample_place (&sums->random, sums->points_seen++, DN_SUMS_POINTS_MAX);
+    struct dn_point *point = &sums->points[at < 0 ? 0 : at];
+    struct dn_buf buf;
 
     if (at < 0)
         return;
-    sums->points[at] = (struct dn_point){
+    *point = (struct dn_point){
         .measured_s = (float) view->ran_s,
         .predicted_s = (float) view->job->likely_s,
         .known = view->job->history_runs > 0,
     };
+    buf = dn_buf_on (point->job, sizeof (point->job));
+    dn_buf_add (&buf, "%.23s", view->job->job);
     if (sums->n_points < DN_SUMS_POINTS_MAX)
         sums->n_points++;
 }
@@ -433,16 +459,24 @@ static void add_point (struct dn_sums *sums, const struct view *view)
 static void judge (struct dn_sums *sums, const struct view *view)
 {
     const struct dn_finished *job = view->job;
-    struct dn_sums_judged *judged = &sums->judged[job->history_runs > 0];
+    enum dn_sums_of which[] = {
+        job->history_runs > 0 ? DN_SUMS_OF_KNOWN : DN_SUMS_OF_NEW, DN_SUMS_OF_ALL};
+    bool predicted = view->ran && job->likely_s > 0;
+    bool known = predicted && within (view, job->likely_s) >= 0;
 
-    if (!view->completed)
+    if (!view->ran)
         return;
-    if (job->likely_s > 0) {
-        judged->n++;
-        dn_spread_add (&judged->error, fabs (log (job->likely_s / view->ran_s)));
-        add_point (sums, view);
+    for (int i = 0; i < 2; i++) {
+        struct dn_sums_judged *judged = &sums->judged[which[i]];
+
+        judged->predicted += predicted;
+        judged->n += known;
+        if (known)
+            dn_spread_add (&judged->error, fabs (log (job->likely_s / view->ran_s)));
+        add_bounds (judged, view);
     }
-    add_bounds (judged, view);
+    if (known)
+        add_point (sums, view);
 }
 
 /* --- weeks --------------------------------------------------------------------------
@@ -496,13 +530,17 @@ static void add_week (struct dn_sums *sums, const struct view *view)
         week->saved_hours += saved;
         week->saved_gpu_hours += saved * count_or (job->gpus, 0);
     }
-    if (!view->completed)
+    if (!view->ran)
         return;
-    week->n_bound += job->bound_s > 0;
-    week->within_bound += job->bound_s > 0 && view->ran_s <= job->bound_s;
-    week->n_p95 += job->p95_s > 0;
-    week->within_p95 += job->p95_s > 0 && view->ran_s <= job->p95_s;
-    if (job->likely_s > 0) {
+    if (job->bound_s > 0 && within (view, job->bound_s) >= 0) {
+        week->n_bound++;
+        week->within_bound += within (view, job->bound_s);
+    }
+    if (job->p95_s > 0 && within (view, job->p95_s) >= 0) {
+        week->n_p95++;
+        week->within_p95 += within (view, job->p95_s);
+    }
+    if (job->likely_s > 0 && within (view, job->likely_s) >= 0) {
         week->n_error++;
         week->error += fabs (log (job->likely_s / view->ran_s));
     }
@@ -565,7 +603,6 @@ static void compare (struct dn_sums *sums, const struct view *view)
 
     if (!view->ran)
         return;
-    dn_spread_add (view->changed ? &sums->wait_after_s : &sums->wait_before_s, wait);
     if (!view->changed && !would_change (view->job))
         return;
     add_side (sums->sides.of[side], view);

@@ -7,13 +7,17 @@
  * Definitions. A job counts in the amounts if it ran.
  *   requested: limit that the user asked for, times what the job was allocated. The
  * limit is 'asked_limit_s', or where that is unknown or UNLIMITED 'limit_s', or where
- * that is so too the run time. The CPUs are 'asked_cpus', else 'cpus'. The price of an
- *     hour is that of 'asked_gpu', else 'gpu'.
+ * that is so too the run time. The CPUs are 'asked_cpus', else 'cpus'.
  *   granted: 'limit_s' at the end of the job, with extensions, times what it was
  *     allocated; where that limit is unknown or UNLIMITED, the run time.
  *   used: run time times what it was allocated.
  *   saved: requested minus granted, of the jobs that dnnest changed; negative where the
  *     job was granted more. A saved hour is one that the scheduler need not reserve.
+ *   money: sites bill run time, not limits. Granted and used are the charge of the run:
+ *     its time times its GPUs times the price of their type. Requested is the charge
+ *     that would have been billed: with the GPUs and the type that were requested, and
+ *     for a job that was moved with its time over the slowdown that was said. Without
+ *     that slowdown nothing is saved.
  *   stranded by CPUs (by memory): GPU hours of run time, of the GPUs beside those of a
  *     job that have no CPUs (memory) any more, if all GPUs of the type had equal shares
  *     of its nodes: the shares that the job had beyond its own GPUs. Requested and
@@ -21,11 +25,14 @@
  *     nodes of the type in 'cluster', or the memory of the job, they are not counted.
  * Energy is not reserved: it is only used, and known of measured jobs alone.
  *
- * dnnest changed a job when the mode was enforce and the verdict change. Before: jobs
- * that it did not change. A prediction is judged by the jobs that completed.
- *   idle: GPUs that a completed job had and, as it has said itself, did not use. An
- *     application is listed if two of its runs did so after the last one that used all.
- *     Of these jobs the order matters: those of an application, the oldest first.
+ * dnnest changed a job when the mode was enforce and the verdict change. A prediction
+ * is judged by the jobs that completed, and by those that a limit, a deadline or their
+ * user ended after the predicted time: these count as if they had ended then, so that
+ * errors are at least so large and the shares within a quantile at most so. Of all
+ * others the time of the whole work is not known. idle: GPUs that a completed job had
+ * and, as it has said itself, did not use. An application is listed if two of its runs
+ * did so after the last one that used all. Of these jobs the order matters: those of an
+ * application, the oldest first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -52,7 +59,7 @@
 #define DN_SUMS_TEXT_MAX    100
 
 /* Points of the picture of predicted against measured times. */
-#define DN_SUMS_POINTS_MAX 1500
+#define DN_SUMS_POINTS_MAX 400
 
 enum dn_measure {
     DN_MEASURE_HOURS,
@@ -124,10 +131,7 @@ struct dn_sums_part {
     int64_t extended;   /* jobs */
     int64_t extensions; /* of limits */
     int64_t rescued;
-    int64_t killed_ours; /* at a limit below the user's own */
-    int64_t killed_user;
-    int64_t killed_memory;  /* for host memory that dnnest had lowered; those that
-                               Slurm calls OUT_OF_MEMORY */
+    int64_t killed_user;    /* at their users' own limit */
     int64_t forecasts;      /* jobs of which a start was expected */
     int64_t forecasts_near; /* at half to twice the wait, or both within five minutes */
     int64_t measured;       /* jobs whose energy is known */
@@ -138,6 +142,7 @@ struct dn_sums_part {
 
 struct dn_sums_group {
     char name[DN_NAME_MAX];
+    int64_t number; /* in the order of first occurrence, from 1; of the others 0 */
     struct dn_sums_part part;
 };
 
@@ -168,9 +173,18 @@ struct dn_idle {
     int32_t *slots; /* hash table of indices + 1 */
 };
 
-/* How good predictions were, of completed jobs. */
+/* Of which jobs predictions are judged. */
+enum dn_sums_of {
+    DN_SUMS_OF_NEW,   /* without history of the application */
+    DN_SUMS_OF_KNOWN, /* with it */
+    DN_SUMS_OF_ALL,
+    DN_N_SUMS_OF
+};
+
+/* How good predictions were. */
 struct dn_sums_judged {
-    int64_t n;              /* with a median */
+    int64_t predicted;      /* jobs with a median that ran */
+    int64_t n;              /* of these, with a known error */
     struct dn_spread error; /* |ln (median / run time)| */
     int64_t n_bound;
     int64_t within_bound;
@@ -198,6 +212,7 @@ struct dn_point {
     float measured_s;
     float predicted_s;
     bool known; /* its application had a history */
+    char job[24];
 };
 
 struct dn_kept {
@@ -233,9 +248,7 @@ struct dn_sums {
     struct dn_idle idle;
     struct dn_kept kept[DN_SUMS_REASONS_MAX];
     int n_kept;
-    struct dn_spread wait_before_s;
-    struct dn_spread wait_after_s;
-    struct dn_sums_judged judged[2]; /* without and with history */
+    struct dn_sums_judged judged[DN_N_SUMS_OF];
     struct dn_sides sides;
     struct dn_sides *clusters;               /* DN_CLUSTERS of them; owned */
     struct dn_spread medians[DN_N_SIDES][2]; /* of the waits, and ln (limit / run) */

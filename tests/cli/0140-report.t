@@ -16,6 +16,8 @@ jobs=$work/jobs.db
 python3 "$top/tests/report/make_jobs.py" 2000 >"$work/jobs.csv"
 fill "$jobs" <"$work/jobs.csv" || diag 'the store is not made'
 head -n 1 "$work/jobs.csv" | fill "$work/empty.db"
+printf '%s\n' cluster,raw_id,submit_s,start_s,end_s,job,user,state \
+    c,1,1767571200,1767571300,1767574900,1,5,COMPLETED | fill "$work/empty-handed.db"
 
 # --- the sums -----------------------------------------------------------------------------
 
@@ -66,8 +68,10 @@ json 'JSON has predictions, waits, effects, weeks, reasons and waste' \
      and d["effects"][0]["low"] < d["effects"][0]["effect"] < d["effects"][0]["high"]
      and 26 <= len(d["weeks"]) <= 27 and sum(w["jobs"] for w in d["weeks"]) == 2000
      and sum(k["jobs"] for k in d["kept"]) + d["all"]["changed"] == 2000
-     and d["wait"]["changed"]["jobs"] == d["all"]["changed"] and d["waste"]["time"]
-     and d["all"]["killed_at_our_limit"] == 0 and d["rows"] == []' report --db="$jobs"
+     and d["predictions"]["all"]["jobs"] > d["predictions"]["all"]["known"] > 1000
+     and d["waste"]["time"] and d["waste"]["time"][0]["user"].startswith("user ")
+     and d["clusters"] == "alpha" and d["modes"] == "enforce" and "Mode=enforce" in d["rules"]
+     and d["rows"] == []' report --db="$jobs"
 documented 'dnnest(1) names every member of the JSON' report --db="$jobs" --by=app
 for by in user account partition model app type; do
     json "sums by $by are of all jobs" \
@@ -79,8 +83,9 @@ json 'a period takes its jobs only' 'd["all"]["jobs"] < 1500 and d["first_end"] 
 
 # --- forms --------------------------------------------------------------------------------
 
-gives 'text has what was saved, and who was killed' 0 \
-    $'GPU hours .*jobs killed at a limit of dnnest: 0.*AGAINST CONTROL' report --db="$jobs" --by=app
+gives 'text begins with who was harmed' 0 \
+    $'^alpha, mode enforce, .*\nkilled at a limit of dnnest +0 of 1,264 +0 *\n.*AGAINST CONTROL.*GPU hours ' \
+    report --db="$jobs" --by=app
 problem=$(awk 'length > 100' "$work/out")
 verdict 'text fits 100 columns'
 gives 'CSV has a row per group' 0 $'^type,jobs,ran.*\nh100,|^type,jobs,ran.*\na100,' \
@@ -125,6 +130,68 @@ verdict 'the page is whole, of one file, without scripts'
 is 'a reader that leaves early gets no more than a line on stderr' \
     "$(grep -cv 'write error\|Broken pipe' "$work/err")" 0
 
+# --- who was harmed -----------------------------------------------------------------------
+
+python3 "$top/tests/report/make_jobs.py" 2000 1 harm | fill "$work/harm.db"
+python3 "$top/tests/report/make_jobs.py" 12 | fill "$work/few.db"
+mkdir -p "$work/harm"
+{
+    echo "Cluster Version=1 Name=c Time=$(date +%s) Slurm=2411 SoftTimeMin=no Enforces=yes"
+    echo 'Group Type=a100 Gpus=8 Cpus=128 Memory=1024000 Partitions=gpu Nodes=9 Up=9 Idle=0'
+    echo 'Partition Name=gpu Default=yes Up=yes'
+    echo 'End Rows=2'
+} >"$work/harm/cluster.snapshot"
+{
+    cat "$work/site.conf"
+    echo "StateDir=$work/harm"
+} >"$work/harm.conf"
+chmod go-w "$work" "$work/harm" "$work"/{harm.conf,harm/cluster.snapshot}
+hurt=(--conf="$work/harm.conf" --db="$work/harm.db")
+json 'harmed jobs are named, each with what happened' '[(j["job"], j["kinds"]) for j in d["harm"]["jobs"]] == [
+        ("9001", ["limit"]), ("9002", ["memory"]), ("9003", ["slower"]), ("9005", ["waited"]),
+        ("9006", ["slower", "waited"]), ("9007", ["failed"]), ("9008", ["failed"])]
+    and d["harm"]["harmed"] == 7 and d["harm"]["kinds"]["slower"]["looked"] == 4
+    and "user" not in d["harm"]["jobs"][0]
+    and len(d["harm"]["perhaps"]) == 19 and d["harm"]["kinds"]["failed"]["unknown"] == 22' \
+    report "${hurt[@]}"
+json 'GPU hours that others got are those of jobs that would not have fitted' \
+    'd["freed"]["gpu_hours"] == 16 and d["freed"]["made_by_jobs"] == 1
+     and [m["job"] for m in d["freed"]["most"]] == ["8301", "8302"]' report "${hurt[@]}"
+gives 'text names the jobs' 0 \
+    $'killed at a limit of dnnest +1 of 1,273 .*\n9002 +hurt +out of memory with 20 GiB.*others got .*: 16\n' \
+    report "${hurt[@]}"
+gives 'what was not looked for is not 0' 0 \
+    $'of dnnest +not known +- +no job has a record.*others got .*: not known: it takes a snapshot' \
+    report --db="$work/empty-handed.db"
+json 'JSON does not say 0 of it, either' 'd["harm"]["kinds"]["limit"]["harmed"] is None
+    and d["harm"]["kinds"]["limit"]["because"] and d["freed"]["gpu_hours"] is None' \
+    report --db="$work/empty-handed.db"
+documented 'dnnest(1) names what is said of harmed jobs' report --names "${hurt[@]}"
+
+try report "${hurt[@]}" "--html=$work/harm.html"
+try report --db="$jobs" "--html=$work/unharmed.html"
+try report --db="$work/few.db" "--html=$work/few.html"
+like 'the first answer of the page is who was harmed' "$(tr '\n' ' ' <"$work/harm.html")" \
+    'class="cards"> <div class="card bad"><h2>Did anybody get hurt\?</h2><b><a href="#harmed">7 jobs<'
+like 'its title has cluster, mode and period' "$(<"$work/harm.html")" \
+    '<title>dnnest on alpha, mode enforce, 2026-01-05 to 2026-07-0[56]</title>'
+for page in harm unharmed few; do
+    title="the page is whole in a browser, light, dark and narrow: $page"
+    if ! command -v chromium >/dev/null; then
+        skip "$title" 'no chromium'
+        continue
+    fi
+    problem=$(python3 "$top/tests/report/look.py" "$work/$page.html" \
+        "${DNNEST_PICTURES:-$work/pictures}" "$page" 2>&1) || problem=${problem:-failed}
+    verdict "$title"
+done
+if command -v chromium >/dev/null; then
+    sed 's/>-100</>-100 of a hundred</; s/#harmed"/#absent"/' "$work/harm.html" >"$work/bad.html"
+    like 'a label that is cut and a link without aim are seen' \
+        "$(python3 "$top/tests/report/look.py" "$work/bad.html" "$work/pictures")" \
+        'no aim: #absent.*phone: a label is outside of its chart: -100 of a hundred'
+fi
+
 # --- GPUs that are idle -------------------------------------------------------------------
 
 {
@@ -136,13 +203,13 @@ is 'a reader that leaves early gets no more than a line on stderr' \
 } >"$work/idle.csv"
 fill "$work/idle.db" <"$work/idle.csv"
 gives 'applications that leave GPUs idle are listed' 0 \
-    $'fewer GPUs than their jobs had: 1\n.*<b> +ann +3 +3 +4 +1 +9.0' \
-    report --db="$work/idle.db"
+    $'fewer GPUs than their jobs had: 1\n.*<b> +3 +3 +4 +1 +9.0[0-9] +ann' \
+    report --names --db="$work/idle.db"
 json 'JSON lists applications that leave GPUs idle' 'len(d["idle_gpus"]) == 1 and d["idle_gpus"][0]["app"] == "<b>"
     and d["idle_gpus"][0]["user"] == "ann" and d["idle_gpus"][0]["last_job"] == "3"
     and d["idle_gpus"][0]["gpus_used"] == 1 and 9 < d["idle_gpus"][0]["gpu_hours"] < 9.1' \
-    report --db="$work/idle.db"
-documented 'dnnest(1) names the members of such an application' report --db="$work/idle.db"
+    report --names --db="$work/idle.db"
+documented 'dnnest(1) names the members of such an application' report --names --db="$work/idle.db"
 try report --db="$work/idle.db" "--html=$work/idle.html"
 like 'the page lists applications that leave GPUs idle' "$(cat "$work/idle.html")" 'their jobs had: 1.*&lt;b&gt;'
 
@@ -236,13 +303,19 @@ evil='<script>alert(1)</script>"&'
     printf 'c,2,1767571200,1767571300,1767575000,2,6,"\033[31mred\r","x","y",COMPLETED,z,36000,,,,1\n'
 } >"$work/evil.csv"
 fill "$work/evil.db" <"$work/evil.csv"
-try report --db="$work/evil.db" --by=user "--html=$work/evil.html"
+try report --db="$work/evil.db" --by=user --names "--html=$work/evil.html"
 is 'names are text in the page' "$(grep -c '<script' "$work/evil.html")" 0
 like 'the page shows hostile names' "$(<"$work/evil.html")" '&lt;script&gt;alert'
-try report --db="$work/evil.db" --by=user
+try report --db="$work/evil.db" --by=user --names
 is 'a terminal gets no control characters' "$(tr -d '\n -~' <"$work/out" | wc -c)" 0
 json 'JSON has them as they are' "any('<script>' in g['name'] for g in d['rows'])" \
-    report --db="$work/evil.db" --by=user
+    report --db="$work/evil.db" --by=user --names
+declare -A forms=([json]=--json [csv]=--csv [html]="--html=$work/hidden.html")
+for form in json csv html; do
+    try report --db="$work/evil.db" --by=user "${forms[$form]}"
+    is "without --names no user is named: $form" \
+        "$(cat "$work/out" "$work/hidden.html" 2>/dev/null | grep -c '31mred\|?\[31m')" 0
+done
 
 refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnestd collect' \
     report --db="$work/none.db"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""make_jobs.py N [SEED] - a CSV table of N made-up finished jobs, for tests of reports
+"""make_jobs.py N [SEED [harm]] - a CSV table of N made-up finished jobs, for tests of reports
 
 Users describe themselves honestly or not, ask for limits of several times the run time,
-and repeat the applications that they have. One job in ten is of the control group.
+and repeat the applications that they have. One job in ten is of the control group. With
+"harm" there are 66 more jobs, of which seven were harmed.
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 import csv
@@ -15,7 +16,8 @@ MODELS = ["resnet50", "bert_large", "gpt2", "unet3d", "vit_b_16", "dlrm"]
 COLUMNS = """cluster raw_id submit_s start_s job user user_name account partition name
 eligible_s end_s state outcome nodes host cpus gpu gpus limit_s mode verdict why
 asked_limit_s asked_gpu asked_cpus set_limit_s extensions rescued spec app work_unit likely_s
-bound_s bound_bp p95_s history_runs cpu_s gpu_utilisation power_w""".split()
+bound_s bound_bp p95_s history_runs cpu_s gpu_utilisation power_w
+asked_gpus asked_mem_gb mem_gb set_gpu set_mem_gb said_slow""".split()
 START = 1767571200  # 2026-01-05
 
 
@@ -71,6 +73,52 @@ def job_of(draw, number, total, app, seen):
     return row
 
 
+def harmed(day=86400, hour=3600):
+    """Runs of two applications as requested, then changed ones, and two jobs beside one."""
+    rows = []
+
+    def add(number, at, ran, **more):
+        row = {"cluster": "alpha", "raw_id": number, "job": number, "user": 1050,
+               "user_name": "user50", "account": "group1", "partition": "gpu", "nodes": 1,
+               "app": "hurt", "name": "hurt", "gpu": "a100", "gpus": 4, "cpus": 32,
+               "asked_cpus": 32, "asked_gpu": "a100", "asked_gpus": 4, "host": f"h{number}",
+               "submit_s": START + at, "eligible_s": START + at, "start_s": START + at,
+               "end_s": START + at + ran, "limit_s": 10 * hour, "asked_limit_s": 10 * hour,
+               "mode": "enforce", "verdict": "keep", "state": "COMPLETED",
+               "outcome": "completed", "extensions": 0, "rescued": 0, "work_unit": "run"}
+        row.update(more)
+        row["start_s"] += row.pop("wait", 0)
+        row["end_s"] = row["start_s"] + ran
+        rows.append(row)
+
+    moved = {"verdict": "change", "gpu": "v100", "set_gpu": "v100", "said_slow": 1.5}
+    for i in range(24):
+        add(8000 + i, i * day, 2 * hour + i)
+        add(8100 + i, i * day, hour, app="breaks", name="breaks")
+    add(9001, 30 * day, 4 * hour, verdict="change", limit_s=4 * hour, set_limit_s=4 * hour,
+        state="TIMEOUT", outcome="limit_ours")
+    add(9002, 32 * day, hour, verdict="change", set_mem_gb=20, mem_gb=20, asked_mem_gb=64,
+        state="OUT_OF_MEMORY", outcome="out_of_memory")
+    add(9003, 50 * day, 4 * hour, **moved)
+    add(9004, 52 * day, 3 * hour - 60, **moved)  # as was said
+    add(9005, 70 * day, 2 * hour, wait=3 * hour, **moved)
+    add(8200, 70 * day + hour, 3 * hour, wait=60, app="later")  # came later, started before
+    add(9006, 90 * day, 5 * hour, wait=3 * hour, **moved)
+    add(8201, 90 * day + hour, 3 * hour, wait=60, app="later")
+    for i in (7, 8):
+        add(9000 + i, (100 + i) * day, 600, verdict="change", set_limit_s=hour,
+            limit_s=hour, app="breaks", name="breaks", state="FAILED", outcome="failed")
+    # 2 GPUs and 112 of 128 CPUs were requested, 16 are left: of those with 32 CPUs none
+    # fits beside, of those with 8 both.
+    beside = {"host": "h1", "gpus": 2, "asked_gpus": 2, "app": "beside"}
+    add(8300, 120 * day, 10 * hour, **beside, verdict="change", cpus=16, asked_cpus=112)
+    for i in (1, 2):
+        add(8300 + i, 120 * day + hour, 4 * hour, **beside)
+    for i in (3, 4):
+        add(8300 + i, 120 * day + hour, 4 * hour, **{**beside, "gpus": 1, "cpus": 8})
+    return rows
+
+
 def main():
     total = int(sys.argv[1])
     draw = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
@@ -91,6 +139,8 @@ def main():
         i = min(len(apps) - 1, int(draw.paretovariate(0.7) - 1))
         row = job_of(draw, number, total, apps[i], seen[i] if number > total // 3 else 0)
         seen[i] += 1
+        out.writerow([row.get(name, "") for name in COLUMNS])
+    for row in harmed() if sys.argv[3:] == ["harm"] else []:
         out.writerow([row.get(name, "") for name in COLUMNS])
 
 

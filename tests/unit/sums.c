@@ -98,8 +98,33 @@ TEST ("a changed job saves what is not reserved")
     assert_amount (sums, DN_MEASURE_HOURS, 10, 3, 2, 7);
     assert_amount (sums, DN_MEASURE_GPU_HOURS, 20, 6, 4, 14);
     assert_amount (sums, DN_MEASURE_CPU_HOURS, 160, 24, 16, 136);
-    assert_amount (sums, DN_MEASURE_MONEY, 80, 6, 4, 74);
     assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
+}
+
+TEST ("money is what runs were charged, and would have been as requested")
+{
+    static const struct {
+        double said_slow;
+        int64_t asked_gpus;
+        int64_t rescued;
+        double requested;
+    } cases[] = {{2, 2, 0, 8}, {2, 4, 0, 16}, {NAN, 2, 0, 4}, {2, 2, 1, 4}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
+        struct dn_finished job = a_changed_job ();
+
+        job.said_slow = cases[i].said_slow;
+        job.asked_gpus = cases[i].asked_gpus;
+        job.rescued = cases[i].rescued;
+        add (sums, &job);
+        assert_amount (
+            sums, DN_MEASURE_MONEY, cases[i].requested, 4, 4, cases[i].requested - 4);
+        job.limit_s *= 2; /* of no charge */
+        job.verdict = "control";
+        add (sums, &job);
+        assert_near (sums->all.amounts[DN_MEASURE_MONEY].saved, cases[i].requested - 4);
+    }
 }
 
 TEST ("GPUs are stranded by the CPUs and the memory that a job has beyond its share")
@@ -129,21 +154,14 @@ TEST ("GPUs are stranded by the CPUs and the memory that a job has beyond its sh
     assert_amount (sums, DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
 }
 
-TEST ("GPUs that were given back are saved, and a kill for memory is counted")
+TEST ("GPUs that were given back are saved")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
 
     job.asked_gpus = 8;
-    job.set_mem_gb = 24;
     add (sums, &job);
     assert_amount (sums, DN_MEASURE_GPU_HOURS, 80, 6, 4, 74);
-    assert_int_equal (sums->all.killed_memory, 0);
-    job.outcome = "out_of_memory";
-    add (sums, &job);
-    job.set_mem_gb = NAN;
-    add (sums, &job);
-    assert_int_equal (sums->all.killed_memory, 1);
 }
 
 /* Waits below five minutes are as good as none. */
@@ -191,7 +209,6 @@ TEST ("jobs that dnnest did not change save nothing")
     assert_int_equal (sums->n_kept, 3);
     assert_string_equal (sums->kept[0].why, "control group");
     assert_int_equal (sums->sides.of[DN_SIDE_CONTROL][DN_EFFECT_WAIT].n, 1);
-    assert_int_equal (sums->wait_before_s.n, 3);
 }
 
 TEST ("unknown limits save nothing")
@@ -210,26 +227,33 @@ TEST ("unknown limits save nothing")
     assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
 }
 
-TEST ("predictions are judged by completed jobs")
+TEST ("predictions are judged by all whose time is known to be longer or is known")
 {
     dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
     struct dn_finished job = a_changed_job ();
 
     add (sums, &job);
-    job.outcome = "cancelled";
+    job.outcome = "failed"; /* its time says nothing */
     add (sums, &job);
-    job.outcome = "limit_ours";
     job.history_runs = 4;
+    job.outcome = "limit_ours"; /* 2 hours of 1.5 that were likely, 2 of the bound */
+    add (sums, &job);
+    job.likely_s = 3 * HOUR; /* killed before it: nothing */
     add (sums, &job);
     job.outcome = "completed";
     add (sums, &job);
-    assert_int_equal (sums->all.killed_ours, 1);
-    assert_int_equal (sums->judged[0].n, 1);
-    assert_int_equal (sums->judged[1].n, 1);
-    assert_int_equal (sums->judged[0].within_bound, 1);
-    assert_int_equal (sums->judged[0].within_p95, 0);
-    assert_near (dn_spread_quantile (&sums->judged[0].error, 0.5),
+    assert_int_equal (sums->judged[DN_SUMS_OF_NEW].predicted, 2);
+    assert_int_equal (sums->judged[DN_SUMS_OF_NEW].n, 1);
+    assert_int_equal (sums->judged[DN_SUMS_OF_KNOWN].n, 2);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].predicted, 5);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].n, 3);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].n_bound, 2);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].within_bound, 2);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].n_p95, 4);
+    assert_int_equal (sums->judged[DN_SUMS_OF_ALL].within_p95, 0);
+    assert_near (dn_spread_quantile (&sums->judged[DN_SUMS_OF_ALL].error, 0),
                  (double) (float) log (2 / 1.5));
+    assert_int_equal (sums->n_points, 3);
     assert_int_equal (sums->n_weeks, 1);
     assert_int_equal (sums->weeks[0].start_s, 1767571200);
     assert_int_equal (sums->weeks[0].within_bound, 2);
