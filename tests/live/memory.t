@@ -134,6 +134,9 @@ ok 'a job that was started again completes' cluster_wait_job "$job" COMPLETED 90
 ok 'the application is marked in the history' learn HostKept=yes
 like 'the report counts it' "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
     'started again as requested: 1'
+like 'and it is among those that were harmed, by its number' \
+    "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
+    "out of memory after a change +1 of.*$job .*out of memory with .*started again as requested"
 ok 'dnnestd takes another snapshot' daemon watch
 "$dnnest" report --conf="$dir/etc/dnnest.conf" --json | jq .all >"$dir/all.json"
 # With 2 of 4 GPUs and 80 of 96 CPUs each job stranded one and a third.
