@@ -409,7 +409,7 @@ static void settle_slower (struct dn_harm *harm, struct dn_harm_job *job)
 {
     const struct dn_harm_app *runs = find (harm, job->type_key);
     double n = runs ? runs->completed[0] + runs->completed[1] : 0;
-    bool known = n >= DN_HARM_RUNS && job->said_slow > 0;
+    bool known = runs && n >= DN_HARM_RUNS && job->said_slow > 0;
     double margin = 1 / (n + 1) > DN_HARM_CHANCE ? DN_OPEN_MARGIN : 1;
 
     if (known)
@@ -436,17 +436,20 @@ static double chance_of (const struct dn_harm_app *runs)
 static void settle_failed (struct dn_harm *harm, struct dn_harm_job *job)
 {
     const struct dn_harm_app *runs = find (harm, job->app_key);
-    int others = runs ? runs->completed[0] : 0;
-    int failed = runs ? runs->failed[0] : 0;
-    bool only = runs && others >= DN_HARM_RUNS && failed == 0;
-    bool harmed = only && chance_of (runs) <= DN_HARM_CHANCE;
+    bool only, harmed;
 
-    job->others = others;
+    if (!runs) {
+        settle (harm, job, DN_HARM_FAILED, false, false);
+        return;
+    }
+    job->others = runs->completed[0];
+    only = job->others >= DN_HARM_RUNS && runs->failed[0] == 0;
+    harmed = only && chance_of (runs) <= DN_HARM_CHANCE;
     job->perhaps = only && !harmed && (job->waiting & BIT (DN_HARM_FAILED));
     settle (harm,
             job,
             DN_HARM_FAILED,
-            harmed || (!only && others + failed >= DN_HARM_RUNS),
+            harmed || (!only && job->others + runs->failed[0] >= DN_HARM_RUNS),
             harmed);
 }
 
