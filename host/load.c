@@ -38,6 +38,18 @@ void dn_dir_cleanup (DIR *const *dir)
         closedir (*dir);
 }
 
+/* Who may own what is loaded, beside root and the caller: SlurmUser, to whom root has
+ * given the directory of dnnestd. Else root could not look at a bundle of SlurmUser's.
+ */
+static uid_t site_owner (void)
+{
+    struct stat st;
+
+    return fstatat (AT_FDCWD, DNNEST_STATE_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? st.st_uid
+               : 0;
+}
+
 /* Read the file 'name' of the open directory 'dir'; 'path' names it in errors. */
 static int load_at (int dir,
                     const char *name,
@@ -52,7 +64,7 @@ static int load_at (int dir,
     *text = NULL;
     if (fd < 0)
         return dn_file_fail (path, dn_say_file_opened, err);
-    return dn_file_take (fd, path, max, geteuid (), text, len, err);
+    return dn_file_take (fd, path, max, site_owner (), text, len, err);
 }
 
 int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err)
@@ -77,7 +89,7 @@ static int open_folder (int dir, const char *name, const char *path, struct dn_e
         return dn_file_fail (path, dn_say_file_folder, err);
     if (fstat (fd, &st) < 0)
         dn_file_fail (path, dn_say_file_examined, err);
-    else if (dn_file_trust (&st, geteuid (), path, err) == 0)
+    else if (dn_file_trust (&st, site_owner (), path, err) == 0)
         return fd;
     close (fd);
     errno = 0;
