@@ -34,7 +34,7 @@ model=t5_large,batch=64,precision=bf16
 model=unet3d,batch=16,precision=fp16
 model=swin_b,batch=512
 model=wav2vec2_base,batch=64,precision=fp16
-model=llama_2_13b,micro_batch=4,global_batch=64,pp=2,gpus=4,precision=bf16,seq_len=2048,framework=megatron
+model=llama_2_13b,batch=4,global_batch=64,pp=2,gpus=4,precision=bf16,seq_len=2048,framework=megatron
 model=dlrm,batch=65536
 model=efficientnet_b7,batch=128,image=600,precision=fp16
 model=llama_3.1_8b,batch=4,gpus=8,precision=bf16,seq_len=4096
