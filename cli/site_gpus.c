@@ -77,10 +77,21 @@ static struct dn_site_gpu of_device (const struct dn_site *site,
 
 int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted)
 {
-    if (wanted->n_names == DN_DEVICES_MAX)
-        return dn_options_misuse (
-            given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
-    wanted->names[wanted->n_names++] = given->argument;
+    struct dn_span rest = dn_span_of (given->argument);
+    struct dn_err err;
+
+    while (rest.text) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
+
+        if (wanted->n_names == DN_DEVICES_MAX)
+            return dn_options_misuse (
+                given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
+        if (dn_span_copy (
+                name, wanted->names[wanted->n_names], DN_NAME_MAX, "--gpu", &err)
+            < 0)
+            return dn_options_misuse (given->command, "%s", err.text);
+        wanted->n_names++;
+    }
     return DN_EXIT_DONE;
 }
 

@@ -37,13 +37,13 @@ struct dn_site_gpus {
 
 /* What a user names; no names: the types of the site. */
 struct dn_gpus_wanted {
-    const char *names[DN_DEVICES_MAX];
+    char names[DN_DEVICES_MAX][DN_NAME_MAX];
     int n_names;
     bool all;   /* the catalogue; overrides the names */
     bool usual; /* of a catalogue: those that people have, without names */
 };
 
-/* Take the argument of --gpu. Return an enum dn_exit. */
+/* Take the argument of --gpu: names with commas between. Return an enum dn_exit. */
 int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted);
 
 /* Fill 'gpus'. 'cluster' is the snapshot, or NULL. -1 with 'err' for an unknown name.

@@ -36,6 +36,8 @@ gives 'a run is timed in days and hours' 0 ' ([0-9]+-)?[0-9]{2}:[0-9]{2}:[0-9]{2
     predict --gpu t4_16gb $spec
 gives 'a run of unknown length has no time' 0 't4_16gb +yes +[0-9.]+ +- +- +[0-9.]+ GiB' \
     predict --gpu t4_16gb model=resnet50,batch=8,precision=fp16
+is 'GPUs may be joined by commas' "$(dn predict --gpu=t4_16gb,a100_sxm4_40gb $spec)" \
+    "$(dn predict --gpu t4_16gb --gpu a100_sxm4_40gb $spec)"
 is 'SPEC may come from stdin, a pair a line' \
     "$(tr ',' '\n' <<<"$spec" | dn predict -)" "$(dn predict $spec)"
 is 'SPEC may come from stdin' "$(dn predict - <<<"$spec")" "$(dn predict $spec)"
