@@ -154,10 +154,14 @@ build() {
 ok 'the copy with all changes is built' build
 options=(--hardware="$work/etc/hardware" --datasets="$work/etc/datasets.conf"
     --zoo="$work/etc/zoo" --model=none)
+# With --datasets= zoo lists data sets.
+echo "Datasets=$work/etc/datasets.conf" >"$work/zoo.conf"
+chmod go-w "$work/zoo.conf"
+zoo=(--conf="$work/zoo.conf" --hardware="$work/etc/hardware" --zoo="$work/etc/zoo" --model=none)
 spec=model=squeezenet1_9,batch=8,precision=fp16,steps=10
 
-like 'network: zoo lists it' "$(./dnnest zoo "${options[@]}" squeezenet1_9)" 'squeezenet1_9 +squeezenet '
-like 'family: zoo lists it' "$(./dnnest zoo "${options[@]}" zenithnet)" 'zenithnet_t +zenith '
+like 'network: zoo lists it' "$(./dnnest zoo "${zoo[@]}" squeezenet1_9)" 'squeezenet1_9 +squeezenet '
+like 'family: zoo lists it' "$(./dnnest zoo "${zoo[@]}" zenithnet)" 'zenithnet_t +zenith '
 like 'gpu: a run is predicted on it' \
     "$(./dnnest predict "${options[@]}" --gpu=z100_80gb "$spec")" 'z100_80gb +yes'
 sed -i 's/^Arch=.*/Arch=zenith/' "$work/etc/hardware/z100_80gb.conf"

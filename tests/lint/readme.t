@@ -24,6 +24,7 @@ cp -R "$top/etc/bundle" "$bundle"
 chmod -R u+rwX,go-w "$bundle"
 cat >"$work/site.conf" <<END
 Mode=enforce
+Datasets=$work/datasets.conf
 StateDir=$work/state
 Bundle=$bundle
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu
@@ -35,8 +36,9 @@ cat >"$work/bin/dnnest" <<END
 #!/bin/sh
 command=\$1
 shift
-exec '${DNNEST%/*}'/"\${0##*/}" "\$command" --conf='$work/site.conf' --hardware='$work/hardware' \
-    --datasets='$work/datasets.conf' "\$@"
+# With --datasets= zoo lists data sets.
+[ "\$command" = zoo ] || set -- --datasets='$work/datasets.conf' "\$@"
+exec '${DNNEST%/*}'/"\${0##*/}" "\$command" --conf='$work/site.conf' --hardware='$work/hardware' "\$@"
 END
 chmod 755 "$work/bin/dnnest"
 ln -s dnnest "$work/bin/dnnest-dev"
