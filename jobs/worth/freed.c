@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/messages.h"
+#include "base/fields.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 /* Jobs of a node at one time; of more nothing is counted until some have ended. */
@@ -40,17 +41,11 @@ static const struct dn_node_group *node_of (const struct dn_cluster *cluster,
     return node;
 }
 
-/* FNV-1a of 64 bits. */
 static uint64_t host_of (const struct dn_finished *job)
 {
-    uint64_t hash = UINT64_C (14695981039346656037);
+    uint64_t hash = dn_hash_text (DN_HASH_SEED, job->cluster);
 
-    for (const char *at = job->cluster; *at; at++)
-        hash = (hash ^ (unsigned char) *at) * UINT64_C (1099511628211);
-    hash = (hash ^ ' ') * UINT64_C (1099511628211);
-    for (const char *at = job->host; *at; at++)
-        hash = (hash ^ (unsigned char) *at) * UINT64_C (1099511628211);
-    return hash;
+    return dn_hash_text (dn_hash_bytes (hash, " ", 1), job->host);
 }
 
 static double known (double value)
@@ -100,14 +95,8 @@ int dn_freed_add (struct dn_freed *freed,
         freed->cut = true;
         return 0;
     }
-    if (n == 0 || (n >= 64 && (n & (n - 1)) == 0)) { /* it is full */
-        void *rows = realloc (freed->runs,
-                              (n == 0 ? 64 : (size_t) n * 2) * sizeof (*freed->runs));
-
-        if (!rows)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        freed->runs = rows;
-    }
+    if (dn_rows_grow (&freed->runs, n, sizeof (*freed->runs), err) < 0)
+        return -1;
     freed->runs[n] = run_of (freed, job);
     freed->n_lowered += freed->runs[n].lowered;
     freed->n_runs++;

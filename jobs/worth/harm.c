@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/messages.h"
+#include "base/fields.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "policy/policy.h"
 #include "predict/apps.h"
@@ -61,23 +62,18 @@ void dn_harm_free (struct dn_harm *harm)
 
 /* --- keys ------------------------------------------------------------------------- */
 
-/* FNV-1a of 64 bits, of the text with its end. */
+/* With its end, so that two texts are not one. */
 static uint64_t mix (uint64_t hash, const char *text)
 {
-    do
-        hash = (hash ^ (unsigned char) *text) * UINT64_C (1099511628211);
-    while (*text++);
-    return hash;
+    return dn_hash_bytes (hash, text, strlen (text) + 1);
 }
-
-#define HASH_BEGIN UINT64_C (14695981039346656037)
 
 /* 0: it has no application. */
 static uint64_t app_key (const struct dn_finished *job)
 {
     return job->app[0] == '\0' ? 0
                                : dn_app_key_of_user (job->user, job->app)
-                                     ^ mix (HASH_BEGIN, job->user_name);
+                                     ^ mix (DN_HASH_SEED, job->user_name);
 }
 
 static uint64_t type_key (const struct dn_finished *job, const char *gpu, int64_t gpus)
@@ -90,7 +86,7 @@ static uint64_t type_key (const struct dn_finished *job, const char *gpu, int64_
 
 static uint64_t queue_of (const struct dn_finished *job, const char *gpu)
 {
-    return mix (mix (mix (HASH_BEGIN, job->cluster), job->qos), gpu);
+    return mix (mix (mix (DN_HASH_SEED, job->cluster), job->qos), gpu);
 }
 
 /* --- applications ----------------------------------------------------------------- */
@@ -172,7 +168,7 @@ static struct dn_harm_job made_of (const struct dn_finished *job)
 {
     int64_t gpus = job->asked_gpus >= 0 ? job->asked_gpus : job->gpus;
     struct dn_harm_job made = {
-        .id = mix (HASH_BEGIN, job->cluster) ^ (uint64_t) job->raw_id,
+        .id = mix (DN_HASH_SEED, job->cluster) ^ (uint64_t) job->raw_id,
         .end_s = job->end_s,
         .eligible_s = eligible_of (job),
         .start_s = job->start_s,
@@ -264,20 +260,12 @@ static int keep (struct dn_harm *harm,
                  const struct dn_harm_job *made,
                  struct dn_err *err)
 {
-    int64_t room = harm->n_jobs;
-
     for (int kind = 0; harm->n_jobs == DN_HARM_JOBS_MAX && kind < DN_N_HARMS; kind++)
         harm->of[kind].unknown += (made->waiting & BIT (kind)) != 0;
     if (harm->n_jobs == DN_HARM_JOBS_MAX)
         return 0;
-    if (room == 0 || (room >= 16 && (room & (room - 1)) == 0)) { /* it is full */
-        size_t more = room == 0 ? 16 : (size_t) room * 2;
-        void *rows = realloc (harm->jobs, more * sizeof (*harm->jobs));
-
-        if (!rows)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        harm->jobs = rows;
-    }
+    if (dn_rows_grow (&harm->jobs, harm->n_jobs, sizeof (*harm->jobs), err) < 0)
+        return -1;
     harm->jobs[harm->n_jobs++] = *made;
     return 0;
 }
@@ -436,7 +424,8 @@ static double chance_of (const struct dn_harm_app *runs)
 static void settle_failed (struct dn_harm *harm, struct dn_harm_job *job)
 {
     const struct dn_harm_app *runs = find (harm, job->app_key);
-    bool only, harmed;
+    bool only;
+    bool harmed;
 
     if (!runs) {
         settle (harm, job, DN_HARM_FAILED, false, false);
