@@ -13,6 +13,8 @@
 #include "jobs/worth/clustered.h"
 #include "jobs/worth/sums.h"
 #include "lookback/past_jobs.h"
+#include "output/grid.h"
+#include "output/show.h"
 #include "replay/replay_queue.h"
 
 /* Owners that are named as those who lose, or gain, most. */
@@ -81,6 +83,20 @@ int dn_lookback_run (struct dn_lookback *lookback,
                      struct dn_err *err);
 
 void dn_lookback_free (struct dn_lookback *lookback);
+
+/* What text and page have: the table of hours, freed with dn_grid_free (); and the i-th
+ * owner of a list, by name or not.
+ */
+struct dn_grid dn_lookback_hours_grid (const struct dn_lookback *lookback);
+struct dn_shown dn_lookback_owner_name (const struct dn_lookback_owner *owner,
+                                        int i,
+                                        bool names);
+
+/* Replace 'path' by a page without scripts. -1 with 'err'. */
+int dn_lookback_html (struct dn_lookback *lookback,
+                      bool names,
+                      const char *path,
+                      struct dn_err *err);
 
 /* Print it. -1 with 'err' if out of memory. */
 int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *err);

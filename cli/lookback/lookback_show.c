@@ -35,19 +35,18 @@ static void add_row (struct dn_grid *grid,
 }
 
 /* KNOWN: of which share of the hours both are known. */
-static int print_hours (const struct dn_lookback *lookback)
+static const struct dn_grid_column hours_columns[] = {{"HOURS", false},
+                                                      {"HAD", true},
+                                                      {"USED", true},
+                                                      {"SHARE", true},
+                                                      {"KNOWN", true}};
+
+struct dn_grid dn_lookback_hours_grid (const struct dn_lookback *lookback)
 {
-    static const struct dn_grid_column columns[] = {{"HOURS", false},
-                                                    {"HAD", true},
-                                                    {"USED", true},
-                                                    {"SHARE", true},
-                                                    {"KNOWN", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+    struct dn_grid grid = dn_grid_of (hours_columns, DN_N_ELEMENTS (hours_columns));
     const struct dn_lookback_hours *h = &lookback->hours;
     const struct dn_amount *amounts = lookback->sums->all.amounts;
     double memory_h = h->memory_measured;
-
     bool nodes = lookback->queue.sim.n_pools > 0;
 
     add_row (&grid,
@@ -90,6 +89,13 @@ static int print_hours (const struct dn_lookback *lookback)
                  lookback->idle.without_memory,
                  NAN);
     }
+    return grid;
+}
+
+static int print_hours (const struct dn_lookback *lookback)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_lookback_hours_grid (lookback);
+
     return dn_grid_print (&grid) == DN_EXIT_DONE ? 0 : -1;
 }
 
@@ -160,21 +166,31 @@ static const char *name_of (int64_t user)
     return entry ? entry->pw_name : NULL;
 }
 
+struct dn_shown dn_lookback_owner_name (const struct dn_lookback_owner *owner,
+                                        int i,
+                                        bool names)
+{
+    const char *name = names ? name_of (owner->user) : NULL;
+    struct dn_shown shown;
+
+    if (name)
+        snprintf (shown.text, sizeof (shown.text), "%s", name);
+    else if (names)
+        snprintf (shown.text, sizeof (shown.text), "user %" PRId64, owner->user);
+    else
+        snprintf (shown.text, sizeof (shown.text), "owner %d", i + 1);
+    return shown;
+}
+
 static void print_owners (const char *what,
                           const struct dn_lookback_owners *owners,
                           bool names)
 {
     for (int i = 0; i < owners->n; i++) {
         const struct dn_lookback_owner *owner = &owners->list[i];
-        const char *name = names ? name_of (owner->user) : NULL;
 
-        if (name)
-            printf ("    %s", name);
-        else if (names)
-            printf ("    user %" PRId64, owner->user);
-        else
-            printf ("    owner %c%d", what[0], i + 1);
-        printf (" %s: %" PRId64 " jobs, %.0f min to their end in place of %.0f\n",
+        printf ("    %s %s: %" PRId64 " jobs, %.0f min to their end in place of %.0f\n",
+                dn_lookback_owner_name (owner, i, names).text,
                 what,
                 owner->jobs,
                 owner->after_s / 60,

@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "output/show.h"
+#include "report/page.h"
 #include "report/report.h"
 
 /* Of a chart, in its own units, and its margins: labels fit into them at the size that
@@ -23,56 +24,6 @@
 #define BOTTOM 46.0
 #define SPAN_X (WIDTH - LEFT - RIGHT)
 #define SPAN_Y (HEIGHT - TOP - BOTTOM)
-
-void dn_html_text (FILE *file, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '&')
-            fputs ("&amp;", file);
-        else if (*text == '<')
-            fputs ("&lt;", file);
-        else if (*text == '>')
-            fputs ("&gt;", file);
-        else if (*text == '"')
-            fputs ("&quot;", file);
-        else if (*text == '\'')
-            fputs ("&#39;", file);
-        else
-            fputc (*text >= ' ' && *text <= '~' ? *text : '?', file);
-    }
-}
-
-void dn_html_anchor (FILE *file, const char *text)
-{
-    for (; *text; text++) {
-        char low = dn_lower (*text);
-        bool plain = dn_is_digit (*text) || (low >= 'a' && low <= 'z') || *text == '_';
-
-        fputc (plain ? *text : '-', file);
-    }
-}
-
-static void write_cell (FILE *file, const char *tag, bool right, const char *text)
-{
-    fprintf (file, right ? "<%s>" : "<%s class=\"words\">", tag);
-    dn_html_text (file, text);
-    fprintf (file, "</%s>", tag);
-}
-
-int dn_html_table (FILE *page, const struct dn_grid *grid)
-{
-    size_t n = (size_t) grid->n_columns;
-
-    fputs ("<div class=\"table\"><table><tr>", page);
-    for (size_t i = 0; i < n; i++)
-        write_cell (page, "th", grid->columns[i].right, grid->columns[i].heading);
-    for (size_t i = 0; i < grid->n_cells; i++) {
-        fputs (i % n == 0 ? "</tr>\n<tr>" : "", page);
-        write_cell (page, "td", grid->columns[i % n].right, grid->cells[i].text);
-    }
-    fputs ("</tr>\n</table></div>\n", page);
-    return grid->failed ? DN_EXIT_BUG : DN_EXIT_DONE;
-}
 
 static void begin (FILE *file, const char *what, double height)
 {

@@ -1,4 +1,4 @@
-/* chart.h - charts and tables of a report inside a page
+/* chart.h - charts of a report inside a page
  *
  * Colours and sizes of letters are classes of the page's style sheet, so that the
  * charts follow a dark or light browser, and a narrow one. What a chart draws is a link
@@ -12,19 +12,7 @@
 #include <stdio.h>
 
 #include "jobs/worth/sums.h"
-#include "output/grid.h"
 #include "report/when.h"
-
-/* Write text with '&', '<', '>' and quotes as entities; control characters, and bytes
- * that are not ASCII, become '?'.
- */
-void dn_html_text (FILE *file, const char *text);
-
-/* Write a name as a part of an anchor: what is not a letter, a digit or '_' is '-'. */
-void dn_html_anchor (FILE *file, const char *text);
-
-/* A table as HTML. Return the exit code. */
-int dn_html_table (FILE *page, const struct dn_grid *grid);
 
 /* The Monday of a week, which begins at 00:00 UTC. */
 struct dn_when_text dn_chart_week (const struct dn_week *week);

@@ -11,11 +11,8 @@
 #include "common.h"
 #include "replace.h"
 #include "report/chart.h"
+#include "report/page.h"
 #include "report/when.h"
-
-static const char style[] =
-#include "report/page_style.inc"
-    ;
 
 static struct dn_shown count_of (int64_t count)
 {
@@ -25,22 +22,6 @@ static struct dn_shown count_of (int64_t count)
 /* --- the first screen
  * -----------------------------------------------------------------
  */
-
-/* A question, its answer, and what else must be known of it. */
-static void write_card (FILE *file,
-                        const char *kind,
-                        const char *question,
-                        const char *link,
-                        const char *answer,
-                        const char *text)
-{
-    fprintf (file, "<div class=\"card %s\"><h2>%s</h2><b>", kind, question);
-    fprintf (file, "<a href=\"#%s\">", link);
-    dn_html_text (file, answer);
-    fputs ("</a></b><p>", file);
-    dn_html_text (file, text);
-    fputs ("</p></div>\n", file);
-}
 
 static bool any_unknown (const struct dn_report *report)
 {
@@ -75,14 +56,14 @@ static void write_harm_card (FILE *file, const struct dn_report *report)
                     "of %s changed jobs ended worse than requested%s",
                     count_of (harm->changed).text,
                     unknown ? "; of some it is not known, see below" : "");
-    write_card (file,
-                harm->n_harmed > 0 ? "bad"
-                : unknown          ? "fair"
-                                   : "good",
-                "Did anybody get hurt?",
-                harm->n_harmed > 0 ? "harmed" : "harm",
-                answer,
-                text);
+    dn_page_card (file,
+                  harm->n_harmed > 0 ? "bad"
+                  : unknown          ? "fair"
+                                     : "good",
+                  "Did anybody get hurt?",
+                  harm->n_harmed > 0 ? "harmed" : "harm",
+                  answer,
+                  text);
 }
 
 static void add_interval (struct dn_buf *buf, const struct dn_effect *effect)
@@ -125,15 +106,15 @@ static void write_wait_card (FILE *file, struct dn_sums *sums)
     }
     dn_buf_add (&buf, "%s control jobs, ", count_of (wait.n_control).text);
     dn_buf_add (&buf, "%s changed", count_of (wait.n_changed).text);
-    write_card (file,
-                !wait.known     ? "fair"
-                : wait.high < 0 ? "good"
-                : wait.low > 0  ? "bad"
-                                : "",
-                "Wait, against control",
-                "control",
-                answer,
-                text);
+    dn_page_card (file,
+                  !wait.known     ? "fair"
+                  : wait.high < 0 ? "good"
+                  : wait.low > 0  ? "bad"
+                                  : "",
+                  "Wait, against control",
+                  "control",
+                  answer,
+                  text);
 }
 
 static void write_freed_card (FILE *file, const struct dn_report *report)
@@ -153,12 +134,12 @@ static void write_freed_card (FILE *file, const struct dn_report *report)
     dn_buf_add (&buf,
                 ". Not counted: %s only reserved no longer",
                 dn_report_number (unreserved).text);
-    write_card (file,
-                why ? "fair" : "",
-                "GPU hours that others got",
-                "freed",
-                why ? "not known" : dn_report_number (freed->gpu_hours).text,
-                text);
+    dn_page_card (file,
+                  why ? "fair" : "",
+                  "GPU hours that others got",
+                  "freed",
+                  why ? "not known" : dn_report_number (freed->gpu_hours).text,
+                  text);
 }
 
 static void write_promise_card (FILE *file, struct dn_sums *sums)
@@ -185,14 +166,14 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
         dn_buf_add (&buf,
                     "; of %s the work did not end",
                     count_of (all->predicted - all->n).text);
-    write_card (file,
-                all->n_bound == 0  ? "fair"
-                : kept >= promised ? "good"
-                                   : "",
-                "Promises kept",
-                "predictions",
-                all->n_bound == 0 ? "not known" : dn_report_share (kept).text,
-                text);
+    dn_page_card (file,
+                  all->n_bound == 0  ? "fair"
+                  : kept >= promised ? "good"
+                                     : "",
+                  "Promises kept",
+                  "predictions",
+                  all->n_bound == 0 ? "not known" : dn_report_share (kept).text,
+                  text);
 }
 
 static void write_money_card (FILE *file, const struct dn_report *report)
@@ -206,7 +187,7 @@ static void write_money_card (FILE *file, const struct dn_report *report)
     dn_buf_add (&buf,
                 "less than would have been billed as requested; billed: %s",
                 dn_report_number (money->used).text);
-    write_card (
+    dn_page_card (
         file, "", "Charges", "amounts", dn_report_number (money->saved).text, text);
 }
 
@@ -461,37 +442,24 @@ static int write_tables (struct dn_report *report)
 /* --- the page -----------------------------------------------------------------------
  */
 
-static void write_title (FILE *file, const struct dn_report *report)
-{
-    char modes[96];
-    struct dn_buf buf = dn_buf_on (modes, sizeof (modes));
-
-    dn_report_modes (report, &buf);
-    fputs (report->me ? "Your jobs on " : "dnnest on ", file);
-    dn_html_text (file, report->clusters[0] != '\0' ? report->clusters : "?");
-    fprintf (
-        file, ", mode %s, %s to ", modes, dn_when_day (report->sums->first_s).text);
-    fputs (dn_when_day (report->sums->last_s).text, file);
-}
-
 static void write_head (FILE *file, const struct dn_report *report)
 {
     const struct dn_sums_part *all = &report->sums->all;
+    char title[DN_NAME_MAX * 6];
     char rules[256];
-    struct dn_buf buf = dn_buf_on (rules, sizeof (rules));
+    struct dn_buf buf = dn_buf_on (title, sizeof (title));
+    struct dn_buf said = dn_buf_on (rules, sizeof (rules));
 
-    dn_report_rules (report, &buf);
-    fputs ("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-           "<meta name=\"color-scheme\" content=\"light dark\">\n"
-           "<meta http-equiv=\"Content-Security-Policy\" "
-           "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>",
-           file);
-    write_title (file, report);
-    fprintf (file, "</title>\n<style>%s</style></head><body><main>\n<h1>", style);
-    write_title (file, report);
-    fprintf (
-        file, "</h1>\n<p class=\"soft\">%s finished jobs, ", count_of (all->seen).text);
+    dn_buf_add (&buf,
+                "%s%s, mode ",
+                report->me ? "Your jobs on " : "dnnest on ",
+                report->clusters[0] != '\0' ? report->clusters : "?");
+    dn_report_modes (report, &buf);
+    dn_buf_add (&buf, ", %s", dn_when_day (report->sums->first_s).text);
+    dn_buf_add (&buf, " to %s", dn_when_day (report->sums->last_s).text);
+    dn_page_head (file, title);
+    dn_report_rules (report, &said);
+    fprintf (file, "<p class=\"soft\">%s finished jobs, ", count_of (all->seen).text);
     fprintf (file, "%s with a description, ", count_of (all->described).text);
     fprintf (file, "%s changed. Rules now: ", count_of (all->changed).text);
     dn_html_text (file, rules);

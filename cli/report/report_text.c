@@ -10,7 +10,7 @@
 
 #include "common.h"
 #include "output/grid.h"
-#include "report/chart.h"
+#include "report/page.h"
 #include "report/when.h"
 
 /* Names come from users: 28 printable characters. */

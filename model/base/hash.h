@@ -1,8 +1,9 @@
 /* hash.h - FNV-1a of 64 bits
  *
- * In: a hash so far, DN_HASH_SEED at first, and what comes next. It spreads well, and
- * anyone can construct two texts of one hash: where that would matter, compare the texts
- * too, or take a digest (digest.h). Stored numbers of users and jobs follow from it.
+ * In: a hash so far, DN_HASH_SEED at first, and what comes next. It spreads well, but
+ * anyone can construct two texts of one hash: where that would matter, compare the
+ * texts too, or take a digest (digest.h). Stored numbers of users and jobs follow from
+ * it.
  *
  * https://datatracker.ietf.org/doc/html/draft-eastlake-fnv
  *

@@ -175,16 +175,7 @@ like 'the first answer of the page is who was harmed' "$(tr '\n' ' ' <"$work/har
     'class="cards"> <div class="card bad"><h2>Did anybody get hurt\?</h2><b><a href="#harmed">7 jobs<'
 like 'its title has cluster, mode and period' "$(<"$work/harm.html")" \
     '<title>dnnest on alpha, mode enforce, 2026-01-05 to 2026-07-0[56]</title>'
-for page in harm unharmed few; do
-    title="the page is whole in a browser, light, dark and narrow: $page"
-    if ! command -v chromium >/dev/null; then
-        skip "$title" 'no chromium'
-        continue
-    fi
-    problem=$(python3 "$top/tests/report/look.py" "$work/$page.html" \
-        "${DNNEST_PICTURES:-$work/pictures}" "$page" 2>&1) || problem=${problem:-failed}
-    verdict "$title"
-done
+for page in harm unharmed few; do whole_page "$work/$page.html"; done
 if command -v chromium >/dev/null; then
     sed 's/>-100</>-100 of a hundred</; s/#harmed"/#absent"/' "$work/harm.html" >"$work/bad.html"
     like 'a label that is cut and a link without aim are seen' \

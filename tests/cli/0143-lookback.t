@@ -69,6 +69,13 @@ gives 'the text says what is not known' 0 'GPU, of run times \(busy\) +- +- ' lo
 is 'the text fits 100 columns' \
     "$(dn lookback --sacct=past.sacct --nodes=nodes.csv | awk 'length > 100')" ''
 documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacct --nodes=nodes.csv --names
+try lookback --sacct=past.sacct --nodes=nodes.csv --html=past.html
+try lookback --sacct=past.sacct --html=no-nodes.html
+like 'the page says who would lose' "$(<past.html)" \
+    'Who would lose</h2><b><a href="#owners">[0-9] of 5<'
+like 'without nodes it says that this is not known' "$(<no-nodes.html)" \
+    'Who would lose</h2><b><a href="#owners">not known<'
+for page in past no-nodes; do whole_page "$page.html"; done
 
 # --- nodes ----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
 #                                         one message that matches
+#   whole_page FILE            the page FILE, drawn by Chromium, has no fault (look.py)
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
 #   documented TITLE COMMAND ARGUMENT...  its page names every member that dn --json prints
@@ -126,6 +127,19 @@ verdict() {
     diag "$problem"
     diag "stdout: ${out:0:600}"
     diag "stderr: ${err:0:600}"
+}
+
+whole_page() {
+    local name problem title
+    name=$(basename "$1" .html)
+    title="the page is whole in a browser, light, dark and narrow: $name"
+    if ! command -v chromium >/dev/null; then
+        skip "$title" 'no chromium'
+        return
+    fi
+    problem=$(python3 "$top/tests/report/look.py" "$1" "${DNNEST_PICTURES:-$work/pictures}" \
+        "$name" 2>&1) || problem=${problem:-failed}
+    verdict "$title"
 }
 
 gives() {
