@@ -30,6 +30,7 @@ struct call {
     struct dn_report report;
     struct dn_progress progress;
     struct dn_own_runs own;
+    struct dn_room *room;
     struct dn_seen seen;
     struct dn_err err;
 };
@@ -38,6 +39,7 @@ static void free_call (struct call *call)
 {
     dn_sums_free (call->report.sums);
     dn_harm_free (call->report.harm);
+    dn_room_free (call->room);
     dn_freed_free (&call->report.freed);
     free (call->report.apps);
     dn_seen_free (&call->seen);
@@ -283,10 +285,15 @@ static int run (const struct dn_command *self, int argc, char **argv)
     call.report.rules = &site->rules;
     call.report.freed.cluster = dn_seen_cluster (&call.seen);
     call.report.harm = dn_harm_new ();
+    call.room = dn_room_read (site->state_dir);
     call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
     if (call.report.sums)
         call.report.sums->cluster = dn_seen_cluster (&call.seen);
-    if (!call.report.sums || !call.report.harm)
+    if (call.report.harm) {
+        call.report.harm->room = call.room;
+        call.report.harm->cluster = site->cluster;
+    }
+    if (!call.report.sums || !call.report.harm || !call.room)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (err.code != DN_E_NONE || read_jobs (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);

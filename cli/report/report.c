@@ -108,7 +108,7 @@ const char *dn_report_unknown (const struct dn_report *report, enum dn_harm_kind
         [DN_HARM_LIMIT] = "their end is not recorded",
         [DN_HARM_MEMORY] = "their end is not recorded",
         [DN_HARM_SLOWER] = "too few runs on the requested type",
-        [DN_HARM_WAITED] = "past idle GPUs are not recorded",
+        [DN_HARM_WAITED] = "nobody got that type, and idle GPUs were not logged",
         [DN_HARM_FAILED] = "too few runs to tell it from chance",
     };
 
@@ -166,8 +166,9 @@ void dn_report_happened (const struct dn_harm_job *job, struct dn_buf *buf)
         dn_buf_add (buf, "at most %s was said", dn_show_time (job->allowed_s).text);
     }
     if (job->harm & 1U << DN_HARM_WAITED) {
-        add_part (buf, "a later job got ");
-        dn_buf_add (buf, "%s ", safe (job->asked_gpu).text);
+        add_part (buf, job->idle ? "" : "a later job got ");
+        dn_buf_add (
+            buf, "%s %s", safe (job->asked_gpu).text, job->idle ? "was idle " : "");
         dn_buf_add (buf, "%s before it", dn_show_time (job->late_s).text);
     }
     if (job->perhaps || job->harm & 1U << DN_HARM_FAILED) {

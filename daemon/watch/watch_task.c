@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "jobs/worth/room.h"
 #include "jobs_table.h"
 #include "output.h"
 #include "watch/node_groups.h"
@@ -16,7 +17,8 @@
 
 /* Nothing is kept between calls but by the link. */
 struct watch {
-    bool told; /* that nodes were left out */
+    bool told;      /* that nodes were left out */
+    bool told_room; /* that the log of idle GPUs cannot be written */
 };
 
 /* What is collected in one call. */
@@ -115,7 +117,20 @@ static int write_snapshot (const struct dn_daemon *d,
     rc = dn_output_write (&text, d, DN_CLUSTER_FILE, err);
     if (rc > 0)
         dn_tick (DN_TICK_SNAPSHOTS);
-    return rc < 0 ? -1 : 0;
+    return rc;
+}
+
+/* Only reports need it: a snapshot is as good without. */
+static void log_room (struct watch *watch,
+                      const struct dn_daemon *d,
+                      const struct dn_cluster *cluster)
+{
+    struct dn_err err = {0};
+    bool failed = dn_room_log (cluster, d->site->state_dir, &err) < 0;
+
+    if (failed && !watch->told_room)
+        dn_log (DN_LOG_ERROR, dn_say_watch_no_log, err.text);
+    watch->told_room = failed;
 }
 
 /* Nodes of more kinds than the snapshot has room for are told once. */
@@ -132,6 +147,7 @@ static void tell_left_out (struct watch *watch, int64_t n_left_out)
 static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     dn_cleanup (pass_free) struct pass pass = {.now_s = d->now_s, .err = err};
+    int rc;
 
     if (read_cluster (d, &pass, err) < 0)
         return -1;
@@ -140,7 +156,10 @@ static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_limits, DN_ASSOCS_MAX, DN_TRES_LIMITS_MAX);
     tell_left_out (memory, pass.n_left_out);
-    return write_snapshot (d, pass.cluster, err);
+    rc = write_snapshot (d, pass.cluster, err);
+    if (rc > 0)
+        log_room (memory, d, pass.cluster);
+    return rc < 0 ? -1 : 0;
 }
 
 const struct dn_task dn_task_watch = {

@@ -164,7 +164,8 @@ static int64_t eligible_of (const struct dn_finished *job)
     return job->eligible_s > 0 ? job->eligible_s : job->submit_s;
 }
 
-static struct dn_harm_job made_of (const struct dn_finished *job)
+static struct dn_harm_job made_of (const struct dn_harm *harm,
+                                   const struct dn_finished *job)
 {
     int64_t gpus = job->asked_gpus >= 0 ? job->asked_gpus : job->gpus;
     struct dn_harm_job made = {
@@ -179,6 +180,9 @@ static struct dn_harm_job made_of (const struct dn_finished *job)
         .nodes = job->nodes,
         .mem_gb = job->set_mem_gb,
         .rescued = job->rescued == 1,
+        .logged =
+            harm->cluster
+            && (harm->cluster[0] == '\0' || strcmp (harm->cluster, job->cluster) == 0),
         .ran_s = dn_finished_ran_s (job),
         .work = work_of (job),
         .said_slow = job->said_slow,
@@ -283,7 +287,7 @@ int dn_harm_add (struct dn_harm *harm,
     if (!dn_finished_changed (job))
         return 0;
     harm->changed++;
-    made = made_of (job);
+    made = made_of (harm, job);
     made.exact = dn_outcome_evidence (outcome) == DN_EVIDENCE_EXACT;
     made.harm = judge_now (harm, job, outcome);
     made.waiting = judge_later (harm, job, outcome);
@@ -409,6 +413,29 @@ static void settle_slower (struct dn_harm *harm, struct dn_harm_job *job)
             job->ran_s > job->allowed_s);
 }
 
+/* By those who were served, else by the log of idle GPUs. */
+static void settle_waited (struct dn_harm *harm, struct dn_harm_job *job)
+{
+    int64_t since_s = -1;
+
+    if ((job->waiting & BIT (DN_HARM_WAITED)) && !(job->late_s > 0) && job->logged)
+        since_s = dn_room_since (harm->room,
+                                 job->asked_gpu,
+                                 job->gpus,
+                                 job->nodes,
+                                 job->eligible_s,
+                                 job->start_s - DN_HARM_WAIT_S);
+    if (since_s > 0) {
+        job->idle = true;
+        job->late_s = (double) (job->start_s - since_s);
+    }
+    settle (harm,
+            job,
+            DN_HARM_WAITED,
+            job->served || job->late_s > 0 || since_s == 0,
+            job->late_s > 0);
+}
+
 /* The probability that all failures are by chance among the runs that were changed. */
 static double chance_of (const struct dn_harm_app *runs)
 {
@@ -504,8 +531,7 @@ void dn_harm_end (struct dn_harm *harm)
         struct dn_harm_job *job = &harm->jobs[i];
 
         settle_slower (harm, job);
-        settle (
-            harm, job, DN_HARM_WAITED, job->served || job->late_s > 0, job->late_s > 0);
+        settle_waited (harm, job);
         settle_failed (harm, job);
     }
     join (harm);

@@ -21,14 +21,15 @@
  *   waited: of a job that was moved: a job of the same cluster and QOS that became
  *     eligible later, with at least its GPUs, CPUs, nodes and limit as requested, got
  *     the requested type DN_HARM_WAIT_S before the moved job started. It could have had
- *     these GPUs; fair share and reservations are not looked at. Not known if no job of
- *     its size got that type while it waited: idle GPUs of the past are not recorded.
- *   failed: with an error, where at least DN_HARM_RUNS runs of its application that
- *     were not changed completed and none failed. If failures fell on runs by chance,
- *     all k of them would be among the c changed ones of n with probability
- *     c/n (c-1)/(n-1) ... (c-k+1)/(n-k+1) (hypergeometric; Fisher 1935): harmed where
- *     that is at most DN_HARM_CHANCE, else perhaps, which is counted as not known. Not
- *     known with fewer runs.
+ *     these GPUs; fair share and reservations are not looked at. Or the log of idle
+ * GPUs has room for it on that type, for DN_ROOM_LASTS_S, DN_HARM_WAIT_S before it
+ * started (room.h). Not known if no job of its size got that type while it waited, and
+ * the log has not all of that time. failed: with an error, where at least DN_HARM_RUNS
+ * runs of its application that were not changed completed and none failed. If failures
+ * fell on runs by chance, all k of them would be among the c changed ones of n with
+ * probability c/n (c-1)/(n-1) ... (c-k+1)/(n-k+1) (hypergeometric; Fisher 1935): harmed
+ * where that is at most DN_HARM_CHANCE, else perhaps, which is counted as not known.
+ * Not known with fewer runs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -36,6 +37,7 @@
 #define DN_HARM_H
 
 #include "jobs/outcome.h"
+#include "jobs/worth/room.h"
 
 #define DN_HARM_RUNS   2
 #define DN_HARM_CHANCE 0.05
@@ -87,13 +89,15 @@ struct dn_harm_job {
     int64_t nodes;
     double mem_gb; /* of a node, as dnnest set it; NaN as requested */
     bool rescued;
-    bool exact; /* it completed, else it would have run longer */
+    bool logged; /* it is of the cluster of the log of idle GPUs */
+    bool exact;  /* it completed, else it would have run longer */
     double ran_s;
     double work; /* 1: unknown */
     double said_slow;
     double allowed_s; /* what the requested type and the said slowdown allow */
     double late_s;    /* of its start, at least */
     int64_t others;   /* runs of its application that completed */
+    bool idle;        /* the requested type was, that long before its start */
     bool served;      /* others got the requested type while it waited */
     uint64_t queue;
     uint64_t app_key;
@@ -101,6 +105,8 @@ struct dn_harm_job {
 };
 
 struct dn_harm {
+    const struct dn_room *room; /* the log of idle GPUs; NULL: none. Borrowed, and */
+    const char *cluster;        /* of which cluster it is, "" any */
     struct dn_harm_sum of[DN_N_HARMS];
     int64_t described; /* jobs with a record of dnnest */
     int64_t changed;

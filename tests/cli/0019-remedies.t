@@ -66,8 +66,8 @@ json 'the warning of advise has the first one' \
 gives 'check says where a description fits, and what would on the others' 0 \
     $'It does not fit a100, twin\.\nWhat would fit, .*\n  a100: batch=[0-9]+,grad_accum=[0-9]+ \(' \
     check model=resnet50,batch=2048,precision=fp16
-gives 'or that it does' 0 $'\nIt fits a100, twin\.\n' check model=resnet50,batch=64,precision=fp16
-is 'its candidates are those of predict' \
+gives 'check says where all fits' 0 $'\nIt fits a100, twin\.\n' check model=resnet50,batch=64,precision=fp16
+is 'candidates of check are those of predict' \
     "$(dn check --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')" \
     "$(dn predict --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')"
 json 'a job without a network has none' 'd["candidates"] is None' check dnnest:auto

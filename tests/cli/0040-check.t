@@ -95,7 +95,7 @@ like 'check warns of DOS line ends, which sbatch refuses' "$code $err" \
 refuses 'a missing batch is named' 2 'batch: missing' check model=resnet50
 mkfifo "$work/pipe.sh" "$work/pipe.json"
 refuses 'a named pipe is not waited for' 4 'pipe.sh: a named pipe' check "$work/pipe.sh"
-refuses 'nor as a sidecar' 4 'pipe.json: a named pipe' check "@$work/pipe.json"
+refuses 'a named pipe is no sidecar' 4 'pipe.json: a named pipe' check "@$work/pipe.json"
 refuses 'a missing file is named' 4 'job.sh.*: No such file' check "$work/job.shh"
 refuses 'an argument is needed' 2 'SPEC.*SCRIPT is missing' check
 

@@ -173,7 +173,7 @@ try report --db="$jobs" "--html=$work/unharmed.html"
 try report --db="$work/few.db" "--html=$work/few.html"
 like 'the first answer of the page is who was harmed' "$(tr '\n' ' ' <"$work/harm.html")" \
     'class="cards"> <div class="card bad"><h2>Did anybody get hurt\?</h2><b><a href="#harmed">7 jobs<'
-like 'its title has cluster, mode and period' "$(<"$work/harm.html")" \
+like 'the title of the page has cluster, mode and period' "$(<"$work/harm.html")" \
     '<title>dnnest on alpha, mode enforce, 2026-01-05 to 2026-07-0[56]</title>'
 for page in harm unharmed few; do whole_page "$work/$page.html"; done
 if command -v chromium >/dev/null; then

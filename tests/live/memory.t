@@ -134,7 +134,7 @@ ok 'a job that was started again completes' cluster_wait_job "$job" COMPLETED 90
 ok 'the application is marked in the history' learn HostKept=yes
 like 'the report counts it' "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
     'started again as requested: 1'
-like 'and it is among those that were harmed, by its number' \
+like 'the job is among those that were harmed, by its number' \
     "$("$dnnest" report --conf="$dir/etc/dnnest.conf")" \
     "out of memory after a change +1 of.*$job .*out of memory with .*started again as requested"
 ok 'dnnestd takes another snapshot' daemon watch

@@ -200,7 +200,10 @@ scancel "$gpu"
 once() { "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" "$@" 2>"$dir/said"; }
 ok 'the snapshot is written into StateDir' once
 is 'everybody may read it' "$(stat -c %a "$dir/lib/cluster.snapshot")" 644
-is 'nothing else is left there' "$(cd "$dir/lib" && ls | grep -v '^dnnestd\.')" cluster.snapshot
+is 'nothing else is left there but the log of idle GPUs' \
+    "$(cd "$dir/lib" && ls | grep -v '^dnnestd\.' | xargs)" 'cluster.snapshot idle.log'
+is 'this log has a line for each type' \
+    "$(awk 'NF == 4 && $1 > 1e9 { print $2 }' "$dir/lib/idle.log" | sort -u | xargs)" 'a100 v100'
 before=$(stat -c %i "$dir/lib/cluster.snapshot")
 ok 'a dry run says what it would write' once --dry-run
 is 'a dry run writes nothing' "$(stat -c %i "$dir/lib/cluster.snapshot")" "$before"

@@ -62,18 +62,25 @@ def chromium():
     sys.exit(77)
 
 
-def run(folder, page, look, *more):
-    """What Chromium prints of a page."""
+def run(folder, page, look, *more, picture=None):
+    """What Chromium prints of a page, or draws in a picture."""
     _, width, height, colours = look
     frame = os.path.join(folder, "frame.html")
     with open(frame, "w", encoding="utf-8") as file:
         file.write(FRAME.format(page="file://" + os.path.abspath(page), width=width, height=height))
-    return subprocess.run(
-        [chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         f"--user-data-dir={folder}", f"--window-size={width},{height}",
-         f"--blink-settings=preferredColorScheme={int(colours == 'light')}",
-         *more, "file://" + frame],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120, check=False).stdout
+    command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+               "--disable-dev-shm-usage", f"--user-data-dir={folder}", f"--window-size={width},{height}",
+               f"--blink-settings=preferredColorScheme={int(colours == 'light')}",
+               *more, "file://" + frame]
+    for _ in range(5):  # on a busy machine it gives up at times
+        try:
+            said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  timeout=120, check=False).stdout
+        except subprocess.TimeoutExpired:
+            continue
+        if b"</pre></body>" in said or (picture and os.path.exists(picture)):
+            return said
+    sys.exit(f"{page}: Chromium draws nothing")
 
 
 def brightness(path):
@@ -109,7 +116,7 @@ def main():
                 "</body>", f"<script>{SCRIPT}</script></body>"))
         for look in LOOKS:
             picture = os.path.join(folder, f"{name}-{look[0]}.png")
-            run(own, page, look, f"--screenshot={picture}")
+            run(own, page, look, f"--screenshot={picture}", picture=picture)
             seen = brightness(picture)
             if seen[:2] != look[1:3] or (seen[2] > 128) != (look[3] == "light"):
                 print(look, "is", *seen)

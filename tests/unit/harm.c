@@ -8,6 +8,7 @@
 
 #include "jobs/worth/freed.h"
 #include "jobs/worth/harm.h"
+#include "scratch.h"
 
 #define HOUR 3600
 #define T0   INT64_C (1767571200)
@@ -59,12 +60,16 @@ static struct dn_finished a_moved (int64_t at_s, int64_t ran_s)
     return job;
 }
 
-static struct dn_harm *judged (const struct dn_finished jobs[], size_t n)
+static struct dn_harm *judged_by (const struct dn_room *room,
+                                  const struct dn_finished jobs[],
+                                  size_t n)
 {
     struct dn_harm *harm = dn_harm_new ();
     struct dn_err err = {0};
 
     assert_non_null (harm);
+    harm->room = room;
+    harm->cluster = "c1";
     for (size_t i = 0; i < n; i++)
         if (dn_harm_add (harm, &jobs[i], &err) < 0)
             fail_msg ("%s", err.text);
@@ -73,6 +78,11 @@ static struct dn_harm *judged (const struct dn_finished jobs[], size_t n)
             dn_harm_show (harm, &jobs[i]);
     dn_harm_end (harm);
     return harm;
+}
+
+static struct dn_harm *judged (const struct dn_finished jobs[], size_t n)
+{
+    return judged_by (NULL, jobs, n);
 }
 
 static void assert_sum (const struct dn_harm *harm,
@@ -244,6 +254,84 @@ TEST ("a moved job waited too long if a later one got the requested type before"
             assert_near (harm->jobs[0].late_s, 2 * HOUR - 660);
         dn_harm_free (harm);
     }
+}
+
+/* What watch logs in 'minutes': nodes of four GPUs with 'idle' of them idle. */
+static struct dn_room *a_room (int minutes, int64_t every_min, int idle, int64_t nodes)
+{
+    struct dn_node_group group = {.type = "a100", .gpus = 4};
+    struct dn_cluster cluster = {.groups = &group, .n_groups = 1};
+    struct dn_err err = {0};
+    struct dn_room *room;
+
+    scratch_put ("idle.log", "cut\n1 a100 9 9 9\n");
+    group.n_idle[idle] = nodes;
+    for (int64_t i = 0; i < minutes; i += every_min) {
+        cluster.time_s = T0 + 60 * i;
+        if (dn_room_log (&cluster, scratch_path (""), &err) < 0)
+            fail_msg ("%s", err.text);
+    }
+    room = dn_room_read (scratch_path (""));
+    assert_non_null (room);
+    return room;
+}
+
+TEST ("a moved job waited too long if the log says that its type had room")
+{
+    static const struct {
+        const char *cluster;
+        int minutes, every_min, idle;
+        int64_t idle_nodes, nodes;
+        int looked, harmed, unknown;
+    } cases[] = {
+        {"c1", 120, 1, 4, 1, 1, 1, 1, 0},
+        {"c1", 120, 1, 3, 1, 1, 1, 0, 0}, /* a GPU is missing */
+        {"c1", 120, 1, 3, 2, 1, 1, 0, 0}, /* and on one node */
+        {"c1", 120, 1, 2, 2, 2, 1, 1, 0},
+        {"c1", 120, 20, 4, 1, 1, 0, 0, 1}, /* watch was away */
+        {"c1", 60, 1, 3, 1, 1, 0, 0, 1},
+        {"c1", 3, 1, 4, 1, 1, 0, 0, 1}, /* for a moment */
+        {"c2", 120, 1, 4, 1, 1, 0, 0, 1},
+    };
+
+    for (size_t c = 0; c < DN_N_ELEMENTS (cases); c++) {
+        struct dn_room *room = a_room (
+            cases[c].minutes, cases[c].every_min, cases[c].idle, cases[c].idle_nodes);
+        struct dn_finished job = a_moved (2 * HOUR, HOUR);
+        struct dn_harm *harm;
+
+        job.eligible_s = T0;
+        job.cluster = cases[c].cluster;
+        job.nodes = cases[c].nodes;
+        harm = judged_by (room, &job, 1);
+        assert_sum (
+            harm, DN_HARM_WAITED, cases[c].looked, cases[c].harmed, cases[c].unknown);
+        if (cases[c].harmed)
+            assert_near (harm->jobs[0].late_s, 2 * HOUR);
+        dn_harm_free (harm);
+        dn_room_free (room);
+    }
+}
+
+TEST ("the log of idle GPUs is bounded")
+{
+    struct dn_node_group group = {.type = ""};
+    struct dn_cluster cluster = {.time_s = T0, .groups = &group, .n_groups = 1};
+    struct dn_err err = {0};
+    char *text;
+    FILE *file;
+
+    scratch_put ("idle.log", "");
+    file = fopen (scratch_path ("idle.log"), "r+");
+    assert_non_null (file);
+    assert_int_equal (fseek (file, DN_ROOM_BYTES, SEEK_SET), 0);
+    fputc ('\n', file);
+    fclose (file);
+    assert_int_equal (dn_room_log (&cluster, scratch_path (""), &err), 0);
+    text = scratch_read ("idle.log", NULL);
+    assert_string_equal (text, "1767571200 - 0 0\n");
+    free (text);
+    scratch_put ("idle.log.1", "");
 }
 
 /* 20 runs as requested of 22: both failures are among the changed two by chance in 1 of

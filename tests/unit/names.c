@@ -16,6 +16,7 @@
 #include "predict/bundle.h"
 #include "predict/history.h"
 #include "jobs/outcome.h"
+#include "jobs/worth/harm.h"
 #include "jobs/worth/sums.h"
 #include "predict/predict.h"
 #include "rewrite/rewrite.h"
@@ -31,6 +32,7 @@ static const struct dn_names *const tables[] = {
     &dn_effect_names,
     &dn_field_names,
     &dn_grouping_names,
+    &dn_harm_names,
     &dn_layer_kind_names,
     &dn_limit_scope_names,
     &dn_link_names,
@@ -49,7 +51,6 @@ static const struct dn_names *const tables[] = {
     &dn_warning_names,
     &dn_waste_names,
     &dn_work_unit_names,
-    /* End of tables */
 };
 /* clang-format on */
 
