@@ -123,33 +123,33 @@ static uint64_t type_of (const char *type)
     return dn_hash_text (DN_HASH_SEED, shown (type));
 }
 
+/* A number that ends before a blank, which goes, too. */
+static bool take_number (struct dn_span *rest, int64_t max, int64_t *number)
+{
+    return dn_int_read (dn_span_cut (rest, " "), "", 0, max, number, NULL) == 0;
+}
+
 /* False: out of memory. */
 static bool read_line (struct dn_room *room, struct dn_span line)
 {
-    struct idle idle;
-    char text[DN_NAME_MAX + 64];
-    char type[DN_NAME_MAX];
-    int end = 0;
+    int64_t at_s;
+    int64_t node;
+    int64_t all;
+    struct dn_span type;
 
-    if (line.len >= sizeof (text))
+    if (!take_number (&line, INT32_MAX * INT64_C (1000), &at_s))
         return true;
-    memcpy (text, line.text, line.len);
-    text[line.len] = '\0';
-    if (sscanf (text,
-                "%15" SCNd64 " %63s %9" SCNd32 " %9" SCNd32 "%n",
-                &idle.at_s,
-                type,
-                &idle.node,
-                &idle.all,
-                &end)
-            != 4
-        || text[end] != '\0'
-        || (room->n > 0 && idle.at_s < room->list[room->n - 1].at_s))
+    type = dn_span_cut (&line, " ");
+    if (!take_number (&line, INT32_MAX, &node) || !take_number (&line, INT32_MAX, &all)
+        || line.len > 0 || (room->n > 0 && at_s < room->list[room->n - 1].at_s))
         return true;
     if (dn_rows_grow (&room->list, room->n, sizeof (*room->list), NULL) < 0)
         return false;
-    idle.type = type_of (type);
-    room->list[room->n++] = idle;
+    room->list[room->n++] =
+        (struct idle){.at_s = at_s,
+                      .type = dn_hash_bytes (DN_HASH_SEED, type.text, type.len),
+                      .node = (int32_t) node,
+                      .all = (int32_t) all};
     return true;
 }
 
