@@ -341,7 +341,7 @@ int dn_subject_parse (char *const args[],
                       struct dn_err *err)
 {
     struct dn_spec *spec = &subject->spec;
-    bool bare;
+    bool bare = false;
 
     memset (subject, 0, sizeof (*subject));
     *spec = dn_spec_empty ();
