@@ -38,6 +38,9 @@ for _ in {1..20}; do
     killed=$(submit -H -t 1-0 --gres=gpu:a100:1 \
         --comment="dnnest:$LIVE_KEYS,app=short" long.sh)
     if [[ $(verdict "$killed") == change ]]; then break; fi
+    # sacct of 26.05 does not list what never ran.
+    scontrol release "$killed"
+    cluster_wait_job "$killed" RUNNING 180
     scancel "$killed"
 done
 scontrol update "JobId=$killed" TimeLimit=1
