@@ -163,21 +163,6 @@ static int take_options (const struct dn_command *self,
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
-/* Predict one run per GPU; 'runs' borrows 'estimates'. -1 with 'err'. */
-static int predict_all (const struct dn_site *site,
-                        const struct dn_subject *subject,
-                        const struct dn_site_gpus *gpus,
-                        struct dn_forecast *runs,
-                        struct dn_estimate *estimates,
-                        struct dn_err *err)
-{
-    if (dn_subject_predict (site, subject, gpus->devices, gpus->n, estimates, err) < 0)
-        return -1;
-    for (int i = 0; i < gpus->n; i++)
-        runs[i] = dn_site_gpus_run (site, subject, &gpus->list[i], &estimates[i]);
-    return 0;
-}
-
 /* Where no batch was given: the run with the largest one of each GPU. */
 static int predict_largest (const struct dn_site *site,
                             const struct dn_subject *subject,
@@ -420,7 +405,7 @@ static int predict (const struct dn_site *site,
         exit_code = compare_batches (site, subject, call, gpus, &batches);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
-    if (predict_all (site, subject, gpus, runs, estimates, &err) < 0
+    if (dn_site_gpus_predict (site, subject, gpus, runs, estimates, &err) < 0
         || (subject->open_batch
             && predict_largest (
                    site, subject, runs, gpus->n, estimates + DN_DEVICES_MAX, &err)

@@ -30,6 +30,7 @@ struct call {
     struct dn_report report;
     struct dn_progress progress;
     struct dn_own_runs own;
+    const char *state_dir;
     struct dn_room *room;
     struct dn_seen seen;
     struct dn_err err;
@@ -217,8 +218,11 @@ static int read_jobs (struct call *call, struct dn_err *err)
     rc = dn_store_read (store, &call->filter, take_job, call, err);
     if (rc == 0 && call->report.me)
         rc = dn_own_runs_end (&call->own);
-    if (rc == 0 && dn_harm_again (call->report.harm))
-        rc = dn_store_read (store, &call->filter, take_again, call, err);
+    if (rc == 0 && dn_harm_again (call->report.harm)) {
+        call->report.harm->room = call->room = dn_room_read (call->state_dir);
+        rc = call->room ? dn_store_read (store, &call->filter, take_again, call, err)
+                        : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
     dn_harm_end (call->report.harm);
     dn_freed_end (&call->report.freed);
     dn_progress_end (&call->progress);
@@ -283,17 +287,15 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_seen_read (&call.seen, site, NULL);
     count_stranded (dn_seen_cluster (&call.seen), &call.report);
     call.report.rules = &site->rules;
+    call.state_dir = site->state_dir;
     call.report.freed.cluster = dn_seen_cluster (&call.seen);
     call.report.harm = dn_harm_new ();
-    call.room = dn_room_read (site->state_dir);
     call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
     if (call.report.sums)
         call.report.sums->cluster = dn_seen_cluster (&call.seen);
-    if (call.report.harm) {
-        call.report.harm->room = call.room;
+    if (call.report.harm)
         call.report.harm->cluster = site->cluster;
-    }
-    if (!call.report.sums || !call.report.harm || !call.room)
+    if (!call.report.sums || !call.report.harm)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (err.code != DN_E_NONE || read_jobs (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);

@@ -282,6 +282,20 @@ struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
     return run;
 }
 
+int dn_site_gpus_predict (const struct dn_site *site,
+                          const struct dn_subject *subject,
+                          const struct dn_site_gpus *gpus,
+                          struct dn_forecast *runs,
+                          struct dn_estimate *estimates,
+                          struct dn_err *err)
+{
+    if (dn_subject_predict (site, subject, gpus->devices, gpus->n, estimates, err) < 0)
+        return -1;
+    for (int i = 0; i < gpus->n; i++)
+        runs[i] = dn_site_gpus_run (site, subject, &gpus->list[i], &estimates[i]);
+    return 0;
+}
+
 void dn_site_gpus_explain (const struct dn_site_gpus *gpus)
 {
     char text[DN_CANDIDATES_MAX * 2 * DN_NAME_MAX + 200];

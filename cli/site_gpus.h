@@ -73,6 +73,14 @@ struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
                                      const struct dn_site_gpu *gpu,
                                      const struct dn_estimate *estimate);
 
+/* Predict one run per GPU; 'runs' borrows 'estimates'. -1 with 'err'. */
+int dn_site_gpus_predict (const struct dn_site *site,
+                          const struct dn_subject *subject,
+                          const struct dn_site_gpus *gpus,
+                          struct dn_forecast *runs,
+                          struct dn_estimate *estimates,
+                          struct dn_err *err);
+
 /* GPUs of a type in the snapshot (NULL: unknown). */
 struct dn_gpus_now dn_site_gpus_now (const struct dn_cluster *cluster,
                                      const struct dn_gpu_type *type);

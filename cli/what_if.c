@@ -375,15 +375,12 @@ static struct fits *find_fits (const struct dn_site *site,
         return NULL;
     }
     if (dn_site_gpus_find (site, NULL, &wanted, &fits->gpus, err) < 0
-        || dn_subject_predict (
-               site, subject, fits->gpus.devices, fits->gpus.n, fits->estimates, err)
+        || dn_site_gpus_predict (
+               site, subject, &fits->gpus, fits->runs, fits->estimates, err)
                < 0) {
         free (fits);
         return NULL;
     }
-    for (int i = 0; i < fits->gpus.n; i++)
-        fits->runs[i] =
-            dn_site_gpus_run (site, subject, &fits->gpus.list[i], &fits->estimates[i]);
     return fits;
 }
 

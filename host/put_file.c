@@ -121,6 +121,24 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
     return dn_put_pieces (path, put_span, &text, err);
 }
 
+int dn_put_append (const char *path,
+                   const char *dir,
+                   struct dn_span text,
+                   struct dn_err *err)
+{
+    int fd = open (path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    ssize_t written = -1;
+    struct stat st;
+
+    if (fd >= 0 && geteuid () == 0 && stat (dir, &st) == 0)
+        (void) !fchown (fd, st.st_uid, (gid_t) -1);
+    if (fd >= 0)
+        written = write (fd, text.text, text.len);
+    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) text.len)
+        return 0;
+    return dn_file_fail (path, dn_say_file_written, err);
+}
+
 int dn_put_dir (const char *path, struct dn_err *err)
 {
     struct stat st;

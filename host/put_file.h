@@ -23,6 +23,15 @@ int dn_put_pieces (const char *path,
                    const void *from,
                    struct dn_err *err);
 
+/* Append 'text' to the file 'path' of the directory 'dir', which is made with mode 0644
+ * and, where root makes it, for the owner of 'dir', who goes on. A symbolic link there
+ * is not followed. -1 with 'err', which names the path.
+ */
+int dn_put_append (const char *path,
+                   const char *dir,
+                   struct dn_span text,
+                   struct dn_err *err);
+
 /* Create the directory 'path' with mode 0755, if it is absent, and check that this
  * process, and besides it only root, can create files in it. -1 with 'err'.
  */

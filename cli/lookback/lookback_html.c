@@ -15,11 +15,6 @@
 
 #define CARD_MAX 256
 
-static struct dn_shown count_of (int64_t count)
-{
-    return dn_report_number ((double) count);
-}
-
 /* --- the first screen --------------------------------------------------------------
  */
 
@@ -55,8 +50,8 @@ static void write_repeats_card (FILE *file, const struct dn_lookback *lookback)
 
     dn_buf_add (&buf,
                 "%s of %s jobs came after a run of their application had ended: ",
-                count_of (lookback->repeats).text,
-                count_of (lookback->jobs_n).text);
+                dn_report_count (lookback->repeats).text,
+                dn_report_count (lookback->jobs_n).text);
     dn_buf_add (&buf, "dnnest:auto knows these");
     dn_page_card (file,
                   "",
@@ -147,7 +142,7 @@ static void add_rule (struct dn_grid *grid,
                       double set)
 {
     dn_grid_add (grid, "%s", what);
-    dn_grid_add (grid, "%s", count_of (jobs).text);
+    dn_grid_add (grid, "%s", dn_report_count (jobs).text);
     dn_grid_add (grid, "%s", dn_report_number (asked).text);
     dn_grid_add (grid, "%s", dn_report_number (set).text);
 }
@@ -176,8 +171,8 @@ static int write_rules (FILE *file, struct dn_lookback *lookback)
         "<h2 id=\"rules\">By these rules, with dnnest:auto in every job</h2>\n<p "
         "class=\"soft\">Each job by the runs that had ended before it. The guard would "
         "extend %s limits, and %s jobs would be killed. ",
-        count_of (sums->extended).text,
-        count_of (sums->killed).text);
+        dn_report_count (sums->extended).text,
+        dn_report_count (sums->killed).text);
     fputs ("GPU types are not counted: accounting does not tell which a job could "
            "use.</p>\n",
            file);
@@ -194,7 +189,7 @@ static void add_owners (struct dn_grid *grid,
 
         dn_grid_add (grid, "%s", dn_lookback_owner_name (owner, i, names).text);
         dn_grid_add (grid, "%s", what);
-        dn_grid_add (grid, "%s", count_of (owner->jobs).text);
+        dn_grid_add (grid, "%s", dn_report_count (owner->jobs).text);
         dn_grid_add (grid, "%s", dn_report_number (owner->before_s / 60).text);
         dn_grid_add (grid, "%s", dn_report_number (owner->after_s / 60).text);
     }
@@ -235,10 +230,10 @@ static int write_page (FILE *file, struct dn_lookback *lookback, bool names)
     dn_page_head (file, title);
     fprintf (file,
              "<p class=\"soft\">%s jobs with GPUs, ",
-             count_of (lookback->jobs_n).text);
+             dn_report_count (lookback->jobs_n).text);
     fprintf (file,
              "%s others. Nothing was changed.</p>\n<div class=\"cards\">\n",
-             count_of (lookback->jobs.n_others).text);
+             dn_report_count (lookback->jobs.n_others).text);
     write_owners_card (file, lookback);
     write_wait_card (file, lookback);
     write_hours_card (file, lookback);
@@ -248,8 +243,9 @@ static int write_page (FILE *file, struct dn_lookback *lookback, bool names)
         "</div>\n<h2 id=\"hours\">Hours</h2>\n<p class=\"soft\">KNOWN: of which share "
         "of the hours both are known. Limits are %s times the run time in the median; ",
         dn_report_number (dn_spread_quantile (&lookback->looseness, 0.5)).text);
-    fprintf (
-        file, "%s jobs ended at theirs.</p>\n", count_of (lookback->at_limit).text);
+    fprintf (file,
+             "%s jobs ended at theirs.</p>\n",
+             dn_report_count (lookback->at_limit).text);
     rc = dn_html_table (file, &hours);
     rc |= write_rules (file, lookback);
     rc |= write_owners (file, lookback, names);

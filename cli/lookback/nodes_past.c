@@ -7,17 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/fields.h"
 #include "predict/apps.h"
 
-static int grow (struct dn_nodes_past *nodes, struct dn_err *err)
+static int add_event (struct dn_nodes_past *nodes,
+                      const struct dn_node_event *event,
+                      struct dn_err *err)
 {
-    size_t room = nodes->room > 0 ? 2 * nodes->room : 4096;
-    struct dn_node_event *events = reallocarray (nodes->events, room, sizeof (*events));
-
-    if (!events)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    nodes->events = events;
-    nodes->room = room;
+    if (dn_rows_grow (&nodes->events, nodes->n, sizeof (*nodes->events), err) < 0)
+        return -1;
+    nodes->events[nodes->n++] = *event;
     return 0;
 }
 
@@ -31,19 +30,17 @@ int dn_nodes_past_add (struct dn_nodes_past *nodes,
 
     if (job->host[0] == '\0' || job->start_s <= 0 || job->end_s <= job->start_s)
         return 0;
-    if (nodes->n + 2 > nodes->room && grow (nodes, err) < 0)
-        return -1;
     event.node = dn_app_key_of_user (0, job->host);
     event.cpus = (int32_t) (job->cpus > 0 ? job->cpus / n : 0);
     event.gpus = (int16_t) (job->gpus > 0 ? job->gpus / n : 0);
     event.mem_gb = (float) (job->mem_gb > 0 ? job->mem_gb / (double) n : 0);
-    nodes->events[nodes->n++] = event;
+    if (add_event (nodes, &event, err) < 0)
+        return -1;
     event.at_s = job->end_s;
     event.cpus = -event.cpus;
     event.gpus = (int16_t) -event.gpus;
     event.mem_gb = -event.mem_gb;
-    nodes->events[nodes->n++] = event;
-    return 0;
+    return add_event (nodes, &event, err);
 }
 
 static int by_node (const void *left, const void *right)
@@ -58,7 +55,7 @@ static int by_node (const void *left, const void *right)
 
 /* One node: each idle GPU needs at least a CPU and a GiB of memory. */
 static void add_node (const struct dn_node_event *events,
-                      size_t n,
+                      int64_t n,
                       const struct dn_sim_pool *pool,
                       struct dn_idle_hours *hours)
 {
@@ -66,7 +63,7 @@ static void add_node (const struct dn_node_event *events,
     double gpus = 0;
     double mem_gb = 0;
 
-    for (size_t i = 0; i + 1 < n; i++) {
+    for (int64_t i = 0; i + 1 < n; i++) {
         double h = (double) (events[i + 1].at_s - events[i].at_s) / 3600;
         double idle;
         double free_gb;
@@ -91,8 +88,8 @@ struct dn_idle_hours dn_nodes_past_idle (struct dn_nodes_past *nodes,
     struct dn_idle_hours hours = {.idle = 0};
 
     if (nodes->n > 0)
-        qsort (nodes->events, nodes->n, sizeof (*nodes->events), by_node);
-    for (size_t from = 0, to; from < nodes->n; from = to) {
+        qsort (nodes->events, (size_t) nodes->n, sizeof (*nodes->events), by_node);
+    for (int64_t from = 0, to; from < nodes->n; from = to) {
         const struct dn_node_event *events = &nodes->events[from];
         int type = -1;
 

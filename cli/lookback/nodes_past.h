@@ -25,8 +25,7 @@ struct dn_node_event {
 
 struct dn_nodes_past {
     struct dn_node_event *events; /* owned */
-    size_t n;
-    size_t room;
+    int64_t n;
 };
 
 struct dn_idle_hours {

@@ -40,10 +40,10 @@ static int find (const struct dn_sacct_header *header, const char *name)
     return -1;
 }
 
-static const struct other *other_of (struct dn_span name)
+static const struct other *other_of (const char *name)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (others); i++)
-        if (dn_span_is (name, others[i].name))
+        if (strcmp (name, others[i].name) == 0)
             return &others[i];
     return NULL;
 }
@@ -71,6 +71,44 @@ static int cut (char *line, const char *cells[DN_SACCT_COLUMNS_MAX])
 bool dn_sacct_is_header (const char *line)
 {
     return strstr (line, "JobID") && strchr (line, '|');
+}
+
+static enum dn_sacct_form form_of (const char *name)
+{
+    static const struct {
+        const char *name;
+        enum dn_sacct_form form;
+    } forms[] = {{"Submit", DN_SACCT_TIME},
+                 {"Eligible", DN_SACCT_TIME},
+                 {"Start", DN_SACCT_TIME},
+                 {"End", DN_SACCT_TIME},
+                 {"TimelimitRaw", DN_SACCT_LIMIT},
+                 {"JobIDRaw", DN_SACCT_RAW_ID}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (forms); i++)
+        if (strcmp (name, forms[i].name) == 0)
+            return forms[i].form;
+    return DN_SACCT_AS_IT_IS;
+}
+
+/* Which column each of the made ones comes from, once for all rows. */
+static void plan (struct dn_sacct_header *header)
+{
+    struct dn_buf buf = dn_buf_on (header->columns, sizeof (header->columns));
+    char *rest = header->columns;
+    const char *name; /* "" behind the last comma */
+
+    dn_accounting_columns (DN_ACCOUNTING_ALL, &buf);
+    header->start = find (header, "Start");
+    while (header->n_made < DN_SACCT_COLUMNS_MAX && (name = strsep (&rest, ","))
+           && name[0] != '\0') {
+        const struct other *other = other_of (name);
+
+        header->made[header->n_made++] = (struct dn_sacct_made){
+            .name = name,
+            .form = form_of (name),
+            .at = other ? find_other (header, other) : find (header, name)};
+    }
 }
 
 int dn_sacct_header_read (struct dn_sacct_header *header,
@@ -104,6 +142,7 @@ int dn_sacct_header_read (struct dn_sacct_header *header,
                         other->without,
                         other->name);
     }
+    plan (header);
     return 0;
 }
 
@@ -138,28 +177,26 @@ struct row {
     struct dn_buf *buf;
 };
 
-/* A column that is a time, or the start and what has elapsed since. */
+/* A time, or the start and what has elapsed since. */
 static int put_time (const struct row *row,
-                     const char *name,
-                     int at,
+                     const struct dn_sacct_made *made,
                      struct dn_err *err)
 {
-    const char *from = row->header->names[at];
+    const char *from = row->header->names[made->at];
+    const char *cell = row->cells[made->at];
     int64_t start_s;
     int64_t time_s;
 
-    if (!dn_span_is (dn_span_of (name), from)) {
-        struct dn_span cell = dn_span_of (row->cells[at]);
-
-        if (read_time (row->cells[find (row->header, "Start")], "Start", &start_s, err)
-                < 0
+    if (strcasecmp (made->name, from) != 0) {
+        if (read_time (row->cells[row->header->start], "Start", &start_s, err) < 0
             || (dn_span_is (dn_span_of ("ElapsedRaw"), from)
-                    ? dn_int_read (cell, from, 0, INT64_C (1) << 40, &time_s, err)
-                    : dn_time_read (cell, from, &time_s, err))
+                    ? dn_int_read (
+                        dn_span_of (cell), from, 0, INT64_C (1) << 40, &time_s, err)
+                    : dn_time_read (dn_span_of (cell), from, &time_s, err))
                    < 0)
             return -1;
         time_s = start_s == DN_UNSET ? DN_UNSET : start_s + time_s;
-    } else if (read_time (row->cells[at], name, &time_s, err) < 0) {
+    } else if (read_time (cell, made->name, &time_s, err) < 0) {
         return -1;
     }
     if (time_s == DN_UNSET)
@@ -198,27 +235,20 @@ static void put_raw_id (const struct row *row, int at)
             row->buf, "%" PRId64 "%s", row->number, strchr (cell, '.') ? ".0" : "");
 }
 
-static int put (const struct row *row, struct dn_span name, struct dn_err *err)
+static int put (const struct row *row,
+                const struct dn_sacct_made *made,
+                struct dn_err *err)
 {
-    static const char *const times[] = {"Submit", "Eligible", "Start", "End"};
-    const struct other *other = other_of (name);
-    char text[DN_NAME_MAX];
-    int at;
-
-    if (dn_span_copy (name, text, sizeof (text), "column", err) < 0)
-        return -1;
-    at = other ? find_other (row->header, other) : find (row->header, text);
-    if (at < 0)
+    if (made->at < 0)
         return 0;
-    for (size_t i = 0; i < DN_N_ELEMENTS (times); i++)
-        if (dn_span_is (name, times[i]))
-            return put_time (row, times[i], at, err);
-    if (dn_span_is (name, "TimelimitRaw"))
-        return put_limit (row, at, err);
-    if (dn_span_is (name, "JobIDRaw"))
-        put_raw_id (row, at);
+    if (made->form == DN_SACCT_TIME)
+        return put_time (row, made, err);
+    if (made->form == DN_SACCT_LIMIT)
+        return put_limit (row, made->at, err);
+    if (made->form == DN_SACCT_RAW_ID)
+        put_raw_id (row, made->at);
     else
-        dn_buf_add (row->buf, "%s", row->cells[at]);
+        dn_buf_add (row->buf, "%s", row->cells[made->at]);
     return 0;
 }
 
@@ -231,10 +261,6 @@ int dn_sacct_header_row (const struct dn_sacct_header *header,
 {
     struct row from = {.header = header, .number = number, .buf = row};
     int n = cut (line, from.cells);
-    char names[1024];
-    struct dn_buf buf = dn_buf_on (names, sizeof (names));
-    struct dn_span rest;
-    bool first = true;
 
     if (n != header->n)
         return dn_err_set (err,
@@ -243,15 +269,9 @@ int dn_sacct_header_row (const struct dn_sacct_header *header,
                            number,
                            n,
                            header->n);
-    dn_accounting_columns (DN_ACCOUNTING_ALL, &buf);
-    rest = dn_span_of (names);
-    while (rest.text && rest.len > 0) {
-        struct dn_span name = dn_span_cut (&rest, ",");
-
-        if (!first)
-            dn_buf_add (row, "%s", delimiter);
-        first = false;
-        if (put (&from, name, err) < 0)
+    for (int i = 0; i < header->n_made; i++) {
+        dn_buf_add (row, "%s", i > 0 ? delimiter : "");
+        if (put (&from, &header->made[i], err) < 0)
             return dn_err_wrap (err, "line %" PRId64, number);
     }
     dn_buf_add (row, "\n");

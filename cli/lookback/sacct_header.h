@@ -14,10 +14,26 @@
 
 #define DN_SACCT_COLUMNS_MAX 256
 
+/* A column of the rows that are made. */
+struct dn_sacct_made {
+    const char *name;
+    enum dn_sacct_form {
+        DN_SACCT_AS_IT_IS,
+        DN_SACCT_TIME,
+        DN_SACCT_LIMIT,
+        DN_SACCT_RAW_ID
+    } form;
+    int at; /* the column that it comes from; -1: none */
+};
+
 struct dn_sacct_header {
     char *text; /* of the first line; owned */
     const char *names[DN_SACCT_COLUMNS_MAX];
     int n;
+    int start;          /* of these */
+    char columns[1024]; /* of dn_accounting_columns (), the names of those made */
+    struct dn_sacct_made made[DN_SACCT_COLUMNS_MAX];
+    int n_made;
     char lacks[DN_ERR_TEXT_MAX]; /* what is not known without some columns; "" */
 };
 

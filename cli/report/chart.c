@@ -1,4 +1,4 @@
-/* chart.c - charts and tables of a report inside a page
+/* chart.c - charts of a report inside a page
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -58,6 +58,11 @@ struct dn_report {
 /* "1,234", "12.3", "0.25"; "-" where it is not finite. */
 struct dn_shown dn_report_number (double value);
 
+static inline struct dn_shown dn_report_count (int64_t count)
+{
+    return dn_report_number ((double) count);
+}
+
 /* "94.2 %" of a share; "-" where it is not finite. */
 struct dn_shown dn_report_share (double share);
 

@@ -14,11 +14,6 @@
 #include "report/page.h"
 #include "report/when.h"
 
-static struct dn_shown count_of (int64_t count)
-{
-    return dn_report_number ((double) count);
-}
-
 /* --- the first screen
  * -----------------------------------------------------------------
  */
@@ -45,7 +40,7 @@ static void write_harm_card (FILE *file, const struct dn_report *report)
     else if (harm->n_harmed > 0)
         dn_buf_add (&said,
                     "%s job%s",
-                    count_of (harm->n_harmed).text,
+                    dn_report_count (harm->n_harmed).text,
                     harm->n_harmed > 1 ? "s" : "");
     else
         dn_buf_add (&said, unknown ? "none seen" : "nobody");
@@ -54,7 +49,7 @@ static void write_harm_card (FILE *file, const struct dn_report *report)
     else
         dn_buf_add (&buf,
                     "of %s changed jobs ended worse than requested%s",
-                    count_of (harm->changed).text,
+                    dn_report_count (harm->changed).text,
                     unknown ? "; of some it is not known, see below" : "");
     dn_page_card (file,
                   harm->n_harmed > 0 ? "bad"
@@ -104,8 +99,8 @@ static void write_wait_card (FILE *file, struct dn_sums *sums)
         dn_buf_add (&said, "not known");
         dn_buf_add (&buf, "Too few jobs or applications to compare. ");
     }
-    dn_buf_add (&buf, "%s control jobs, ", count_of (wait.n_control).text);
-    dn_buf_add (&buf, "%s changed", count_of (wait.n_changed).text);
+    dn_buf_add (&buf, "%s control jobs, ", dn_report_count (wait.n_control).text);
+    dn_buf_add (&buf, "%s changed", dn_report_count (wait.n_changed).text);
     dn_page_card (file,
                   !wait.known     ? "fair"
                   : wait.high < 0 ? "good"
@@ -130,7 +125,7 @@ static void write_freed_card (FILE *file, const struct dn_report *report)
     else
         dn_buf_add (&buf,
                     "at least: of %s jobs beside changed ones that held less",
-                    count_of (freed->n_jobs).text);
+                    dn_report_count (freed->n_jobs).text);
     dn_buf_add (&buf,
                 ". Not counted: %s only reserved no longer",
                 dn_report_number (unreserved).text);
@@ -151,8 +146,9 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
     if (all->n_bound > 0) {
-        dn_buf_add (
-            &buf, "of %s jobs within their bound, ", count_of (all->n_bound).text);
+        dn_buf_add (&buf,
+                    "of %s jobs within their bound, ",
+                    dn_report_count (all->n_bound).text);
         dn_buf_add (&buf, "%s promised. ", dn_report_share (promised).text);
     }
     if (all->predicted == 0)
@@ -160,12 +156,12 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
     else
         dn_buf_add (&buf,
                     "Median error of the %s predictions: %s",
-                    count_of (all->predicted).text,
+                    dn_report_count (all->predicted).text,
                     dn_report_share (dn_report_error (all)).text);
     if (all->predicted > all->n)
         dn_buf_add (&buf,
                     "; of %s the work did not end",
-                    count_of (all->predicted - all->n).text);
+                    dn_report_count (all->predicted - all->n).text);
     dn_page_card (file,
                   all->n_bound == 0  ? "fair"
                   : kept >= promised ? "good"
@@ -372,8 +368,8 @@ static void write_weeks (FILE *file, const struct dn_report *report)
         fprintf (
             file, "<tr id=\"week-%s\"><td class=\"words\">", dn_chart_week (week).text);
         fprintf (file, "%s</td>", dn_chart_week (week).text);
-        fprintf (file, "<td>%s</td>", count_of (week->jobs).text);
-        fprintf (file, "<td>%s</td>", count_of (week->changed).text);
+        fprintf (file, "<td>%s</td>", dn_report_count (week->jobs).text);
+        fprintf (file, "<td>%s</td>", dn_report_count (week->changed).text);
         fprintf (file,
                  "<td>%s</td>",
                  dn_report_share (dn_report_ratio ((double) week->within_bound,
@@ -459,9 +455,10 @@ static void write_head (FILE *file, const struct dn_report *report)
     dn_buf_add (&buf, " to %s", dn_when_day (report->sums->last_s).text);
     dn_page_head (file, title);
     dn_report_rules (report, &said);
-    fprintf (file, "<p class=\"soft\">%s finished jobs, ", count_of (all->seen).text);
-    fprintf (file, "%s with a description, ", count_of (all->described).text);
-    fprintf (file, "%s changed. Rules now: ", count_of (all->changed).text);
+    fprintf (
+        file, "<p class=\"soft\">%s finished jobs, ", dn_report_count (all->seen).text);
+    fprintf (file, "%s with a description, ", dn_report_count (all->described).text);
+    fprintf (file, "%s changed. Rules now: ", dn_report_count (all->changed).text);
     dn_html_text (file, rules);
     fputs ("</p>\n", file);
 }

@@ -47,27 +47,14 @@ static int write_line (const char *state_dir,
                        struct dn_err *err)
 {
     struct dn_view_path path = dn_view_path (state_dir, DN_LEARN_LOG);
-    struct stat dir;
+    dn_cleanup (dn_put_text_free) struct dn_put_text whole = {.len = 0};
     const char *text = dn_json_line (line);
-    int fd =
-        open (path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    size_t size = text ? strlen (text) + 2 : 0;
-    char *whole = text ? malloc (size) : NULL;
-    ssize_t written = -1;
 
-    /* dnnestd, as SlurmUser, appends to what root has begun */
-    if (fd >= 0 && geteuid () == 0 && stat (state_dir, &dir) == 0)
-        (void) !fchown (fd, dir.st_uid, (gid_t) -1);
-    if (whole && fd >= 0) {
-        struct dn_buf buf = dn_buf_on (whole, size);
-
-        dn_buf_add (&buf, "%s\n", text);
-        written = write (fd, whole, size - 1);
-    }
-    free (whole);
-    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) size - 1)
-        return 0;
-    return dn_file_fail (path.text, dn_say_file_written, err);
+    if (!text || dn_put_text_add (&whole, text, strlen (text)) < 0
+        || dn_put_text_add (&whole, "\n", 1) < 0)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path.text);
+    return dn_put_append (
+        path.text, state_dir, (struct dn_span){whole.text, whole.len}, err);
 }
 
 static int log_event (const struct dn_site *site,

@@ -4,14 +4,11 @@
  */
 #include "jobs/worth/room.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fields.h"
 #include "base/hash.h"
@@ -54,15 +51,16 @@ static void add_type (const struct dn_cluster *cluster,
     int64_t node = 0;
     int64_t all = 0;
 
-    for (int64_t i = first; i < cluster->n_groups; i++)
-        for (int64_t k = 1;
-             k <= DN_NODE_GPUS_MAX && strcmp (cluster->groups[i].type, type) == 0;
-             k++) {
-            int64_t nodes = cluster->groups[i].n_idle[k];
+    for (int64_t i = first; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
 
-            node = nodes > 0 && k > node ? k : node;
-            all += nodes * k;
+        if (strcmp (group->type, type) != 0)
+            continue;
+        for (int64_t k = 1; k <= DN_NODE_GPUS_MAX; k++) {
+            node = group->n_idle[k] > 0 && k > node ? k : node;
+            all += group->n_idle[k] * k;
         }
+    }
     dn_buf_add (&buf, "%" PRId64 " %s", cluster->time_s, shown (type));
     dn_buf_add (&buf, " %" PRId64 " %" PRId64 "\n", node, all);
     dn_put_text_add (text, line, buf.len);
@@ -74,25 +72,6 @@ static bool is_first (const struct dn_cluster *cluster, int64_t group)
         if (strcmp (cluster->groups[i].type, cluster->groups[group].type) == 0)
             return false;
     return true;
-}
-
-/* root may be the one who writes first, and SlurmUser who goes on. */
-static int append (const char *path,
-                   const char *state_dir,
-                   const struct dn_put_text *text,
-                   struct dn_err *err)
-{
-    int fd = open (path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    ssize_t written = -1;
-    struct stat dir;
-
-    if (fd >= 0 && geteuid () == 0 && stat (state_dir, &dir) == 0)
-        (void) !fchown (fd, dir.st_uid, (gid_t) -1);
-    if (fd >= 0)
-        written = write (fd, text->text, text->len);
-    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) text->len)
-        return 0;
-    return dn_file_fail (path, dn_say_file_written, err);
 }
 
 int dn_room_log (const struct dn_cluster *cluster,
@@ -112,7 +91,8 @@ int dn_room_log (const struct dn_cluster *cluster,
     if (lstat (path.text, &st) == 0 && st.st_size >= DN_ROOM_BYTES
         && rename (path.text, before.text) < 0)
         return dn_file_fail (before.text, dn_say_file_written, err);
-    return append (path.text, state_dir, &text, err);
+    return dn_put_append (
+        path.text, state_dir, (struct dn_span){text.text, text.len}, err);
 }
 
 /* --- reading -----------------------------------------------------------------------
