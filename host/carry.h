@@ -20,6 +20,9 @@
  */
 #define DN_CARRY_AUTOMATIC "_SLURM_SPANK_OPTION_dnnest_dnnest"
 
+/* The entry that Slurm sets for the container of the job, by the plugin pyxis. */
+#define DN_CARRY_IMAGE "_SLURM_SPANK_OPTION_pyxis_container_image"
+
 /* Makes a sidecar of a text in another format, to be freed with free (); *sidecar is
  * NULL where the text has none that it knows. Return -1 with 'err'.
  */

@@ -85,6 +85,7 @@ struct dn_job {
     const char *admin_comment;
     const char *script;
     const char *option;     /* the value of --dnnest= */
+    const char *image;      /* the value of pyxis's --container-image= */
     const char *sidecar;    /* JSON: the file that option or comment name */
     const char *const *env; /* "NAME=value" or NULL, n_env of them */
     int64_t n_env;

@@ -529,21 +529,12 @@ static void name_type (struct pass *r, const struct parts *p)
     }
 }
 
-/* The image that an #SBATCH line names. */
-static void read_image (struct pass *r, const struct dn_token *comment)
+/* The versions that the name of an image has. */
+static void read_image (struct pass *r, const struct dn_token *image)
 {
-    static const char option[] = "--container-image";
-    struct dn_span text = comment->text;
-    struct dn_token token = *comment;
     struct parts p = {.len = 0};
-    const char *at = memmem (text.text, text.len, option, strlen (option));
 
-    if (!at || !has (text, "SBATCH"))
-        return;
-    token.text = (struct dn_span){at, text.len - (size_t) (at - text.text)};
-    if (token.text.len > DN_TOKEN_MAX)
-        token.text.len = DN_TOKEN_MAX;
-    for (parts_begin (&p, &token); p.at < p.len;) {
+    for (parts_begin (&p, image); p.at < p.len;) {
         enum dn_word kind;
 
         /* -Wanalyzer-use-of-uninitialized-value: parts_begin () has set it */
@@ -556,6 +547,22 @@ static void read_image (struct pass *r, const struct dn_token *comment)
         if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p.part))
             read_version (r, &p, kind != DN_W_TORCH);
     }
+}
+
+/* The image that an #SBATCH line names, unless sbatch was given another. */
+static void find_image (struct pass *r, const struct dn_token *comment)
+{
+    static const char option[] = "--container-image";
+    struct dn_span text = comment->text;
+    struct dn_token token = *comment;
+    const char *at = memmem (text.text, text.len, option, strlen (option));
+
+    if (!at || !has (text, "SBATCH") || r->job->image[0])
+        return;
+    token.text = (struct dn_span){at, text.len - (size_t) (at - text.text)};
+    if (token.text.len > DN_TOKEN_MAX)
+        token.text.len = DN_TOKEN_MAX;
+    read_image (r, &token);
 }
 
 /* Judge a word by its parts. A value may be in the word of its name or the next one. */
@@ -1062,7 +1069,7 @@ static void read_token (struct pass *r, const struct dn_token *token)
         if (token->first && !r->here && head)
             dn_marks_take (&reading->marks, r->tokens.script, token, r->command);
         if (r->ruled && !r->command)
-            read_image (r, token);
+            find_image (r, token);
         return;
     }
     if (!r->command && (token->kind == DN_TOKEN_WORD || token->mark != '\n')) {
@@ -1120,10 +1127,11 @@ int dn_script_read (const struct dn_words *words,
     struct dn_span rest = text;
     struct dn_span line = dn_span_cut (&rest, "\n");
     struct dn_script_fact all = {.line = 1, .word = "#!"};
+    const struct dn_token image = {.text = dn_span_of (job->image)};
     dn_cleanup (dn_free_ptr) struct pass *r = NULL;
 
     dn_reading_begin (reading, words);
-    if (text.len == 0)
+    if (text.len == 0 && image.text.len == 0)
         return 0;
     r = malloc (sizeof (*r)); /* a thread of slurmctld has a small stack */
     if (!r)
@@ -1142,6 +1150,7 @@ int dn_script_read (const struct dn_words *words,
         keep (r, DN_REASON_script_unread, &all);
         text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
     }
+    read_image (r, &image);
     r->tokens = dn_tokens_of (text);
     if (read_tokens (r, deadline, err) < 0)
         return -1;

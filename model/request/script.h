@@ -42,12 +42,16 @@ int dn_reading_of (const struct dn_words *words,
                    struct dn_reading *reading,
                    struct dn_err *err);
 
+/* Of an image's name, that much is read. */
+#define DN_IMAGE_MAX 256
+
 /* What the reading depends on besides the text. */
 struct dn_script_job {
     int64_t n_tasks; /* DN_UNSET if unknown, as the next two */
     int64_t n_nodes;
     int64_t n_gpus;
     char gpu_type[DN_NAME_MAX]; /* "" for none */
+    char image[DN_IMAGE_MAX];   /* "" for that of the script's head; cut if longer */
     bool wanted;                /* more than the marks */
 };
 

@@ -12,6 +12,8 @@ struct dn_reason dn_script_reason (const struct dn_script_fact *fact)
 {
     if (fact->code == DN_REASON_NONE)
         return DN_NO_REASON;
+    if (fact->line == 0)
+        return DN_REASON (image_kernels, dn_arg_text (fact->word));
     return (struct dn_reason){fact->code,
                               DN_REASON_NONE,
                               {dn_arg_count (fact->line), dn_arg_text (fact->word)}};
@@ -65,6 +67,9 @@ int dn_reading_of (const struct dn_words *words,
     shape.n_gpus = request.n_gpus;
     memcpy (shape.gpu_type, request.gpu_type, sizeof (shape.gpu_type));
     shape.wanted = wanted;
+    if (job->image)
+        memcpy (
+            shape.image, job->image, strnlen (job->image, sizeof (shape.image) - 1));
     if (!cache || !script)
         return dn_script_read (words, script, &shape, deadline, reading, err);
     key = dn_cache_key_of (

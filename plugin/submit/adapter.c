@@ -139,6 +139,8 @@ static void find_carried (const job_desc_msg_t *desc, struct dn_job *job)
             job->option = entry + strlen (DN_CARRY_OPTION "=");
         else if (!job->sidecar && is_variable (entry, "", DN_CARRY_SIDECAR))
             job->sidecar = entry + strlen (DN_CARRY_SIDECAR "=");
+        else if (!job->image && is_variable (entry, "", DN_CARRY_IMAGE))
+            job->image = entry + strlen (DN_CARRY_IMAGE "=");
     }
 }
 

@@ -60,6 +60,29 @@ python=$dir/share/python
 hook=$python/hook
 mkdir -p "$hook"
 echo "optional spank_dnnest.so python=$python progress=$dir/progress" >"$dir/etc/plugstack.conf"
+# The option of the plugin pyxis, which runs no container here.
+read -ra cc <<<"$(live_cc)"
+if "${cc[@]}" -shared -fPIC -o "$dir/pyxis.so" -x c - <<'END'; then
+#include <stddef.h>
+
+#include <slurm/spank.h>
+
+SPANK_PLUGIN (pyxis, 1)
+
+static int take (int value, const char *text, int remote)
+{
+    return value + remote < 0 || !text;
+}
+
+int slurm_spank_init (spank_t job, int argc, char **argv)
+{
+    static struct spank_option image = {"container-image", "IMAGE", "", 1, 0, take};
+
+    return argc > 0 && argv ? -1 : spank_option_register (job, &image);
+}
+END
+    echo "optional $dir/pyxis.so" >>"$dir/etc/plugstack.conf"
+fi
 write_conf
 
 live_start --plugin-dir "$plugin_dir" --no-accounting
@@ -119,6 +142,26 @@ for off in --dnnest=off --comment=dnnest:off; do
     submit "$off" lines.sh
     is "$off opts out, with any lines in the script" "$said $(request_of "$job")" " $plain"
 done
+
+# --- images of containers ------------------------------------------------------------
+
+if [[ ! -e $dir/pyxis.so ]]; then
+    skip "images of containers" "no compiler"
+else
+    image=nvcr.io/nvidia/pytorch # "#" would begin a comment of sbatch
+    script "#DNNEST ${KEYS//,/ }" "#SBATCH --container-image=$image:25.08-py3" |
+        give "$home/image.sh"
+    same 'an image with kernels for all types changes nothing' \
+        "$want" --container-image=$image:24.05-py3 lines.sh
+    same 'an image of the command line counts in place of that of the script' \
+        "$want" --container-image=$image:24.05-py3 image.sh
+    for option in "--container-image=$image:25.08-py3 lines.sh" image.sh; do
+        # shellcheck disable=SC2086
+        submit $option
+        like "sbatch $option stays on a type that the image has kernels for" \
+            "$(request_of "$job")" 'gpu:a100:4'
+    done
+fi
 
 # --- help ----------------------------------------------------------------------------
 

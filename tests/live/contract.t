@@ -11,13 +11,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin contract
 
-# value NAME: of a variable of the build
-value() {
-    sed -n "s/^S\[\"$1\"\]=\"\(.*\)\"\$/\1/p" "$build/config.status" 2>/dev/null | head -1
-}
-if [[ $(value DN_SLURM_VERSION) = no ]]; then skip_all 'built without Slurm'; fi
-read -ra cc <<<"$(value CC) $(value SLURM_CPPFLAGS)"
-if ((${#cc[@]} == 0)); then cc=(gcc); fi
+if [[ $(live_built DN_SLURM_VERSION) = no ]]; then skip_all 'built without Slurm'; fi
+read -ra cc <<<"$(live_cc)"
 if ! command -v "${cc[0]}" >/dev/null; then skip_all "${cc[0]} is not installed"; fi
 
 # --- helpers -------------------------------------------------------------------------

@@ -155,6 +155,17 @@ TEST ("software in the script that has no kernels for a device leaves it out")
     scene_need_reason (
         advice,
         "gpu: not v100: the script, line 2: 'cuda/13.0.2' has no kernels for it");
+    job.script = "#!/bin/sh\n#SBATCH --container-image=pytorch:25.08\nsrun hostname\n";
+    job.image = "nvidia/pytorch:24.05-py3"; /* of the command line */
+    advice = scene_advise ("", &job);
+    assert_int_equal (advice->decision.chosen, 0);
+    job.script = NULL;
+    job.image = "nvidia/pytorch:25.08-py3";
+    advice = scene_advise ("", &job);
+    assert_null (advice->decision.gpu);
+    scene_need_reason (
+        advice,
+        "gpu: not v100: --container-image: 'nvidia/pytorch:25.08-py3' has no kernels");
 }
 
 TEST ("nothing is ever raised")

@@ -24,6 +24,8 @@
 #                                 valid until live_blind removes it. With idle nodes for all
 #                                 jobs: idle GPUs are promised to one job only
 #   live_partition_lines          options of cluster_start for the partitions of live_conf
+#   live_built NAME               a variable of the build
+#   live_cc                       the compiler, with the headers of Slurm
 #   LIVE_MOVES                    rules by which jobs move at submission, with a snapshot
 #   mark; logged                  what dnnest wrote since then into the controller's log
 #
@@ -75,6 +77,15 @@ live_hardware() {
 
 # With the shipped bundle, prices and rules, four a100, 80 CPUs and a day become four v100,
 # at four fifths of the cost, a tenth of the CPUs and a few hours.
+live_built() {
+    sed -n "s/^S\[\"$1\"\]=\"\(.*\)\"\$/\1/p" "$build/config.status" 2>/dev/null | head -1
+}
+live_cc() {
+    local cc
+    cc=$(live_built CC)
+    echo "${cc:-gcc} $(live_built SLURM_CPPFLAGS)"
+}
+
 readonly LIVE_MOVES='GpuType=choose Objective=cost'
 readonly LIVE_KEYS='model=bert_base,precision=fp16,batch=2,steps=20000,decode=text,since=2023'
 
