@@ -20,7 +20,7 @@
 #include "host/view_files.h"
 #include "site.h"
 
-/* An answer has four numbers, each with its labels. */
+/* An answer has a number for each measure, each with its labels. */
 #define ANSWER_MAX (256 << 10)
 #define VALUES_MAX 5000
 #define DEPTH      10
@@ -31,13 +31,16 @@
 #define TRIES      3
 #define PASS_S     6
 
-#define PATH_LEN 14000
+#define PATH_LEN 16000
+
+/* A shorter run may not have computed yet when its GPUs were looked at. */
+#define IDLE_RUN_S 600
 
 /* Up to where jobs were asked for, and how late a sample may arrive. */
 #define MARK   "prometheus"
 #define LATE_S 30
 
-static const char *const keys[] = {"Utilisation", "Memory", "Power", "Energy"};
+static const char *const keys[] = {"Utilisation", "Memory", "Power", "Energy", "Idle"};
 _Static_assert(DN_N_ELEMENTS (keys) == DN_N_MEASURED, "a key for each measure");
 
 /* DCGM_FI_DEV_FB_USED is in MiB, nvidia_gpu_power_usage_milliwatts as it says. The
@@ -50,7 +53,9 @@ _Static_assert(DN_N_ELEMENTS (keys) == DN_N_MEASURED, "a key for each measure");
 #define DCGM_BUSY       OF_DCGM ("avg", "DCGM_FI_DEV_GPU_UTIL")
 #define DCGM_MEMORY     OF_DCGM ("max", "DCGM_FI_DEV_FB_USED")
 #define DCGM_POWER      OF_DCGM ("avg", "DCGM_FI_DEV_POWER_USAGE")
+#define DCGM_PEAK       OF_DCGM ("max", "DCGM_FI_DEV_GPU_UTIL")
 #define JOBSTATS_BUSY   OF_JOBSTATS ("avg", "nvidia_gpu_duty_cycle")
+#define JOBSTATS_PEAK   OF_JOBSTATS ("max", "nvidia_gpu_duty_cycle")
 #define JOBSTATS_MEMORY OF_JOBSTATS ("max", "nvidia_gpu_memory_used_bytes")
 #define JOBSTATS_POWER  OF_JOBSTATS ("avg", "nvidia_gpu_power_usage_milliwatts")
 
@@ -61,6 +66,9 @@ void dn_expressions_default (struct dn_expressions *expressions)
         "max(" DCGM_MEMORY ")*1048576 or max(" JOBSTATS_MEMORY ")",
         "avg(" DCGM_POWER ") or avg(" JOBSTATS_POWER ")/1000",
         "sum(" DCGM_POWER ")*%s or sum(" JOBSTATS_POWER ")*%s/1000",
+        "count(" DCGM_PEAK "==0 and " DCGM_MEMORY "<1024) or "
+        "count(" JOBSTATS_PEAK "==0 and " JOBSTATS_MEMORY "<1073741824) or "
+        "0*count(" DCGM_PEAK ") or 0*count(" JOBSTATS_PEAK ")",
     };
 
     for (int i = 0; i < DN_N_MEASURED; i++)
@@ -193,7 +201,18 @@ static const struct {
                             4096},
     [DN_MEASURED_POWER] = {offsetof (struct dn_finished, power_w), 1, 20000},
     [DN_MEASURED_ENERGY] = {offsetof (struct dn_finished, energy_j), 1, 1e14},
+    [DN_MEASURED_IDLE] = {0, 1, UINT16_MAX}, /* see take_idle () */
 };
+
+/* A GPU that is not watched counts as used, and what the run itself has said stays. */
+static void take_idle (struct dn_finished *job, double idle)
+{
+    int64_t used = job->gpus - (int64_t) idle;
+
+    if (job->gpus > 0 && used >= 0 && used > job->gpus_used
+        && dn_finished_ran_s (job) >= IDLE_RUN_S)
+        job->gpus_used = used;
+}
 
 /* {"metric": {"dnnest": "Power"}, "value": [1790000000, "300.5"]} */
 static int take_series (struct json_object *series, struct dn_finished *job)
@@ -222,6 +241,10 @@ static int take_series (struct json_object *series, struct dn_finished *job)
                          NULL)
                < 0)
         return 0;
+    if (i == DN_MEASURED_IDLE) {
+        take_idle (job, value);
+        return 1;
+    }
     value *= members[i].scale;
     memcpy ((char *) job + members[i].offset, &value, sizeof (value));
     return 1;

@@ -25,6 +25,7 @@ enum dn_gpu_measure {
     DN_MEASURED_MEMORY,      /* peak of one GPU [byte] */
     DN_MEASURED_POWER,       /* mean of one GPU [W] */
     DN_MEASURED_ENERGY,      /* of all GPUs [J] */
+    DN_MEASURED_IDLE,        /* GPUs that computed nothing and held no data */
     DN_N_MEASURED
 };
 
@@ -43,8 +44,9 @@ struct dn_expressions {
  */
 void dn_expressions_default (struct dn_expressions *expressions);
 
-/* Read a file of lines "Utilisation=...", "Memory=...", "Power=...", "Energy=..."; a
- * measure without a line is not asked for. -1 with 'err', which names the line.
+/* Read a file of lines "Utilisation=...", "Memory=...", "Power=...", "Energy=...",
+ * "Idle=..."; a measure without a line is not asked for. -1 with 'err', which names the
+ * line.
  */
 int dn_expressions_read (struct dn_span text,
                          const char *file,

@@ -114,10 +114,10 @@ class Figures(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Figures).serve_forever()
 END
 }
-# figures JOB: two GPUs, half and all of the time busy
+# figures JOB: two busy GPUs and one that is idle
 figures() {
-    local gpu util=(40 80) fb=(2048 4096) power=(100 200)
-    for gpu in 0 1; do
+    local gpu util=(40 80 0) fb=(2048 4096 300) power=(100 200 30)
+    for gpu in 0 1 2; do
         printf '%s{gpu="%s",hpc_job="%s"} %s\n' \
             DCGM_FI_DEV_GPU_UTIL $gpu "$1" "${util[gpu]}" \
             DCGM_FI_DEV_FB_USED $gpu "$1" "${fb[gpu]}" \
@@ -166,7 +166,7 @@ ok 'Prometheus has asked the exporter' cluster_until 180 scraped
 printf '#!/bin/sh\nsleep 6\n' >"$dir/home/gpu.sh"
 printf '#!/bin/sh\nexit 3\n' >"$dir/home/bad.sh"
 printf '#!/bin/sh\nexit 0\n' >"$dir/home/good.sh"
-job=$(cluster_as_user sbatch --parsable -o /dev/null --gres=gpu:v100:2 -t 5 gpu.sh)
+job=$(cluster_as_user sbatch --parsable -o /dev/null --gres=gpu:v100:3 -t 5 gpu.sh)
 figures "$job" >"$dir/figures"
 cluster_as_user sbatch --parsable -o /dev/null bad.sh >/dev/null
 cluster_as_user sbatch --parsable -o /dev/null --array=1-3 -J 'a "name"' good.sh >/dev/null
@@ -230,11 +230,17 @@ conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:1"
 ok 'a Prometheus that is down loses no job' \
     bash -c "! '$dnnestd' collect --once --conf='$dir/etc/dnnest.conf' --db='$dir/state/rest.db'"
 conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:$prom"
+# Another run as the first one, but longer: what a short one left idle is no evidence.
+python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("UPDATE jobs SET start_s = end_s - 700 WHERE gpus = 3")' "$dir/state/rest.db"
 ok 'what Prometheus has is collected' collect rest
 is 'utilisation, memory and power of the job are those that were exported' \
-    "$(rows rest "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.6|4|150'
-is 'the energy is that of both GPUs over the run' \
-    "$(rows rest "energy_j = 300.0 * (end_s - start_s), gpus" | grep '|2$')" '1|2'
+    "$(rows rest "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.4|4|110'
+is 'the energy is that of all GPUs over the run' \
+    "$(rows rest "energy_j = 330.0 * (end_s - start_s), gpus" | grep '|3$' | sort -u)" '1|3'
+is 'of a long run the GPU that was idle all the time is not used' \
+    "$(rows rest "gpus, gpus_used" | grep '^3')" $'3|2\n3|'
 like 'Prometheus has loaded the alert rules' "$(asked rules)" '"name":"dnnest"'
 
 done_testing

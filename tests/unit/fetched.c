@@ -159,6 +159,38 @@ TEST ("figures of Prometheus are read, and no others")
         dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &err), -1);
 }
 
+TEST ("GPUs that are idle for all of a run are not used")
+{
+    static const struct {
+        int64_t gpus;
+        int64_t said; /* by the run itself */
+        int64_t ran_s;
+        int64_t used;
+    } cases[] = {{4, DN_UNSET, 600, 1},
+                 {4, DN_UNSET, 599, DN_UNSET},
+                 {4, 2, 3600, 2},
+                 {4, 0, 3600, 1},
+                 {3, DN_UNSET, 3600, 0},
+                 {2, DN_UNSET, 3600, DN_UNSET},
+                 {0, DN_UNSET, 3600, DN_UNSET}};
+    static const char answer[] =
+        "{\"status\":\"success\",\"data\":{\"result\":["
+        "{\"metric\":{\"dnnest\":\"Idle\"},\"value\":[1.5,\"3\"]}]}}";
+    struct dn_err err = {.code = DN_E_NONE};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_finished job;
+
+        dn_finished_clear (&job);
+        job.gpus = cases[i].gpus;
+        job.gpus_used = cases[i].said;
+        job.start_s = 1000;
+        job.end_s = 1000 + cases[i].ran_s;
+        assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &err), 1);
+        assert_int_equal (job.gpus_used, cases[i].used);
+    }
+}
+
 TEST ("expressions are filled in and encoded")
 {
     struct dn_expressions of;
