@@ -58,8 +58,7 @@
     REAL (keep_jobs_days, "KeepJobs", 1, 3660, "400",                                  \
           "days that finished jobs are kept")                                          \
     TEXT (ACCOUNTING, accounting, "Accounting", DN_SITE_SLURMDBD,                      \
-          "where dnnestd reads finished jobs: slurmdbd, none, or the URL of "          \
-          "slurmrestd")                                                                \
+          "where dnnestd reads finished jobs: slurmdbd or none")                       \
     TEXT (URL, prometheus, "Prometheus", DN_SITE_NONE,                                 \
           "URL of the Prometheus that has the metrics of GPUs, or none")               \
     REAL (carbon_g_per_kwh, "Carbon", 0, 2000, NULL,                                   \
@@ -92,8 +91,6 @@
           "seconds between two collections of finished jobs by dnnestd")               \
     REAL (learn_interval_s, "LearnInterval", 1, 2592000, "3600",                       \
           "seconds between two runs in which dnnestd learns from finished jobs")       \
-    TEXT (PATH_OR_NONE, accounting_token, "AccountingToken", DN_SITE_NONE,             \
-          "file with a token (JWT) for slurmrestd, or none")                           \
     TEXT (PATH_OR_NONE, prometheus_queries, "PrometheusQueries", DN_SITE_NONE,         \
           "file of the expressions that Prometheus is asked for, or none: built-in "   \
           "ones")                                                                      \
@@ -141,7 +138,7 @@ struct dn_site {
 enum dn_site_key_type {
     DN_SITE_PATH,
     DN_SITE_PATH_OR_NONE, /* may be "none" */
-    DN_SITE_ACCOUNTING,   /* "slurmdbd", "none", or a URL: http://, https://, unix:/ */
+    DN_SITE_ACCOUNTING,   /* "slurmdbd", "none"; a URL, which dnnestd refuses */
     DN_SITE_URL,          /* "none", or a URL: http://, https:// */
     DN_SITE_REAL
 };

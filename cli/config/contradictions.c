@@ -256,6 +256,9 @@ static void check_files (const struct search *search)
 {
     const struct dn_site *site = search->site;
 
+    if (strcmp (site->accounting, DN_SITE_NONE) != 0
+        && strcmp (site->accounting, DN_SITE_SLURMDBD) != 0)
+        report (search, "Accounting=%s: expected slurmdbd or none", site->accounting);
     check_directory_of (search, "DecisionLog", site->decision_log);
     check_directory_of (search, "Counters", site->counters);
     check_file (search, "DataDir", site->data_dir, true);

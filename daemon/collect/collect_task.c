@@ -17,7 +17,7 @@
 #include "base/messages.h"
 #include "errand.h"
 #include "collect/collecting.h"
-#include "collect/sources.h"
+#include "collect/prometheus.h"
 #include "slurm/ended.h"
 
 /* Of the process that collects for the loop. Bytes are those of its data. */
@@ -101,6 +101,36 @@ static void tell (const struct dn_daemon *d, const struct dn_collecting *c)
         dn_log (DN_LOG_ERROR, dn_say_collect_skipped, c->n_skipped);
 }
 
+/* Ask the site's Prometheus about jobs in the store that are not measured yet. */
+static int measure (const struct dn_site *site,
+                    struct dn_store *store,
+                    int64_t since_s,
+                    struct dn_err *err)
+{
+    const char *named = site->prometheus_queries;
+    char queries[DN_SITE_PATH_MAX + DN_NAME_MAX];
+    struct dn_measuring measuring = {.url = site->prometheus,
+                                     .queries = queries,
+                                     .now_s = (int64_t) time (NULL),
+                                     .since_s = since_s};
+
+    if (strcmp (site->prometheus, DN_SITE_NONE) == 0)
+        return 0;
+    if (strcmp (named, DN_SITE_NONE) != 0)
+        snprintf (queries, sizeof (queries), "%s", named);
+    else
+        snprintf (queries, sizeof (queries), "%s/prometheus.queries", site->state_dir);
+    if (strcmp (named, DN_SITE_NONE) == 0 && access (queries, F_OK) < 0)
+        queries[0] = '\0';
+    return dn_prometheus_measure (&measuring, store, err);
+}
+
+static void close_source (struct dn_source *source)
+{
+    if (source->close)
+        source->close (source->self);
+}
+
 /* Collect from an open source. */
 static int pass_over (struct dn_daemon *d,
                       const struct dn_source *source,
@@ -131,7 +161,7 @@ static int pass_over (struct dn_daemon *d,
     tell (d, &c);
     if (!store)
         return 0;
-    if (dn_sources_measure (d->site, store, c.begun_s, err) < 0)
+    if (measure (d->site, store, c.begun_s, err) < 0)
         return -1;
     return d->store ? 0 : dn_store_prune (store, first_s, err);
 }
@@ -145,8 +175,7 @@ static bool has_no_accounting (const struct dn_daemon *d)
 
     if (strcmp (d->site->accounting, DN_SITE_NONE) == 0)
         return true;
-    return strcmp (d->site->accounting, DN_SITE_SLURMDBD) == 0
-           && dn_link_conf (d->link, &conf, NULL) == 0 && !conf.accounts;
+    return dn_link_conf (d->link, &conf, NULL) == 0 && !conf.accounts;
 }
 
 /* Have it done by another process. */
@@ -168,17 +197,18 @@ static int send_for (struct dn_child *child, struct dn_daemon *d, struct dn_err 
 
 static int run_collect (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
-    dn_cleanup (dn_source_close) struct dn_source source = {.name = NULL};
-    int rc;
+    dn_cleanup (close_source) struct dn_source source = {.name = NULL};
+    const char *accounting = d->site->accounting;
 
     if (!d->once)
         return has_no_accounting (d) ? 0 : send_for (memory, d, err);
-    rc = dn_source_open (d->site, &source, err);
-    if (rc == 0)
+    if (strcmp (accounting, DN_SITE_NONE) == 0)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_accounting_off);
-    if (rc > 0)
-        rc = pass_over (d, &source, err);
-    return rc < 0 ? dn_err_wrap (err, "collect") : 0;
+    if (strcmp (accounting, DN_SITE_SLURMDBD) != 0)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_accounting_url, accounting);
+    if (dn_ended_open (&source, err) < 0 || pass_over (d, &source, err) < 0)
+        return dn_err_wrap (err, "collect");
+    return 0;
 }
 
 const struct dn_task dn_task_collect = {

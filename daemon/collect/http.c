@@ -1,4 +1,4 @@
-/* http.c - gets an answer of a web server: slurmrestd or Prometheus
+/* http.c - gets an answer of a web server: Prometheus
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,11 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/messages.h"
-#include "host/view_files.h"
 
 #ifdef DN_FETCH
 #include <curl/curl.h>
@@ -107,41 +105,31 @@ static void only_http (CURL *curl)
 #endif
 }
 
-/* The URL that libcurl takes, and the socket. */
+/* The URL that libcurl takes. */
 static int set_url (CURL *curl,
                     const struct dn_http *http,
                     const char *path,
                     struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *url = malloc (URL_MAX);
-    bool socket = strncmp (http->url, "unix:/", 6) == 0;
     size_t len = strlen (http->url);
     struct dn_buf buf;
-    bool good;
 
     if (!url)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
     while (len > 0 && http->url[len - 1] == '/')
         len--;
     buf = dn_buf_on (url, URL_MAX);
-    if (socket)
-        dn_buf_add (&buf, "http://localhost%s", path);
-    else
-        dn_buf_add (&buf, "%.*s%s", (int) len, http->url, path);
+    dn_buf_add (&buf, "%.*s%s", (int) len, http->url, path);
     if (buf.cut)
         return dn_err_set (
             err, DN_E_RANGE, dn_say_err_url_long, show (http, path).text);
-    good = curl_easy_setopt (curl, CURLOPT_URL, url) == CURLE_OK;
-    if (socket)
-        good = good
-               && curl_easy_setopt (curl, CURLOPT_UNIX_SOCKET_PATH, http->url + 5)
-                      == CURLE_OK;
-    return good ? 0 : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+    if (curl_easy_setopt (curl, CURLOPT_URL, url) != CURLE_OK)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+    return 0;
 }
 
-static int set_options (struct transfer *transfer,
-                        const struct dn_http *http,
-                        struct dn_err *err)
+static void set_options (struct transfer *transfer)
 {
     CURL *curl = transfer->curl;
 
@@ -152,52 +140,16 @@ static int set_options (struct transfer *transfer,
     curl_easy_setopt (curl, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt (curl, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt (curl, CURLOPT_USERAGENT, "dnnest/" PACKAGE_VERSION);
-    /* Not by a proxy of the environment: the token is for the server alone. */
+    /* Not by a proxy of the environment. */
     curl_easy_setopt (curl, CURLOPT_PROXY, "");
     curl_easy_setopt (curl, CURLOPT_ERRORBUFFER, transfer->reason);
     curl_easy_setopt (curl, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt (curl, CURLOPT_WRITEDATA, transfer);
-    if (http->ca_file
-        && (curl_easy_setopt (curl, CURLOPT_CAPATH, (char *) NULL) != CURLE_OK
-            || curl_easy_setopt (curl, CURLOPT_CAINFO, http->ca_file) != CURLE_OK))
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
-    return 0;
-}
-
-/* The header with the token, which is overwritten before it is freed. */
-static int set_token (CURL *curl,
-                      const struct dn_http *http,
-                      struct curl_slist **headers,
-                      struct dn_err *err)
-{
-    char line[DN_HTTP_TOKEN_MAX + 64];
-    struct dn_buf buf = dn_buf_on (line, sizeof (line));
-
-    *headers = curl_slist_append (NULL, "Accept: application/json");
-    if (*headers && http->header && http->token && http->token[0] != '\0') {
-        struct curl_slist *longer;
-
-        dn_buf_add (&buf, "%s%s", http->header, http->token);
-        longer = curl_slist_append (*headers, line);
-        if (!longer)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
-        *headers = longer;
-    }
-    if (!*headers || curl_easy_setopt (curl, CURLOPT_HTTPHEADER, *headers) != CURLE_OK)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
-    return 0;
 }
 
 static bool is_passing (long status)
 {
     return status == 408 || status == 429 || (status >= 502 && status <= 504);
-}
-
-static const char *advice (long status)
-{
-    if (status == 401 || status == 403)
-        return dn_say_http_token;
-    return status >= 300 && status < 400 ? dn_say_http_redirect : "";
 }
 
 /* A try by libcurl: did the server send all that it wanted to? */
@@ -233,7 +185,7 @@ static int judge (const struct dn_http *http,
                            dn_say_err_http_status,
                            shown.text,
                            status,
-                           advice (status));
+                           status >= 300 && status < 400 ? dn_say_http_redirect : "");
     return 0;
 }
 
@@ -243,7 +195,6 @@ static int perform (const struct dn_http *http,
                     double left_s,
                     struct dn_err *err)
 {
-    struct curl_slist *headers = NULL;
     double left_ms = left_s * 1000 < 1 ? 1 : left_s * 1000;
     int rc = -1;
 
@@ -254,11 +205,9 @@ static int perform (const struct dn_http *http,
     curl_easy_setopt (transfer->curl,
                       CURLOPT_CONNECTTIMEOUT_MS,
                       (long) (left_ms < CONNECT_MS ? left_ms : CONNECT_MS));
-    if (grow (transfer, 0) && set_options (transfer, http, err) == 0
-        && set_url (transfer->curl, http, path, err) == 0
-        && set_token (transfer->curl, http, &headers, err) == 0)
+    set_options (transfer);
+    if (grow (transfer, 0) && set_url (transfer->curl, http, path, err) == 0)
         rc = judge (http, path, transfer, curl_easy_perform (transfer->curl), err);
-    curl_slist_free_all (headers);
     curl_easy_cleanup (transfer->curl);
     return rc;
 }
@@ -338,27 +287,4 @@ void dn_http_encode (struct dn_buf *buf, const char *text)
         else
             dn_buf_add (buf, "%%%02X", c);
     }
-}
-
-int dn_http_token (const char *path, char token[DN_HTTP_TOKEN_MAX], struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-    struct dn_span span;
-    struct stat st;
-    size_t len = 0;
-
-    token[0] = '\0';
-    if (dn_view_text (path, DN_VIEW_OURS, DN_FILE_MAX, &text, &len, err) < 0)
-        return -1;
-    if (!text || stat (path, &st) < 0)
-        return dn_err_set (err, DN_E_IO, dn_say_err_no_file, path);
-    if (st.st_mode & S_IRWXO)
-        return dn_err_set (err, DN_E_IO, dn_say_err_token_mode, path);
-    span = dn_span_trim ((struct dn_span){text, len});
-    for (size_t i = 0; i < span.len; i++)
-        if (span.text[i] <= ' ' || span.text[i] > '~')
-            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_token_line, path);
-    if (span.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_token_empty, path);
-    return dn_span_copy (span, token, DN_HTTP_TOKEN_MAX, path, err);
 }

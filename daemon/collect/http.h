@@ -1,7 +1,7 @@
-/* http.h - gets an answer of a web server: slurmrestd or Prometheus
+/* http.h - gets an answer of a web server: Prometheus
  *
  * The server may be hostile, slow or broken. So an answer has a maximum size, all tries
- * together have a deadline, and a redirect is an error: the token would follow it.
+ * together have a deadline, and a redirect is an error.
  * Certificates are always verified. A server that does not answer, and one that is
  * overloaded (HTTP 408, 429, 502 to 504), is tried again, after pauses that double and
  * vary.
@@ -13,16 +13,11 @@
 
 #include "base/text.h"
 
-#define DN_HTTP_TOKEN_MAX 8192
-
 /* A server. Texts are borrowed. */
 struct dn_http {
-    const char *url;     /* http://HOST:PORT, https://... or unix:/PATH */
-    const char *header;  /* of the token: "X-SLURM-USER-TOKEN: "; NULL: no token */
-    const char *token;   /* never shown; "" or NULL: none */
-    const char *ca_file; /* certificates to trust instead of the system's; or NULL */
-    size_t max;          /* bytes of an answer */
-    double max_time_s;   /* of all tries */
+    const char *url;   /* http://HOST:PORT or https://... */
+    size_t max;        /* bytes of an answer */
+    double max_time_s; /* of all tries */
     int tries;
 };
 
@@ -39,10 +34,5 @@ int dn_http_get (const struct dn_http *http,
 
 /* Append 'text' with everything but letters, digits and "-._~" as %XX. */
 void dn_http_encode (struct dn_buf *buf, const char *text);
-
-/* Read a token from a file of root or of this user, which others can neither read nor
- * write: one line of printable ASCII.
- */
-int dn_http_token (const char *path, char token[DN_HTTP_TOKEN_MAX], struct dn_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* source.h - where finished jobs come from: slurmdbd by libslurm, or slurmrestd
+/* source.h - where finished jobs come from: slurmdbd
  *
  * A source gives the jobs of a cluster that ended in a period, each as Slurm's
  * accounting has it: the members of struct dn_finished that accounting knows, and the
@@ -25,7 +25,7 @@ struct dn_period {
 };
 
 struct dn_source {
-    const char *name; /* "slurmdbd", "slurmrestd": column 'source' */
+    const char *name; /* "slurmdbd": column 'source' */
     void *self;
     /* -1 with 'err'; DN_E_TIME: no answer, try again later; DN_E_LIMIT: the answer is
      * too long, ask for a shorter period. A source keeps a whole answer in memory. */

@@ -369,7 +369,7 @@ struct dn_rules dn_rules_default (void);
 const struct dn_rule_key *dn_rules_find (struct dn_span key);
 
 /* Keys of dnnest.conf that were dropped, and what to do about each. They are accepted
- * with a warning for one version. The last five are still obeyed (DN_SITE_OTHER_KEYS).
+ * with a warning for one version. The last four are still obeyed (DN_SITE_OTHER_KEYS).
  */
 /* clang-format off */
 #define DN_DROPPED_KEYS(ROW)                                                           \
@@ -379,10 +379,10 @@ const struct dn_rule_key *dn_rules_find (struct dn_span key);
     ROW ("ControlSalt", "each job is drawn by itself")                                 \
     ROW ("BundleKeys", "packages ship bundles")                                        \
     ROW ("ProbeDir", "PythonDir names the Python modules")                             \
+    ROW ("AccountingToken", "slurmrestd is not read any more")                         \
     ROW ("HardwareDir", "DataDir is the folder above hardware")                        \
     ROW ("Datasets", "DataDir is the folder of datasets.conf")                         \
     ROW ("ZooDir", "DataDir is the folder above zoo")                                  \
-    ROW ("AccountingToken", "put the token into StateDir/slurmrestd.token")            \
     ROW ("PrometheusQueries", "put them into StateDir/prometheus.queries")             \
     /* End of DN_DROPPED_KEYS */
 /* clang-format on */

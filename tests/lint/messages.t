@@ -39,7 +39,6 @@ SILENT = [
     (r"guard/dnnest_guard\.c", r"usage: .*|\)\\n  --help .*|dnnest-guard %s\\n"),
     (r"daemon/ticks\.c", r"(dnnest|%s_|\# |1 if |[A-Z]).*"),
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
-    (r"daemon/collect/http\.c", r"Accept: application/json"),
     (r"daemon/collect/prometheus\.c", r"( and nvidia_|\)|==0 and |<[0-9]+\) or ).*"),
     (r"(daemon/slurm/ended|jobs/finished)\.c", r"None assigned"),
     (r"jobs/store(_read)?\.c", r".*(SELECT|INSERT|DELETE|UPDATE|VALUES|WHERE|AND|FROM|coalesce)( .*|)"),

@@ -1,26 +1,20 @@
 #!/bin/bash
-# fetch.t - finished jobs from a real slurmrestd, and what a real Prometheus has of them
+# fetch.t - what a real Prometheus has of finished jobs
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The rows of slurmrestd must be those of slurmdbd. The exporter is a stand-in that serves
-# the names of NVIDIA's DCGM exporter; servers that fail are stand-ins, too.
+# The exporter is a stand-in that serves the names of NVIDIA's DCGM exporter; servers that
+# fail are stand-ins, too.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin fetch
-for tool in slurmrestd prometheus promtool python3 openssl; do
+for tool in prometheus promtool python3 openssl; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
 
 # --- helpers -----------------------------------------------------------------------------
-
-conf() {
-    write_slurmdbd_conf "$@"
-    printf '%s\n' AuthAltTypes=auth/jwt "AuthAltParameters=jwt_key=$dir/etc/jwt.key" \
-        >>"$CLUSTER_DIR/etc/slurmdbd.conf"
-}
 
 conf() {
     live_conf "StateDir=$dir/state" "$@"
@@ -48,12 +42,6 @@ for row in sqlite3.connect(sys.argv[1]).execute(
                    for v in row))
 END
 }
-# slurmrestd of 22.05 gives the exit status 0 for every job, which dnnest does not take for
-# that of a job that failed.
-readonly SAME='cluster,raw_id,submit_s,start_s,job,user,user_name,account,partition,qos,name,
-    eligible_s,end_s,suspended_s,state,outcome,
-    CASE state WHEN "FAILED" THEN 0 ELSE exit_code END,
-    nodes,host,cpus,gpu,gpus,limit_s,cpu_s,host_mem_gb'
 free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -72,15 +60,11 @@ import http.server, ssl, sys
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         what = open(sys.argv[2]).read().strip()
-        with open(sys.argv[2] + ".token", "w") as seen:
-            seen.write(self.headers.get("X-SLURM-USER-TOKEN", ""))
         self.send_response(int(what) if what.isdigit() else 200)
         self.end_headers()
         try:
-            if "openapi" in self.path and not what.isdigit():
-                self.wfile.write(b'{"paths":{"/slurmdb/v0.0.38/jobs":{}}}')
-            elif what == "short":
-                self.wfile.write(b'{"jobs": [{"job_id": 1, "time": {"end"')
+            if what == "short":
+                self.wfile.write(b'{"status":"success","data":{"result')
             elif what == "huge":
                 for _ in range(100):
                     self.wfile.write(b" " * (1 << 20))
@@ -125,7 +109,7 @@ figures() {
     done
 }
 
-# --- the cluster, slurmrestd and Prometheus -----------------------------------------------
+# --- the cluster and Prometheus ----------------------------------------------------------
 
 mkdir -p "$dir"/{etc,state,tsdb}
 chmod 755 "$dir/state"
@@ -143,8 +127,6 @@ printf '%s\n' 'global: {scrape_interval: 1s}' "rule_files: ['$share/grafana/aler
     "  static_configs: [{targets: ['127.0.0.1:$figures']}]" >"$dir/etc/prometheus.yml"
 _cluster_spawn prometheus prometheus --config.file="$dir/etc/prometheus.yml" \
     --storage.tsdb.path="$dir/tsdb" --web.listen-address="127.0.0.1:$prom"
-cluster_as_user slurmrestd -a rest_auth/local "unix:$dir/home/rest.sock" \
-    </dev/null >"$dir/log/slurmrestd.out" 2>&1 &
 echo 401 >"$dir/answer"
 _cluster_spawn odd python3 "$dir/server.py" "$odd" "$dir/answer"
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/etc/key.pem" -out "$dir/etc/cert.pem" \
@@ -175,72 +157,51 @@ echo >"$dir/figures"
 ok 'slurmdbd knows the ends of the jobs' cluster_until 180 recorded 5
 sleep 1
 
-# --- slurmrestd -----------------------------------------------------------------------------
-
-echo eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2VjcmV0 >"$dir/state/slurmrestd.token"
-chmod 600 "$dir/state/slurmrestd.token"
-conf Accounting=slurmdbd
-ok 'jobs are collected from slurmdbd' collect dbd --since="$(($(date +%s) - 600))"
-conf "Accounting=unix:$dir/home/rest.sock"
-ok 'jobs are collected from slurmrestd' collect rest \
-    --since="$(($(date +%s) - 600))"
-is 'slurmrestd gives as many jobs as slurmdbd' \
-    "$(rows rest raw_id | wc -l)" 5
-is 'the rows of slurmrestd are those of slurmdbd' "$(rows rest "$SAME")" "$(rows dbd "$SAME")"
-is 'ids, states and ends are those of sacct' "$(rows rest job,state | sort)" \
-    "$(sacct -n -X -P --allusers -S now-1hour -o JobID,State | sort)"
-
-# fails TITLE REGEX
-fails() {
-    local rc=0
-    collect failing --since="$(($(date +%s) - 600))" >/dev/null || rc=$?
-    is "$1: the exit status says so" "$((rc != 0))" 1
-    like "$1: one clear error" "$(<"$dir/failing.out")" "$2"
-    is "$1: the token is not shown" "$(grep -cF "$(<"$dir/state/slurmrestd.token")" "$dir/failing.out")" 0
-}
-for answer in 401 500 short huge; do
-    echo "$answer" >"$dir/answer"
-    conf "Accounting=http://127.0.0.1:$odd"
-    case $answer in
-        401) fails 'a token that is refused' "127.0.0.1:$odd.*HTTP status 401.*token" ;;
-        500) fails 'a server that fails' "127.0.0.1:$odd.*HTTP status 500, expected 200" ;;
-        short) fails 'JSON that is cut' "slurmrestd: expected an object with the array 'jobs'" ;;
-        huge) fails 'an answer that is too large' 'an answer of more than [0-9]+ bytes' ;;
-    esac
-done
-is 'the server is sent the token' "$(<"$dir/answer.token")" "$(<"$dir/state/slurmrestd.token")"
-conf "Accounting=http://127.0.0.1:1"
-fails 'a server that is down' 'http://127.0.0.1:1/openapi/v3: .*[Cc]onnect'
-conf "Accounting=https://localhost:$tls"
-fails 'a certificate that no authority has signed' "https://localhost:$tls.*certificate"
-chmod 644 "$dir/state/slurmrestd.token"
-fails 'a token that others can read' 'others can read the token'
-rm "$dir/state/slurmrestd.token"
-conf "Accounting=unix:$dir/home/rest.sock"
-ok 'a later pass succeeds' collect failing --since="$(($(date +%s) - 600))"
-is 'after failures all jobs are there' "$(rows failing raw_id | wc -l)" 5
-
 # --- Prometheus -------------------------------------------------------------------------------
 
+conf
+ok 'jobs are collected' collect dbd --since="$(($(date +%s) - 600))"
 ended_long_ago() {
-    (($(date +%s) - $(rows rest "max(end_s)") > 33))
+    (($(date +%s) - $(rows dbd "max(end_s)") > 33))
 }
 cluster_until 180 ended_long_ago
-conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:1"
-ok 'a Prometheus that is down loses no job' \
-    bash -c "! '$dnnestd' collect --once --conf='$dir/etc/dnnest.conf' --db='$dir/state/rest.db'"
-conf Accounting=slurmdbd "Prometheus=http://127.0.0.1:$prom"
+# fails TITLE URL REGEX
+fails() {
+    local rc=0
+    conf "Prometheus=$2"
+    collect dbd >/dev/null || rc=$?
+    is "$1: the exit status says so" "$((rc != 0))" 1
+    like "$1: one clear error" "$(<"$dir/dbd.out")" "$3"
+}
+for answer in 302 401 500 short huge; do
+    echo "$answer" >"$dir/answer"
+    case $answer in
+        302) fails 'a redirect' "http://127.0.0.1:$odd" 'HTTP status 302.*redirects' ;;
+        401 | 500) fails 'a server that fails' "http://127.0.0.1:$odd" \
+            "127.0.0.1:$odd.*HTTP status $answer, expected 200" ;;
+        short) fails 'JSON that is cut' "http://127.0.0.1:$odd" 'collect: job [0-9]+' ;;
+        huge) fails 'an answer that is too large' "http://127.0.0.1:$odd" \
+            'an answer of more than [0-9]+ bytes' ;;
+    esac
+done
+fails 'a server that is down' http://127.0.0.1:1 'http://127.0.0.1:1/.*[Cc]onnect'
+fails 'a certificate that no authority has signed' "https://localhost:$tls" \
+    "https://localhost:$tls.*certificate"
+is 'a Prometheus that fails loses no job' "$(rows dbd raw_id | wc -l)" 5
+conf Accounting=http://127.0.0.1:6820
+not_ok 'slurmrestd is not read any more' collect rest
+conf "Prometheus=http://127.0.0.1:$prom"
 # Another run as the first one, but longer: what a short one left idle is no evidence.
 python3 -c 'import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
-    db.execute("UPDATE jobs SET start_s = end_s - 700 WHERE gpus = 3")' "$dir/state/rest.db"
-ok 'what Prometheus has is collected' collect rest
+    db.execute("UPDATE jobs SET start_s = end_s - 700 WHERE gpus = 3")' "$dir/state/dbd.db"
+ok 'what Prometheus has is collected' collect dbd
 is 'utilisation, memory and power of the job are those that were exported' \
-    "$(rows rest "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.4|4|110'
+    "$(rows dbd "gpu_utilisation,gpu_mem_gb,power_w" | sort -u | grep -v '^||$')" '0.4|4|110'
 is 'the energy is that of all GPUs over the run' \
-    "$(rows rest "energy_j = 330.0 * (end_s - start_s), gpus" | grep '|3$' | sort -u)" '1|3'
+    "$(rows dbd "energy_j = 330.0 * (end_s - start_s), gpus" | grep '|3$' | sort -u)" '1|3'
 is 'of a long run the GPU that was idle all the time is not used' \
-    "$(rows rest "gpus, gpus_used" | grep '^3')" $'3|2\n3|'
+    "$(rows dbd "gpus, gpus_used" | grep '^3')" $'3|2\n3|'
 like 'Prometheus has loaded the alert rules' "$(asked rules)" '"name":"dnnest"'
 
 done_testing
