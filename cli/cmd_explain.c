@@ -9,7 +9,6 @@
 
 #include "output/anatomy.h"
 #include "output/grid.h"
-#include "output/plot.h"
 #include "seen.h"
 #include "site_gpus.h"
 #include "what_if.h"
@@ -19,12 +18,12 @@
 
 struct call {
     const char *gpu;
-    const char *plot; /* NULL: no picture */
     int64_t top;
     int64_t user; /* DN_UNSET: the caller */
 };
 
 static const struct dn_option options[] = {
+    DN_OPT_OLD ("plot", "FILE", "--json prints the numbers"),
     DN_OPT_TEXT ("gpu",
                  0,
                  "NAME",
@@ -37,7 +36,6 @@ static const struct dn_option options[] = {
                 top,
                 0,
                 DN_GRAPH_OPS_MAX),
-    DN_OPT_TEXT ("plot", 0, "FILE", DN_PLOT_HELP, plot),
     DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
     DN_OPT_END,
 };
@@ -368,10 +366,6 @@ static int run (const struct dn_command *self, int argc, char **argv)
         subject.user = call.user;
     if (dn_anatomy_find (site, &subject, gpu.device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    /* The picture first: if it cannot be drawn, only the error is printed. */
-    if (call.plot && anatomy.estimate.supported
-        && dn_anatomy_plot (&anatomy, call.plot, &err) < 0)
-        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     if (!given.json)
         return print_text (site, &gpu, &anatomy, call.top);
     print_json (site, &gpu, &anatomy, call.top);

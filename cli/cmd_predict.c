@@ -10,7 +10,6 @@
 #include "output/batches.h"
 #include "output/front.h"
 #include "output/grid.h"
-#include "output/plot.h"
 #include "output/show.h"
 #include "seen.h"
 #include "site_gpus.h"
@@ -31,7 +30,6 @@ struct call {
     struct dn_batch_sizes sizes; /* none: powers of two */
     struct dn_counts counts;     /* of --gpus; none: no combinations */
     struct dn_front_limits limits;
-    const char *plot;     /* NULL: no picture */
     const char *snapshot; /* NULL: that of the site */
     int64_t user;         /* DN_UNSET: the caller */
 };
@@ -102,6 +100,7 @@ static int take_deadline (struct dn_options *given, void *to)
 }
 
 static const struct dn_option options[] = {
+    DN_OPT_OLD ("plot", "FILE", "--json prints the numbers"),
     DN_OPT_TAKE ("gpu",
                  0,
                  "NAME",
@@ -125,7 +124,6 @@ static const struct dn_option options[] = {
                  take_gpus),
     DN_OPT_TAKE ("budget", 0, "COST", "of --gpus: at most this cost", take_budget),
     DN_OPT_TAKE ("deadline", 0, "TIME", "of --gpus: at most this time", take_deadline),
-    DN_OPT_TEXT ("plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP, plot),
     DN_OPT_TEXT ("snapshot",
                  0,
                  "FILE",
@@ -140,16 +138,13 @@ static int check_options (const struct dn_command *self, const struct call *call
 {
     bool limited = call->limits.budget >= 0 || call->limits.seconds >= 0;
 
-    if (call->plot && !call->by_batch)
-        return dn_options_misuse (self, "--plot needs --batch-sizes");
     if (call->curve > 0 && call->by_batch)
         return dn_options_misuse (self,
                                   "--cpu-curve cannot be combined with --batch-sizes");
     if (call->counts.n == 0 && limited)
         return dn_options_misuse (self, "--budget and --deadline need --gpus");
-    if (call->counts.n > 0 && (call->curve > 0 || call->plot))
-        return dn_options_misuse (
-            self, "--cpu-curve and --plot cannot be combined with --gpus");
+    if (call->counts.n > 0 && call->curve > 0)
+        return dn_options_misuse (self, "--cpu-curve cannot be combined with --gpus");
     return DN_EXIT_DONE;
 }
 
@@ -378,9 +373,6 @@ static int compare_batches (const struct dn_site *site,
 
     if (dn_batches_predict (site, subject, &call->sizes, gpus, batches, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    /* The picture first: if it cannot be drawn, only the error is printed. */
-    if (call->plot && dn_batches_plot (batches, &subject->graph, call->plot, &err) < 0)
-        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     return DN_EXIT_DONE;
 }
 

@@ -48,9 +48,4 @@ double dn_op_backward (const struct dn_op_time *time);
  */
 struct dn_shown dn_op_size (const struct dn_op *op);
 
-/* Draw stages, kinds of operators and memory into 'path'. */
-int dn_anatomy_plot (const struct dn_anatomy *anatomy,
-                     const char *path,
-                     struct dn_err *err);
-
 #endif

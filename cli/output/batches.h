@@ -98,10 +98,4 @@ void dn_batches_add_json (struct json_object *to, const struct dn_batches *batch
 /* Print the devices at their knees, then a table per quantity. */
 int dn_batches_print (const struct dn_batches *batches);
 
-/* Draw them into 'path', in batches_plot.c. */
-int dn_batches_plot (const struct dn_batches *batches,
-                     const struct dn_graph *graph,
-                     const char *path,
-                     struct dn_err *err);
-
 #endif

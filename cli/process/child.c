@@ -1,4 +1,4 @@
-/* child.c - other programs: gnuplot, sbatch, scontrol
+/* child.c - other programs: sbatch, scontrol
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

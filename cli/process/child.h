@@ -1,4 +1,4 @@
-/* child.h - other programs: gnuplot, sbatch, scontrol
+/* child.h - other programs: sbatch, scontrol
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

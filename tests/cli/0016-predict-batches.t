@@ -81,40 +81,8 @@ refuses 'more than 32 sizes are too many' 2 '--batch-sizes: more than 32' \
     predict "--batch-sizes=$(seq -s , 1 33)" $spec
 refuses '--cpu-curve cannot be combined with --batch-sizes' 2 'cpu-curve cannot be combined' \
     predict --batch-sizes --cpu-curve $spec
-refuses '--plot needs --batch-sizes' 2 \
-    'plot needs --batch-sizes' predict --plot a.svg $spec,batch=2
 gives 'without a batch one is taken' 0 'No batch: batch=1 is taken' predict $spec
 refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
     predict --batch-sizes=7 $spec,global_batch=10,gpus=3
 
-refuses 'a name that is no picture is refused' 2 'expected a name that ends in' \
-    predict --batch-sizes --plot "$work/a.txt" "${two[@]}" $spec
-if ! command -v gnuplot >/dev/null; then
-    skip 'a picture is drawn' 'gnuplot is not installed'
-    done_testing
-    exit
-fi
-refuses 'where nothing fits nothing is drawn' 2 'no batch size fits any of the devices' \
-    predict --batch-sizes --plot "$work/none.svg" --gpu t4_16gb model=llama_13b
-ok 'where nothing fits no file remains' test ! -e "$work/none.svg"
-gives 'a picture is drawn in addition to the tables' 0 '^resnet50: .*KNEE' \
-    predict --batch-sizes --plot "$work/a.svg" "${two[@]}" $spec
-texts() {
-    python3 - "$1" <<'PYTHON'
-import sys
-import xml.etree.ElementTree
-
-root = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
-print(" ".join("".join(t.itertext()).strip() for t in root.iter("{http://www.w3.org/2000/svg}text")))
-PYTHON
-}
-like 'the picture has the devices, and a panel per quantity' "$(texts "$work/a.svg")" \
-    'resnet50 by batch.*v100_sxm2_16gb.*t4_16gb.*Samples per second.*Memory.*Time.*Cost'
-dn predict --all --batch-sizes=8 --plot "$work/b.svg" model=resnet50 > /dev/null
-is 'of all devices the picture has the ten fastest' \
-    "$(texts "$work/b.svg" | grep -oE '\b[a-z0-9_]+_[0-9]+gb\b|bow_ipu|cs2|sn30' | sort -u | wc -l)" 10
-like 'without an amount of work the picture has a panel of memory' \
-    "$(texts "$work/b.svg")" 'Memory of one GPU'
-ok 'without an amount of work the picture has no panel of time' \
-    bash -c "! grep -q 'Time of the run' '$work/b.svg'"
 done_testing

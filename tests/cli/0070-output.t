@@ -50,14 +50,6 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     ok 'predict has no memory error' dn predict --json $spec
     ok 'explain has no memory error' dn explain --gpu t4_16gb $spec
     ok 'the CPU curve has no memory error' dn predict --cpu-curve $spec
-    if command -v gnuplot >/dev/null; then
-        ok 'a plot has no memory error' \
-            dn explain --gpu t4_16gb --plot "$work/a.svg" $spec
-    else
-        skip 'a plot has no memory error' 'gnuplot is not installed'
-    fi
-    try explain --gpu t4_16gb --plot "$work/none/a.svg" $spec
-    is 'a plot that fails has no memory error' "$code" 5
     ok 'advise has no memory error' dn advise "$work/job.sh"
     ok 'check has no memory error' dn check "$work/job.sh"
     ok 'config has no memory error' dn config --json
