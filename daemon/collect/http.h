@@ -1,10 +1,8 @@
 /* http.h - gets an answer of a web server: Prometheus
  *
- * The server may be hostile, slow or broken. So an answer has a maximum size, all tries
- * together have a deadline, and a redirect is an error.
- * Certificates are always verified. A server that does not answer, and one that is
- * overloaded (HTTP 408, 429, 502 to 504), is tried again, after pauses that double and
- * vary.
+ * The server may be hostile, slow or broken. So an answer has a maximum size and a
+ * deadline, and a redirect is an error. Certificates are always verified. Whoever asks
+ * comes again at the next collection: there is one try.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,21 +11,15 @@
 
 #include "base/text.h"
 
-/* A server. Texts are borrowed. */
-struct dn_http {
-    const char *url;   /* http://HOST:PORT or https://... */
-    size_t max;        /* bytes of an answer */
-    double max_time_s; /* of all tries */
-    int tries;
-};
-
-/* Get the body of 'path', which begins with '/' and is percent-encoded. '*text' is
- * terminated and freed with free (). -1 with 'err', which names the URL, and the
- * status: DN_E_TIME if the server may answer later, DN_E_LIMIT if the answer is larger
- * than 'max'.
+/* Get the body of 'path', which begins with '/' and is percent-encoded, from the server
+ * 'url', http://HOST:PORT or https://..., within 'limit_s' seconds. '*text' is
+ * terminated and freed with free (). -1 with 'err', which names the URL; DN_E_LIMIT if
+ * the answer has more than 'max' bytes.
  */
-int dn_http_get (const struct dn_http *http,
+int dn_http_get (const char *url,
                  const char *path,
+                 size_t max,
+                 int limit_s,
                  char **text,
                  size_t *len,
                  struct dn_err *err);

@@ -28,7 +28,6 @@
 
 /* Of a question, and of all in a pass: the guard waits meanwhile. */
 #define MAX_TIME_S 6
-#define TRIES      3
 #define PASS_S     6
 
 #define PATH_LEN 16000
@@ -344,7 +343,7 @@ static int load_expressions (const char *file,
     return dn_expressions_read ((struct dn_span){text, len}, file, expressions, err);
 }
 
-static int ask (const struct dn_http *http,
+static int ask (const char *url,
                 const struct dn_expressions *expressions,
                 struct dn_finished *job,
                 struct dn_err *err)
@@ -359,7 +358,7 @@ static int ask (const struct dn_http *http,
     buf = dn_buf_on (path, PATH_LEN);
     if (!dn_prometheus_query (expressions, job, &buf))
         return 0;
-    if (dn_http_get (http, path, &text, &len, err) < 0)
+    if (dn_http_get (url, path, ANSWER_MAX, MAX_TIME_S, &text, &len, err) < 0)
         return -1;
     return dn_prometheus_read ((struct dn_span){text, len}, job, err);
 }
@@ -372,17 +371,13 @@ static int ask_all (struct dn_measuring *measuring,
                     int64_t *reached_s,
                     struct dn_err *err)
 {
-    struct dn_http http = {.url = measuring->url,
-                           .max = ANSWER_MAX,
-                           .max_time_s = MAX_TIME_S,
-                           .tries = TRIES};
     struct timespec begun;
     struct timespec now;
 
     clock_gettime (CLOCK_MONOTONIC, &begun);
     for (int i = 0; i < list->n; i++) {
         struct dn_finished *job = &list->kept[i].job;
-        int rc = ask (&http, expressions, job, err);
+        int rc = ask (measuring->url, expressions, job, err);
 
         if (rc < 0)
             return dn_err_wrap (err, dn_say_of_job, job->job);
