@@ -18,8 +18,10 @@ static int show (const struct dn_bundle_shown *shown, bool json)
 {
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
 
-    if (!json)
-        return dn_bundle_show (shown);
+    if (!json) {
+        dn_bundle_show (shown);
+        return DN_EXIT_DONE;
+    }
     document = dn_bundle_show_json (shown);
     dn_json_print (document);
     return DN_EXIT_DONE;

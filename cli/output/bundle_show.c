@@ -1,4 +1,4 @@
-/* bundle_show.c - the contents of a bundle, as JSON and as tables
+/* bundle_show.c - the contents of a bundle, as JSON and as text
  *
  * Only the names and sizes of files were checked in a manifest. Any other member that
  * is missing or of another type is shown as unknown.
@@ -15,12 +15,8 @@
 #include "base/limits.h"
 #include "common.h"
 #include "host/load.h"
-#include "output/grid.h"
 #include "output/json.h"
 #include "output/show.h"
-
-/* Text cells of the tables. */
-#define CELL_MAX 160
 
 static const char site_name[] = "site.json";
 
@@ -30,15 +26,6 @@ static const char *const parts[] = {"data",
                                     "residuals",
                                     "bounds",
                                     "metrics"};
-
-static const struct dn_grid_column metric_columns[] = {{"METRIC", false},
-                                                       {"VALUE", true}};
-static const struct dn_grid_column bound_columns[] = {{"BOUNDS OF", false},
-                                                      {"GROUPS", true},
-                                                      {"QUANTILES", false}};
-static const struct dn_grid_column file_columns[] = {{"FILE", false},
-                                                     {"BYTES", true},
-                                                     {"SHA-256", false}};
 
 static int64_t manifest_count (const struct json_object *manifest,
                                const char *object,
@@ -197,7 +184,7 @@ struct json_object *dn_bundle_show_json (const struct dn_bundle_shown *shown)
     return json;
 }
 
-/* --- tables -------------------------------------------------------------------------
+/* --- text -------------------------------------------------------------------------
  */
 
 /* "4812 rows, 140 models, ..."; missing counts are left out. */
@@ -219,116 +206,6 @@ static void print_counts (const char *title, const struct json_object *json)
         }
     }
     printf ("%s\n", between[0] == ' ' ? " -" : "");
-}
-
-static struct dn_shown number_text (struct json_object *json)
-{
-    struct dn_shown out = {"-"};
-
-    if (json_object_is_type (json, json_type_int)
-        || json_object_is_type (json, json_type_double))
-        snprintf (out.text, sizeof (out.text), "%.4g", json_object_get_double (json));
-    return out;
-}
-
-/* Every number below 'json', under its path: "step.mape". */
-/* NOLINTNEXTLINE(misc-no-recursion): the manifest's reader limits the depth */
-static void add_metrics (struct dn_grid *grid,
-                         const char *path,
-                         struct json_object *json)
-{
-    if (!json_object_is_type (json, json_type_object)) {
-        dn_grid_add (grid, "%s", path);
-        if (json_object_is_type (json, json_type_string))
-            dn_grid_add (grid,
-                         "%s",
-                         dn_quote (json_object_get_string (json),
-                                   strlen (json_object_get_string (json)))
-                             .text);
-        else
-            dn_grid_add (grid, "%s", number_text (json).text);
-        return;
-    }
-    json_object_object_foreach (json, key, value)
-    {
-        char text[CELL_MAX];
-        struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-        dn_buf_add (&buf,
-                    "%s%s%s",
-                    path,
-                    path[0] ? "." : "",
-                    dn_quote (key, strlen (key)).text);
-        add_metrics (grid, text, value);
-    }
-}
-
-static int print_metrics (const struct json_object *manifest)
-{
-    struct json_object *metrics = dn_json_member (manifest, "metrics");
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (metric_columns, 2);
-
-    if (count_of (metrics) <= 0)
-        return DN_EXIT_DONE;
-    printf ("\n");
-    add_metrics (&grid, "", metrics);
-    return dn_grid_print (&grid);
-}
-
-static void add_quantiles (struct dn_grid *grid,
-                           struct json_object *levels,
-                           struct json_object *quantiles)
-{
-    int64_t n = count_of (levels);
-    char text[CELL_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    if (!json_object_is_type (quantiles, json_type_array))
-        n = 0;
-    for (int64_t i = 0; i < n; i++)
-        dn_buf_add (
-            &buf,
-            "%s%s: %s",
-            i > 0 ? ", " : "",
-            number_text (json_object_array_get_idx (levels, (size_t) i)).text,
-            number_text (json_object_array_get_idx (quantiles, (size_t) i)).text);
-    dn_grid_add (grid, "%s", n > 0 ? text : "-");
-}
-
-/* The calibration: how far measured values lie from predicted ones. */
-static int print_bounds (const struct json_object *manifest)
-{
-    struct json_object *bounds = dn_json_member (manifest, "bounds");
-    struct json_object *levels = dn_json_member (bounds, "levels");
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (bound_columns, 3);
-
-    if (!json_object_is_type (levels, json_type_array) || count_of (bounds) < 2)
-        return DN_EXIT_DONE;
-    printf ("\n");
-    json_object_object_foreach (bounds, key, value)
-    {
-        int64_t n_groups = count_of (dn_json_member (value, "groups"));
-
-        if (!json_object_is_type (value, json_type_object))
-            continue;
-        dn_grid_add (&grid, "%s", dn_quote (key, strlen (key)).text);
-        dn_grid_add (&grid, "%" PRId64, n_groups < 0 ? 0 : n_groups);
-        add_quantiles (&grid, levels, dn_json_member (value, "all"));
-    }
-    return dn_grid_print (&grid);
-}
-
-static int print_files (const struct dn_bundle *bundle)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (file_columns, 3);
-
-    printf ("\n");
-    for (int i = 0; i < bundle->n_files; i++) {
-        dn_grid_add (&grid, "%s", bundle->files[i].name);
-        dn_grid_add (&grid, "%" PRId64, bundle->files[i].bytes);
-        dn_grid_add (&grid, "%s", bundle->files[i].digest.hex);
-    }
-    return dn_grid_print (&grid);
 }
 
 /* Print the spread of the predictions' errors at this site. */
@@ -371,7 +248,7 @@ static void print_features (const struct json_object *manifest)
             "features   version %" PRId64 ", %" PRId64 " of them\n", version, n_names);
 }
 
-int dn_bundle_show (const struct dn_bundle_shown *shown)
+void dn_bundle_show (const struct dn_bundle_shown *shown)
 {
     printf ("bundle     %s\n", shown->dir);
     printf ("name       %s\n", shown->bundle->name);
@@ -380,8 +257,4 @@ int dn_bundle_show (const struct dn_bundle_shown *shown)
     print_features (shown->manifest);
     print_counts ("data", dn_json_member (shown->manifest, "data"));
     print_site (shown->site);
-    if (print_metrics (shown->manifest) != DN_EXIT_DONE
-        || print_bounds (shown->manifest) != DN_EXIT_DONE)
-        return DN_EXIT_BUG;
-    return print_files (shown->bundle);
 }

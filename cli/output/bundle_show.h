@@ -1,4 +1,4 @@
-/* bundle_show.h - the contents of a bundle, as JSON and as tables
+/* bundle_show.h - the contents of a bundle, as JSON and as text
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,7 +29,7 @@ void dn_bundle_shown_free (struct dn_bundle_shown *shown);
 /* The document of 'dnnest model show --json'. The caller owns it. */
 struct json_object *dn_bundle_show_json (const struct dn_bundle_shown *shown);
 
-/* The same as tables on stdout. Return an enum dn_exit. */
-int dn_bundle_show (const struct dn_bundle_shown *shown);
+/* What it is, as text on stdout. */
+void dn_bundle_show (const struct dn_bundle_shown *shown);
 
 #endif
