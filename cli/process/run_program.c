@@ -4,7 +4,8 @@
  * The hook ends a program with SystemExit when it has measured all steps. One that goes
  * on, or has no hook, gets SIGTERM and then SIGKILL, each after a grace time. The
  * program's own process stays a zombie until all others have ended, so that its PID,
- * which is also the process group's, is not reused.
+ * which is also the process group's, is not reused. Processes whose parents have ended
+ * become our children (PR_SET_CHILD_SUBREAPER).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -27,8 +28,10 @@
 #include "base/text.h"
 #include "common.h"
 #include "process/interrupt.h"
-#include "process/proc_tree.h"
 #include "rewrite/rewrite.h"
+
+/* Of a fork bomb, the others show when these have ended. */
+#define CHILDREN_MAX 1024
 
 #define TICK_MS 20
 #define LOOK_S  0.5
@@ -46,11 +49,15 @@ enum stage {
     STAGE_KILLED
 };
 
+struct children {
+    pid_t list[CHILDREN_MAX];
+    int n;
+};
+
 struct runner {
     const struct dn_program_task *task;
     struct dn_program_run *run;
-    struct dn_processes before; /* when the program started */
-    struct dn_processes processes;
+    struct children before; /* when the program started */
     pid_t pid;
     double start_s;
     double look_s; /* when the next look is due */
@@ -65,6 +72,26 @@ static double now_s (void)
 
     clock_gettime (CLOCK_MONOTONIC, &now);
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+static void list_children (struct children *children)
+{
+    dn_cleanup (dn_close_input) FILE *file = fopen ("/proc/thread-self/children", "re");
+    char word[24];
+    int64_t pid;
+
+    children->n = 0;
+    while (file && children->n < CHILDREN_MAX && fscanf (file, "%23s", word) == 1)
+        if (dn_int_read (dn_span_of (word), "", 1, INT32_MAX, &pid, NULL) == 0)
+            children->list[children->n++] = (pid_t) pid;
+}
+
+static bool has (const struct children *children, pid_t pid)
+{
+    for (int i = 0; i < children->n; i++)
+        if (children->list[i] == pid)
+            return true;
+    return false;
 }
 
 /* --- starting -------------------------------------------------------------------- */
@@ -169,7 +196,7 @@ static int start (struct runner *runner, struct dn_err *err)
     if (pipe2 (report, O_CLOEXEC) < 0)
         return dn_err_set (err, DN_E_IO, "pipe: %s", strerror (errno));
     fflush (stdout);
-    dn_processes_look (&runner->before, NULL);
+    list_children (&runner->before);
     runner->start_s = now_s ();
     runner->pid = fork ();
     if (runner->pid == 0)
@@ -205,16 +232,26 @@ static void pause_tick (void)
     nanosleep (&tick, NULL);
 }
 
-/* Reap zombies that have become our children. */
-static void reap (struct runner *runner)
+/* Reap what has become our child and has ended, count the others, and kill them if
+ * 'end' is set. The program itself, and children that we had before it, do not count.
+ */
+static int count_left (const struct runner *runner, bool end)
 {
-    for (int i = 0; i < runner->processes.n; i++) {
-        const struct dn_process *process = &runner->processes.list[i];
+    struct children children;
+    int n = 0;
 
-        if (process->below && process->zombie && process->pid != runner->pid
-            && process->parent == getpid ())
-            waitpid (process->pid, NULL, WNOHANG);
+    list_children (&children);
+    for (int i = 0; i < children.n; i++) {
+        pid_t pid = children.list[i];
+
+        if (pid == runner->pid || has (&runner->before, pid)
+            || waitpid (pid, NULL, WNOHANG) == pid)
+            continue;
+        n++;
+        if (end)
+            kill (pid, SIGKILL);
     }
+    return n;
 }
 
 /* Look from time to time whether the program has measured all steps. */
@@ -226,8 +263,7 @@ static void look (struct runner *runner)
     if (now_s () < runner->look_s)
         return;
     runner->look_s = now_s () + LOOK_S;
-    if (dn_processes_look (&runner->processes, &runner->before) == 0)
-        reap (runner);
+    count_left (runner, false);
     if (dn_described_read (place->dir, place->job, geteuid (), &described, NULL) < 0)
         return;
     runner->has_enough = described.capture.steps_measured >= runner->task->steps;
@@ -294,29 +330,6 @@ static void watch (struct runner *runner)
     runner->run->wall_s = now_s () - runner->start_s;
 }
 
-/* Count the processes that are left, without the program itself, which has ended; kill
- * our children among them if 'end' is set. */
-static int count_left (struct runner *runner, bool end)
-{
-    int n = 0;
-
-    if (dn_processes_look (&runner->processes, &runner->before) < 0)
-        return 0;
-    reap (runner);
-    for (int i = 0; i < runner->processes.n; i++) {
-        const struct dn_process *process = &runner->processes.list[i];
-
-        if (!process->below || process->zombie || process->pid == runner->pid)
-            continue;
-        n++;
-        /* only the PIDs of our own children cannot have been reused; grandchildren
-         * become our children when their parents are dead */
-        if (end && process->parent == getpid ())
-            kill (process->pid, SIGKILL);
-    }
-    return n;
-}
-
 /* Give the processes that the program has left a short time to end, then kill them and
  * the descendants that become our children. */
 static void sweep (struct runner *runner)
@@ -337,28 +350,23 @@ static void sweep (struct runner *runner)
             break;
 }
 
-static void end_runner (struct runner *runner)
-{
-    dn_processes_free (&runner->processes);
-    dn_processes_free (&runner->before);
-    prctl (PR_SET_CHILD_SUBREAPER, 0);
-}
-
 int dn_run_program (const struct dn_program_task *task,
                     struct dn_program_run *run,
                     struct dn_err *err)
 {
-    dn_cleanup (end_runner) struct runner runner = {
-        .task = task, .run = run, .pid = -1};
+    struct runner runner = {.task = task, .run = run, .pid = -1};
     double before_s = reaped_cpu ();
+    int rc;
 
     memset (run, 0, sizeof (*run));
     signal (SIGCHLD, SIG_DFL); /* our parent may have ignored it */
     prctl (PR_SET_CHILD_SUBREAPER, 1);
-    if (start (&runner, err) < 0)
-        return -1;
-    watch (&runner);
-    sweep (&runner);
-    run->cpu_s = reaped_cpu () - before_s;
-    return 0;
+    rc = start (&runner, err);
+    if (rc == 0) {
+        watch (&runner);
+        sweep (&runner);
+        run->cpu_s = reaped_cpu () - before_s;
+    }
+    prctl (PR_SET_CHILD_SUBREAPER, 0);
+    return rc;
 }
