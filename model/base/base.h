@@ -76,6 +76,19 @@ static inline char dn_lower (char c)
     return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
+/* fmax () and fmin () without a call, for what is no NaN. Of a NaN and a number, in
+ * this order, both are the number.
+ */
+static inline double dn_max (double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double dn_min (double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
 

@@ -52,7 +52,7 @@ struct dn_arg dn_arg_count (int64_t count)
 /* A double as a whole number that fits one. */
 static int64_t whole (double value)
 {
-    return llround (fmin (fmax (value, -1e15), 1e15));
+    return llround (dn_min (dn_max (value, -1e15), 1e15));
 }
 
 struct dn_arg dn_arg_share (double share)

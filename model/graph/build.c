@@ -250,7 +250,7 @@ double dn_build_round (double channels, double divisor)
 {
     double rounded = floor ((channels + divisor / 2) / divisor) * divisor;
 
-    rounded = fmax (rounded, divisor);
+    rounded = dn_max (rounded, divisor);
     return rounded < 0.9 * channels ? rounded + divisor : rounded;
 }
 
@@ -273,7 +273,7 @@ static void sum_up (struct dn_build *build)
         graph->frozen_params += op->repeat * op->frozen_params;
         if (is_product (op->kind))
             graph->flops += op->repeat * op->flops;
-        largest = fmax (largest, op->repeat * (op->in + op->out + op->saved));
+        largest = dn_max (largest, op->repeat * (op->in + op->out + op->saved));
     }
     if (!(graph->params + graph->frozen_params <= COUNT_MAX) || !(largest <= COUNT_MAX))
         dn_build_fail (build,

@@ -284,7 +284,7 @@ static bool are_alike (const struct entry *a, const struct entry *b, double alik
         if (a->sizes[i] != b->sizes[i]
             && (a->sizes[i] < 0 || b->sizes[i] < 0
                 || fabs (a->sizes[i] - b->sizes[i])
-                       > alike * fmin (a->sizes[i], b->sizes[i])))
+                       > alike * dn_min (a->sizes[i], b->sizes[i])))
             return false;
     return true;
 }
@@ -328,7 +328,7 @@ static void fill (struct bucket *bucket, const struct entry *entry)
 
 static double whole (double number)
 {
-    return fmin (fmax (1, round (number)), EXTENT_MAX);
+    return dn_min (dn_max (1, round (number)), EXTENT_MAX);
 }
 
 /* Mean sizes as whole numbers: positions, and input and output features of a group. The

@@ -24,7 +24,7 @@ void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
                        experts->top_k,
                        "experts",
                        experts->n);
-    if (!build->failed && fmod (experts->n, fmax ((double) build->spec->ep, 1)) != 0)
+    if (!build->failed && fmod (experts->n, dn_max ((double) build->spec->ep, 1)) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
                        dn_say_err_ep_experts,

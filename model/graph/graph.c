@@ -89,9 +89,9 @@ static double largest_work (const struct dn_graph *graph, double share)
         if (op->weights <= 0 || op->flops <= 0 || dn_op_is_frozen (op))
             continue;
         all += op->repeat * product_cost (op);
-        most = fmax (most, product_cost (op) / op->weights);
+        most = dn_max (most, product_cost (op) / op->weights);
     }
-    return all > 0 ? fmin (share * graph->params * most / all, 1) : 1;
+    return all > 0 ? dn_min (share * graph->params * most / all, 1) : 1;
 }
 
 void dn_graph_freeze (struct dn_graph *graph, double share)

@@ -293,7 +293,7 @@ static void make_linear (struct making *making)
     op->m = dn_extent_elements (&layer->out) / op->n;
     op->flops = 2 * op->m * op->n * op->k;
     /* Weights that another layer counts are read here too. */
-    op->weights = fmax (layer->params + layer->frozen, op->n * op->k);
+    op->weights = dn_max (layer->params + layer->frozen, op->n * op->k);
 }
 
 static void make_matmul (struct making *making)
@@ -375,7 +375,7 @@ static void make_rnn (struct making *making)
     op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
     op->n = layer->gates * layer->hidden;
     op->k = last (&layer->in[0], 1) + layer->hidden;
-    op->batches = fmax (1, round (last (&layer->out, 1) / layer->hidden));
+    op->batches = dn_max (1, round (last (&layer->out, 1) / layer->hidden));
     op->flops = 2 * op->m * op->n * op->k * op->batches;
     op->steps = op->m;
 }
@@ -391,7 +391,7 @@ static void make_other (struct making *making)
     if (layer->flops > 0)
         op->kind = DN_OP_MATMUL;
     op->flops = layer->flops;
-    op->m = op->n = op->k = fmax (1, cbrt (layer->flops / 2));
+    op->m = op->n = op->k = dn_max (1, cbrt (layer->flops / 2));
     op->batches = 1;
     op->in = op->out = elements / 2;
 }
@@ -460,8 +460,8 @@ static void add_layer (struct dn_build *build, const struct dn_layer *layer)
                .tensors = dn_layer_tensors (layer),
                .frozen_params = layer->frozen,
                .frozen_bytes = layer->frozen > 0 ? layer->frozen_bytes : 0,
-               .saved = fmax (layer->saved, 0),
-               .amp_saved = fmax (layer->amp_saved, 0),
+               .saved = dn_max (layer->saved, 0),
+               .amp_saved = dn_max (layer->amp_saved, 0),
                .masks = dn_layer_masks (layer),
                .first = layer->first,
                .frozen = is_passive (layer)},

@@ -169,7 +169,7 @@ static void bend (const struct change *c,
                   double y1,
                   double y2)
 {
-    double y = fmax (value_at (c, y0, y1, y2), 0);
+    double y = dn_max (value_at (c, y0, y1, y2), 0);
 
     *number = y0 > 0 ? *number * y / y0 : *number + y;
 }
@@ -220,8 +220,8 @@ static void refuse_size (struct reading *r, const struct change *c)
 static void check_wanted (struct reading *r, const struct change *c)
 {
     double power = 1.0 / c->n_dims;
-    double least = fmin (c->x[0], fmin (c->x[1], c->x[2]));
-    double most = fmax (c->x[0], fmax (c->x[1], c->x[2]));
+    double least = dn_min (c->x[0], dn_min (c->x[1], c->x[2]));
+    double most = dn_max (c->x[0], dn_max (c->x[1], c->x[2]));
 
     if (c->key->type == DN_KEY_IMAGE
         && (pow (c->x_wanted / least, power) < BELOW

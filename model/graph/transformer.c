@@ -54,7 +54,7 @@ static double read_kv_heads (struct dn_build *build,
     double kv_heads;
 
     if (sizes->kv_heads > 0)
-        otherwise = fmax (1, floor (heads * sizes->kv_heads / sizes->heads));
+        otherwise = dn_max (1, floor (heads * sizes->kv_heads / sizes->heads));
     kv_heads = DN_WANT (build, kv_heads, otherwise);
     if (kv_heads > heads || fmod (heads, kv_heads) != 0)
         dn_build_fail (build,
@@ -87,7 +87,7 @@ void dn_transformer_sizes_read (struct dn_build *build,
 double dn_transformer_read_positions (struct dn_build *build, double usual)
 {
     double tokens = build->at.dim[0];
-    double positions = DN_WANT (build, positions, fmax (usual, tokens));
+    double positions = DN_WANT (build, positions, dn_max (usual, tokens));
 
     if (positions < tokens)
         dn_build_fail (build, DN_E_RANGE, dn_say_err_net_positions, positions, tokens);

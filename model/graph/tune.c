@@ -40,7 +40,8 @@ static double biases_of (const struct dn_op *op, double *tensors)
 
     *tensors = 0;
     if (dn_op_has_weights (op) && op->params > 0)
-        biases = fmin (fmax (op->weights - op->n * op->k * op->batches, 0), op->params);
+        biases =
+            dn_min (dn_max (op->weights - op->n * op->k * op->batches, 0), op->params);
     else if (op->kind == DN_OP_NORM && op->tensors > 1)
         biases = op->params / 2;
     if (biases > 0)
@@ -108,7 +109,7 @@ static void freeze (struct dn_op *op, const struct choice *choice, unsigned sets
     if (!weights_learn && op->weights > 0) {
         op->fixed = true;
         if (op->kind == DN_OP_NORM && op->tensors == 1)
-            op->saved = fmax (op->saved - op->out, 0);
+            op->saved = dn_max (op->saved - op->out, 0);
         if (op->kind == DN_OP_ELEMENTWISE)
             op->saved = 0;
     }
@@ -239,7 +240,7 @@ static bool has_new_head (const struct dn_graph *graph)
 
     for (int i = 0; i < graph->n_ops; i++)
         if (graph->ops[i].kind == DN_OP_EMBEDDING)
-            largest = fmax (largest, graph->ops[i].params);
+            largest = dn_max (largest, graph->ops[i].params);
     return head >= 0 && !graph->ops[head].tied
            && graph->ops[head].n * graph->ops[head].k != largest;
 }

@@ -79,7 +79,7 @@ static double needed (const struct dn_deciding *d, const struct dn_estimate *est
         mem = 2 * peak + 4 * DN_GIB;
     else
         mem = 1.5 * peak + 2 * DN_GIB;
-    return fmax (mem, estimate->host_mem);
+    return dn_max (mem, estimate->host_mem);
 }
 
 /* CPUs of the whole job, as decided. */

@@ -57,8 +57,8 @@ static int64_t time_at (const struct dn_deciding *d, int i, double quantile)
     if (bound < 0)
         return DN_UNSET;
     bound += (double) signal_time (d->request);
-    bound = fmax (bound, (double) rules->time_min_s);
-    return round_limit (fmin (bound, 1e10));
+    bound = dn_max (bound, (double) rules->time_min_s);
+    return round_limit (dn_min (bound, 1e10));
 }
 
 int64_t dn_needed_time (const struct dn_deciding *d, int i)
@@ -174,7 +174,7 @@ static struct bound netted_bound (const struct dn_deciding *d)
     bound = bound_of (d,
                       dn_given (why)
                           ? rules->time_quantile
-                          : fmin (rules->guarded_quantile, rules->time_quantile));
+                          : dn_min (rules->guarded_quantile, rules->time_quantile));
     bound.why = why;
     return bound;
 }

@@ -37,5 +37,5 @@ int64_t dn_policy_fitting_batch (const struct dn_rules *rules,
 
     dn_whitebox (c, &white);
     return dn_whitebox_largest_batch (
-        c, 0.5, fmax (dn_policy_memory (rules, estimate) / white.gpu_mem.p50 - 1, 0));
+        c, 0.5, dn_max (dn_policy_memory (rules, estimate) / white.gpu_mem.p50 - 1, 0));
 }

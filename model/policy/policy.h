@@ -97,7 +97,7 @@ struct dn_open {
 #define DN_OPEN_MARGIN 1.3
 static inline double dn_open_factor (double slow)
 {
-    return fmax (1, slow * DN_OPEN_MARGIN);
+    return dn_max (1, slow * DN_OPEN_MARGIN);
 }
 
 /* What to change. A field that is kept has DN_UNSET or NULL. */

@@ -656,7 +656,7 @@ struct dn_range dn_app_row_time (const struct dn_app_row *row, double work)
 
 double dn_app_row_reach (const struct dn_app_row *row, double work)
 {
-    return fmax (work / (double) row->work_max, (double) row->work_min / work);
+    return dn_max (work / (double) row->work_max, (double) row->work_min / work);
 }
 
 struct dn_range dn_app_row_law (const struct dn_app_row *row, double work)
@@ -665,7 +665,7 @@ struct dn_range dn_app_row_law (const struct dn_app_row *row, double work)
     double whole = dn_app_row_time (row, (double) row->work_max).p50;
     double far = dn_app_row_reach (row, work);
 
-    law.p50 = fmin (law.p50, DN_APP_TIME_MAX_S);
+    law.p50 = dn_min (law.p50, DN_APP_TIME_MAX_S);
     if (far > NEAR)
         law.sigma += FAR_SIGMA * log (far / NEAR);
     if (whole > 0)

@@ -63,7 +63,7 @@ static bool can_flash (const struct dn_spec *spec,
 
     return device->generation->flash_attention
            && dn_precision_traits[precision].activation < 4
-           && fmax (op->k, op->value_dim) <= head;
+           && dn_max (op->k, op->value_dim) <= head;
 }
 
 /* Does the software fuse this attention, if no key says how it runs? device NULL: some
@@ -155,9 +155,9 @@ double dn_attention_share (const struct dn_case *c)
     if (spec->seq_mean == DN_UNSET || spec->packing == 1
         || !dn_attention_has_lengths (c))
         return 1;
-    return fmin (1,
-                 (double) spec->seq_mean * harmonic (fmax (samples, 1))
-                     / (double) spec->seq_len);
+    return dn_min (1,
+                   (double) spec->seq_mean * harmonic (dn_max (samples, 1))
+                       / (double) spec->seq_len);
 }
 
 /* Keys that a query of 'keys' attends to on average: the first query of a causal mask
@@ -165,10 +165,10 @@ double dn_attention_share (const struct dn_case *c)
  */
 static double visible (double tokens, double keys, double window, bool causal)
 {
-    double first = causal ? fmax (keys - tokens, 0) + 1 : keys;
-    double width = window > 0 ? fmin (window, keys) : keys;
+    double first = causal ? dn_max (keys - tokens, 0) + 1 : keys;
+    double width = window > 0 ? dn_min (window, keys) : keys;
     double growing = keys - first + 1; /* queries that see different numbers */
-    double short_of = fmax (width - first, 0);
+    double short_of = dn_max (width - first, 0);
 
     if (!causal || width <= first)
         return width;
@@ -190,8 +190,8 @@ static double computed_keys (const struct dn_spec *spec,
 
     if (flash && spec->packing == 1 && spec->seq_mean != DN_UNSET
         && spec->seq_len != DN_UNSET && op->m == op->n) {
-        keys = fmin (keys, 2 * (double) spec->seq_mean);
-        tokens = fmin (tokens, keys);
+        keys = dn_min (keys, 2 * (double) spec->seq_mean);
+        tokens = dn_min (tokens, keys);
     }
     return visible (tokens, keys, window, op->causal);
 }

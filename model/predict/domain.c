@@ -240,6 +240,6 @@ double dn_crumbs_factor (const struct dn_crumbs *crumbs,
 
     if (!isfinite (x))
         x = crumbs->low;
-    x = fmin (fmax (x, crumbs->low), crumbs->high);
+    x = dn_min (dn_max (x, crumbs->low), crumbs->high);
     return exp (crumbs->slope * (crumbs->at - x));
 }

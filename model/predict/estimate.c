@@ -27,9 +27,9 @@ static double last_slope (const struct dn_quantiles *q)
 
     if (last == 0)
         return 1;
-    return fmax ((q->values[last] - q->values[last - 1])
-                     / (q->scores[last] - q->scores[last - 1]),
-                 1);
+    return dn_max ((q->values[last] - q->values[last - 1])
+                       / (q->scores[last] - q->scores[last - 1]),
+                   1);
 }
 
 /* Linear between two points. Beyond the ends it rises like the normal law, and above
@@ -71,10 +71,10 @@ double dn_range_at (struct dn_range range, double quantile)
 
     if (range.p50 <= 0 || quantile == 0.5)
         return range.p50;
-    score = dn_normal_score (fmin (fmax (quantile, 1e-6), 1 - 1e-6));
+    score = dn_normal_score (dn_min (dn_max (quantile, 1e-6), 1 - 1e-6));
     factor = factor_at (range.sigma, range.quantiles, score);
     if (floor->ratio > 0 && quantile > 0.5)
-        factor = fmax (
+        factor = dn_max (
             factor, floor->ratio * factor_at (floor->sigma, floor->quantiles, score));
     return range.p50 * factor;
 }

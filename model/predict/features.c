@@ -58,7 +58,7 @@ static void add_to_mix (struct dn_mix *mix, const struct dn_op *op)
     mix->padded_flops += op->repeat * padded (op);
     mix->all_traffic += traffic;
     mix->weights += op->repeat * op->weights;
-    mix->operators += op->repeat * fmax (op->steps, 1);
+    mix->operators += op->repeat * dn_max (op->steps, 1);
     mix->products += op->flops > 0 ? op->repeat : 0;
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         mix->grouped_flops += flops;
@@ -69,7 +69,7 @@ static void add_to_mix (struct dn_mix *mix, const struct dn_op *op)
     if (op->kind == DN_OP_EMBEDDING)
         mix->embedding_params += op->repeat * (op->params + op->frozen_params);
     if (op->kind == DN_OP_RNN)
-        mix->recurrence = fmax (mix->recurrence, op->steps);
+        mix->recurrence = dn_max (mix->recurrence, op->steps);
 }
 
 static void mix_init (struct dn_mix *mix, const struct dn_graph *graph)
@@ -163,15 +163,15 @@ static void add_operators (const struct dn_mix *mix,
 /* Kernels of one step. */
 static double kernels_of (const struct dn_mix *mix, const struct dn_spec *spec)
 {
-    return mix->operators * fmax ((double) spec->grad_accum, 1)
-           / fmax ((double) spec->pp, 1);
+    return mix->operators * dn_max ((double) spec->grad_accum, 1)
+           / dn_max ((double) spec->pp, 1);
 }
 
 /* GPUs that share the work on one batch. */
 static double sharers (const struct dn_spec *spec)
 {
-    return fmax ((double) spec->pp, 1) * fmax ((double) spec->tp, 1)
-           * fmax ((double) spec->cp, 1);
+    return dn_max ((double) spec->pp, 1) * dn_max ((double) spec->tp, 1)
+           * dn_max ((double) spec->cp, 1);
 }
 
 static void add_sizes (const struct dn_mix *mix,
@@ -180,7 +180,7 @@ static void add_sizes (const struct dn_mix *mix,
                        double out[DN_N_FEATURES])
 {
     double batch = (double) spec->batch;
-    double passes = fmax ((double) spec->grad_accum, 1);
+    double passes = dn_max ((double) spec->grad_accum, 1);
     double parts = sharers (spec);
     double params = graph->params + graph->frozen_params;
 
@@ -229,7 +229,7 @@ static void add_parallelism (const struct dn_spec *spec, double out[DN_N_FEATURE
     out[DN_FEATURE_TENSOR_PARALLEL] = ln ((double) spec->tp);
     out[DN_FEATURE_PIPELINE_PARALLEL] = ln ((double) spec->pp);
     if (spec->parallel >= DN_PARALLEL_ZERO1)
-        out[DN_FEATURE_SHARDING] = fmin (spec->parallel - DN_PARALLEL_ZERO1 + 1.0, 3);
+        out[DN_FEATURE_SHARDING] = dn_min (spec->parallel - DN_PARALLEL_ZERO1 + 1.0, 3);
     if (spec->gpus > 1)
         out[DN_FEATURE_GRADIENT_TRAFFIC] = -out[DN_FEATURE_REUSE];
 }
@@ -271,7 +271,7 @@ static double above_bound (const struct dn_mix *mix,
                            const double features[DN_N_FEATURES])
 {
     double samples =
-        (double) spec->batch * fmax ((double) spec->grad_accum, 1) / sharers (spec);
+        (double) spec->batch * dn_max ((double) spec->grad_accum, 1) / sharers (spec);
     double peak = exp (features[DN_FEATURE_PEAK]);
     double least = 3 * samples
                    * (share (mix->all_flops, peak)

@@ -325,7 +325,7 @@ static double tuned_share (const struct dn_case *c, bool modern)
     share +=
         spec->layout == DN_LAYOUT_NHWC && dn_reads_layout (c) ? k->tuned_layout : 0;
     share += modern ? k->tuned_modern : 0;
-    return fmin (share, 1);
+    return dn_min (share, 1);
 }
 
 struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)

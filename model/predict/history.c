@@ -142,7 +142,7 @@ static double covariance_of (const struct dn_likeness *likeness,
                              const struct dn_trace *a,
                              const struct dn_trace *b)
 {
-    double common = square (fmin (likeness->common, spread));
+    double common = square (dn_min (likeness->common, spread));
 
     return common + (square (spread) - common) * likeness_of (likeness->lengths, a, b);
 }
@@ -305,12 +305,12 @@ static struct dn_outlook expect (const struct dn_history *history,
     dn_cholesky_lower (history->factors + group->factor, alike_to, group->n);
     for (int i = 0; i < group->n; i++)
         left -= square (alike_to[i]);
-    left = fmax (left, 0) + square (history->likeness.noise);
+    left = dn_max (left, 0) + square (history->likeness.noise);
     return (struct dn_outlook){
-        .site = {.p50 = exp (fmin (fmax (site, -MOVED_MAX), MOVED_MAX)),
+        .site = {.p50 = exp (dn_min (dn_max (site, -MOVED_MAX), MOVED_MAX)),
                  .sigma = runs->level * sqrt (left),
                  .quantiles = &history->seen},
-        .own = exp (fmin (fmax (own, -MOVED_MAX), MOVED_MAX)),
+        .own = exp (dn_min (dn_max (own, -MOVED_MAX), MOVED_MAX)),
         .level = runs->level,
     };
 }

@@ -83,7 +83,7 @@ static double images_per_sample (const struct dn_setup *c)
     double read = pixels_of (c->spec, c->graph);
     double stored = c->spec->sample_bytes > 0
                         ? (double) c->spec->sample_bytes / stored_bytes
-                        : fmax (read / stored_pixels, 1);
+                        : dn_max (read / stored_pixels, 1);
 
     return share * stored + (1 - share) * read / usual_pixels;
 }
@@ -91,7 +91,7 @@ static double images_per_sample (const struct dn_setup *c)
 /* Pictures of the usual size that a sample's copy to the device takes the place of. */
 static double copies_per_sample (const struct dn_setup *c)
 {
-    return fmax (pixels_of (c->spec, c->graph) / usual_pixels, 1.0 / 8);
+    return dn_max (pixels_of (c->spec, c->graph) / usual_pixels, 1.0 / 8);
 }
 
 /* Arrays that one core delivers per second. Those of dense layers are read in whole
@@ -107,7 +107,7 @@ static double arrays_per_core (const struct dn_setup *c)
             || dn_graph_has (c->graph, DN_OP_RNN));
 
     return 1
-           / (fmax (c->graph->input_bytes, 1) / k->core_bytes
+           / (dn_max (c->graph->input_bytes, 1) / k->core_bytes
               + (each ? 1 / k->core_arrays : 0));
 }
 
@@ -141,7 +141,7 @@ static struct supply find_supply (const struct dn_setup *c)
         supply.per_core = arrays_per_core (c);
         break;
     case DN_DECODE_TEXT:
-        supply.per_core = k->core_tokens / fmax (c->graph->input, 1);
+        supply.per_core = k->core_tokens / dn_max (c->graph->input, 1);
         break;
     case DN_DECODE_UNKNOWN:
     case DN_N_DECODES:
@@ -158,7 +158,7 @@ static double delivered (const struct dn_constants *k,
                          double cores,
                          double workers)
 {
-    double used = fmin (cores, workers);
+    double used = dn_min (cores, workers);
     double rate = used * supply->per_core;
 
     if (workers > cores)
@@ -172,10 +172,10 @@ static double delivered (const struct dn_constants *k,
  */
 static double cores_for (const struct dn_setup *c, double demand, double per_core)
 {
-    double cores = fmin (fmax (ceil (demand / per_core), 1), 1e6);
+    double cores = dn_min (dn_max (ceil (demand / per_core), 1), 1e6);
 
     if (c->spec->workers >= 0)
-        cores = fmin (cores, fmax ((double) c->spec->workers, 1));
+        cores = dn_min (cores, dn_max ((double) c->spec->workers, 1));
     return cores;
 }
 
@@ -184,7 +184,7 @@ static double usual_loaders (const struct dn_setup *c)
 {
     double cores = dn_usual_cores (c);
 
-    return c->spec->workers >= 0 ? fmin (cores, fmax ((double) c->spec->workers, 1))
+    return c->spec->workers >= 0 ? dn_min (cores, dn_max ((double) c->spec->workers, 1))
                                  : cores;
 }
 
@@ -237,7 +237,7 @@ double dn_whitebox_input (const struct dn_setup *c,
     if (supply.per_core <= 0)
         return 0;
     /* More than the collecting process can receive has no effect. */
-    demand = fmin (head_room * samples / compute_s, supply.limit);
+    demand = dn_min (head_room * samples / compute_s, supply.limit);
     estimate->cpus_per_gpu =
         1 + (int64_t) cores_for (c, demand, plain * supply.per_core);
     /* The number of cores is unknown: those of the usual node load. */
@@ -245,6 +245,6 @@ double dn_whitebox_input (const struct dn_setup *c,
         return samples / delivered (k, &supply, usual_loaders (c), usual_loaders (c));
     /* The process and its loaders share those of the job. */
     workers =
-        c->spec->workers >= 0 ? fmax ((double) c->spec->workers, 1) : c->cpus_per_gpu;
+        c->spec->workers >= 0 ? dn_max ((double) c->spec->workers, 1) : c->cpus_per_gpu;
     return samples / delivered (k, &supply, c->cpus_per_gpu, workers);
 }

@@ -162,8 +162,8 @@ static double excess (const struct dn_learner *learner, dn_app_key key, double b
     for (int64_t i = 0; i < n && base_s > 0; i++)
         if (rows[i].unit == DN_WORK_PREDICTED && !is_stale (learner, &rows[i])
             && dn_app_row_reach (&rows[i], base_s) <= FAR)
-            most = fmax (most, dn_app_row_time (&rows[i], base_s).p50 / base_s);
-    return fmin (most, DN_APP_TIME_MAX_S);
+            most = dn_max (most, dn_app_row_time (&rows[i], base_s).p50 / base_s);
+    return dn_min (most, DN_APP_TIME_MAX_S);
 }
 
 /* The most memory that a run on any type had. */
@@ -174,7 +174,7 @@ static double most_memory (const struct dn_learner *learner, dn_app_key key)
     double most = 0;
 
     for (int64_t i = 0; i < n; i++)
-        most = fmax (most, (double) rows[i].gpu_mem_gb * GIB);
+        most = dn_max (most, (double) rows[i].gpu_mem_gb * GIB);
     return most;
 }
 
@@ -183,8 +183,8 @@ static void set_memory (const struct dn_learner *learner,
                         struct dn_estimate *estimate)
 {
     double here = row ? (double) row->gpu_mem_gb * GIB : 0;
-    double most = fmax (most_memory (learner, learner->key),
-                        most_memory (learner, learner->others));
+    double most = dn_max (most_memory (learner, learner->key),
+                          most_memory (learner, learner->others));
     struct dn_range *memory = &estimate->gpu_mem;
 
     if (here > 0)
@@ -269,8 +269,8 @@ void dn_learned_apply (const struct dn_learner *learner,
         set_cpus (others, false, estimate);
     if (estimate->history_runs == 0 && !estimate->by_history)
         scale (estimate,
-               fmax (excess (learner, learner->key, estimate->base_s),
-                     excess (learner, learner->others, estimate->base_s)));
+               dn_max (excess (learner, learner->key, estimate->base_s),
+                       excess (learner, learner->others, estimate->base_s)));
     set_memory (learner, row, estimate);
 }
 
@@ -359,10 +359,10 @@ static void set_known_cpus (const struct dn_learner *learner,
     free_ratio =
         measured->estimate && !waits (learner) ? dn_free_ratio (measured, &wanted) : 0;
     if (free_ratio > 0 && measured->spec->batch == learner->spec->batch)
-        faster = fmax (faster, 1 / free_ratio);
+        faster = dn_max (faster, 1 / free_ratio);
     if (cores <= 0)
         return;
-    estimate->cpus_per_gpu = (int64_t) ceil (CPU_PEAKS * cores * fmax (1, faster));
+    estimate->cpus_per_gpu = (int64_t) ceil (CPU_PEAKS * cores * dn_max (1, faster));
     if (estimate->cpus_per_gpu < learner->known->workers)
         estimate->cpus_per_gpu = learner->known->workers;
 }

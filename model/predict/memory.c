@@ -124,7 +124,7 @@ static double loss_part (const struct dn_setup *c)
     case DN_LOSS_CHUNKED:
         return 1.0 / 8;
     case DN_LOSS_FUSED:
-        return head < 0 ? 1 : fmin (c->graph->ops[head].k / c->graph->ops[head].n, 1);
+        return head < 0 ? 1 : dn_min (c->graph->ops[head].k / c->graph->ops[head].n, 1);
     default:
         return 1;
     }
@@ -225,7 +225,7 @@ static double part_bytes (const struct dn_setup *c,
     if (scores && keeping->again)
         return 0;
     if (!dn_is_fused (c) && !keeping->outputs)
-        shorter -= fmax (4 - element, 0) * op->wide_saved;
+        shorter -= dn_max (4 - element, 0) * op->wide_saved;
     if (keeping->amp)
         shorter -= amp_bytes (c, op);
     if (keeping->composed)
@@ -258,7 +258,7 @@ static double in_flight (const struct dn_setup *c)
     double stages = (double) c->spec->pp;
     double most = stages + (c->chunks > 1 ? (stages - 1) / c->chunks : 0);
 
-    return fmin (most, (double) c->spec->grad_accum);
+    return dn_min (most, (double) c->spec->grad_accum);
 }
 
 /* Those of the last stage: one, whose backward pass follows at once; with several
@@ -268,13 +268,13 @@ static double in_flight_last (const struct dn_setup *c)
 {
     double most = (double) c->spec->pp * (1 - 1 / c->chunks) + 1 / c->chunks;
 
-    return fmin (most, (double) c->spec->grad_accum);
+    return dn_min (most, (double) c->spec->grad_accum);
 }
 
 /* Samples of the longest batch, as long as the others: it sets the peak of the run. */
 static double largest_batch (const struct dn_setup *c)
 {
-    return c->padded * fmax (c->graph->longest / c->graph->padding, 1);
+    return c->padded * dn_max (c->graph->longest / c->graph->padding, 1);
 }
 
 /* Experts whose tokens are in one tensor: those of a grouped kernel; otherwise one,
@@ -284,7 +284,7 @@ static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
 {
     if (!op->expert)
         return 1;
-    return dn_has_habit (c, DN_HABIT_GROUPED) ? fmax (c->graph->experts, 1)
+    return dn_has_habit (c, DN_HABIT_GROUPED) ? dn_max (c->graph->experts, 1)
                                               : c->experts;
 }
 
@@ -294,10 +294,10 @@ static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
  */
 static bool is_transformed (const struct dn_op *op)
 {
-    double channels = op->in / fmax (op->m, 1);
+    double channels = op->in / dn_max (op->m, 1);
 
     return op->kind == DN_OP_CONV && op->n > 1
-           && op->k * op->batches / fmax (channels, 1) > 1.01;
+           && op->k * op->batches / dn_max (channels, 1) > 1.01;
 }
 
 /* Add the i-th operator, or the kernels that run in its place. */
@@ -325,18 +325,18 @@ static void add_operator (const struct dn_setup *c,
         if (keeping->products && op->block)
             content->products += parts[j].repeat * product_bytes (c, &parts[j]);
         if (op->kind != DN_OP_LOSS)
-            content->largest = fmax (content->largest, elements * element);
+            content->largest = dn_max (content->largest, elements * element);
         if (op->block)
-            content->inner = fmax (content->inner, elements * element);
+            content->inner = dn_max (content->inner, elements * element);
         last = parts[j].kind;
     }
     if (op->kind == DN_OP_LOSS)
         content->loss =
-            fmax (content->loss, op->in * loss_bytes (c) * 2 * keeping->loss);
+            dn_max (content->loss, op->in * loss_bytes (c) * 2 * keeping->loss);
     if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
-        content->unpacked = fmax (content->unpacked, op->weights * element);
+        content->unpacked = dn_max (content->unpacked, op->weights * element);
     if (is_transformed (op))
-        content->window = fmax (content->window, (op->in + op->out) * element);
+        content->window = dn_max (content->window, (op->in + op->out) * element);
     content->images = content->images || op->dims > 1;
     content->loops = content->loops || op->each > 0;
 }
@@ -367,7 +367,7 @@ static struct dn_content find_content (const struct dn_setup *c,
     content.window *= batch;
     if ((c->spec->checkpointing == DN_CHECKPOINTING_FULL || keeping->products)
         && layers > 1 && backward) {
-        content.inside = fmax (content.blocks - content.products, 0) / layers;
+        content.inside = dn_max (content.blocks - content.products, 0) / layers;
         content.blocks = graph->block_boundary * c->traits->activation * layers * batch
                              / c->norm_split
                          + content.products;
@@ -401,7 +401,7 @@ static double kept_blocks (const struct dn_setup *c,
     double stages = (double) c->spec->pp;
 
     if (stores_activations (c))
-        held = fmin (2 * stages / (double) c->graph->block_layers, held);
+        held = dn_min (2 * stages / (double) c->graph->block_layers, held);
     return content->blocks * held / stages + content->inside;
 }
 
@@ -418,7 +418,7 @@ static double peak_activations (const struct dn_setup *c,
     double first = kept_blocks (c, content, in_flight (c))
                    + (content->inner + content->unpacked) / tp;
 
-    return c->spec->pp > 1 ? fmax (first, last) : last;
+    return c->spec->pp > 1 ? dn_max (first, last) : last;
 }
 
 static bool is_prepared (enum dn_quant quant)
@@ -454,12 +454,12 @@ static double frozen_bytes (const struct dn_setup *c)
         if (n <= 0)
             continue;
         if (op->frozen_bytes > 0)
-            stored = fmin (stored, op->frozen_bytes);
+            stored = dn_min (stored, op->frozen_bytes);
         if (c->spec->lora != DN_UNSET && !is_prepared (c->spec->quant)
             && bytes->copy > 0)
-            stored = fmin (stored, n * bytes->copy);
+            stored = dn_min (stored, n * bytes->copy);
         if (zero && bytes->copy > 0)
-            stored = fmin (stored, n * bytes->copy);
+            stored = dn_min (stored, n * bytes->copy);
         else if (c->parallel < DN_PARALLEL_FSDP && stored > n * bytes->activation)
             stored += n * bytes->copy;
         all += op->repeat * stored / devices;
@@ -517,7 +517,7 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
  */
 static double two_blocks (const struct dn_setup *c)
 {
-    return c->graph->block_layers > 0 ? fmin (2 / (double) c->graph->block_layers, 1)
+    return c->graph->block_layers > 0 ? dn_min (2 / (double) c->graph->block_layers, 1)
                                       : 1;
 }
 
@@ -646,7 +646,7 @@ static void join_peaks (const struct dn_setup *c,
     if (keeps_gradients (c))
         activations += memory[DN_MEMORY_GRADIENTS];
     workspace = c->constants->workspace * content->window / (double) c->spec->tp;
-    workspace = fmax (fmin (workspace, room - activations), 0);
+    workspace = dn_max (dn_min (workspace, room - activations), 0);
     /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
      * are allocated together with the activations.
      */
@@ -654,13 +654,13 @@ static void join_peaks (const struct dn_setup *c,
         late += memory[DN_MEMORY_GRADIENTS];
     if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];
-    temporaries = fmax (temporaries, written_bytes (c, room) - late);
+    temporaries = dn_max (temporaries, written_bytes (c, room) - late);
     if (activations + workspace - late < temporaries) {
         memory[DN_MEMORY_ACTIVATIONS] = 0;
         memory[DN_MEMORY_WORKSPACE] = temporaries;
         return;
     }
-    memory[DN_MEMORY_WORKSPACE] = fmin (workspace, activations + workspace - late);
+    memory[DN_MEMORY_WORKSPACE] = dn_min (workspace, activations + workspace - late);
     memory[DN_MEMORY_ACTIVATIONS] =
         activations + workspace - late - memory[DN_MEMORY_WORKSPACE];
 }
@@ -679,7 +679,7 @@ static double host_bytes (const struct dn_setup *c)
     double checkpoint =
         c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states)
         + (c->graph->frozen_params - c->frozen_params) * 4
-        + fmin (c->frozen_params * 4, frozen_bytes (c) * c->model_parallel);
+        + dn_min (c->frozen_params * 4, frozen_bytes (c) * c->model_parallel);
 
     if (c->spec->input == DN_INPUT_SYNTHETIC)
         workers = 0;

@@ -35,9 +35,9 @@ static double apart_params (const struct dn_setup *c)
         if (!is_usual (c->graph, i, head, apart))
             all += op->repeat * op->params;
         else if (apart == DN_APART_OTHERS) /* biases */
-            all += op->repeat * fmax (op->params - op->n * op->k * op->batches, 0);
+            all += op->repeat * dn_max (op->params - op->n * op->k * op->batches, 0);
     }
-    return fmin (all, c->dense_params);
+    return dn_min (all, c->dense_params);
 }
 
 /* The share of the parameters that the optimizer leaves to AdamW. */
@@ -100,8 +100,8 @@ static double matrices_time (const struct dn_setup *c)
     dn_rates_init (&r, &bf16);
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
-        double rows = fmin (op->n * op->batches, op->k);
-        double columns = fmax (op->n * op->batches, op->k);
+        double rows = dn_min (op->n * op->batches, op->k);
+        double columns = dn_max (op->n * op->batches, op->k);
 
         if (op->params > 0 && is_usual (c->graph, i, head, DN_APART_OTHERS))
             all += op->repeat * newton_schulz_time (&r, rows, columns);

@@ -71,7 +71,7 @@ static double floor_power (const struct dn_constants *k, const struct dn_device 
 
     if (is_memory_on_board (device))
         watts += k->power_pin * device->bandwidth;
-    return fmin (fmax (watts, device->idle_w), device->tdp_w);
+    return dn_min (dn_max (watts, device->idle_w), device->tdp_w);
 }
 
 /* Seconds of a step in which the device computes, and the share of the device that
@@ -88,10 +88,10 @@ static double work_time (const struct dn_setup *c,
     *share = 1;
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
-    work = fmax (work - hollow->waits * passes, 0);
+    work = dn_max (work - hollow->waits * passes, 0);
     if (work > 0)
-        *share = 1 - fmin (hollow->unfilled * passes / work, 1);
-    return fmin (work, estimate->step_s.p50);
+        *share = 1 - dn_min (hollow->unfilled * passes / work, 1);
+    return dn_min (work, estimate->step_s.p50);
 }
 
 static double mean_power (const struct dn_setup *c,
@@ -108,14 +108,14 @@ static double mean_power (const struct dn_setup *c,
     double arithmetic = directions * c->graph->flops * c->batch
                         * (double) c->spec->grad_accum / c->model_parallel / c->context
                         / dn_device_peak (c->device, c->precision, &matrix);
-    double intensity = work > 0 ? fmin (arithmetic / work, 1) : 0;
+    double intensity = work > 0 ? dn_min (arithmetic / work, 1) : 0;
     double drawn =
         1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));
 
-    return fmin (floor
-                     + fmax (full_power (k, c->device, intensity, limit) - floor, 0)
-                           * share * drawn,
-                 limit);
+    return dn_min (floor
+                       + dn_max (full_power (k, c->device, intensity, limit) - floor, 0)
+                             * share * drawn,
+                   limit);
 }
 
 void dn_whitebox_power (const struct dn_setup *c,
@@ -125,11 +125,11 @@ void dn_whitebox_power (const struct dn_setup *c,
     double limit = c->device->tdp_w;
 
     if (c->spec->power_limit > 0)
-        limit = fmin (limit, (double) c->spec->power_limit);
+        limit = dn_min (limit, (double) c->spec->power_limit);
     estimate->power_w = mean_power (c, hollow, estimate, limit);
     estimate->power_w_p95 =
-        fmin (dn_range_at ((struct dn_range){.p50 = estimate->power_w,
-                                             .sigma = c->constants->sigma_power},
-                           0.95),
-              limit);
+        dn_min (dn_range_at ((struct dn_range){.p50 = estimate->power_w,
+                                               .sigma = c->constants->sigma_power},
+                             0.95),
+                limit);
 }

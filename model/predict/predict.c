@@ -180,16 +180,16 @@ static double factor_of (const struct dn_correction *correction,
 
     if (!correction->trees || !isfinite (moved))
         return 1;
-    return exp (fmin (fmax (moved, -correction->limit), correction->limit));
+    return exp (dn_min (dn_max (moved, -correction->limit), correction->limit));
 }
 
 /* No correction lifts it above the board's limit. */
 static void scale_power (struct dn_estimate *estimate, double factor)
 {
-    double limit = fmax (estimate->device->tdp_w, estimate->power_w);
+    double limit = dn_max (estimate->device->tdp_w, estimate->power_w);
 
-    estimate->power_w = fmin (estimate->power_w * factor, limit);
-    estimate->power_w_p95 = fmin (estimate->power_w_p95 * factor, limit);
+    estimate->power_w = dn_min (estimate->power_w * factor, limit);
+    estimate->power_w_p95 = dn_min (estimate->power_w_p95 * factor, limit);
 }
 
 static void scale_all (double *values, int n, double factor)
@@ -256,7 +256,7 @@ static double sheet_factor (const struct batch *batch, int i, double known)
     dn_device_sheet (batch->devices[i], &device);
     dn_whitebox_by (&c, batch->predictor->deadline, &sheet);
     return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
-                fmin (fmax (known, 0), 1));
+                dn_min (dn_max (known, 0), 1));
 }
 
 /* The step time by the shipped constants over that by the site's, both with the factor
@@ -278,9 +278,9 @@ static double shipped_factor (const struct batch *batch,
     shipped.constants = made_with (batch);
     dn_whitebox_by (&shipped, batch->predictor->deadline, &white);
     if (batch->predictor->bundle->corrections[DN_QUANTITY_STEP].trees)
-        sheet =
-            pow (estimate->white_step_s / white.step_s.p50, fmin (fmax (known, 0), 1))
-            / sheet;
+        sheet = pow (estimate->white_step_s / white.step_s.p50,
+                     dn_min (dn_max (known, 0), 1))
+                / sheet;
     return sheet * white.step_s.p50 / estimate->step_s.p50;
 }
 

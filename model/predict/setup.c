@@ -29,7 +29,7 @@ static double quantised_by (const struct dn_setup *setup, const struct dn_op *op
 {
     double bytes = op->frozen_params * setup->traits->activation;
 
-    return op->frozen_bytes > 0 ? op->repeat * fmax (bytes - op->frozen_bytes, 0) : 0;
+    return op->frozen_bytes > 0 ? op->repeat * dn_max (bytes - op->frozen_bytes, 0) : 0;
 }
 
 /* What one of 'devices' that share it holds. */
@@ -93,11 +93,11 @@ static void count_network (struct dn_setup *setup)
 struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
 {
     double devices = (double) c->spec->gpus / c->nodes;
-    double members = fmax (devices / stride, 1);
+    double members = dn_max (devices / stride, 1);
 
     return (struct dn_ring){.n = n,
-                            .nodes = fmax (ceil (n / members), 1),
-                            .sharing = fmin (stride, devices)};
+                            .nodes = dn_max (ceil (n / members), 1),
+                            .sharing = dn_min (stride, devices)};
 }
 
 struct dn_ring dn_ring_in_node (const struct dn_ring *ring)
@@ -147,8 +147,8 @@ static void split_state (struct dn_setup *setup)
 /* Jobs of more devices than a node has run on several nodes, even if nodes= is less. */
 static double node_count (const struct dn_spec *spec, const struct dn_device *device)
 {
-    return fmax ((double) spec->nodes,
-                 ceil ((double) spec->gpus / (double) device->per_node));
+    return dn_max ((double) spec->nodes,
+                   ceil ((double) spec->gpus / (double) device->per_node));
 }
 
 /* A run without an optimizer on several GPUs of one node measures a network, it does
@@ -246,7 +246,7 @@ double dn_kernels_of (const struct dn_setup *setup, const struct dn_op *op)
     if (op->expert)
         return 1
                / (dn_has_habit (setup, DN_HABIT_GROUPED)
-                      ? fmax (setup->graph->experts, 1)
+                      ? dn_max (setup->graph->experts, 1)
                       : setup->experts);
     return dn_is_attention_core (setup, op) ? setup->context : 1;
 }

@@ -23,12 +23,6 @@ double dn_host_copies (const struct dn_setup *c, int direction)
     return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
 }
 
-/* fmax (), which is a call: none of these is a NaN. */
-static inline double larger (double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Seconds of a group on one device, by what runs first. */
 struct span {
     double device[2]; /* forward and backward */
@@ -85,16 +79,16 @@ static void close_group (struct dn_lane *lane, bool block)
     ahead = span.device[0] - span.host[0];
     behind = span.device[1] - span.host[1];
     if (pass->in_turn) {
-        pass->waits += larger (ahead, 0) + larger (behind, 0);
+        pass->waits += dn_max (ahead, 0) + dn_max (behind, 0);
     } else {
-        lag->now = larger (lag->now + ahead, 0);
-        lag->floor = larger (lag->slope, lag->floor);
+        lag->now = dn_max (lag->now + ahead, 0);
+        lag->floor = dn_max (lag->slope, lag->floor);
         lag->slope += behind;
     }
     pass->host += span.host[0] + span.host[1];
     if (block)
-        pass->block_seconds += larger (span.device[0], span.host[0])
-                               + larger (span.device[1], span.host[1]);
+        pass->block_seconds += dn_max (span.device[0], span.host[0])
+                               + dn_max (span.device[1], span.host[1]);
 }
 
 /* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
@@ -130,7 +124,7 @@ static void add_hollow (struct dn_lane *lane,
  */
 static double open_ring (struct dn_pass *pass, double ring, double time)
 {
-    double open = larger (ring - time, 0);
+    double open = dn_max (ring - time, 0);
 
     pass->ring += ring;
     pass->ring_open += open;
@@ -278,7 +272,7 @@ static void end_pass (struct dn_lane *lane, bool block)
     close_group (lane, block);
     pass->hollow.waits += DN_N_DIRECTIONS * pass->kernels * kernel_s;
     pass->seconds = pass->host + pass->waits
-                    + larger (pass->lag.now + pass->lag.slope, pass->lag.floor);
+                    + dn_max (pass->lag.now + pass->lag.slope, pass->lag.floor);
 }
 
 void dn_passes_find (struct dn_lane lanes[], int n)
@@ -372,7 +366,7 @@ static double last_backward (const struct dn_setup *c, const struct dn_pass *pas
  */
 static double waiting (const struct dn_setup *c)
 {
-    return c->constants->straggler * pow (log2 (fmax (c->replicas, 1)), 0.78)
+    return c->constants->straggler * pow (log2 (dn_max (c->replicas, 1)), 0.78)
            / sqrt ((double) c->spec->grad_accum);
 }
 
@@ -403,7 +397,7 @@ static void fill_traffic (const struct dn_setup *c,
     estimate->stage_s[DN_STAGE_COMMUNICATION] = traffic.behind + traffic.open;
     estimate->stage_s[DN_STAGE_EXPOSED] =
         traffic.open
-        + fmax (traffic.behind - c->constants->overlap * hiding, traffic.last);
+        + dn_max (traffic.behind - c->constants->overlap * hiding, traffic.last);
 }
 
 /* Communication within the passes. What of it is exposed is a part of their time. */
@@ -440,7 +434,7 @@ static double update_time (const struct dn_setup *c)
                    * dn_optimizer_traits[c->spec->optimizer].passes;
 
     return bytes / k->host_optimizer
-           / fmin (cores * devices / k->host_optimizer_cores, 1);
+           / dn_min (cores * devices / k->host_optimizer_cores, 1);
 }
 
 static struct offloaded offload_time (const struct dn_setup *c)
@@ -476,12 +470,12 @@ static double add_offload (const struct dn_setup *c,
     struct offloaded offload = offload_time (c);
     double passes = (double) c->spec->grad_accum;
     double seconds = pass->seconds / (double) c->spec->pp;
-    double backward = fmin (last_backward (c, pass), seconds);
-    double open = offload.open + fmax (offload.behind - passes * seconds, 0);
+    double backward = dn_min (last_backward (c, pass), seconds);
+    double open = offload.open + dn_max (offload.behind - passes * seconds, 0);
 
     open += passes
-            * (fmax (offload.stored - (seconds - backward), 0)
-               + fmax (offload.stored - backward, 0));
+            * (dn_max (offload.stored - (seconds - backward), 0)
+               + dn_max (offload.stored - backward, 0));
     estimate->stage_s[DN_STAGE_COMMUNICATION] +=
         offload.open + offload.behind + 2 * passes * offload.stored;
     estimate->stage_s[DN_STAGE_EXPOSED] += open;
@@ -500,11 +494,11 @@ void dn_whitebox_step (const struct dn_lane *lane, struct dn_estimate *estimate)
 
     fill_stages (c, pass, estimate);
     compute = dn_pipeline (c, pass->block_seconds, pass->seconds - pass->block_seconds)
-              + fmax (stage[DN_STAGE_OPTIMIZER], optimizer);
+              + dn_max (stage[DN_STAGE_OPTIMIZER], optimizer);
     if (c->spec->pp > 1)
         compute += dn_handings (c) * dn_handing_time (c);
-    compute =
-        dn_has_habit (c, DN_HABIT_RUNS_AHEAD) ? fmax (compute, fixed) : compute + fixed;
+    compute = dn_has_habit (c, DN_HABIT_RUNS_AHEAD) ? dn_max (compute, fixed)
+                                                    : compute + fixed;
     stage[DN_STAGE_HOST] =
         (double) c->spec->grad_accum * pass->host / (double) c->spec->pp + optimizer
         + fixed;

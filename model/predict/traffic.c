@@ -71,7 +71,7 @@ static double mesh_share (const struct dn_setup *c, double n)
     double others = (double) c->device->per_node - 1;
 
     if (c->device->generation->link_mesh && others > 0)
-        return fmin (fmax (n - 1, 1) / others, 1);
+        return dn_min (dn_max (n - 1, 1) / others, 1);
     if (c->device->link != DN_LINK_NVLINK || c->device->link_bw > last_mesh
         || c->device->per_node > 8 || n > 8)
         return 0;
@@ -124,7 +124,7 @@ static double node_rate (const struct dn_setup *c, double devices)
     double share = c->net.rdma ? k->net_rdma : k->net_sockets;
 
     if (c->net.rate > 0)
-        return c->net.rate * share * fmin (c->net.adapters, ceil (devices));
+        return c->net.rate * share * dn_min (c->net.adapters, ceil (devices));
     return has_links (c) ? k->node_bw * devices : k->node_bw_pcie;
 }
 
@@ -149,7 +149,7 @@ double dn_half_between (const struct dn_setup *c,
     const struct dn_constants *k = c->constants;
     double n = ring->nodes;
     double rate = node_rate (c, ring->n / n * ring->sharing) / ring->sharing;
-    double steps = fmin (n - 1, ceil (log2 (fmax (n, 1))));
+    double steps = dn_min (n - 1, ceil (log2 (dn_max (n, 1))));
 
     if (n <= 1)
         return 0;
@@ -197,7 +197,7 @@ static double all_to_all (const struct dn_setup *c,
     if (far > 0)
         between = near * far / ring->n * bytes * ring->sharing
                   / node_rate (c, near * ring->sharing);
-    return start_time (c) + (ring->n - 1) * k->hop_s + fmax (within, between);
+    return start_time (c) + (ring->n - 1) * k->hop_s + dn_max (within, between);
 }
 
 /* Seconds in which each device sends 'bytes' to the next one. Around a ring one link of
@@ -209,7 +209,7 @@ static double pass_on (const struct dn_setup *c,
     double rate = link_rate (c, dn_ring_in_node (ring).n);
 
     if (ring->nodes > 1)
-        rate = fmin (rate, node_rate (c, ring->sharing) / ring->sharing);
+        rate = dn_min (rate, node_rate (c, ring->sharing) / ring->sharing);
     return start_time (c) / 2 + c->constants->hop_s + bytes / rate;
 }
 
@@ -273,9 +273,9 @@ static struct dn_traffic gathering (const struct dn_setup *c,
                                     const struct dn_ring *ring,
                                     double bucket)
 {
-    double layers = fmax ((double) c->graph->block_layers, 1);
+    double layers = dn_max ((double) c->graph->block_layers, 1);
     double between = 2 * dn_half_between (c, all->gradients, &all->copies);
-    double last = half_reduce (c, fmin (all->gradients, bucket), ring);
+    double last = half_reduce (c, dn_min (all->gradients, bucket), ring);
 
     if (ring->nodes > 1)
         between = 0;
@@ -293,8 +293,8 @@ static struct dn_traffic traffic_of (const struct dn_setup *c,
     const double bucket = 25e6; /* DistributedDataParallel */
     struct dn_ring node = dn_ring_in_node (&all->copies);
     double scatter = half_buckets (c, all->gradients, bucket, &all->copies);
-    double last =
-        half_reduce (c, fmin (all->gradients, fmax (bucket, all->first)), &all->copies);
+    double last = half_reduce (
+        c, dn_min (all->gradients, dn_max (bucket, all->first)), &all->copies);
 
     if (all->copies.n <= 1 || all->weights <= 0)
         return (struct dn_traffic){0};
@@ -356,7 +356,7 @@ static struct dn_exchange expert_exchange (const struct dn_setup *c)
     struct dn_ring ring = dn_ring_of (c, c->experts, (double) c->spec->tp);
     double n = c->experts > 1 ? 2 * c->expert_layers : 0;
     double bytes = c->dispatched * c->batch / c->context * c->traits->activation
-                   / c->norm_split / fmax (c->expert_layers, 1);
+                   / c->norm_split / dn_max (c->expert_layers, 1);
     double seconds = n * all_to_all (c, bytes, &ring);
 
     return (struct dn_exchange){
@@ -408,7 +408,7 @@ double dn_handing_time (const struct dn_setup *c)
     double rate = link_rate (c, DN_PER_NODE);
 
     if (c->nodes > 1)
-        rate = fmin (rate, node_rate (c, devices) / devices);
+        rate = dn_min (rate, node_rate (c, devices) / devices);
     return 2 * (k->nvlink_start_s + bytes / rate);
 }
 

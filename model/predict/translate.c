@@ -121,8 +121,8 @@ static void set_law (const struct sum *sum, struct dn_range *law)
     if (sum->squares <= 0)
         return;
     law->sigma = sqrt (sum->variance);
-    law->quantiles =
-        dn_student_law ((int) fmin (sum->variance * sum->variance / sum->squares, 255));
+    law->quantiles = dn_student_law (
+        (int) dn_min (sum->variance * sum->variance / sum->squares, 255));
 }
 
 /* --- the ratio -------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static double free_share (const struct dn_estimate *estimate)
 
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         device += stage[i];
-    device = fmax (device, stage[DN_STAGE_HOST]);
+    device = dn_max (device, stage[DN_STAGE_HOST]);
     bound = pow (pow (device, 4) + pow (stage[DN_STAGE_INPUT], 4), 0.25); /* step.c */
     return device > 0
                ? (device + stage[DN_STAGE_EXPOSED]) / (bound + stage[DN_STAGE_EXPOSED])
@@ -216,7 +216,7 @@ static double safe_ratio (const struct dn_setting *measured,
 {
     double ratio = step_ratio (measured, wanted);
 
-    return measured->unbound ? fmax (ratio, dn_free_ratio (measured, wanted)) : ratio;
+    return measured->unbound ? dn_max (ratio, dn_free_ratio (measured, wanted)) : ratio;
 }
 
 /* Samples of a step of the wanted run over those of the measured one. */
@@ -235,8 +235,8 @@ static double distance (enum dn_gap change,
                         const struct dn_setting *measured,
                         const struct dn_setting *wanted)
 {
-    double gpus =
-        fmax ((double) wanted->spec->gpus, 1) / fmax ((double) measured->spec->gpus, 1);
+    double gpus = dn_max ((double) wanted->spec->gpus, 1)
+                  / dn_max ((double) measured->spec->gpus, 1);
     double batch = samples_ratio (measured, wanted) / gpus;
     double step = wanted->estimate->step_s.p50 / measured->estimate->step_s.p50;
 
@@ -295,8 +295,8 @@ struct dn_range dn_learned_translate (const struct dn_app_row *row,
         work /= ratio; /* as seconds on the measured device */
     there.unit_s = (float) ((double) row->unit_s * ratio);
     there.longest_s =
-        (float) (fmin ((double) row->start_s, (double) row->longest_s)
-                 + fmax ((double) row->longest_s - (double) row->start_s, 0) * ratio);
+        (float) (dn_min ((double) row->start_s, (double) row->longest_s)
+                 + dn_max ((double) row->longest_s - (double) row->start_s, 0) * ratio);
     law = dn_app_row_law (&there, work);
     add (&sum, law.sigma, row->freedom);
     add_changes (&sum, measured, wanted);

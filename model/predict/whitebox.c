@@ -100,7 +100,7 @@ static double start_seconds (const struct dn_case *c)
     const struct dn_spec *spec = c->spec;
     unsigned compiles = DN_HABIT_COMPILES_STEP | DN_HABIT_CAPTURES;
     double loaded = c->graph->frozen_params;
-    double start = k->start_s + k->join_s * log2 (fmax ((double) spec->nodes, 1));
+    double start = k->start_s + k->join_s * log2 (dn_max ((double) spec->nodes, 1));
 
     if (loaded > 0)
         start += 2 * (loaded + c->graph->params) / k->storage;

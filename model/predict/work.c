@@ -285,8 +285,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     r->loss_launches =
         dn_habit_number (k, c->spec, c->stack.tuned, DN_HABIT_LOSS_LAUNCHES);
     if (dn_has_habit (c, DN_HABIT_CAPTURES) || c->graph->whole_step) {
-        r->launch_s = fmin (r->launch_s, k->captured_s);
-        r->kernel_s = fmin (r->kernel_s, k->captured_s);
+        r->launch_s = dn_min (r->launch_s, k->captured_s);
+        r->kernel_s = dn_min (r->kernel_s, k->captured_s);
     }
     take_measured (c, r);
     if (device->compiled)
@@ -295,7 +295,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     if (device->sustained > 0)
         r->slowdown /= device->sustained;
     for (int i = 0; i < DN_ROUTE_CHIP && device->chip_bw > 0; i++)
-        r->route[i] = fmin (r->route[i], device->chip_bw);
+        r->route[i] = dn_min (r->route[i], device->chip_bw);
     set_attention_rates (c, r, rest);
 }
 
@@ -411,7 +411,7 @@ static void set_product (const struct loading *l,
  */
 static void light_traffic (const struct dn_op *op, double *forward, double *backward)
 {
-    double size = fmax (op->in, op->out);
+    double size = dn_max (op->in, op->out);
 
     *forward = 2 * size;
     *backward = 3 * size;
@@ -457,13 +457,13 @@ static void find_light (const struct loading *l, bool backward)
     const struct dn_op *op = l->op;
     struct dn_load *load = l->load;
     double bytes = l->r->bytes;
-    double casts = op->single && bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
+    double casts = op->single && bytes < 4 ? CAST_PASSES * dn_max (op->in, op->out) : 0;
     double forward;
     double data;
 
     load->light = true;
     if (op->single)
-        bytes = fmax (bytes, 4);
+        bytes = dn_max (bytes, 4);
     light_traffic (op, &forward, &data);
     for (int d = DN_FORWARD; d <= (backward ? DN_DATA : DN_FORWARD); d++) {
         double elements = d == DN_FORWARD ? forward : data;
@@ -740,8 +740,9 @@ static double rate_of (const struct dn_rates *r, const struct dn_load *load, int
 {
     enum dn_arithmetic by = load->amount[d].by;
 
-    return by == DN_BY_GROUPED ? fmin (r->flops[by] * load->op->n, r->flops[DN_BY_CONV])
-                               : r->flops[by];
+    return by == DN_BY_GROUPED
+               ? dn_min (r->flops[by] * load->op->n, r->flops[DN_BY_CONV])
+               : r->flops[by];
 }
 
 struct dn_work dn_work_of (const struct dn_lane *lane,

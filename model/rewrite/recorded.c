@@ -447,7 +447,7 @@ int64_t dn_open_limit (const struct dn_recorded *recorded,
     if (from != 0)
         minutes = floor (minutes / factor_of (recorded, from) + 1e-6);
     minutes = ceil (minutes * factor_of (recorded, to) - 1e-6);
-    return 60 * (int64_t) fmax (minutes, 1);
+    return 60 * (int64_t) dn_max (minutes, 1);
 }
 
 int64_t dn_recorded_cap (const struct dn_recorded *recorded)

@@ -81,7 +81,7 @@ static void add_place (struct dn_buf *buf, const struct dn_story *story)
 
 static int64_t tenths_of (double factor)
 {
-    return llround (10 * fmin (fmax (factor, 0), 1e6));
+    return llround (10 * dn_min (dn_max (factor, 0), 1e6));
 }
 
 /* " (starts now, 1.6x the time, 0.6x the cost)" after a new GPU type, where the job
