@@ -37,6 +37,12 @@ static uint32_t big_endian (const unsigned char *at)
            | at[3];
 }
 
+/* rotate (x, a) ^ rotate (x, a + b) ^ rotate (x, a + b + c), rotated in place. */
+static inline uint32_t rotate_three (uint32_t x, int a, int b, int c)
+{
+    return rotate (rotate (rotate (x, c) ^ x, b) ^ x, a);
+}
+
 /* One step of 6.2.2. Instead of rotating the eight variables, it shifts their indices
  * by 't'.
  */
@@ -49,12 +55,10 @@ static inline void step (uint32_t s[8], int t, uint32_t key)
     uint32_t f = s[(5 - t) & 7];
     uint32_t g = s[(6 - t) & 7];
     uint32_t *h = &s[(7 - t) & 7];
-    uint32_t one = *h + (rotate (e, 6) ^ rotate (e, 11) ^ rotate (e, 25))
-                   + (g ^ (e & (f ^ g))) + key;
+    uint32_t one = *h + rotate_three (e, 6, 5, 14) + (g ^ (e & (f ^ g))) + key;
 
     s[(3 - t) & 7] += one;
-    *h = one + (rotate (a, 2) ^ rotate (a, 13) ^ rotate (a, 22))
-         + ((a & b) | (c & (a | b)));
+    *h = one + rotate_three (a, 2, 11, 9) + ((a & b) | (c & (a | b)));
 }
 
 /* 6.2.2: mix one block into the state a..h. */
@@ -70,8 +74,8 @@ static void mix (uint32_t state[8], const unsigned char block[BLOCK])
         uint32_t early = w[t - 15];
         uint32_t late = w[t - 2];
 
-        w[t] = w[t - 16] + (rotate (early, 7) ^ rotate (early, 18) ^ early >> 3)
-               + w[t - 7] + (rotate (late, 17) ^ rotate (late, 19) ^ late >> 10);
+        w[t] = w[t - 16] + (rotate (rotate (early, 11) ^ early, 7) ^ early >> 3)
+               + w[t - 7] + (rotate (rotate (late, 2) ^ late, 17) ^ late >> 10);
     }
     for (int t = 0; t < 64; t += 8) {
         const uint32_t *k = &round_constants[t];

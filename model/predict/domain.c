@@ -32,7 +32,7 @@ static inline four squares (const float *a, const float *b)
 /* Squared distance in 'n' coordinates, which are whole groups. The order of the sum is
  * always the same, so that runs together find what each finds alone.
  */
-static float square_distance (const float *a, const float *b, int n)
+static inline float square_distance (const float *a, const float *b, int n)
 {
     four sums = {0};
 
@@ -127,13 +127,14 @@ static bool add_run (struct search *search, const float *features)
     return true;
 }
 
-/* The runs that may be nearer to a point than to all before. */
-static void look_at (struct search *search, int point)
+/* Is a run nearer to a point than to all before? */
+static bool look_at (struct search *search, int point)
 {
     const struct dn_domain *domain = search->domain;
     int n = domain->n_network;
     const float *at = domain->points + (ptrdiff_t) point * domain->n_used;
     float shared = search->shared[point];
+    bool nearer = false;
 
     for (struct run *run = search->runs; run < search->runs + search->n; run++) {
         float square;
@@ -141,9 +142,12 @@ static void look_at (struct search *search, int point)
         if (shared >= run->least)
             continue;
         square = shared + square_distance (run->place + n, at + n, domain->n_used - n);
-        if (square < run->least)
+        if (square < run->least) {
             run->least = square;
+            nearer = true;
+        }
     }
+    return nearer;
 }
 
 static float largest_least (const struct search *search)
@@ -164,7 +168,7 @@ static int find_least (struct search *search, const struct dn_deadline *deadline
     const struct dn_domain *domain = search->domain;
     int n = domain->n_points;
     int nearest = 0;
-    float most;
+    float most = INFINITY;
 
     for (int i = 0; i < n; i++) {
         if (i % POINTS_PER_LOOK == 0 && dn_deadline_passed (deadline))
@@ -176,14 +180,11 @@ static int find_least (struct search *search, const struct dn_deadline *deadline
         if (search->shared[i] < search->shared[nearest])
             nearest = i;
     }
-    if (n > 0)
-        look_at (search, nearest);
-    most = largest_least (search);
+    if (n > 0 && look_at (search, nearest))
+        most = largest_least (search);
     for (int i = 0; i < n; i++)
-        if (search->shared[i] < most) {
-            look_at (search, i);
+        if (search->shared[i] < most && look_at (search, i))
             most = largest_least (search);
-        }
     return 0;
 }
 

@@ -47,6 +47,7 @@ struct keeping {
     double loss;   /* share of the logits at a time */
     int head;      /* the operator that makes them, -1: none */
     bool convolutions;
+    bool widens;   /* operators in single precision keep their elements so */
     bool composed; /* of single kernels, each of which keeps its operands */
     bool amp;      /* torch.amp decides on the precision of each operator */
 };
@@ -148,6 +149,7 @@ static struct keeping find_keeping (const struct dn_setup *c)
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
     keeping.composed = is_composed (c) && !keeping.convolutions && !compiled;
     keeping.amp = runs_amp (c);
+    keeping.widens = !dn_is_fused (c) && !keeping.outputs;
     return keeping;
 }
 
@@ -224,7 +226,7 @@ static double part_bytes (const struct dn_setup *c,
 
     if (scores && keeping->again)
         return 0;
-    if (!dn_is_fused (c) && !keeping->outputs)
+    if (keeping->widens && op->wide_saved > 0)
         shorter -= dn_max (4 - element, 0) * op->wide_saved;
     if (keeping->amp)
         shorter -= amp_bytes (c, op);

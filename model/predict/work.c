@@ -694,17 +694,24 @@ static void finish (const struct dn_rates *r, struct dn_load *load, int d)
 {
     struct dn_amount *amount = &load->amount[d];
     const struct dn_op *op = load->op;
-    bool rare =
-        amount->unpacked > 0 || amount->moved > 0 || amount->wait != DN_WAIT_NONE;
 
-    if (amount->arithmetic <= 0 && amount->bytes <= 0 && !rare)
+    if (amount->arithmetic <= 0 && amount->bytes <= 0 && amount->wait == DN_WAIT_NONE)
         return;
     load->launches[d] = load->kernels * op->calls * launches_of (r, op, d);
     if (op->kind == DN_OP_ATTENTION || (load->light && op->kind != DN_OP_LOSS))
         load->launches[d] *= r->light_launches;
-    load->plain = load->plain && !rare && amount->by != DN_BY_GROUPED;
     scale (amount, load->share[d]);
     amount->route = route_of (r, load, d);
+}
+
+/* Are its seconds no more than arithmetic and bytes over the rates of the device? */
+static bool is_plain (const struct loading *l)
+{
+    const struct dn_op *op = l->op;
+
+    return op->kind != DN_OP_LOSS && op->kind != DN_OP_RNN && op->each <= 0
+           && l->c->context <= 1 && l->moved <= 0 && !has_steps (op)
+           && !is_quantised (op) && (op->kind != DN_OP_CONV || op->batches <= 1);
 }
 
 void dn_load_of (const struct dn_lane *lane,
@@ -724,12 +731,11 @@ void dn_load_of (const struct dn_lane *lane,
                              .again = !op->frozen && is_again (c, op),
                              .kernels = op->repeat * dn_kernels_of (c, op),
                              .each = op->repeat * op->each * c->batch,
-                             .share = {share, share, share * weight_share},
-                             .plain = op->kind != DN_OP_LOSS && op->kind != DN_OP_RNN
-                                      && op->each <= 0 && c->context <= 1};
+                             .share = {share, share, share * weight_share}};
     l.load = load;
     if (op->kind == DN_OP_CONV && is_moved (c, r, op))
         l.moved = 2 * (l.in + l.out) * r->bytes;
+    load->plain = is_plain (&l);
     find_work (&l);
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         finish (r, load, d);

@@ -204,17 +204,22 @@ static void add_counted (struct dn_print *r, struct dn_span value)
     value.len -= port_length (value);
     while (i < value.len) {
         struct dn_span rest = {value.text + i, value.len - i};
-        size_t date = dn_is_digit (value.text[i]) ? date_length (rest) : 0;
         size_t n = 0; /* digits */
+        size_t date;
 
         while (n < rest.len && dn_is_digit (rest.text[n]))
             n++;
+        if (n == 0) {
+            i++;
+            continue;
+        }
+        date = date_length (rest);
         if (date > 0 || (n == 10 && rest.text[0] == '1')) {
             n = date > 0 ? date : n;
             add (r, value.text + begin, i - begin);
             begin = i + n;
         }
-        i += n > 0 ? n : 1;
+        i += n;
     }
     add (r, value.text + begin, value.len - begin);
 }
