@@ -170,21 +170,31 @@ static inline void add_work (struct dn_sums *sums,
     sums->launches[DN_AGAIN] += launches;
 }
 
-static void add_plain (struct dn_lane *lane, const struct dn_load *load)
+/* The seconds of a direction to a part of the sums of all devices that run it alike. */
+static inline void add_part (struct dn_lane *first,
+                             const struct dn_load *load,
+                             int direction,
+                             int part)
 {
-    const struct dn_rates *r = &lane->rates;
+    const struct dn_amount *amount = &load->amount[direction];
+    double launches = load->launches[direction];
 
-    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        const struct dn_amount *amount = &load->amount[d];
-
-        if (load->launches[d] > 0)
-            add_work (&lane->pass.sums,
-                      load,
-                      d,
-                      amount->arithmetic / r->flops[amount->by]
-                          + amount->bytes / r->route[amount->route],
-                      load->launches[d]);
+    if (launches <= 0)
+        return;
+    for (struct dn_lane *lane = first; lane; lane = lane->next) {
+        lane->pass.sums.device[part] +=
+            amount->arithmetic / lane->rates.flops[amount->by]
+            + amount->bytes / lane->rates.route[amount->route];
+        lane->pass.sums.launches[part] += launches;
     }
+}
+
+static void add_plain (struct dn_lane *first, const struct dn_load *load)
+{
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        add_part (first, load, d, d);
+    if (load->again)
+        add_part (first, load, DN_FORWARD, DN_AGAIN);
 }
 
 static void add_other (struct dn_lane *lane, const struct dn_load *load)
@@ -215,12 +225,12 @@ static void add_load (struct dn_lane *first, const struct dn_load *load)
     for (struct dn_lane *lane = first; lane; lane = lane->next) {
         if (ends)
             close_group (lane, group->block);
-        if (load->plain)
-            add_plain (lane, load);
-        else
+        if (!load->plain)
             add_other (lane, load);
         lane->pass.kernels += load->kernels;
     }
+    if (load->plain)
+        add_plain (first, load);
     *group = (struct dn_group){repeat, every, load->block};
 }
 
