@@ -18,6 +18,12 @@ bool dn_is_sparse (const struct dn_op *op)
            && op->params + op->frozen_params > least_params;
 }
 
+bool dn_is_odd (const struct dn_spec *spec, const struct dn_op *op)
+{
+    return op->kind == DN_OP_LINEAR && spec->framework != DN_FRAMEWORK_MEGATRON
+           && (fmod (op->n, 8) != 0 || fmod (op->k, 8) != 0);
+}
+
 /* What a network has in experts. */
 struct experts {
     struct dn_held held;
@@ -70,6 +76,7 @@ static void count_network (struct dn_setup *setup)
 
         setup->scores = setup->scores || op->kind == DN_OP_SOFTMAX;
         setup->attention = setup->attention || op->kind == DN_OP_ATTENTION;
+        setup->odd = setup->odd || dn_is_odd (setup->spec, op);
         shorter += quantised_by (setup, op);
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);

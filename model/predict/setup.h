@@ -37,6 +37,7 @@ struct dn_setup {
     double context;            /* devices that share a sequence: cp= */
     bool attention;            /* the network has any that may run in one kernel */
     bool scores;               /* the network lists kernels of attention one by one */
+    bool odd;                  /* it has linear layers of odd sizes: dn_is_odd () */
     double chunks;             /* of a stage: vpp= */
     double experts;            /* devices that share the experts: ep=, 1 without any */
     double expert_layers;      /* that have experts */
@@ -96,5 +97,11 @@ static inline bool dn_has_habit (const struct dn_setup *setup, enum dn_habit hab
  * them row by row, and spread them over the devices.
  */
 bool dn_is_sparse (const struct dn_op *op);
+
+/* Matrix units of Volta and Turing read rows of eight 16-bit numbers ("Matrix
+ * Multiplication Background User's Guide", NVIDIA): a product of a vocabulary of
+ * another size runs on ordinary ones. Megatron pads its vocabulary.
+ */
+bool dn_is_odd (const struct dn_spec *spec, const struct dn_op *op);
 
 #endif

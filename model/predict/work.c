@@ -307,7 +307,7 @@ bool dn_runs_alike (const struct dn_lane *a, const struct dn_lane *b)
     return a->setup.traits == b->setup.traits && a->rates.bytes == b->rates.bytes
            && a->rates.tensor == b->rates.tensor
            && a->rates.chip_bytes == b->rates.chip_bytes
-           && a->rates.early == b->rates.early
+           && (a->rates.early == b->rates.early || !a->setup.odd)
            && (!a->setup.attention
                || (one->fused_attention == other->fused_attention
                    && one->flash_attention == other->flash_attention));
@@ -371,19 +371,6 @@ static enum dn_arithmetic arithmetic_of (const struct dn_op *op)
     }
 }
 
-/* Matrix units of Volta and Turing read rows of eight 16-bit numbers ("Matrix
- * Multiplication Background User's Guide", NVIDIA): a product of a vocabulary of
- * another size runs on ordinary ones. Megatron pads its vocabulary.
- */
-static bool is_odd (const struct loading *l)
-{
-    const struct dn_op *op = l->op;
-
-    return op->kind == DN_OP_LINEAR && l->r->early && l->r->bytes < 4
-           && (fmod (op->n, 8) != 0 || fmod (op->k, 8) != 0)
-           && l->c->spec->framework != DN_FRAMEWORK_MEGATRON;
-}
-
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
  * tiled: the loaded data serve only the channels of a group, so their rate grows with
  * the number of these until it is that of other convolutions.
@@ -397,7 +384,9 @@ static void set_product (const struct loading *l,
     struct dn_amount *amount = &l->load->amount[direction];
     double padded = padding (rows, columns, l->r->tile);
 
-    amount->by = is_odd (l) ? DN_BY_ODD : arithmetic_of (l->op);
+    amount->by = l->r->early && l->r->bytes < 4 && dn_is_odd (l->c->spec, l->op)
+                     ? DN_BY_ODD
+                     : arithmetic_of (l->op);
     amount->bytes = elements * l->r->bytes;
     amount->moved = l->moved;
     amount->flops = amount->arithmetic = l->op->flops * l->samples;
