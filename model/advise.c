@@ -372,7 +372,7 @@ static int read_request (struct making *m)
     /* Of a job that follows its history nothing is known on other types; its runs are
      * whole jobs, of however many trainings. */
     if (advice->by_history)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (undescribed));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_undescribed);
     else
         keep_for_several (m);
     return NEXT;
@@ -474,7 +474,7 @@ static void heed_known (const struct dn_app_known *known, struct dn_request *req
         && known->gpus_used < known->gpus && known->gpus == request->n_gpus)
         request->used_gpus = known->gpus_used;
     if (known->loader_share >= DN_LEARNED_LOADER_SHARE)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (cpus_loader));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_cpus_loader);
 }
 
 /* Find out which application the job runs, and whose history of it counts. */

@@ -97,6 +97,12 @@ void dn_reason_keep (struct dn_reason *first, const struct dn_reason *reason)
         *first = *reason;
 }
 
+void dn_reason_keep_code (struct dn_reason *first, enum dn_reason_code code)
+{
+    if (first->code == DN_REASON_NONE)
+        *first = (struct dn_reason){.code = code};
+}
+
 /* --- texts ----------------------------------------------------------------------- */
 
 void dn_arg_add (struct dn_buf *buf, const struct dn_arg *arg)

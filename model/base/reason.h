@@ -87,6 +87,9 @@ static inline bool dn_given (struct dn_reason reason)
 /* Set a reason unless there is an earlier one. */
 void dn_reason_keep (struct dn_reason *first, const struct dn_reason *reason);
 
+/* The same of a reason without values. */
+void dn_reason_keep_code (struct dn_reason *first, enum dn_reason_code code);
+
 /* Append a value as it is shown. */
 void dn_arg_add (struct dn_buf *buf, const struct dn_arg *arg);
 

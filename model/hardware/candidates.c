@@ -206,12 +206,12 @@ static struct dn_reason blocks (const struct dn_asking *asking,
     if (!asking->cluster)
         why = lacks_keys (asking, type);
     if (asking->request->gpus_per_node == DN_UNSET)
-        dn_reason_keep (&why, &DN_REASON (move_unknown_gpus));
+        dn_reason_keep_code (&why, DN_REASON_move_unknown_gpus);
     if (dn_gpu_by_partition (asking->named, asking->request->job))
         why = dn_given (why) ? why : refuses_partition (asking, type);
     for (int i = 0; i < asking->features->n_names && !candidate->feature; i++)
         if (dn_is_feature (asking->named_feature, asking->features->names[i]))
-            dn_reason_keep (&why, &DN_REASON (move_line_feature));
+            dn_reason_keep_code (&why, DN_REASON_move_line_feature);
     dn_reason_keep (&why, &room);
     return why;
 }

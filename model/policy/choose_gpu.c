@@ -295,7 +295,7 @@ static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
             || (features.n_names == 1
                 && !dn_is_feature (d->candidates->list[base].feature,
                                    features.names[0]))))
-        dn_reason_keep (&why, &DN_REASON (open_blind));
+        dn_reason_keep_code (&why, DN_REASON_open_blind);
     return why;
 }
 

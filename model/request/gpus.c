@@ -48,11 +48,11 @@ static int read_field (struct dn_request *request,
         const struct dn_tres *entry = &list.entries[i];
 
         if (dn_span_is (entry->name, "shard") || dn_span_is (entry->name, "mps"))
-            dn_reason_keep (&request->keep_gpu, &DN_REASON (req_shares));
+            dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_shares);
         if (entry->gpu)
             take_gpu (found, field, entry);
         else if (!entry->cpu)
-            dn_reason_keep (&request->keep_gpu, &DN_REASON (req_other_gres));
+            dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_other_gres);
     }
     return 0;
 }
@@ -91,8 +91,8 @@ static void count_gpus (struct dn_request *request, const struct found *found)
             request->n_gpus = all;
             request->gpu_field = (enum dn_gpu_field) f;
         } else if (request->n_gpus != all) {
-            dn_reason_keep (&request->keep_gpu, &DN_REASON (req_gpus_differ));
-            dn_reason_keep (&request->keep_cpus, &DN_REASON (req_gpus_differ));
+            dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_gpus_differ);
+            dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_gpus_differ);
         }
     }
 }
@@ -123,11 +123,11 @@ int dn_request_read_gpus (struct dn_request *request, struct dn_err *err)
         request->n_gpus = 0;
         request->gpus_per_node = 0;
         request->open_why = DN_NO_REASON;
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (no_gpu));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_no_gpu);
         return 0;
     }
     if (found.several) {
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_gpus_entries));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_gpus_entries);
         return 0;
     }
     count_gpus (request, &found);

@@ -105,7 +105,7 @@ static int read_cpus_per_task (struct dn_request *request, struct dn_err *err)
     else if (in_text > 0)
         request->cpus_per_task = in_text;
     if (in_text != DN_UNSET && in_text != request->cpus_per_task)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_cpus_differ));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_cpus_differ);
     return 0;
 }
 
@@ -126,23 +126,23 @@ static void keep_cpus (struct dn_request *request)
 
     if (is_given (job->cpus_per_tres)
         && (request->cpus_each_gpu == DN_UNSET || request->cpus_per_task != DN_UNSET))
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_cpus_typed));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_cpus_typed);
     if (request->cpus_each_gpu != DN_UNSET && request->n_gpus == DN_UNSET)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (gpus_unknown));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_gpus_unknown);
     if (request->cpus_per_task == DN_UNSET && request->cpus_each_gpu == DN_UNSET)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_no_cpus));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_no_cpus);
     if (request->n_tasks == DN_UNSET)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_tasks_unknown));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_tasks_unknown);
     if (lacks_cpus (request))
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_cpus_few));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_cpus_few);
     if (job->exclusive)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_whole_nodes));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_whole_nodes);
     if (job->overcommit)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_overcommit));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_overcommit);
     if (job->special_cores)
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_parts));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_parts);
     if (dn_job_getenv (job, "SRUN_CPUS_PER_TASK"))
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_env_cpus));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_env_cpus);
 }
 
 /* CPUs of the job, and CPUs per GPU. Without -c Slurm gives one CPU per task; a job
@@ -205,7 +205,7 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     if (read_per_gpu (job->mem_per_tres, "--mem-per-gpu", &per_gpu, err) < 0)
         return -1;
     if (is_given (job->mem_per_tres) && per_gpu == DN_UNSET)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_mem_typed));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_mem_typed);
     if (job->memory_default)
         per_gpu = job->default_mem_per_gpu_mb;
     if (job->mem_per_node_mb != DN_UNSET)
@@ -223,7 +223,7 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     if (n_cpus != DN_UNSET && per_cpu <= INT64_MAX / n_cpus)
         request->mem_per_node_mb = per_cpu * n_cpus;
     else
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_mem_per_cpu));
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_mem_per_cpu);
     return 0;
 }
 
@@ -235,12 +235,12 @@ static void read_names (struct dn_request *request)
     const struct dn_job *job = request->job;
 
     if (is_given (job->req_nodes))
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_nodes_named));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_nodes_named);
     if (!is_given (job->exc_nodes))
         return;
     request->n_excluded = dn_request_count_nodes (job->exc_nodes);
     if (request->n_excluded == DN_UNSET)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_nodes_excluded));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_nodes_excluded);
 }
 
 /* The clock of the GPUs is not predicted. srun of the script reads the variable. */
@@ -249,8 +249,8 @@ static void read_clock (struct dn_request *request)
     if (!is_given (request->job->gpu_freq)
         && !dn_job_getenv (request->job, "SLURM_GPU_FREQ"))
         return;
-    dn_reason_keep (&request->keep_time, &DN_REASON (req_clock));
-    dn_reason_keep (&request->keep_gpu, &DN_REASON (req_clock));
+    dn_reason_keep_code (&request->keep_time, DN_REASON_req_clock);
+    dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_clock);
 }
 
 /* Kinds of jobs and options that forbid a change. */
@@ -261,31 +261,31 @@ static void read_conditions (struct dn_request *request)
 
     /* An srun whose constraint the allocation cannot meet waits forever. */
     if (constraint && (!job->features || strcmp (constraint, job->features) != 0))
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_env_constraint));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_env_constraint);
     if (job->kind != DN_JOB_BATCH) {
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_batch_gpus));
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_batch_cpus));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_batch_gpus);
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_batch_cpus);
     }
     if (job->het)
         dn_request_keep_all (request, &DN_REASON (component));
     if (job->ntasks_per_tres > 1)
         dn_request_keep_all (request, &DN_REASON (req_tasks_share));
     if (job->time_limit_min == DN_UNLIMITED)
-        dn_reason_keep (&request->keep_time, &DN_REASON (req_unlimited));
+        dn_reason_keep_code (&request->keep_time, DN_REASON_req_unlimited);
     if (is_given (job->prefer) || is_given (job->batch_features))
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_prefer));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_prefer);
     if (job->memory_open) {
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_mem_node));
-        dn_reason_keep (&request->keep_cpus, &DN_REASON (req_mem_cpus));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_mem_node);
+        dn_reason_keep_code (&request->keep_cpus, DN_REASON_req_mem_cpus);
     }
     if (job->special_nodes || job->special_cores)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_parts));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_parts);
     if (job->exclusive || job->mem_per_node_mb == 0)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_whole_node));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_whole_node);
     if (job->pn_min_cpus > 1 && job->pn_min_cpus > job->cpus_per_task)
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_node_cpus));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_node_cpus);
     if (is_given (job->reservation))
-        dn_reason_keep (&request->keep_gpu, &DN_REASON (req_reservation));
+        dn_reason_keep_code (&request->keep_gpu, DN_REASON_req_reservation);
 }
 
 static void begin (const struct dn_job *job, struct dn_request *request)
