@@ -118,9 +118,9 @@ static void keep_several (const struct dn_gpu_types *types,
 }
 
 /* Why the snapshot says that a partition would not take the job. */
-static struct dn_reason refuses_job (const struct dn_asking *asking,
-                                     const struct dn_partition *from,
-                                     const struct dn_gpu_type *type)
+static enum dn_reason_code refuses_job (const struct dn_asking *asking,
+                                        const struct dn_partition *from,
+                                        const struct dn_gpu_type *type)
 {
     const struct dn_request *request = asking->request;
     struct dn_standing standing =
@@ -129,27 +129,27 @@ static struct dn_reason refuses_job (const struct dn_asking *asking,
     int64_t mem_mb = request->mem_per_node_mb;
 
     if (!to)
-        return DN_REASON (move_no_partition);
+        return DN_REASON_move_no_partition;
     if (!to->up)
-        return DN_REASON (move_down);
+        return DN_REASON_move_down;
     if (!dn_standing_is_admitted (&standing))
-        return DN_REASON (move_admission);
+        return DN_REASON_move_admission;
     if (to->max_nodes >= 0
         && (request->most_nodes == DN_UNSET || request->most_nodes > to->max_nodes))
-        return DN_REASON (move_max_nodes);
+        return DN_REASON_move_max_nodes;
     if ((to->max_mem_per_cpu_mb >= 0
          && (!from || from->max_mem_per_cpu_mb != to->max_mem_per_cpu_mb))
         || (to->max_mem_per_node_mb >= 0
             && (mem_mb == DN_UNSET || mem_mb > to->max_mem_per_node_mb)))
-        return DN_REASON (move_max_mem);
-    return DN_NO_REASON;
+        return DN_REASON_move_max_mem;
+    return DN_REASON_NONE;
 }
 
 /* Why the job cannot move to the partition of the type: options that the user did not
  * set would take that partition's defaults, and its limits would apply.
  */
-static struct dn_reason refuses_partition (const struct dn_asking *asking,
-                                           const struct dn_gpu_type *type)
+static enum dn_reason_code refuses_partition (const struct dn_asking *asking,
+                                              const struct dn_gpu_type *type)
 {
     const struct dn_cluster *cluster = asking->cluster;
     const struct dn_request *request = asking->request;
@@ -162,58 +162,58 @@ static struct dn_reason refuses_partition (const struct dn_asking *asking,
         type->max_time_s == DN_UNSET && to ? to->max_time_s : type->max_time_s;
 
     if (type->by_partition[0] == '\0' || max_time_s == DN_UNSET)
-        return DN_REASON (move_line_partition);
+        return DN_REASON_move_line_partition;
     if (request->time_limit_s == DN_UNSET)
-        return DN_REASON (move_default_time);
+        return DN_REASON_move_default_time;
     if (max_time_s != DN_UNLIMITED
         && (request->time_limit_s == DN_UNLIMITED
             || request->time_limit_s > max_time_s))
-        return DN_REASON (move_max_time);
+        return DN_REASON_move_max_time;
     if (job->memory_default && !(from && to && dn_partitions_same_memory (from, to)))
-        return DN_REASON (move_default_mem);
-    return cluster ? refuses_job (asking, from, type) : DN_NO_REASON;
+        return DN_REASON_move_default_mem;
+    return cluster ? refuses_job (asking, from, type) : DN_REASON_NONE;
 }
 
 /* What the Gpu line lacks: a snapshot would say it, but there is none. */
-static struct dn_reason lacks_keys (const struct dn_asking *asking,
-                                    const struct dn_gpu_type *type)
+static enum dn_reason_code lacks_keys (const struct dn_asking *asking,
+                                       const struct dn_gpu_type *type)
 {
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
         || type->node_mem_mb == DN_UNSET)
-        return DN_REASON (move_line);
+        return DN_REASON_move_line;
     if (asking->request->n_excluded != 0 && type->n_nodes == DN_UNSET)
-        return DN_REASON (move_line_nodes);
+        return DN_REASON_move_line_nodes;
     if (!dn_gpu_has_partitions (type)
         && !dn_gpu_by_partition (asking->named, asking->request->job))
-        return DN_REASON (move_line_partitions);
-    return DN_NO_REASON;
+        return DN_REASON_move_line_partitions;
+    return DN_REASON_NONE;
 }
 
 /* Why jobs cannot be moved to this type now, by what the admin states and what is known
- * of its nodes: 'room' is why these have no room for the request.
+ * of it, whatever room its nodes have.
  */
-static struct dn_reason blocks (const struct dn_asking *asking,
-                                const struct dn_candidate *candidate,
-                                struct dn_reason room)
+static enum dn_reason_code blocks (const struct dn_asking *asking,
+                                   const struct dn_candidate *candidate)
 {
     const struct dn_gpu_type *type = candidate->gpu;
-    struct dn_reason why = DN_NO_REASON;
+    enum dn_reason_code code = DN_REASON_NONE;
 
     if (type->no_moves)
-        return DN_REASON (move_off);
+        return DN_REASON_move_off;
     if (candidate->unavailable)
-        return room;
+        return DN_REASON_NONE;
     if (!asking->cluster)
-        why = lacks_keys (asking, type);
-    if (asking->request->gpus_per_node == DN_UNSET)
-        dn_reason_keep_code (&why, DN_REASON_move_unknown_gpus);
-    if (dn_gpu_by_partition (asking->named, asking->request->job))
-        why = dn_given (why) ? why : refuses_partition (asking, type);
+        code = lacks_keys (asking, type);
+    if (code == DN_REASON_NONE && asking->request->gpus_per_node == DN_UNSET)
+        code = DN_REASON_move_unknown_gpus;
+    if (code == DN_REASON_NONE
+        && dn_gpu_by_partition (asking->named, asking->request->job))
+        code = refuses_partition (asking, type);
     for (int i = 0; i < asking->features->n_names && !candidate->feature; i++)
-        if (dn_is_feature (asking->named_feature, asking->features->names[i]))
-            dn_reason_keep_code (&why, DN_REASON_move_line_feature);
-    dn_reason_keep (&why, &room);
-    return why;
+        if (code == DN_REASON_NONE
+            && dn_is_feature (asking->named_feature, asking->features->names[i]))
+            code = DN_REASON_move_line_feature;
+    return code;
 }
 
 /* The weights of the partition that a job on that type would be in. */
@@ -285,9 +285,11 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     asking = dn_asking_of (cluster, request, &features, candidates);
     for (int i = 0; i < types->n_types; i++) {
         struct dn_candidate *candidate = &candidates->list[i];
+        const struct dn_reason room = dn_offer_fill (&asking, candidate);
+        enum dn_reason_code code = blocks (&asking, candidate);
 
         candidate->blocked =
-            blocks (&asking, candidate, dn_offer_fill (&asking, candidate));
+            code == DN_REASON_NONE ? room : (struct dn_reason){.code = code};
     }
     if (cluster)
         price (cluster, request->job, candidates);

@@ -77,14 +77,12 @@ static int64_t most_cpus (const struct counts *counts, int64_t needed, bool idle
     return DN_UNSET;
 }
 
-/* How far the best group comes; what the last one lacks is the reason. */
+/* How far the best group comes that does not fit; what it lacks is the reason. */
 enum step {
     STEP_NONE,      /* there is no group of the type */
     STEP_PARTITION, /* in the partition */
     STEP_FEATURES,
-    STEP_SHAPE,
-    STEP_UP,
-    STEP_UNRESERVED
+    STEP_SHAPE
 };
 
 /* The state of one pass. */
@@ -227,12 +225,13 @@ static bool is_reserved (const struct pass *pass, const struct dn_node_group *gr
            && (until == DN_UNLIMITED || until > group->reserved_from);
 }
 
-static void reach (struct pass *pass, enum step step, struct dn_reason why)
+/* Does a group come further than those before? */
+static bool reach (struct pass *pass, enum step step)
 {
     if (step <= pass->step)
-        return;
+        return false;
     pass->step = step;
-    pass->why = why;
+    return true;
 }
 
 /* What a group that fits offers. */
@@ -244,14 +243,12 @@ static void take_nodes (struct pass *pass, const struct dn_node_group *group)
     pass->n_all += group->n_nodes;
     if (group->n_up <= 0)
         return;
-    reach (pass, STEP_UP, DN_NO_REASON);
     pass->n_up += group->n_up;
     if (is_reserved (pass, group)) {
         if (pass->reserved_from == 0 || group->reserved_from < pass->reserved_from)
             pass->reserved_from = group->reserved_from;
         return;
     }
-    reach (pass, STEP_UNRESERVED, DN_NO_REASON);
     at = entry_of (&pass->counts, usable_cpus (pass, group));
     pass->counts.of[at].n_nodes += group->n_up;
     pass->counts.of[at].n_idle += idle_nodes (pass, group, &idle_gpus);
@@ -267,17 +264,19 @@ static void look_at (struct pass *pass, const struct dn_node_group *group)
     if (mem_mb > pass->mem_mb)
         pass->mem_mb = mem_mb;
     if (!is_in_partition (pass, group)) {
-        reach (pass, STEP_PARTITION, DN_REASON (move_partition));
+        if (reach (pass, STEP_PARTITION))
+            pass->why = DN_REASON (move_partition);
         return;
     }
     if (!has_features (pass, group, &missing)) {
-        reach (pass, STEP_FEATURES, DN_REASON (move_feature, dn_arg_span (missing)));
+        if (reach (pass, STEP_FEATURES))
+            pass->why = DN_REASON (move_feature, dn_arg_span (missing));
         return;
     }
     if (has_shape (pass, group, &why))
         take_nodes (pass, group);
-    else
-        reach (pass, STEP_SHAPE, why);
+    else if (reach (pass, STEP_SHAPE))
+        pass->why = why;
 }
 
 /* Why the nodes that fit cannot be had. */
