@@ -363,6 +363,26 @@ static int read_header (struct reader *reader,
     return 0;
 }
 
+/* The first line says which of both forms the file has. */
+static int read_first (struct reader *reader,
+                       const char *line,
+                       struct dn_sacct_header *header,
+                       struct dn_err *err)
+{
+    if (strstr (line, FILE_DELIMITER))
+        return 0;
+    if (dn_sacct_is_header (line))
+        return read_header (reader, line, header, err);
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "%s: line 1 is no header, but '%s': print it without -n, as "
+                       "'sacct -aPD --noconvert -o JobID,User,JobName,State,"
+                       "Timelimit,NNodes,Submit,Start,End,AllocTRES,TotalCPU,"
+                       "TRESUsageInTot'",
+                       reader->source->sacct,
+                       dn_quote (line, strcspn (line, "\r\n")).text);
+}
+
 static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err *err)
 {
     const char *path = reader->source->sacct;
@@ -375,9 +395,9 @@ static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err 
     if (!stream)
         return -1;
     for (int64_t number = 1; rc == 0 && getline (&line, &size, stream) >= 0; number++) {
-        if (number == 1 && dn_sacct_is_header (line))
-            rc = read_header (reader, line, &header, err);
-        else
+        if (number == 1)
+            rc = read_first (reader, line, &header, err);
+        if (rc == 0 && (number > 1 || !header.text))
             rc =
                 feed_line (reader, header.text ? &header : NULL, line, number, to, err);
     }

@@ -179,7 +179,11 @@ is 'sacct is asked day by day, and each job counts once; sinfo has the same node
 
 # --- errors ------------------------------------------------------------------------------
 
-echo nothing >none.sacct
+sed 1d header.sacct >none.sacct
+refuses 'columns without their header are refused with what to print' 4 \
+    "line 1 is no header, but 'u1.*print it without -n, as 'sacct -aPD .*TRESUsageInTot'" \
+    lookback --sacct=none.sacct
+: >none.sacct
 try lookback --sacct=none.sacct
 is 'no job: the whole command that makes the file is named' "$code $(grep -c "sacct -anPD .*JobIDRaw.*ExitCode$" <<<"$err")" '4 1'
 refuses 'two sources' 2 'cannot be combined' lookback --sacct=a --trace=b
