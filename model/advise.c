@@ -982,13 +982,13 @@ static int decide (struct making *m)
     return NEXT;
 }
 
-/* Not all jobs are changed after a start; what describes a job changes it, too. */
+/* Not all jobs are changed after a start. One that only describes itself is not. */
 static void begin_gently (struct making *m)
 {
     struct dn_decision *decision = &m->advice->decision;
 
     if (m->advice->rules.mode == DN_MODE_ENFORCE
-        && (decision->verdict == DN_VERDICT_CHANGE || decision->python_dir)
+        && decision->verdict == DN_VERDICT_CHANGE
         && !dn_policy_may_change (&m->view, m->site->start_changes))
         dn_policy_leave (decision);
 }
@@ -1039,7 +1039,6 @@ static int leave (struct making *m)
 {
     const struct dn_story story = story_of (m->advice);
 
-    begin_gently (m);
     m->advice->request.job = m->job;
     return dn_rewrite_leave (&story, &m->advice->patch, m->err);
 }

@@ -121,9 +121,10 @@ fi
 
 # --- a gentle start --------------------------------------------------------------------
 
-# With the default, which live_conf does not have; a job of the group is changed or left.
+# With the default, which live_conf does not have, or N changes in the first hour; a job of the
+# group is changed or left.
 start_gently() {
-    sed -i '/^StartChanges=0$/d' "$dir/etc/dnnest.conf"
+    sed -i "s/^StartChanges=.*/${1+StartChanges=$1}/" "$dir/etc/dnnest.conf"
     live_restart
 }
 many() {
@@ -147,6 +148,16 @@ held "${A100[@]}" --comment=dnnest:off
 is 'a job beyond them is as one that opts out' "$(<"$dir/left")" "$(shown "$job")"
 start_gently
 is 'after another start the count begins anew' "$(many 3)" '3 0 0'
+use "PythonDir=$top/python ProgressDir=$dir/home"
+start_gently 2
+described=()
+for _ in {1..3}; do
+    submit --gres=gpu:a100:1 --comment=dnnest:auto -o "$dir/home/own.%j" --wrap='echo "hook: $DNNEST_JOB_CAPTURE"'
+    described+=("$job")
+done
+for job in "${described[@]}"; do cluster_wait_job "$job" COMPLETED 180; done
+is 'jobs that only describe themselves are not left, and do not count' \
+    "$(cat "$dir"/home/own.* | grep -c '^hook: /') of 3, then $(many 3)" '3 of 3, then 2 1 1'
 
 # --- slurm.conf, in a file that it includes ------------------------------------------
 
