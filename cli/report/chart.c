@@ -221,9 +221,9 @@ static void write_weeks (FILE *file, const struct dn_sums *sums)
     }
 }
 
-static void begin_week (FILE *file, const struct dn_week *week)
+static void begin_week (FILE *file, const char *what, const struct dn_week *week)
 {
-    fprintf (file, "<a href=\"#week-%s\">", dn_chart_week (week).text);
+    fprintf (file, "<a href=\"#%s-%s\">", what, dn_chart_week (week).text);
 }
 
 static double covered_y (int64_t within, int64_t n)
@@ -265,7 +265,7 @@ static void write_coverage_points (FILE *file, const struct dn_sums *sums)
 
         if (week->n_p95 == 0)
             continue;
-        begin_week (file, week);
+        begin_week (file, week->beyond.n > 0 ? "beyond" : "week", week);
         fprintf (file,
                  "<circle class=\"p95\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/></a>\n",
                  week_x (sums, i),
@@ -357,11 +357,16 @@ void dn_chart_weeks (FILE *file, const struct dn_sums *sums, const int64_t harme
         double x = week_x (sums, i) - width / 2;
         double bad = SPAN_Y * (double) harmed[i] / most;
 
-        begin_week (file, &sums->weeks[i]);
+        if (sums->weeks[i].changed == 0)
+            continue;
+        begin_week (file, "changed", &sums->weeks[i]);
         write_bar (
             file, "changed", x, width, SPAN_Y * (double) sums->weeks[i].changed / most);
-        if (harmed[i] > 0)
-            write_bar (file, "harmed", x, width, fmax (bad, 4));
+        fputs ("</a>\n", file);
+        if (harmed[i] == 0)
+            continue;
+        begin_week (file, "week", &sums->weeks[i]);
+        write_bar (file, "harmed", x, width, fmax (bad, 4));
         fputs ("</a>\n", file);
     }
     fputs ("</svg>\n", file);
@@ -379,6 +384,7 @@ static double effect_x (double share)
 static void write_effect (FILE *file,
                           double y,
                           const char *name,
+                          const char *link,
                           const struct dn_effect *effect)
 {
     double control = effect->control;
@@ -396,7 +402,7 @@ static void write_effect (FILE *file,
                 100 * effect->value / control,
                 100 * effect->low / control,
                 100 * effect->high / control);
-    fputs ("<a href=\"#control\">", file);
+    fprintf (file, "<a href=\"#%s\">", link);
     write_label (file, "middle", LEFT + SPAN_X / 2, y - 16, text);
     write_line (file,
                 "interval",
@@ -412,10 +418,13 @@ static void write_effect (FILE *file,
 
 void dn_chart_effects (FILE *file, struct dn_sums *sums)
 {
-    static const char *const names[] = {
-        [DN_EFFECT_WAIT] = "mean wait",
-        [DN_EFFECT_TURNAROUND] = "wait and run",
-        [DN_EFFECT_FAILED] = "failed or killed",
+    static const struct {
+        const char *name;
+        const char *link;
+    } effects[] = {
+        [DN_EFFECT_WAIT] = {"mean wait", "waits"},
+        [DN_EFFECT_TURNAROUND] = {"wait and run", "turnarounds"},
+        [DN_EFFECT_FAILED] = {"failed or killed", "failures"},
     };
 
     begin (file, "effects against the control group", HEIGHT);
@@ -428,10 +437,15 @@ void dn_chart_effects (FILE *file, struct dn_sums *sums)
         write_line (file, percent == 0 ? "even" : "grid", x, TOP, x, TOP + SPAN_Y);
         write_label (file, "middle", x, TOP + SPAN_Y + 26, percent == 0 ? "0" : text);
     }
-    for (int i = 0; i < (int) DN_N_ELEMENTS (names); i++) {
+    for (int i = 0; i < (int) DN_N_ELEMENTS (effects); i++) {
         struct dn_effect effect = dn_sums_effect (sums, (enum dn_effect_of) i);
+        bool listed = sums->listed[DN_SIDE_CONTROL][i].n > 0;
 
-        write_effect (file, TOP + 50 + 75 * i, names[i], &effect);
+        write_effect (file,
+                      TOP + 50 + 75 * i,
+                      effects[i].name,
+                      listed ? effects[i].link : "control",
+                      &effect);
     }
     fputs ("</svg>\n", file);
 }

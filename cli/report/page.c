@@ -5,6 +5,7 @@
 #include "report/page.h"
 
 #include "common.h"
+#include "output/show.h"
 
 static const char style[] =
 #include "report/page_style.inc"
@@ -93,4 +94,31 @@ void dn_page_card (FILE *file,
     fputs ("</a></b><p>", file);
     dn_html_text (file, text);
     fputs ("</p></div>\n", file);
+}
+
+static void write_job (FILE *file,
+                       const struct dn_page_jobs *jobs,
+                       const struct dn_listed *job)
+{
+    fputs ("<li>", file);
+    dn_html_text (file, job->job);
+    fprintf (file, ": %s%s", jobs->words[0], dn_show_time (job->from).text);
+    fprintf (file, "%s%s</li>\n", jobs->words[1], dn_show_time (job->to).text);
+}
+
+void dn_page_jobs (FILE *file,
+                   const struct dn_page_jobs *jobs,
+                   const struct dn_listing *listing)
+{
+    int n = dn_listing_shown (listing);
+
+    if (n == 0)
+        return;
+    fprintf (file, "<h3 id=\"%s\">%s: ", jobs->id, jobs->what);
+    if (n < listing->n)
+        fprintf (file, "%d of %lld, ", n, (long long) listing->n);
+    fprintf (file, "%s</h3><ul class=\"jobs\">\n", jobs->order);
+    for (int i = 0; i < n; i++)
+        write_job (file, jobs, &listing->jobs[i]);
+    fputs ("</ul>\n", file);
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "jobs/worth/sample.h"
 #include "output/grid.h"
 
 /* Write text with '&', '<', '>' and quotes as entities; control characters, and bytes
@@ -34,5 +35,19 @@ void dn_page_card (FILE *file,
                    const char *link,
                    const char *answer,
                    const char *text);
+
+/* Jobs behind a figure, the aim of a link to 'id': what they are, by what they are
+ * ordered, and of each the two times with the words before them: "limit ", " -> ".
+ * Nothing if there are none.
+ */
+struct dn_page_jobs {
+    const char *id;
+    const char *what;
+    const char *order;
+    const char *words[2];
+};
+void dn_page_jobs (FILE *file,
+                   const struct dn_page_jobs *jobs,
+                   const struct dn_listing *listing);
 
 #endif

@@ -312,6 +312,25 @@ static void write_harmed (FILE *file, const struct dn_report *report)
     }
 }
 
+/* Changed jobs beside which there was room. */
+static void write_made (FILE *file, const struct dn_freed *freed)
+{
+    int left = DN_REPORT_ROWS * 3;
+
+    fprintf (file,
+             "<h3>By %s changed jobs that held less</h3><ul class=\"jobs\">",
+             dn_report_count (freed->n_made).text);
+    for (int64_t i = 0; i < freed->n_runs && left > 0; i++) {
+        if (!freed->runs[i].made)
+            continue;
+        fputs ("<li>", file);
+        dn_html_text (file, freed->runs[i].job);
+        fputs ("</li>\n", file);
+        left--;
+    }
+    fputs ("</ul>\n", file);
+}
+
 static void write_freed (FILE *file, const struct dn_report *report)
 {
     const struct dn_freed *freed = &report->freed;
@@ -324,7 +343,8 @@ static void write_freed (FILE *file, const struct dn_report *report)
            file);
     if (freed->n_jobs == 0 || dn_report_not_freed (report))
         return;
-    fputs ("<ul class=\"jobs\">", file);
+    fputs ("<h3>Jobs that got them, those with most first</h3><ul class=\"jobs\">\n",
+           file);
     for (int64_t i = 0; i < freed->n_jobs && i < DN_REPORT_ROWS * 3; i++) {
         fputs ("<li>", file);
         dn_html_text (file, freed->runs[i].job);
@@ -333,6 +353,7 @@ static void write_freed (FILE *file, const struct dn_report *report)
                  dn_report_number (freed->runs[i].hours).text);
     }
     fputs ("</ul>\n", file);
+    write_made (file, freed);
 }
 
 static void write_harmed_links (FILE *file,
@@ -353,6 +374,19 @@ static void write_harmed_links (FILE *file,
     }
 }
 
+/* A figure of a week, as a link if there are jobs behind it. */
+static void write_linked (FILE *file,
+                          const char *what,
+                          const struct dn_week *week,
+                          const struct dn_listing *jobs,
+                          const char *text)
+{
+    fputs ("<td>", file);
+    if (jobs->n > 0)
+        fprintf (file, "<a href=\"#%s-%s\">", what, dn_chart_week (week).text);
+    fprintf (file, "%s%s</td>", text, jobs->n > 0 ? "</a>" : "");
+}
+
 static void write_weeks (FILE *file, const struct dn_report *report)
 {
     const struct dn_sums *sums = report->sums;
@@ -369,21 +403,94 @@ static void write_weeks (FILE *file, const struct dn_report *report)
             file, "<tr id=\"week-%s\"><td class=\"words\">", dn_chart_week (week).text);
         fprintf (file, "%s</td>", dn_chart_week (week).text);
         fprintf (file, "<td>%s</td>", dn_report_count (week->jobs).text);
-        fprintf (file, "<td>%s</td>", dn_report_count (week->changed).text);
+        write_linked (
+            file, "changed", week, &week->listed, dn_report_count (week->changed).text);
         fprintf (file,
                  "<td>%s</td>",
                  dn_report_share (dn_report_ratio ((double) week->within_bound,
                                                    (double) week->n_bound))
                      .text);
-        fprintf (file,
-                 "<td>%s</td><td class=\"words\">",
-                 dn_report_share (
-                     dn_report_ratio ((double) week->within_p95, (double) week->n_p95))
-                     .text);
+        write_linked (file,
+                      "beyond",
+                      week,
+                      &week->beyond,
+                      dn_report_share (dn_report_ratio ((double) week->within_p95,
+                                                        (double) week->n_p95))
+                          .text);
+        fputs ("<td class=\"words\">", file);
         write_harmed_links (file, report, week->start_s, week->start_s + 604800);
         fputs ("</td></tr>\n", file);
     }
     fputs ("</table></div>\n", file);
+}
+
+static void write_week_jobs (FILE *file, const struct dn_week *week)
+{
+    struct dn_page_jobs changed = {
+        .order = "those with most requested GPU hours first",
+        .words = {"limit ", " -> "},
+    };
+    struct dn_page_jobs beyond = {
+        .order = "those that ran longest past the 95 % quantile first",
+        .words = {"predicted ", ", ran "},
+    };
+    char id[64];
+    char what[64];
+    struct dn_buf buf = dn_buf_on (id, sizeof (id));
+    struct dn_buf said = dn_buf_on (what, sizeof (what));
+
+    changed.id = beyond.id = id;
+    changed.what = beyond.what = what;
+    dn_buf_add (&buf, "changed-%s", dn_chart_week (week).text);
+    dn_buf_add (&said, "Changed, week from %s", dn_chart_week (week).text);
+    dn_page_jobs (file, &changed, &week->listed);
+    buf = dn_buf_on (id, sizeof (id));
+    said = dn_buf_on (what, sizeof (what));
+    dn_buf_add (&buf, "beyond-%s", dn_chart_week (week).text);
+    dn_buf_add (
+        &said, "Not within the prediction, week from %s", dn_chart_week (week).text);
+    dn_page_jobs (file, &beyond, &week->beyond);
+}
+
+/* The lists that the charts lead to. */
+static void write_behind (FILE *file, const struct dn_sums *sums)
+{
+#define WAITED                                                                         \
+    {                                                                                  \
+        "waited ", ", ran "                                                            \
+    }
+    static const struct dn_page_jobs sides[DN_EFFECT_FAILED + 1][DN_N_SIDES] = {
+        [DN_EFFECT_WAIT] =
+            {{"waits", "Control group", "longest waits first", WAITED},
+             {"waits-changed", "Changed", "longest waits first", WAITED}},
+        [DN_EFFECT_TURNAROUND] =
+            {{"turnarounds", "Control group", "longest wait and run first", WAITED},
+             {"turnarounds-changed", "Changed", "longest wait and run first", WAITED}},
+        [DN_EFFECT_FAILED] = {{"failures",
+                               "Control group, failed or killed",
+                               "most GPU hours first",
+                               WAITED},
+                              {"failures-changed",
+                               "Changed, failed or killed",
+                               "most GPU hours first",
+                               WAITED}},
+    };
+#undef WAITED
+
+    if (sums->all.described == 0)
+        return;
+    fprintf (file,
+             "<h2>Jobs behind the charts</h2>\n<p class=\"soft\">At most %d of each. "
+             "<code>sacct -anXPD -S FROM -E TO -o JobID,AdminComment</code> has all: "
+             "those with <code>\"verdict\":\"change\"</code>, of the control group "
+             "<code>control</code>. <code>dnnest status JOB</code> has the rest of "
+             "each.</p>\n",
+             DN_LISTED_MAX);
+    for (int i = 0; i <= DN_EFFECT_FAILED; i++)
+        for (int side = 0; side < DN_N_SIDES; side++)
+            dn_page_jobs (file, &sides[i][side], &sums->listed[side][i]);
+    for (int i = sums->n_weeks - 1; i >= 0; i--)
+        write_week_jobs (file, &sums->weeks[i]);
 }
 
 static void write_points (FILE *file, const struct dn_sums *sums)
@@ -496,6 +603,7 @@ static int write_page (FILE *file, struct dn_report *report)
     write_harmed (file, report);
     rc |= write_tables (report);
     write_weeks (file, report);
+    write_behind (file, report->sums);
     write_points (file, report->sums);
     write_foot (file, report);
     return rc;

@@ -1,4 +1,4 @@
-/* sample.c - the mean and the quantiles of many values in bounded memory
+/* sample.c - mean and quantiles of many values, and the largest, in bounded memory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,6 +6,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
 
 /* SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t draw (uint64_t *state)
@@ -73,4 +76,29 @@ double dn_spread_quantile (struct dn_spread *spread, double q)
         return (double) spread->values[spread->n_values - 1];
     return (1 - part) * (double) spread->values[below]
            + part * (double) spread->values[below + 1];
+}
+
+void dn_listing_add (struct dn_listing *listing,
+                     const char *job,
+                     double weight,
+                     double from,
+                     double to)
+{
+    int n = dn_listing_shown (listing);
+    int at = n;
+    struct dn_buf buf;
+
+    listing->n++;
+    while (at > 0 && weight > listing->jobs[at - 1].weight)
+        at--;
+    if (at == DN_LISTED_MAX)
+        return;
+    if (n == DN_LISTED_MAX)
+        n--;
+    memmove (&listing->jobs[at + 1],
+             &listing->jobs[at],
+             (size_t) (n - at) * sizeof (listing->jobs[0]));
+    listing->jobs[at] = (struct dn_listed){.weight = weight, .from = from, .to = to};
+    buf = dn_buf_on (listing->jobs[at].job, sizeof (listing->jobs[at].job));
+    dn_buf_add (&buf, "%.23s", job);
 }

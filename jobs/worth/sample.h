@@ -1,4 +1,4 @@
-/* sample.h - the mean and the quantiles of many values in bounded memory
+/* sample.h - mean and quantiles of many values, and the largest, in bounded memory
  *
  * Mean and variance are of all values (Welford 1962). Quantiles are those of a random
  * sample of at most DN_SPREAD_MAX values (Vitter's algorithm R), drawn the same way in
@@ -39,6 +39,33 @@ double dn_spread_variance (const struct dn_spread *spread);
  * sample.
  */
 double dn_spread_quantile (struct dn_spread *spread, double q);
+
+/* Jobs that a list shows. */
+#define DN_LISTED_MAX 20
+
+struct dn_listed {
+    double weight;   /* those with most of it are in the list, the first has most */
+    double from, to; /* seconds; the list says of what */
+    char job[24];
+};
+
+/* Jobs behind a figure. Empty when zeroed. */
+struct dn_listing {
+    int64_t n; /* in all */
+    struct dn_listed jobs[DN_LISTED_MAX];
+};
+
+/* Add a job; the text is cut to its member. */
+void dn_listing_add (struct dn_listing *listing,
+                     const char *job,
+                     double weight,
+                     double from,
+                     double to);
+
+static inline int dn_listing_shown (const struct dn_listing *listing)
+{
+    return listing->n < DN_LISTED_MAX ? (int) listing->n : DN_LISTED_MAX;
+}
 
 /* The place of the n-th value, from 0, in a sample of 'max', or -1: it is left out. */
 int64_t dn_sample_place (uint64_t *random, int64_t n, int64_t max);

@@ -206,6 +206,9 @@ struct dn_week {
     int64_t within_p95;
     int64_t n_error;
     double error; /* sum of |ln (median / run time)| */
+    /* by requested GPU hours: the limits that were requested and granted; */
+    struct dn_listing listed;
+    struct dn_listing beyond; /* of that quantile, by how much: it, and the run time */
 };
 
 struct dn_point {
@@ -250,7 +253,10 @@ struct dn_sums {
     int n_kept;
     struct dn_sums_judged judged[DN_N_SUMS_OF];
     struct dn_sides sides;
-    struct dn_sides *clusters;               /* DN_CLUSTERS of them; owned */
+    struct dn_sides *clusters; /* DN_CLUSTERS of them; owned */
+    /* Waits and run times of the jobs: by the wait, by both, and failed ones by their
+     * GPU hours. */
+    struct dn_listing listed[DN_N_SIDES][DN_EFFECT_FAILED + 1];
     struct dn_spread medians[DN_N_SIDES][2]; /* of the waits, and ln (limit / run) */
     struct dn_week weeks[DN_SUMS_WEEKS_MAX]; /* by start */
     int n_weeks;

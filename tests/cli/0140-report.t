@@ -175,6 +175,9 @@ like 'the first answer of the page is who was harmed' "$(tr '\n' ' ' <"$work/har
     'class="cards"> <div class="card bad"><h2>Did anybody get hurt\?</h2><b><a href="#harmed">7 jobs<'
 like 'the title of the page has cluster, mode and period' "$(<"$work/harm.html")" \
     '<title>dnnest on alpha, mode enforce, 2026-01-05 to 2026-07-0[56]</title>'
+like 'a bar leads to the changed jobs of its week, those with most GPU hours first' \
+    "$(tr '\n' ' ' <"$work/harm.html")" \
+    'href="#changed-2026-03-02"><rect.*<h3 id="changed-2026-03-02">Changed, week from 2026-03-02: 20 of [0-9]*, .*<li>[0-9]*: limit [0-9]'
 for page in harm unharmed few; do whole_page "$work/$page.html"; done
 if command -v chromium >/dev/null; then
     sed 's/>-100</>-100 of a hundred</; s/#harmed"/#absent"/' "$work/harm.html" >"$work/bad.html"

@@ -3,8 +3,8 @@
 
 Light, dark and on a phone it makes FOLDER/NAME-light.png, -dark.png and -phone.png. Then
 a copy with a script measures: nothing is wider than the window, no label of a chart is
-outside of its chart or on another one, no link has no aim, and the four answers are on
-the first screen.
+outside of its chart or on another one, all that a chart draws is a link, no link has no
+aim, and the four answers are on the first screen.
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 import html
@@ -41,6 +41,8 @@ for (const svg of document.querySelectorAll('svg')) {
         }
     });
 }
+for (const mark of document.querySelectorAll('svg rect,svg circle'))
+    if (!mark.closest('a')) say('a mark of a chart is no link: ' + mark.className.baseVal);
 for (const a of document.querySelectorAll('a'))
     if (!document.getElementById(a.getAttribute('href').slice(1)))
         say('no aim: ' + a.getAttribute('href'));
