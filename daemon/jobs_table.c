@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policy.h"
+
 int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_err *err)
 {
     if (!d->jobs) {
@@ -68,6 +70,17 @@ int dn_job_change (struct dn_daemon *d,
     return dn_link_is_lost (refusal)
                ? dn_err_set (err, refusal->code, "%s", refusal->text)
                : 0;
+}
+
+bool dn_start_may_change (struct dn_start *start, const struct dn_daemon *d)
+{
+    struct dn_view view = {.now_s = d->now_s, .changes = &start->changes};
+
+    if (start->begun_s == 0)
+        start->begun_s = d->now_s;
+    view.begun_s = start->begun_s;
+    return d->once || d->dry_run
+           || dn_policy_may_change (&view, d->site->start_changes);
 }
 
 bool dn_job_is_cut (const struct dn_link_job *job)

@@ -32,6 +32,15 @@ int dn_job_change (struct dn_daemon *d,
                    struct dn_err *refusal,
                    struct dn_err *err);
 
+/* May a task change one more job: StartChanges, counted from its first change after a
+ * start of dnnestd? If it may, it is counted. All zeroes at first.
+ */
+struct dn_start {
+    int64_t begun_s;
+    uint64_t changes;
+};
+bool dn_start_may_change (struct dn_start *start, const struct dn_daemon *d);
+
 /* What updates name: the job; of the record of an array the pending tasks that Slurm
  * lists. Freed with free (); NULL without memory.
  */

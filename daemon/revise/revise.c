@@ -28,6 +28,7 @@ struct revise {
     int64_t from_id; /* raw id of the job after which the next pass begins */
     int64_t refused[REFUSED_MAX]; /* raw ids of jobs that are left alone until then */
     int n_refused;
+    struct dn_start start;
 };
 
 struct pass {
@@ -196,7 +197,8 @@ static int take_job (void *to, const struct dn_link_job *job)
         || was_refused (pass->revise, job->raw_id)
         || plan_job (pass, job, &revision) != DN_REVISE_LOWER)
         return 0;
-    if (!dn_shares_take (&pass->shares, job->user_id)) {
+    if (!dn_shares_take (&pass->shares, job->user_id)
+        || !dn_start_may_change (&pass->revise->start, pass->d)) {
         pass->left_out = true;
         return 0;
     }

@@ -20,9 +20,8 @@
 #include "steer/around.h"
 #include "steer/steer_plan.h"
 
-/* Changes in one pass; after a start of dnnestd fewer, twice as many each time. */
-#define CHANGES_MAX   50
-#define CHANGES_FIRST 5
+/* Changes in one pass. */
+#define CHANGES_MAX 50
 
 /* A job that was given its own type again keeps it for so many passes, or where it was
  * not for lack of room that it did not start (a limit of minutes of GPUs, a licence),
@@ -38,7 +37,7 @@ struct rest {
 };
 
 struct steer {
-    int n_passes; /* since the start, while changes are fewer */
+    struct dn_start start;
     struct rest rests[RESTS_MAX];
     int n_rests; /* in all */
 };
@@ -316,7 +315,7 @@ static int move (struct pass *pass,
                                  longest_in (pass, &job->link, partition),
                                  &change);
     }
-    if (!may)
+    if (!may || !dn_start_may_change (&pass->steer->start, pass->d))
         return 0;
     rc = change_job (pass, &job->link, look, DN_STEER_MOVE, &change);
     if (rc == 0)
@@ -392,16 +391,6 @@ static int take_job (void *to, const struct dn_link_job *job)
     return change_job (pass, job, &look, DN_STEER_FIT, &change) < 0 ? -1 : 0;
 }
 
-static int changes_of (struct steer *steer, bool once)
-{
-    int n = CHANGES_FIRST << steer->n_passes;
-
-    if (once || n >= CHANGES_MAX)
-        return CHANGES_MAX;
-    steer->n_passes++;
-    return n;
-}
-
 static int run_steer (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
     dn_cleanup (free_pass) struct pass pass = {.steer = memory, .d = d, .err = err};
@@ -410,7 +399,7 @@ static int run_steer (void *memory, struct dn_daemon *d, struct dn_err *err)
         return -1;
     if (!pass.open)
         return 0;
-    pass.n_left = changes_of (pass.steer, d->once);
+    pass.n_left = CHANGES_MAX;
     pass.queue = dn_steer_queue_new (err);
     if (!pass.queue || dn_link_nodes (d->link, d->now_s, take_node, &pass, err) < 0
         || dn_jobs_each (d, take_job, &pass, err) < 0
