@@ -22,6 +22,7 @@ struct call {
     struct dn_lookback lookback;
     const char *nodes;
     const char *html;
+    const char *jobs;
     bool names;
 };
 
@@ -52,6 +53,7 @@ static const struct dn_option options[] = {
     DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
     DN_OPT_FLAG ("names", 0, "name the owners", names),
     DN_OPT_TEXT ("html", 0, "FILE", "write a page", html),
+    DN_OPT_TEXT ("jobs", 0, "FILE", "write a row per simulated job", jobs),
     DN_OPT_END,
 };
 
@@ -128,7 +130,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (read_jobs (&call, &err) < 0 || read_nodes (&call, &err) < 0
         || dn_lookback_run (&call.lookback, site, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (call.html && dn_lookback_html (&call.lookback, call.names, call.html, &err) < 0)
+    if ((call.html
+         && dn_lookback_html (&call.lookback, call.names, call.html, &err) < 0)
+        || (call.jobs
+            && dn_replay_queue_write (&call.lookback.queue, call.jobs, &err) < 0))
         return dn_fail (DN_EXIT_DATA, &err);
     rc = call.given.json ? dn_lookback_print_json (&call.lookback, call.names, &err)
                          : dn_lookback_print (&call.lookback, call.names, &err);

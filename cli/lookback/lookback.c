@@ -15,6 +15,10 @@
 /* What is counted as sooner or later. */
 #define SAME 0.02
 
+/* Of waits that are unlike. */
+#define UNLIKE   3
+#define UNLIKE_S 1800
+
 struct pass {
     struct dn_lookback *lookback;
     struct dn_err *err;
@@ -97,6 +101,29 @@ static void add_hours (struct dn_lookback *lookback,
     }
 }
 
+static void list (struct dn_lookback *lookback,
+                  const struct dn_finished *row,
+                  const struct dn_replayed *replayed)
+{
+    double gpus = (double) row->gpus;
+    double last_s = replayed->n_limits > 0 ? replayed->limits_s[replayed->n_limits - 1]
+                                           : (double) replayed->limit_s;
+
+    if (replayed->killed)
+        dn_listing_add (&lookback->killed,
+                        row->job,
+                        gpus * replayed->ran_s,
+                        last_s,
+                        replayed->ran_s);
+    if (replayed->n_limits > 0 && !replayed->soft
+        && (double) replayed->limit_s > replayed->limits_s[0])
+        dn_listing_add (&lookback->lowered,
+                        row->job,
+                        gpus * ((double) replayed->limit_s - replayed->limits_s[0]),
+                        (double) replayed->limit_s,
+                        replayed->limits_s[0]);
+}
+
 static int take_job (void *to, const struct dn_finished *row)
 {
     struct pass *pass = to;
@@ -117,6 +144,8 @@ static int take_job (void *to, const struct dn_finished *row)
         return -1;
     rc = dn_replay_job (lookback->replay, &job, &replayed, pass->err);
     lookback->repeats += rc == 1 && replayed.runs > 0;
+    if (rc == 1)
+        list (lookback, row, &replayed);
     if (rc == 1 && lookback->queue.sim.n_pools > 0) {
         if (row->gpu[0] == '\0')
             replayed.from = replayed.gpu = "";
@@ -143,9 +172,9 @@ static int by_user (const void *left, const void *right)
 }
 
 /* The jobs that start in both queues; their number. */
-static int64_t find_changes (const struct dn_replay_queue *queue,
-                             struct change *changes)
+static int64_t find_changes (struct dn_lookback *lookback, struct change *changes)
 {
+    const struct dn_replay_queue *queue = &lookback->queue;
     int64_t n = 0;
 
     for (int64_t i = 0; i < queue->n_jobs; i++) {
@@ -158,7 +187,15 @@ static int64_t find_changes (const struct dn_replay_queue *queue,
                                        after->start_s - before->start_s,
                                        before->end_s - before->submit_s,
                                        after->end_s - after->submit_s};
+        lookback->waited_s += before->start_s - before->submit_s;
+        if (after->end_s > before->end_s)
+            dn_listing_add (&lookback->delayed,
+                            queue->owners[i].job,
+                            after->end_s - before->end_s,
+                            changes[n - 1].before_s,
+                            changes[n - 1].after_s);
     }
+    lookback->waited_s /= (double) n;
     qsort (changes, (size_t) n, sizeof (*changes), by_user);
     return n;
 }
@@ -228,7 +265,7 @@ static int compare_queues (struct dn_lookback *lookback, struct dn_err *err)
 
     if (!changes || !values)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    n = find_changes (&lookback->queue, changes);
+    n = find_changes (lookback, changes);
     lookback->impossible = lookback->queue.n_jobs - n;
     add_owners (lookback, changes, n);
     for (int64_t i = 0; i < n; i++)
@@ -240,6 +277,15 @@ static int compare_queues (struct dn_lookback *lookback, struct dn_err *err)
             (uint64_t) changes[i].user, changes[i].after_s - changes[i].before_s};
     lookback->end = dn_clustered_mean (values, n);
     return 0;
+}
+
+bool dn_lookback_is_unlike (const struct dn_lookback *lookback)
+{
+    double was_s = lookback->wait_s.mean;
+    double is_s = lookback->waited_s;
+
+    return fabs (is_s - was_s) > UNLIKE_S
+           && !(is_s < UNLIKE * was_s && was_s < UNLIKE * is_s);
 }
 
 /* --- the whole -------------------------------------------------------------------- */

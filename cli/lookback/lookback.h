@@ -62,8 +62,12 @@ struct dn_lookback {
     struct dn_spread looseness; /* limit / run time, of completed jobs */
     struct dn_sums *sums;
     struct dn_replay *replay;
+    struct dn_listing lowered; /* limits, by GPU hours: requested and set */
+    struct dn_listing killed;  /* by GPU hours: at that limit, and the run time */
     /* simulated: n_pools 0 none */
     struct dn_replay_queue queue;
+    struct dn_listing delayed;     /* by how much: times from submission to end */
+    double waited_s;               /* mean without dnnest, to compare with wait_s */
     struct dn_clustered_mean wait; /* with dnnest less without, seconds; by owners */
     struct dn_clustered_mean end;
     int64_t impossible; /* jobs that fit on no node */
@@ -83,6 +87,11 @@ int dn_lookback_run (struct dn_lookback *lookback,
                      struct dn_err *err);
 
 void dn_lookback_free (struct dn_lookback *lookback);
+
+/* Is the simulated wait without dnnest so far from what it was that the difference says
+ * little: by a factor of three and half an hour?
+ */
+bool dn_lookback_is_unlike (const struct dn_lookback *lookback);
 
 /* What text and page have: the table of hours, freed with dn_grid_free (); and the i-th
  * owner of a list, by name or not.

@@ -68,10 +68,24 @@ static void add_minutes (struct dn_buf *buf, double seconds)
     dn_buf_add (buf, "%s", dn_report_number (seconds / 60).text);
 }
 
+/* Are there simulated waits that can be believed? */
+static bool has_queue (const struct dn_lookback *lookback)
+{
+    return lookback->queue.sim.n_pools > 0 && !dn_lookback_is_unlike (lookback);
+}
+
+static void add_unlike (struct dn_buf *buf, const struct dn_lookback *lookback)
+{
+    dn_buf_add (buf, "The simulated wait without dnnest is far from what it was: ");
+    add_minutes (buf, lookback->waited_s);
+    dn_buf_add (buf, " min. ");
+}
+
 static void write_wait_card (FILE *file, const struct dn_lookback *lookback)
 {
     const struct dn_clustered_mean *wait = &lookback->wait;
-    bool known = lookback->queue.sim.n_pools > 0 && isfinite (wait->low);
+    bool unlike = dn_lookback_is_unlike (lookback);
+    bool known = has_queue (lookback) && isfinite (wait->low);
     char answer[64];
     char text[CARD_MAX];
     struct dn_buf said = dn_buf_on (answer, sizeof (answer));
@@ -87,7 +101,10 @@ static void write_wait_card (FILE *file, const struct dn_lookback *lookback)
         dn_buf_add (&buf, ", simulated, by %" PRId64 " owners. ", wait->n_clusters);
     } else {
         dn_buf_add (&said, "not known");
-        dn_buf_add (&buf, "It takes the nodes, and jobs of two owners. ");
+        if (unlike)
+            add_unlike (&buf, lookback);
+        else
+            dn_buf_add (&buf, "It takes the nodes, and jobs of two owners. ");
     }
     dn_buf_add (&buf, "The mean wait was ");
     add_minutes (&buf, lookback->wait_s.mean);
@@ -105,7 +122,7 @@ static void write_wait_card (FILE *file, const struct dn_lookback *lookback)
 
 static void write_owners_card (FILE *file, const struct dn_lookback *lookback)
 {
-    bool known = lookback->queue.sim.n_pools > 0;
+    bool known = has_queue (lookback);
     char answer[64];
     char text[CARD_MAX];
     struct dn_buf said = dn_buf_on (answer, sizeof (answer));
@@ -120,7 +137,10 @@ static void write_owners_card (FILE *file, const struct dn_lookback *lookback)
                     lookback->sooner);
     } else {
         dn_buf_add (&said, "not known");
-        dn_buf_add (&buf, "It takes the nodes (--nodes)");
+        if (dn_lookback_is_unlike (lookback))
+            add_unlike (&buf, lookback);
+        else
+            dn_buf_add (&buf, "It takes the nodes (--nodes)");
     }
     dn_page_card (file,
                   !known                ? "fair"
@@ -149,6 +169,18 @@ static void add_rule (struct dn_grid *grid,
 
 static int write_rules (FILE *file, struct dn_lookback *lookback)
 {
+    static const struct dn_page_jobs killed = {
+        "killed",
+        "Would be killed",
+        "those with most GPU hours first",
+        {"limit ", ", ran "},
+    };
+    static const struct dn_page_jobs lowered = {
+        "lowered",
+        "Limits lowered",
+        "those with most GPU hours less first",
+        {"limit ", " -> "},
+    };
     static const struct dn_grid_column columns[] = {
         {"CHANGED", false}, {"JOBS", true}, {"HOURS REQUESTED", true}, {"SET", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
@@ -176,7 +208,11 @@ static int write_rules (FILE *file, struct dn_lookback *lookback)
     fputs ("GPU types are not counted: accounting does not tell which a job could "
            "use.</p>\n",
            file);
-    return dn_html_table (file, &grid);
+    if (dn_html_table (file, &grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
+    dn_page_jobs (file, &killed, &lookback->killed);
+    dn_page_jobs (file, &lowered, &lookback->lowered);
+    return DN_EXIT_DONE;
 }
 
 static void add_owners (struct dn_grid *grid,
@@ -197,6 +233,12 @@ static void add_owners (struct dn_grid *grid,
 
 static int write_owners (FILE *file, const struct dn_lookback *lookback, bool names)
 {
+    static const struct dn_page_jobs delayed = {
+        "delayed",
+        "Jobs that end later",
+        "by how much, from submission to end",
+        {"", " -> "},
+    };
     static const struct dn_grid_column columns[] = {{"OWNER", false},
                                                     {"ENDS", false},
                                                     {"JOBS", true},
@@ -210,9 +252,12 @@ static int write_owners (FILE *file, const struct dn_lookback *lookback, bool na
     fputs (
         "<h2 id=\"owners\">Who loses and gains most</h2>\n<p class=\"soft\">Mean time "
         "from submission to end, in two simulated queues of the same jobs and "
-        "nodes.</p>\n",
+        "nodes. <code>--jobs=FILE</code> writes a row of each.</p>\n",
         file);
-    return dn_html_table (file, &grid);
+    if (dn_html_table (file, &grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
+    dn_page_jobs (file, &delayed, &lookback->delayed);
+    return DN_EXIT_DONE;
 }
 
 /* --- the page ----------------------------------------------------------------------

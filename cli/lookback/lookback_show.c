@@ -215,6 +215,10 @@ static int print_queue (const struct dn_lookback *lookback,
             dn_report_share (sums.utilisation).text,
             dn_report_number (lookback->wait_s.mean / 60).text,
             lookback->wait.n_clusters);
+    if (dn_lookback_is_unlike (lookback))
+        printf (
+            "  This is far from what it was: the nodes, or what held jobs back, were "
+            "others.\n  So the differences say little.\n");
     print_mean ("wait", &lookback->wait);
     print_mean ("end", &lookback->end);
     printf ("  owners   %" PRId64 " end 2 %% sooner, %" PRId64 " later, %" PRId64
@@ -340,6 +344,8 @@ static void add_queue (struct json_object *json,
     dn_json_add_count (queue, "owners", lookback->owners);
     dn_json_add_count (queue, "sooner", lookback->sooner);
     dn_json_add_count (queue, "later", lookback->later);
+    dn_json_add_signed (queue, "wait_mean_s", lookback->waited_s);
+    dn_json_add_bool (queue, "unlike", dn_lookback_is_unlike (lookback));
     add_mean (queue, "wait", &lookback->wait);
     add_mean (queue, "end", &lookback->end);
     add_owners (queue, "worst", &lookback->losers, names);

@@ -70,6 +70,17 @@ is 'the text fits 100 columns' \
     "$(dn lookback --sacct=past.sacct --nodes=nodes.csv | awk 'length > 100')" ''
 documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacct --nodes=nodes.csv --names
 try lookback --sacct=past.sacct --nodes=nodes.csv --html=past.html
+like 'the page lists the jobs whose limits go down most' "$(tr '\n' ' ' <past.html)" \
+    '<h3 id="lowered">Limits lowered: 20 of [0-9]*,.*<li>[0-9]*: limit 10:00:00 -> 0'
+printf 'type,nodes,gpus,cpus,mem_mb\na100,1,2,64,512000\n' >few.csv
+json 'a queue that is not as it was is said to be unlike' \
+    'd["queue"]["unlike"] and d["queue"]["wait_mean_s"] > 3600 > d["wait_mean_s"]' \
+    lookback --sacct=past.sacct --nodes=few.csv
+gives 'the text says so, too' 0 'This is far from what it was' \
+    lookback --sacct=past.sacct --nodes=few.csv --html=unlike.html --jobs=rows.csv
+like 'so does the page, and does not know who would lose' "$(tr '\n' ' ' <unlike.html)" \
+    'Who would lose</h2><b><a href="#owners">not known<.*far from what it was: [1-9].*Wait with dnnest less without</h2><b><a href="#owners">not'
+is 'each simulated job has a row' "$(wc -l <rows.csv)" 301
 try lookback --sacct=past.sacct --html=no-nodes.html
 like 'the page says who would lose' "$(<past.html)" \
     'Who would lose</h2><b><a href="#owners">[0-9] of 5<'
