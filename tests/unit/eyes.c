@@ -8,7 +8,6 @@
 
 #include "scene.h"
 
-/* Is the job moved to the V100? If not, for that reason. */
 #define SEES(conf, rows, moved, reason)                                                \
     do {                                                                               \
         struct dn_advice *seen = scene_see (conf, rows, 0, &job);                      \

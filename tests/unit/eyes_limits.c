@@ -12,6 +12,8 @@
 #define QOS(name, limits)   "Qos Name=" name "\n" limits
 #define LIMIT(scope, rest)  "Limit Scope=" scope " Tres=" rest "\n"
 #define ASSOC(rest, limits) "Assoc Account=" rest "\n" limits
+#define OF_V100(name)       QOS (name, LIMIT ("job", "gres/gpu:v100 Count=0"))
+#define OF_Q(scope, rest)   QOS ("q", LIMIT (scope, rest))
 
 /* A job with few CPUs needed. */
 static struct dn_job job_of (const char *qos)
@@ -32,59 +34,64 @@ struct row {
     const char *reason;
 };
 
-static void decide (const struct row *row, const char *conf, int64_t age_s)
+/* Of what is decided with these rows: does the job move? Its reason, unless NULL. */
+static struct dn_advice *decide (const char *conf,
+                                 const char *rows,
+                                 int64_t age_s,
+                                 const struct dn_job *job,
+                                 bool moved,
+                                 const char *reason)
+{
+    struct dn_advice *advice = scene_see (conf, rows, age_s, job);
+
+    if ((advice->decision.gpu != NULL) != moved)
+        scene_need_reason (advice, rows);
+    if (reason)
+        scene_need_reason (advice, reason);
+    return advice;
+}
+
+static void decide_row (const struct row *row, const char *conf, int64_t age_s)
 {
     struct dn_job job = job_of (row->qos);
-    char *rows = unit_text ("%s%s", IDLE, row->rows);
-    struct dn_advice *advice = scene_see (conf, rows, age_s, &job);
+    struct dn_advice *advice = decide (conf,
+                                       unit_text ("%s%s", IDLE, row->rows),
+                                       age_s,
+                                       &job,
+                                       row->moved,
+                                       row->reason);
 
-    if ((advice->decision.gpu != NULL) != row->moved
-        || (advice->decision.cpus_per_task != DN_UNSET) != row->trimmed)
+    if ((advice->decision.cpus_per_task != DN_UNSET) != row->trimmed)
         scene_need_reason (advice, row->rows);
-    if (row->reason)
-        scene_need_reason (advice, row->reason);
 }
 
 static const struct row limits[] = {
     {"", NULL, true, true, NULL},
     /* A job that names no type would escape a limit of one. */
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "q", false, true, "by type"},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=4")), "q", false, true, "by type"},
-    {QOS ("q", LIMIT ("job", "GRES/GPU:V100 Count=0")), "q", false, true, "by type"},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "Q", false, true, "by type"},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")),
-     "qq",
-     false,
-     true,
-     "its QOS is not in the snapshot"},
-    {QOS ("q", LIMIT ("user", "gres/gpu:a100 Count=8")), "q", false, true, "by type"},
-    {QOS ("q", LIMIT ("group", "gres/gpu Count=8 Used=5")), "q", true, true, NULL},
+    {OF_V100 ("q"), "q", false, true, "by type"},
+    {OF_Q ("job", "gres/gpu:v100 Count=4"), "q", false, true, "by type"},
+    {OF_Q ("job", "GRES/GPU:V100 Count=0"), "q", false, true, "by type"},
+    {OF_V100 ("q"), "Q", false, true, "by type"},
+    {OF_V100 ("q"), "qq", false, true, "its QOS is not in the snapshot"},
+    {OF_Q ("user", "gres/gpu:a100 Count=8"), "q", false, true, "by type"},
+    {OF_Q ("group", "gres/gpu Count=8 Used=5"), "q", true, true, NULL},
     /* One that the job exceeds in any case. */
-    {QOS ("q", LIMIT ("job", "gres/gpu Count=2")), "q", true, true, NULL},
+    {OF_Q ("job", "gres/gpu Count=2"), "q", true, true, NULL},
     /* CPUs. */
-    {QOS ("q", LIMIT ("min_job", "cpu Count=80")),
-     "q",
-     true,
-     false,
-     "cpus: kept, below MinTRESPerJob=cpu=80 of the QOS 'q'"},
-    {QOS ("q", LIMIT ("min_job", "cpu Count=81")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("min_job", "cpu Count=2")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("min_job", "billing Count=2")), "q", true, true, NULL},
-    {QOS ("q", LIMIT ("min_job", "billing Count=80")),
-     "q",
-     true,
-     false,
-     "cpus: kept, below MinTRESPerJob=billing=80"},
+    {OF_Q ("min_job", "cpu Count=80"), "q", true, false, "=cpu=80 of the QOS 'q'"},
+    {OF_Q ("min_job", "cpu Count=80"), "q", true, false, "kept, below MinTRESPerJob"},
+    {OF_Q ("min_job", "cpu Count=81"), "q", true, true, NULL},
+    {OF_Q ("min_job", "cpu Count=2"), "q", true, true, NULL},
+    {OF_Q ("min_job", "billing Count=2"), "q", true, true, NULL},
+    {OF_Q ("min_job", "billing Count=80"), "q", true, false, "PerJob=billing=80"},
     /* The QOS that a job has without naming it. */
-    {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")), NULL, false, true, NULL},
-    {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")) QOS ("q", "")
-         ASSOC ("a User=1000 Default=yes QOS=q", ""),
+    {OF_V100 ("normal"), NULL, false, true, NULL},
+    {OF_V100 ("normal") QOS ("q", "") ASSOC ("a User=1000 Default=yes QOS=q", ""),
      NULL,
      true,
      true,
      NULL},
-    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
-         ASSOC ("a User=1000 Default=yes QOS=q", ""),
+    {OF_V100 ("q") ASSOC ("a User=1000 Default=yes QOS=q", ""),
      NULL,
      false,
      true,
@@ -94,7 +101,7 @@ static const struct row limits[] = {
 TEST ("limits of a QOS are kept")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++)
-        decide (&limits[i], "", 0);
+        decide_row (&limits[i], "", 0);
 }
 
 #define ONE_LINE(type, device)                                                         \
@@ -106,92 +113,71 @@ TEST ("limits of a stale snapshot are not known")
 {
     static const char conf[] = ONE_LINE ("v100", "v100_16gb") "Cost=1\n" ONE_LINE (
         "a100", "a100_40gb") "Cost=4\n";
-    struct row row = {QOS ("q",
-                           LIMIT ("job", "gres/gpu:v100 Count=0")
-                               LIMIT ("min_job", "cpu Count=80")),
-                      "q",
-                      false,
-                      false,
-                      NULL};
+    struct row row = {
+        OF_V100 ("q") LIMIT ("min_job", "cpu Count=80"), "q", false, false, NULL};
 
-    decide (&row, conf, 0);
+    decide_row (&row, conf, 0);
     row.trimmed = true;
-    decide (&row, conf, 301);
+    decide_row (&row, conf, 301);
 }
 
 TEST ("limits of associations are kept")
 {
-#define V0 LIMIT ("job", "gres/gpu:v100 Count=0")
-#define G0 LIMIT ("group", "gres/gpu:v100 Count=0")
+#define V0   LIMIT ("job", "gres/gpu:v100 Count=0")
+#define ROOT ASSOC ("root", LIMIT ("group", "gres/gpu:v100 Count=0"))
+#define MINE "a User=1000 Default=yes"
+#define IN   "a User=1000 Partition="
     static const struct {
         const char *rows;
         const char *account;
         bool moved;
     } cases[] = {
-        {ASSOC ("a User=1000 Default=yes", V0), NULL, false},
-        {ASSOC ("a User=1000 Default=yes", V0), "a", false},
-        {ASSOC ("a User=1000 Default=yes", V0), "A", false},
-        {ASSOC ("a User=1000 Default=yes", V0), "b", true},
+        {ASSOC (MINE, V0), NULL, false},
+        {ASSOC (MINE, V0), "a", false},
+        {ASSOC (MINE, V0), "A", false},
+        {ASSOC (MINE, V0), "b", true},
         {ASSOC ("a User=1000", V0), NULL, true},
         {ASSOC ("a User=1001 Default=yes", V0), NULL, true},
-        {ASSOC ("a User=999 Default=yes", V0) ASSOC ("a User=1000 Default=yes", "")
+        {ASSOC ("a User=999 Default=yes", V0) ASSOC (MINE, "")
              ASSOC ("a User=1001 Default=yes", V0),
          NULL,
          true},
         /* Of an account above. */
-        {ASSOC ("a Parent=1", "") ASSOC ("root", G0)
-             ASSOC ("a User=1000 Default=yes Parent=0", ""),
-         NULL,
-         false},
-        {ASSOC ("a", "") ASSOC ("root", G0)
-             ASSOC ("a User=1000 Default=yes Parent=0", ""),
-         NULL,
-         true},
+        {ASSOC ("a Parent=1", "") ROOT ASSOC (MINE " Parent=0", ""), NULL, false},
+        {ASSOC ("a", "") ROOT ASSOC (MINE " Parent=0", ""), NULL, true},
         /* That of the partition goes before the other. */
-        {ASSOC ("a User=1000 Default=yes", "")
-             ASSOC ("a User=1000 Partition=gpu Default=yes", V0),
-         NULL,
-         false},
-        {ASSOC ("a User=1000 Default=yes", V0)
-             ASSOC ("a User=1000 Partition=gpu Default=yes", ""),
-         NULL,
-         true},
-        {ASSOC ("a User=1000 Default=yes", "")
-             ASSOC ("a User=1000 Partition=other Default=yes", V0),
-         NULL,
-         true},
+        {ASSOC (MINE, "") ASSOC (IN "gpu Default=yes", V0), NULL, false},
+        {ASSOC (MINE, V0) ASSOC (IN "gpu Default=yes", ""), NULL, true},
+        {ASSOC (MINE, "") ASSOC (IN "other Default=yes", V0), NULL, true},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
-        struct dn_advice *advice;
-        char *rows;
 
         job.account = cases[i].account;
-        rows = unit_text ("%s%s", IDLE, cases[i].rows);
-        advice = scene_see ("", rows, 0, &job);
-        if ((advice->decision.gpu != NULL) != cases[i].moved)
-            scene_need_reason (advice, cases[i].rows);
+        decide (
+            "", unit_text ("%s%s", IDLE, cases[i].rows), 0, &job, cases[i].moved, NULL);
     }
 #undef V0
-#undef G0
+#undef ROOT
+#undef MINE
+#undef IN
 }
 
 TEST ("names of a job may be anything")
 {
     char *name = unit_keep (malloc (100000), free);
-    static const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*"};
+    const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*", name};
 
     memset (name, 'q', 99999);
     name[99999] = '\0';
-    for (size_t i = 0; i <= DN_N_ELEMENTS (odd); i++) {
-        const char *text = i < DN_N_ELEMENTS (odd) ? odd[i] : name;
-        struct dn_job job = job_of (text);
+    for (size_t i = 0; i < DN_N_ELEMENTS (odd); i++) {
+        struct dn_job job = job_of (odd[i]);
 
-        job.account = job.partition = text;
+        job.account = job.partition = odd[i];
         job.memory_default = true;
         scene_see ("",
-                   IDLE QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
+                   IDLE OF_V100 ("q")
                        ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0")),
                    0,
                    &job);
@@ -206,46 +192,28 @@ TEST ("the billing of a partition is kept")
 #define BILLED(weights, limit)                                                         \
     A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=part "              \
                         "BillingWeights=" weights "\n" QOS ("part", limit)
-
+#define V10(count)                                                                     \
+    BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",                               \
+            LIMIT ("job", "billing Count=" count))
+#define A10(limit) BILLED ("GRES/gpu:v100=1,GRES/gpu:a100=10", limit)
     static const struct {
         const char *rows;
         bool moved;
     } cases[] = {
         /* 4 V100: 40, 4 A100: 4, and at most 80 CPUs. */
-        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
-                 LIMIT ("job", "billing Count=30")),
-         false},
-        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
-                 LIMIT ("job", "billing Count=41")),
-         true},
-        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
-                 LIMIT ("job", "billing Count=3")),
-         true},
-        {BILLED ("GRES/gpu:v100=1,GRES/gpu:a100=10",
-                 LIMIT ("min_job", "billing Count=40")),
-         false},
-        {BILLED ("GRES/gpu:v100=1,GRES/gpu:a100=10",
-                 LIMIT ("job", "gres/gpu:v100 Count=0")),
-         false},
+        {V10 ("30"), false},
+        {V10 ("41"), true},
+        {V10 ("3"), true},
+        {A10 (LIMIT ("min_job", "billing Count=40")), false},
+        {A10 (LIMIT ("job", "gres/gpu:v100 Count=0")), false},
     };
     struct dn_job job = job_of (NULL);
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_advice *advice = scene_see ("", cases[i].rows, 0, &job);
-
-        if ((advice->decision.gpu != NULL) != cases[i].moved)
-            scene_need_reason (advice, cases[i].rows);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        decide ("", cases[i].rows, 0, &job, cases[i].moved, NULL);
 #undef BILLED
-}
-
-/* The new memory of a node in the patch; DN_UNSET: it does not change. */
-static int64_t new_memory (const struct dn_advice *advice)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        if (advice->patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
-            return advice->patch.edits[i].new_number;
-    return DN_UNSET;
+#undef V10
+#undef A10
 }
 
 TEST ("memory follows the CPUs as the partition says")
@@ -289,12 +257,15 @@ TEST ("memory follows the CPUs as the partition says")
         job.memory_open = cases[i].open;
         job.default_mem_per_cpu_mb = cases[i].open ? DN_UNSET : 1000;
         advice = scene_see ("Mode=enforce", cases[i].rows, 0, &job);
-        if (new_memory (advice) != cases[i].memory)
+        if (scene_number (advice, DN_FIELD_MEM_PER_NODE) != cases[i].memory)
             scene_need_reason (advice, cases[i].rows);
         scene_need_reason (advice, cases[i].reason);
     }
 #undef WITH
 }
+
+#define GPU(keys) A100_IDLE "Partition Name=gpu Default=yes Up=yes" keys "\n"
+#define HOUR(of)  of " MaxWall=3600\n"
 
 TEST ("no limit is set above that of the partition or QOS")
 {
@@ -303,23 +274,16 @@ TEST ("no limit is set above that of the partition or QOS")
         const char *qos;
         bool set;
     } cases[] = {
-        {A100_IDLE "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n",
-         NULL,
-         true},
-        {A100_IDLE "Partition Name=gpu Default=yes Up=yes MaxTime=3600\n", NULL, false},
-        {A100_IDLE QUEUE "Qos Name=q MaxWall=3600\n", "q", false},
-        {A100_IDLE QUEUE "Qos Name=q MaxWall=3600\nQos Name=n\n", "n", true},
-        {A100_IDLE QUEUE "Assoc Account=a User=1000 Default=yes MaxWall=3600\n",
-         NULL,
-         false},
-        {A100_IDLE QUEUE "Assoc Account=root MaxWall=3600\n"
-                         "Assoc Account=a User=1000 Default=yes Parent=0\n",
+        {GPU (" MaxTime=604800"), NULL, true},
+        {GPU (" MaxTime=3600"), NULL, false},
+        {A100_IDLE QUEUE HOUR ("Qos Name=q"), "q", false},
+        {A100_IDLE QUEUE HOUR ("Qos Name=q") "Qos Name=n\n", "n", true},
+        {A100_IDLE QUEUE HOUR ("Assoc Account=a User=1000 Default=yes"), NULL, false},
+        {A100_IDLE QUEUE HOUR (
+             "Assoc Account=root") "Assoc Account=a User=1000 Default=yes Parent=0\n",
          NULL,
          false},
-        {A100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=p\n"
-                   "Qos Name=p MaxWall=3600\n",
-         NULL,
-         false},
+        {GPU (" QOS=p") HOUR ("Qos Name=p"), NULL, false},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -338,6 +302,8 @@ TEST ("no limit is set above that of the partition or QOS")
 /* Slurm charges the limit: a lower one would pass them. */
 TEST ("limits of TRES minutes keep the time limit")
 {
+#define MINE    "Assoc Account=a User=1000 Default=yes"
+#define CHARGED " Minutes=yes\n"
     static const struct {
         const char *rows;
         const char *qos;
@@ -345,69 +311,55 @@ TEST ("limits of TRES minutes keep the time limit")
     } cases[] = {
         {"Qos Name=q\n", "q", NULL},
         {"Qos Name=q Minutes=no\n", "q", NULL},
-        {"Qos Name=q Minutes=yes\n", "q", "the QOS 'q' limits minutes (TRESMins"},
-        {"Qos Name=q\nQos Name=r Minutes=yes\n", "q", NULL},
-        {"Qos Name=normal Minutes=yes\n", NULL, "the QOS 'normal' limits minutes"},
+        {"Qos Name=q" CHARGED, "q", "the QOS 'q' limits minutes (TRESMins"},
+        {"Qos Name=q\nQos Name=r" CHARGED, "q", NULL},
+        {"Qos Name=normal" CHARGED, NULL, "the QOS 'normal' limits minutes"},
         {"Qos Name=q\n", "r", "its QOS is not in the snapshot"},
-        {"Qos Name=q Minutes=yes\nAssoc Account=a User=1000 Default=yes QOS=q\n",
-         NULL,
-         "the QOS 'q' limits minutes"},
-        {"Assoc Account=a User=1000 Default=yes Minutes=yes\n",
-         NULL,
-         "the account 'a' limits minutes"},
-        {"Assoc Account=a User=1001 Default=yes Minutes=yes\n", NULL, NULL},
-        {"Assoc Account=lab Parent=1\nAssoc Account=root Minutes=yes\n"
-         "Assoc Account=a User=1000 Default=yes Parent=0\n",
+        {"Qos Name=q" CHARGED MINE " QOS=q\n", NULL, "the QOS 'q' limits minutes"},
+        {MINE CHARGED, NULL, "the account 'a' limits minutes"},
+        {"Assoc Account=a User=1001 Default=yes" CHARGED, NULL, NULL},
+        {"Assoc Account=lab Parent=1\nAssoc Account=root" CHARGED MINE " Parent=0\n",
          NULL,
          "the account 'root' limits minutes"},
-        {"Qos Name=p Minutes=yes\n", "p", "the QOS 'p' limits minutes"},
-        {"Partition Name=fast Up=yes QOS=p\nQos Name=p Minutes=yes\n", NULL, NULL},
-        {"Partition Name=gpu Default=yes Up=yes QOS=p\nQos Name=p Minutes=yes\n",
+        {"Qos Name=p" CHARGED, "p", "the QOS 'p' limits minutes"},
+        {"Partition Name=fast Up=yes QOS=p\nQos Name=p" CHARGED, NULL, NULL},
+        {"Partition Name=gpu Default=yes Up=yes QOS=p\nQos Name=p" CHARGED,
          NULL,
          "the partition's QOS 'p' limits minutes"},
         {"Partition Name=gpu Default=yes Up=yes QOS=new\nQos Name=p\n",
          NULL,
          "its QOS is not in the snapshot"},
     };
+    static const char *const confs[] = {"GpuType=keep\nTimeLimit=time_min\n",
+                                        "GpuType=keep\nTimeLimit=limit\n"};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
-        for (int soft = 0; soft <= 1; soft++) {
-            struct dn_job job = scene_job ();
-            struct dn_advice *advice;
-            char *rows;
+    for (size_t i = 0; i < 2 * DN_N_ELEMENTS (cases); i++) {
+        const char *reason = cases[i / 2].reason;
+        const char *queue = strstr (cases[i / 2].rows, "Name=gpu") ? "" : QUEUE;
+        char *rows = unit_text ("%s%s%s", A100_IDLE, queue, cases[i / 2].rows);
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
 
-            job.qos = cases[i].qos;
-            rows = unit_text ("%s%s%s",
-                              A100_IDLE,
-                              strstr (cases[i].rows, "Name=gpu") ? "" : QUEUE,
-                              cases[i].rows);
-            advice = scene_see (soft ? "GpuType=keep\nTimeLimit=time_min\n"
-                                     : "GpuType=keep\nTimeLimit=limit\n",
-                                rows,
-                                0,
-                                &job);
-            if ((advice->decision.time_limit_s == DN_UNSET
-                 && advice->decision.time_min_s == DN_UNSET)
-                != (cases[i].reason != NULL))
-                fail_msg ("case %zu", i);
-            if (cases[i].reason)
-                scene_need_reason (advice, cases[i].reason);
-        }
+        job.qos = cases[i / 2].qos;
+        advice = decide (confs[i % 2], rows, 0, &job, false, reason);
+        if ((advice->decision.time_limit_s == DN_UNSET
+             && advice->decision.time_min_s == DN_UNSET)
+            != (reason != NULL))
+            fail_msg ("case %zu", i / 2);
+    }
+#undef MINE
+#undef CHARGED
 }
 
 /* Its limit grows with the time there, and these minutes with it. */
 TEST ("no job under such limits goes to a slower type")
 {
+    static const char rows[] = A100_IDLE V100_IDLE QUEUE "Qos Name=q Minutes=yes\n";
     struct dn_job job = scene_job ();
-    struct dn_advice *advice =
-        scene_see ("", A100_IDLE V100_IDLE QUEUE "Qos Name=q Minutes=yes\n", 0, &job);
 
-    assert_non_null (advice->decision.gpu);
+    decide ("", rows, 0, &job, true, NULL);
     job.qos = "q";
-    advice =
-        scene_see ("", A100_IDLE V100_IDLE QUEUE "Qos Name=q Minutes=yes\n", 0, &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "not v100: the QOS 'q' limits minutes");
+    decide ("", rows, 0, &job, false, "not v100: the QOS 'q' limits minutes");
 }
 
 TEST ("a known reservation keeps the limit that would run into it")
@@ -479,17 +431,12 @@ TEST ("a move to another partition asks its snapshot")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = job_of (NULL);
-        struct dn_advice *advice;
 
         job.partition = "pa";
         job.time_limit_min = 600;
         job.account = cases[i].account;
         job.min_nodes = job.max_nodes = 1;
-        advice = scene_see (conf, cases[i].rows, 0, &job);
-        if (cases[i].reason)
-            scene_need_reason (advice, cases[i].reason);
-        if ((advice->decision.gpu != NULL) != !cases[i].reason)
-            scene_need_reason (advice, cases[i].rows);
+        decide (conf, cases[i].rows, 0, &job, !cases[i].reason, cases[i].reason);
     }
 #undef TWO
 }

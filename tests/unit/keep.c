@@ -11,6 +11,8 @@ static struct kept {
 } * kept;
 static size_t n_kept;
 
+struct dn_err unit_err;
+
 void *unit_keep (void *thing, void (*release) (void *thing))
 {
     kept = realloc (kept, (n_kept + 1) * sizeof (*kept));

@@ -10,6 +10,10 @@
 
 #include "scene.h"
 
+/* The description of the scene's job, which has 20 epochs of imagenet more. */
+#define RESNET "dnnest:model=resnet50,batch=128,precision=fp16"
+#define WORK   RESNET ",epochs=20,dataset=imagenet"
+
 static int set_rule (struct dn_rules *rules,
                      const char *key,
                      const char *value,
@@ -64,16 +68,16 @@ TEST ("an oversized job is moved, trimmed and shortened")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
+    const struct dn_decision *decision = &advice->decision;
 
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
-    assert_non_null (advice->decision.gpu);
-    assert_int_equal (advice->decision.chosen, 0);
-    assert_true (advice->decision.time_limit_s < 86400);
-    assert_int_equal (advice->decision.time_limit_s % 300, 0);
-    assert_true ((double) advice->decision.time_limit_s
-                 > 1.5 * advice->estimates[0].train_s.p50);
-    assert_true (advice->decision.cpus_per_task < 80);
-    assert_true (advice->decision.cpus_per_task >= 8);
+    assert_int_equal (decision->verdict, DN_VERDICT_CHANGE);
+    assert_non_null (decision->gpu);
+    assert_int_equal (decision->chosen, 0);
+    assert_int_equal (decision->time_limit_s % 300, 0);
+    assert_in_range (decision->time_limit_s,
+                     (int64_t) (1.5 * advice->estimates[0].train_s.p50) + 1,
+                     86399);
+    assert_in_range (decision->cpus_per_task, 8, 79);
 }
 
 /* 'more': of the description, with "dnnest:model=resnet50,...,dataset=imagenet". */
@@ -91,19 +95,15 @@ TEST ("a device that cannot run the job is no target")
          "not v100: the stated software has no kernels for it"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-        char *comment =
-            unit_text ("dnnest:model=resnet50,optimizer=momentum,dataset=imagenet,%s%s",
-                       cases[i].more,
-                       strstr (cases[i].more, "epochs") ? "" : ",epochs=20");
-
-        job.comment = comment;
-        advice = scene_advise ("", &job);
-        assert_null (advice->decision.gpu);
-        scene_need_reason (advice, cases[i].says);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT (
+            "",
+            job.comment = unit_text (
+                "dnnest:model=resnet50,optimizer=momentum,dataset=imagenet,%s%s",
+                cases[i].more,
+                strstr (cases[i].more, "epochs") ? "" : ",epochs=20"),
+            !d->gpu,
+            cases[i].says);
 }
 
 /* An untyped request may start on any type. */
@@ -143,17 +143,14 @@ TEST ("a type that cannot run an untyped job does not stop decisions about the o
 
 TEST ("software in the script that has no kernels for a device leaves it out")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.script = "#!/bin/sh\nmodule load cuda/12.4\nsrun hostname\n";
-    advice = scene_advise ("", &job);
-    assert_int_equal (advice->decision.chosen, 0);
-    job.script = "#!/bin/sh\nmodule load cuda/13.0.2\nsrun hostname\n";
-    advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (
-        advice,
+    SCENE_EXPECT ("",
+                  job.script = "#!/bin/sh\nmodule load cuda/12.4\nsrun hostname\n",
+                  d->chosen == 0,
+                  "");
+    SCENE_EXPECT (
+        "",
+        job.script = "#!/bin/sh\nmodule load cuda/13.0.2\nsrun hostname\n",
+        !d->gpu,
         "gpu: not v100: the script, line 2: 'cuda/13.0.2' has no kernels for it");
     job.script = "#!/bin/sh\n#SBATCH --container-image=pytorch:25.08\nsrun hostname\n";
     job.image = "nvidia/pytorch:24.05-py3"; /* of the command line */
@@ -168,23 +165,45 @@ TEST ("software in the script that has no kernels for a device leaves it out")
         "gpu: not v100: --container-image: 'nvidia/pytorch:25.08-py3' has no kernels");
 }
 
-TEST ("nothing is ever raised")
+TEST ("a loop of trainings keeps time and GPU type, unless runs= counts them")
+{
+    static const char loop[] =
+        "#!/bin/sh\nfor seed in 0 1 2; do python train.py --seed $seed; done\n";
+
+    SCENE_EXPECT ("Mode=enforce",
+                  job.script = loop,
+                  d->time_limit_s == DN_UNSET && !d->gpu,
+                  "time: kept, the script, line 2: ");
+    SCENE_EXPECT ("Mode=enforce",
+                  (job.script = loop, job.comment = WORK ",runs=3"),
+                  d->time_limit_s > 0 && d->gpu && d->cpus_per_task > 0,
+                  "");
+}
+
+/* A job with half an hour for work of hours, and one CPU per GPU. */
+static struct dn_job tight_job (void)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice;
 
     job.time_limit_min = 30;
     job.cpus_per_task = 4;
     job.min_cpus = 4;
     job.pn_min_cpus = 4;
-    advice = scene_advise ("GpuType=keep", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    assert_null (advice->decision.gpu);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    scene_need_reason (advice, "time: kept, the bound is");
-    scene_need_reason (advice,
-                       "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
+    return job;
+}
+
+TEST ("nothing is ever raised")
+{
+    static const char *const says[] = {
+        "time: kept, the bound is",
+        "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (says); i++)
+        SCENE_EXPECT ("GpuType=keep",
+                      job = tight_job (),
+                      d->verdict == DN_VERDICT_KEEP && d->time_limit_s == DN_UNSET
+                          && d->cpus_per_task == DN_UNSET && !d->gpu,
+                      says[i]);
 }
 
 TEST ("doubts make it abstain")
@@ -218,43 +237,33 @@ TEST ("doubts make it abstain")
          "keys experts=, top_k= are not read by mistral_7b"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-
-        job.tres[DN_GPU_PER_NODE] = cases[i].tres;
-        if (cases[i].comment)
-            job.comment = cases[i].comment;
-        advice = scene_advise (cases[i].conf, &job);
-        assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
-        scene_need_reason (advice, cases[i].reason);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT (cases[i].conf,
+                      (job.tres[DN_GPU_PER_NODE] = cases[i].tres,
+                       job.comment = cases[i].comment ? cases[i].comment : job.comment),
+                      d->verdict == DN_VERDICT_ABSTAIN,
+                      cases[i].reason);
 }
 
 TEST ("the policy can keep every field")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice =
-        scene_advise ("TimeLimit=keep\nGpuType=keep\nCpus=keep", &job);
+    static const char *const fields[] = {"time", "gpu", "cpus"};
 
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
-    scene_need_reason (advice, "time: kept, the policy");
-    scene_need_reason (advice, "gpu: kept, the policy");
-    scene_need_reason (advice, "cpus: kept, the policy");
+    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
+        SCENE_EXPECT ("TimeLimit=keep\nGpuType=keep\nCpus=keep",
+                      ,
+                      d->verdict == DN_VERDICT_KEEP,
+                      unit_text ("%s: kept, the policy", fields[i]));
 }
 
 TEST ("a move must be worth it and quick enough")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("MaxSlowdown=1.01", &job);
-
-    scene_need_reason (advice, "% of the time");
-    advice = scene_advise ("Objective=time", &job);
-    assert_null (advice->decision.gpu);
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
-                  "dataset=imagenet,deadline=2:00:00";
-    advice = scene_advise ("", &job);
-    scene_need_reason (advice, "might not meet the deadline");
+    SCENE_EXPECT ("MaxSlowdown=1.01", , true, "% of the time");
+    SCENE_EXPECT ("Objective=time", , !d->gpu, "");
+    SCENE_EXPECT ("",
+                  job.comment = WORK ",deadline=2:00:00",
+                  true,
+                  "might not meet the deadline");
 }
 
 /* With Cost=3 of the v100 and Cost=4 of the a100. */
@@ -267,13 +276,11 @@ static struct dn_advice *advise_prices (const char *from,
     struct dn_view view;
     char *conf = unit_text ("Mode=enforce\nMinConfidence=0\nUpgrade=yes\nObjective=%s",
                             objective);
-    char *comment =
-        unit_text ("dnnest:model=resnet50,batch=128,precision=fp16,steps=%s", steps);
     struct dn_site *site = scene_site (conf);
 
     site->gpu_types.types[0].cost = 3;
     job.tres[DN_GPU_PER_NODE] = from;
-    job.comment = comment;
+    job.comment = unit_text (RESNET ",steps=%s", steps);
     scene_idle (&view);
     assert_int_equal (dn_advise (site, &view, &job, NULL, NULL, advice, NULL), 0);
     return advice;
@@ -316,70 +323,49 @@ TEST ("the start of a run counts")
 
 TEST ("a move keeps the budget of the job")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
-                  "dataset=imagenet,budget=0.5";
-    advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "above the budget of 0.50");
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
-                  "dataset=imagenet,budget=1M";
-    advice = scene_advise ("", &job);
-    assert_non_null (advice->decision.gpu);
+    SCENE_EXPECT (
+        "", job.comment = WORK ",budget=0.5", !d->gpu, "above the budget of 0.50");
+    SCENE_EXPECT ("", job.comment = WORK ",budget=1M", d->gpu, "");
 }
 
 TEST ("without an amount of work the time stays, or is as much longer")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
-    advice = scene_advise ("", &job);
-    scene_need_reason (advice, "the amount of work is unknown");
-    assert_non_null (advice->decision.gpu);
-    assert_near ((double) advice->decision.time_limit_s,
-                 ceil (1440 * advice->decision.factor) * 60);
-    assert_true (advice->decision.cpus_per_task < 80);
-    advice = scene_advise ("GpuType=open", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_int_equal (advice->decision.n_open, 2);
+    SCENE_EXPECT ("",
+                  job.comment = RESNET,
+                  d->gpu && d->cpus_per_task < 80
+                      && (double) d->time_limit_s == ceil (1440 * d->factor) * 60,
+                  "the amount of work is unknown");
+    SCENE_EXPECT ("GpuType=open",
+                  job.comment = RESNET,
+                  d->time_limit_s == DN_UNSET && d->n_open == 2,
+                  "");
 }
 
 TEST ("an unset limit is filled only if the admin says so")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.time_limit_min = DN_UNSET;
-    advice = scene_advise ("", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    scene_need_reason (advice, "no limit was requested");
-    advice = scene_advise ("FillUnset=yes", &job);
-    assert_true (advice->decision.time_limit_s > 0);
+    SCENE_EXPECT ("",
+                  job.time_limit_min = DN_UNSET,
+                  d->time_limit_s == DN_UNSET,
+                  "no limit was requested");
+    SCENE_EXPECT (
+        "FillUnset=yes", job.time_limit_min = DN_UNSET, d->time_limit_s > 0, "");
 }
 
 TEST ("without a limit no slower GPU is chosen")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.time_limit_min = DN_UNSET;
-    advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "slower, and the partition's limit is unknown");
+    SCENE_EXPECT ("",
+                  job.time_limit_min = DN_UNSET,
+                  !d->gpu,
+                  "slower, and the partition's limit is unknown");
 }
 
 TEST ("unstated precision stays where bf16 runs")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.comment = "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet";
-    advice = scene_advise ("MinConfidence=0.1", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "precision= is not stated, and it has no bf16");
+    SCENE_EXPECT ("MinConfidence=0.1",
+                  job.comment =
+                      "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet",
+                  !d->gpu,
+                  "precision= is not stated, and it has no bf16");
 }
 
 TEST ("a warning before the limit lengthens it")
@@ -396,101 +382,75 @@ TEST ("a warning before the limit lengthens it")
 
 TEST ("few CPUs make the bound longer, not shorter")
 {
-    struct dn_job many = scene_job ();
-    struct dn_job few = scene_job ();
-    struct dn_advice *with_many = scene_advise ("GpuType=keep", &many);
-    struct dn_advice *with_few;
-
-    few.cpus_per_task = 2;
-    few.min_cpus = 2;
-    with_few = scene_advise ("GpuType=keep", &few);
-    assert_true (with_few->estimates[1].train_s.p50
-                 > 2 * with_many->estimates[1].train_s.p50);
-}
-
-/* A job with half an hour for work of hours, and one CPU per GPU. */
-static struct dn_job tight_job (void)
-{
     struct dn_job job = scene_job ();
+    struct dn_advice *many = scene_advise ("GpuType=keep", &job);
 
-    job.time_limit_min = 30;
-    job.cpus_per_task = 4;
-    job.min_cpus = 4;
-    job.pn_min_cpus = 4;
-    return job;
+    job.cpus_per_task = job.min_cpus = 2;
+    assert_true (scene_advise ("GpuType=keep", &job)->estimates[1].train_s.p50
+                 > 2 * many->estimates[1].train_s.p50);
 }
 
 TEST ("limits are raised only if the admin says so")
 {
-    struct dn_job job = tight_job ();
+    struct dn_job tight = tight_job ();
     struct dn_advice *advice =
-        scene_advise ("GpuType=keep Mode=enforce NeverRaise=yes", &job);
-    int64_t bound;
+        scene_advise ("GpuType=keep Mode=enforce NeverRaise=no", &tight);
+    int64_t bound = advice->decision.time_limit_s;
 
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    scene_need_reason (advice, "NeverRaise=yes");
-    advice = scene_advise ("GpuType=keep Mode=enforce NeverRaise=no", &job);
-    bound = advice->decision.time_limit_s;
     assert_true (bound > 30 * 60);
     assert_null (advice->decision.gpu);
     assert_contains (advice->patch.user_text, "time 00:30:00 -> ");
-    advice = scene_advise ("GpuType=keep NeverRaise=no TimeMax=00:40:00", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    scene_need_reason (advice, "above TimeMax");
-    job.deadline_s = bound - 1;
-    advice = scene_advise ("GpuType=keep NeverRaise=no", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    scene_need_reason (advice, "beyond the deadline");
-    job.deadline_s = bound;
-    advice = scene_advise ("GpuType=keep NeverRaise=no", &job);
-    assert_int_equal (advice->decision.time_limit_s, bound);
-}
-
-static const struct dn_edit *find_edit (const struct dn_advice *advice,
-                                        enum dn_field field)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        if (advice->patch.edits[i].field == field)
-            return &advice->patch.edits[i];
-    return NULL;
+    SCENE_EXPECT ("GpuType=keep Mode=enforce NeverRaise=yes",
+                  job = tight,
+                  d->time_limit_s == DN_UNSET,
+                  "NeverRaise=yes");
+    SCENE_EXPECT ("GpuType=keep NeverRaise=no TimeMax=00:40:00",
+                  job = tight,
+                  d->time_limit_s == DN_UNSET,
+                  "above TimeMax");
+    tight.deadline_s = bound - 1;
+    SCENE_EXPECT ("GpuType=keep NeverRaise=no",
+                  job = tight,
+                  d->time_limit_s == DN_UNSET,
+                  "beyond the deadline");
+    tight.deadline_s = bound;
+    SCENE_EXPECT (
+        "GpuType=keep NeverRaise=no", job = tight, d->time_limit_s == bound, "");
 }
 
 TEST ("CPUs are raised within their bounds")
 {
-    struct dn_job job = tight_job ();
-    struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
+    struct dn_job tight = tight_job ();
+    struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=no", &tight);
     int64_t cpus = advice->decision.cpus_per_task;
 
     assert_true (cpus > 4);
-    assert_int_equal (find_edit (advice, DN_FIELD_CPUS_PER_TASK)->new_number, cpus);
-    assert_int_equal (find_edit (advice, DN_FIELD_MIN_CPUS)->new_number, cpus);
-    assert_int_equal (find_edit (advice, DN_FIELD_PN_MIN_CPUS)->new_number, cpus);
-    advice = scene_advise (
-        unit_text ("NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1), &job);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    scene_need_reason (advice, "CpusPerGpuMax");
+    assert_int_equal (scene_number (advice, DN_FIELD_CPUS_PER_TASK), cpus);
+    assert_int_equal (scene_number (advice, DN_FIELD_MIN_CPUS), cpus);
+    assert_int_equal (scene_number (advice, DN_FIELD_PN_MIN_CPUS), cpus);
+    SCENE_EXPECT (unit_text ("NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1),
+                  job = tight,
+                  d->cpus_per_task == DN_UNSET,
+                  "CpusPerGpuMax");
     /* A node of the scene has 96. */
-    advice = scene_advise ("NeverRaise=no CpusPerGpuMin=25", &job);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    advice = scene_advise ("NeverRaise=no CpusPerGpuMin=24", &job);
-    assert_int_equal (advice->decision.cpus_per_task, 96);
-    advice = scene_advise ("NeverRaise=no Cpus=keep", &job);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    SCENE_EXPECT ("NeverRaise=no CpusPerGpuMin=25",
+                  job = tight,
+                  d->cpus_per_task == DN_UNSET,
+                  "");
+    SCENE_EXPECT (
+        "NeverRaise=no CpusPerGpuMin=24", job = tight, d->cpus_per_task == 96, "");
+    SCENE_EXPECT (
+        "NeverRaise=no Cpus=keep", job = tight, d->cpus_per_task == DN_UNSET, "");
 }
 
 TEST ("no limit is filled in above its maximum")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.time_limit_min = DN_UNSET;
-    advice = scene_advise ("FillUnset=yes TimeMax=00:31:00", &job);
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    scene_need_reason (advice, "above TimeMax");
+    SCENE_EXPECT ("FillUnset=yes TimeMax=00:31:00",
+                  job.time_limit_min = DN_UNSET,
+                  d->time_limit_s == DN_UNSET,
+                  "above TimeMax");
     /* Lowering is not bound by it. */
-    job.time_limit_min = 1440;
-    advice = scene_advise ("TimeMax=00:31:00", &job);
-    assert_true (advice->decision.time_limit_s > 31 * 60);
+    SCENE_EXPECT ("TimeMax=00:31:00", , d->time_limit_s > 31 * 60, "");
 }
 
 TEST ("the least time is set and the limit left")
@@ -503,15 +463,15 @@ TEST ("the least time is set and the limit left")
     assert_int_equal (least->decision.verdict, DN_VERDICT_CHANGE);
     assert_int_equal (least->decision.time_limit_s, DN_UNSET);
     assert_int_equal (least->decision.time_min_s, limit->decision.time_limit_s);
-    assert_null (find_edit (least, DN_FIELD_TIME_LIMIT));
-    assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->old_number, DN_UNSET);
-    assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->new_number,
+    assert_null (scene_edit (least, DN_FIELD_TIME_LIMIT, NULL));
+    assert_int_equal (scene_edit (least, DN_FIELD_TIME_MIN, NULL)->old_number,
+                      DN_UNSET);
+    assert_int_equal (scene_number (least, DN_FIELD_TIME_MIN),
                       limit->decision.time_limit_s / 60);
     assert_contains (least->patch.user_text, "dnnest: planned as ");
     assert_contains (least->patch.user_text, " of 1-00:00:00 (resnet50");
     assert_contains (scene_log, " changes=planned as ");
-    assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
-                     "\"time_min_s\":");
+    assert_contains (scene_record (least), "\"time_min_s\":");
 }
 
 TEST ("the least time is left where it would hurt")
@@ -529,35 +489,26 @@ TEST ("the least time is left where it would hurt")
         {30, DN_UNSET, DN_UNSET, "time: kept, the bound is"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-
-        job.time_limit_min = cases[i].time_limit_min;
-        job.time_min_min = cases[i].time_min_min;
-        job.deadline_s = cases[i].deadline_s;
-        advice = scene_advise (
-            "GpuType=keep TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
-        scene_need_reason (advice, cases[i].reason);
-        assert_int_equal (advice->decision.time_min_s, DN_UNSET);
-        assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT ("GpuType=keep TimeLimit=time_min FillUnset=yes NeverRaise=no",
+                      (job.time_limit_min = cases[i].time_limit_min,
+                       job.time_min_min = cases[i].time_min_min,
+                       job.deadline_s = cases[i].deadline_s),
+                      d->time_min_s == DN_UNSET && d->time_limit_s == DN_UNSET,
+                      cases[i].reason);
 }
 
 TEST ("a move keeps the deadline of the job")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("", &job);
-    int64_t bound = advice->decision.time_limit_s;
+    struct dn_job plain = scene_job ();
+    const struct dn_decision *moved = &scene_advise ("", &plain)->decision;
 
-    assert_non_null (advice->decision.gpu);
-    job.deadline_s = bound;
-    advice = scene_advise ("", &job);
-    assert_non_null (advice->decision.gpu);
-    job.deadline_s = bound - 1;
-    advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (advice, "might not meet the deadline");
+    assert_non_null (moved->gpu);
+    SCENE_EXPECT ("", job.deadline_s = moved->time_limit_s, d->gpu, "");
+    SCENE_EXPECT ("",
+                  job.deadline_s = moved->time_limit_s - 1,
+                  !d->gpu,
+                  "might not meet the deadline");
 }
 
 /* The objective's value of a step on candidate 'i'; the scene's costs are 1 and 4. */
@@ -582,15 +533,13 @@ TEST ("the choice minimises the objective")
         const char *objective = objectives[i / 2];
         struct dn_advice *advice;
         char *conf;
-        char *comment;
 
         /* In every other case the job sets the objective, and the site another one. */
         conf = unit_text ("MaxSlowdown=99 MinConfidence=0 Upgrade=yes "
                           "UserObjective=yes Objective=%s",
                           i % 2 ? objectives[(i / 2 + 1) % 3] : objective);
-        comment = unit_text (
+        job.comment = unit_text (
             "%s%s%s", job.comment, i % 2 ? ",objective=" : "", i % 2 ? objective : "");
-        job.comment = comment;
         advice = scene_advise (conf, &job);
         assert_int_equal (advice->candidates.n_candidates, 2);
         assert_true (price (advice, objective, advice->decision.chosen)
@@ -600,18 +549,13 @@ TEST ("the choice minimises the objective")
 
 TEST ("the slowdown is bounded where it is stated")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("", &job);
+    struct dn_job plain = scene_job ();
+    struct dn_advice *advice = scene_advise ("", &plain);
     double slowdown = advice->estimates[0].step_s.p50 / advice->estimates[1].step_s.p50;
-    char conf[64];
 
     assert_true (slowdown > 1.05);
-    snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 1.01);
-    advice = scene_advise (conf, &job);
-    assert_non_null (advice->decision.gpu);
-    snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 0.99);
-    advice = scene_advise (conf, &job);
-    assert_null (advice->decision.gpu);
+    SCENE_EXPECT (unit_text ("MaxSlowdown=%.6f", slowdown * 1.01), , d->gpu, "");
+    SCENE_EXPECT (unit_text ("MaxSlowdown=%.6f", slowdown * 0.99), , !d->gpu, "");
 }
 
 TEST ("all jobs with GPUs are examined if the admin says so")
@@ -647,7 +591,7 @@ TEST ("all jobs with GPUs are examined if the admin says so")
         assert_int_equal (dn_advise_concerns (site, &job),
                           (all && cases[i].tres) || cases[i].comment);
         assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
-        edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT);
+        edit = scene_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
         assert_int_equal (edit != NULL, cases[i].recorded);
         assert_int_equal (advice->patch.n_edits, cases[i].recorded);
         assert_string_equal (advice->patch.user_text, "");
@@ -663,12 +607,11 @@ TEST ("all jobs with GPUs are examined if the admin says so")
 TEST ("the user of an undescribed job gets a message if the admin says so")
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice;
 
     job.comment = NULL;
-    advice = scene_advise ("OptIn=all Message=always", &job);
-    assert_string_equal (advice->patch.user_text,
-                         "dnnest: job unchanged (the job has no metadata)");
+    assert_string_equal (
+        scene_advise ("OptIn=all Message=always", &job)->patch.user_text,
+        "dnnest: job unchanged (the job has no metadata)");
 }
 
 /* How many of 'n' submissions of a job are in the control group? */
@@ -800,7 +743,6 @@ TEST ("by applications the draw sees owner, script and description")
         struct dn_job request = job;
         struct dn_job other = job;
         struct dn_spec changed = spec;
-        char *script;
         bool control = dn_policy_in_control (&rules, &job, &spec);
 
         request.time_limit_min = i;
@@ -810,8 +752,7 @@ TEST ("by applications the draw sees owner, script and description")
         assert_int_equal (dn_policy_in_control (&rules, &request, &spec), control);
         other.user_id = i;
         by_user += dn_policy_in_control (&rules, &other, &spec);
-        script = unit_text ("#!/bin/sh\n# %d\n", i);
-        request.script = script;
+        request.script = unit_text ("#!/bin/sh\n# %d\n", i);
         by_script += dn_policy_in_control (&rules, &request, &spec);
         changed.batch = i + 1;
         by_spec += dn_policy_in_control (&rules, &job, &changed);
@@ -837,20 +778,21 @@ TEST ("a larger control group keeps its members")
 
 TEST ("a job of the control group is not changed")
 {
-    struct dn_job job = scene_job ();
+    struct dn_job plain = scene_job ();
     struct dn_advice *advice =
-        scene_advise ("Mode=enforce ControlGroup=100 Message=always", &job);
+        scene_advise ("Mode=enforce ControlGroup=100 Message=always", &plain);
 
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
     assert_int_equal (advice->patch.n_edits, 1);
-    assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text,
-                     "\"verdict\":\"control\"");
-    assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text, "\"set\":{");
+    assert_contains (scene_record (advice), "\"verdict\":\"control\"");
+    assert_contains (scene_record (advice), "\"set\":{");
     assert_string_equal (advice->patch.user_text, "");
     assert_contains (scene_log, "verdict=control");
     scene_need_reason (advice, "the job is in the control group");
-    advice = scene_advise ("Mode=observe ControlGroup=100", &job);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
-    advice = scene_advise ("Mode=enforce ControlGroup=100 MinConfidence=1", &job);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    SCENE_EXPECT (
+        "Mode=observe ControlGroup=100", , d->verdict == DN_VERDICT_CHANGE, "");
+    SCENE_EXPECT ("Mode=enforce ControlGroup=100 MinConfidence=1",
+                  ,
+                  d->verdict == DN_VERDICT_ABSTAIN,
+                  "");
 }

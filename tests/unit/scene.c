@@ -28,21 +28,17 @@ static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
 
 void scene_catalogue_add (struct dn_catalogue *catalogue, const char *path)
 {
-    struct dn_err err = {0};
     char *text = tree_text (path);
 
-    if (dn_catalogue_add (catalogue, dn_span_of (text), path, false, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (
+        dn_catalogue_add (catalogue, dn_span_of (text), path, false, &unit_err));
     free (text);
 }
 
 void scene_generations (struct dn_catalogue *catalogue)
 {
-    struct dn_err err = {0};
-
     scene_catalogue_add (catalogue, "etc/hardware/generations.conf");
-    if (dn_catalogue_link (catalogue, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_catalogue_link (catalogue, &unit_err));
 }
 
 const struct dn_generation *scene_generation (const char *name)
@@ -204,16 +200,30 @@ void scene_idle (struct dn_view *view)
     *view = (struct dn_view){.cluster = read_rows (SCENE_IDLE), .now_s = SCENE_NOW};
 }
 
+static struct dn_advice *advise (struct dn_site *site,
+                                 const struct dn_view *view,
+                                 const struct dn_job *job)
+{
+    struct dn_advice *advice = scene_new ();
+
+    assert_done (dn_advise (site, view, job, NULL, NULL, advice, &unit_err));
+    return advice;
+}
+
+struct dn_advice *scene_advise_in (const char *conf,
+                                   const struct dn_view *view,
+                                   const struct dn_job *job)
+{
+    return advise (scene_site (conf), view, job);
+}
+
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
 {
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
     struct dn_view view;
+    struct dn_advice *advice;
 
     scene_idle (&view);
-    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
+    advice = scene_advise_in (conf, &view, job);
     scene_log[0] = '\0';
     if (advice->decision.verdict != DN_VERDICT_NONE)
         dn_advice_log (advice, scene_log);
@@ -227,28 +237,74 @@ struct dn_advice *scene_see (const char *conf,
 {
     bool own = strstr (conf, "Gpu Type=") != NULL;
     struct dn_site *site = unit_keep (site_of (own ? "" : plain_gpus, conf), free_site);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
     struct dn_view view = {.cluster = read_rows (rows), .now_s = SCENE_NOW + age_s};
 
-    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    return advice;
+    return advise (site, &view, job);
 }
 
-bool scene_has_reason (const struct dn_advice *advice, const char *part)
+const struct dn_edit *scene_edit (const struct dn_advice *advice,
+                                  enum dn_field field,
+                                  const char *with)
 {
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (SAID (advice->decision.reasons[i]), part))
+    for (int i = 0; i < advice->patch.n_edits; i++) {
+        const struct dn_edit *edit = &advice->patch.edits[i];
+
+        if (edit->field == field && (!with || strstr (edit->new_text, with)))
+            return edit;
+    }
+    return NULL;
+}
+
+const char *scene_text (const struct dn_advice *advice, enum dn_field field)
+{
+    const struct dn_edit *edit = scene_edit (advice, field, NULL);
+
+    return edit ? edit->new_text : NULL;
+}
+
+int64_t scene_number (const struct dn_advice *advice, enum dn_field field)
+{
+    const struct dn_edit *edit = scene_edit (advice, field, NULL);
+
+    return edit ? edit->new_number : DN_UNSET;
+}
+
+const char *scene_record (const struct dn_advice *advice)
+{
+    const char *record = scene_text (advice, DN_FIELD_ADMIN_COMMENT);
+
+    assert_non_null (record);
+    return record;
+}
+
+static bool has_reason (const struct dn_decision *decision, const char *part)
+{
+    for (int i = 0; i < decision->n_reasons; i++)
+        if (strstr (SAID (decision->reasons[i]), part))
             return true;
     return false;
 }
 
+bool scene_has_reason (const struct dn_advice *advice, const char *part)
+{
+    return has_reason (&advice->decision, part);
+}
+
 void scene_need_reason (const struct dn_advice *advice, const char *part)
 {
-    if (scene_has_reason (advice, part))
+    scene_holds (&advice->decision, true, "", 0, "", part);
+}
+
+void scene_holds (const struct dn_decision *decision,
+                  bool holds,
+                  const char *file,
+                  int line,
+                  const char *what,
+                  const char *part)
+{
+    if (holds && (part[0] == '\0' || has_reason (decision, part)))
         return;
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        print_message ("# %s\n", SAID (advice->decision.reasons[i]));
-    fail_msg ("no reason contains '%s'", part);
+    for (int i = 0; i < decision->n_reasons; i++)
+        print_message ("# %s\n", SAID (decision->reasons[i]));
+    fail_msg ("%s:%d: not '%s', or no reason contains '%s'", file, line, what, part);
 }

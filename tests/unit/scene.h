@@ -53,9 +53,43 @@ struct dn_advice *scene_see (const char *conf,
                              int64_t age_s,
                              const struct dn_job *job);
 
+/* The same with a view of the test's own; NULL: there is none. */
+struct dn_advice *scene_advise_in (const char *conf,
+                                   const struct dn_view *view,
+                                   const struct dn_job *job);
+
+/* The first edit of a field whose new text has that part, NULL for any; NULL: there is
+ * none. Its new text; its new number, or DN_UNSET. The text of the record.
+ */
+const struct dn_edit *scene_edit (const struct dn_advice *advice,
+                                  enum dn_field field,
+                                  const char *with);
+const char *scene_text (const struct dn_advice *advice, enum dn_field field);
+int64_t scene_number (const struct dn_advice *advice, enum dn_field field);
+const char *scene_record (const struct dn_advice *advice);
+
 /* Has the decision a reason with that part? The second fails the test if not. */
 bool scene_has_reason (const struct dn_advice *advice, const char *part);
 void scene_need_reason (const struct dn_advice *advice, const char *part);
+
+/* The scene's job with changes, such as job.features = "ib", is advised on, and of the
+ * decision 'd' this holds, and it has a reason with that part; "": any.
+ */
+#define SCENE_EXPECT(conf, changes, holds, part)                                       \
+    do {                                                                               \
+        struct dn_job job = scene_job ();                                              \
+        const struct dn_decision *d;                                                   \
+                                                                                       \
+        changes;                                                                       \
+        d = &scene_advise (conf, &job)->decision;                                      \
+        scene_holds (d, holds, __FILE__, __LINE__, #holds, part);                      \
+    } while (0)
+void scene_holds (const struct dn_decision *decision,
+                  bool holds,
+                  const char *file,
+                  int line,
+                  const char *what,
+                  const char *part);
 
 /* Rows of a snapshot. All nodes are like those of scene_site (), in partition gpu. */
 #define SCENE_SHAPE " Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "

@@ -3,7 +3,8 @@
  * The files of tests/data/scripts and its corpus.txt are scripts in the manner of those
  * that people submit, each with what a person says of it: "plain", or the fields that
  * must be kept. A field that is not kept, though it must be, is unsafe; a plain script
- * of which a field is kept is read too carefully.
+ * of which a field is kept is read too carefully, which counts as unsafe for one that
+ * keeps "exactly" these.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -114,6 +115,7 @@ static void judge (char *verdict, const char *script, struct rates *rates)
     char *colon = strchr (verdict, ':');
     int kept;
     int expected = 0;
+    bool exactly = strstr (verdict, " exactly");
     char *rest = NULL;
 
     assert_non_null (colon);
@@ -130,15 +132,15 @@ static void judge (char *verdict, const char *script, struct rates *rates)
             job.n_tasks = strtol (word + 6, NULL, 10);
         else if (strncmp (word, "gpus=", 5) == 0)
             job.n_gpus = strtol (word + 5, NULL, 10);
-        else if (strcmp (word, "plain") != 0 && strcmp (word, "keep") != 0)
+        else if (!strstr ("plain keep exactly", word))
             fail_msg ("%s: '%s'", verdict, word);
     }
     found = read_script (script, &job);
     kept = kept_by (&found);
     rates->n++;
-    if (expected & ~kept) {
+    if ((expected & ~kept) || (exactly && kept != expected)) {
         rates->unsafe++;
-        print_wrong ("unsafe", verdict, expected & ~kept, &found);
+        print_wrong ("unsafe", verdict, expected ^ kept, &found);
     }
     if (expected & (TIME | GPU | CPUS | MEMORY))
         return;

@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
+
 /* A test, whose title is a sentence: TEST ("one is one") {...}. The main () of
  * unit_main.c runs those of a program in their order. With a function, TEST (sentence,
  * function) is a row of the table that a main () of the program has.
@@ -64,6 +66,31 @@ void unit_release_to (size_t n);
 
 /* A text that is kept, as printf () writes it. */
 char *unit_text (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
+
+/* Calls that take &unit_err last and return -1, or NULL, where they fail: the first
+ * must succeed, the second one make something, which it returns, the third fail with an
+ * error that contains 'part'.
+ */
+extern struct dn_err unit_err;
+#define assert_done(call)                                                              \
+    do {                                                                               \
+        if ((call) < 0)                                                                \
+            fail_msg ("%s", unit_err.text);                                            \
+    } while (0)
+#define assert_made(call)                                                              \
+    ({                                                                                 \
+        __typeof__ (call) made_ = (call);                                              \
+                                                                                       \
+        if (!made_)                                                                    \
+            fail_msg ("%s", unit_err.text);                                            \
+        made_;                                                                         \
+    })
+#define assert_refused(call, part)                                                     \
+    do {                                                                               \
+        unit_err.text[0] = '\0';                                                       \
+        assert_true ((call) < 0);                                                      \
+        assert_contains (unit_err.text, part);                                         \
+    } while (0)
 
 /* 'text' must contain 'part'. */
 #define assert_contains(text, part)                                                    \
