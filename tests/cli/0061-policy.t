@@ -30,19 +30,10 @@ conf 'Policy Partition=debug,test Mode=observe' 'Policy Account=course Mode=enfo
 rule 'without a submitter the rules are those of the site' Mode advise new.conf:3
 rule 'a default is marked as one' Cpus choose default
 rule 'a partition has its own rules' Mode observe new.conf:4 --partition=debug
-rule 'one of several partitions is enough' Mode observe new.conf:4 -p gpu,test
-rule 'another partition has the rules of the site' Mode advise new.conf:3 --partition=gpu
-rule 'an account has its own rules' Mode enforce new.conf:5 --account=course
 rule 'the strictest value of two lines holds' Mode observe new.conf:4 -A course -p debug
-rule 'the larger margin of two lines holds' TimeMargin 0.5 new.conf:5 -A course -p test -q exam
-rule 'all scopes of a line must match' TimeMargin 0.1 default -p test --qos=exam
 rule 'a user is matched by name' Cpus keep new.conf:7 --user="$owner"
-rule 'a user is matched by number' Cpus keep new.conf:7 --user="$uid"
-rule 'a user with another number is not matched' Cpus choose default --user=$((uid + 1))
-rule 'a group is matched by number' GpuType keep new.conf:8 --user=1234 --group=77
 rule 'a group is matched by name' \
     GpuType keep new.conf:8 --user=1234 --group="$(getent group 0 | cut -d: -f1)"
-rule 'a user of another group is not matched' GpuType open default --user=1234 --group=78
 json 'JSON has the lines, and which of them match' \
     '[(p["line"], p["for"], p["sets"], p["matches"]) for p in d["policies"]][:2] == [
         (4, {"Partition": "debug,test"}, {"Mode": "observe"}, True),
@@ -73,13 +64,8 @@ refuses 'a group that does not exist is an error' 2 "--group: Group: 'no-such-gr
 
 slurm_conf 'ClusterName=x\n' 'slurmctldparameters = enable_rpc_queue,dnnest_mode=observe # x\n'
 rule 'slurm.conf overrides dnnest.conf' Mode observe slurm.conf
-rule 'slurm.conf bounds the rules of Policy lines' Mode observe slurm.conf -A course
-rule 'a Policy line that is stricter than slurm.conf stays in force' \
-    Mode observe new.conf:4 -p debug
 rule '--set overrides slurm.conf' Mode enforce --set --set=Mode=enforce
 slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\n'
-rule 'a Policy line may be stricter than the bound of slurm.conf' \
-    Mode observe new.conf:4 -p debug
 rule 'jobs of no Policy line get the setting of slurm.conf' Mode enforce slurm.conf
 slurm_conf 'NodeName=a CPUs=1 \\\n' '   SlurmctldParameters="dnnest_mode=observe,dnnest_cpus=keep"\n' \
     '#SlurmctldParameters=dnnest_mode=enforce\n'
@@ -305,26 +291,6 @@ json 'a file without errors has an empty list in JSON' \
     config --check "$work/new.conf"
 refuses '--check takes one file' 2 'unexpected argument' config --check a b
 refuses 'config without --check takes no file' 2 'unexpected argument' config "$work/new.conf"
-
-# wrong TITLE LINE REGEX: the only error of line 4
-wrong() {
-    conf "$2"
-    refuses "$1" 3 "new.conf: line 4: $3" config --check "$work/new.conf"
-}
-wrong 'a Policy line without a scope is an error' 'Policy Mode=observe' 'a Policy line needs a scope'
-wrong 'a scope without a rule is an error' 'Policy User=0' 'a Policy line needs a scope'
-wrong 'a path on a Policy line is an error' \
-    'Policy User=0 DataDir=/x' "'DataDir' is neither a scope"
-wrong 'a rule that is given twice is an error' 'Policy User=0 Cpus=keep cpus=keep' 'Cpus: given twice'
-wrong 'an empty name is an error' 'Policy QOS=a,,b Cpus=keep' 'QOS: an empty name'
-wrong 'a name that is too long is an error' "Policy QOS=$(printf 'x%.0s' {1..64}) Cpus=keep" \
-    'QOS: .*longer than 63'
-wrong 'a list that is too long is an error' "Policy QOS=a$(printf ',x%.0s' {1..64}) Cpus=keep" \
-    'QOS: more than 64 names'
-wrong 'a user number that belongs to no user is an error' \
-    'Policy User=4294967295 Cpus=keep' 'User: .*out of range'
-wrong 'an escape sequence on a Policy line is shown as ?' \
-    $'Policy User=\e[31mx Cpus=keep' "User: '\?\[31mx' has a blank"
 
 {
     sed -n 2,3p "$work/site.conf"

@@ -6,32 +6,6 @@
 
 #include "scene.h"
 
-TEST ("bad configuration is named by file and line")
-{
-    static const struct {
-        const char *text;
-        const char *says;
-    } cases[] = {
-        {"Mode=enforce\nMod=advise", "conf: line 2: unknown key 'Mod'"},
-        {"Mode", "conf: line 1: 'Mode' is not of the form Key=Value"},
-        {"\n\nTimeQuantile=2",
-         "conf: line 3: TimeQuantile: 2 out of range 0.5..0.9999"},
-        {"Gpu Type=a Device=b", "conf: line 1: Device: 'b' is not in"},
-        {"Gpu", "conf: line 1: a Gpu line needs"},
-        {"Gpus Type=a", "conf: line 1: 'Gpus' is not of the form"},
-        {"Message=\"open", "conf: line 1: a quote is not closed"},
-    };
-    struct dn_site *site = scene_site ("");
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_err err = {0};
-
-        assert_int_equal (
-            dn_site_read (site, dn_span_of (cases[i].text), "conf", NULL, &err), -1);
-        assert_contains (err.text, cases[i].says);
-    }
-}
-
 TEST ("paths must be absolute")
 {
     struct dn_site *site = scene_site ("");

@@ -85,7 +85,7 @@ extern struct dn_err unit_err;
             fail_msg ("%s", unit_err.text);                                            \
         made_;                                                                         \
     })
-#define assert_refused(call, part)                                                     \
+#define assert_error(call, part)                                                       \
     do {                                                                               \
         unit_err.text[0] = '\0';                                                       \
         assert_true ((call) < 0);                                                      \
