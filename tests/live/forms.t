@@ -294,15 +294,6 @@ unset SLURM_GRES SLURM_CONSTRAINT
 SRUN_CPUS_PER_TASK=80 changes_of -t 1-0 --gres=gpu:v100:4 -c 80 --mem=64000
 is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "Features=volta $T TresPerNode=gres:gpu:4"
 
-# --- metadata with another number of GPUs ----------------------------------------------
-
-said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=2" job.sh 2>&1)
-like 'one line says that the metadata have fewer GPUs' "$said" \
-    $'^sbatch: dnnest: time [^\n]*\nsbatch: dnnest: warning: metadata says 2 GPUs, 4 were requested(; 2 would suffice)?\nSubmitted'
-said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=8" job.sh 2>&1)
-like 'one line says that the metadata have more GPUs' "$said" \
-    $'^sbatch: dnnest: warning: metadata says 8 GPUs, 4 were requested\nSubmitted'
-
 # --- arrays, heterogeneous jobs, dry runs, holds ---------------------------------------
 
 changes_of -t 1-0 --array=1-4%2 --gres=gpu:a100:4 --mem=64000
@@ -329,57 +320,6 @@ like '--test-only reports what would change' \
     "$said" 'dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4'
 like '--test-only answers for the rewritten job' "$said" 'to start at .* on nodes? v[12]'
 is '--test-only creates no job' "$(squeue -h | wc -l)" "$before"
-
-# --- srun and salloc -------------------------------------------------------------------
-
-for command in srun 'salloc srun'; do
-    for request in '--gres=gpu:a100:4 -c 80' '--gpus=a100:4 --cpus-per-gpu=20' '--gres=gpu:4 -p gpu-a100 --mem=64000'; do
-        # shellcheck disable=SC2016,SC2086  # the job's shell expands
-        out=$(cluster_as_user ${command%% *} -t 1-0 $request --comment="$METADATA" ${command#"${command%% *}"} \
-            sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID" | grep -o TimeLimit=.*)"' 2>&1) || out="failed: $out"
-        like "${command%% *} $request has only its time changed" \
-            "$out" "on a[12] TimeLimit=12:00:00"
-    done
-done
-
-# --- slurmrestd ------------------------------------------------------------------------
-
-# Options of 22.05; the fields of later versions have other names.
-rest_missing() {
-    if ! command -v slurmrestd >/dev/null; then
-        echo 'no slurmrestd'
-    elif ! command -v curl >/dev/null; then
-        echo 'no curl'
-    elif (($(_cluster_version) != 2205)); then
-        echo 'the request is one of 22.05'
-    else
-        return 1
-    fi
-}
-
-post() {
-    cluster_as_user curl -s --unix-socket "$dir/home/rest.sock" -H 'Content-Type: application/json' \
-        -d "$1" http://localhost/slurm/v0.0.38/job/submit
-}
-
-if reason=$(rest_missing); then
-    skip 'a job through slurmrestd moves' "$reason"
-else
-    cluster_as_user slurmrestd -a rest_auth/local -s openapi/v0.0.38 "unix:$dir/home/rest.sock" \
-        >"$dir/log/slurmrestd.out" 2>&1 &
-    cluster_until 180 test -S "$dir/home/rest.sock" || true
-    # shellcheck disable=SC2016  # the job's shell expands
-    answer=$(post '{"job": {"name": "rest", "time_limit": 1440, "gres": "gpu:a100:4", "cpus_per_task": 80,
-        "memory_per_node": 64000, "environment": {"PATH": "/usr/bin:/bin"}, "current_working_directory": "/tmp",
-        "standard_output": "'"$dir/home/out-rest"'", "comment": "'"$METADATA"'"},
-        "script": "#!/bin/sh\nsrun sh -c \"echo step on \\$SLURMD_NODENAME\"\n"}')
-    like 'a job through slurmrestd moves' "$answer" \
-        '"job_submit_user_msg": "dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4 \([0-9.]+x the time, [0-9.]+x the cost\), -c 80 -> 64 '
-    [[ $answer =~ '"job_id": '([0-9]+) ]] || true
-    ok 'a job through slurmrestd runs' cluster_wait_job "${BASH_REMATCH[1]-0}" COMPLETED 120
-    like 'the srun of a job through slurmrestd runs' \
-        "$(<"$dir/home/out-rest")" '^step on v[12]$'
-fi
 
 # --- scrontab --------------------------------------------------------------------------
 

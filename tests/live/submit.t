@@ -220,37 +220,6 @@ done
 held "${A100[@]}" --comment="$JOB $(printf 'x%.0s' {1..100000})"
 ok 'a comment of 100 KB does not hurt the controller' scontrol ping
 
-# --- a model bundle ------------------------------------------------------------------
-
-make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
-use_bundle() {
-    use_conf Mode=enforce "Bundle=$1"
-    held "${A100[@]}" --comment="$JOB"
-    limit=$(cluster_job_field "$job" TimeLimit)
-}
-if [[ -x $make_bundle ]]; then
-    use_bundle none
-    white=$limit
-    mkdir "$dir/etc/small"
-    "$make_bundle" "$dir/etc/small"
-    mark
-    use_bundle "$dir/etc/small"
-    like 'a model bundle is loaded' "$(logged)" 'model bundle small'
-    not_ok 'a model bundle changes the time limit' test "$limit" = "$white"
-    echo >>"$dir/etc/small/step.trees"
-    mark
-    use_bundle "$dir/etc/small"
-    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use is kept|going on without a model bundle)'
-    if (($(_cluster_version) < 2311)); then
-        not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
-    else # a new process, which has no previous bundle
-        is 'a broken bundle leaves the white box in force' "$limit" "$white"
-    fi
-    use_bundle "$dir/etc/bundle"
-else
-    skip 'a model bundle is loaded' 'tests/unit/make_bundle is not built'
-fi
-
 # --- jobs that are not changed -------------------------------------------------------
 
 mark

@@ -131,45 +131,13 @@ warns 'three warnings, the most serious first' \
     --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 10 --deadline=now+20minutes \
     --comment="$SMALL,epochs=10,gpus=2"
 
-# --- what an objective may do --------------------------------------------------------
+# --- rules ---------------------------------------------------------------------------
 
-use Mode=enforce "$LIVE_MOVES"
-cluster_until 180 _cluster_nodes_idle
-live_see for-all
-submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'objective=time of a job buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
-like 'the log says that the objective is not honoured' "$(logged)" \
-    'objective=time is not honoured \(UserObjective=no\)'
-use Mode=enforce "$LIVE_MOVES" UserObjective=yes
-submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'UserObjective=yes alone buys no more expensive type' "$(cluster_job_field "$job" Features)" v100
-use Mode=enforce "$LIVE_MOVES" UserObjective=yes Upgrade=yes
-submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
-is 'UserObjective=yes and Upgrade=yes let objective=time choose' "$(cluster_job_field "$job" Features)" a100
-live_blind
 use Mode=enforce Upgrade=no
 warns 'Upgrade=no' 'needs about .*\(not moved: its Cost is higher \(Upgrade=no\)\)' \
     "${V100[@]}" --comment="$LARGE"
 is 'with Upgrade=no a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:1'
-
-# --- the modes -----------------------------------------------------------------------
-
-use Mode=advise
-warns 'in mode advise a job that another type holds' \
-    'needs about [0-9]+ GiB of GPU memory, v100 has 16; a100 can run it$' \
-    "${V100[@]}" --comment="$LARGE"
-is 'in mode advise a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:1'
-for rules in Mode=observe 'Mode=enforce Message=never' 'Mode=enforce ControlGroup=100'; do
-    # shellcheck disable=SC2086
-    use $rules
-    warns "with $rules" '' "${V100[@]}" --comment="$LARGE"
-done
-
-# --- CPUs ----------------------------------------------------------------------------
-
-use Mode=enforce
-submit -H "${A100[@]}" --comment=dnnest:model=transformer,batch=8 job.sh
-is 'a description that says nothing about its input keeps the CPUs' \
-    "$(cluster_job_field "$job" CPUs/Task)" 16
+use Mode=observe
+warns 'with Mode=observe' '' "${V100[@]}" --comment="$LARGE"
 
 live_end
