@@ -33,45 +33,12 @@ static const struct dn_view with_history = {.apps = &apps, .now_s = 1000000};
 static const struct dn_view with_words = {.guarded = &guard, .now_s = 1000000};
 static const struct dn_view without_guard = {.now_s = 1000000};
 
-static struct dn_advice *advise (const char *conf,
-                                 const struct dn_view *view,
-                                 const struct dn_job *job)
-{
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
-
-    if (dn_advise (site, view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    return advice;
-}
-
 /* The limit that a job gets; DN_UNSET: it is kept. */
 static int64_t limit_of (const char *conf,
                          const struct dn_view *view,
                          const struct dn_job *job)
 {
-    struct dn_advice *advice = advise (conf, view, job);
-    int64_t limit = advice->decision.time_limit_s;
-
-    return limit;
-}
-
-static bool has_reason (const struct dn_advice *advice, const char *part)
-{
-    for (int i = 0; i < advice->decision.n_reasons; i++)
-        if (strstr (SAID (advice->decision.reasons[i]), part))
-            return true;
-    return false;
-}
-
-static const char *record_of (const struct dn_advice *advice)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        if (advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT)
-            return advice->patch.edits[i].new_text;
-    fail_msg ("no record");
-    return NULL;
+    return scene_advise_in (conf, view, job)->decision.time_limit_s;
 }
 
 /* The scene's job, with a name. */
@@ -88,8 +55,8 @@ static struct dn_job named_job (void)
 TEST ("a living guard makes limits lower")
 {
     struct dn_job job = named_job ();
-    struct dn_advice *safe = advise (ENFORCE, &with_history, &job);
-    struct dn_advice *guarded = advise (ENFORCE, &with_guard, &job);
+    struct dn_advice *safe = scene_advise_in (ENFORCE, &with_history, &job);
+    struct dn_advice *guarded = scene_advise_in (ENFORCE, &with_guard, &job);
 
     assert_true (guarded->decision.time_limit_s < safe->decision.time_limit_s);
     assert_true ((double) guarded->decision.time_limit_s
@@ -101,9 +68,9 @@ TEST ("a living guard makes limits lower")
     assert_contains (guarded->patch.user_text,
                      " (extended up to 1-00:00:00 if needed)");
     assert_null (strstr (safe->patch.user_text, "extended"));
-    assert_true (has_reason (guarded, "extended if needed"));
-    assert_contains (record_of (guarded), "\"bound_bp\":8000");
-    assert_contains (record_of (safe), "\"bound_bp\":9900");
+    scene_need_reason (guarded, "extended if needed");
+    assert_contains (scene_record (guarded), "\"bound_bp\":8000");
+    assert_contains (scene_record (safe), "\"bound_bp\":9900");
     assert_int_equal (guarded->decision.time_limit_s % 300, 0);
 }
 
@@ -146,14 +113,13 @@ TEST ("jobs that the guard cannot extend get safe limits")
         job.time_min_min = cases[i].time_min_min;
         job.deadline_s = cases[i].deadline_s;
         job.reservation = cases[i].reservation;
-        advice = advise (cases[i].conf, &with_guard, &job);
+        advice = scene_advise_in (cases[i].conf, &with_guard, &job);
         assert_true (advice->decision.time_limit_s > 0);
         assert_int_equal (advice->decision.time_limit_s,
                           limit_of (cases[i].conf, &without_guard, &job));
         assert_false (advice->decision.extended);
         assert_near (advice->decision.time_quantile, 0.99);
-        if (!has_reason (advice, cases[i].reason))
-            fail_msg ("case %zu lacks '%s'", i, cases[i].reason);
+        scene_need_reason (advice, cases[i].reason);
     }
 }
 
@@ -163,7 +129,7 @@ TEST ("a deadline after the requested limit is no obstacle")
     struct dn_advice *advice;
 
     job.deadline_s = 86400;
-    advice = advise (ENFORCE, &with_guard, &job);
+    advice = scene_advise_in (ENFORCE, &with_guard, &job);
     assert_true (advice->decision.extended);
 }
 
@@ -196,10 +162,10 @@ TEST ("a request above what is allowed keeps its limit")
         struct dn_advice *advice;
 
         job.partition = cases[i].partition;
-        advice = advise (ENFORCE, &view, &job);
+        advice = scene_advise_in (ENFORCE, &view, &job);
         if (advice->decision.extended != cases[i].extended
             || (advice->decision.time_limit_s != DN_UNSET) != cases[i].extended
-            || has_reason (advice, "is above a MaxTime") == cases[i].extended)
+            || scene_has_reason (advice, "is above a MaxTime") == cases[i].extended)
             fail_msg ("case %zu", i);
     }
 }
@@ -218,10 +184,10 @@ TEST ("a user whose jobs needed more gets no lower limit")
             struct dn_advice *advice;
 
             view.now_s = dead ? 2000000 : 1000000;
-            advice = advise (modes[i], &view, &job);
+            advice = scene_advise_in (modes[i], &view, &job);
             assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
             assert_int_equal (advice->decision.time_min_s, DN_UNSET);
-            assert_true (has_reason (advice, "needed more than"));
+            scene_need_reason (advice, "needed more than");
         }
     view.now_s = 1000000;
     tally.needed = 3;
@@ -241,15 +207,15 @@ TEST ("an application in debt has no guarded quantile")
     struct dn_guarded tallied = {
         .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
     const struct dn_view view = {.guarded = &tallied, .apps = &apps, .now_s = 1000000};
-    struct dn_advice *advice = advise (ENFORCE, &view, &job);
+    struct dn_advice *advice = scene_advise_in (ENFORCE, &view, &job);
 
     assert_int_equal (advice->decision.time_limit_s,
                       limit_of (ENFORCE, &with_history, &job));
     assert_near (advice->decision.time_quantile, 0.99);
-    assert_true (has_reason (advice, "it has earned"));
+    scene_need_reason (advice, "it has earned");
     /* The guard extends what dnnest has set, for any user. */
     assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
-    advice = advise (ENFORCE "TimeLimit=time_min", &view, &job);
+    advice = scene_advise_in (ENFORCE "TimeLimit=time_min", &view, &job);
     assert_near (advice->decision.time_quantile, 0.99);
 }
 
@@ -305,14 +271,14 @@ TEST ("limits are as bold as their evidence")
                                 strstr (bold[i].conf, "Mode=") ? "" : " Mode=enforce");
 
         row.runs = (uint32_t) bold[i].runs;
-        advice = advise (conf, &view, &job);
+        advice = scene_advise_in (conf, &view, &job);
         set = advice->decision.time_limit_s != DN_UNSET
               || advice->decision.time_min_s != DN_UNSET;
         if (set != (bold[i].quantile > 0))
             fail_msg ("case %zu: %s", i, set ? "is lowered" : "stays");
         if (set && fabs (advice->decision.time_quantile - bold[i].quantile) > 1e-9)
             fail_msg ("case %zu: by %g", i, advice->decision.time_quantile);
-        if (!set && !has_reason (advice, "finished run"))
+        if (!set && !scene_has_reason (advice, "finished run"))
             fail_msg ("case %zu gives no reason", i);
     }
     row.runs = 7;
@@ -325,15 +291,15 @@ TEST ("CPUs are as bold as their evidence")
 
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,app=rn,input=gpu";
-    advice = advise ("Mode=enforce GpuType=keep", &without_guard, &job);
+    advice = scene_advise_in ("Mode=enforce GpuType=keep", &without_guard, &job);
     assert_true (advice->decision.cpus_per_task > 0);
-    advice =
-        advise ("Mode=enforce GpuType=keep EvidenceCpus=some", &without_guard, &job);
+    advice = scene_advise_in (
+        "Mode=enforce GpuType=keep EvidenceCpus=some", &without_guard, &job);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     assert_true (
-        has_reason (advice, "cpus: kept, EvidenceCpus takes 1 finished run of"));
-    advice =
-        advise ("Mode=enforce GpuType=keep EvidenceCpus=enough", &with_history, &job);
+        scene_has_reason (advice, "cpus: kept, EvidenceCpus takes 1 finished run of"));
+    advice = scene_advise_in (
+        "Mode=enforce GpuType=keep EvidenceCpus=enough", &with_history, &job);
     assert_true (advice->decision.cpus_per_task > 0);
 }
 
@@ -357,7 +323,7 @@ TEST ("what is raised or filled in is safe")
 
     for (job.time_limit_min = DN_UNSET; job.time_limit_min <= 1;
          job.time_limit_min += 1 - DN_UNSET) {
-        advice = advise (conf, &with_guard, &job);
+        advice = scene_advise_in (conf, &with_guard, &job);
         assert_int_equal (advice->decision.time_limit_s,
                           limit_of (conf, &without_guard, &job));
         assert_true (advice->decision.time_limit_s > 0);
@@ -382,12 +348,12 @@ TEST ("a request between the two bounds is lowered only by a guard")
 TEST ("what is only advised is safe")
 {
     struct dn_job job = named_job ();
-    struct dn_advice *advice = advise ("GpuType=keep", &with_guard, &job);
+    struct dn_advice *advice = scene_advise_in ("GpuType=keep", &with_guard, &job);
 
     assert_near (advice->decision.time_quantile, 0.99);
     assert_contains (advice->patch.user_text, "would suffice: time 1-00:00:00 -> ");
     assert_null (strstr (advice->patch.user_text, "extended"));
-    advice = advise ("Mode=observe GpuType=keep", &with_guard, &job);
+    advice = scene_advise_in ("Mode=observe GpuType=keep", &with_guard, &job);
     assert_near (advice->decision.time_quantile, 0.8);
 }
 
@@ -395,7 +361,7 @@ TEST ("the guarded bound is never above the safe one")
 {
     struct dn_job job = named_job ();
     static const char conf[] = ENFORCE "TimeQuantile=0.7";
-    struct dn_advice *advice = advise (conf, &with_guard, &job);
+    struct dn_advice *advice = scene_advise_in (conf, &with_guard, &job);
 
     assert_near (advice->decision.time_quantile, 0.7);
     assert_true (advice->decision.extended);
@@ -443,15 +409,15 @@ TEST ("a soft limit follows the guarded quantile")
 {
     struct dn_job job = named_job ();
     struct dn_advice *advice =
-        advise (ENFORCE "TimeLimit=time_min", &with_history, &job);
+        scene_advise_in (ENFORCE "TimeLimit=time_min", &with_history, &job);
 
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.time_min_s,
                       limit_of (ENFORCE, &with_guard, &job));
     assert_false (advice->decision.extended);
     assert_contains (advice->patch.user_text, "dnnest: planned as ");
-    assert_contains (record_of (advice), "\"bound_bp\":8000");
-    advice = advise ("GpuType=keep TimeLimit=time_min", &with_guard, &job);
+    assert_contains (scene_record (advice), "\"bound_bp\":8000");
+    advice = scene_advise_in ("GpuType=keep TimeLimit=time_min", &with_guard, &job);
     assert_contains (advice->patch.user_text, "would suffice: --time-min ");
 }
 

@@ -36,26 +36,6 @@ static struct dn_job default_job (void)
     return job;
 }
 
-static const struct dn_edit *edit_of (const struct dn_advice *advice,
-                                      enum dn_field field,
-                                      const char *with)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++) {
-        const struct dn_edit *edit = &advice->patch.edits[i];
-
-        if (edit->field == field && (!with || strstr (edit->new_text, with)))
-            return edit;
-    }
-    return NULL;
-}
-
-static int64_t number_of (const struct dn_advice *advice, enum dn_field field)
-{
-    const struct dn_edit *edit = edit_of (advice, field, NULL);
-
-    return edit ? edit->new_number : DN_UNSET;
-}
-
 /* The advice where one run of the application with that peak is known, or more. */
 static struct dn_advice *after_runs (const char *conf,
                                      const struct dn_job *job,
@@ -80,13 +60,8 @@ static struct dn_advice *after_runs (const char *conf,
     const struct dn_apps apps = {
         .types = types, .n_types = 1, .rows = &row, .n_rows = 1};
     const struct dn_view view = {.apps = &apps, .now_s = SCENE_NOW};
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
 
-    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    return advice;
+    return scene_advise_in (conf, &view, job);
 }
 
 static void expect_record (const struct dn_advice *advice, int64_t gpus, int64_t mem_mb)
@@ -144,7 +119,7 @@ TEST ("memory that only follows from a default goes down by evidence")
         if (strstr (cases[i].rules, "Cpus"))
             continue;
         /* Without evidence the total is kept, as the CPUs go down. */
-        assert_int_equal (number_of (advice, DN_FIELD_MEM_PER_NODE),
+        assert_int_equal (scene_number (advice, DN_FIELD_MEM_PER_NODE),
                           mb > 0 ? mb : 320000);
         expect_record (advice, DN_UNSET, mb > 0 ? mb : DN_UNSET);
         if (mb > 0)
@@ -209,12 +184,12 @@ TEST ("GPUs that the description does not use are given back")
 
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
     assert_int_equal (advice->decision.gpus, 1);
-    assert_string_equal (edit_of (advice, DN_FIELD_TRES_PER_NODE, NULL)->new_text,
+    assert_string_equal (scene_text (advice, DN_FIELD_TRES_PER_NODE),
                          "gres:gpu:a100:1");
     assert_true (cpus >= 2 && cpus < 80);
-    assert_int_equal (number_of (advice, DN_FIELD_MIN_CPUS), cpus);
+    assert_int_equal (scene_number (advice, DN_FIELD_MIN_CPUS), cpus);
     /* A quarter of 256,000 MB. */
-    assert_int_equal (number_of (advice, DN_FIELD_MEM_PER_NODE), 63 * 1024);
+    assert_int_equal (scene_number (advice, DN_FIELD_MEM_PER_NODE), 63 * 1024);
     expect_record (advice, 1, 63 * 1024);
     assert_contains (advice->patch.user_text, "gpu a100:4 -> a100:1, -c 80 -> ");
     scene_need_reason (advice, "gpu: 1 of 4 GPUs, as the description says");
@@ -268,13 +243,13 @@ TEST ("the number of GPUs is changed in all of its forms")
         job.n_env = 1;
         advice = scene_advise (CHOOSE, &job);
         assert_int_equal (advice->decision.gpus, 2);
-        assert_string_equal (edit_of (advice, cases[i].edited, NULL)->new_text,
-                             cases[i].new);
+        assert_string_equal (scene_text (advice, cases[i].edited), cases[i].new);
         if (cases[i].new_env)
-            assert_string_equal (edit_of (advice, DN_FIELD_ENV, "GRES")
-                                     ? edit_of (advice, DN_FIELD_ENV, "GRES")->new_text
-                                     : edit_of (advice, DN_FIELD_ENV, "GPUS")->new_text,
-                                 cases[i].new_env);
+            assert_string_equal (
+                scene_edit (advice, DN_FIELD_ENV, "GRES")
+                    ? scene_edit (advice, DN_FIELD_ENV, "GRES")->new_text
+                    : scene_edit (advice, DN_FIELD_ENV, "GPUS")->new_text,
+                cases[i].new_env);
     }
 }
 
@@ -291,21 +266,19 @@ TEST ("CPUs per GPU are kept or raised within what the job had")
     assert_int_equal (advice->decision.gpus, 1);
     assert_true (advice->decision.cpus_each_gpu > 4
                  && advice->decision.cpus_each_gpu <= 16);
-    assert_int_equal (number_of (advice, DN_FIELD_MIN_CPUS),
+    assert_int_equal (scene_number (advice, DN_FIELD_MIN_CPUS),
                       advice->decision.cpus_each_gpu);
 }
 
 TEST ("CPUs of an unknown pipeline stay in proportion to the GPUs")
 {
-    struct dn_job job = unused_job ();
-    struct dn_advice *advice;
-
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,gpus=1";
-    advice = scene_advise (CHOOSE, &job);
     /* A quarter of 80, and not below what data of the usual kind would need. */
-    assert_true (advice->decision.cpus_per_task >= 20
-                 && advice->decision.cpus_per_task <= 24);
-    scene_need_reason (advice, ", in proportion to the GPUs");
+    SCENE_EXPECT (
+        CHOOSE,
+        (job = unused_job (),
+         job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,gpus=1"),
+        d->cpus_per_task >= 20 && d->cpus_per_task <= 24,
+        ", in proportion to the GPUs");
 }
 
 TEST ("in doubt all GPUs are kept")
@@ -324,31 +297,23 @@ TEST ("in doubt all GPUs are kept")
         "python a.py & python b.py; wait",
         "bash train.sh",
     };
-    struct dn_job job;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
-        char *script;
+        struct dn_job unused = unused_job ();
         struct dn_advice *advice;
 
-        job = unused_job ();
-        script = unit_text ("#!/bin/bash\n%s\n", scripts[i]);
-        job.script = script;
-        advice = scene_advise (CHOOSE, &job);
+        unused.script = unit_text ("#!/bin/bash\n%s\n", scripts[i]);
+        advice = scene_advise (CHOOSE, &unused);
         if (advice->decision.gpus != DN_UNSET)
             fail_msg ("'%s' has fewer GPUs", scripts[i]);
         assert_contains (advice->patch.warnings[0], "; 1 would suffice");
     }
-    job = unused_job ();
-    job.num_tasks = 2;
-    job.min_cpus = 160;
-    assert_int_equal (scene_advise (CHOOSE, &job)->decision.gpus, DN_UNSET);
-    job = unused_job ();
-    job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (scene_advise (CHOOSE, &job)->decision.gpus, DN_UNSET);
-    job = unused_job ();
-    job.mem_per_tres = "gres:gpu:64000";
-    job.mem_per_node_mb = DN_UNSET;
-    assert_int_equal (scene_advise (CHOOSE, &job)->decision.gpus, DN_UNSET);
+#define KEPT(changes)                                                                  \
+    SCENE_EXPECT (CHOOSE, (job = unused_job (), changes), d->gpus == DN_UNSET, "")
+    KEPT ((job.num_tasks = 2, job.min_cpus = 160));
+    KEPT (job.min_nodes = job.max_nodes = 2);
+    KEPT ((job.mem_per_tres = "gres:gpu:64000", job.mem_per_node_mb = DN_UNSET));
+#undef KEPT
 }
 
 TEST ("GPUs and memory that a limit of the site wants stay")

@@ -58,15 +58,12 @@ static struct dn_advice *advise (const char *conf,
                                  const struct dn_job *job)
 {
     struct dn_view view = {.now_s = SCENE_NOW};
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
+    struct dn_advice *advice;
 
     if (sees)
         scene_idle (&view);
     view.apps = apps;
-    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
+    advice = scene_advise_in (conf, &view, job);
     for (int i = 0; i < advice->candidates.n_candidates; i++)
         if (strcmp (advice->candidates.list[i].gpu->type, "a100") == 0)
             a100_at = i;
@@ -175,9 +172,8 @@ static struct dn_estimate estimate_by (const struct past *past, const char *more
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct dn_estimate estimate;
-    char *comment = unit_text ("%s,app=rn%s", job.comment, more);
 
-    job.comment = comment;
+    job.comment = unit_text ("%s,app=rn%s", job.comment, more);
     advice = advise ("Mode=enforce\n", past ? &past->apps : NULL, &job);
     estimate = advice->estimates[a100_at];
     assert_non_null (estimate.device);
@@ -810,11 +806,9 @@ TEST ("a second submission takes nothing that such a script needs")
     for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
         struct known_scene scene;
         struct dn_advice *advice;
-        char *script;
 
         know (&scene, "dnnest:auto", RUN_SPEC);
-        script = unit_text ("#!/bin/sh\n%s\n", scripts[i]);
-        scene.job.script = script;
+        scene.job.script = unit_text ("#!/bin/sh\n%s\n", scripts[i]);
         advice = advise ("Mode=enforce\n", NULL, &scene.job);
         scene.past.rows[0].key = scene.known.key =
             dn_app_key_of_user (scene.job.user_id, advice->decision.app);

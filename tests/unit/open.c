@@ -8,15 +8,6 @@
 
 #define OPEN "Mode=enforce GpuType=open MinConfidence=0\n"
 
-/* The text that the edit of a field writes; NULL: it does not change. */
-static const char *new_text (const struct dn_advice *advice, enum dn_field field)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        if (advice->patch.edits[i].field == field)
-            return advice->patch.edits[i].new_text;
-    return NULL;
-}
-
 TEST ("an opened request is the same request")
 {
     static const struct {
@@ -55,13 +46,13 @@ TEST ("an opened request is the same request")
         assert_true (decision->open[1].slow > 1);
         assert_string_equal (advice->patch.places[0], cases[i].place);
         assert_string_equal (advice->patch.places[1], cases[i].other);
-        assert_string_equal (new_text (advice, DN_FIELD_TRES_PER_NODE), "gres:gpu:4");
-        assert_null (new_text (advice, DN_FIELD_PARTITION));
-        assert_null (new_text (advice, DN_FIELD_PREFER));
+        assert_string_equal (scene_text (advice, DN_FIELD_TRES_PER_NODE), "gres:gpu:4");
+        assert_null (scene_text (advice, DN_FIELD_PARTITION));
+        assert_null (scene_text (advice, DN_FIELD_PREFER));
         if (cases[i].edit)
-            assert_string_equal (new_text (advice, DN_FIELD_FEATURES), cases[i].edit);
+            assert_string_equal (scene_text (advice, DN_FIELD_FEATURES), cases[i].edit);
         else
-            assert_null (new_text (advice, DN_FIELD_FEATURES));
+            assert_null (scene_text (advice, DN_FIELD_FEATURES));
         assert_contains (advice->patch.user_text,
                          "gpu a100:4 -> a100 or v100, whichever can start it first");
     }
@@ -108,31 +99,22 @@ TEST ("a type that must not be open stays as it is")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
-        char *conf;
 
         job.kind = cases[i].kind;
         job.features = cases[i].features;
         job.time_limit_min = cases[i].limit_min;
         job.env = &cases[i].variable;
         job.n_env = cases[i].variable ? 1 : 0;
-        conf = unit_text (OPEN "%s", cases[i].conf);
-        advice = scene_advise (conf, &job);
+        advice = scene_advise (unit_text (OPEN "%s", cases[i].conf), &job);
         assert_int_equal (advice->decision.n_open, 0);
-        assert_null (new_text (advice, DN_FIELD_TRES_PER_NODE));
+        assert_null (scene_text (advice, DN_FIELD_TRES_PER_NODE));
         scene_need_reason (advice, cases[i].reason);
     }
 }
 
 TEST ("a job with a minimum time is not open to slower types")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.time_limit_min = 1440;
-    job.time_min_min = 60;
-    advice = scene_advise (OPEN, &job);
-    assert_int_equal (advice->decision.n_open, 0);
-    scene_need_reason (advice, "(--time-min)");
+    SCENE_EXPECT (OPEN, job.time_min_min = 60, d->n_open == 0, "(--time-min)");
 }
 
 TEST ("a higher cost closes a type only if the admin says so")
@@ -145,15 +127,11 @@ TEST ("a higher cost closes a type only if the admin says so")
                  {"Steer=cheaper", false},
                  {"Upgrade=no", false}};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        char *conf;
-
-        job.tres[DN_GPU_PER_NODE] = "gres:gpu:v100:4";
-        conf = unit_text (OPEN "%s", cases[i].conf);
-        assert_int_equal (scene_advise (conf, &job)->decision.n_open,
-                          cases[i].open ? 2 : 0);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT (unit_text (OPEN "%s", cases[i].conf),
+                      job.tres[DN_GPU_PER_NODE] = "gres:gpu:v100:4",
+                      d->n_open == (cases[i].open ? 2 : 0),
+                      "");
 }
 
 /* Without a snapshot nothing above the requested limit is known to be allowed. */
@@ -169,22 +147,21 @@ TEST ("without dnnestd the job may start on any of the types")
                  {1, "ib", NULL}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_site *site = scene_site (OPEN);
-        struct dn_advice *advice = scene_new ();
+        struct dn_advice *advice;
         struct dn_job job = scene_job ();
 
         job.partition = "gpu";
         job.min_nodes = job.max_nodes = cases[i].nodes;
         job.num_tasks = cases[i].nodes;
         job.features = cases[i].features;
-        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
+        advice = scene_advise_in (OPEN, NULL, &job);
         assert_int_equal (advice->decision.either, cases[i].constraint != NULL);
         if (!cases[i].constraint) {
             scene_need_reason (advice, "without dnnestd only a type");
         } else {
-            assert_string_equal (new_text (advice, DN_FIELD_FEATURES),
+            assert_string_equal (scene_text (advice, DN_FIELD_FEATURES),
                                  cases[i].constraint);
-            assert_string_equal (new_text (advice, DN_FIELD_PREFER), "ampere");
+            assert_string_equal (scene_text (advice, DN_FIELD_PREFER), "ampere");
             assert_true (advice->decision.time_limit_s <= 86400);
             assert_true ((double) advice->decision.time_limit_s
                          > 1.5 * advice->estimates[0].train_s.p50);
@@ -212,7 +189,7 @@ TEST ("a moved job has the time for the same work")
     assert_non_null (advice->decision.gpu);
     assert_near (advice->decision.factor, factor);
     assert_near ((double) advice->decision.time_limit_s, ceil (1440 * factor) * 60);
-    assert_string_equal (new_text (advice, DN_FIELD_TRES_PER_NODE), "gres:gpu:4");
-    assert_string_equal (new_text (advice, DN_FIELD_FEATURES), "volta");
+    assert_string_equal (scene_text (advice, DN_FIELD_TRES_PER_NODE), "gres:gpu:4");
+    assert_string_equal (scene_text (advice, DN_FIELD_FEATURES), "volta");
     assert_contains (advice->patch.record, "\"cap_s\":");
 }

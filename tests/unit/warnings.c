@@ -95,7 +95,6 @@ static int suggested (const struct dn_advice *advice)
 
 TEST ("the suggested batch fits, and twice as many may not")
 {
-    char *comment;
     struct dn_job job = small_job (LARGE);
     struct dn_advice *advice = scene_advise ("Upgrade=no", &job);
     struct dn_rules rules = advice->rules;
@@ -107,10 +106,9 @@ TEST ("the suggested batch fits, and twice as many may not")
     for (int times = 1; times <= 2; times++) {
         const struct dn_estimate *estimate;
 
-        comment = unit_text (
+        job.comment = unit_text (
             "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
             batch * times);
-        job.comment = comment;
         advice = scene_advise ("Upgrade=no", &job);
         estimate = &advice->estimates[0];
         assert_int_equal (dn_policy_memory (&rules, estimate)
@@ -235,28 +233,22 @@ static struct dn_advice *decide_with (const char *conf,
                                       enum dn_need need,
                                       struct dn_reason open)
 {
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = scene_new ();
-    struct dn_decision *decision = &advice->decision;
-    struct dn_request *request = &advice->request;
-    struct dn_err err = {0};
     struct dn_view view;
+    struct dn_advice *advice = scene_advise (conf, job);
 
     scene_idle (&view);
-    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    request->need = need;
-    request->need_why =
+    advice->request.need = need;
+    advice->request.need_why =
         DN_REASON (script_fp8, dn_arg_count (7), dn_arg_text ("--word"));
-    request->open_why = open;
-    dn_policy_begin (decision);
+    advice->request.open_why = open;
+    dn_policy_begin (&advice->decision);
     dn_policy_decide (&advice->rules,
-                      request,
+                      &advice->request,
                       &advice->spec,
                       &advice->candidates,
                       advice->estimates,
                       &view,
-                      decision);
+                      &advice->decision);
     return advice;
 }
 
@@ -350,7 +342,6 @@ TEST ("time that does not suffice is said")
 
 TEST ("a deadline that another type meets names it")
 {
-    char *comment;
     char *meets;
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("GpuType=keep", &job);
@@ -369,8 +360,7 @@ TEST ("a deadline that another type meets names it")
     advice = scene_advise ("", &job);
     assert_null (strstr (advice->patch.warnings[0], "would meet"));
     /* A wish of the metadata, which buys no more expensive type. */
-    comment = unit_text ("%s,deadline=01:00:00", job.comment);
-    job.comment = comment;
+    job.comment = unit_text ("%s,deadline=01:00:00", job.comment);
     job.deadline_s = DN_UNSET;
     expect_lines ("Mode=enforce", &job, "v100 would miss deadline=01:00:00", NULL);
     advice = scene_advise ("Mode=enforce", &job);
@@ -441,16 +431,11 @@ TEST ("an objective buys a more expensive type only if allowed")
          "gpu: a100, too, if it can start the job first"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-        char *comment = unit_text ("%s,objective=time", job.comment);
-
-        job = small_job (comment);
-        advice = scene_advise (cases[i].conf, &job);
-        assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);
-        scene_need_reason (advice, cases[i].reason);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT (cases[i].conf,
+                      job = small_job (unit_text ("%s,objective=time", job.comment)),
+                      (d->gpu != NULL) == cases[i].moves,
+                      cases[i].reason);
 }
 
 TEST ("without a word about the input CPUs are kept")
@@ -468,40 +453,27 @@ TEST ("without a word about the input CPUs are kept")
         {"dnnest:model=resnet50,batch=128,precision=fp32,sample_bytes=110k", true},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-
-        job.comment = cases[i].comment;
-        advice = scene_advise ("", &job);
-        assert_int_equal (advice->decision.cpus_per_task != DN_UNSET, cases[i].lowers);
-        if (!cases[i].lowers)
-            scene_need_reason (advice,
-                               "cpus: kept, what the input pipeline needs is unknown "
-                               "(dataset=, decode= or workers=)");
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        SCENE_EXPECT ("",
+                      job.comment = cases[i].comment,
+                      (d->cpus_per_task != DN_UNSET) == cases[i].lowers,
+                      cases[i].lowers
+                          ? ""
+                          : "cpus: kept, what the input pipeline needs is unknown "
+                            "(dataset=, decode= or workers=)");
 }
 
 TEST ("the missing key of the amount of work is named")
 {
-    struct dn_job job = small_job ("dnnest:model=resnet50,batch=8,epochs=3,"
-                                   "precision=fp16");
-    struct dn_advice *advice = scene_advise ("", &job);
-
-    scene_need_reason (advice, "(epochs= needs dataset= or samples=)");
-    job.comment = "dnnest:model=resnet50,batch=8,precision=fp16";
-    advice = scene_advise ("", &job);
-    scene_need_reason (advice,
-                       "(epochs= with dataset= or samples=, steps=, or tokens=");
-}
-
-/* The text that the patch puts into the admin comment. */
-static const char *admin_comment (const struct dn_advice *advice)
-{
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        if (advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT)
-            return advice->patch.edits[i].new_text;
-    return "";
+    SCENE_EXPECT (
+        "",
+        job = small_job ("dnnest:model=resnet50,batch=8,epochs=3,precision=fp16"),
+        true,
+        "(epochs= needs dataset= or samples=)");
+    SCENE_EXPECT ("",
+                  job = small_job ("dnnest:model=resnet50,batch=8,precision=fp16"),
+                  true,
+                  "(epochs= with dataset= or samples=, steps=, or tokens=");
 }
 
 TEST ("an anonymous record has no name of the metadata")
@@ -512,14 +484,14 @@ TEST ("an anonymous record has no name of the metadata")
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,app=secretplan";
     advice = scene_advise ("Record=anonymous", &job);
-    assert_null (strstr (admin_comment (advice), "secretplan"));
-    assert_null (strstr (admin_comment (advice), "resnet50"));
-    assert_null (strstr (admin_comment (advice), "imagenet"));
-    assert_contains (admin_comment (advice), "\"spec\":\"");
-    assert_contains (admin_comment (advice), "batch=128,");
-    assert_contains (admin_comment (advice), "\"req\":{\"time_s\":86400,");
+    assert_null (strstr (scene_record (advice), "secretplan"));
+    assert_null (strstr (scene_record (advice), "resnet50"));
+    assert_null (strstr (scene_record (advice), "imagenet"));
+    assert_contains (scene_record (advice), "\"spec\":\"");
+    assert_contains (scene_record (advice), "batch=128,");
+    assert_contains (scene_record (advice), "\"req\":{\"time_s\":86400,");
     /* The decision log, which users cannot read, has all. */
     assert_contains (advice->patch.record, "app=secretplan");
     advice = scene_advise ("", &job);
-    assert_contains (admin_comment (advice), "app=secretplan");
+    assert_contains (scene_record (advice), "app=secretplan");
 }
