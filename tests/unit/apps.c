@@ -30,30 +30,7 @@ static const char whole[] =
     "Captured Key=ffffffffffffffff Last=5\n"
     "End Rows=3 Captured=2\n";
 
-static int read_in (struct dn_span text, struct dn_err *err)
-{
-    struct dn_apps *apps = dn_apps_read (text, "history", err);
-    int rc = apps ? 0 : -1;
-
-    dn_apps_free (apps);
-    return rc;
-}
-
-static void free_apps (void *apps)
-{
-    dn_apps_free (apps);
-}
-
-/* It is kept for the test. */
-static struct dn_apps *read_text (const char *text)
-{
-    struct dn_err err = {0};
-    struct dn_apps *apps = dn_apps_read (dn_span_of (text), "history", &err);
-
-    if (!apps)
-        fail_msg ("%s", err.text);
-    return unit_keep (apps, free_apps);
-}
+STATE_READER (struct dn_apps, dn_apps_read, dn_apps_free, "history")
 
 TEST ("what is read is written again")
 {
@@ -334,7 +311,7 @@ static double now_s (void)
 
 TEST ("the longest file is read and searched fast")
 {
-    struct dn_apps *apps = unit_keep (largest (), free_apps);
+    struct dn_apps *apps = unit_keep (largest (), free_state);
     struct text text = {NULL, 0};
     int64_t found = 0;
     double start_s;

@@ -33,30 +33,7 @@ static const char whole[] =
     "Limit Scope=min_job Tres=gres/gpu:a100 Count=1\n"
     "End Rows=15\n";
 
-static int read_in (struct dn_span text, struct dn_err *err)
-{
-    struct dn_cluster *cluster = dn_cluster_read (text, "snapshot", err);
-    int rc = cluster ? 0 : -1;
-
-    dn_cluster_free (cluster);
-    return rc;
-}
-
-static void free_cluster (void *cluster)
-{
-    dn_cluster_free (cluster);
-}
-
-/* It is kept for the test. */
-static struct dn_cluster *read_text (const char *text)
-{
-    struct dn_err err = {0};
-    struct dn_cluster *cluster = dn_cluster_read (dn_span_of (text), "snapshot", &err);
-
-    if (!cluster)
-        fail_msg ("%s", err.text);
-    return unit_keep (cluster, free_cluster);
-}
+STATE_READER (struct dn_cluster, dn_cluster_read, dn_cluster_free, "snapshot")
 
 TEST ("what is read is written again")
 {

@@ -14,30 +14,7 @@ static const char whole[] = "Guard Version=2 Cluster=alps Time=1700000000 Interv
                             "User Id=1000 App=fedcba9876543210 Jobs=12+ Debt=6000\n"
                             "End Users=4\n";
 
-static int read_in (struct dn_span text, struct dn_err *err)
-{
-    struct dn_guarded *guarded = dn_guarded_read (text, "guard", err);
-    int rc = guarded ? 0 : -1;
-
-    dn_guarded_free (guarded);
-    return rc;
-}
-
-static void free_guarded (void *guarded)
-{
-    dn_guarded_free (guarded);
-}
-
-/* It is kept for the test. */
-static struct dn_guarded *read_text (const char *text)
-{
-    struct dn_err err = {0};
-    struct dn_guarded *guarded = dn_guarded_read (dn_span_of (text), "guard", &err);
-
-    if (!guarded)
-        fail_msg ("%s", err.text);
-    return unit_keep (guarded, free_guarded);
-}
+STATE_READER (struct dn_guarded, dn_guarded_read, dn_guarded_free, "guard")
 
 TEST ("what is read is written again")
 {

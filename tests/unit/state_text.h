@@ -59,6 +59,28 @@ static inline char *text_with (const char *base, const char *old, const char *ne
 /* Reads a text and frees what it has read; -1 with 'err': the text is wrong. */
 typedef int read_f (struct dn_span text, struct dn_err *err);
 
+/* Of what READ (span, file, err) reads and FREE frees: read_in (), a read_f, and
+ * read_text (), which keeps it for the test.
+ */
+#define STATE_READER(type, READ, FREE, file)                                           \
+    static int read_in (struct dn_span text, struct dn_err *err)                       \
+    {                                                                                  \
+        type *state = READ (text, file, err);                                          \
+        int rc = state ? 0 : -1;                                                       \
+                                                                                       \
+        FREE (state);                                                                  \
+        return rc;                                                                     \
+    }                                                                                  \
+    static void free_state (void *state)                                               \
+    {                                                                                  \
+        FREE (state);                                                                  \
+    }                                                                                  \
+    static type *read_text (const char *text)                                          \
+    {                                                                                  \
+        return unit_keep (assert_made (READ (dn_span_of (text), file, &unit_err)),     \
+                          free_state);                                                 \
+    }
+
 /* A part of a right text, what stands there instead, and the error that follows; NULL:
  * none.
  */
