@@ -1,11 +1,10 @@
 /* ablation.c - what white box and trees give alone and together, by the rows they saw
  *
- * usage: ablation HARDWARE-FOLDER RUNS.csv PLOT.dat
+ * usage: ablation HARDWARE-FOLDER RUNS.csv
  *
  * Rows are held out in three ways, FOLDS times each, and each way to predict learns
  * from ever more of the others, drawn by a fixed seed. The tables go to stdout, in
- * Markdown; medians to PLOT.dat, a block per way to hold out, for
- * tests/bench/run-ablation.
+ * Markdown.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -57,19 +56,15 @@ enum vector {
 struct learner {
     const char *name;
     enum vector vector;
-    bool ratio;  /* learns ln (measured / white box), else ln (measured) */
-    bool bare;   /* the white box has data-sheet constants */
-    bool shrunk; /* as 'dnnest-dev train': limited, and towards the white box */
-    bool plain;  /* XGBoost's own settings; else those of 'dnnest-dev train' */
+    bool ratio; /* learns ln (measured / white box), limited as in 'dnnest-dev train'
+                   and with its settings; else ln (measured), with XGBoost's own */
 };
 
 static const struct learner learners[] = {
-    {"black box", VECTOR_TABULAR, false, false, false, true},
-    {"white box", VECTOR_NONE, true, false, false, false},
-    {"fed", VECTOR_FED, false, false, false, true},
-    {"hybrid", VECTOR_FULL, true, false, true, false},
-    {"bare white box", VECTOR_NONE, true, true, false, false},
-    {"bare hybrid", VECTOR_FULL, true, true, false, false},
+    {"black box", VECTOR_TABULAR, false},
+    {"white box", VECTOR_NONE, true},
+    {"fed", VECTOR_FED, false},
+    {"hybrid", VECTOR_FULL, true},
 };
 #define N_LEARNERS ((int) DN_N_ELEMENTS (learners))
 
@@ -125,8 +120,7 @@ struct errors {
 struct bench {
     struct bench_set set;
     struct dn_runs runs;
-    struct dn_example *bare; /* the same runs as the bare white box sees them */
-    double *measured;        /* ln s */
+    double *measured; /* ln s */
     struct errors errors[N_HELD][N_SIZES][N_LEARNERS];
     double n_rows[N_HELD][N_SIZES]; /* learned from, mean over the folds */
 };
@@ -161,54 +155,6 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
     if (bench->set.n_runs - before != bench->runs.n - n)
         bench_die ("rows", "the white box and the trees differ in what they can use");
     return 0;
-}
-
-/* Data sheets and round figures, nothing fitted to a measured step: every rate is
- * reached, all communication that can be hidden is, an operator costs the host 10 us
- * and the device 5 us.
- */
-static struct dn_constants bare_constants (void)
-{
-    struct dn_constants c = dn_constants_default;
-
-    c.eff_linear_fp32 = c.eff_conv_fp32 = 1;
-    c.eff_linear_tensor = c.eff_conv_tensor = c.eff_tf32 = 1;
-    c.eff_grouped = c.eff_memory = c.eff_light = 1;
-    c.tile = 1;
-    c.kernel_s = c.recurrence_s = 5e-6;
-    c.launch_s = 1e-5;
-    c.step_s = 0;
-    c.optimizer = c.optimizer_launches = 1;
-    c.ngc_tensor = c.ngc_memory = c.ngc_grouped = c.ngc_launch = c.ngc_step = 1;
-    c.nvlink_eff = c.mesh_eff = c.pcie_eff = 1;
-    c.nvlink_start_s = c.pcie_start_s = 1e-5;
-    c.hop_s = 1e-6;
-    c.node_bw = 2.5e10;      /* 200 Gb/s per GPU */
-    c.node_bw_pcie = 1.25e9; /* 10 Gb/s per node */
-    c.overlap = 1;
-    c.straggler = 0;
-    c.cores = 8;
-    return c;
-}
-
-static void add_bare (struct bench *bench)
-{
-    struct dn_constants constants = bare_constants ();
-    int n = bench->runs.n;
-
-    bench->bare = allocate (n, sizeof (*bench->bare));
-    bench->measured = allocate (n, sizeof (*bench->measured));
-    for (int i = 0; i < n; i++) {
-        const struct bench_run *run = &bench->set.runs[i];
-        const struct dn_case c = {&constants, &run->spec, &run->graph, run->device, 0};
-        struct dn_estimate e;
-
-        dn_whitebox (&c, &e);
-        bench->bare[i] = bench->runs.runs[i];
-        dn_features (&c, &e, bench->bare[i].features);
-        bench->bare[i].ratio[DN_QUANTITY_STEP] = log (run->step_s / e.step_s.p50);
-        bench->measured[i] = log (run->step_s);
-    }
 }
 
 /* --- one learner ----------------------------------------------------------------- */
@@ -260,14 +206,12 @@ static void add_error (struct errors *errors, double value, int model)
 /* ln of what is learned of run 'i'. */
 static double target_of (const struct bench *bench,
                          const struct learner *learner,
-                         const struct dn_example *runs,
                          int i)
 {
-    double ratio = runs[i].ratio[DN_QUANTITY_STEP];
+    double ratio = bench->runs.runs[i].ratio[DN_QUANTITY_STEP];
 
-    if (!learner->ratio)
-        return bench->measured[i];
-    return learner->shrunk ? fmin (fmax (ratio, -RATIO_LIMIT), RATIO_LIMIT) : ratio;
+    return learner->ratio ? fmin (fmax (ratio, -RATIO_LIMIT), RATIO_LIMIT)
+                          : bench->measured[i];
 }
 
 /* Trees as XGBoost makes them when it is told nothing but the number of them: those of
@@ -334,12 +278,11 @@ static void learn_tuned (const float *vectors,
 }
 
 /* Trees on the first 'n' runs of the index, summed up for the 'n_test' of 'test'. Trees
- * shrink towards 0; only for the shipped white box that is a good guess, others get
- * their mean back.
+ * shrink towards 0; only of a ratio that is a good guess, a time gets the mean
+ * back.
  */
 static void learn (const struct bench *bench,
                    const struct learner *learner,
-                   const struct dn_example *runs,
                    const int *index,
                    int n,
                    const int *test,
@@ -347,16 +290,16 @@ static void learn (const struct bench *bench,
                    float *sums)
 {
     int width = width_of (learner->vector);
-    float *vectors = fill_vectors (runs, learner->vector, index, n);
-    float *tests = fill_vectors (runs, learner->vector, test, n_test);
+    float *vectors = fill_vectors (bench->runs.runs, learner->vector, index, n);
+    float *tests = fill_vectors (bench->runs.runs, learner->vector, test, n_test);
     float *targets = allocate (n, sizeof (*targets));
     double mean = 0;
 
-    for (int i = 0; i < n && !learner->shrunk; i++)
-        mean += target_of (bench, learner, runs, index[i]) / n;
+    for (int i = 0; i < n && !learner->ratio; i++)
+        mean += target_of (bench, learner, index[i]) / n;
     for (int i = 0; i < n; i++)
-        targets[i] = (float) (target_of (bench, learner, runs, index[i]) - mean);
-    if (!learner->plain)
+        targets[i] = (float) (target_of (bench, learner, index[i]) - mean);
+    if (learner->ratio)
         learn_tuned (vectors, n, width, targets, tests, n_test, sums);
     else if (learn_plain (vectors, n, width, targets, tests, n_test, sums) < 0)
         bench_die ("trees", XGBGetLastError ());
@@ -375,13 +318,12 @@ static void judge (const struct bench *bench,
                    int n_test,
                    struct errors *errors)
 {
-    const struct dn_example *runs = learner->bare ? bench->bare : bench->runs.runs;
     float *sums = allocate (n_test, sizeof (*sums));
 
     if (learner->vector != VECTOR_NONE)
-        learn (bench, learner, runs, index, n, test, n_test, sums);
+        learn (bench, learner, index, n, test, n_test, sums);
     for (int i = 0; i < n_test; i++) {
-        const struct dn_example *run = &runs[test[i]];
+        const struct dn_example *run = &bench->runs.runs[test[i]];
         double truth =
             learner->ratio ? run->ratio[DN_QUANTITY_STEP] : bench->measured[test[i]];
 
@@ -535,36 +477,18 @@ static void print_table (const struct bench *bench, enum held_out held)
     printf ("\n");
 }
 
-static void write_plot (const struct bench *bench, const char *path)
-{
-    FILE *file = fopen (path, "w");
-
-    if (!file)
-        bench_die (path, "cannot be written");
-    for (int h = 0; h < N_HELD; h++) {
-        for (int s = 0; s < N_SIZES; s++) {
-            fprintf (file, "%.0f", bench->n_rows[h][s]);
-            for (int l = 0; l < N_LEARNERS; l++)
-                fprintf (
-                    file, " %.1f", 100 * median_error (&bench->errors[h][s][l], -1));
-            fprintf (file, "\n");
-        }
-        fprintf (file, "\n\n");
-    }
-    if (fclose (file) != 0)
-        bench_die (path, "cannot be written");
-}
-
 int main (int argc, char *argv[])
 {
     static struct bench bench;
 
-    if (argc != 4)
-        bench_die ("usage", "ablation HARDWARE-FOLDER RUNS.csv PLOT.dat");
+    if (argc != 3)
+        bench_die ("usage", "ablation HARDWARE-FOLDER RUNS.csv");
     bench.runs = dn_runs_start (DN_RUNS_MAX, SEED);
     bench_read_catalogue (argv[1], &bench.set.catalogue);
     bench_read_table (argv[2], add_both, &bench);
-    add_bare (&bench);
+    bench.measured = allocate (bench.runs.n, sizeof (*bench.measured));
+    for (int i = 0; i < bench.runs.n; i++)
+        bench.measured[i] = log (bench.set.runs[i].step_s);
     for (int h = 0; h < N_HELD; h++) {
         int *fold_of = assign_folds (&bench, (enum held_out) h);
         uint64_t state = SEED;
@@ -575,6 +499,5 @@ int main (int argc, char *argv[])
         print_table (&bench, (enum held_out) h);
         fflush (stdout);
     }
-    write_plot (&bench, argv[3]);
     return 0;
 }

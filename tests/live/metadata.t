@@ -24,11 +24,6 @@ request() {
     for field in TimeLimit NumCPUs TresPerNode; do cluster_job_field "$job" "$field"; done
 }
 
-# The likely seconds of the job's record.
-likely() {
-    cluster_job_field "$job" AdminComment | grep -oE '"train_s":[0-9]+' | cut -d : -f 2 || echo 0
-}
-
 # kept TITLE: the job is as one that opts out.
 kept() {
     is "$1" "$(request)" "$asked"
@@ -59,16 +54,6 @@ like 'the user is told which keys the network does not read' "$said" \
     'dnnest: .*keys experts=, top_k= are not read by transformer'
 kept 'a job of keys that the network does not read is not changed'
 
-submit --comment="dnnest:model=vgg16,$RUN,stem=cifar,image=32" job.sh
-like 'the user is told that VGG has no other stem' "$said" 'key stem= is not read by vgg16'
-kept 'a job of a stem that the network has not is not changed'
-
-submit --comment="dnnest:model=resnet50,$RUN,checkpointing=full" job.sh
-like 'a key that only the time may depend on does not prevent a decision' "$said" \
-    'dnnest: time 5-00:00:00 -> '
-like 'the log says that the prediction does not use it' "$(logged)" \
-    'confidence: lower, the prediction does not use checkpointing='
-
 # --- metadata that are not found -----------------------------------------------------
 
 submit --comment="'dnnest:model=resnet50,$RUN'" job.sh
@@ -76,47 +61,8 @@ is 'the user is told of inner quotes, in one line' "$said" "sbatch: dnnest: warn
 ignored: the comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes"
 kept 'a job whose metadata are in inner quotes is not changed'
 
-submit --comment="dnnest:model=resnet50,batch=64, epochs=3,dataset=imagenet" job.sh
-like 'the user is told of a key after a blank' "$said" \
-    "warning: metadata ignored: 'epochs=3' in the comment is after a blank"
-
-submit --comment="dnnest:model=resnet50, batch=64, epochs=3" job.sh
-like 'the user is told of a blank after a comma that hides a needed key' "$said" \
-    "batch: missing, expected batch=N per GPU; metadata ignored: 'batch=64' in the comment is after a \
-blank or a semicolon, which ends the metadata; job submitted as written"
-
-printf '#!/bin/sh\n# DNNEST model=resnet50 batch=64\nsrun python train.py\n' >"$dir/home/odd.sh"
-submit odd.sh
-like 'the user is told of a line that is no #DNNEST line' "$said" \
-    'warning: metadata ignored: script line 2: not a #DNNEST line'
-printf '#!/bin/sh\nmodule load cuda\n#DNNEST model=resnet50 batch=64\n' >"$dir/home/late.sh"
-submit late.sh
-like 'the user is told of a #DNNEST line after the first command' "$said" \
-    'warning: metadata ignored: script line 3: #DNNEST is after the first command'
-kept 'a job with a late #DNNEST line is not changed'
-
 submit --comment='ticket:4711 see dnnest page' job.sh
 is 'a comment that only mentions dnnest has no line' "$said" ''
-
-# --- mistyped words ------------------------------------------------------------------
-
-submit --comment="dnnest:model=resnet50,${RUN/epochs/epocs}" job.sh
-like 'a mistyped key has a suggestion' "$said" "unknown key 'epocs', did you mean 'epochs'\?"
-kept 'a job with a mistyped key is not changed'
-submit --comment="dnnest:model=resnett50,$RUN" job.sh
-like 'a mistyped network has a suggestion' "$said" 'did you mean resnet50\?'
-submit --comment="dnnest:model=resnet50,${RUN/fp16/fp61}" job.sh
-like 'a mistyped value has a suggestion' "$said" 'precision: .fp61. .*did you mean fp16\?'
-
-# --- several trainings ---------------------------------------------------------------
-
-submit --comment="dnnest:model=resnet50,$RUN" job.sh
-one=$(likely)
-submit --comment="dnnest:model=resnet50,$RUN,runs=5" job.sh
-five=$(likely)
-# Seconds are rounded.
-ok 'runs=5 takes five times as long' test "$one" -gt 1000 -a "$(((five + 2) / 5))" = "$one"
-like 'the line for the user names the runs' "$said" '3 epochs, 5 runs'
 
 # --- networks of the site ------------------------------------------------------------
 

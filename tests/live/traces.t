@@ -238,27 +238,6 @@ is 'a broken dnnest.conf is named once, touched or not' "$(logged | grep -c side
 write_conf Mode=enforce
 ok 'a repaired dnnest.conf is in force' cluster_until "$FIND_S" mode_is enforce
 
-mark
-device=$dir/etc/hardware/v100_sxm2_16gb.conf
-cp "$device" "$dir/v100.conf"
-echo 'Nonsense=1' >>"$device"
-ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*is kept'
-ok 'a broken file of the catalogue leaves the old catalogue in force' mode_is enforce
-cp "$dir/v100.conf" "$device"
-ok 'a repaired catalogue is in force' \
-    cluster_until "$FIND_S" has_logged 'mode enforce'
-
-mark
-echo 'Dataset=mine Samples=1000000 SampleBytes=110000 Decode=jpeg' >>"$dir/etc/datasets.conf"
-ok 'a changed table of data sets is found' \
-    cluster_until "$FIND_S" has_logged " $(grep -c '^Dataset=' "$dir/etc/datasets.conf") data sets"
-
-mark
-chmod 666 "$dir/etc/dnnest.conf"
-ok 'a dnnest.conf that any user may write is no longer used' \
-    cluster_until "$FIND_S" has_logged 'writable by group or others.*is kept'
-chmod 644 "$dir/etc/dnnest.conf"
-
 make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
 bundle_is() {
     held "${A100[@]}" --comment="$JOB"
@@ -334,7 +313,7 @@ counts 'counters are written as Prometheus reads them' \
     "v['dnnest_changed_total{field=\"gpu_type\"}'] >= 7
      and v['dnnest_advised_total{field=\"gpu_type\"}'] >= 1
      and v['dnnest_errors_total{kind=\"range\"}'] == 1
-     and v['dnnest_config_loads_total{result=\"failure\"}'] >= 3
+     and v['dnnest_config_loads_total{result=\"failure\"}'] >= 2
      and v['dnnest_submissions_total'] > v['dnnest_opted_out_total'] == 0
      and v['dnnest_submission_seconds_count'] >= v['dnnest_described_total']"
 held --comment=dnnest:off

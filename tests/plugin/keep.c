@@ -60,6 +60,10 @@ TEST ("changed files are found, and broken ones reported once")
                 "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
                 "");
     chmod (scratch_path ("datasets.conf"), 0644);
+    write_file ("hardware/new.conf", "Nonsense=1\n", "");
+    assert_said ("hardware/new.conf: ");
+    assert_true (limit_given () < 1440);
+    unlink (scratch_path ("hardware/new.conf"));
     unlink (scratch_path ("dnnest.conf"));
     assert_becomes (false);
     write_conf (ENFORCE);
