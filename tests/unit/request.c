@@ -90,48 +90,43 @@ static struct dn_job big_job (void)
     return job;
 }
 
+/* Of the request 'r' that is read from that job with changes this holds. */
+#define READS(changes, holds)                                                          \
+    do {                                                                               \
+        struct dn_request r;                                                           \
+        struct dn_job job = big_job ();                                                \
+                                                                                       \
+        changes;                                                                       \
+        assert_int_equal (read_request (&job, &r), 0);                                 \
+        assert_true (holds);                                                           \
+    } while (0)
+#define MAY(keep)                   (r.keep.code == DN_REASON_NONE)
+#define KEPT(changes, keep, reason) READS (changes, strstr (SAID (r.keep), reason))
+#define NODES(n)                    job.min_nodes = job.max_nodes = n
+#define PER_JOB(gpus)                                                                  \
+    (job.tres[DN_GPU_PER_NODE] = NULL, job.tres[DN_GPU_PER_JOB] = gpus)
+#define PER_TASK(gpus, n)                                                              \
+    (job.tres[DN_GPU_PER_NODE] = NULL,                                                 \
+     job.tres[DN_GPU_PER_TASK] = gpus,                                                 \
+     job.num_tasks = n)
+
 TEST ("a plain request is understood and may change")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.time_limit_s, 86400);
-    assert_int_equal (request.n_gpus, 4);
-    assert_int_equal (request.gpus_per_node, 4);
-    assert_string_equal (request.gpu_type, "a100");
-    assert_int_equal (request.n_cpus, 80);
-    assert_near (request.cpus_per_gpu, 20);
-    assert_int_equal (request.keep_time.code, DN_REASON_NONE);
-    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    assert_false (request.mem_follows_cpus);
+    READS (, r.time_limit_s == 86400 && r.n_gpus == 4 && r.gpus_per_node == 4);
+    READS (,
+           strcmp (r.gpu_type, "a100") == 0 && r.n_cpus == 80 && r.cpus_per_gpu == 20);
+    READS (,
+           MAY (keep_time) && MAY (keep_gpu) && MAY (keep_cpus) && !r.mem_follows_cpus);
 }
 
 TEST ("GPUs are counted over tasks and nodes")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, 8);
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:1";
-    job.num_tasks = 6;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, 6);
-    assert_int_equal (request.gpus_per_node, 3);
-    job.tres[DN_GPU_PER_TASK] = NULL;
-    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:5";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, 5);
-    assert_int_equal (request.gpus_per_node, 3);
-    job.max_nodes = 4;
-    job.tres[DN_GPU_PER_JOB] = NULL;
-    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, DN_UNSET);
+    READS (NODES (2), r.n_gpus == 8);
+    READS ((NODES (2), PER_TASK ("gres:gpu:a100:1", 6)),
+           r.n_gpus == 6 && r.gpus_per_node == 3);
+    READS ((NODES (2), PER_JOB ("gres:gpu:a100:5")),
+           r.n_gpus == 5 && r.gpus_per_node == 3);
+    READS ((job.min_nodes = 2, job.max_nodes = 4), r.n_gpus == DN_UNSET);
 }
 
 /* Requests of four GPUs or of four tasks, and the nodes that Slurm makes of them. */
@@ -200,30 +195,12 @@ TEST ("the number of nodes is known where Slurm has no choice")
 /* What is kept although the number of nodes is open, as in the unit of a node. */
 TEST ("memory per CPU is known for one task on each node")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_JOB] = "gpu:a100:4";
-    job.mem_per_cpu_mb = 100;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_nodes, DN_UNSET);
-    assert_int_equal (request.mem_per_node_mb, 8000);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    job.num_tasks = 2;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.mem_per_node_mb, DN_UNSET);
-    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
+    READS ((PER_JOB ("gpu:a100:4"), job.mem_per_cpu_mb = 100),
+           r.n_nodes == DN_UNSET && r.mem_per_node_mb == 8000 && MAY (keep_cpus));
+    READS ((PER_JOB ("gpu:a100:4"), job.mem_per_cpu_mb = 100, job.num_tasks = 2),
+           r.mem_per_node_mb == DN_UNSET
+               && strstr (SAID (r.keep_cpus), "memory is per CPU"));
 }
-
-#define KEPT(change, keep, reason)                                                     \
-    do {                                                                               \
-        struct dn_request request;                                                     \
-        struct dn_job job = big_job ();                                                \
-        change;                                                                        \
-        assert_int_equal (read_request (&job, &request), 0);                           \
-        assert_contains (SAID (request.keep), reason);                                 \
-    } while (0)
 
 TEST ("forms with a trap keep the GPU type with a reason")
 {
@@ -303,23 +280,15 @@ TEST ("forms with a trap keep time and CPUs with a reason")
     KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "different numbers of CPUs");
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
 }
-#undef KEPT
 
 /* Options that are no reason to keep anything, as far as the request goes. */
 TEST ("options that any node can meet allow changes")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    job.whole_cores = true;
-    job.tmp_disk_mb = 1024;
-    job.exc_nodes = "bad1,bad[3-4]";
-    job.partition = "gpu,long";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    assert_int_equal (request.keep_time.code, DN_REASON_NONE);
-    assert_int_equal (request.n_excluded, 3);
+    READS ((job.whole_cores = true,
+            job.tmp_disk_mb = 1024,
+            job.exc_nodes = "bad1,bad[3-4]",
+            job.partition = "gpu,long"),
+           MAY (keep_gpu) && MAY (keep_cpus) && MAY (keep_time) && r.n_excluded == 3);
 }
 
 TEST ("excluded nodes are counted or keep the type")
@@ -389,61 +358,39 @@ TEST ("scripts that name no resources allow changes")
         "",
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (harmless); i++) {
-        struct dn_job job = big_job ();
-        struct dn_request request;
-
-        job.script = harmless[i];
-        assert_int_equal (read_request (&job, &request), 0);
-        assert_int_equal (request.keep_time.code, DN_REASON_NONE);
-        assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-        assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (harmless); i++)
+        READS (job.script = harmless[i],
+               MAY (keep_time) && MAY (keep_gpu) && MAY (keep_cpus));
 }
 
 TEST ("the need of a script is in the request")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.need, DN_NEED_NONE);
-    job.script = "x\nx --bf16\n";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.need, DN_NEED_BF16);
-    assert_string_equal (SAID (request.need_why),
-                         "the script, line 2: '--bf16' needs a GPU with bf16");
+    READS (, r.need == DN_NEED_NONE);
+    READS (job.script = "x\nx --bf16\n",
+           r.need == DN_NEED_BF16
+               && strcmp (SAID (r.need_why),
+                          "the script, line 2: '--bf16' needs a GPU with bf16")
+                      == 0);
 }
 
 TEST ("memory per CPU is known as memory per node")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    job.mem_per_cpu_mb = 1000;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_true (request.mem_follows_cpus);
-    assert_int_equal (request.mem_per_node_mb, 80000);
-    job.mem_per_cpu_mb = DN_UNSET;
-    job.default_mem_per_cpu_mb = 2000;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.mem_per_node_mb, 160000);
-    job.memory_default = true;
-    job.default_mem_per_gpu_mb = 3000;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_false (request.mem_follows_cpus);
-    assert_int_equal (request.mem_per_node_mb, 3000 * request.gpus_per_node);
-    job.memory_default = false;
-    job.mem_per_node_mb = 5000;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_false (request.mem_follows_cpus);
-    assert_int_equal (request.mem_per_node_mb, 5000);
-    job.mem_per_node_mb = DN_UNSET;
-    job.min_nodes = job.max_nodes = 3;
-    assert_int_equal (read_request (&job, &request), 0);
-    job.num_tasks = 2;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
+    READS (job.mem_per_cpu_mb = 1000, r.mem_follows_cpus && r.mem_per_node_mb == 80000);
+    READS (job.default_mem_per_cpu_mb = 2000, r.mem_per_node_mb == 160000);
+    READS ((job.default_mem_per_cpu_mb = 2000,
+            job.memory_default = true,
+            job.default_mem_per_gpu_mb = 3000),
+           !r.mem_follows_cpus && r.mem_per_node_mb == 3000 * r.gpus_per_node);
+    READS ((job.default_mem_per_cpu_mb = 2000,
+            job.default_mem_per_gpu_mb = 3000,
+            job.mem_per_node_mb = 5000),
+           !r.mem_follows_cpus && r.mem_per_node_mb == 5000);
+    KEPT ((job.default_mem_per_cpu_mb = 2000,
+           job.default_mem_per_gpu_mb = 3000,
+           NODES (3),
+           job.num_tasks = 2),
+          keep_cpus,
+          "memory is per CPU");
 }
 
 TEST ("a broken tres string empties the request")
@@ -477,30 +424,17 @@ TEST ("the environment is searched by whole names")
 
 TEST ("the same GPUs may be counted in several fields")
 {
-    struct dn_job job = big_job ();
-    struct dn_request request;
-
-    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
-    job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-    assert_string_equal (request.gpu_type, "a100");
-    assert_int_equal (request.n_gpus, 8);
-    assert_int_equal (request.gpus_per_node, 4);
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:2";
-    job.num_tasks = 4;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-    assert_int_equal (request.n_gpus, 8);
-    job = big_job ();
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, DN_UNSET);
-    job.sockets_per_node = 2;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.n_gpus, 4);
+    READS ((job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8", NODES (2)),
+           MAY (keep_gpu) && strcmp (r.gpu_type, "a100") == 0 && r.n_gpus == 8
+               && r.gpus_per_node == 4);
+    READS ((PER_JOB ("gres:gpu:a100:8"), PER_TASK ("gres:gpu:a100:2", 4), NODES (2)),
+           MAY (keep_gpu) && r.n_gpus == 8);
+    READS ((PER_JOB (NULL), job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2"),
+           r.n_gpus == DN_UNSET);
+    READS ((PER_JOB (NULL),
+            job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2",
+            job.sockets_per_node = 2),
+           r.n_gpus == 4);
 }
 
 /* sbatch --gres=gpu:a100:4 --cpus-per-gpu=20 */
@@ -517,45 +451,32 @@ static struct dn_job job_by_gpus (void)
 
 TEST ("CPUs and memory may follow GPUs")
 {
-    struct dn_job job = job_by_gpus ();
-    struct dn_request request;
-
-    job.mem_per_tres = "gres:gpu:1048576";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.cpus_each_gpu, 20);
-    assert_int_equal (request.n_cpus, 80);
-    assert_near (request.cpus_per_gpu, 20);
-    assert_int_equal (request.mem_per_node_mb, 4 * 1048576);
-    assert_false (request.mem_follows_cpus);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    assert_int_equal (request.keep_gpu.code, DN_REASON_NONE);
-    job.mem_per_tres = NULL;
-    job.mem_per_cpu_mb = 1000;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_true (request.mem_follows_cpus);
-    assert_int_equal (request.mem_per_node_mb, 80000);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_contains (SAID (request.keep_cpus), "memory is per CPU");
-    job.min_nodes = job.max_nodes = 1;
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
+    READS ((job = job_by_gpus (), job.mem_per_tres = "gres:gpu:1048576"),
+           r.cpus_each_gpu == 20 && r.n_cpus == 80 && r.cpus_per_gpu == 20
+               && r.mem_per_node_mb == 4 * 1048576 && !r.mem_follows_cpus
+               && MAY (keep_cpus) && MAY (keep_gpu));
+    READS ((job = job_by_gpus (), job.mem_per_cpu_mb = 1000),
+           r.mem_follows_cpus && r.mem_per_node_mb == 80000 && MAY (keep_cpus));
+    KEPT (
+        (job = job_by_gpus (), job.mem_per_cpu_mb = 1000, PER_JOB ("gres:gpu:a100:4")),
+        keep_cpus,
+        "memory is per CPU");
+    READS ((job = job_by_gpus (),
+            job.mem_per_cpu_mb = 1000,
+            PER_JOB ("gres:gpu:a100:4"),
+            NODES (1)),
+           MAY (keep_cpus));
 }
 
 TEST ("CPUs of tres_per_task are found where the field is open")
 {
-    struct dn_job job = big_job ();
+    struct dn_job wrong = big_job ();
     struct dn_request request;
 
-    job.cpus_per_task = DN_UNSET;
-    job.tres[DN_GPU_PER_TASK] = "cpu:16";
-    assert_int_equal (read_request (&job, &request), 0);
-    assert_int_equal (request.cpus_per_task, 16);
-    assert_int_equal (request.keep_cpus.code, DN_REASON_NONE);
-    job.tres[DN_GPU_PER_TASK] = "cpu=x";
-    assert_int_equal (read_request (&job, &request), -1);
+    READS ((job.cpus_per_task = DN_UNSET, job.tres[DN_GPU_PER_TASK] = "cpu:16"),
+           r.cpus_per_task == 16 && MAY (keep_cpus));
+    wrong.tres[DN_GPU_PER_TASK] = "cpu=x";
+    assert_int_equal (read_request (&wrong, &request), -1);
 }
 
 TEST ("only plain constraints are parsed")
