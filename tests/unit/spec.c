@@ -14,45 +14,6 @@ static int read_text (const char *text, struct dn_spec *spec, struct dn_err *err
     return dn_spec_read (dn_span_of (text), spec, err);
 }
 
-TEST ("bad metadata names key, value and expectation")
-{
-    static const struct {
-        const char *text;
-        const char *says[3];
-    } cases[] = {
-        {"modle=resnet50", {"unknown key 'modle'", "column 1", "expected key=value"}},
-        {"batch=-4", {"batch: -4 out of range 1..100000000", "column 7", ""}},
-        {"model=x,batch=1e400",
-         {"batch: '1e400' is not a whole number", "column 15", ""}},
-        {"batch=NaN", {"batch: 'NaN' is not a whole number", "expected 1..", ""}},
-        {"batch=99999999999999999999",
-         {"batch: 9999", "out of range 1..100000000", ""}},
-        {"batch=2.5", {"batch: '2.5' is not a whole number", "", ""}},
-        {"batch", {"batch: no value, expected batch=VALUE", "", ""}},
-        {"batch=", {"batch: no value", "", ""}},
-        {"batch=1,batch=2", {"batch: given twice, expected once", "column 9", ""}},
-        {"precision=fp12", {"precision: 'fp12' is unknown", "fp32 tf32 fp16 bf16", ""}},
-        {"precision=unknown", {"precision: 'unknown' is unknown", "", ""}},
-        {"model=../../x", {"model: '../../x' is not a name", "", ""}},
-        {"image=1x2x3x4", {"image:", "more than three sizes", ""}},
-        {"image=0", {"image: 0 out of range 1..65536", "", ""}},
-        {"deadline=soon", {"deadline: 'soon' is not a time", "", ""}},
-        {"deadline=0", {"deadline: 0 out of range", "", ""}},
-        {"model=\x1b[31mred", {"model: '?[31mred' is not a name", "", ""}},
-        {"mod\xc3=1", {"unknown key 'mod?'", "", ""}},
-    };
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_spec spec;
-        struct dn_err err = {0};
-
-        if (read_text (cases[i].text, &spec, &err) != -1)
-            fail_msg ("'%s' was accepted", cases[i].text);
-        for (int k = 0; k < 3; k++)
-            assert_contains (err.text, cases[i].says[k]);
-    }
-}
-
 TEST ("a failed reading leaves the specification unchanged")
 {
     struct dn_spec spec;
