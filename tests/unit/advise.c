@@ -37,11 +37,8 @@ static struct dn_site *learned_site (void)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
-    struct dn_err err = {0};
 
-    site->bundle = small_bundle_read (&small, &err);
-    if (!site->bundle)
-        fail_msg ("%s", err.text);
+    site->bundle = assert_made (small_bundle_read (&small, &unit_err));
     small_bundle_free (&small);
     return site;
 }

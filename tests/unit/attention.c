@@ -147,7 +147,6 @@ TEST ("a version of PyTorch is two numbers")
     static const char *const bad[] = {
         "2", "2.", ".4", "v2.4", "two.four", "2.x", "100.1", "2.1234", "-1.2"};
     struct dn_spec spec;
-    struct dn_err err = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         char *text;
@@ -155,9 +154,9 @@ TEST ("a version of PyTorch is two numbers")
         spec = dn_spec_empty ();
         text = unit_text ("model=gpt2,batch=1,torch=%s", bad[i]);
         assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
-        assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &err), -1);
-        assert_contains (err.text, "is not a version, expected one such as 2.4");
-        assert_contains (err.text, bad[i]);
+        assert_error (dn_spec_resolve (&spec, NULL, DN_UNSET, &unit_err),
+                      "is not a version, expected one such as 2.4");
+        assert_contains (unit_err.text, bad[i]);
     }
     spec = dn_spec_empty ();
     assert_int_equal (dn_spec_torch (&spec), -1);

@@ -16,11 +16,8 @@
 TEST ("A bundle is read completely")
 {
     struct small_bundle small = small_bundle_make ();
-    struct dn_err err = {0};
-    struct dn_bundle *bundle = small_bundle_read (&small, &err);
+    struct dn_bundle *bundle = assert_made (small_bundle_read (&small, &unit_err));
 
-    if (!bundle)
-        fail_msg ("%s", err.text);
     assert_string_equal (bundle->name, "small");
     assert_int_equal (bundle->n_files, 3);
     assert_non_null (bundle->corrections[DN_QUANTITY_STEP].trees);
@@ -302,16 +299,13 @@ static void predict_on (const struct dn_predictor *predictor,
                         int n_devices,
                         struct dn_estimate estimates[])
 {
-    struct dn_err err = {0};
-
-    if (dn_predict (predictor,
+    assert_done (
+        dn_predict (predictor,
                     &(struct dn_case){.spec = spec, .graph = graph, .cpus_per_gpu = 0},
                     devices,
                     n_devices,
                     estimates,
-                    &err)
-        < 0)
-        fail_msg ("%s", err.text);
+                    &unit_err));
 }
 
 struct run {

@@ -30,10 +30,9 @@ static const char whole[] =
 static struct dn_capture read_text (const char *text)
 {
     struct dn_capture capture;
-    struct dn_err err = {0};
 
-    if (dn_capture_read (dn_span_of (text), "12.capture", &capture, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (
+        dn_capture_read (dn_span_of (text), "12.capture", &capture, &unit_err));
     unit_keep (capture.sidecar, free);
     return capture;
 }

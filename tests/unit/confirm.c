@@ -172,12 +172,9 @@ TEST ("libxgboost confirms the trees that it trained")
 {
     const struct trained *trained = *state;
     struct dn_confirmed confirmed;
-    struct dn_err err = {0};
 
-    if (dn_confirm_trees (
-            trained->trees, trained->boost, trained->rows, N_ROWS, &confirmed, &err)
-        < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_confirm_trees (
+        trained->trees, trained->boost, trained->rows, N_ROWS, &confirmed, &unit_err));
     assert_int_equal (confirmed.n_rows, N_ROWS + 2002);
     assert_true (confirmed.difference >= 0 && confirmed.difference < 1e-5);
 }
@@ -192,8 +189,6 @@ TEST ("Trees that libxgboost did not train are detected")
 
     assert_true (split->child > 0);
     for (int i = 0; i < 5; i++) {
-        struct dn_err err = {0};
-
         if (i == 0)
             split->missing_left = !split->missing_left;
         if (i == 1)
@@ -204,11 +199,10 @@ TEST ("Trees that libxgboost did not train are detected")
             trained->trees->base += 0.01;
         if (i == 4)
             *split = (struct dn_node){.value = 1};
-        assert_int_equal (
+        assert_error (
             dn_confirm_trees (
-                trained->trees, trained->boost, NULL, 0, &confirmed, &err),
-            -1);
-        assert_contains (err.text, "libxgboost predicts ");
+                trained->trees, trained->boost, NULL, 0, &confirmed, &unit_err),
+            "libxgboost predicts ");
         trained->trees->base = base;
         *split = kept;
     }

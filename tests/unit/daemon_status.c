@@ -47,12 +47,10 @@ TEST ("what is written is read again")
 {
     struct dn_daemon_status status = sample ();
     struct dn_daemon_status read;
-    struct dn_err err = {0};
     char *text = text_of (&status);
     char *again;
 
-    if (dn_daemon_status_read (dn_span_of (text), "status", &read, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_daemon_status_read (dn_span_of (text), "status", &read, &unit_err));
     again = text_of (&read);
     assert_string_equal (again, text);
     assert_string_equal (read.error, status.error);
@@ -65,7 +63,6 @@ TEST ("the largest status fits its limit")
 {
     struct dn_daemon_status status = sample ();
     struct dn_daemon_status read;
-    struct dn_err err = {0};
     char *text;
 
     memset (status.error, '"', sizeof (status.error) - 1);
@@ -82,8 +79,7 @@ TEST ("the largest status fits its limit")
             status.hours[hour].n[i] = INT64_C (1000000000000000);
     text = text_of (&status);
     assert_true (strlen (text) < DN_DAEMON_STATUS_MAX);
-    if (dn_daemon_status_read (dn_span_of (text), "status", &read, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_daemon_status_read (dn_span_of (text), "status", &read, &unit_err));
     assert_int_equal (read.n_hours, DN_DAEMON_HOURS);
 }
 

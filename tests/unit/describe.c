@@ -287,12 +287,10 @@ static char *large_sidecar (int n)
 /* The text for a hand-over, kept for the test. */
 static char *compact_of (const char *text)
 {
-    struct dn_err err = {0};
     char *compact;
 
-    if (dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err)
-        < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_sidecar_compact (
+        dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &unit_err));
     return unit_keep (compact, free);
 }
 

@@ -62,14 +62,14 @@ TEST ("expressions are filled in and encoded")
 {
     struct dn_expressions of;
     struct dn_finished job;
-    struct dn_err err;
     char text[8192];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    assert_int_equal (
-        dn_expressions_read (
-            dn_span_of ("# ours\nPower=p{job=\"%j\",h=\"%h\"}[%ss]\n"), "f", &of, &err),
-        0);
+    assert_done (
+        dn_expressions_read (dn_span_of ("# ours\nPower=p{job=\"%j\",h=\"%h\"}[%ss]\n"),
+                             "f",
+                             &of,
+                             &unit_err));
     dn_finished_clear (&job);
     job.raw_id = 7;
     job.host = "n\"1";
@@ -80,7 +80,6 @@ TEST ("expressions are filled in and encoded")
     assert_contains (text,
                      "query?time=160&query=label_replace%28%28"
                      "p%7Bjob%3D%227%22%2Ch%3D%22n1%22%7D%5B60s%5D%29");
-    assert_int_equal (dn_expressions_read (dn_span_of ("\nHeat=1"), "f", &of, &err),
-                      -1);
-    assert_contains (err.text, "f: line 2: 'Heat': expected Utilisation=");
+    assert_error (dn_expressions_read (dn_span_of ("\nHeat=1"), "f", &of, &unit_err),
+                  "f: line 2: 'Heat': expected Utilisation=");
 }

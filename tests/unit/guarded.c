@@ -102,10 +102,8 @@ int after_test (void **state)
 static void run (int64_t user, dn_app_key app, int64_t job, bool needed, int64_t gpu_s)
 {
     const struct dn_guarded_run one = {user, app, job, true, needed, gpu_s};
-    struct dn_err err = {0};
 
-    if (dn_guarded_note (&guarded, &one, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_guarded_note (&guarded, &one, &unit_err));
 }
 
 /* One that is no debt. */

@@ -58,33 +58,26 @@ TEST ("bad catalogue files are named")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_err err = {0};
-
-        assert_int_equal (add (cases[i].text, &err), -1);
-        assert_contains (err.text, cases[i].says);
+        assert_error (add (cases[i].text, &unit_err), cases[i].says);
         assert_int_equal (catalogue.n_devices, 0);
     }
 }
 
 TEST ("a generation is a section that devices refer to")
 {
-    struct dn_err err = {0};
-
-    assert_int_equal (add (V100, &err), 0);
-    assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
-    assert_contains (err.text, "device 'v100': Arch: 'volta' is unknown");
-    assert_int_equal (
-        add ("Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere", &err), 0);
-    assert_int_equal (dn_catalogue_link (&catalogue, &err), -1);
-    assert_contains (err.text, "; did you mean volt?");
-    assert_int_equal (
+    assert_done (add (V100, &unit_err));
+    assert_error (dn_catalogue_link (&catalogue, &unit_err),
+                  "device 'v100': Arch: 'volta' is unknown");
+    assert_done (
+        add ("Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere", &unit_err));
+    assert_error (dn_catalogue_link (&catalogue, &unit_err), "; did you mean volt?");
+    assert_done (
         dn_catalogue_add (&catalogue,
                           dn_span_of ("Generation=volta Number=3 TorchEnd=2.11"),
                           "own",
                           true,
-                          &err),
-        0);
-    assert_int_equal (dn_catalogue_link (&catalogue, &err), 0);
+                          &unit_err));
+    assert_done (dn_catalogue_link (&catalogue, &unit_err));
     assert_int_equal (catalogue.devices[0].generation->number, 3);
     assert_int_equal (catalogue.devices[0].generation->software[DN_SOFTWARE_TORCH].end,
                       211);
@@ -93,12 +86,10 @@ TEST ("a generation is a section that devices refer to")
 
 TEST ("a device is read in SI units")
 {
-    struct dn_err err;
     const struct dn_device *device;
 
-    assert_int_equal (add (V100, &err), 0);
-    assert_int_equal (add (V100, &err), -1);
-    assert_contains (err.text, "'v100' is described twice, expected once");
+    assert_done (add (V100, &unit_err));
+    assert_error (add (V100, &unit_err), "'v100' is described twice, expected once");
     device = dn_catalogue_find (&catalogue, "V100");
     assert_non_null (device);
     assert_near (device->memory, 16.0 * 1024 * 1024 * 1024);
@@ -204,11 +195,9 @@ TEST ("own values override those of the catalogue")
 
 TEST ("an own device must be complete")
 {
-    struct dn_err err = {0};
-
-    assert_int_equal (amend ("Device=new\nStream=8e11", &err), -1);
-    assert_contains (err.text, "own: Vendor= is missing");
-    assert_int_equal (amend (V100 "Stream=8e11", &err), 0);
+    assert_error (amend ("Device=new\nStream=8e11", &unit_err),
+                  "own: Vendor= is missing");
+    assert_done (amend (V100 "Stream=8e11", &unit_err));
     assert_int_equal (catalogue.n_devices, 1);
 }
 
@@ -229,10 +218,7 @@ TEST ("an own file with an error changes nothing")
 
     assert_int_equal (add (V100, NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_err err = {0};
-
-        assert_int_equal (amend (cases[i].text, &err), -1);
-        assert_contains (err.text, cases[i].says);
+        assert_error (amend (cases[i].text, &unit_err), cases[i].says);
         assert_near (catalogue.devices[0].bandwidth, 900e9);
         assert_int_equal (catalogue.n_devices, 1);
     }
@@ -282,10 +268,7 @@ TEST ("bad Gpu lines say what is wrong")
     assert_int_equal (
         add_type ("Gpu Type=known Device=v100 ByPartition=p ByFeature=f", NULL), 0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_err err = {0};
-
-        assert_int_equal (add_type (cases[i].text, &err), -1);
-        assert_contains (err.text, cases[i].says);
+        assert_error (add_type (cases[i].text, &unit_err), cases[i].says);
         assert_int_equal (types.n_types, 1);
     }
     assert_near (types.types[0].cost, 2.5);
@@ -429,15 +412,13 @@ static void add_sliced (void)
                                         "h100_sxm5_80gb",
                                         "h100_nvl_94gb",
                                         "t4_16gb"};
-    struct dn_err err = {0};
     char path[64];
 
     for (size_t i = 0; i < DN_N_ELEMENTS (files); i++) {
         snprintf (path, sizeof (path), "etc/hardware/%s.conf", files[i]);
         scene_catalogue_add (&catalogue, path);
     }
-    if (dn_catalogue_link (&catalogue, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_catalogue_link (&catalogue, &unit_err));
 }
 
 static const struct dn_device *named (const char *name)
@@ -494,17 +475,15 @@ TEST ("wrong profiles of slices are named")
 {
     static const char *const bad[] = {"Slice=1g.5gb Of=x Units=14 Parts=1",
                                       "Slice=1g.5gb Of=x Units=200 Parts=1 Bytes=4GiB"};
-    struct dn_err err = {0};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_int_equal (add (bad[i], &err), 0);
-        assert_int_equal (add (A100 "Sms=108 Mig=x", &err), 0);
-        assert_int_equal (dn_catalogue_slice (&catalogue, &err), -1);
-        assert_contains (err.text, "Slice '1g.5gb'");
+        assert_done (add (bad[i], &unit_err));
+        assert_done (add (A100 "Sms=108 Mig=x", &unit_err));
+        assert_error (dn_catalogue_slice (&catalogue, &unit_err), "Slice '1g.5gb'");
         dn_catalogue_free (&catalogue);
     }
-    assert_int_equal (add ("Slice=1g.5gb Parts=9", &err), -1);
-    assert_contains (err.text, "Parts: 9 out of range 1..8");
+    assert_error (add ("Slice=1g.5gb Parts=9", &unit_err),
+                  "Parts: 9 out of range 1..8");
 }
 
 TEST ("names of GPUs mean devices and slices of them")

@@ -23,11 +23,9 @@ static int64_t next_id;
 
 static struct dn_store *store_open (bool adding)
 {
-    struct dn_err err = {0};
-    struct dn_store *store = dn_store_open (store_path (), adding, &err);
+    struct dn_store *store =
+        assert_made (dn_store_open (store_path (), adding, &unit_err));
 
-    if (!store)
-        fail_msg ("%s", err.text);
     return store;
 }
 
@@ -68,10 +66,7 @@ static struct dn_finished job_of (int64_t user, const char *app, double ran_s)
 
 static void add (struct dn_store *store, const struct dn_finished *job)
 {
-    struct dn_err err = {0};
-
-    if (dn_store_add (store, job, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_store_add (store, job, &unit_err));
 }
 
 static void add_runs (int64_t user, const char *app, double ran_s, int n)
@@ -97,11 +92,8 @@ static void free_apps (void *apps)
 static struct dn_apps *apps_of (const struct dn_build *build)
 {
     struct dn_store *store = store_open (false);
-    struct dn_err err = {0};
-    struct dn_apps *apps = dn_build_apps (store, build, &gate, &err);
+    struct dn_apps *apps = assert_made (dn_build_apps (store, build, &gate, &unit_err));
 
-    if (!apps)
-        fail_msg ("%s", err.text);
     dn_store_close (store);
     return unit_keep (apps, free_apps);
 }
@@ -616,8 +608,6 @@ TEST ("equal networks are kept once, under any name")
 /* So many applications, each with a network of its own; the later ones ran later. */
 static void note_many (struct dn_known_list *list, int n)
 {
-    struct dn_err err = {0};
-
     for (int i = 0; i < n; i++) {
         struct dn_finished job = job_of (ALICE, "", 1000);
         char *text = unit_text (
@@ -631,8 +621,8 @@ static void note_many (struct dn_known_list *list, int n)
 
         job.captured = text;
         job.end_s = (int64_t) i * 86400;
-        if (dn_known_note (list, (dn_app_key) (i + 1) * 12345677, &job, &err) < 0)
-            fail_msg ("%s", err.text);
+        assert_done (
+            dn_known_note (list, (dn_app_key) (i + 1) * 12345677, &job, &unit_err));
     }
 }
 
@@ -640,11 +630,9 @@ TEST ("of too many applications those of the latest runs are kept")
 {
     struct dn_known_list *list = dn_known_list_new ();
     struct dn_apps *apps = unit_keep (calloc (1, sizeof (*apps)), free_apps);
-    struct dn_err err = {0};
 
     note_many (list, 2 * DN_APPS_KNOWN_MAX + 4);
-    if (dn_known_end (list, apps, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_known_end (list, apps, &unit_err));
     assert_int_equal (apps->n_known, DN_APPS_KNOWN_MAX);
     assert_true (apps->n_text <= DN_APPS_TEXTS_MAX);
     assert_true (apps->n_networks > 0);

@@ -39,20 +39,15 @@ static struct dn_finished a_job (int64_t id)
 
 static struct dn_store *open_well (bool adding)
 {
-    struct dn_err err = {0};
-    struct dn_store *store = dn_store_open (store_path (), adding, &err);
+    struct dn_store *store =
+        assert_made (dn_store_open (store_path (), adding, &unit_err));
 
-    if (!store)
-        fail_msg ("%s", err.text);
     return store;
 }
 
 static void add_well (struct dn_store *store, const struct dn_finished *job)
 {
-    struct dn_err err = {0};
-
-    if (dn_store_add (store, job, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_store_add (store, job, &unit_err));
 }
 
 static void fill (int from, int to)
@@ -80,11 +75,9 @@ static int count_one (void *to, const struct dn_finished *job)
 static int64_t count (const struct dn_store_filter *filter)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
-    struct dn_err err = {0};
     int64_t n = 0;
 
-    if (dn_store_read (store, filter, count_one, &n, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_store_read (store, filter, count_one, &n, &unit_err));
     return n;
 }
 
@@ -269,10 +262,7 @@ TEST ("a value that no store can have is an error with its column")
     jobs[5].limit_s = -3;
     store = open_well (true);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++) {
-        struct dn_err err = {0};
-
-        assert_int_equal (dn_store_add (store, &jobs[i], &err), -1);
-        assert_contains (err.text, says[i]);
+        assert_error (dn_store_add (store, &jobs[i], &unit_err), says[i]);
     }
 }
 

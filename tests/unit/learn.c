@@ -179,11 +179,10 @@ TEST ("rows have a limit")
     char *over = unit_keep (long_row (ROW_MAX + 1, 'x'), free);
     char *open = long_row (3 * ROW_MAX, '"');
     struct trace trace = {.stop = false};
-    struct dn_err err = {0};
     size_t len = 0;
     struct dn_table *table = dn_table_new (measure_row, &len);
 
-    assert_int_equal (dn_table_feed (table, whole, ROW_MAX + 2, &err), 0);
+    assert_done (dn_table_feed (table, whole, ROW_MAX + 2, &unit_err));
     assert_int_equal (len, ROW_MAX - 1);
     dn_table_free (table);
     for (size_t i = 0; i < DN_N_ELEMENTS (steps); i++) {

@@ -21,10 +21,9 @@ static struct dn_estimate estimate_on (const char *text, const char *device)
 {
     struct dn_site *site = scene_site ("");
     struct dn_estimate result;
-    struct dn_err err = {0};
 
-    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", false, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_catalogue_add (
+        &site->catalogue, dn_span_of (h100), "h100", false, &unit_err));
     scene_generations (&site->catalogue);
     result = white_estimate_on (text, dn_catalogue_find (&site->catalogue, device), 0);
     return result;

@@ -15,19 +15,14 @@
 
 static void put (const char *name, const char *text)
 {
-    struct dn_err err = {0};
-
-    if (dn_put_file (scratch_path (name), dn_span_of (text), &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_put_file (scratch_path (name), dn_span_of (text), &unit_err));
 }
 
 static void expect_text (const char *name, const char *want)
 {
-    struct dn_err err = {0};
     char *text = NULL;
 
-    if (dn_file_read (scratch_path (name), 1 << 20, &text, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_file_read (scratch_path (name), 1 << 20, &text, &unit_err));
     assert_string_equal (text, want);
     free (text);
 }
@@ -127,10 +122,7 @@ TEST ("large texts are written whole")
 
 static void expect_error (const char *path, const char *says)
 {
-    struct dn_err err = {0};
-
-    assert_int_equal (dn_put_file (path, dn_span_of ("text"), &err), -1);
-    assert_contains (err.text, says);
+    assert_error (dn_put_file (path, dn_span_of ("text"), &unit_err), says);
 }
 
 TEST ("what cannot be written is named and leaves nothing")

@@ -55,10 +55,7 @@ static int add (const char *spec,
 
 static void add_well (const char *spec, const char *step_ms, const char *sidecar)
 {
-    struct dn_err err = {0};
-
-    if (add (spec, step_ms, sidecar, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (add (spec, step_ms, sidecar, &unit_err));
 }
 
 /* All rows as text: spec|step_ms|sidecar; */
@@ -98,10 +95,8 @@ static int look (const struct dn_records_filter *filter,
 static void expect (const char *want)
 {
     struct seen seen;
-    struct dn_err err = {0};
 
-    if (look (NULL, &seen, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (look (NULL, &seen, &unit_err));
     assert_string_equal (seen.text, want);
 }
 
@@ -142,33 +137,31 @@ TEST ("the metadata override the sidecar")
     const struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
     struct dn_graph graph = {0};
-    struct dn_err err = {0};
     struct dn_run run;
 
     dn_run_clear (&run);
     run.spec = "batch=7";
     run.sidecar = SIDECAR;
-    assert_int_equal (
-        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
+    assert_done (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &unit_err));
     assert_int_equal (spec.batch, 7);
     assert_int_equal (spec.steps, 100);
     assert_int_equal (graph.n_ops, 1);
     dn_graph_free (&graph);
     run.spec = "@none.json";
-    assert_int_equal (
-        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), 0);
+    assert_done (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &unit_err));
     assert_int_equal (spec.batch, 4);
     dn_graph_free (&graph);
     run.sidecar = "";
-    assert_int_equal (
-        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &err), -1);
-    assert_contains (err.text, "spec: @none.json: sidecars are not read here");
+    assert_error (
+        dn_run_spec (&run, &datasets, shipped_networks (), &spec, &graph, &unit_err),
+        "spec: @none.json: sidecars are not read here");
 }
 
 TEST ("a wrong cell adds nothing")
 {
     static char longer[DN_RECORD_TEXT_MAX + 2];
-    struct dn_err err = {0};
     const struct {
         const char *spec;
         const char *step_ms;
@@ -188,9 +181,9 @@ TEST ("a wrong cell adds nothing")
     store_remove ();
     add_well (SPEC, "1", "");
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        assert_int_equal (add (cases[i].spec, cases[i].step_ms, cases[i].sidecar, &err),
-                          -1);
-        assert_contains (err.text, cases[i].says);
+        assert_error (
+            add (cases[i].spec, cases[i].step_ms, cases[i].sidecar, &unit_err),
+            cases[i].says);
     }
     expect (SPEC "|1.0|;");
 }
@@ -287,16 +280,14 @@ static int add_from_outside (const struct dn_row *row,
 TEST ("reading locks no writer out and ends")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    struct dn_err err = {0};
     int n = 0;
 
     store_remove ();
     add_well (SPEC, "1", "");
     add_well (SPEC, "2", "");
-    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
-                      0);
-    if (dn_records_read (records, NULL, add_from_outside, NULL, &n, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_records_open (store_path (), DN_RECORDS_READ, &records, &unit_err));
+    assert_done (
+        dn_records_read (records, NULL, add_from_outside, NULL, &n, &unit_err));
     assert_int_equal (n, 2);
     expect (SPEC "|1.0|;" SPEC "|2.0|;during|1.0|;during|1.0|;");
 }

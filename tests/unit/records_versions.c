@@ -43,10 +43,7 @@ static int add (int n, struct dn_err *err)
 
 static void add_well (int n)
 {
-    struct dn_err err = {0};
-
-    if (add (n, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (add (n, &unit_err));
 }
 
 /* All rows. */
@@ -81,10 +78,7 @@ static int look (struct seen *seen, struct dn_err *err)
 /* Number of rows. */
 static int look_well (struct seen *seen)
 {
-    struct dn_err err = {0};
-
-    if (look (seen, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (look (seen, &unit_err));
     return seen->n;
 }
 
@@ -273,17 +267,16 @@ TEST ("a store that does not match its version is refused")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
-        struct dn_err err = {0};
         struct seen seen;
         int64_t version;
 
         store_make_version_1 ();
         store_execute (changes[i]);
         version = store_ask ("PRAGMA user_version");
-        assert_int_equal (look (&seen, &err), -1);
-        assert_contains (err.text, "has tables that a store of records does not have");
-        assert_int_equal (add (1, &err), -1);
-        assert_contains (err.text, "has tables that a store of records does not have");
+        assert_error (look (&seen, &unit_err),
+                      "has tables that a store of records does not have");
+        assert_error (add (1, &unit_err),
+                      "has tables that a store of records does not have");
         assert_int_equal (store_ask ("PRAGMA user_version"), version);
     }
 }
@@ -308,14 +301,11 @@ static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_er
 TEST ("a reader continues while another program upgrades the store")
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    struct dn_err err = {0};
     int n = 0;
 
     make_many ();
-    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, &err),
-                      0);
-    if (dn_records_read (records, NULL, grow_meanwhile, NULL, &n, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_records_open (store_path (), DN_RECORDS_READ, &records, &unit_err));
+    assert_done (dn_records_read (records, NULL, grow_meanwhile, NULL, &n, &unit_err));
     assert_int_equal (n, ROWS);
     assert_int_equal (store_ask ("PRAGMA user_version"), DN_RECORDS_VERSION);
 }

@@ -165,7 +165,6 @@ static struct dn_cluster *read_rows (const char *rows)
     size_t size = strlen (rows) + 200;
     char *text = malloc (size);
     struct dn_buf buf = dn_buf_on (text, size);
-    struct dn_err err = {0};
     struct dn_cluster *cluster;
     int n = 0;
 
@@ -181,9 +180,7 @@ static struct dn_cluster *read_rows (const char *rows)
             n += take_rows (&buf, "Wait Type=v100\n", "Wait");
     }
     dn_buf_add (&buf, "End Rows=%d\n", n);
-    cluster = dn_cluster_read (dn_span_of (text), "snapshot", &err);
-    if (!cluster)
-        fail_msg ("%s", err.text);
+    cluster = assert_made (dn_cluster_read (dn_span_of (text), "snapshot", &unit_err));
     for (int64_t i = 0; i < cluster->n_waits; i++)
         snprintf (cluster->waits[i].feature,
                   DN_NAME_MAX,

@@ -55,10 +55,8 @@ static int read_conf (struct dn_site *site, const char *conf, struct dn_err *err
 static struct dn_site *site_of (const char *conf)
 {
     struct dn_site *site = scene_site ("");
-    struct dn_err err = {0};
 
-    if (read_conf (site, conf, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (read_conf (site, conf, &unit_err));
     return site;
 }
 

@@ -53,10 +53,8 @@ static void expect_no_graph (const char *op, const char *part)
 {
     struct dn_sidecar sidecar = white_sidecar (text_of_op (op));
     struct dn_graph graph;
-    struct dn_err err = {0};
 
-    assert_int_equal (dn_layers_graph (&sidecar.layers, &graph, &err), -1);
-    assert_contains (err.text, part);
+    assert_error (dn_layers_graph (&sidecar.layers, &graph, &unit_err), part);
     assert_null (graph.ops);
 }
 
@@ -273,12 +271,10 @@ TEST ("a NUL byte is refused")
 {
     static const char text[] = "{\"dnnest\":1}\0{}";
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
 
-    assert_int_equal (
-        dn_sidecar_read ((struct dn_span){text, sizeof (text) - 1}, &sidecar, &err),
-        -1);
-    assert_contains (err.text, "NUL");
+    assert_error (dn_sidecar_read (
+                      (struct dn_span){text, sizeof (text) - 1}, &sidecar, &unit_err),
+                  "NUL");
 }
 
 TEST ("a million brackets take no time")
@@ -286,12 +282,11 @@ TEST ("a million brackets take no time")
     size_t n = 1000000;
     char *text = unit_keep (malloc (n + 1), free);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
 
     memset (text, '[', n);
     text[n] = '\0';
-    assert_int_equal (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &err), -1);
-    assert_contains (err.text, "nested too deeply");
+    assert_error (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &unit_err),
+                  "nested too deeply");
 }
 
 /* An object of 'n' members, those from 'n_names' on with the names of the first. */
@@ -325,11 +320,9 @@ TEST ("depth, keys and values are limited")
         unit_keep (many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1), free);
     char *twice = unit_keep (many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX - 1), free);
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
-    struct dn_err err = {0};
 
-    json = dn_json_read (dn_span_of (most), 2, DN_JSON_KEYS_MAX, &err);
-    if (!json)
-        fail_msg ("%s", err.text);
+    json =
+        assert_made (dn_json_read (dn_span_of (most), 2, DN_JSON_KEYS_MAX, &unit_err));
     expect_unread (more, 2, SIZE_MAX, "'k2048': more than 2048 keys");
     expect_unread (twice, 2, SIZE_MAX, "'k0': given twice in one object");
     expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");

@@ -9,24 +9,21 @@
 TEST ("paths must be absolute")
 {
     struct dn_site *site = scene_site ("");
-    struct dn_err err;
 
-    assert_int_equal (
-        dn_site_read_paths (site,
-                            dn_span_of ("Mode=x\nDataDir=\"/a b\"\nZooDir=/z\n"
-                                        "DecisionLog=/l Counters=/p"),
-                            "conf",
-                            NULL,
-                            &err),
-        0);
+    assert_done (dn_site_read_paths (site,
+                                     dn_span_of ("Mode=x\nDataDir=\"/a b\"\nZooDir=/z\n"
+                                                 "DecisionLog=/l Counters=/p"),
+                                     "conf",
+                                     NULL,
+                                     &unit_err));
     assert_string_equal (site->hardware_dir, "/a b/hardware");
     assert_string_equal (site->datasets_file, "/a b/datasets.conf");
     assert_string_equal (site->zoo_dir, "/z");
     assert_string_equal (site->decision_log, "/l");
     assert_string_equal (site->counters, "/p");
-    assert_int_equal (
-        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &err), -1);
-    assert_contains (err.text, "'a/b' is not an absolute path");
+    assert_error (
+        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &unit_err),
+        "'a/b' is not an absolute path");
 }
 
 TEST ("keys that were dropped are noted, and change nothing")
@@ -34,12 +31,10 @@ TEST ("keys that were dropped are noted, and change nothing")
     static const char conf[] = "Mode=enforce GuardTrust=1\nHardwareDir=/h\n"
                                "Policy User=1 MinGain=0\nCarbon=2 PUE=many\n";
     struct dn_site *site = scene_site ("");
-    struct dn_err err = {0};
 
-    assert_int_equal (dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &err),
-                      0);
-    assert_int_equal (dn_site_read (site, dn_span_of (conf), "conf", NULL, &err), 0);
-    assert_int_equal (dn_site_override (site, "dnnest_mingain=x", &err), 0);
+    assert_done (dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &unit_err));
+    assert_done (dn_site_read (site, dn_span_of (conf), "conf", NULL, &unit_err));
+    assert_done (dn_site_override (site, "dnnest_mingain=x", &unit_err));
     assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
     assert_string_equal (site->hardware_dir, "/h");
     assert_near (site->carbon_g_per_kwh, 2);
@@ -66,20 +61,18 @@ TEST ("each cluster has a StateDir of its own")
         {"StateDir=/s/%c/x", "", "/s/x"},
         {"StateDir=/s/x-%c-%c", "alpha", "/s/x-alpha-alpha"},
     };
-    struct dn_err err = {0};
     char longest[DN_SITE_PATH_MAX];
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
         struct dn_site *site = scene_site ("");
 
-        assert_int_equal (
-            dn_site_read_paths (site, dn_span_of (rows[i].conf), "conf", NULL, &err),
-            0);
-        assert_int_equal (dn_site_set_cluster (site, rows[i].name, &err), 0);
+        assert_done (dn_site_read_paths (
+            site, dn_span_of (rows[i].conf), "conf", NULL, &unit_err));
+        assert_done (dn_site_set_cluster (site, rows[i].name, &unit_err));
         assert_string_equal (site->state_dir, rows[i].dir);
         assert_string_equal (site->cluster, rows[i].name);
         /* Again, as when dnnest.conf is loaded before Slurm's configuration. */
-        assert_int_equal (dn_site_set_cluster (site, rows[i].name, &err), 0);
+        assert_done (dn_site_set_cluster (site, rows[i].name, &unit_err));
         assert_string_equal (site->state_dir, rows[i].dir);
     }
     memset (longest, 'x', sizeof (longest));
@@ -89,39 +82,37 @@ TEST ("each cluster has a StateDir of its own")
         struct dn_site *site = scene_site ("");
 
         memcpy (site->state_dir, longest, sizeof (longest));
-        assert_int_equal (dn_site_set_cluster (site, "alpha", &err), -1);
-        assert_contains (err.text, "StateDir: path too long");
+        assert_error (dn_site_set_cluster (site, "alpha", &unit_err),
+                      "StateDir: path too long");
     }
 }
 
 TEST ("slurm.conf overrides single rules")
 {
     struct dn_site *site = scene_site ("Mode=enforce");
-    struct dn_err err;
 
-    assert_int_equal (dn_site_override (site, NULL, &err), 0);
-    assert_int_equal (
-        dn_site_override (
-            site, "enable_rpc_queue,dnnest_mode=observe, dnnest_time_margin=0.5", &err),
-        -1);
-    assert_contains (err.text, "SlurmctldParameters: unknown key 'time_margin'");
-    assert_int_equal (dn_site_override (site,
-                                        "idle_on_node_suspend,dnnest_mode=observe,"
-                                        "DNNEST_TimeMargin=0.5",
-                                        &err),
-                      0);
+    assert_done (dn_site_override (site, NULL, &unit_err));
+    assert_error (dn_site_override (
+                      site,
+                      "enable_rpc_queue,dnnest_mode=observe, dnnest_time_margin=0.5",
+                      &unit_err),
+                  "SlurmctldParameters: unknown key 'time_margin'");
+    assert_done (dn_site_override (site,
+                                   "idle_on_node_suspend,dnnest_mode=observe,"
+                                   "DNNEST_TimeMargin=0.5",
+                                   &unit_err));
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
     assert_near (site->rules.time_margin, 0.5);
     /* Numbers of the site can be overridden too. Its paths are already in use. */
     assert_near (site->decision_ms, 5);
-    assert_int_equal (
-        dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_carbon=1.3", &err), 0);
+    assert_done (dn_site_override (
+        site, "dnnest_decisiontime=2.5,dnnest_carbon=1.3", &unit_err));
     assert_near (site->decision_ms, 2.5);
     assert_near (site->carbon_g_per_kwh, 1.3);
-    assert_int_equal (dn_site_override (site, "dnnest_decisiontime=-1", &err), -1);
-    assert_contains (err.text, "SlurmctldParameters: DecisionTime: ");
-    assert_int_equal (dn_site_override (site, "dnnest_bundle=/b", &err), -1);
-    assert_contains (err.text, "SlurmctldParameters: unknown key 'bundle'");
+    assert_error (dn_site_override (site, "dnnest_decisiontime=-1", &unit_err),
+                  "SlurmctldParameters: DecisionTime: ");
+    assert_error (dn_site_override (site, "dnnest_bundle=/b", &unit_err),
+                  "SlurmctldParameters: unknown key 'bundle'");
 }
 
 TEST ("--time-min is a soft limit only where Slurm has it so")

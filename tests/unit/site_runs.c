@@ -101,10 +101,7 @@ struct dn_tuning *site_tuning (struct dn_tuning *tuning)
 
 struct dn_tuning *site_run_learned (struct dn_site_fit *fit)
 {
-    struct dn_err err = {0};
-    struct dn_tuning *tuning = dn_site_fit_solve (fit, &err);
+    struct dn_tuning *tuning = assert_made (dn_site_fit_solve (fit, &unit_err));
 
-    if (!tuning)
-        fail_msg ("%s", err.text);
     return site_tuning (tuning);
 }

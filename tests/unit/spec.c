@@ -28,13 +28,11 @@ TEST ("metadata beyond the limit is refused")
 {
     char text[DN_METADATA_MAX + 2];
     struct dn_spec spec;
-    struct dn_err err;
 
     memset (text, ',', sizeof (text) - 1);
     text[sizeof (text) - 1] = '\0';
-    assert_int_equal (read_text (text, &spec, &err), -1);
-    assert_contains (err.text, "expected at most 4096");
-    assert_int_equal (err.code, DN_E_LIMIT);
+    assert_error (read_text (text, &spec, &unit_err), "expected at most 4096");
+    assert_int_equal (unit_err.code, DN_E_LIMIT);
 }
 
 /* The amount of work, the size of the job and wishes are not of the application; the
@@ -143,11 +141,9 @@ TEST ("bad comments say where they came from")
         "dnnest:", "x dnnest: batch=4", "dnnest:@f.json", "dnnest:batch=0"};
     struct dn_spec spec;
     enum dn_metadata found;
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_int_equal (collect (bad[i], NULL, &spec, &found, &err), -1);
-        assert_contains (err.text, "comment: ");
+        assert_error (collect (bad[i], NULL, &spec, &found, &unit_err), "comment: ");
     }
 }
 
@@ -178,11 +174,10 @@ TEST ("a bad script line is named")
 {
     struct dn_spec spec;
     enum dn_metadata found;
-    struct dn_err err;
 
-    assert_int_equal (
-        collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &err), -1);
-    assert_contains (err.text, "script line 2");
+    assert_error (
+        collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &unit_err),
+        "script line 2");
 }
 
 TEST ("data sets are read from lines")
@@ -382,10 +377,9 @@ TEST ("contradictions are errors")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
-        struct dn_err err = {0};
 
-        assert_int_equal (resolve (cases[i].text, DN_UNSET, &spec, &err), -1);
-        assert_contains (err.text, cases[i].says);
+        assert_error (resolve (cases[i].text, DN_UNSET, &spec, &unit_err),
+                      cases[i].says);
     }
 }
 
@@ -421,11 +415,10 @@ TEST ("a mistyped word gets a suggestion")
 TEST ("all that is wrong is said, as far as it fits")
 {
     struct dn_spec spec;
-    struct dn_err err;
 
-    assert_int_equal (read_text ("tokens=1B,batch=4,gpus=0", &spec, &err), -1);
-    assert_contains (err.text, "column 8: tokens: '1B' is not a number");
-    assert_contains (err.text, "; column 24: gpus: 0 out of range");
+    assert_error (read_text ("tokens=1B,batch=4,gpus=0", &spec, &unit_err),
+                  "column 8: tokens: '1B' is not a number");
+    assert_contains (unit_err.text, "; column 24: gpus: 0 out of range");
     assert_int_equal (spec.batch, DN_UNSET);
 }
 

@@ -28,13 +28,12 @@ TEST ("bad numbers are refused by name")
                                       "1e",
                                       "1kk",
                                       "1,5"};
-    struct dn_err err;
     int64_t value = 7;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_int_equal (
-            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
-        assert_contains (err.text, "thing");
+        assert_error (
+            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &unit_err),
+            "thing");
         assert_int_equal (value, 7);
     }
 }
@@ -42,13 +41,12 @@ TEST ("bad numbers are refused by name")
 TEST ("numbers out of range are refused")
 {
     static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18"};
-    struct dn_err err;
     int64_t value;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_int_equal (
-            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
-        assert_contains (err.text, "out of range 0..10");
+        assert_error (
+            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &unit_err),
+            "out of range 0..10");
     }
 }
 
@@ -206,14 +204,12 @@ TEST ("key lines skip comments and keep quotes")
 TEST ("a bad key line is named by its number")
 {
     static const char *const bad[] = {"\nKey", "\nKey=\"open", "\n=x", "\nA=1 B"};
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
         struct dn_span rest = dn_span_of (bad[i]);
         struct dn_keyline line = {0};
 
-        assert_int_equal (dn_keyline_next (&rest, &line, &err), -1);
-        assert_contains (err.text, "line 2");
+        assert_error (dn_keyline_next (&rest, &line, &unit_err), "line 2");
     }
 }
 

@@ -142,40 +142,36 @@ TEST ("every line is well-formed")
 TEST ("both files are written")
 {
     struct dn_daemon_status status;
-    struct dn_err err = {0};
     char *text;
 
     dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
     fill (&dn_ticks);
     dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
-    if (dn_ticks_write (scratch_path (""), NOW + 2, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_ticks_write (scratch_path (""), NOW + 2, &unit_err));
     text = scratch_read ("dnnestd.prom", NULL);
     assert_contains (text, "# TYPE dnnestd_info gauge");
     free (text);
     text = scratch_read ("dnnestd.status", NULL);
-    if (dn_daemon_status_read (dn_span_of (text), "status", &status, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (
+        dn_daemon_status_read (dn_span_of (text), "status", &status, &unit_err));
     assert_int_equal (status.pid, getpid ());
     assert_true (status.written_s == NOW + 2 && status.started_s == NOW);
     assert_string_equal (status.error, "a?bell? and ??");
     assert_true (status.error_s == NOW + 1);
     free (text);
-    assert_int_equal (dn_ticks_write ("/nonexistent/dnnest", NOW, &err), -1);
-    assert_contains (err.text, "/nonexistent/dnnest/dnnestd.prom");
+    assert_error (dn_ticks_write ("/nonexistent/dnnest", NOW, &unit_err),
+                  "/nonexistent/dnnest/dnnestd.prom");
 }
 
 /* Counters begin anew, as Prometheus expects; what was done in the day does not. */
 TEST ("a restart keeps the day")
 {
     const int64_t now_s = (int64_t) time (NULL);
-    struct dn_err err = {0};
 
     dn_ticks_begin ("dnnestd", "/nonexistent", now_s);
     dn_tick (DN_TICK_EXTENSIONS);
     dn_tick (DN_TICK_EXTENSIONS);
-    if (dn_ticks_write (scratch_path (""), now_s, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_ticks_write (scratch_path (""), now_s, &unit_err));
     dn_ticks_begin ("dnnestd", scratch_path (""), now_s);
     assert_int_equal (dn_ticks.total[DN_TICK_EXTENSIONS], 0);
     dn_tick (DN_TICK_EXTENSIONS);

@@ -68,11 +68,9 @@ static void good (char file[SIZE])
 
 static struct dn_trees *load (const char *file, size_t len)
 {
-    struct dn_err err = {0};
-    struct dn_trees *trees = dn_trees_read ((struct dn_span){file, len}, F, &err);
+    struct dn_trees *trees =
+        assert_made (dn_trees_read ((struct dn_span){file, len}, F, &unit_err));
 
-    if (!trees)
-        fail_msg ("%s", err.text);
     return trees;
 }
 

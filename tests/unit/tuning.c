@@ -25,11 +25,9 @@ static const char small[] =
 
 static struct dn_tuning *read_text (const char *text)
 {
-    struct dn_err err = {0};
-    struct dn_tuning *tuning = dn_tuning_read (dn_span_of (text), &err);
+    struct dn_tuning *tuning =
+        assert_made (dn_tuning_read (dn_span_of (text), &unit_err));
 
-    if (!tuning)
-        fail_msg ("%s", err.text);
     return site_tuning (tuning);
 }
 

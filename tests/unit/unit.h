@@ -74,7 +74,7 @@ char *unit_text (const char *format, ...) __attribute__ ((format (printf, 1, 2))
 extern struct dn_err unit_err;
 #define assert_done(call)                                                              \
     do {                                                                               \
-        if ((call) < 0)                                                                \
+        if ((call) != 0)                                                               \
             fail_msg ("%s", unit_err.text);                                            \
     } while (0)
 #define assert_made(call)                                                              \

@@ -46,10 +46,8 @@ struct white white_run (const char *text, int device)
 struct dn_sidecar white_sidecar (const char *text)
 {
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
 
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_sidecar_read (dn_span_of (text), &sidecar, &unit_err));
     unit_keep (sidecar.layers.list, free);
     return sidecar;
 }
@@ -57,12 +55,9 @@ struct dn_sidecar white_sidecar (const char *text)
 struct dn_graph white_graph (struct dn_sidecar *sidecar)
 {
     struct dn_graph graph;
-    struct dn_err err = {0};
 
-    if (dn_sidecar_graph (
-            shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &err)
-        < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_sidecar_graph (
+        shipped_networks (), &sidecar->layers, &sidecar->spec, &graph, &unit_err));
     unit_keep (graph.ops, free);
     return graph;
 }
