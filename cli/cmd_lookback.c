@@ -57,6 +57,25 @@ static const struct dn_option options[] = {
     DN_OPT_END,
 };
 
+/* FILE is what sacct has printed if its first line has '|', else a table. */
+static int take_file (struct call *call, const char *path)
+{
+    struct dn_err err = {0};
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, &err);
+    dn_cleanup (dn_free_ptr) char *line = NULL;
+    size_t size = 0;
+
+    if (!stream) {
+        call->given.exit_code = dn_fail (DN_EXIT_DATA, &err);
+        return -1;
+    }
+    if (getline (&line, &size, stream) >= 0 && strchr (line, '|'))
+        call->source.sacct = path;
+    else
+        call->source.table = path;
+    return 0;
+}
+
 /* A file has its own period unless one is given. */
 static int take_options (const struct dn_command *self, struct call *call)
 {
@@ -64,12 +83,17 @@ static int take_options (const struct dn_command *self, struct call *call)
     struct dn_past_source *source = &call->source;
 
     if (!dn_settings_add (&call->settings, self, "Mode=enforce")
-        || !dn_options_all (&call->given, call, 0, 0))
+        || !dn_options_all (&call->given, call, 0, 1))
         return -1;
     call->given.exit_code = DN_EXIT_DONE;
-    if (source->table && source->sacct)
+    if (!!source->table + !!source->sacct + call->given.n_args > 1)
         call->given.exit_code =
-            dn_options_misuse (self, "--trace and --sacct cannot be combined");
+            dn_options_misuse (self, "FILE, --trace and --sacct cannot be combined");
+    else if (call->given.n_args == 1 && strcmp (call->given.args[0], "-") == 0)
+        call->given.exit_code =
+            dn_options_misuse (self, "of stdin, expected --sacct=- or --trace=-");
+    else if (call->given.n_args == 1 && take_file (call, call->given.args[0]) < 0)
+        return -1;
     if (!source->table && !source->sacct) {
         source->until_s = source->until_s ? source->until_s : now_s;
         source->since_s =
@@ -143,7 +167,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_lookback = {
     .name = "lookback",
     .summary = "Show what past jobs used, and what dnnest would have changed",
-    .arguments = "",
+    .arguments = "[FILE]",
     .options = options,
     .run = run,
 };

@@ -123,6 +123,10 @@ json 'what a row repeats is known once it has ended' 'd["rules"]["repeats"] == 1
     lookback --trace=other.csv
 refused=$(dn lookback --trace=other.csv 2>&1 >/dev/null)
 like 'the first row that cannot be read is told' "$refused" "2 rows cannot be read; the first: line 4: submit: 'x' is not a whole number"
+is 'the same without --trace' "$(dn lookback other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
+is 'the same without --sacct' "$(dn lookback past.sacct 2>&1)" "$(dn lookback --sacct=past.sacct 2>&1)"
+refuses 'what stdin is must be said' 2 'expected --sacct=- or --trace=-' lookback -
+refuses 'a file that is not there' 4 'none.csv: No such file' lookback none.csv
 is 'the same on stdin' "$(dn lookback --trace=- <other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
 
 {

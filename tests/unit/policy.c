@@ -152,16 +152,16 @@ TEST ("software in the script that has no kernels for a device leaves it out")
         job.script = "#!/bin/sh\nmodule load cuda/13.0.2\nsrun hostname\n",
         !d->gpu,
         "gpu: not v100: the script, line 2: 'cuda/13.0.2' has no kernels for it");
-    job.script = "#!/bin/sh\n#SBATCH --container-image=pytorch:25.08\nsrun hostname\n";
-    job.image = "nvidia/pytorch:24.05-py3"; /* of the command line */
-    advice = scene_advise ("", &job);
-    assert_int_equal (advice->decision.chosen, 0);
-    job.script = NULL;
-    job.image = "nvidia/pytorch:25.08-py3";
-    advice = scene_advise ("", &job);
-    assert_null (advice->decision.gpu);
-    scene_need_reason (
-        advice,
+    SCENE_EXPECT (
+        "",
+        (job.script = "#SBATCH --container-image=pytorch:25.08\nsrun hostname\n",
+         job.image = "nvidia/pytorch:24.05-py3"), /* of the command line */
+        d->chosen == 0,
+        "");
+    SCENE_EXPECT (
+        "",
+        (job.script = NULL, job.image = "nvidia/pytorch:25.08-py3"),
+        !d->gpu,
         "gpu: not v100: --container-image: 'nvidia/pytorch:25.08-py3' has no kernels");
 }
 
