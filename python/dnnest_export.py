@@ -1923,11 +1923,14 @@ def load_thing(text, **arguments):
 
 
 def load_model(text, arguments, real):
-    """MODULE:NAME, a module or a function that makes one, on meta; or hf:PATH."""
+    """MODULE:NAME, a module or a function that makes one, on meta; or hf:PATH; or
+    timm:NAME, as timm.create_model takes it."""
     if text.startswith("hf:"):
         if arguments:
             raise ValueError("--arg: not for hf:, whose arguments are its config.json")
         return load_hf(text[3:])
+    if text.startswith("timm:"):
+        return made_on_meta(lambda: needed("timm").create_model(text[5:], **arguments))
     if real:
         return load_thing(text, **arguments)
     return made_on_meta(lambda: load_thing(text, **arguments))
@@ -1974,7 +1977,8 @@ def parse(argv):
         description="Describe a PyTorch module to dnnest, as a sidecar.")
     parser.add_argument("model", metavar="MODULE:NAME",
                         help="a module, or a function that makes one; or hf:PATH, a "
-                             "config.json of transformers, diffusers or timm")
+                             "config.json of transformers, diffusers or timm; or "
+                             "timm:NAME")
     parser.add_argument("--input", action="append", type=example, default=[],
                         metavar="[NAME=][TYPE:]N,N,...",
                         help="shape of one sample of an input; may be repeated")
@@ -2010,9 +2014,9 @@ def describe_given(given):
     """The sidecar of what the command line names."""
     spec = dict(key_value(part) for part in given.spec.split(",") if part)
     loader = load_thing(given.loader) if given.loader else None
-    hub = given.model.startswith("hf:")
+    hub = given.model.startswith(("hf:", "timm:"))
     if given.real and hub:
-        raise ValueError("--real: not for hf:, which has no weights")
+        raise ValueError("--real: not for hf: and timm:, which have no weights")
     why = None
     for real in (False, True)[given.real:]:
         try:
@@ -2039,7 +2043,7 @@ def model_given(given, real):
     if not isinstance(model, torch.nn.Module):
         raise ValueError("%s: a %s, expected a module of torch or a function that "
                          "makes one" % (given.model, type(model).__name__))
-    if not given.input and given.model.startswith("hf:"):
+    if not given.input and given.model.startswith(("hf:", "timm:")):
         named, more = inputs_of(model, given.seq)
         return model, Call((), named), more
     if not given.input:

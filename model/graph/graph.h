@@ -214,11 +214,14 @@ bool dn_model_find (const struct dn_networks *networks,
                     struct dn_model *model);
 
 /* The network, or family that sizes describe, that someone who writes 'text' most
- * likely means: of the same family, never one that has only similar letters. NULL if
- * none is like it.
+ * likely means, or that is of its kind: never one that has only similar letters. NULL
+ * if none is.
  */
 const char *dn_model_nearest (const struct dn_networks *networks,
                               const char *text) DN_COLD;
+
+/* The family that sizes describe whose networks have such names; NULL: not known. */
+const char *dn_model_class (const char *text) DN_COLD;
 
 /* Is it the very name of a network that is built from a row of sizes? */
 bool dn_zoo_has (const char *name);

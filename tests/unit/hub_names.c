@@ -6,7 +6,8 @@
  * fine-tuned from 2024 to 2026; encoders of images and texts; and 983 names of hubs by
  * what people train ("hub: "). The table says which network of the zoo has the same
  * shape, with the size of images where the name states one; "~" and what its refusal
- * proposes where the zoo has none.
+ * proposes where the zoo has none. The last column says what may be proposed: networks
+ * of the same architecture, or a class, judged by what the name's network is made of.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,6 +30,7 @@ static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
     if (!dn_model_find (shipped_networks (), text, &model)) {
         const char *near = dn_model_nearest (shipped_networks (), text);
 
+        near = near ? near : dn_model_class (text);
         snprintf (meaning, LINE_MAX_BYTES, "~%s", near ? near : "");
     } else if (model.image == DN_UNSET)
         snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry.name);
@@ -40,17 +42,37 @@ static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
                   (long long) model.image);
 }
 
-/* One row: name, meaning, source. Return whether it means a network. */
+/* Is 'name' of one of these? "swin_*" is all whose names begin so. */
+static bool is_of (const char *name, const char *kinds)
+{
+    struct dn_span rest = dn_span_of (kinds);
+
+    for (struct dn_span one; (one = dn_span_cut (&rest, " ")).text;) {
+        bool all = one.len > 0 && one.text[one.len - 1] == '*';
+
+        if (all ? strncmp (name, one.text, one.len - 1) == 0 : dn_span_is (one, name))
+            return true;
+    }
+    return false;
+}
+
+/* One row: name, meaning, source, kinds. Return whether it means a network. */
 static bool check_row (char *line, int *n_wrong)
 {
     char *meaning = strchr (line, ',');
     char *source = meaning ? strchr (meaning + 1, ',') : NULL;
+    char *kinds = source ? strchr (source + 1, ',') : NULL;
     char got[LINE_MAX_BYTES];
 
-    assert_non_null (source);
+    assert_non_null (kinds);
     *meaning++ = '\0';
     *source = '\0';
+    *kinds++ = '\0';
     write_meaning (line, got);
+    if (got[0] == '~' && (got[1] == '\0' || !is_of (got + 1, kinds))) {
+        print_message ("%s: '%s' is not of '%s'\n", line, got + 1, kinds);
+        (*n_wrong)++;
+    }
     if (strcmp (got, meaning) != 0) {
         print_message ("%s: is '%s', expected '%s'\n", line, got, meaning);
         (*n_wrong)++;
@@ -112,16 +134,16 @@ TEST ("a network is not that of a publisher of other families")
 
 TEST ("what is near a name has its family, not only its letters")
 {
-    static const char *const names[][2] = {{"vit_m_16", "vit_b_16"},
+    static const char *const names[][2] = {{"vit_m_16", "vit_medium_patch16_gap_256"},
                                            {"xlnet", "xlnet_base"},
                                            {"dpt-huge", "dpt_large"},
                                            {"gtp2", "gpt2"},
                                            {"lama-3-8b", "llama_3_8b"},
                                            {"resnett", "resnet18"},
-                                           {"rexnet_100", NULL},
+                                           {"rexnet_100", "cnn"},
                                            {"bart_bse", "bart_base"},
                                            {"yolov10n", "yolov8n"},
-                                           {"convformer_b36", NULL},
+                                           {"convformer_b36", "cnn"},
                                            {"vgg18", "vgg19"},
                                            {"mobilnet_v2", "mobilenet_v2"}};
 

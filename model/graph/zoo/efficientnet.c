@@ -152,6 +152,7 @@ static const struct efficientnet rows[] = {
     ROW ("efficientnet_b5", b0_stages, 1.6, 2.2, 456, 32, 0, 0, false),
     ROW ("efficientnet_b6", b0_stages, 1.8, 2.6, 528, 32, 0, 0, false),
     ROW ("efficientnet_b7", b0_stages, 2.0, 3.1, 600, 32, 0, 0, false),
+    ROW ("efficientnet_l2", b0_stages, 4.3, 5.3, 800, 32, 0, 0, false),
     ROW ("efficientnet_widese_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0, true),
     ROW ("efficientnet_widese_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0, true),
     ROW ("efficientnet_v2_s", v2_s_stages, 1.0, 1.0, 384, 24, 1280, 0, false),
@@ -164,6 +165,8 @@ static const struct efficientnet rows[] = {
 
 static const struct efficientnet mobile_rows[] = {
     MOBILE ("mobilenet_v2", mobilenet_v2_stages, 1.0, false, true, true),
+    MOBILE ("mobilenetv2_050", mobilenet_v2_stages, 0.5, false, true, true),
+    MOBILE ("mobilenetv2_140", mobilenet_v2_stages, 1.4, false, true, true),
     MOBILE ("mnasnet0_5", mnasnet_stages, 0.5, true, true, false),
     MOBILE ("mnasnet0_75", mnasnet_stages, 0.75, true, true, false),
     MOBILE ("mnasnet1_0", mnasnet_stages, 1.0, true, true, false),

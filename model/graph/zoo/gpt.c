@@ -221,6 +221,7 @@ static const struct gpt rows[] = {
     ROW ("polyglot_ko_1.3b", POLYGLOT, {24, 2048, 16, 0, 0, 2048}, 30080),
     ROW ("polyglot_ko_5.8b", POLYGLOT, {28, 4096, 16, 0, 0, 2048}, 30080),
     ROW ("polyglot_ko_12.8b", POLYGLOT, {40, 5120, 40, 0, 0, 2048}, 30080),
+    ROW ("stablecode_alpha_3b", NEOX, {32, 2560, 32, 0, 0, 4096}, 49152),
     ROW ("stablelm_base_alpha_3b", NEOX, {16, 4096, 32, 0, 0, 4096}, 50688),
     ROW ("stablelm_base_alpha_7b", NEOX, {16, 6144, 48, 0, 0, 4096}, 50432),
     ROW ("gpt_j_6b", GPT_J, {28, 4096, 16, 0, 0, 2048}, 50400),

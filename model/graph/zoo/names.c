@@ -4,6 +4,7 @@
  */
 #include "names.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,12 +285,16 @@ struct piece {
     double number; /* -1: letters */
 };
 
+static bool begins_tag (const char *text, bool within)
+{
+    return within && *text == '.' && !dn_is_digit (text[1]);
+}
+
 static int cut_pieces (const char *text, struct piece pieces[PIECES_MAX])
 {
     int n = 0;
 
-    while (*text && n < PIECES_MAX
-           && !(*text == '.' && n > 0 && !dn_is_digit (text[1]))) {
+    while (*text && n < PIECES_MAX && !begins_tag (text, n > 0)) {
         struct piece *piece = &pieces[n];
         const char *begin = text;
         bool digits = dn_is_digit (*text);
@@ -471,4 +476,77 @@ const char *dn_name_nearest (const char *text, dn_name_at_f at, const void *name
         }
     }
     return nearest;
+}
+
+/* Is 'word' in the text? A '#' of it is a digit. */
+static bool is_within (const char *word, const char *text)
+{
+    for (; *text; text++) {
+        size_t n = 0;
+
+        while (word[n] && (word[n] == '#' ? dn_is_digit (text[n]) : word[n] == text[n]))
+            n++;
+        if (!word[n])
+            return true;
+    }
+    return false;
+}
+
+/* Is it NAME.HEAD, a network with another head? */
+static bool has_head (const char *name)
+{
+    const char *dot = strrchr (name, '.');
+
+    return dot && !dn_is_digit (dot[1]);
+}
+
+/* The name that fits a row's, which may end in a '*', and 'word' the most. */
+static const char *member_of (const char *name,
+                              const struct piece *word,
+                              int n_word,
+                              dn_name_at_f at,
+                              const void *names)
+{
+    size_t len = strcspn (name, "*");
+    const char *nearest = NULL;
+    const char *one;
+    int most = INT_MIN;
+
+    for (int i = 0; (one = at (names, i)); i++) {
+        struct piece other[PIECES_MAX];
+        int now;
+
+        if (strncmp (one, name, len) != 0 || (!name[len] && one[len]) || has_head (one))
+            continue;
+        now = rest_likeness (word, n_word, other, cut_pieces (one, other));
+        if (now > most) {
+            most = now;
+            nearest = one;
+        }
+    }
+    return nearest;
+}
+
+const char *dn_name_kin (const struct dn_kin *rows,
+                         const char *text,
+                         dn_name_at_f at,
+                         const void *names)
+{
+    const char *slash = strrchr (text, '/');
+    const char *from = slash ? slash + 1 : text;
+    struct piece word[PIECES_MAX];
+    char name[2 * DN_NAME_MAX];
+    int n_word = cut_pieces (from, word);
+    const char *kin = NULL;
+    size_t n = 0;
+
+    name[n++] = '-';
+    for (; *from && n < sizeof (name) - 2 && !begins_tag (from, n > 1); from++)
+        name[n++] = *from == '_' ? '-' : dn_lower (*from);
+    name[n++] = '-';
+    name[n] = '\0';
+    for (; !kin && rows->word; rows++)
+        if (is_within (rows->word, name))
+            kin = member_of (rows->name, word, n_word, at, names);
+    return kin;
 }

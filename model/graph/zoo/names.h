@@ -66,4 +66,26 @@ const char *dn_name_nearest (const char *text,
                              dn_name_at_f at,
                              const void *names) DN_COLD;
 
+/* A word within names of networks that the zoo does not have, as patterns write names,
+ * with a '-' before the first and after the last letter; and what is of their kind: a
+ * network, the one of a family ("swin_*") whose numbers and words are the most alike,
+ * or a class, such as cnn.
+ */
+struct dn_kin {
+    const char *word;
+    const char *name;
+};
+
+/* In order: the first whose word is in the name counts. A row of NULL ends each: those
+ * of families, and those that tell the class of any other name.
+ */
+extern const struct dn_kin dn_kins[];
+extern const struct dn_kin dn_classes[];
+
+/* What the rows say of 'text', or NULL. */
+const char *dn_name_kin (const struct dn_kin *rows,
+                         const char *text,
+                         dn_name_at_f at,
+                         const void *names) DN_COLD;
+
 #endif

@@ -7,7 +7,10 @@
  * et al., 2304.07193), DINOv3 (Simeoni et al., 2508.10104) and EVA-02 (Fang et al.,
  * 2303.11331) as timm implements them: DINOv2, DINOv3 and EVA-02 at 224 pixels have no
  * classifier. timm leaves the biases of queries and values out, which are zero in the
- * published weights of DINOv3, except in the networks that end in qkvb.
+ * published weights of DINOv3, except in the networks that end in qkvb. Those of CLIP
+ * (Radford et al., 2103.00020) and SigLIP (Zhai et al., 2303.15343) are the parts of
+ * images; a SigLIP whose name has no gap pools by attention: the layer of its keys and
+ * values is counted as two.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,7 +38,10 @@ enum {
      */
     BIASES_APART = 1 << 11,
     BIASES_JOINED = 1 << 12,
-    BIASES_NONE = 1 << 13
+    BIASES_NONE = 1 << 13,
+    NORM_FIRST = 1 << 14, /* after the positions; the patches have no bias */
+    NO_TOKEN = 1 << 15,   /* of a class; the features are the mean, */
+    LATENT = 1 << 16      /* or what a learned query attends to */
 };
 
 enum style {
@@ -53,7 +59,12 @@ enum style {
     DINO3_BIASED = DINO | REGISTERS | NO_POSITIONS | ROTATED | BIASES_JOINED,
     DINO3_GATED_BIASED = DINO3_BIASED | GATES,
     EVA_CLASSES = GATES | MEAN | ROTATED | INNER_NORM | BIASES_APART,
-    EVA = EVA_CLASSES | FEATURES
+    EVA = EVA_CLASSES | FEATURES,
+    EVA_1 = MEAN | BIASES_JOINED,
+    CLIP = NORM_FIRST,
+    SIGLIP = NO_TOKEN | LATENT | FEATURES,
+    SIGLIP_MEAN = NO_TOKEN | FEATURES,
+    MEDIUM_MEAN = NO_TOKEN | SCALED | BIASES_NONE
 };
 
 struct vit {
@@ -74,6 +85,7 @@ struct vit {
 #define HUGE_     {32, 1280, 16, 0, 5120, 0, 0}
 #define HUGE_PLUS {32, 1280, 20, 0, 5120, 0, 0}
 #define GIANT     {40, 1536, 24, 0, 4096, 0, 0}
+#define SO400M    {27, 1152, 16, 0, 4304, 0, 0}
 
 static const struct vit rows[] = {
     {"vit_b_16", PLAIN, 16, 224, BASE},
@@ -132,6 +144,24 @@ static const struct vit rows[] = {
     {"eva02_base_patch14_448", EVA_CLASSES, 14, 448, {12, 768, 12, 0, 2048, 0, 0}},
     {"eva02_large_patch14_448", EVA_CLASSES, 14, 448,
          {24, 1024, 16, 0, 2730, 0, 0}},
+    {"vit_base_patch32_clip_224", CLIP, 32, 224, BASE},
+    {"vit_large_patch14_clip_224", CLIP, 14, 224, LARGE},
+    {"vit_huge_patch14_clip_224", CLIP, 14, 224, HUGE_},
+    {"vit_giant_patch14_clip_224", CLIP, 14, 224, {40, 1408, 16, 0, 6144, 0, 0}},
+    {"vit_gigantic_patch14_clip_224", CLIP, 14, 224, {48, 1664, 16, 0, 8192, 0, 0}},
+    {"vit_base_patch16_siglip_224", SIGLIP, 16, 224, BASE},
+    {"vit_large_patch16_siglip_256", SIGLIP, 16, 256, LARGE},
+    {"vit_so400m_patch14_siglip_224", SIGLIP, 14, 224, SO400M},
+    {"vit_so400m_patch16_siglip_256", SIGLIP, 16, 256, SO400M},
+    {"vit_base_patch16_siglip_gap_224", SIGLIP_MEAN, 16, 224, BASE},
+    {"vit_large_patch16_siglip_gap_256", SIGLIP_MEAN, 16, 256, LARGE},
+    {"vit_so400m_patch14_siglip_gap_224", SIGLIP_MEAN, 14, 224, SO400M},
+    {"vit_so400m_patch16_siglip_gap_256", SIGLIP_MEAN, 16, 256, SO400M},
+    {"vit_medium_patch16_gap_256", MEDIUM_MEAN, 16, 256, {12, 512, 8, 0, 2048, 0, 0}},
+    {"flexivit_small", PATCH_POSITIONS, 16, 240, SMALL},
+    {"flexivit_base", PATCH_POSITIONS, 16, 240, BASE},
+    {"flexivit_large", PATCH_POSITIONS, 16, 240, LARGE},
+    {"eva_giant_patch14_224", EVA_1, 14, 224, {40, 1408, 16, 0, 6144, 0, 0}},
     /* End of rows */
 };
 /* clang-format on */
@@ -140,13 +170,13 @@ static const struct vit rows[] = {
 static double add_patches (struct dn_build *build, const struct vit *row, double hidden)
 {
     unsigned traits = row->traits;
-    int tokens = traits & TWO_TOKENS ? 2 : 1;
+    int tokens = traits & TWO_TOKENS ? 2 : traits & NO_TOKEN ? 0 : 1;
     int registers = traits & REGISTERS ? 4 : 0;
     double patches;
     double distances;
 
     dn_build_image (build, 3, row->image, 2);
-    dn_build_conv (build, hidden, row->patch, row->patch, 0, 1, true);
+    dn_build_conv (build, hidden, row->patch, row->patch, 0, 1, !(traits & NORM_FIRST));
     distances = (2 * build->at.dim[0] - 1) * (2 * build->at.dim[1] - 1);
     patches = build->at.dim[0] * build->at.dim[1];
     build->at.dim[0] = patches;
@@ -161,6 +191,8 @@ static double add_patches (struct dn_build *build, const struct vit *row, double
         dn_build_add_learned (build, registers * hidden);
     if (!(traits & (NO_POSITIONS | PATCH_POSITIONS)))
         dn_build_add_learned (build, dn_shape_elements (&build->at));
+    if (traits & NORM_FIRST)
+        dn_build_norm (build, DN_NORM_LAYER);
     return distances;
 }
 
@@ -201,6 +233,20 @@ static void add_blocks (struct dn_build *build,
     else
         dn_transformer_add_block (build, body);
     dn_build_repeat_end (build, outer);
+}
+
+/* A learned query attends to all patches. */
+static void add_latent (struct dn_build *build, const struct dn_transformer *body)
+{
+    struct dn_transformer one = *body;
+    struct dn_shape patches = build->at;
+
+    one.traits &= ~(unsigned) FUSED;
+    build->at.dim[0] = 1;
+    build->at.kept = false;
+    dn_build_add_learned (build, body->hidden);
+    dn_transformer_attend (build, &one, &patches);
+    dn_transformer_add_ffn (build, &one);
 }
 
 static void add_mean (struct dn_build *build)
@@ -259,6 +305,10 @@ static DN_COLD void build_vit (struct dn_build *build, const void *data)
     add_blocks (build, &body, traits, distances);
     if (!(traits & MEAN))
         dn_build_norm (build, DN_NORM_LAYER);
+    if (traits & LATENT)
+        add_latent (build, &body);
+    else if (traits & NO_TOKEN)
+        dn_build_pool_global (build);
     if (dn_build_head (build, otherwise, DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE))
         == DN_HEAD_CLASSIFIER)
         add_classifier (build, traits, DN_WANT (build, classes, 1000));

@@ -143,7 +143,24 @@ bool dn_model_find (const struct dn_networks *networks,
 
 const char *dn_model_nearest (const struct dn_networks *networks, const char *text)
 {
-    return dn_name_nearest (text, dn_model_at, networks);
+    const char *kin = dn_name_kin (dn_kins, text, dn_model_at, networks);
+
+    return kin ? kin : dn_name_nearest (text, dn_model_at, networks);
+}
+
+const char *dn_model_class (const char *text)
+{
+    return dn_name_kin (dn_classes, text, dn_model_at, NULL);
+}
+
+/* Is it one of the families that sizes describe? */
+static bool is_class (const char *name)
+{
+    bool is = dn_texts_equal (name, "mlp");
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (aliases); i++)
+        is = is || dn_texts_equal (name, aliases[i][0]);
+    return is;
 }
 
 static int fail_unknown (const struct dn_networks *networks,
@@ -152,16 +169,26 @@ static int fail_unknown (const struct dn_networks *networks,
                          struct dn_err *err)
 {
     struct dn_quoted quoted = dn_quote (name, strlen (name));
+    const char *kin;
     const char *nearest;
 
     if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
         return -1;
-    nearest = dn_model_nearest (networks, name);
     if (name[0] == '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
-    if (nearest)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_meant, quoted.text, nearest);
-    return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_unknown, quoted.text);
+    kin = dn_name_kin (dn_kins, name, dn_model_at, networks);
+    nearest = dn_model_nearest (networks, name);
+    if (!nearest)
+        nearest = kin = dn_model_class (name);
+    if (!nearest)
+        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_unknown, quoted.text);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       !kin             ? dn_say_err_zoo_meant
+                       : is_class (kin) ? dn_say_err_zoo_class
+                                        : dn_say_err_zoo_kin,
+                       quoted.text,
+                       nearest);
 }
 
 /* Scale the graph to the totals of the specification, which may be more exact than the
