@@ -228,6 +228,9 @@ like 'JSON tells what was done' "$("$build/dnnestd" collect --once --json --sinc
 # --- looking back ------------------------------------------------------------------------
 
 # As any user who may read accounting: jobs with GPUs that ended until now, and their hours.
+# Some thousand more run over the ends of the days in which sacct is asked, one in thirty for days.
+made=$(make_many 3000 4000000 'UNIX_TIMESTAMP() - 20 * 86400 + seq * 570') || diag "$made"
+_cluster_sql 'UPDATE slurm.private_job_table SET time_end = time_end + 3 * 86400 WHERE id_job > 4000000 AND MOD(id_job, 30) = 0'
 until=$(date +%s)
 back=$(cluster_as_user "$build/dnnest" lookback --json --since=now-30days "--until=@$until" \
     "--conf=$dir/etc/dnnest.conf" 2>"$dir/said") || diag "$(<"$dir/said")"
@@ -237,8 +240,10 @@ counted=$(SLURM_TIME_FORMAT=%s sacct -anXPD -S now-30days -o Submit,Start,End,Al
     } END { printf "%d jobs, %.2f hours", n, hours }')
 is 'dnnest lookback has the sums of sacct, as any user' \
     "$(jq -r '"\(.jobs) jobs, \(.hours.gpu * 100 | round / 100) hours"' <<<"$back")" \
-    "$(sed 's/\.00 / /; s/\(\.[1-9]\)0 /\1 /' <<<"$counted")"
+    "$(sed 's/\.00 / /; s/\(\.[0-9]\)0 /\1 /' <<<"$counted")"
+ok 'those that run over midnight count once' test "$(jq .jobs <<<"$back")" -gt 2800
 like 'dnnest lookback simulates the nodes that sinfo has' "$back" '"owners":[1-9]'
+_cluster_sql 'DELETE FROM slurm.private_job_table WHERE id_job > 4000000'
 
 # --- slurmdbd ends and comes back --------------------------------------------------------
 
