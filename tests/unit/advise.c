@@ -57,19 +57,19 @@ static int assert_stages (const struct dn_site *site,
 
     for (int i = 1;; i++) {
         struct clock clock = clock_that_jumps_at (i);
-        struct dn_err err = {0};
         const char *stage;
 
-        if (dn_advise (site, NULL, job, &clock.deadline, NULL, advice, &err) == 0) {
+        if (dn_advise (site, NULL, job, &clock.deadline, NULL, advice, &unit_err)
+            == 0) {
             if (stages[seen])
                 fail_msg ("no look before the stage '%s'", stages[seen]);
             return i - 1;
         }
-        assert_int_equal (err.code, DN_E_TIME);
+        assert_int_equal (unit_err.code, DN_E_TIME);
         assert_int_equal (advice->patch.n_edits, 0);
         assert_string_equal (advice->patch.record, "");
-        assert_contains (err.text, said);
-        stage = strstr (err.text, said) + strlen (said);
+        assert_contains (unit_err.text, said);
+        stage = strstr (unit_err.text, said) + strlen (said);
         if (stages[seen] && strcmp (stage, stages[seen]) == 0)
             seen++;
     }
@@ -175,20 +175,19 @@ TEST ("a job of too many variables is left alone")
     struct dn_site *site = scene_site ("OptIn=all\n");
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
 
     for (int i = 0; i <= DN_ENV_MAX; i++)
         variables[i] = "A=1";
     job.env = variables;
     job.n_env = DN_ENV_MAX;
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
+    assert_done (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err));
     job.n_env++;
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), -1);
-    assert_string_equal (err.text,
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err), -1);
+    assert_string_equal (unit_err.text,
                          "environment: 8193 variables, expected at most 8192");
     /* Without metadata it is not a job for dnnest. */
     job.comment = NULL;
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
+    assert_done (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err));
     assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
 }
 
@@ -219,13 +218,13 @@ TEST ("an error names the text that was ignored")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
-        struct dn_err err = {0};
 
         job.comment = cases[i].comment;
         if (cases[i].script)
             job.script = cases[i].script;
-        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), -1);
-        assert_string_equal (err.text, cases[i].error);
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err),
+                          -1);
+        assert_string_equal (unit_err.text, cases[i].error);
         assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), -1);
     }
 }
@@ -341,15 +340,14 @@ TEST ("with a cache every advice is the same")
     struct counted_cache counted = new_cache ();
     struct dn_advice *without = scene_new ();
     struct dn_advice *with = scene_new ();
-    struct dn_err err = {0};
 
     for (int i = 0; i < 4 * N_RUNS; i++) {
         struct dn_job job;
 
         set_run (&job, i * 5 % N_RUNS);
-        if (dn_advise (site, NULL, &job, NULL, NULL, without, &err) < 0
-            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &err) < 0)
-            fail_msg ("%s", err.text);
+        if (dn_advise (site, NULL, &job, NULL, NULL, without, &unit_err) < 0
+            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &unit_err) < 0)
+            fail_msg ("%s", unit_err.text);
         assert_int_equal (with->candidates.n_candidates, 2);
         assert_same (with, without);
     }
@@ -371,7 +369,6 @@ TEST ("a script that was read before is not read again")
     struct counted_cache counted = new_cache ();
     struct dn_advice *without = scene_new ();
     struct dn_advice *with = scene_new ();
-    struct dn_err err = {0};
 
     for (size_t i = 0; i < 4 * DN_N_ELEMENTS (scripts); i++) {
         struct dn_job job = scene_job ();
@@ -381,9 +378,9 @@ TEST ("a script that was read before is not read again")
         job.comment = NULL;
         if (i >= 2 * DN_N_ELEMENTS (scripts))
             job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
-        if (dn_advise (site, NULL, &job, NULL, NULL, without, &err) < 0
-            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &err) < 0)
-            fail_msg ("%s", err.text);
+        if (dn_advise (site, NULL, &job, NULL, NULL, without, &unit_err) < 0
+            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &unit_err) < 0)
+            fail_msg ("%s", unit_err.text);
         assert_int_equal (with->decision.verdict, without->decision.verdict);
         if (with->decision.verdict != DN_VERDICT_NONE)
             assert_same (with, without);

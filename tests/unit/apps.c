@@ -242,7 +242,6 @@ static void add_largest (struct dn_apps *apps)
                                        .gpus = UINT16_MAX,
                                        .gpus_used = UINT16_MAX,
                                        .gpus_runs = 2};
-    struct dn_err err = {0};
 
     memset (spec, 'x', sizeof (spec) - 1);
     spec[sizeof (spec) - 1] = '\0';
@@ -251,13 +250,12 @@ static void add_largest (struct dn_apps *apps)
 
         one.key = UINT64_MAX / DN_APPS_KNOWN_MAX * (uint64_t) i;
         one.kin = UINT64_MAX - one.key;
-        if (dn_apps_add_known (apps, &one, &err) < 0)
-            fail_msg ("%s", err.text);
+        assert_done (dn_apps_add_known (apps, &one, &unit_err));
     }
-    assert_int_equal (dn_apps_add_known (apps, &known, &err), -1);
-    assert_int_equal (err.code, DN_E_LIMIT);
-    assert_int_equal (dn_apps_add_network (apps, spec, &err), -1);
-    assert_int_equal (err.code, DN_E_LIMIT);
+    assert_int_equal (dn_apps_add_known (apps, &known, &unit_err), -1);
+    assert_int_equal (unit_err.code, DN_E_LIMIT);
+    assert_int_equal (dn_apps_add_network (apps, spec, &unit_err), -1);
+    assert_int_equal (unit_err.code, DN_E_LIMIT);
 }
 
 /* Bytes of memory. */

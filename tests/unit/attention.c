@@ -342,14 +342,13 @@ TEST ("samples are padded to the longest of a batch")
 TEST ("samples longer than their sequence are refused")
 {
     struct dn_spec spec = dn_spec_empty ();
-    struct dn_err err = {0};
 
     assert_int_equal (
         dn_spec_read (
             dn_span_of ("model=gpt2,batch=1,seq_len=512,seq_mean=513"), &spec, NULL),
         0);
-    assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &err), -1);
-    assert_string_equal (err.text, "seq_mean: 513, expected at most seq_len 512");
+    assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &unit_err), -1);
+    assert_string_equal (unit_err.text, "seq_mean: 513, expected at most seq_len 512");
 }
 
 TEST ("keys that decide nothing are named")
@@ -430,11 +429,10 @@ static double rate_of (const char *gpu, bool product)
     char *text = unit_keep (tree_text (product ? "learn/data/kernels_bmm.csv"
                                                : "learn/data/kernels_elementwise.csv"),
                             free);
-    struct dn_err err = {0};
 
-    if (dn_table_feed (table, text, strlen (text), &err) < 0
-        || dn_table_feed (table, text, 0, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_table_feed (table, text, strlen (text), &unit_err) < 0
+        || dn_table_feed (table, text, 0, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     assert_true (kernels.n > 10);
     qsort (kernels.rates, (size_t) kernels.n, sizeof (double), dn_reals_compare);
     return kernels.rates[kernels.n / 2];

@@ -20,12 +20,11 @@ static double step_of (const struct dn_device *device, const char *metadata)
     struct dn_datasets datasets = {.n_rows = 0};
     struct dn_graph graph;
     struct dn_estimate estimate;
-    struct dn_err err = {0};
 
-    if (dn_spec_read (dn_span_of (metadata), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_spec_read (dn_span_of (metadata), &spec, &unit_err) < 0
+        || dn_spec_resolve (&spec, &datasets, DN_UNSET, &unit_err) < 0
+        || dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
                  &estimate);
     dn_graph_free (&graph);

@@ -142,16 +142,15 @@ TEST ("An error in a manifest is named")
     struct small_bundle small = small_bundle_make ();
 
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
-        struct dn_err err = {0};
         char *text = unit_keep (
             replace_behind (small.manifest, lies[i].behind, lies[i].from, lies[i].to),
             free);
 
         if (!text)
             fail_msg ("'%s' is not in the manifest", lies[i].from);
-        if (dn_bundle_open (dn_span_of (text), &err))
+        if (dn_bundle_open (dn_span_of (text), &unit_err))
             fail_msg ("taken, expected '%s'", lies[i].says);
-        assert_contains (err.text, lies[i].says);
+        assert_contains (unit_err.text, lies[i].says);
     }
     small_bundle_free (&small);
 }
@@ -160,25 +159,24 @@ TEST ("Files must be those of the manifest")
 {
     struct small_bundle small = small_bundle_make ();
     const struct small_file *step = &small.files[SMALL_STEP_FILE];
-    struct dn_err err = {0};
-    struct dn_bundle *bundle = dn_bundle_open (dn_span_of (small.manifest), &err);
+    struct dn_bundle *bundle = dn_bundle_open (dn_span_of (small.manifest), &unit_err);
     struct dn_span span = small_file_span (step);
 
     assert_non_null (bundle);
-    assert_int_equal (dn_bundle_add (bundle, "power.trees", span, &err), -1);
-    assert_contains (err.text, "'power.trees' is not among the manifest's files");
+    assert_error (dn_bundle_add (bundle, "power.trees", span, &unit_err),
+                  "'power.trees' is not among the manifest's files");
     span.len--;
-    assert_int_equal (dn_bundle_add (bundle, "step.trees", span, &err), -1);
-    assert_contains (err.text, "step.trees: ");
-    assert_contains (err.text, "bytes, the manifest says");
+    assert_error (dn_bundle_add (bundle, "step.trees", span, &unit_err),
+                  "step.trees: ");
+    assert_contains (unit_err.text, "bytes, the manifest says");
     step->data[step->len - 1] ^= 1;
     span.len++;
-    assert_int_equal (dn_bundle_add (bundle, "step.trees", span, &err), -1);
-    assert_contains (err.text, "step.trees: its SHA-256 is not the manifest's");
+    assert_error (dn_bundle_add (bundle, "step.trees", span, &unit_err),
+                  "step.trees: its SHA-256 is not the manifest's");
     step->data[step->len - 1] ^= 1;
-    assert_int_equal (dn_bundle_add (bundle, "step.trees", span, &err), 0);
-    assert_int_equal (dn_bundle_close (bundle, &err), -1);
-    assert_contains (err.text, "memory.trees: missing from the bundle");
+    assert_done (dn_bundle_add (bundle, "step.trees", span, &unit_err));
+    assert_error (dn_bundle_close (bundle, &unit_err),
+                  "memory.trees: missing from the bundle");
     dn_bundle_free (bundle);
     small_bundle_free (&small);
 }
@@ -193,7 +191,6 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
     struct dn_digest before = dn_digest_of (small_file_span (changed));
     struct dn_digest after;
     char *text;
-    struct dn_err err = {0};
 
     changed->data[at] = byte;
     after = dn_digest_of (small_file_span (changed));
@@ -201,8 +198,8 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
         free (small.manifest);
         small.manifest = text;
     }
-    assert_null (small_bundle_read (&small, &err));
-    assert_contains (err.text, says);
+    assert_null (small_bundle_read (&small, &unit_err));
+    assert_contains (unit_err.text, says);
     small_bundle_free (&small);
 }
 
@@ -227,11 +224,10 @@ TEST ("A cut or damaged manifest is refused or harmless")
     struct small_bundle small = small_bundle_make ();
     size_t len = strlen (small.manifest);
     char *copy = unit_keep (malloc (len), free);
-    struct dn_err err = {0};
     unsigned seed = 7;
 
     for (size_t at = 0; at < len; at += 7)
-        assert_null (dn_bundle_open ((struct dn_span){small.manifest, at}, &err));
+        assert_null (dn_bundle_open ((struct dn_span){small.manifest, at}, &unit_err));
     for (int i = 0; i < 4000; i++) {
         memcpy (copy, small.manifest, len);
         for (int hit = 0; hit < 2; hit++) {
@@ -239,7 +235,7 @@ TEST ("A cut or damaged manifest is refused or harmless")
             copy[seed / 256 % len] =
                 (char) (copy[seed / 256 % len] ^ 1 << seed / 64 % 8);
         }
-        dn_bundle_free (dn_bundle_open ((struct dn_span){copy, len}, &err));
+        dn_bundle_free (dn_bundle_open ((struct dn_span){copy, len}, &unit_err));
     }
     small_bundle_free (&small);
 }
@@ -323,7 +319,6 @@ static struct run predict_validated (const char *text, const char *validated)
 {
     struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
     struct small_bundle small = small_bundle_make ();
-    struct dn_err err = {0};
     const struct dn_device *devices[2];
     struct dn_predictor predictor;
 
@@ -334,17 +329,17 @@ static struct run predict_validated (const char *text, const char *validated)
         free (small.manifest);
         small.manifest = changed;
     }
-    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_spec_read (dn_span_of (text), &run.spec, &unit_err) < 0
+        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &unit_err) < 0
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     for (int i = 0; i < 2; i++)
         devices[i] = &run.site->catalogue.devices[i];
     predictor = dn_site_predictor (run.site);
     predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.white);
-    run.site->bundle = small_bundle_read (&small, &err);
+    run.site->bundle = small_bundle_read (&small, &unit_err);
     if (!run.site->bundle)
-        fail_msg ("%s", err.text);
+        fail_msg ("%s", unit_err.text);
     predictor = dn_site_predictor (run.site);
     predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.with);
     small_bundle_free (&small);
@@ -601,15 +596,14 @@ TEST ("The ladder predicts with the bundle")
     struct dn_site *site = scene_site ("");
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_new ();
-    struct dn_err err = {0};
     double white;
 
     job.comment = "dnnest:" NET "batch=64";
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
+    assert_done (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err));
     assert_true (advice->candidates.n_candidates > 0);
     white = advice->estimates[0].step_s.p50;
-    site->bundle = small_bundle_read (&small, &err);
-    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
+    site->bundle = small_bundle_read (&small, &unit_err);
+    assert_done (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err));
     assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
     small_bundle_free (&small);
 }

@@ -192,24 +192,22 @@ TEST ("the number of lines is bounded")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct text text = {NULL, 0};
-        struct dn_err err = {0};
 
         text_put (&text, head, strlen (head));
         add_lines (&text, cases[i].line, cases[i].most + 1);
-        assert_null (dn_cluster_read (dn_span_of (text.text), "snapshot", &err));
-        assert_contains (err.text, cases[i].says);
+        assert_null (dn_cluster_read (dn_span_of (text.text), "snapshot", &unit_err));
+        assert_contains (unit_err.text, cases[i].says);
     }
 }
 
 TEST ("a text that is too large is not read")
 {
     char *text = unit_keep (malloc (DN_STATE_FILE_MAX + 1), free);
-    struct dn_err err = {0};
 
     memset (text, '\n', DN_STATE_FILE_MAX + 1);
     assert_null (dn_cluster_read (
-        (struct dn_span){text, DN_STATE_FILE_MAX + 1}, "snapshot", &err));
-    assert_contains (err.text, "8388609 bytes, expected at most 8388608");
+        (struct dn_span){text, DN_STATE_FILE_MAX + 1}, "snapshot", &unit_err));
+    assert_contains (unit_err.text, "8388609 bytes, expected at most 8388608");
 }
 
 /* What no snapshot may have is written as what is nearest. */

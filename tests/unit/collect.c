@@ -145,10 +145,9 @@ static int pass (struct fake *fake,
 static void pass_well (struct fake *fake, int64_t now_s)
 {
     struct dn_collecting c = {.after = NULL};
-    struct dn_err err = {0};
 
-    if (pass (fake, now_s, DN_UNSET, &c, &err) != 0)
-        fail_msg ("%s", err.text);
+    if (pass (fake, now_s, DN_UNSET, &c, &unit_err) != 0)
+        fail_msg ("%s", unit_err.text);
 }
 
 static int count_one (void *to, const struct dn_finished *job)
@@ -161,13 +160,12 @@ static int count_one (void *to, const struct dn_finished *job)
 static int64_t count (void)
 {
     struct dn_store_filter all = dn_store_all ();
-    struct dn_err err = {0};
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        dn_store_open (store_path (), false, &err);
+        dn_store_open (store_path (), false, &unit_err);
     int64_t n = 0;
 
-    if (!store || dn_store_read (store, &all, count_one, &n, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (!store || dn_store_read (store, &all, count_one, &n, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     return n;
 }
 
@@ -300,13 +298,12 @@ TEST ("what was read before an error is kept, and the rest follows")
 {
     struct fake fake = a_fake ();
     struct dn_collecting c = {.after = NULL};
-    struct dn_err err = {0};
     int64_t n;
 
     begin ();
     fake.fails_at_s = NOW - 10 * DAY;
-    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &err), -1);
-    assert_int_equal (err.code, DN_E_TIME);
+    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &unit_err), -1);
+    assert_int_equal (unit_err.code, DN_E_TIME);
     n = count ();
     assert_true (n > 0 && n <= 20 * 144);
     fake.fails_at_s = 0;
@@ -325,11 +322,10 @@ TEST ("a pass that is ended goes on later")
 {
     struct fake fake = a_fake ();
     struct dn_collecting c = {.after = stop};
-    struct dn_err err = {0};
     int passes = 1;
 
     begin ();
-    while (pass (&fake, NOW, DN_UNSET, &c, &err) == 1 && passes < 50) {
+    while (pass (&fake, NOW, DN_UNSET, &c, &unit_err) == 1 && passes < 50) {
         assert_true (c.n_jobs < 2000);
         passes++;
     }
@@ -365,7 +361,6 @@ TEST ("names of users are tamed, and records are read")
     struct fake fake = a_fake ();
     struct dn_store_filter all = dn_store_all ();
     struct dn_collecting c = {.after = NULL};
-    struct dn_err err = {0};
     char seen[2048] = "";
 
     begin ();
@@ -374,14 +369,14 @@ TEST ("names of users are tamed, and records are read")
     fake.name = name;
     fake.comment = "{\"dnnest\":1,\"mode\":\"observe\"}";
     fake.every_s = DAY;
-    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &err), 0);
+    assert_done (pass (&fake, NOW, DN_UNSET, &c, &unit_err));
     assert_int_equal (c.n_jobs, 30);
     assert_int_equal (c.n_records, 30);
     {
         dn_cleanup (dn_store_cleanup) struct dn_store *store =
-            dn_store_open (store_path (), false, &err);
+            dn_store_open (store_path (), false, &unit_err);
 
-        assert_int_equal (dn_store_read (store, &all, see_name, seen, &err), 1);
+        assert_int_equal (dn_store_read (store, &all, see_name, seen, &unit_err), 1);
     }
     assert_int_equal (strncmp (seen, "observe a?b?xxx", 15), 0);
     assert_int_equal (strlen (seen), strlen ("observe ") + 1023);

@@ -46,14 +46,11 @@ static void fill_row (int number, float row[F])
 static struct dn_trees *written (struct dn_trees *trees)
 {
     struct dn_flat_file file = {NULL, 0};
-    struct dn_err err = {0};
     struct dn_trees *read;
 
-    if (!trees || dn_flat_write_trees (trees, &file, &err) < 0)
-        fail_msg ("%s", err.text);
-    read = dn_trees_read (dn_flat_file_span (&file), F, &err);
-    if (!read)
-        fail_msg ("%s", err.text);
+    if (!trees || dn_flat_write_trees (trees, &file, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
+    read = assert_made (dn_trees_read (dn_flat_file_span (&file), F, &unit_err));
     assert_int_equal (read->n_trees, trees->n_trees);
     dn_trees_free (trees);
     free (file.data);
@@ -65,7 +62,6 @@ int before_test (void **state)
     static struct trained trained;
     float targets[N_ROWS];
     float weights[N_ROWS];
-    struct dn_err err = {0};
 
     for (int i = 0; i < N_ROWS; i++) {
         float *row = trained.rows + (ptrdiff_t) i * F;
@@ -75,13 +71,13 @@ int before_test (void **state)
         weights[i] = 1;
     }
     trained.boost =
-        dn_boost_train (trained.rows, N_ROWS, F, targets, weights, NULL, 1, &err);
+        dn_boost_train (trained.rows, N_ROWS, F, targets, weights, NULL, 1, &unit_err);
     if (!trained.boost
         || dn_boost_predict (
-               trained.boost, trained.rows, N_ROWS, F, trained.expected, &err)
+               trained.boost, trained.rows, N_ROWS, F, trained.expected, &unit_err)
                < 0)
-        fail_msg ("%s", err.text);
-    trained.trees = written (dn_boost_trees (trained.boost, F, &err));
+        fail_msg ("%s", unit_err.text);
+    trained.trees = written (dn_boost_trees (trained.boost, F, &unit_err));
     *state = &trained;
     return 0;
 }

@@ -15,15 +15,15 @@ TEST ("figures of Prometheus are read, and no others")
         "{\"metric\":{\"dnnest\":\"Power\"},\"value\":[1.5,\"NaN\"]},"
         "{\"metric\":{},\"value\":[1.5]}]}}";
     struct dn_finished job;
-    struct dn_err err = {.code = DN_E_NONE};
 
     dn_finished_clear (&job);
-    assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &err), 1);
+    assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &unit_err), 1);
     assert_near (job.gpu_utilisation, 0.25);
     assert_near (job.gpu_mem_gb, 2);
     assert_true (isnan (job.power_w));
     assert_int_equal (
-        dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &err), -1);
+        dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &unit_err),
+        -1);
 }
 
 TEST ("GPUs that are idle for all of a run are not used")
@@ -43,7 +43,6 @@ TEST ("GPUs that are idle for all of a run are not used")
     static const char answer[] =
         "{\"status\":\"success\",\"data\":{\"result\":["
         "{\"metric\":{\"dnnest\":\"Idle\"},\"value\":[1.5,\"3\"]}]}}";
-    struct dn_err err = {.code = DN_E_NONE};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_finished job;
@@ -53,7 +52,7 @@ TEST ("GPUs that are idle for all of a run are not used")
         job.gpus_used = cases[i].said;
         job.start_s = 1000;
         job.end_s = 1000 + cases[i].ran_s;
-        assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &err), 1);
+        assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &unit_err), 1);
         assert_int_equal (job.gpus_used, cases[i].used);
     }
 }

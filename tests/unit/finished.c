@@ -76,11 +76,10 @@ TEST ("a cell that cannot be read is an error with its column")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
         struct dn_finished job;
-        struct dn_err err = {0};
 
-        if (read_cells (&wrong[i].name, &wrong[i].value, 1, &job, &err) == 0)
+        if (read_cells (&wrong[i].name, &wrong[i].value, 1, &job, &unit_err) == 0)
             fail_msg ("%s '%s' is accepted", wrong[i].name, wrong[i].value);
-        assert_contains (err.text, wrong[i].name);
+        assert_contains (unit_err.text, wrong[i].name);
     }
 }
 

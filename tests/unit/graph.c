@@ -34,10 +34,9 @@ enum field {
 static struct dn_spec read_spec (const char *text)
 {
     struct dn_spec spec = dn_spec_empty ();
-    struct dn_err err = {0};
 
-    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_spec_read (dn_span_of (text), &spec, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     return spec;
 }
 
@@ -46,10 +45,9 @@ static struct dn_graph build (const char *text)
 {
     struct dn_spec spec = read_spec (text);
     struct dn_graph graph;
-    struct dn_err err = {0};
 
-    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     unit_keep (graph.ops, free);
     return graph;
 }
@@ -168,15 +166,14 @@ TEST ("every name takes the extremes of every key")
             for (int end = 0; end < 2; end++) {
                 struct dn_spec spec = dn_spec_empty ();
                 struct dn_graph graph;
-                struct dn_err err = {0};
                 int64_t value = (int64_t) (end ? keys[k].max : keys[k].min);
 
                 if (keys[k].type != DN_KEY_INT)
                     continue;
                 snprintf (spec.model, sizeof (spec.model), "%s", name);
                 memcpy ((char *) &spec + keys[k].offset, &value, sizeof (value));
-                if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-                    assert_true (err.text[0] != '\0');
+                if (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
+                    assert_true (unit_err.text[0] != '\0');
                 else
                     assert_true (isfinite (graph.flops) && isfinite (graph.params));
                 dn_graph_free (&graph);
@@ -540,7 +537,6 @@ TEST ("every file is sound at all its sizes")
     assert_true (shipped->n > 400 && shipped->bytes < 4 * 1024 * 1024);
     for (int i = 0; i < shipped->n; i++) {
         const struct dn_network *network = shipped->list[i];
-        struct dn_err err = {0};
         char *file = unit_text ("%s.json", network->name);
 
         if (dn_zoo_has (network->name)
@@ -549,9 +545,9 @@ TEST ("every file is sound at all its sizes")
                                 strndup (network->text, network->len),
                                 network->len,
                                 true,
-                                &err)
+                                &unit_err)
                    < 0)
-            fail_msg ("%s: %s", file, err.text);
+            fail_msg ("%s: %s", file, unit_err.text);
     }
     dn_networks_free (&copies);
 }

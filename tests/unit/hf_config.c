@@ -19,10 +19,9 @@
 static struct dn_spec read_config (const char *text)
 {
     struct dn_spec spec = dn_spec_empty ();
-    struct dn_err err = {0};
 
-    if (dn_hf_config_read (dn_span_of (text), &spec, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_hf_config_read (dn_span_of (text), &spec, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     return spec;
 }
 
@@ -31,12 +30,11 @@ static void expect_bad (const char *text, const char *part)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_spec before = spec;
-    struct dn_err err = {0};
 
-    if (dn_hf_config_read (dn_span_of (text), &spec, &err) == 0)
+    if (dn_hf_config_read (dn_span_of (text), &spec, &unit_err) == 0)
         fail_msg ("'%s' was read", text);
-    assert_contains (err.text, "config.json: ");
-    assert_contains (err.text, part);
+    assert_contains (unit_err.text, "config.json: ");
+    assert_contains (unit_err.text, part);
     assert_memory_equal (&spec, &before, sizeof (spec));
 }
 
@@ -45,10 +43,9 @@ static void check_line (const char *line)
     const char *text = strchr (line, ' ') + 1;
     struct dn_spec spec = read_config (text);
     struct dn_graph graph;
-    struct dn_err err = {0};
 
-    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     if (graph.params != strtod (line, NULL))
         fail_msg ("%s: %.0f parameters", text, graph.params);
     if (!dn_keyset_is_empty (graph.unread))
@@ -211,19 +208,18 @@ TEST ("a bad value is named")
 
 TEST ("a config.json becomes a sidecar")
 {
-    struct dn_err err = {0};
     char *sidecar;
 
-    assert_int_equal (dn_hf_config_convert (dn_span_of ("{" LLAMA "}"), &sidecar, &err),
-                      0);
+    assert_done (
+        dn_hf_config_convert (dn_span_of ("{" LLAMA "}"), &sidecar, &unit_err));
     assert_contains (sidecar, "{\"dnnest\":1,\"spec\":{\"model\":\"llama_7b\"");
     free (sidecar);
-    assert_int_equal (
-        dn_hf_config_convert (dn_span_of ("{\"dnnest\":1}"), &sidecar, &err), 0);
+    assert_done (
+        dn_hf_config_convert (dn_span_of ("{\"dnnest\":1}"), &sidecar, &unit_err));
     assert_null (sidecar);
-    assert_int_equal (
-        dn_hf_config_convert (dn_span_of ("{\"model_type\":\"x\"}"), &sidecar, &err),
-        -1);
+    assert_int_equal (dn_hf_config_convert (
+                          dn_span_of ("{\"model_type\":\"x\"}"), &sidecar, &unit_err),
+                      -1);
     assert_null (sidecar);
 }
 

@@ -53,16 +53,15 @@ static void add_well (struct dn_store *store, const struct dn_finished *job)
 static void fill (int from, int to)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (true);
-    struct dn_err err = {0};
 
     for (int i = from; i < to; i++) {
         struct dn_finished job = a_job (i);
 
         add_well (store, &job);
     }
-    if (dn_store_set_until (store, "x", to, &err) < 0
-        || dn_store_commit (store, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_store_set_until (store, "x", to, &unit_err) < 0
+        || dn_store_commit (store, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
 }
 
 static int count_one (void *to, const struct dn_finished *job)
@@ -119,11 +118,10 @@ static void read_last (struct copy *copy)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
     struct dn_store_filter all = dn_store_all ();
-    struct dn_err err = {0};
 
     copy->n = 0;
-    if (dn_store_read (store, &all, copy_job, copy, &err) != 0)
-        fail_msg ("%s", err.text);
+    if (dn_store_read (store, &all, copy_job, copy, &unit_err) != 0)
+        fail_msg ("%s", unit_err.text);
 }
 
 /* Every column gets a value of its own, so that two that are exchanged are seen. */
@@ -348,10 +346,9 @@ static struct seen look (struct dn_store_filter filter)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
     struct seen seen = {.order = filter.order};
-    struct dn_err err = {0};
 
-    if (dn_store_read (store, &filter, see, &seen, &err) != 0)
-        fail_msg ("%s", err.text);
+    if (dn_store_read (store, &filter, see, &seen, &unit_err) != 0)
+        fail_msg ("%s", unit_err.text);
     assert_false (seen.out_of_order);
     assert_int_equal (seen.n, count (&filter));
     return seen;
@@ -544,30 +541,27 @@ TEST ("a store that was edited is refused, or read up to the edit")
         struct dn_store *store;
         struct dn_store_filter all = dn_store_all ();
         struct seen seen = {.n = 0};
-        struct dn_err err = {0};
 
         store_remove ();
         fill (0, JOBS);
         store_execute (edits[i].sql);
-        store = dn_store_open (store_path (), false, &err);
+        store = dn_store_open (store_path (), false, &unit_err);
         if (store)
-            assert_int_equal (dn_store_read (store, &all, see, &seen, &err), -1);
-        assert_contains (err.text, edits[i].says);
+            assert_error (dn_store_read (store, &all, see, &seen, &unit_err),
+                          edits[i].says);
         dn_store_close (store);
     }
 }
 
 TEST ("the file must be ours")
 {
-    struct dn_err err = {0};
-
     store_remove ();
-    assert_null (dn_store_open (store_path (), false, &err));
-    assert_contains (err.text, store_path ());
+    assert_null (dn_store_open (store_path (), false, &unit_err));
+    assert_contains (unit_err.text, store_path ());
     fill (0, 1);
     assert_int_equal (chmod (store_path (), 0666), 0);
-    assert_null (dn_store_open (store_path (), true, &err));
-    assert_contains (err.text, "writable by group or others");
+    assert_null (dn_store_open (store_path (), true, &unit_err));
+    assert_contains (unit_err.text, "writable by group or others");
 }
 
 /* A process that adds is killed at any time: rows and mark are of the same commit. */

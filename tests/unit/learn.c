@@ -230,11 +230,10 @@ TEST ("the first pattern of the column names the family")
 TEST ("a family without a name is refused")
 {
     struct dn_families families = {.n = 0};
-    struct dn_err err = {0};
 
-    assert_int_equal (add_families (&families, "column,pattern\nsource,lab\n", &err),
-                      -1);
-    assert_string_equal (err.text,
+    assert_int_equal (
+        add_families (&families, "column,pattern\nsource,lab\n", &unit_err), -1);
+    assert_string_equal (unit_err.text,
                          "line 2: 'family' must have 1 to 63 characters, not 0");
     assert_int_equal (families.n, 0);
 }
@@ -243,14 +242,13 @@ TEST ("the callback ends the reading")
 {
     struct trace trace = {.stop = true};
     struct dn_table *table = dn_table_new (write_row, &trace);
-    struct dn_err err = {0};
 
     trace.buf = dn_buf_on (trace.text, sizeof (trace.text));
-    assert_int_equal (dn_table_feed (table, "a\n1\n2\n", 6, &err), -1);
-    assert_string_equal (err.text, "line 2: enough");
+    assert_int_equal (dn_table_feed (table, "a\n1\n2\n", 6, &unit_err), -1);
+    assert_string_equal (unit_err.text, "line 2: enough");
     assert_string_equal (trace.text, "2|a=1\n");
-    assert_int_equal (dn_table_feed (table, "3\n", 2, &err), -1);
-    assert_int_equal (err.code, DN_E_BUG);
+    assert_int_equal (dn_table_feed (table, "3\n", 2, &unit_err), -1);
+    assert_int_equal (unit_err.code, DN_E_BUG);
     dn_table_free (table);
     dn_table_free (NULL);
 }

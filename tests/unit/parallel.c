@@ -33,11 +33,10 @@ static double communication (const char *text)
 static void assert_refused (const char *text, const char *says)
 {
     struct white white;
-    struct dn_err err = {0};
 
-    if (white_try (text, A100, &white, &err) == 0)
+    if (white_try (text, A100, &white, &unit_err) == 0)
         fail_msg ("%s: not refused", text);
-    assert_contains (err.text, says);
+    assert_contains (unit_err.text, says);
 }
 
 TEST ("what holds without a key may be stated")

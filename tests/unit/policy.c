@@ -54,12 +54,11 @@ TEST ("rules out of range are refused")
         {"Record", "nobody"},    {"TimeMax", "0"},        {"TimeMax", "9999-0"}};
     struct dn_rules rules = dn_rules_default ();
     struct dn_rules before = rules;
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        if (set_rule (&rules, bad[i][0], bad[i][1], &err) == 0)
+        if (set_rule (&rules, bad[i][0], bad[i][1], &unit_err) == 0)
             fail_msg ("%s=%s was accepted", bad[i][0], bad[i][1]);
-        assert_contains (err.text, bad[i][0]);
+        assert_contains (unit_err.text, bad[i][0]);
     }
     assert_memory_equal (&rules, &before, sizeof (rules));
 }

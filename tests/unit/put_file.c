@@ -151,15 +151,14 @@ TEST ("what cannot be written is named and leaves nothing")
 
 static void expect_dir (const char *name, const char *says)
 {
-    struct dn_err err = {0};
-    int rc = dn_put_dir (scratch_path (name), &err);
+    int rc = dn_put_dir (scratch_path (name), &unit_err);
 
     if (!says && rc < 0)
-        fail_msg ("%s", err.text);
+        fail_msg ("%s", unit_err.text);
     if (!says)
         return;
     assert_int_equal (rc, -1);
-    assert_contains (err.text, says);
+    assert_contains (unit_err.text, says);
 }
 
 TEST ("a cluster's directory takes the files of earlier versions once")

@@ -65,21 +65,20 @@ TEST ("a record that is accepted is accepted when it was written again")
         "{\"dnnest\":1,\"why\":\"a|b\"}",
     };
     struct dn_recorded r;
-    struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *noted = NULL;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (refused); i++) {
-        assert_int_equal (dn_record_read (refused[i], &r, &err), -1);
+        assert_int_equal (dn_record_read (refused[i], &r, &unit_err), -1);
         assert_string_equal (
-            err.text,
+            unit_err.text,
             "record: a '|' or a byte that is not printable ASCII, expected none");
     }
     noted = dn_record_note (
-        "{\"dnnest\":1,\"x\":\"\\u0004\\u007c\\u00e9\\u007f\"}", 7200, &err);
+        "{\"dnnest\":1,\"x\":\"\\u0004\\u007c\\u00e9\\u007f\"}", 7200, &unit_err);
     assert_string_equal (noted,
                          "{\"dnnest\":1,\"x\":\"\\u0004\\u007c???\","
                          "\"later\":[7200]}");
-    assert_int_equal (dn_record_read (noted, &r, &err), 1);
+    assert_int_equal (dn_record_read (noted, &r, &unit_err), 1);
 }
 
 TEST ("a record that is not valid is refused")
@@ -108,12 +107,11 @@ TEST ("a record that is not valid is refused")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
         struct dn_recorded r;
-        struct dn_err err = {0};
 
-        if (dn_record_read (records[i], &r, &err) != -1)
+        if (dn_record_read (records[i], &r, &unit_err) != -1)
             fail_msg ("%s is accepted", records[i]);
-        assert_contains (err.text, "record: ");
-        assert_null (dn_record_note (records[i], 3600, &err));
+        assert_contains (unit_err.text, "record: ");
+        assert_null (dn_record_note (records[i], 3600, &unit_err));
     }
 }
 

@@ -103,11 +103,10 @@ static void expect (const char *want)
 static void expect_refused (const char *says)
 {
     struct seen seen;
-    struct dn_err err = {0};
 
-    if (look (NULL, &seen, &err) == 0)
+    if (look (NULL, &seen, &unit_err) == 0)
         fail_msg ("the store is read, expected '%s'", says);
-    assert_contains (err.text, says);
+    assert_contains (unit_err.text, says);
 }
 
 TEST ("records are read as they were added")
@@ -436,7 +435,6 @@ TEST ("damaged files do no harm")
     assert_true (len > 4096);
     for (int round = 0; round < 600; round++) {
         struct seen seen;
-        struct dn_err err = {0};
         size_t cut = len;
 
         memcpy (copy, bytes, len);
@@ -448,8 +446,8 @@ TEST ("damaged files do no harm")
         if (round % 10 == 0)
             cut = (random >> 20) % len;
         scratch_write ("records.db", copy, cut);
-        if (look (NULL, &seen, &err) < 0)
-            assert_true (err.text[0] != '\0');
+        if (look (NULL, &seen, &unit_err) < 0)
+            assert_true (unit_err.text[0] != '\0');
         assert_true (seen.n < 100000);
         store_remove ();
     }

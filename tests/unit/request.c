@@ -42,11 +42,10 @@ TEST ("tres strings of all versions are understood")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_tres_list list;
-        struct dn_err err = {0};
         const struct dn_tres *gpu;
 
-        if (dn_tres_read (cases[i].text, &list, &err) < 0)
-            fail_msg ("%s: %s", cases[i].text, err.text);
+        if (dn_tres_read (cases[i].text, &list, &unit_err) < 0)
+            fail_msg ("%s: %s", cases[i].text, unit_err.text);
         assert_int_equal (list.n_entries, cases[i].n_entries);
         gpu = &list.entries[cases[i].gpu_at];
         assert_true (gpu->gpu);
@@ -66,12 +65,11 @@ TEST ("odd tres strings are errors")
                                       "gpu:a100:1.5",
                                       "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a"};
     struct dn_tres_list list;
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        if (dn_tres_read (bad[i], &list, &err) == 0)
+        if (dn_tres_read (bad[i], &list, &unit_err) == 0)
             fail_msg ("'%s' was accepted", bad[i]);
-        assert_contains (err.text, "tres");
+        assert_contains (unit_err.text, "tres");
     }
 }
 
@@ -397,15 +395,13 @@ TEST ("a broken tres string empties the request")
 {
     struct dn_job job = big_job ();
     struct dn_request request;
-    struct dn_err err;
 
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4:4";
-    assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
+    assert_int_equal (dn_request_read (&job, NULL, &request, &unit_err), -1);
     assert_null (request.job);
     job = big_job ();
     job.cpus_per_tres = "gpu:x:y:z";
-    assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
-    assert_contains (err.text, "--cpus-per-gpu");
+    assert_error (dn_request_read (&job, NULL, &request, &unit_err), "--cpus-per-gpu");
 }
 
 TEST ("the environment is searched by whole names")

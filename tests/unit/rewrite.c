@@ -401,14 +401,13 @@ TEST ("bad metadata leaves an empty patch and a message")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
-        struct dn_err err = {0};
 
         job.comment = cases[i].comment;
-        if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) == 0) {
+        if (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err) == 0) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             continue;
         }
-        assert_contains (err.text, cases[i].says);
+        assert_contains (unit_err.text, cases[i].says);
         assert_int_equal (advice->patch.n_edits, 0);
     }
 }

@@ -319,13 +319,12 @@ TEST ("wrong lines are named")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_site *site = scene_site ("");
-        struct dn_err err = {0};
         char *conf = unit_text ("Mode=advise\n%s\n", cases[i][0]);
 
-        if (read_conf (site, conf, &err) == 0)
+        if (read_conf (site, conf, &unit_err) == 0)
             fail_msg ("%s was accepted", cases[i][0]);
-        assert_contains (err.text, cases[i][1]);
-        assert_contains (err.text, "conf: line 2: ");
+        assert_contains (unit_err.text, cases[i][1]);
+        assert_contains (unit_err.text, "conf: line 2: ");
         assert_int_equal (site->policies.n_policies, 0);
         assert_int_equal (site->policies.n_unknown, 0);
     }
@@ -398,12 +397,11 @@ TEST ("lines and names are bounded")
     static const char line[] = "Policy User=1 Mode=observe\n";
     struct dn_site *site = scene_site ("");
     char *conf = unit_keep (malloc (LINES * (sizeof (line) - 1) + 1), free);
-    struct dn_err err = {0};
 
     for (size_t i = 0; i < LINES; i++)
         memcpy (conf + i * (sizeof (line) - 1), line, sizeof (line));
-    assert_int_equal (read_conf (site, conf, &err), -1);
-    assert_string_equal (err.text, "conf: line 65: more than 64 Policy lines");
+    assert_int_equal (read_conf (site, conf, &unit_err), -1);
+    assert_string_equal (unit_err.text, "conf: line 65: more than 64 Policy lines");
     assert_int_equal (site->policies.n_policies, DN_POLICY_LINES_MAX);
 
     site = scene_site ("");
@@ -411,19 +409,17 @@ TEST ("lines and names are bounded")
     for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
         strcat (conf, ",p");
     strcat (conf, " Mode=observe");
-    assert_int_equal (read_conf (site, conf, &err), 0);
+    assert_done (read_conf (site, conf, &unit_err));
     strcpy (conf, "Policy Mode=observe User=1");
     for (int i = 0; i < DN_POLICY_NAMES_MAX; i++)
         strcat (conf, ",1");
-    assert_int_equal (read_conf (site, conf, &err), -1);
-    assert_contains (err.text, "User: more than 64 names");
+    assert_error (read_conf (site, conf, &unit_err), "User: more than 64 names");
     memset (conf, 'x', 1000);
     memcpy (conf, "Policy Mode=observe QOS=", 24);
     strcpy (conf + 24 + 63, " GpuType=keep");
-    assert_int_equal (read_conf (site, conf, &err), 0);
+    assert_done (read_conf (site, conf, &unit_err));
     conf[24 + 63] = 'x';
-    assert_int_equal (read_conf (site, conf, &err), -1);
-    assert_contains (err.text, "is longer than 63 characters");
+    assert_error (read_conf (site, conf, &unit_err), "is longer than 63 characters");
 }
 
 TEST ("a long list of partitions ends")

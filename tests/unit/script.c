@@ -41,10 +41,9 @@ static const struct dn_script_job two_gpus = {.n_tasks = 16,
 static struct dn_script read_script (const char *text, const struct dn_script_job *job)
 {
     struct dn_reading reading;
-    struct dn_err err = {0};
 
-    if (dn_script_read (all_words (), text, job, NULL, &reading, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (dn_script_read (all_words (), text, job, NULL, &reading, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     return reading.script;
 }
 
@@ -358,11 +357,11 @@ TEST ("the deadline ends the reading")
 {
     static const struct dn_deadline deadline = {.spent_ms = passed, .limit_ms = 5};
     struct dn_reading reading;
-    struct dn_err err = {0};
 
     assert_int_equal (
-        dn_script_read (all_words (), "x\n", &two_gpus, &deadline, &reading, &err), -1);
-    assert_int_equal (err.code, DN_E_TIME);
+        dn_script_read (all_words (), "x\n", &two_gpus, &deadline, &reading, &unit_err),
+        -1);
+    assert_int_equal (unit_err.code, DN_E_TIME);
 }
 
 static char *repeat (const char *unit, size_t len)

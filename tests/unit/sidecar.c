@@ -33,12 +33,11 @@ static char *text_of_op (const char *op)
 static void expect_bad (const char *text, const char *part)
 {
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_err err = {0};
 
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) == 0)
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, &unit_err) == 0)
         fail_msg ("'%s' was read", text);
-    assert_contains (err.text, "sidecar: ");
-    assert_contains (err.text, part);
+    assert_contains (unit_err.text, "sidecar: ");
+    assert_contains (unit_err.text, part);
     assert_int_equal (sidecar.layers.n, 0);
     assert_null (sidecar.layers.list);
     assert_int_equal (sidecar.spec.batch, DN_UNSET);
@@ -306,11 +305,9 @@ static char *many_keys (int n, int n_names)
 
 static void expect_unread (const char *text, int depth, size_t n, const char *part)
 {
-    struct dn_err err = {0};
-
-    if (dn_json_read (dn_span_of (text), depth, n, &err))
+    if (dn_json_read (dn_span_of (text), depth, n, &unit_err))
         fail_msg ("read, expected '%s'", part);
-    assert_contains (err.text, part);
+    assert_contains (unit_err.text, part);
 }
 
 TEST ("depth, keys and values are limited")

@@ -250,25 +250,24 @@ TEST ("wrong input is refused")
 {
     struct dn_sim sim = cluster (1, 2);
     struct dn_sim_job jobs[] = {job (5, 1, 1, 1), job (4, 1, 1, 1)};
-    struct dn_err err = {0};
 
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
-    assert_non_null (strstr (err.text, "job 1"));
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
+    assert_non_null (strstr (unit_err.text, "job 1"));
     jobs[1].submit_s = 6;
     jobs[1].limits_s[0] = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
     jobs[1].limits_s[0] = NAN;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
     jobs[1] = job (6, 1, NAN, 1);
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
     jobs[1] = job (6, 1, 1, 1);
     jobs[1].n_others = 1;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
     jobs[1] = job (6, 1, 1, 1);
     sim.pools[0].gpus = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
     sim.n_pools = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &err), -1);
+    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
 }
 
 /* --- steering --------------------------------------------------------------------- */

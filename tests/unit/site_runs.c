@@ -12,16 +12,15 @@ struct dn_site_run site_run_of (const char *device, const char *text)
 {
     static const struct dn_datasets no_datasets;
     struct dn_site_run run;
-    struct dn_err err = {0};
 
     memset (&run, 0, sizeof (run));
     run.spec = dn_spec_empty ();
     run.device = dn_catalogue_find (&scene_plain ()->catalogue, device);
     assert_non_null (run.device);
-    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
-        || dn_spec_resolve (&run.spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_spec_read (dn_span_of (text), &run.spec, &unit_err) < 0
+        || dn_spec_resolve (&run.spec, &no_datasets, DN_UNSET, &unit_err) < 0
+        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     return run;
 }
 

@@ -17,10 +17,9 @@ static int read_text (const char *text, struct dn_spec *spec, struct dn_err *err
 TEST ("a failed reading leaves the specification unchanged")
 {
     struct dn_spec spec;
-    struct dn_err err;
 
-    assert_int_equal (read_text ("batch=8", &spec, &err), 0);
-    assert_int_equal (dn_spec_read (dn_span_of ("batch=16,x=1"), &spec, &err), -1);
+    assert_done (read_text ("batch=8", &spec, &unit_err));
+    assert_int_equal (dn_spec_read (dn_span_of ("batch=16,x=1"), &spec, &unit_err), -1);
     assert_int_equal (spec.batch, 8);
 }
 
@@ -183,32 +182,27 @@ TEST ("a bad script line is named")
 TEST ("data sets are read from lines")
 {
     struct dn_datasets *datasets = unit_keep (calloc (1, sizeof (*datasets)), free);
-    struct dn_err err;
 
-    assert_int_equal (
-        dn_datasets_read (
-            dn_span_of ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
-                        "Decode=jpeg\nDataset=other Samples=5\n"),
-            "f",
-            datasets,
-            &err),
-        0);
+    assert_done (dn_datasets_read (
+        dn_span_of ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
+                    "Decode=jpeg\nDataset=other Samples=5\n"),
+        "f",
+        datasets,
+        &unit_err));
     assert_int_equal (datasets->n_rows, 2);
     assert_int_equal (datasets->rows[0].samples, 1000);
     assert_int_equal (datasets->rows[1].sample_bytes, DN_UNSET);
+    assert_done (dn_datasets_read (
+        dn_span_of ("Dataset=text Tokens=156G\n"), "f", datasets, &unit_err));
+    assert_near (datasets->rows[0].tokens, 156e9);
+    assert_error (dn_datasets_read (
+                      dn_span_of ("\nDataset=x Sample=5"), "f", datasets, &unit_err),
+                  "f: line 2: unknown key 'Sample'");
+    assert_int_equal (
+        dn_datasets_read (dn_span_of ("Dataset=x"), "f", datasets, &unit_err), -1);
     assert_int_equal (
         dn_datasets_read (
-            dn_span_of ("Dataset=text Tokens=156G\n"), "f", datasets, &err),
-        0);
-    assert_near (datasets->rows[0].tokens, 156e9);
-    assert_int_equal (
-        dn_datasets_read (dn_span_of ("\nDataset=x Sample=5"), "f", datasets, &err),
-        -1);
-    assert_contains (err.text, "f: line 2: unknown key 'Sample'");
-    assert_int_equal (dn_datasets_read (dn_span_of ("Dataset=x"), "f", datasets, &err),
-                      -1);
-    assert_int_equal (
-        dn_datasets_read (dn_span_of ("word Dataset=x Samples=1"), "f", datasets, &err),
+            dn_span_of ("word Dataset=x Samples=1"), "f", datasets, &unit_err),
         -1);
 }
 
@@ -402,14 +396,12 @@ TEST ("a mistyped word gets a suggestion")
         {"precision='fp16'", "in quotes, expected precision=VALUE without them"},
     };
     struct dn_spec spec;
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        assert_int_equal (read_text (cases[i][0], &spec, &err), -1);
-        assert_contains (err.text, cases[i][1]);
+        assert_error (read_text (cases[i][0], &spec, &unit_err), cases[i][1]);
     }
-    assert_int_equal (read_text ("qqq=3", &spec, &err), -1);
-    assert_null (strstr (err.text, "did you mean"));
+    assert_int_equal (read_text ("qqq=3", &spec, &unit_err), -1);
+    assert_null (strstr (unit_err.text, "did you mean"));
 }
 
 TEST ("all that is wrong is said, as far as it fits")
@@ -459,21 +451,19 @@ TEST ("a word of another program is read where it has one meaning")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
-        struct dn_err err = {0};
         char text[256];
 
-        if (read_text (cases[i][0], &spec, &err) < 0)
-            fail_msg ("%s: %s", cases[i][0], err.text);
+        if (read_text (cases[i][0], &spec, &unit_err) < 0)
+            fail_msg ("%s: %s", cases[i][0], unit_err.text);
         assert_true (dn_spec_write (&spec, text, sizeof (text)));
         assert_string_equal (text, cases[i][1]);
     }
     for (int twice = 0; twice < 2; twice++) {
         struct dn_spec spec;
-        struct dn_err err = {0};
 
-        assert_int_equal (
-            read_text (twice ? "bs=4,batch=4" : "fp16=1,bf16=1", &spec, &err), -1);
-        assert_contains (err.text, "given twice");
+        assert_error (
+            read_text (twice ? "bs=4,batch=4" : "fp16=1,bf16=1", &spec, &unit_err),
+            "given twice");
     }
 }
 
@@ -543,15 +533,14 @@ TEST ("what looks like metadata and is not read is named")
 TEST ("runs are counted")
 {
     struct dn_spec spec;
-    struct dn_err err;
 
-    assert_int_equal (read_text ("batch=4", &spec, &err), 0);
+    assert_done (read_text ("batch=4", &spec, &unit_err));
     assert_near (dn_spec_runs (&spec), 1);
-    assert_int_equal (read_text ("runs=5", &spec, &err), 0);
+    assert_done (read_text ("runs=5", &spec, &unit_err));
     assert_near (dn_spec_runs (&spec), 5);
-    assert_int_equal (read_text ("runs=0", &spec, &err), -1);
-    assert_contains (err.text, "runs: 0 out of range 1..10000");
-    assert_int_equal (read_text ("runs=10001", &spec, &err), -1);
+    assert_error (read_text ("runs=0", &spec, &unit_err),
+                  "runs: 0 out of range 1..10000");
+    assert_int_equal (read_text ("runs=10001", &spec, &unit_err), -1);
 }
 
 static bool is_given (const struct dn_spec *spec, const char *name)

@@ -34,14 +34,13 @@ static struct dn_estimate features_of (const char *text,
     static const struct dn_datasets no_datasets;
     struct dn_spec spec = dn_spec_empty ();
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    struct dn_err err = {0};
     struct dn_estimate estimate;
     struct dn_case c;
 
-    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
-        || dn_spec_resolve (&spec, &no_datasets, DN_UNSET, &err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &err) < 0)
-        fail_msg ("%s", err.text);
+    if (dn_spec_read (dn_span_of (text), &spec, &unit_err) < 0
+        || dn_spec_resolve (&spec, &no_datasets, DN_UNSET, &unit_err) < 0
+        || dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
+        fail_msg ("%s", unit_err.text);
     c = (struct dn_case){&dn_constants_default, &spec, &graph, device, 0};
     dn_whitebox (&c, &estimate);
     dn_features (&c, &estimate, out);

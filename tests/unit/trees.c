@@ -76,11 +76,9 @@ static struct dn_trees *load (const char *file, size_t len)
 
 static void expect_refused (const char *file, size_t len, const char *says)
 {
-    struct dn_err err = {0};
-
-    if (dn_trees_read ((struct dn_span){file, len}, F, &err))
+    if (dn_trees_read ((struct dn_span){file, len}, F, &unit_err))
         fail_msg ("taken, expected '%s'", says);
-    assert_contains (err.text, says);
+    assert_contains (unit_err.text, says);
 }
 
 /* --- sums ------------------------------------------------------------------------ */
@@ -156,7 +154,6 @@ TEST ("A sum that overflows is an error")
     struct dn_trees *trees;
     float row[F] = {0};
     float out;
-    struct dn_err err = {0};
 
     put_header (file, 2, 2, 0);
     for (int i = 0; i < 2; i++) {
@@ -164,8 +161,8 @@ TEST ("A sum that overflows is an error")
         put_node (file + 40 + 8 * i, 3e38F, 0, DN_NODE_LEAF);
     }
     trees = load (file, LEN);
-    assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), -1);
-    assert_string_equal (err.text, "model bundle: a sum is not a number");
+    assert_int_equal (dn_trees_predict (trees, row, 1, &out, &unit_err), -1);
+    assert_string_equal (unit_err.text, "model bundle: a sum is not a number");
     dn_trees_free (trees);
 }
 
@@ -253,15 +250,14 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
 
 TEST ("Depth is limited")
 {
-    struct dn_err err = {0};
-    struct dn_trees *trees = read_chain (DN_TREE_DEPTH_MAX, &err);
+    struct dn_trees *trees = read_chain (DN_TREE_DEPTH_MAX, &unit_err);
 
     assert_non_null (trees);
     dn_trees_free (trees);
-    assert_null (read_chain (DN_TREE_DEPTH_MAX + 1, &err));
-    assert_contains (err.text, "tree 0: deeper than 32 nodes");
-    assert_null (read_chain (30000, &err));
-    assert_contains (err.text, "tree 0: deeper than 32 nodes");
+    assert_null (read_chain (DN_TREE_DEPTH_MAX + 1, &unit_err));
+    assert_contains (unit_err.text, "tree 0: deeper than 32 nodes");
+    assert_null (read_chain (30000, &unit_err));
+    assert_contains (unit_err.text, "tree 0: deeper than 32 nodes");
 }
 
 static unsigned next (unsigned *seed)
@@ -280,7 +276,6 @@ TEST ("A damaged file is refused or harmless")
 
     for (int i = 0; i < n_tries; i++) {
         char file[SIZE];
-        struct dn_err err = {0};
         struct dn_trees *trees;
         float out[2];
 
@@ -290,13 +285,13 @@ TEST ("A damaged file is refused or harmless")
 
             file[at] = (char) (file[at] ^ 1 << next (&seed) % 8);
         }
-        trees = dn_trees_read ((struct dn_span){file, SIZE}, F, &err);
+        trees = dn_trees_read ((struct dn_span){file, SIZE}, F, &unit_err);
         if (!trees) {
-            assert_true (err.text[0] != '\0');
+            assert_true (unit_err.text[0] != '\0');
             continue;
         }
         n_taken++;
-        if (dn_trees_predict (trees, rows, 2, out, &err) == 0)
+        if (dn_trees_predict (trees, rows, 2, out, &unit_err) == 0)
             assert_true (isfinite (out[0]) && isfinite (out[1]));
         dn_trees_free (trees);
     }

@@ -310,12 +310,11 @@ static void expect_error (const char *keys, const char *part)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_graph graph = {0};
-    struct dn_err err = {0};
 
-    assert_int_equal (dn_spec_read (dn_span_of (keys), &spec, &err), 0);
-    if (dn_graph_build (shipped_networks (), &spec, &graph, &err) == 0)
+    assert_done (dn_spec_read (dn_span_of (keys), &spec, &unit_err));
+    if (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) == 0)
         fail_msg ("%s is accepted", keys);
-    assert_contains (err.text, part);
+    assert_contains (unit_err.text, part);
     assert_null (graph.ops);
 }
 
@@ -353,22 +352,21 @@ TEST ("what learns can be named")
     struct white named = begin ("model=vit_b_16,batch=1,precision=fp32,trainable=head");
     struct white same =
         begin ("model=vit_b_16,batch=1,precision=fp32,frozen=all_but_head");
-    struct dn_err err = {0};
 
     assert_near (named.graph.params, 768 * 1000 + 1000);
     assert_near (named.graph.frozen_params, same.graph.frozen_params);
-    assert_int_equal (dn_spec_read (dn_span_of ("trainable=0.1"), &spec, &err), 0);
-    assert_int_equal (dn_spec_read (dn_span_of ("trainable=Norm+bias"), &spec, &err),
-                      0);
+    assert_done (dn_spec_read (dn_span_of ("trainable=0.1"), &spec, &unit_err));
+    assert_done (dn_spec_read (dn_span_of ("trainable=Norm+bias"), &spec, &unit_err));
     assert_string_equal (spec.frozen, "all_but_Norm+bias");
     assert_true (spec.trainable < 0);
     expect_error ("model=resnet50,trainable=vae", "'vae' is not a part of resnet50");
+    assert_error (
+        dn_spec_read (dn_span_of ("frozen=bias,trainable=head"), &spec, &unit_err),
+        "trainable: 'head' together with frozen=");
     assert_int_equal (
-        dn_spec_read (dn_span_of ("frozen=bias,trainable=head"), &spec, &err), -1);
-    assert_contains (err.text, "trainable: 'head' together with frozen=");
-    assert_int_equal (dn_spec_read (dn_span_of ("trainable=head/../x"), &spec, &err),
+        dn_spec_read (dn_span_of ("trainable=head/../x"), &spec, &unit_err), -1);
+    assert_int_equal (dn_spec_read (dn_span_of ("trainable=1.5"), &spec, &unit_err),
                       -1);
-    assert_int_equal (dn_spec_read (dn_span_of ("trainable=1.5"), &spec, &err), -1);
 }
 
 /* A described network says what of it learns. */

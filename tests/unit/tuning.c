@@ -59,11 +59,9 @@ TEST ("what is written is read again")
 
 static void expect_refusal (const char *text, const char *part)
 {
-    struct dn_err err = {0};
-
-    if (dn_tuning_read (dn_span_of (text), &err))
+    if (dn_tuning_read (dn_span_of (text), &unit_err))
         fail_msg ("'%s' was read", text);
-    assert_contains (err.text, part);
+    assert_contains (unit_err.text, part);
 }
 
 TEST ("hostile documents are refused")
@@ -720,13 +718,12 @@ TEST ("a damaged history is safe")
         char before = text[i];
 
         for (size_t k = 0; k < sizeof (other) - 1; k++) {
-            struct dn_err err = {0};
             struct dn_tuning *tuning;
 
             text[i] = other[k];
-            tuning = dn_tuning_read (dn_span_of (text), &err);
+            tuning = dn_tuning_read (dn_span_of (text), &unit_err);
             if (!tuning) {
-                assert_true (err.text[0] != '\0');
+                assert_true (unit_err.text[0] != '\0');
                 continue;
             }
             assert_true (isfinite (step_of (tuning, &run).site.p50)

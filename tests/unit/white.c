@@ -22,10 +22,9 @@ int white_try (const char *text, int device, struct white *white, struct dn_err 
 struct white white_of (const char *text, int device)
 {
     struct white white;
-    struct dn_err err = {0};
 
-    if (white_try (text, device, &white, &err) < 0)
-        fail_msg ("%s: %s", text, err.text);
+    if (white_try (text, device, &white, &unit_err) < 0)
+        fail_msg ("%s: %s", text, unit_err.text);
     return white;
 }
 
@@ -66,11 +65,11 @@ struct white white_described (const char *text, const char *keys)
 {
     struct dn_sidecar sidecar = white_sidecar (text);
     struct white white = {.site = scene_plain ()};
-    struct dn_err err = {0};
 
-    if (dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0
-        || dn_spec_resolve (&sidecar.spec, &white.site->datasets, DN_UNSET, &err) < 0)
-        fail_msg ("%s: %s", keys, err.text);
+    if (dn_spec_read (dn_span_of (keys), &sidecar.spec, &unit_err) < 0
+        || dn_spec_resolve (&sidecar.spec, &white.site->datasets, DN_UNSET, &unit_err)
+               < 0)
+        fail_msg ("%s: %s", keys, unit_err.text);
     white.graph = white_graph (&sidecar);
     white.spec = sidecar.spec;
     white.device = &white.site->catalogue.devices[A100];
