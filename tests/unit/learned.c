@@ -41,6 +41,20 @@ static void past_init (struct past *past, dn_app_key key, int n)
         .types = past->types, .n_types = 2, .rows = past->rows, .n_rows = n};
 }
 
+/* One row of runs that took 'factor' of what is predicted, 'base_s'. */
+static void past_predicted (struct past *past,
+                            dn_app_key key,
+                            double base_s,
+                            float factor)
+{
+    struct dn_app_row *row = &past->rows[0];
+
+    past_init (past, key, 1);
+    row->unit = DN_WORK_PREDICTED;
+    row->unit_s = factor;
+    row->work_min = row->work_max = (float) base_s;
+}
+
 static void assert_alike (double value, double expected)
 {
     if (fabs (value - expected) > 1e-4 * fabs (expected))
@@ -192,11 +206,8 @@ TEST ("a prediction is corrected")
     struct past past;
 
     assert_true (plain.base_s > 0 && plain.history_runs == 0);
-    past_init (&past, rn_key (), 1);
-    past.rows[0].unit = DN_WORK_PREDICTED;
-    past.rows[0].unit_s = 1.5F;
+    past_predicted (&past, rn_key (), plain.base_s, 1.5F);
     past.rows[0].longest_s = (float) (1.5 * plain.base_s);
-    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
     learned = estimate_by (&past, "");
     assert_alike (learned.base_s, plain.base_s);
     assert_alike (learned.train_s.p50, 1.5 * plain.base_s);
@@ -220,10 +231,8 @@ TEST ("runs of a known network suffice, however far their times scatter")
     job.comment = unit_text ("%s,app=rn", job.comment);
     advice = advise (conf, NULL, &job);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_CONFIDENCE);
-    past_init (&past, rn_key (), 1);
-    past.rows[0].unit = DN_WORK_PREDICTED;
-    past.rows[0].unit_s = past.rows[0].sigma = 1;
-    past.rows[0].work_min = past.rows[0].work_max = (float) base_s;
+    past_predicted (&past, rn_key (), base_s, 1);
+    past.rows[0].sigma = 1;
     advice = advise (conf, &past.apps, &job);
     assert_true (advice->estimates[a100_at].confidence < 0.5);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NONE);
@@ -234,10 +243,7 @@ TEST ("a bound is not below the longest run")
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
 
-    past_init (&past, rn_key (), 1);
-    past.rows[0].unit = DN_WORK_PREDICTED;
-    past.rows[0].unit_s = 1;
-    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
+    past_predicted (&past, rn_key (), plain.base_s, 1);
     past.rows[0].longest_s = (float) (2 * plain.base_s);
     assert_true (dn_range_at (estimate_by (&past, "").train_s, 0.8)
                  >= 1.999 * plain.base_s);
@@ -250,9 +256,7 @@ TEST ("work far from that of the runs is less certain")
     double before = 0;
     struct past past;
 
-    past_init (&past, rn_key (), 1);
-    past.rows[0].unit = DN_WORK_PREDICTED;
-    past.rows[0].unit_s = 1;
+    past_predicted (&past, rn_key (), plain.base_s, 1);
     past.rows[0].longest_s = 1;
     for (size_t i = 0; i < DN_N_ELEMENTS (factors); i++) {
         struct dn_estimate learned;
@@ -276,11 +280,8 @@ TEST ("another type is only raised")
     struct dn_estimate plain = estimate_by (NULL, "");
     struct past past;
 
-    past_init (&past, rn_key (), 1);
+    past_predicted (&past, rn_key (), plain.base_s, 3);
     past.rows[0].type = 1; /* v100 */
-    past.rows[0].unit = DN_WORK_PREDICTED;
-    past.rows[0].work_min = past.rows[0].work_max = (float) plain.base_s;
-    past.rows[0].unit_s = 3;
     assert_alike (estimate_by (&past, "").train_s.p50, 3 * plain.base_s);
     past.rows[0].unit_s = 0.5F;
     assert_alike (estimate_by (&past, "").train_s.p50, plain.base_s);
@@ -315,6 +316,8 @@ TEST ("measured CPUs raise the need")
     assert_int_equal (estimate_by (&past, "").cpus_per_gpu, plain.cpus_per_gpu);
 }
 
+static const char shared[] = "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
+
 /* An hour by the user's own runs; what others of his account had of it. */
 static void past_shared (struct past *past, bool own, double theirs_s)
 {
@@ -339,8 +342,6 @@ static void past_shared (struct past *past, bool own, double theirs_s)
 
 TEST ("others of the account widen and never narrow")
 {
-    static const char shared[] =
-        "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct past past;
@@ -365,8 +366,6 @@ TEST ("others of the account widen and never narrow")
 
 TEST ("who has not run it gets nothing lower by runs of others")
 {
-    static const char shared[] =
-        "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct past past;
@@ -687,28 +686,27 @@ TEST ("a run that did not wait for its data is bound by its GPU, whatever is pre
     assert_true (cpus[1] >= cpus[0]);
 }
 
+/* The memory on v100 after a peak of so many GB on a100, which the job only said. */
+static double memory_elsewhere (struct known_scene *scene, float gb, bool said)
+{
+    struct dn_advice *advice;
+
+    scene->past.rows[0].gpu_mem_gb = gb;
+    scene->past.rows[0].gpu_mem_said = said;
+    advice = advise ("", &scene->past.apps, &scene->job);
+    return advice->estimates[1 - a100_at].gpu_mem.p50;
+}
+
 TEST ("a measured peak is translated, and a said one lowers nothing")
 {
     struct known_scene scene;
-    double predicted[2];
+    double predicted;
 
     know (&scene, "dnnest:auto", RUN_SPEC);
-    predicted[0] =
-        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
-    scene.past.rows[0].gpu_mem_gb = 1;
-    scene.past.rows[0].gpu_mem_said = true;
-    predicted[1] =
-        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
-    assert_true (predicted[1] >= predicted[0]);
-    scene.past.rows[0].gpu_mem_said = false;
-    predicted[1] =
-        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
-    assert_true (predicted[1] < 0.5 * predicted[0]);
-    scene.past.rows[0].gpu_mem_said = true;
-    scene.past.rows[0].gpu_mem_gb = 30;
-    predicted[1] =
-        advise ("", &scene.past.apps, &scene.job)->estimates[1 - a100_at].gpu_mem.p50;
-    assert_true (predicted[1] > 25 * GIB);
+    predicted = memory_elsewhere (&scene, 0, false);
+    assert_true (memory_elsewhere (&scene, 1, true) >= predicted);
+    assert_true (memory_elsewhere (&scene, 1, false) < 0.5 * predicted);
+    assert_true (memory_elsewhere (&scene, 30, true) > 25 * GIB);
 }
 
 TEST ("one run keeps the time limit, and CPUs that it was busy with")

@@ -85,15 +85,22 @@ TEST ("all five places of the CPU count are edited")
     assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
 }
 
+/* The advice with Mode=enforce on the scene's job with these changes. */
+#define ENFORCED(changes)                                                              \
+    ({                                                                                 \
+        struct dn_job job = scene_job ();                                              \
+                                                                                       \
+        changes;                                                                       \
+        scene_advise ("Mode=enforce", &job);                                           \
+    })
+
 TEST ("a larger minimum per node is the user's own")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
+    struct dn_advice *advice =
+        ENFORCED ((job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,"
+                                 "optimizer=momentum,epochs=20,dataset=imagenet",
+                   job.pn_min_cpus = 90));
 
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
-                  "epochs=20,dataset=imagenet";
-    job.pn_min_cpus = 90;
-    advice = scene_advise ("Mode=enforce", &job);
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
     assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
 }
@@ -101,13 +108,9 @@ TEST ("a larger minimum per node is the user's own")
 /* A user's own client may send any value together with --tres-per-task. */
 TEST ("a count of no CPUs is not raised")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
+    struct dn_advice *advice = ENFORCED ((job.tres[DN_GPU_PER_TASK] = "cpu=80",
+                                          job.cpus_per_task = job.pn_min_cpus = 0));
 
-    job.tres[DN_GPU_PER_TASK] = "cpu=80";
-    job.cpus_per_task = 0;
-    job.pn_min_cpus = 0;
-    advice = scene_advise ("Mode=enforce", &job);
     assert_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
     assert_non_null (find_edit (advice, DN_FIELD_TRES_PER_TASK, NULL));
@@ -131,14 +134,11 @@ TEST ("an unset sum of CPUs stays unset")
 TEST ("memory per CPU becomes the same memory per node")
 {
     const char *const env[] = {"SLURM_MEM_PER_CPU=1000"};
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
+    struct dn_advice *advice = ENFORCED ((job.mem_per_node_mb = DN_UNSET,
+                                          job.mem_per_cpu_mb = 1000,
+                                          job.env = env,
+                                          job.n_env = 1));
 
-    job.mem_per_node_mb = DN_UNSET;
-    job.mem_per_cpu_mb = 1000;
-    job.env = env;
-    job.n_env = 1;
-    advice = scene_advise ("Mode=enforce", &job);
     assert_number (advice, DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
     assert_text (
         advice, DN_FIELD_ENV, "SLURM_MEM_PER_CPU=1000", "SLURM_MEM_PER_NODE=80000");
@@ -358,12 +358,8 @@ TEST ("the longest record stays within its limit")
 
 TEST ("srun and salloc change time only")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
+    struct dn_advice *advice = ENFORCED ((job.kind = DN_JOB_SRUN, job.script = NULL));
 
-    job.kind = DN_JOB_SRUN;
-    job.script = NULL;
-    advice = scene_advise ("Mode=enforce", &job);
     for (int i = 0; i < advice->patch.n_edits; i++)
         assert_true (advice->patch.edits[i].field == DN_FIELD_TIME_LIMIT
                      || advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT);
@@ -373,13 +369,10 @@ TEST ("srun and salloc change time only")
 TEST ("jobs that are not ours have an empty patch")
 {
     static const char *const comments[] = {NULL, "", "a: b", "dnnest:off"};
-    struct dn_job job = scene_job ();
 
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
-        struct dn_advice *advice;
+        struct dn_advice *advice = ENFORCED (job.comment = comments[i]);
 
-        job.comment = comments[i];
-        advice = scene_advise ("Mode=enforce", &job);
         assert_int_equal (advice->patch.n_edits, 0);
         assert_string_equal (advice->patch.user_text, "");
     }
