@@ -7,6 +7,7 @@
 #include <glob.h>
 
 #include "hardware/gpu_names.h"
+#include "rows.h"
 #include "scene.h"
 
 #define V100                                                                           \
@@ -320,57 +321,6 @@ TEST ("candidates that cannot run the request are blocked")
                      "3 nodes are needed or excluded, 2 of its 2");
 }
 
-static const struct {
-    const char *product;
-    double gib;
-    const char *device; /* NULL: none */
-} products[] = {
-    {"Tesla V100-SXM2-16GB", 16, "v100_sxm2_16gb"},
-    {"Tesla V100-SXM2-32GB", 31.7, "v100_sxm2_32gb"},
-    {"Tesla V100-SXM3-32GB-H", 32, NULL}, /* may be another chip */
-    {"Tesla V100-SXM3-32GB", 32, "v100_sxm3_32gb"},
-    {"Tesla V100-PCIE-16GB", 15.8, "v100_pcie_16gb"},
-    {"Tesla V100S-PCIE-32GB", 32, "v100s_pcie_32gb"},
-    {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
-    {"Tesla V100-SXM2-32GB", 0, "v100_sxm2_32gb"}, /* by the name alone */
-    {"NVIDIA H100 80GB HBM3", 0, "h100_sxm5_80gb"},
-    {"Tesla V100", 0, NULL},
-    {"NVIDIA A100 80GB PCIe", 80, "a100_pcie_80gb"},
-    {"NVIDIA H100 80GB HBM3", 79.6, "h100_sxm5_80gb"},
-    {"NVIDIA H100 PCIe", 79.6, "h100_pcie_80gb"},
-    {"NVIDIA H200", 139.8, "h200_sxm_141gb"},
-    {"NVIDIA H100 NVL", 93.6, "h100_nvl_94gb"},
-    {"NVIDIA H20", 95.6, "h20_sxm_96gb"},
-    {"NVIDIA B200", 179.1, "b200_sxm_192gb"},
-    {"NVIDIA GB200", 185, "gb200_186gb"},
-    {"NVIDIA L40", 45, "l40_48gb"},
-    {"NVIDIA L40S", 45, "l40s_48gb"},
-    {"NVIDIA GeForce RTX 5090", 31.8, "rtx_5090_32gb"},
-    {"NVIDIA RTX PRO 6000 Blackwell Server Edition", 95.6, "rtx_pro_6000_96gb"},
-    {"Tesla T4", 14.7, "t4_16gb"},
-    {"Tesla K80", 11.2, "k80_12gb"},
-    {"Quadro RTX 6000", 23.6, "quadro_rtx_6000_24gb"},
-    {"NVIDIA RTX 6000 Ada Generation", 47.9, "rtx_6000_ada_48gb"},
-    {"NVIDIA RTX A6000", 47.9, "rtx_a6000_48gb"},
-    {"NVIDIA GeForce RTX 3080", 10, "rtx_3080_10gb"},
-    {"NVIDIA GeForce RTX 3080", 12, NULL}, /* a board that is not in the catalogue */
-    {"NVIDIA GeForce RTX 2080 Super with Max-Q Design", 8, "rtx_2080_super_max_q_8gb"},
-    {"NVIDIA GeForce GTX 1080 Ti", 10.9, "gtx_1080_ti_11gb"},
-    {"TITAN RTX", 23.6, "titan_rtx_24gb"},
-    {"Tesla P40", 24, "p40_24gb"},
-    {"NVIDIA GeForce RTX 3080 Ti", 12, "rtx_3080_ti_12gb"},
-    {"NVIDIA GeForce RTX 4070 Ti SUPER", 16, "rtx_4070_ti_super_16gb"},
-    {"NVIDIA A10G", 22.3, "a10g_24gb"},
-    {"NVIDIA A100-SXM-64GB", 63.4, "a100_sxm4_64gb"},
-    {"NVIDIA H200 NVL", 140, "h200_nvl_141gb"},
-    {"NVIDIA GB300", 275, "gb300_288gb"},
-    {"Tesla V100", 32, NULL}, /* there are two */
-    {"NVIDIA", 16, NULL},
-    {"", 16, NULL},
-    {"\xc3\x28 \n\t;$(reboot)", 16, NULL},
-    {"Tesla T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4", 16, NULL},
-};
-
 /* The whole catalogue of the tree. */
 static void add_shipped (void)
 {
@@ -387,17 +337,31 @@ static void add_shipped (void)
     globfree (&found);
 }
 
+/* That name of a driver, and GiB (0: by the name alone), is that device, or "none". */
+static void assert_product (const char *product, double gib, const char *expected)
+{
+    const struct dn_device *device =
+        dn_catalogue_find_product (&catalogue, product, gib * 1024 * 1024 * 1024);
+    const char *found = device ? device->name : "none";
+
+    if (strcmp (found, expected) != 0)
+        fail_msg ("'%s' is %s", product, found);
+}
+
+static int check_product (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    assert_product (rows_get (row, "product"),
+                    atof (rows_get (row, "gib")),
+                    rows_get (row, "device"));
+    return 0;
+}
+
 TEST ("products of a driver are devices of the catalogue")
 {
     add_shipped ();
-    for (size_t i = 0; i < DN_N_ELEMENTS (products); i++) {
-        const struct dn_device *device = dn_catalogue_find_product (
-            &catalogue, products[i].product, products[i].gib * 1024 * 1024 * 1024);
-        const char *found = device ? device->name : "none";
-
-        if (strcmp (found, products[i].device ? products[i].device : "none") != 0)
-            fail_msg ("'%s' is %s", products[i].product, found);
-    }
+    rows_each ("gpu_products.csv", check_product, NULL);
+    assert_product ("", 16, "none");
+    assert_product ("\xc3\x28 \n\t;$(reboot)", 16, "none");
 }
 
 /* The catalogue's own files, with what NVIDIA states of these slices. */
@@ -536,13 +500,9 @@ TEST ("names of GPUs mean devices and slices of them")
                       meant.n,
                       meant.n > 0 ? meant.list[0]->name : "none");
     }
-    for (size_t i = 0; i < DN_N_ELEMENTS (mig); i++) {
-        const struct dn_device *device = dn_catalogue_find_product (
-            &catalogue, mig[i].product, mig[i].gib * 1024 * 1024 * 1024);
-
-        if (device != (mig[i].device ? named (mig[i].device) : NULL))
-            fail_msg ("'%s' is %s", mig[i].product, device ? device->name : "none");
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (mig); i++)
+        assert_product (
+            mig[i].product, mig[i].gib, mig[i].device ? mig[i].device : "none");
 }
 
 #define NODE " PerNode=4 NodeCpus=40 NodeMemory=200k "

@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include "rows.h"
 #include "white.h"
 #include "tests/unit/networks.h"
 
@@ -14,72 +15,23 @@ static struct white begin (const char *keys)
     return white_run (keys, A100);
 }
 
-/* Learned and frozen parameters and learned tensors of peft 0.21.2 with transformers
- * 5.23.0, for Qwen-VL 5.24.0, on meta tensors: get_peft_model (AutoModel..., LoraConfig
- * (r, target_modules, task_type)).
+/* A row of tests/data/adapters.csv: what peft makes of a network, learned and frozen.
  */
-static const struct reference {
-    const char *keys;
-    double params;
-    double tensors;
-    double frozen;
-} references[] = {
-    /* LlamaForCausalLM, default; all-linear; q_proj k_proj v_proj o_proj */
-    {"model=llama_7b,lora=8", 4194304, 128, 6738415616},
-    {"model=llama_7b,lora=16,lora_targets=all", 39976960, 448, 6738415616},
-    {"model=llama_7b,lora=64,lora_targets=attention", 67108864, 256, 6738415616},
-    {"model=llama_7b,lora=8,lora_targets=q_proj+v-proj", 4194304, 128, 6738415616},
-    {"model=llama_7b,lora=8,lora_targets=self_attn.q_proj+V", 4194304, 128, 6738415616},
-    /* MistralForCausalLM, default; k_proj o_proj gate_proj down_proj */
-    {"model=mistral_7b,lora=8", 3407872, 128, 7241732096},
-    {"model=mistral_7b,lora=16,lora_targets=k+o+gate_proj+down",
-     25690112,
-     256,
-     7241732096},
-    /* GPT2LMHeadModel, default; c_attn c_proj; all-linear */
-    {"model=gpt2,lora=8", 294912, 24, 124439808},
-    {"model=gpt2,lora=4,lora_targets=c_attn+c_proj", 405504, 72, 124439808},
-    {"model=gpt2,lora=4,lora_targets=all", 589824, 96, 124439808},
-    /* BertForSequenceClassification, TaskType.SEQ_CLS, which trains the classifier */
-    {"model=bert_base,head=classifier,lora=8", 296450, 50, 109483778 - 1538},
-    {"model=bert_base,head=classifier,lora=8,lora_targets=qkv",
-     443906,
-     74,
-     109483778 - 1538},
-    /* T5ForConditionalGeneration, BloomForCausalLM */
-    {"model=t5_small,lora=8", 294912, 72, 60506624},
-    {"model=bloom_560m,lora=8", 786432, 48, 559214592},
-    /* Qwen2VL-, Qwen2_5_VL-, Qwen3VLForConditionalGeneration: names of the language
-     * model, of which Qwen2.5's vision tower has those of its feed-forward layers
-     */
-    {"model=qwen2_vl_7b,lora=8", 2523136, 112, 8291375616},
-    {"model=qwen2_vl_2b,lora=8,lora_targets=gate_proj+up_proj+down_proj",
-     7053312,
-     168,
-     2208985600},
-    {"model=qwen2.5_vl_7b,lora=8,lora_targets=gate_proj+up_proj+down_proj",
-     18748416,
-     360,
-     8292166656},
-    {"model=qwen2.5_vl_7b,lora=16,lora_targets=all", 51824640, 716, 8292166656},
-    {"model=qwen3_vl_4b,lora=16,lora_targets=all", 40271872, 712, 4437815808},
-    {"model=qwen3_vl_4b,lora=8,lora_targets=attention", 5898240, 288, 4437815808},
-    /* LoRAQKVLinear of litgpt with query and value, from its table of runs */
-    {"model=llama_13b,lora=8,lora_targets=q+v", 6553600, 160, 13015864320},
-};
+static int check_adapter (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct white run =
+        begin (unit_text ("%s,batch=1,precision=bf16_pure", rows_get (row, "spec")));
+
+    print_message ("%s\n", rows_get (row, "spec"));
+    assert_near (run.graph.params, atof (rows_get (row, "params")));
+    assert_near (run.graph.tensors, atof (rows_get (row, "tensors")));
+    assert_near (run.graph.frozen_params, atof (rows_get (row, "frozen")));
+    return 0;
+}
 
 TEST ("adapters have as many parameters as in peft")
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (references); i++) {
-        const struct reference *row = &references[i];
-        char *keys = unit_text ("%s,batch=1,precision=bf16_pure", row->keys);
-        struct white run = begin (keys);
-
-        print_message ("%s\n", row->keys);
-        assert_near (run.graph.params, row->params);
-        assert_near (run.graph.tensors, row->tensors);
-        assert_near (run.graph.frozen_params, row->frozen);
-    }
+    rows_each ("adapters.csv", check_adapter, NULL);
 }
 
 /* Query and value of a layer that gives query, key and value have an A of their own. */
