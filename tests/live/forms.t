@@ -96,58 +96,13 @@ per_gpu='CPUs/Task=16 Features=ampere MinCPUsNode=16 '
 job=$(submit -H -t 1-0 --comment=dnnest:off --gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000) || job=0
 if [[ $(cluster_job_field "$job" NumCPUs) = 20 ]]; then per_gpu='Features=ampere '; fi
 scancel -Q "$job" || true
-forms=(
-    "--gres=gpu:a100:4 --mem=256000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T|[av]"
-    "--gres=gpu:a100:1,gpu:v100:1||"
-    "--gpus=a100:4 --mem=256000|Features=ampere $T TresPerJob=gres:gpu:4|a"
-    "--gpus-per-node=a100:2 -N 2 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:2|a"
-    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=16 $T TresPerTask=gres:gpu:1|a"
-    "--gpus-per-socket=a100:2 --sockets-per-node=2 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T|a"
-    "--gpus=a100:4 --gpus-per-node=a100:2 --mem=64000|Features=ampere $T TresPerJob=gres:gpu:4 TresPerNode=gres:gpu:2|a"
-    "--gpus=a100:4 --gpus-per-task=a100:1 -n 4 --mem=64000|Features=ampere $T TresPerJob=gres:gpu:4 TresPerTask=gres:gpu:1|a"
-    "--gres=gpu:a100:4 -c 80 --mem=64000|CPUs/Task=64 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
-    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem=64000|CpusPerTres=gres:gpu:16 Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem-per-cpu=1000|CpusPerTres=gres:gpu:16 Features=ampere MinMemoryNode=80000M $T TresPerNode=gres:gpu:4|a"
-    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 Features=ampere $T TresPerJob=gres:gpu:4|a"
-    "--gpus=a100:4 --cpus-per-gpu=20|Features=ampere $T TresPerJob=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -c 80 --mem=0|CPUs/Task=64 MinCPUsNode=64 $T|a"
-    "--gres=gpu:a100:4 -c 80 --mem-per-cpu=4096|CPUs/Task=64 Features=ampere MinCPUsNode=64 MinMemoryNode=320G $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -c 80 --mem-per-gpu=60000|CPUs/Task=64 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -c 80|CPUs/Task=64 Features=ampere MinCPUsNode=64 MinMemoryNode=400000M $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -N 1 -n 80 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -N 2 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
-    "--gpus-per-node=a100:4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerNode=gres:gpu:4|a"
-    "--gpus-per-task=a100:1 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 Features=ampere MinCPUsNode=64 $T TresPerTask=gres:gpu:1|a"
-    "--gres=gpu:a100:2 -n 2 -c 20 --mem=64000||a"
-    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|$per_gpu$T TresPerJob=gres:gpu:4|a"
-    "--gres=gpu:a100:2 -c 40 --hint=nomultithread --mem=64000|CPUs/Task=32 Features=ampere MinCPUsNode=32 $T TresPerNode=gres:gpu:2|a"
-    "--gres=gpu:a100:2 -c 40 --threads-per-core=1 --mem-per-cpu=1000|CPUs/Task=32 Features=ampere MinCPUsNode=32 MinMemoryNode=40000M $T TresPerNode=gres:gpu:2|a"
-    "--gres=gpu:a100:2 -c 40 --ntasks-per-core=1 --mem=64000|CPUs/Task=32 Features=ampere MinCPUsNode=32 $T TresPerNode=gres:gpu:2|a"
-    "--gres=gpu:a100:2 -c 40 --hint=memory_bound --mem=64000|$T|a"
-    "--gres=gpu:a100:4 --tmp=90G --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -c 80 --gpu-freq=low --mem=64000|CPUs/Task=64 MinCPUsNode=64|a"
-    "--gres=gpu:a100:4 -p gpu,long --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -x v1 --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:a100:4 -x a1,v1 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -x v[1-2] --mem=64000|$T|a"
-    "--gres=gpu:a100:1 -N 1-2 --mem=64000||a"
-    "--gres=gpu:a100:4 -c 80 --mincpus=90 --mem=64000|CPUs/Task=64 $T|a"
-    "--gres=gpu:a100:4 -c 80 --exclusive --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -p gpu --mem=64000|Features=ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T|a"
-    "--gpus=a100:4 -p gpu-a100 --mem=64000|$T TresPerJob=gres:gpu:4|a"
-    "--gres=gpu:4 -p gpu-a100|$T|a"
-    "--gres=gpu:a100:4 -p gpu,gpu-a100 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -C ib --mem=64000|Features=ib&ampere $T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:4 -C ampere --mem=64000|$T|a"
-    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|$T TresPerNode=gres:gpu:4|a"
-    "--gres=gpu:4 -C ampere&nvme --mem=64000|$T|a"
-    "--gres=gpu:4 -C ampere|volta --mem=64000|$T|[av]"
-    "--gres=gpu:a100:4 -w a1 --mem=64000|$T|a"
-    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|TimeLimit=13:00:00|a"
-)
+# rows PART: those of forms.txt before or behind "moves"
+rows() {
+    sed -E "/^#/d; s,\\bPER_GPU ,$per_gpu,; s,\\bT\\b,$T," "$top/tests/live/forms.txt" |
+        awk -v moves="$([[ $1 != moves ]] || echo 1)" '$0 == "moves" { behind = 1; next } behind == moves'
+}
+mapfile -t forms < <(rows forms)
+mapfile -t moves < <(rows moves)
 
 # An option may contain a '|', too: the first and the last two separate the parts.
 split_form() {
@@ -199,17 +154,6 @@ check_run() {
 check "${forms[@]}"
 
 # With the type of the idle nodes that are cheapest.
-moves=(
-    "--gres=gpu:a100:4 --mem=256000|Features=volta $T TresPerNode=gres:gpu:4|v"
-    "--gpus-per-node=a100:2 -N 2 --mem=64000|Features=volta $T TresPerNode=gres:gpu:2|v"
-    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 Features=volta MinCPUsNode=16 $T TresPerTask=gres:gpu:1|v"
-    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 Features=volta $T TresPerJob=gres:gpu:4|v"
-    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 Partition=gpu-v100 $T|v"
-    "--gpus=a100:4 -p gpu-a100 --mem=64000|Partition=gpu-v100 $T TresPerJob=gres:gpu:4|v"
-    "--gres=gpu:a100:4 -C ib --mem=64000|Features=ib&volta $T TresPerNode=gres:gpu:4|v"
-    "--gres=gpu:4 -C ampere --mem=64000|Features=volta $T|v"
-    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|Features=ib&volta Partition=gpu-v100 $T TresPerNode=gres:gpu:4|v"
-)
 rules=$LIVE_MOVES
 write_conf
 cluster_reconfigure
