@@ -279,8 +279,8 @@ static int print_json (const struct dn_site *site, const struct finding *finding
     bool given = finding->metadata == DN_METADATA_GIVEN;
     bool built = given && !finding->by_history;
     int rc;
-    struct dn_reason lacks =
-        built ? dn_spec_lacks_work (&finding->subject.spec) : DN_NO_REASON;
+    struct dn_reason lacks = {
+        .code = built ? dn_spec_lacks_work (&finding->subject.spec) : DN_REASON_NONE};
 
     dn_json_add_text (json,
                       "metadata",

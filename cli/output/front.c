@@ -106,7 +106,7 @@ int dn_front_predict (const struct dn_site *site,
     struct dn_batch_sizes own = {.sizes = {subject->spec.batch}, .n = 1};
     const struct dn_batch_sizes *used = sizes->n > 0 ? sizes : &own;
     size_t most = (size_t) counts->n * (size_t) used->n * (size_t) gpus->n;
-    struct dn_reason lacks = dn_spec_lacks_work (&subject->spec);
+    struct dn_reason lacks = {.code = dn_spec_lacks_work (&subject->spec)};
 
     *front = (struct dn_front){.limited = limits->seconds >= 0 || limits->budget >= 0};
     if (lacks.code != DN_REASON_NONE)

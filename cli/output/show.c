@@ -439,7 +439,7 @@ void dn_show_assumed (const struct dn_spec *spec, const struct dn_graph *graph)
 
 void dn_show_lacks_work (const struct dn_spec *spec)
 {
-    struct dn_reason lacks = dn_spec_lacks_work (spec);
+    struct dn_reason lacks = {.code = dn_spec_lacks_work (spec)};
     char text[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 

@@ -74,14 +74,14 @@ bool dn_deciding_lacks (const struct dn_deciding *d, int i);
 enum dn_failure dn_deciding_failure (const struct dn_deciding *d, int i);
 
 /* Why the run would fail on candidate 'i': precision, kernels, unit, memory, or several
- * slices; none if it would not.
+ * slices. '*why' is none before, and stays so if it would not; the same below.
  */
-struct dn_reason dn_deciding_unable (const struct dn_deciding *d, int i);
+void dn_deciding_unable (const struct dn_deciding *d, int i, struct dn_reason *why);
 
 /* Why candidate 'i' cannot hold the run: the same, precision, unit, memory with the
- * headroom of a move, confidence; none if it can.
+ * headroom of a move, confidence.
  */
-struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i);
+void dn_deciding_unfit (const struct dn_deciding *d, int i, struct dn_reason *why);
 
 /* The objective's value of the run on candidate 'i', per GPU: with its start, and where
  * the objective is finish with its wait. Of one step where the amount of work is
@@ -101,12 +101,17 @@ void dn_deciding_note_move (const struct dn_deciding *d, int i);
  * would exceed if moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
  * requested); none: it keeps all, or there is no snapshot.
  */
-struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus);
+void dn_broken_limit (const struct dn_deciding *d,
+                      int i,
+                      int64_t cpus,
+                      struct dn_reason *why);
 
 /* The reason, if a limit of the QOS, association or partition on candidate 'i' counts
  * GPUs of one type: a job that names none would escape it.
  */
-struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i);
+void dn_deciding_typed_limit (const struct dn_deciding *d,
+                              int i,
+                              struct dn_reason *why);
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.
@@ -180,15 +185,15 @@ int64_t dn_deciding_runs (const struct dn_deciding *d, int i);
 /* The reason, if a QOS or association of the job on candidate 'i' limits TRES minutes,
  * of which Slurm charges the whole time limit, or is not in the snapshot.
  */
-struct dn_reason dn_deciding_minutes (const struct dn_deciding *d, int i);
+void dn_deciding_minutes (const struct dn_deciding *d, int i, struct dn_reason *why);
 
 /* Is a guard alive for limits that these rules set? */
 bool dn_deciding_has_guard (const struct dn_deciding *d);
 
 /* Why the guard cannot extend a lower limit of this job up to the requested one;
- * none if it can.
+ * DN_REASON_NONE if it can.
  */
-struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d);
+enum dn_reason_code dn_deciding_unguarded (const struct dn_deciding *d);
 
 /* The least limit in seconds, without --signal, with which the guard sees the job long
  * enough before its end. There must be a guard.

@@ -92,26 +92,23 @@ static int64_t cpus_per_gpu (const struct dn_deciding *d, int i)
     return busy > d->rules->cpus_per_gpu_min ? busy : d->rules->cpus_per_gpu_min;
 }
 
-/* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; none if
- * it can.
+/* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; '*why',
+ * none, stays so if it can.
  */
-static struct dn_reason keeps_more (const struct dn_deciding *d,
-                                    int64_t needed,
-                                    int64_t times)
+static void keeps_more (const struct dn_deciding *d,
+                        int64_t needed,
+                        int64_t times,
+                        struct dn_reason *why)
 {
     int64_t on_node = dn_cpus_on_node (d->request, needed);
-    struct dn_reason why = DN_NO_REASON;
 
     if (times != DN_UNSET)
-        why = dn_broken_limit (d, d->base, needed * times);
-    if (dn_given (why))
-        return why;
+        dn_broken_limit (d, d->base, needed * times, why);
     if (times != DN_UNSET
         && needed * times <= d->request->script.n_counted * d->request->n_gpus)
-        return d->request->counted_why;
+        dn_reason_keep (why, &d->request->counted_why);
     if (on_node != DN_UNSET && on_node < d->least_node_cpus)
-        return DN_REASON (cpus_max_mem);
-    return DN_NO_REASON;
+        dn_reason_keep_code (why, DN_REASON_cpus_max_mem);
 }
 
 /* Is it known what the input pipeline of a run on candidate 'i' needs? */
@@ -147,17 +144,17 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
 
     *why = DN_NO_REASON;
     if (rules->cpus != DN_CHOICE_CHOOSE)
-        *why = DN_REASON (policy_keeps_cpus);
+        why->code = DN_REASON_policy_keeps_cpus;
     else if (dn_given (request->keep_cpus))
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
-        *why = DN_REASON (gpus_unknown);
+        why->code = DN_REASON_gpus_unknown;
     else if (!knows_input (d, i) && share == 0)
-        *why = DN_REASON (input_unknown);
+        why->code = DN_REASON_input_unknown;
     else if (per_gpu > rules->cpus_per_gpu_max)
-        *why = DN_REASON (cpus_over_max);
+        why->code = DN_REASON_cpus_over_max;
     else if (!keeps_memory (d, i))
-        *why = DN_REASON (cpus_memory);
+        why->code = DN_REASON_cpus_memory;
     if (dn_given (*why))
         return requested;
     /* Every task has at least one CPU. */
@@ -173,7 +170,7 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
         *why = dn_lacks_evidence (
             rules->evidence_cpus, dn_deciding_runs (d, i), "EvidenceCpus");
     if (needed < requested && !dn_given (*why))
-        *why = keeps_more (d, needed, times);
+        keeps_more (d, needed, times, why);
     return dn_given (*why) ? requested : needed;
 }
 

@@ -102,67 +102,68 @@ bool dn_deciding_is_sure (const struct dn_deciding *d, int i)
            || (known && estimate->history_runs > 0);
 }
 
-static struct dn_reason lacks_memory (const struct dn_deciding *d, int i)
+static void lacks_memory (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
     double memory = dn_policy_memory (d->rules, estimate);
 
-    return DN_REASON (
-        other_memory,
-        dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
-        dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
+    *why =
+        DN_REASON (other_memory,
+                   dn_arg_count ((int64_t) ceil (memory / DN_GIB)),
+                   dn_arg_count ((int64_t) floor (estimate->device->memory / DN_GIB)));
 }
 
-struct dn_reason dn_deciding_unable (const struct dn_deciding *d, int i)
+void dn_deciding_unable (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
     const struct dn_script *script = &d->request->script;
     enum dn_software without = dn_device_without (estimate->device, script);
 
     if (!estimate->supported)
-        return DN_REASON (other_precision);
-    if (without < DN_N_SOFTWARE)
-        return dn_script_reason (&script->versions[without].at);
-    if (!dn_device_has_kernels (estimate->device, d->spec))
-        return DN_REASON (other_kernels);
-    if (estimate->no_kernels)
-        return DN_REASON (other_arch);
-    if (dn_deciding_lacks (d, i))
-        return d->request->need_why;
-    if (estimate->device->slice && d->request->n_gpus != 1)
-        return DN_REASON (other_slice);
-    return estimate->fits ? DN_NO_REASON : lacks_memory (d, i);
+        why->code = DN_REASON_other_precision;
+    else if (without < DN_N_SOFTWARE)
+        *why = dn_script_reason (&script->versions[without].at);
+    else if (!dn_device_has_kernels (estimate->device, d->spec))
+        why->code = DN_REASON_other_kernels;
+    else if (estimate->no_kernels)
+        why->code = DN_REASON_other_arch;
+    else if (dn_deciding_lacks (d, i))
+        *why = d->request->need_why;
+    else if (estimate->device->slice && d->request->n_gpus != 1)
+        why->code = DN_REASON_other_slice;
+    else if (!estimate->fits)
+        lacks_memory (d, i, why);
 }
 
-struct dn_reason dn_deciding_unfit (const struct dn_deciding *d, int i)
+void dn_deciding_unfit (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_estimate *estimate = &d->estimates[i];
     const struct dn_device *device = estimate->device;
-    const struct dn_reason unable = dn_deciding_unable (d, i);
 
-    if (dn_given (unable))
-        return unable;
+    dn_deciding_unable (d, i, why);
+    if (dn_given (*why))
+        return;
     if (d->spec->precision == DN_PRECISION_UNKNOWN && device->bf16 <= 0
         && d->estimates[d->base].device->bf16 > 0)
-        return DN_REASON (other_no_bf16);
-    if (dn_policy_memory (d->rules, estimate) > device->memory)
-        return lacks_memory (d, i);
-    if (!dn_deciding_is_sure (d, i))
-        return DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
-    return DN_NO_REASON;
+        why->code = DN_REASON_other_no_bf16;
+    else if (dn_policy_memory (d->rules, estimate) > device->memory)
+        lacks_memory (d, i, why);
+    else if (!dn_deciding_is_sure (d, i))
+        *why = DN_REASON (other_unsure, dn_arg_share (estimate->confidence));
 }
 
 /* Why the nodes of candidate 'i' have no room for the request. */
-static struct dn_reason lacks_room (const struct dn_deciding *d, int i)
+static void lacks_room (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_candidate *candidate = &d->candidates->list[i];
     int64_t each = d->options[i].cpus;
     int64_t cpus = dn_cpus_on_node (d->request, each);
 
     if (cpus != DN_UNSET && cpus > candidate->node_cpus)
-        return DN_REASON (
+        *why = DN_REASON (
             other_cpus, dn_arg_count (cpus), dn_arg_count (candidate->node_cpus));
-    return dn_broken_limit (d, i, dn_all_cpus (d->request, each));
+    else
+        dn_broken_limit (d, i, dn_all_cpus (d->request, each), why);
 }
 
 /* The requested limit means work: on candidate 'i' it is that much longer, and that
@@ -170,7 +171,7 @@ static struct dn_reason lacks_room (const struct dn_deciding *d, int i)
  * limit: one that is lowered anyway may be longer there. The run must also meet the
  * deadline.
  */
-static struct dn_reason exceeds_limit (const struct dn_deciding *d, int i)
+static void exceeds_limit (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     double factor = dn_open_factor (slowdown_on (d, i));
     int64_t limit = d->request->time_limit_s;
@@ -180,114 +181,116 @@ static struct dn_reason exceeds_limit (const struct dn_deciding *d, int i)
     double there = (double) least * factor;
 
     if (factor > 1 && limit == DN_UNSET && !d->view->cluster)
-        return DN_REASON (other_no_limit);
-    if (factor > 1 && dn_given (dn_deciding_minutes (d, i)))
-        return dn_deciding_minutes (d, i);
+        why->code = DN_REASON_other_no_limit;
+    else if (factor > 1)
+        dn_deciding_minutes (d, i, why);
+    if (dn_given (*why))
+        return;
     /* Slurm may lower the limit to that, which means less work there. */
     if (factor > 1 && d->request->job->time_min_min != DN_UNSET)
-        return DN_REASON (has_time_min);
-    if (least > 0 && there > (double) longest)
-        return DN_REASON (other_over_limit, dn_arg_time ((int64_t) there));
-    if (needed == DN_UNSET ? factor > 1 && !dn_keeps_deadline (d, INT64_MAX)
-                           : !dn_keeps_deadline (d, needed))
-        return DN_REASON (other_over_deadline);
-    return DN_NO_REASON;
+        why->code = DN_REASON_has_time_min;
+    else if (least > 0 && there > (double) longest)
+        *why = DN_REASON (other_over_limit, dn_arg_time ((int64_t) there));
+    else if (needed == DN_UNSET ? factor > 1 && !dn_keeps_deadline (d, INT64_MAX)
+                                : !dn_keeps_deadline (d, needed))
+        why->code = DN_REASON_other_over_deadline;
 }
 
 /* The likely cost of the run on candidate 'i' is above the job's budget. */
-static struct dn_reason exceeds_budget (const struct dn_deciding *d, int i)
+static void exceeds_budget (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     double cost =
         dn_estimate_cost (&d->estimates[i], d->spec->gpus, d->candidates->list[i].cost);
 
-    if (d->spec->budget < 0 || cost <= d->spec->budget)
-        return DN_NO_REASON;
-    return DN_REASON (
-        other_over_budget, dn_arg_cents (cost), dn_arg_cents (d->spec->budget));
+    if (d->spec->budget >= 0 && cost > d->spec->budget)
+        *why = DN_REASON (
+            other_over_budget, dn_arg_cents (cost), dn_arg_cents (d->spec->budget));
 }
 
 /* An hour on candidate 'i' is more expensive than on the requested type; the rules
  * allow that with Upgrade=yes, and for a job that cannot run there with rescue.
  */
-static struct dn_reason exceeds_cost (const struct dn_deciding *d, int i)
+static bool is_too_expensive (const struct dn_deciding *d, int i)
 {
     enum dn_upgrade upgrade = d->rules->upgrade;
 
-    if (d->candidates->list[i].cost <= d->candidates->list[d->base].cost
-        || upgrade == DN_UPGRADE_YES
-        || (upgrade == DN_UPGRADE_RESCUE && dn_deciding_failure (d, d->base)))
-        return DN_NO_REASON;
-    return DN_REASON (other_more_expensive,
-                      dn_arg_text (upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
+    return d->candidates->list[i].cost > d->candidates->list[d->base].cost
+           && upgrade != DN_UPGRADE_YES
+           && (upgrade != DN_UPGRADE_RESCUE || !dn_deciding_failure (d, d->base));
 }
 
-static struct dn_reason is_too_slow (const struct dn_deciding *d, int i)
+static void exceeds_cost (const struct dn_deciding *d, int i, struct dn_reason *why)
+{
+    if (is_too_expensive (d, i))
+        *why = DN_REASON (
+            other_more_expensive,
+            dn_arg_text (d->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue"));
+}
+
+static void is_too_slow (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     double slowdown = d->estimates[i].step_s.p50 / d->estimates[d->base].step_s.p50;
 
-    return slowdown > d->rules->max_slowdown
-               ? DN_REASON (other_slow, dn_arg_share (slowdown))
-               : DN_NO_REASON;
+    if (slowdown > d->rules->max_slowdown)
+        *why = DN_REASON (other_slow, dn_arg_share (slowdown));
 }
 
-static struct dn_reason is_blocked (const struct dn_deciding *d, int i)
+static void is_blocked (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    return d->candidates->list[i].blocked;
+    *why = d->candidates->list[i].blocked;
 }
 
 /* Cost forbids an open type only if the admin says so. */
-static struct dn_reason is_forbidden (const struct dn_deciding *d, int i)
+static void is_forbidden (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_rules *rules = d->rules;
 
-    if (d->candidates->list[i].cost <= d->candidates->list[d->base].cost
-        || (rules->upgrade != DN_UPGRADE_NO && rules->steer != DN_STEER_CHEAPER))
-        return DN_NO_REASON;
-    return rules->upgrade == DN_UPGRADE_NO
-               ? DN_REASON (other_more_expensive, dn_arg_text ("no"))
-               : DN_REASON (other_steer);
+    if (d->candidates->list[i].cost <= d->candidates->list[d->base].cost)
+        return;
+    if (rules->upgrade == DN_UPGRADE_NO)
+        *why = DN_REASON (other_more_expensive, dn_arg_text ("no"));
+    else if (rules->steer == DN_STEER_CHEAPER)
+        why->code = DN_REASON_other_steer;
 }
 
 /* Can the job ask for candidate 'i' without naming its type? */
-static struct dn_reason lacks_name (const struct dn_deciding *d, int i)
+static void lacks_name (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
-    return d->candidates->list[i].feature
-                   || dn_gpu_by_partition (d->candidates->list[d->base].gpu,
-                                           d->request->job)
-               ? DN_NO_REASON
-               : DN_REASON (other_no_feature);
+    if (!d->candidates->list[i].feature
+        && !dn_gpu_by_partition (d->candidates->list[d->base].gpu, d->request->job))
+        why->code = DN_REASON_other_no_feature;
 }
 
 /* Why the job stays on its type whatever the others offer; none if it need not. */
-static struct dn_reason keeps_gpu (const struct dn_deciding *d, int i)
+static void keeps_gpu (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     (void) i;
     if (d->rules->gpu_type <= DN_TYPE_KEEP)
-        return DN_REASON (policy_keeps_gpu);
-    return dn_given (d->request->keep_gpu) ? d->request->keep_gpu : d->candidates->keep;
+        why->code = DN_REASON_policy_keeps_gpu;
+    dn_reason_keep (why, &d->request->keep_gpu);
+    dn_reason_keep (why, &d->candidates->keep);
 }
 
 /* Why the job cannot ask for its type in another way, or must not. */
-static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
+static void keeps_closed (const struct dn_deciding *d, int base, struct dn_reason *why)
 {
     const struct dn_request *request = d->request;
-    struct dn_reason why = keeps_gpu (d, base);
     struct dn_features features;
 
-    if (dn_given (why))
-        return why;
+    keeps_gpu (d, base, why);
     /* dnnestd finds open jobs by their records. */
     if (d->view->cluster && d->rules->record == DN_RECORD_NONE)
-        return DN_REASON (record_none);
+        dn_reason_keep_code (why, DN_REASON_record_none);
     if (d->rules->steer == DN_STEER_NO)
-        return DN_REASON (policy_keeps_gpu);
-    why = dn_deciding_typed_limit (d, base);
-    if (dn_given (why))
-        return why;
+        dn_reason_keep_code (why, DN_REASON_policy_keeps_gpu);
+    if (!dn_given (*why))
+        dn_deciding_typed_limit (d, base, why);
     /* srun of the script would wait for the constraint of the submission. */
     if (dn_job_getenv (request->job, "SLURM_CONSTRAINT"))
-        return DN_REASON (req_env_constraint);
-    why = lacks_name (d, base);
+        dn_reason_keep_code (why, DN_REASON_req_env_constraint);
+    if (dn_given (*why))
+        return;
+    lacks_name (d, base, why);
     /* Alternatives are of plain features, without others. */
     dn_features_read (request->job->features, &features);
     if (!d->view->cluster
@@ -295,26 +298,27 @@ static struct dn_reason keeps_closed (const struct dn_deciding *d, int base)
             || (features.n_names == 1
                 && !dn_is_feature (d->candidates->list[base].feature,
                                    features.names[0]))))
-        dn_reason_keep_code (&why, DN_REASON_open_blind);
-    return why;
+        dn_reason_keep_code (why, DN_REASON_open_blind);
 }
 
 /* The likely time on candidate 'i' is above the limit or the deadline. The requested
  * type fails for certain, so the bound may be.
  */
-static struct dn_reason likely_exceeds_time (const struct dn_deciding *d, int i)
+static void likely_exceeds_time (const struct dn_deciding *d,
+                                 int i,
+                                 struct dn_reason *why)
 {
     double likely = d->estimates[i].train_s.p50;
     int64_t limit = d->request->time_limit_s;
 
-    if (likely < 0
-        || ((limit < 0 || likely <= (double) dn_time_before_signal (d->request, limit))
-            && dn_keeps_deadline (d, (int64_t) likely)))
-        return DN_NO_REASON;
-    return DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
+    if (likely >= 0
+        && ((limit >= 0 && likely > (double) dn_time_before_signal (d->request, limit))
+            || !dn_keeps_deadline (d, (int64_t) likely)))
+        *why = DN_REASON (other_over_either, dn_arg_time ((int64_t) ceil (likely)));
 }
 
-typedef struct dn_reason (*check_f) (const struct dn_deciding *d, int i);
+/* Sets '*why', which is none, if it speaks against candidate 'i'. */
+typedef void (*check_f) (const struct dn_deciding *d, int i, struct dn_reason *why);
 
 /* What speaks against a candidate, the most important first: for a job that can run on
  * its type, and for one that cannot, of a candidate that holds it.
@@ -332,21 +336,20 @@ static const check_f open_checks[] = {is_blocked,
 static const check_f rescue_checks[] =
     {keeps_gpu, exceeds_cost, is_blocked, lacks_room, likely_exceeds_time, NULL};
 
-/* The first reason against a move to candidate 'i', which is recorded; none if the job
- * may move to it.
+/* Does anything speak against a move to candidate 'i'? '*why', which is none, becomes
+ * the first reason, which is recorded.
  */
-static struct dn_reason refuses (const struct dn_deciding *d,
-                                 int i,
-                                 const check_f *checks)
+static bool refuses (const struct dn_deciding *d,
+                     int i,
+                     const check_f *checks,
+                     struct dn_reason *why)
 {
-    struct dn_reason not = DN_REASON (gpu_not, dn_deciding_type (d, i));
-    struct dn_reason why = DN_NO_REASON;
-
-    for (; *checks && !dn_given (why); checks++)
-        why = (*checks) (d, i);
-    if (dn_given (why))
-        dn_deciding_say_in (d, &not, &why);
-    return why;
+    for (; *checks && !dn_given (*why); checks++)
+        (*checks) (d, i, why);
+    if (!dn_given (*why))
+        return false;
+    dn_deciding_say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), why);
+    return true;
 }
 
 static void say_choice (const struct dn_deciding *d, int best)
@@ -400,15 +403,18 @@ static void open_types (const struct dn_deciding *d)
     struct dn_decision *decision = d->decision;
 
     open_to (d, d->base);
-    for (int i = 0; i < d->candidates->n_candidates; i++)
-        if (i != d->base && !dn_given (refuses (d, i, open_checks))) {
-            open_to (d, i);
-            dn_deciding_say (d,
-                             &DN_REASON (gpu_open,
-                                         dn_deciding_type (d, i),
-                                         dn_arg_share (slowdown_on (d, i)),
-                                         dn_deciding_type (d, d->base)));
-        }
+    for (int i = 0; i < d->candidates->n_candidates; i++) {
+        struct dn_reason why = DN_NO_REASON;
+
+        if (i == d->base || refuses (d, i, open_checks, &why))
+            continue;
+        open_to (d, i);
+        dn_deciding_say (d,
+                         &DN_REASON (gpu_open,
+                                     dn_deciding_type (d, i),
+                                     dn_arg_share (slowdown_on (d, i)),
+                                     dn_deciding_type (d, d->base)));
+    }
     if (decision->n_open == 1)
         decision->n_open = 0;
     decision->either = decision->n_open > 0 && !d->view->cluster;
@@ -437,7 +443,7 @@ static int find_idle (const struct dn_deciding *d)
                 d, &DN_REASON (gpu_not, type), &DN_REASON (other_no_limit));
         else if (dn_deciding_price (d, i) > limit)
             dn_deciding_say (d, &DN_REASON (gpu_no_gain, type));
-        else if (!dn_given (exceeds_cost (d, i))
+        else if (!is_too_expensive (d, i)
                  && (best == d->base
                      || dn_deciding_price (d, i) < dn_deciding_price (d, best)))
             best = i;
@@ -447,9 +453,10 @@ static int find_idle (const struct dn_deciding *d)
 
 int dn_choose_gpu (const struct dn_deciding *d)
 {
-    struct dn_reason why = keeps_closed (d, d->base);
+    struct dn_reason why = DN_NO_REASON;
     int best = d->base;
 
+    keeps_closed (d, d->base, &why);
     if (dn_given (why)) {
         dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);
         return best;
@@ -475,14 +482,13 @@ void dn_find_rescue (const struct dn_deciding *d, struct dn_other *other)
 
     *other = (struct dn_other){.index = -1};
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        struct dn_other next = {.index = i};
+        struct dn_other next = {.index = i, .why = DN_NO_REASON};
         bool was_allowed = other->index >= 0 && !dn_given (other->why);
         bool allowed;
 
-        if (i == d->base || dn_given (refuses (d, i, holds)))
+        if (i == d->base || refuses (d, i, holds, &next.why))
             continue;
-        next.why = refuses (d, i, rescue_checks);
-        allowed = !dn_given (next.why);
+        allowed = !refuses (d, i, rescue_checks, &next.why);
         if (other->index < 0 || (allowed && !was_allowed)
             || (allowed == was_allowed
                 && dn_deciding_price (d, i) < dn_deciding_price (d, other->index)))

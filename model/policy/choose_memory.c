@@ -103,10 +103,10 @@ void dn_choose_memory (const struct dn_deciding *d)
     why = keeps (d, estimate);
     gib = ceil (needed (d, estimate) / DN_GIB);
     if (!dn_given (why) && gib * MB_PER_GIB >= (double) d->request->mem_per_node_mb)
-        why = DN_REASON (memory_needed);
+        why.code = DN_REASON_memory_needed;
     if (!dn_given (why)) {
         d->decision->mem_mb = (int64_t) gib * MB_PER_GIB;
-        why = dn_broken_limit (d, d->decision->chosen, cpus_of (d));
+        dn_broken_limit (d, d->decision->chosen, cpus_of (d), &why);
     }
     if (dn_given (why)) {
         d->decision->mem_mb = DN_UNSET;

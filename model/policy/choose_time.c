@@ -74,31 +74,31 @@ bool dn_keeps_deadline (const struct dn_deciding *d, int64_t seconds)
            && (left == DN_UNSET || seconds <= left);
 }
 
-/* Why the time limit is kept regardless of the bound; none if it may change. */
-static struct dn_reason keeps_time (const struct dn_deciding *d)
+/* Why the time limit is kept regardless of the bound; '*why', none, stays so if it may
+ * change.
+ */
+static void keeps_time (const struct dn_deciding *d, struct dn_reason *why)
 {
     const struct dn_request *request = d->request;
     const struct dn_job *job = request->job;
 
     if (d->rules->time_limit == DN_TIME_KEEP)
-        return DN_REASON (policy_keeps_time);
-    if (dn_given (request->keep_time))
-        return request->keep_time;
+        why->code = DN_REASON_policy_keeps_time;
+    dn_reason_keep (why, &request->keep_time);
     if (d->rules->time_limit != DN_TIME_TIME_MIN)
-        return DN_NO_REASON;
+        return;
     /* Slurm rejects a --time-min above the limit, and a job without a limit gets that
      * of its partition. */
     if (request->time_limit_s == DN_UNSET)
-        return DN_REASON (no_limit);
+        dn_reason_keep_code (why, DN_REASON_no_limit);
     if (job->time_min_min != DN_UNSET)
-        return DN_REASON (has_time_min);
+        dn_reason_keep_code (why, DN_REASON_has_time_min);
     if (job->deadline_s != DN_UNSET)
-        return DN_REASON (has_deadline);
-    return DN_NO_REASON;
+        dn_reason_keep_code (why, DN_REASON_has_deadline);
 }
 
-/* May the limit become 'needed', more than was requested? If not, 'why' gets the
- * reason.
+/* May the limit become 'needed', more than was requested? If not, '*why', none, gets
+ * the reason.
  */
 static bool may_raise_time (const struct dn_deciding *d,
                             int64_t needed,
@@ -107,17 +107,16 @@ static bool may_raise_time (const struct dn_deciding *d,
     const struct dn_rules *rules = d->rules;
     bool unset = d->request->time_limit_s == DN_UNSET;
 
-    *why = DN_NO_REASON;
     if (unset && rules->fill_unset != DN_YES_YES)
-        *why = DN_REASON (no_limit);
+        why->code = DN_REASON_no_limit;
     else if (!unset && rules->never_raise != DN_YES_NO)
-        *why = DN_REASON (never_raise);
+        why->code = DN_REASON_never_raise;
     else if (needed > rules->time_max_s)
-        *why = DN_REASON (over_time_max);
+        why->code = DN_REASON_over_time_max;
     else if (!dn_keeps_deadline (d, needed))
-        *why = DN_REASON (over_deadline);
+        why->code = DN_REASON_over_deadline;
     else if (needed > dn_longest_limit (d, d->decision->chosen))
-        *why = DN_REASON (over_max_time);
+        why->code = DN_REASON_over_max_time;
     return !dn_given (*why);
 }
 
@@ -190,7 +189,7 @@ static struct bound find_bound (const struct dn_deciding *d)
         return netted_bound (d);
     if (!dn_deciding_has_guard (d) || safe.limit_s == DN_UNSET)
         return safe;
-    safe.why = dn_deciding_unguarded (d);
+    safe.why = (struct dn_reason){.code = dn_deciding_unguarded (d)};
     if (dn_given (safe.why))
         return safe;
     bound = netted_bound (d);
@@ -246,29 +245,31 @@ static struct dn_reason lacks_evidence (const struct dn_deciding *d,
                               is_auto ? dn_say_evidence_auto : "EvidenceTime");
 }
 
-/* Why the limit must not be lowered to the bound; none if it may, or is not. A low
- * limit must get the job nothing that its own would not: no start before a reservation,
- * and none below a limit of minutes or of the time itself.
+/* Why the limit must not be lowered to the bound; none as before if it may, or is not.
+ * A low limit must get the job nothing that its own would not: no start before a
+ * reservation, and none below a limit of minutes or of the time itself.
  */
-static struct dn_reason keeps_lower (const struct dn_deciding *d,
-                                     const struct bound *bound)
+static void keeps_lower (const struct dn_deciding *d,
+                         const struct bound *bound,
+                         struct dn_reason *why)
 {
     int64_t own = d->request->time_limit_s;
     int64_t longest = dn_longest_limit (d, d->decision->chosen);
-    struct dn_reason why;
 
     if (!lowers (d, bound))
-        return DN_NO_REASON;
+        return;
     if (!dn_guarded_trusts (d->view->guarded, d->request->job->user_id))
-        return DN_REASON (distrusted);
-    why = dn_deciding_minutes (d, d->decision->chosen);
-    if (dn_given (why))
-        return why;
+        why->code = DN_REASON_distrusted;
+    else
+        dn_deciding_minutes (d, d->decision->chosen, why);
+    if (dn_given (*why))
+        return;
     if (own > longest || (own == DN_UNLIMITED && longest < INT64_MAX))
-        return DN_REASON (limit_too_long);
-    if (is_reserved (d))
-        return DN_REASON (limit_reserved);
-    return lacks_evidence (d, bound);
+        why->code = DN_REASON_limit_too_long;
+    else if (is_reserved (d))
+        why->code = DN_REASON_limit_reserved;
+    else
+        *why = lacks_evidence (d, bound);
 }
 
 int64_t dn_lowered_limit (const struct dn_deciding *d)
@@ -276,10 +277,13 @@ int64_t dn_lowered_limit (const struct dn_deciding *d)
     const struct bound bound = find_bound (d);
     int64_t limit = d->request->time_limit_s;
     int64_t needed = dn_needed_time (d, d->base);
+    struct dn_reason why = DN_NO_REASON;
 
-    return dn_given (keeps_time (d)) || needed == DN_UNSET || needed > limit
+    keeps_time (d, &why);
+    if (!dn_given (why))
+        keeps_lower (d, &bound, &why);
+    return dn_given (why) || needed == DN_UNSET || needed > limit
                    || d->rules->time_limit == DN_TIME_TIME_MIN
-                   || dn_given (keeps_lower (d, &bound))
                ? limit
                : needed;
 }
@@ -291,16 +295,16 @@ static void say_bound (const struct dn_deciding *d,
                        int64_t limit_s,
                        enum dn_reason_code alone,
                        enum dn_reason_code with,
-                       struct dn_reason why)
+                       const struct dn_reason *why)
 {
     /* Rounded up to a second, as the table of 'dnnest advise' has it. */
     double likely = ceil (d->estimates[d->decision->chosen].train_s.p50);
     struct dn_reason bound = {
         alone, DN_REASON_NONE, {dn_arg_time (limit_s), dn_arg_time ((int64_t) likely)}};
 
-    if (dn_given (why)) {
+    if (dn_given (*why)) {
         bound.code = with;
-        bound = dn_reason_in (&bound, &why);
+        bound = dn_reason_in (&bound, why);
     }
     dn_deciding_say (d, &bound);
 }
@@ -319,13 +323,13 @@ static void set_time (const struct dn_deciding *d, const struct bound *bound)
                    bound->limit_s,
                    DN_REASON_time_extended,
                    DN_REASON_time_extended_for,
-                   bound->why);
+                   &bound->why);
     else
         say_bound (d,
                    bound->limit_s,
                    DN_REASON_time_bound,
                    DN_REASON_time_bound_for,
-                   bound->why);
+                   &bound->why);
 }
 
 /* Is the bound no lower than what the job has, so that the limit stays? */
@@ -345,14 +349,15 @@ void dn_choose_time (const struct dn_deciding *d)
 {
     const struct dn_request *request = d->request;
     struct bound bound = find_bound (d);
-    struct dn_reason why = keeps_time (d);
+    struct dn_reason why = DN_NO_REASON;
 
+    keeps_time (d, &why);
     d->decision->time_quantile = bound.quantile;
     /* The same work takes longer there. */
     if (own_limit (d) != request->time_limit_s)
         d->decision->time_limit_s = own_limit (d);
     if (!dn_given (why) && bound.limit_s == DN_UNSET)
-        why = dn_spec_lacks_work (d->spec);
+        why.code = dn_spec_lacks_work (d->spec);
     if (dn_given (why)) {
         dn_deciding_say_in (d, &DN_REASON (time_kept), &why);
         return;
@@ -360,13 +365,13 @@ void dn_choose_time (const struct dn_deciding *d)
     if (request->job->time_min_min > 0
         && bound.limit_s < request->job->time_min_min * 60)
         bound.limit_s = request->job->time_min_min * 60;
-    why = keeps_lower (d, &bound);
+    keeps_lower (d, &bound, &why);
     if (dn_given (why) || keeps_limit (d, &bound, &why))
         say_bound (d,
                    bound.limit_s,
                    DN_REASON_time_kept_bound,
                    DN_REASON_time_kept_bound_for,
-                   why);
+                   &why);
     else
         set_time (d, &bound);
 }

@@ -32,8 +32,11 @@ static int find_base (const struct dn_deciding *d)
     bool able = false;
 
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        bool can = !dn_given (dn_deciding_unable (d, i));
+        struct dn_reason why = DN_NO_REASON;
+        bool can;
 
+        dn_deciding_unable (d, i, &why);
+        can = !dn_given (why);
         if (!d->candidates->list[i].requested || (able && !can))
             continue;
         if (base < 0 || (can && !able)
@@ -132,8 +135,9 @@ static void say_unable (const struct dn_deciding *d)
     const struct dn_other base = {d->base, d->candidates->keep};
 
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        const struct dn_reason why = dn_deciding_unable (d, i);
+        struct dn_reason why = DN_NO_REASON;
 
+        dn_deciding_unable (d, i, &why);
         if (i == d->base || !d->candidates->list[i].requested || !dn_given (why))
             continue;
         dn_deciding_say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), &why);
@@ -191,7 +195,7 @@ static bool may_have_fewer (const struct dn_deciding *d)
     struct dn_reason why = DN_NO_REASON;
 
     if (d->request->asked_gpus != DN_UNSET)
-        why = dn_broken_limit (d, d->decision->chosen, DN_UNSET);
+        dn_broken_limit (d, d->decision->chosen, DN_UNSET, &why);
     if (!dn_given (why))
         return true;
     dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);

@@ -19,22 +19,22 @@ bool dn_deciding_has_guard (const struct dn_deciding *d)
            && dn_guarded_is_alive (view->guarded, view->now_s);
 }
 
-struct dn_reason dn_deciding_unguarded (const struct dn_deciding *d)
+enum dn_reason_code dn_deciding_unguarded (const struct dn_deciding *d)
 {
     const struct dn_job *job = d->request->job;
     int64_t limit = d->request->time_limit_s;
 
     if (limit < 0)
-        return DN_REASON (no_limit);
+        return DN_REASON_no_limit;
     if (job->time_min_min != DN_UNSET)
-        return DN_REASON (has_time_min);
+        return DN_REASON_has_time_min;
     if (job->deadline_s != DN_UNSET && job->deadline_s < limit)
-        return DN_REASON (guard_deadline);
+        return DN_REASON_guard_deadline;
     if (job->reservation && job->reservation[0] != '\0')
-        return DN_REASON (guard_reservation);
+        return DN_REASON_guard_reservation;
     if (d->rules->record == DN_RECORD_NONE)
-        return DN_REASON (record_none);
-    return DN_NO_REASON;
+        return DN_REASON_record_none;
+    return DN_REASON_NONE;
 }
 
 int64_t dn_deciding_least_guarded (const struct dn_deciding *d)

@@ -167,11 +167,13 @@ static struct dn_reason broken (const struct dn_tres_limit *limit,
                                dn_arg_word (source->limited->name)}};
 }
 
-/* Which limit of a standing the change breaks; none if it keeps them all. */
-static struct dn_reason broken_of (const struct dn_cluster *cluster,
-                                   const struct dn_standing *standing,
-                                   const struct use *before,
-                                   const struct use *after)
+/* Which limit of a standing the change breaks; '*why', none, stays so if it keeps all.
+ */
+static void broken_of (const struct dn_cluster *cluster,
+                       const struct dn_standing *standing,
+                       const struct use *before,
+                       const struct use *after,
+                       struct dn_reason *why)
 {
     const struct sources sources = sources_of (cluster, standing);
     int n_left = LIMITS_MAX;
@@ -184,12 +186,13 @@ static struct dn_reason broken_of (const struct dn_cluster *cluster,
              first >= 0 && at < first + limited->n_limits && at < cluster->n_limits;
              at++) {
             if (n_left-- <= 0)
-                return DN_REASON (many_limits);
-            if (breaks (&cluster->limits[at], before, after))
-                return broken (&cluster->limits[at], &sources.list[i]);
+                why->code = DN_REASON_many_limits;
+            else if (breaks (&cluster->limits[at], before, after))
+                *why = broken (&cluster->limits[at], &sources.list[i]);
+            if (dn_given (*why))
+                return;
         }
     }
-    return DN_NO_REASON;
 }
 
 /* The standings of the job on candidate 'i'; of one that a move to its partition needs,
@@ -213,26 +216,27 @@ static const struct dn_standing *standings_on (const struct dn_deciding *d,
     return own;
 }
 
-struct dn_reason dn_broken_limit (const struct dn_deciding *d, int i, int64_t cpus)
+void dn_broken_limit (const struct dn_deciding *d,
+                      int i,
+                      int64_t cpus,
+                      struct dn_reason *why)
 {
     const struct dn_cluster *cluster = d->view->cluster;
     int64_t requested = d->request->n_cpus;
-    struct dn_reason why = DN_NO_REASON;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
         cluster ? standings_on (d, i, &own, &n) : NULL;
 
-    for (int k = 0; k < n && !dn_given (why); k++) {
+    for (int k = 0; k < n && !dn_given (*why); k++) {
         const struct dn_standing *old =
             standings == &own ? &d->standings[0] : &standings[k];
         struct use before = use_of (d, d->base, requested, true, old);
         struct use after =
             use_of (d, i, cpus == DN_UNSET ? requested : cpus, false, &standings[k]);
 
-        why = broken_of (cluster, &standings[k], &before, &after);
+        broken_of (cluster, &standings[k], &before, &after, why);
     }
-    return why;
 }
 
 /* Does the job, or a partition of it, name a QOS that the snapshot does not have? It is
@@ -246,19 +250,19 @@ static bool is_unknown (const struct dn_standing *standing)
            || (partition && partition->qos[0] != '\0' && !standing->partition_qos);
 }
 
-static struct dn_reason minutes_of (const struct dn_cluster *cluster,
-                                    const struct dn_standing *standing)
+static void minutes_of (const struct dn_cluster *cluster,
+                        const struct dn_standing *standing,
+                        struct dn_reason *why)
 {
     const struct sources sources = sources_of (cluster, standing);
 
     if (cluster->enforces && is_unknown (standing))
-        return DN_REASON (limits_unknown);
-    for (int i = 0; i < sources.n; i++)
+        why->code = DN_REASON_limits_unknown;
+    for (int i = 0; i < sources.n && !dn_given (*why); i++)
         if (sources.list[i].limited->minutes)
-            return DN_REASON (limits_minutes,
+            *why = DN_REASON (limits_minutes,
                               dn_arg_text (sources.list[i].kind),
                               dn_arg_word (sources.list[i].limited->name));
-    return DN_NO_REASON;
 }
 
 struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
@@ -266,22 +270,22 @@ struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
                                     const char *partition)
 {
     const struct dn_standing standing = dn_standing_of (cluster, job, partition);
+    struct dn_reason why = DN_NO_REASON;
 
-    return minutes_of (cluster, &standing);
+    minutes_of (cluster, &standing, &why);
+    return why;
 }
 
-struct dn_reason dn_deciding_minutes (const struct dn_deciding *d, int i)
+void dn_deciding_minutes (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_cluster *cluster = d->view->cluster;
-    struct dn_reason why = DN_NO_REASON;
     struct dn_standing own;
     int n = 0;
     const struct dn_standing *standings =
         cluster ? standings_on (d, i, &own, &n) : NULL;
 
-    for (int k = 0; k < n && !dn_given (why); k++)
-        why = minutes_of (cluster, &standings[k]);
-    return why;
+    for (int k = 0; k < n && !dn_given (*why); k++)
+        minutes_of (cluster, &standings[k], why);
 }
 
 static void lower (int64_t *longest, int64_t limit_s)
@@ -362,7 +366,7 @@ static bool limits_types (const struct dn_cluster *cluster,
     return false;
 }
 
-struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
+void dn_deciding_typed_limit (const struct dn_deciding *d, int i, struct dn_reason *why)
 {
     const struct dn_cluster *cluster = d->view->cluster;
     struct dn_standing own;
@@ -375,7 +379,6 @@ struct dn_reason dn_deciding_typed_limit (const struct dn_deciding *d, int i)
 
         for (int s = 0; s < sources.n; s++)
             if (limits_types (cluster, sources.list[s].limited))
-                return DN_REASON (typed_limits);
+                why->code = DN_REASON_typed_limits;
     }
-    return DN_NO_REASON;
 }

@@ -125,6 +125,16 @@ void dn_warn_of_need (const struct dn_deciding *d)
                                                : having));
 }
 
+/* May the job move to candidate 'i', and does that hold it? */
+static bool can_move (const struct dn_deciding *d, int i)
+{
+    struct dn_reason why = d->candidates->list[i].blocked;
+
+    if (!dn_given (why))
+        dn_deciding_unfit (d, i, &why);
+    return !dn_given (why);
+}
+
 /* The job will wait until its nodes are back; nodes of other types are there. */
 void dn_warn_of_nodes (const struct dn_deciding *d)
 {
@@ -135,8 +145,7 @@ void dn_warn_of_nodes (const struct dn_deciding *d)
     if (!base->unavailable)
         return;
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        if (i == d->base || dn_given (d->candidates->list[i].blocked)
-            || dn_given (dn_deciding_unfit (d, i)))
+        if (i == d->base || !can_move (d, i))
             continue;
         why = base->gpu->no_moves
                   ? DN_REASON (warn_nodes, type)
@@ -189,8 +198,7 @@ static int meeting_deadline (const struct dn_deciding *d, int i)
     for (int k = 0; k < d->candidates->n_candidates; k++) {
         double likely = d->estimates[k].train_s.p50;
 
-        if (k != i && !dn_given (d->candidates->list[k].blocked)
-            && !dn_given (dn_deciding_unfit (d, k)) && likely >= 0
+        if (k != i && likely >= 0 && can_move (d, k)
             && dn_keeps_deadline (d, (int64_t) likely)
             && (best < 0 || dn_deciding_price (d, k) < dn_deciding_price (d, best)))
             best = k;

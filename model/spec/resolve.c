@@ -301,13 +301,11 @@ double dn_spec_steps (const struct dn_spec *spec)
     return -1;
 }
 
-struct dn_reason dn_spec_lacks_work (const struct dn_spec *spec)
+enum dn_reason_code dn_spec_lacks_work (const struct dn_spec *spec)
 {
     if (dn_spec_steps (spec) >= 0)
-        return DN_NO_REASON;
+        return DN_REASON_NONE;
     if (spec->epochs >= 0 && spec->tokens < 0)
-        return DN_REASON (work_unknown_epochs);
-    if (spec->tokens >= 0)
-        return DN_REASON (work_unknown_tokens);
-    return DN_REASON (work_unknown);
+        return DN_REASON_work_unknown_epochs;
+    return spec->tokens >= 0 ? DN_REASON_work_unknown_tokens : DN_REASON_work_unknown;
 }

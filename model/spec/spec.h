@@ -545,8 +545,8 @@ int dn_spec_torch (const struct dn_spec *spec);
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
 
-/* What the keys lack for the amount of work; no reason if it is known. */
-struct dn_reason dn_spec_lacks_work (const struct dn_spec *spec);
+/* What the keys lack for the amount of work; DN_REASON_NONE if it is known. */
+enum dn_reason_code dn_spec_lacks_work (const struct dn_spec *spec);
 
 /* Trainings one after another, 1 unless runs= was given. */
 double dn_spec_runs (const struct dn_spec *spec);
