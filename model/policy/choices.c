@@ -74,13 +74,34 @@ void dn_deciding_say (const struct dn_deciding *d, const struct dn_reason *reaso
     dn_decision_say (d->decision, reason);
 }
 
-void dn_deciding_say_in (const struct dn_deciding *d,
-                         const struct dn_reason *outer,
-                         const struct dn_reason *inner)
+void dn_deciding_say_of (const struct dn_deciding *d, enum dn_reason_code code, int i)
+{
+    const struct dn_reason reason = {.code = code, .args = {dn_deciding_type (d, i)}};
+
+    dn_deciding_say (d, &reason);
+}
+
+static void say_in (const struct dn_deciding *d,
+                    const struct dn_reason *outer,
+                    const struct dn_reason *inner)
 {
     const struct dn_reason reason = dn_reason_in (outer, inner);
 
     dn_deciding_say (d, &reason);
+}
+
+void dn_deciding_say_kept (const struct dn_deciding *d,
+                           enum dn_reason_code code,
+                           const struct dn_reason *why)
+{
+    say_in (d, &(struct dn_reason){.code = code}, why);
+}
+
+void dn_deciding_say_not (const struct dn_deciding *d,
+                          int i,
+                          const struct dn_reason *why)
+{
+    say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), why);
 }
 
 struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i)

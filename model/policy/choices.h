@@ -59,10 +59,18 @@ struct dn_other {
 
 void dn_deciding_say (const struct dn_deciding *d, const struct dn_reason *reason);
 
-/* The same for dn_reason_in (). */
-void dn_deciding_say_in (const struct dn_deciding *d,
-                         const struct dn_reason *outer,
-                         const struct dn_reason *inner);
+/* The reason whose one value is the GPU type of candidate 'i'. */
+void dn_deciding_say_of (const struct dn_deciding *d, enum dn_reason_code code, int i);
+
+/* What is kept, or not heeded: the reason whose one place is for 'why'. */
+void dn_deciding_say_kept (const struct dn_deciding *d,
+                           enum dn_reason_code code,
+                           const struct dn_reason *why);
+
+/* Why it is not candidate 'i'. */
+void dn_deciding_say_not (const struct dn_deciding *d,
+                          int i,
+                          const struct dn_reason *why);
 
 /* The GPU type of candidate 'i', for a reason. */
 struct dn_arg dn_deciding_type (const struct dn_deciding *d, int i);

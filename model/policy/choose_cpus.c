@@ -193,7 +193,7 @@ void dn_choose_cpus (const struct dn_deciding *d)
     int64_t requested = requested_cpus (request, &times);
 
     if (dn_given (option->cpus_kept)) {
-        dn_deciding_say_in (d, &DN_REASON (cpus_kept), &option->cpus_kept);
+        dn_deciding_say_kept (d, DN_REASON_cpus_kept, &option->cpus_kept);
         return;
     }
     if (each != requested && each_gpu)

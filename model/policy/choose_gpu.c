@@ -348,14 +348,14 @@ static bool refuses (const struct dn_deciding *d,
         (*checks) (d, i, why);
     if (!dn_given (*why))
         return false;
-    dn_deciding_say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), why);
+    dn_deciding_say_not (d, i, why);
     return true;
 }
 
 static void say_choice (const struct dn_deciding *d, int best)
 {
     if (best == d->base)
-        dn_deciding_say (d, &DN_REASON (gpu_right, dn_deciding_type (d, best)));
+        dn_deciding_say_of (d, DN_REASON_gpu_right, best);
     else
         dn_deciding_say (d,
                          &DN_REASON (gpu_better,
@@ -432,17 +432,14 @@ static int find_idle (const struct dn_deciding *d)
     int best = d->base;
 
     for (int i = 0; i < d->candidates->n_candidates; i++) {
-        struct dn_arg type = dn_deciding_type (d, i);
-
         if (!dn_deciding_is_open (d, i))
             continue;
         if (!d->options[i].starts_now)
-            dn_deciding_say_in (d, &DN_REASON (gpu_not, type), &DN_REASON (other_busy));
+            dn_deciding_say_not (d, i, &DN_REASON (other_busy));
         else if (slowdown_on (d, i) > 1 && d->request->time_limit_s == DN_UNSET)
-            dn_deciding_say_in (
-                d, &DN_REASON (gpu_not, type), &DN_REASON (other_no_limit));
+            dn_deciding_say_not (d, i, &DN_REASON (other_no_limit));
         else if (dn_deciding_price (d, i) > limit)
-            dn_deciding_say (d, &DN_REASON (gpu_no_gain, type));
+            dn_deciding_say_of (d, DN_REASON_gpu_no_gain, i);
         else if (!is_too_expensive (d, i)
                  && (best == d->base
                      || dn_deciding_price (d, i) < dn_deciding_price (d, best)))
@@ -458,12 +455,12 @@ int dn_choose_gpu (const struct dn_deciding *d)
 
     keeps_closed (d, d->base, &why);
     if (dn_given (why)) {
-        dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);
+        dn_deciding_say_kept (d, DN_REASON_gpu_kept, &why);
         return best;
     }
     say_objective (d);
     if (dn_given (d->candidates->prices))
-        dn_deciding_say_in (d, &DN_REASON (gpu_prices), &d->candidates->prices);
+        dn_deciding_say_kept (d, DN_REASON_gpu_prices, &d->candidates->prices);
     open_types (d);
     if (d->rules->gpu_type == DN_TYPE_CHOOSE && d->view->cluster)
         best = find_idle (d);

@@ -110,7 +110,7 @@ void dn_choose_memory (const struct dn_deciding *d)
     }
     if (dn_given (why)) {
         d->decision->mem_mb = DN_UNSET;
-        dn_deciding_say_in (d, &DN_REASON (memory_kept), &why);
+        dn_deciding_say_kept (d, DN_REASON_memory_kept, &why);
         return;
     }
     dn_deciding_say (

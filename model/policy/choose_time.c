@@ -359,7 +359,7 @@ void dn_choose_time (const struct dn_deciding *d)
     if (!dn_given (why) && bound.limit_s == DN_UNSET)
         why.code = dn_spec_lacks_work (d->spec);
     if (dn_given (why)) {
-        dn_deciding_say_in (d, &DN_REASON (time_kept), &why);
+        dn_deciding_say_kept (d, DN_REASON_time_kept, &why);
         return;
     }
     if (request->job->time_min_min > 0

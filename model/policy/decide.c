@@ -99,7 +99,7 @@ static void say_failure (const struct dn_deciding *d, enum dn_failure failure)
     struct dn_arg type = dn_deciding_type (d, d->base);
 
     if (failure == DN_FAILURE_PRECISION)
-        dn_deciding_say (d, &DN_REASON (gpu_precision, type));
+        dn_deciding_say_of (d, DN_REASON_gpu_precision, d->base);
     else
         dn_deciding_say (
             d,
@@ -140,7 +140,7 @@ static void say_unable (const struct dn_deciding *d)
         dn_deciding_unable (d, i, &why);
         if (i == d->base || !d->candidates->list[i].requested || !dn_given (why))
             continue;
-        dn_deciding_say_in (d, &DN_REASON (gpu_not, dn_deciding_type (d, i)), &why);
+        dn_deciding_say_not (d, i, &why);
         there.base = i;
         if (there.decision->n_warnings == 0 && dn_deciding_failure (d, i))
             dn_warn_of_failure (&there, dn_deciding_failure (d, i), &base);
@@ -156,7 +156,7 @@ static bool can_run (const struct dn_deciding *d)
     struct dn_other other;
 
     if (d->estimates[d->base].device->slice && d->request->n_gpus != 1) {
-        dn_deciding_say (d, &DN_REASON (gpu_slices, dn_deciding_type (d, d->base)));
+        dn_deciding_say_of (d, DN_REASON_gpu_slices, d->base);
         return abstain (d, DN_ABSTAIN_GPUS);
     }
     if (failure == DN_FAILURE_NONE) {
@@ -172,7 +172,7 @@ static bool can_run (const struct dn_deciding *d)
                                                         : DN_ABSTAIN_MEMORY);
     move_to (d, other.index);
     d->decision->rescued = true;
-    dn_deciding_say (d, &DN_REASON (gpu_rescued, dn_deciding_type (d, other.index)));
+    dn_deciding_say_of (d, DN_REASON_gpu_rescued, other.index);
     return true;
 }
 
@@ -198,7 +198,7 @@ static bool may_have_fewer (const struct dn_deciding *d)
         dn_broken_limit (d, d->decision->chosen, DN_UNSET, &why);
     if (!dn_given (why))
         return true;
-    dn_deciding_say_in (d, &DN_REASON (gpu_kept), &why);
+    dn_deciding_say_kept (d, DN_REASON_gpu_kept, &why);
     return abstain (d, DN_ABSTAIN_GPUS);
 }
 
