@@ -72,6 +72,15 @@ static int set_needs (struct dn_daemon *d, struct pass *pass, struct dn_err *err
     return 0;
 }
 
+/* Has any policy this scope? */
+static bool names_scope (const struct dn_policies *policies, enum dn_scope scope)
+{
+    for (int i = 0; i < policies->n_policies; i++)
+        if (policies->list[i].scopes[scope].text)
+            return true;
+    return false;
+}
+
 static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
 {
     bool all; /* nodes are in the groups as they are */
@@ -82,7 +91,7 @@ static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *
     if (!pass->cluster || !pass->nodes || !pass->queue)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "watch");
     pass->cluster->time_s = d->now_s;
-    pass->cluster->accounts = dn_policies_name (&d->site->policies, DN_SCOPE_ACCOUNT);
+    pass->cluster->accounts = names_scope (&d->site->policies, DN_SCOPE_ACCOUNT);
     if (set_needs (d, pass, err) < 0
         || dn_link_cluster (d->link, pass->cluster, err) < 0
         || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0

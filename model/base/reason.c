@@ -193,12 +193,3 @@ const char *dn_reason_name (enum dn_reason_code code)
 {
     return rows[code].name;
 }
-
-enum dn_reason_code dn_reason_find (struct dn_span name)
-{
-    for (int i = 1; i < DN_N_REASONS; i++)
-        if (strlen (rows[i].name) == name.len
-            && memcmp (rows[i].name, name.text, name.len) == 0)
-            return (enum dn_reason_code) i;
-    return DN_REASON_NONE;
-}

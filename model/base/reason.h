@@ -102,10 +102,7 @@ struct dn_reason_text {
 };
 struct dn_reason_text dn_reason_text (const struct dn_reason *reason);
 
-/* The name of a code in records, such as "other_cpus", and the code of a name; NONE if
- * this version does not know it.
- */
+/* The name of a code in records, such as "other_cpus". */
 const char *dn_reason_name (enum dn_reason_code code);
-enum dn_reason_code dn_reason_find (struct dn_span name);
 
 #endif

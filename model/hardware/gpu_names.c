@@ -371,3 +371,14 @@ void dn_products_read (struct dn_products *products,
     while ((line = dn_span_cut (&rest, "\n")).text)
         read_line (products, catalogue, dn_span_trim (line));
 }
+
+const struct dn_gpu_type *dn_gpu_types_resemble (const struct dn_gpu_types *types,
+                                                 const char *type)
+{
+    const struct dn_gpu_type *same = dn_gpu_types_find (types, type);
+
+    for (int i = 0; i < types->n_types && !same; i++)
+        if (dn_span_is (dn_span_of (type), types->types[i].type))
+            same = &types->types[i];
+    return same;
+}

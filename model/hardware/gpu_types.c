@@ -220,17 +220,6 @@ const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
     return NULL;
 }
 
-const struct dn_gpu_type *dn_gpu_types_resemble (const struct dn_gpu_types *types,
-                                                 const char *type)
-{
-    const struct dn_gpu_type *same = dn_gpu_types_find (types, type);
-
-    for (int i = 0; i < types->n_types && !same; i++)
-        if (dn_span_is (dn_span_of (type), types->types[i].type))
-            same = &types->types[i];
-    return same;
-}
-
 bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job)
 {
     return type && type->by_partition[0] != '\0' && job->partition

@@ -287,14 +287,6 @@ char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_
     return text;
 }
 
-bool dn_policies_name (const struct dn_policies *policies, enum dn_scope scope)
-{
-    for (int i = 0; i < policies->n_policies; i++)
-        if (policies->list[i].scopes[scope].text)
-            return true;
-    return false;
-}
-
 /* --- matching -------------------------------------------------------------------- */
 
 struct dn_submitter dn_submitter_of (const struct dn_job *job)

@@ -120,9 +120,6 @@ struct dn_submitter {
 
 struct dn_submitter dn_submitter_of (const struct dn_job *job);
 
-/* Has any line this scope? */
-bool dn_policies_name (const struct dn_policies *policies, enum dn_scope scope);
-
 bool dn_policy_matches (const struct dn_policy *policy,
                         const struct dn_submitter *submitter);
 

@@ -288,6 +288,18 @@ static struct dn_arg arg_of (struct json_object *value)
     return dn_arg_text (json_object_get_string (value));
 }
 
+/* The code of a name; NONE if this version does not know it. */
+static enum dn_reason_code find_reason (struct dn_span name)
+{
+    for (int i = 1; i < DN_N_REASONS; i++) {
+        const char *known = dn_reason_name ((enum dn_reason_code) i);
+
+        if (strlen (known) == name.len && memcmp (known, name.text, name.len) == 0)
+            return (enum dn_reason_code) i;
+    }
+    return DN_REASON_NONE;
+}
+
 /* ["in/code", values...] */
 static void write_reason (struct json_object *why, struct dn_buf *buf)
 {
@@ -298,9 +310,9 @@ static void write_reason (struct json_object *why, struct dn_buf *buf)
 
     if (!in.text)
         return;
-    reason.code = dn_reason_find (code.text ? code : in);
+    reason.code = find_reason (code.text ? code : in);
     if (code.text)
-        reason.in = dn_reason_find (in);
+        reason.in = find_reason (in);
     for (size_t i = 0; i < DN_ARGS_MAX && i + 1 < json_object_array_length (why); i++)
         reason.args[i] = arg_of (json_object_array_get_idx (why, i + 1));
     if (reason.code != DN_REASON_NONE)
