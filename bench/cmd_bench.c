@@ -47,18 +47,16 @@ struct call {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_SAMPLES] =
-        DN_OPT_TEXT ("samples",
-                     0,
-                     "FILE",
-                     "gpu, host: append to this file, and skip samples that it has",
-                     samples),
-    [OPTION_DEVICE] = DN_OPT_TEXT (
-        "device",
-        0,
-        "WHICH",
-        "gpu: the number of the device (0); entry: its name (the driver's)",
-        device),
+    [OPTION_SAMPLES] = DN_OPT_TEXT ("samples",
+                                    0,
+                                    "FILE",
+                                    "gpu, host: append to this file what it lacks",
+                                    samples),
+    [OPTION_DEVICE] = DN_OPT_TEXT ("device",
+                                   0,
+                                   "WHICH",
+                                   "gpu: number of the device (0); entry: its name",
+                                   device),
     [OPTION_QUICK] =
         DN_OPT_FLAG ("quick", 0, "gpu, host: measure a part of the set", quick),
     [OPTION_IMAGES] =

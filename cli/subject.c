@@ -223,11 +223,7 @@ static int read_sidecar (const char *argument,
     return 0;
 }
 
-/* A key that has gone in 0.2, and is read for one more version as that of its meaning.
- */
-#define GONE_KEY "micro_batch"
-
-/* Keys of other programs that are no keys here, and the one that has gone. */
+/* Keys of other programs that are no keys here, and those that have gone. */
 static void tell_passed_over (struct dn_span text)
 {
     char names[DN_REASON_MAX];
@@ -239,8 +235,8 @@ static void tell_passed_over (struct dn_span text)
         const struct dn_synonym *synonym =
             dn_spec_key (name) ? NULL : dn_spec_synonym (name);
 
-        if (synonym && dn_span_is (name, GONE_KEY))
-            dn_complain ("warning: %s= has gone, say %s=", GONE_KEY, synonym->key);
+        if (synonym && synonym->use == DN_SYNONYM_GONE)
+            dn_complain ("warning: %s= has gone, say %s=", synonym->word, synonym->key);
         else if (synonym && !synonym->key)
             dn_buf_add (
                 &buf, "%s%.*s", buf.len > 0 ? ", " : "", (int) name.len, name.text);

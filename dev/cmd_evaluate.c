@@ -53,7 +53,7 @@ static const struct dn_option options[] = {
     DN_OPT_TAKE ("by",
                  0,
                  "KEY",
-                 "group by gpu, model, group, source or precision; may be repeated",
+                 "by gpu, model, group, source or precision; repeatable",
                  take_key),
     DN_OPT_END,
 };

@@ -411,6 +411,11 @@ static int add_device (struct dn_catalogue *catalogue,
         if (device_keys[i].required && !(r.stated & UINT64_C (1) << i))
             return dn_err_set (
                 err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
+    /* Without a link of their own, devices reach each other as they reach the host. */
+    if (device.link == DN_LINK_UNKNOWN)
+        device.link = DN_LINK_PCIE;
+    if (device.link_bw <= 0)
+        device.link_bw = device.pcie_bw;
     return append (catalogue, &device, err);
 }
 

@@ -120,7 +120,7 @@ static const struct dn_synonym keys[] = {
     {"max_steps", "steps", NULL, false},
     {"max_target_length", "tgt_len", NULL, false},
     {"max_train_steps", "steps", NULL, false},
-    {"micro_batch", "batch", NULL, false},
+    {"micro_batch", "batch", NULL, DN_SYNONYM_GONE},
     {"micro_batch_size", "batch", NULL, false},
     {"min_lr", NULL, NULL, false},
     {"mixed", "precision", "fp16", false},

@@ -10,11 +10,16 @@
 
 #include "base/text.h"
 
+#define DN_SYNONYM_GONE 2
+
 struct dn_synonym {
     const char *word;
     const char *key; /* NULL: the word is read, and nothing depends on it */
     const char *on;  /* what "true" and the word alone mean; NULL: not taken */
-    bool suggested;  /* not taken, since programs use it for several things */
+    /* 1: only suggested, not taken, since programs use it for several things;
+     * DN_SYNONYM_GONE: it was a key, and is taken with a warning for one more version
+     */
+    int use;
 };
 
 /* NULL if no other program has that name. Static. */

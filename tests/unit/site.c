@@ -39,7 +39,7 @@ TEST ("keys that were dropped are noted, and change nothing")
     assert_string_equal (site->hardware_dir, "/h");
     assert_near (site->carbon_g_per_kwh, 2);
     /* GuardTrust, MinGain, PUE and HardwareDir */
-    assert_int_equal (site->dropped, 1 + 2 + 4 + 64);
+    assert_int_equal (site->dropped, 1 + 2 + 4 + 128);
 }
 
 TEST ("each cluster has a StateDir of its own")
