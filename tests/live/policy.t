@@ -155,9 +155,14 @@ for _ in {1..3}; do
     submit --gres=gpu:a100:1 --comment=dnnest:auto -o "$dir/home/own.%j" --wrap='echo "hook: $DNNEST_JOB_CAPTURE"'
     described+=("$job")
 done
+# nor does a question
+for _ in {1..3}; do
+    cluster_as_user sbatch --test-only "${A100[@]}" --comment="$JOB" job.sh 2>>"$dir/asked" || true
+done
 for job in "${described[@]}"; do cluster_wait_job "$job" COMPLETED 180; done
-is 'jobs that only describe themselves are not left, and do not count' \
+is 'jobs that only describe themselves are not left, and do not count, nor questions' \
     "$(cat "$dir"/home/own.* | grep -c '^hook: /') of 3, then $(many 3)" '3 of 3, then 2 1 1'
+is '--test-only tells what would be changed' "$(grep -c -- '->' "$dir/asked")" 3
 
 # --- slurm.conf, in a file that it includes ------------------------------------------
 
