@@ -146,7 +146,8 @@ static int take_job (void *to, const struct dn_finished *row)
     lookback->repeats += rc == 1 && replayed.runs > 0;
     if (rc == 1)
         list (lookback, row, &replayed);
-    if (rc == 1 && lookback->queue.sim.n_pools > 0) {
+    if (rc == 1 && lookback->queue.sim.n_pools > 0
+        && lookback->jobs_n > lookback->earlier) {
         if (row->gpu[0] == '\0')
             replayed.from = replayed.gpu = "";
         rc = dn_replay_queue_add (&lookback->queue, row, &replayed, NULL, pass->err);
@@ -309,6 +310,19 @@ static void set_cluster (const struct dn_sim *sim,
     }
 }
 
+/* How many jobs are too many to be simulated. */
+static int64_t earlier_of (const struct dn_lookback *lookback)
+{
+    const struct dn_sim *sim = &lookback->queue.sim;
+    int64_t nodes = 1;
+    int64_t most;
+
+    for (int i = 0; i < sim->n_pools; i++)
+        nodes += sim->pools[i].nodes;
+    most = DN_LOOKBACK_WORK_MAX / nodes;
+    return lookback->jobs.n > most ? lookback->jobs.n - most : 0;
+}
+
 /* The nodes as the jobs left them. */
 static void add_idle (struct dn_lookback *lookback)
 {
@@ -342,6 +356,7 @@ int dn_lookback_run (struct dn_lookback *lookback,
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     set_cluster (&lookback->queue.sim, groups, &cluster);
     lookback->sums->cluster = &cluster;
+    lookback->earlier = earlier_of (lookback);
     filter.order = DN_STORE_BY_SUBMIT;
     if (dn_store_read (lookback->jobs.store, &filter, take_job, &pass, err) != 0)
         return -1;

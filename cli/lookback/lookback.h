@@ -20,6 +20,11 @@
 /* Owners that are named as those who lose, or gain, most. */
 #define DN_LOOKBACK_OWNERS 3
 
+/* Simulated jobs times nodes: with a long queue 1e7 of them take a minute; the last
+ * jobs are simulated.
+ */
+#define DN_LOOKBACK_WORK_MAX INT64_C (60000000)
+
 /* Hours while the jobs ran; those that are known of some jobs stand beside what these
  * jobs had.
  */
@@ -70,6 +75,7 @@ struct dn_lookback {
     double waited_s;               /* mean without dnnest, to compare with wait_s */
     struct dn_clustered_mean wait; /* with dnnest less without, seconds; by owners */
     struct dn_clustered_mean end;
+    int64_t earlier;    /* jobs that are not simulated: DN_LOOKBACK_WORK_MAX */
     int64_t impossible; /* jobs that fit on no node */
     int64_t owners;
     int64_t sooner; /* owners whose jobs end at least 2 % sooner, or later */

@@ -228,6 +228,9 @@ static int print_queue (const struct dn_lookback *lookback,
             lookback->owners - lookback->sooner - lookback->later);
     print_owners ("loses", &lookback->losers, names);
     print_owners ("gains", &lookback->gainers, names);
+    if (lookback->earlier > 0)
+        printf ("  %" PRId64 " earlier jobs are not in it: it would take too long\n",
+                lookback->earlier);
     if (queue->left_out > 0)
         printf ("  %" PRId64 " jobs are not in it: no node has their type\n",
                 queue->left_out);
@@ -339,6 +342,7 @@ static void add_queue (struct json_object *json,
     struct json_object *queue = dn_json_add_object (json, "queue");
 
     dn_json_add_count (queue, "jobs", lookback->wait.n);
+    dn_json_add_count (queue, "earlier", lookback->earlier);
     dn_json_add_count (queue, "left_out", lookback->queue.left_out);
     dn_json_add_count (queue, "impossible", lookback->impossible);
     dn_json_add_count (queue, "owners", lookback->owners);

@@ -81,6 +81,10 @@ gives 'the text says so, too' 0 'This is far from what it was' \
 like 'so does the page, and does not know who would lose' "$(tr '\n' ' ' <unlike.html)" \
     'Who would lose</h2><b><a href="#owners">not known<.*far from what it was: [1-9].*Wait with dnnest less without</h2><b><a href="#owners">not'
 is 'each simulated job has a row' "$(wc -l <rows.csv)" 301
+{ cat nodes.csv; printf '%s,100000,4,64,512000\n' v100 h100 l40s; } >many.csv
+json 'of too many jobs and nodes the last jobs are simulated' \
+    'd["jobs"] == 300 and d["queue"]["jobs"] == 199 and d["queue"]["earlier"] == 101' \
+    lookback --sacct=past.sacct --nodes=many.csv
 try lookback --sacct=past.sacct --html=no-nodes.html
 like 'the page says who would lose' "$(<past.html)" \
     'Who would lose</h2><b><a href="#owners">[0-9] of 5<'
