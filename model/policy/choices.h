@@ -185,7 +185,10 @@ int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s
 /* Why so many finished runs of the application do not suffice for 'key', which its
  * caller's text continues; none if they do.
  */
-struct dn_reason dn_lacks_evidence (enum dn_needs needs, int64_t runs, const char *key);
+void dn_lacks_evidence (enum dn_needs needs,
+                        int64_t runs,
+                        const char *key,
+                        struct dn_reason *why);
 
 /* Runs of the user's own application that the time on candidate 'i' is by. */
 int64_t dn_deciding_runs (const struct dn_deciding *d, int i);

@@ -167,8 +167,8 @@ static int64_t needed_cpus (const struct dn_deciding *d, int i, struct dn_reason
     if (needed > requested && !may_raise_cpus (d, i, needed))
         return requested;
     if (needed < requested)
-        *why = dn_lacks_evidence (
-            rules->evidence_cpus, dn_deciding_runs (d, i), "EvidenceCpus");
+        dn_lacks_evidence (
+            rules->evidence_cpus, dn_deciding_runs (d, i), "EvidenceCpus", why);
     if (needed < requested && !dn_given (*why))
         keeps_more (d, needed, times, why);
     return dn_given (*why) ? requested : needed;

@@ -37,28 +37,30 @@ static bool may_lower (const struct dn_deciding *d)
                || request->keep_cpus.code == DN_REASON_req_no_cpus);
 }
 
-/* Why the memory stays; none: it may go down. */
-static struct dn_reason keeps (const struct dn_deciding *d,
-                               const struct dn_estimate *estimate)
+/* Why the memory stays; '*why', none, stays so if it may go down. */
+static void keeps (const struct dn_deciding *d,
+                   const struct dn_estimate *estimate,
+                   struct dn_reason *why)
 {
     const struct dn_request *request = d->request;
     const struct dn_script_fact *word = &request->script.first[DN_KEEPS_MEMORY];
 
     if (request->n_nodes != 1
         && (request->n_nodes != DN_UNSET || request->n_tasks != 1))
-        return DN_REASON (memory_nodes);
-    if (word->code != DN_REASON_NONE)
-        return dn_script_reason (word);
-    if (dn_script_has (&request->script, "mem"))
-        return DN_REASON (memory_script);
-    if (estimate->host_kept)
-        return DN_REASON (memory_killed);
-    if (d->decision->gpus != DN_UNSET)
-        return DN_NO_REASON;
-    if (estimate->host_runs == 0)
-        return DN_REASON (memory_unmeasured);
-    return dn_lacks_evidence (
-        d->rules->evidence_memory, estimate->host_runs, "EvidenceMemory");
+        why->code = DN_REASON_memory_nodes;
+    else if (word->code != DN_REASON_NONE)
+        *why = dn_script_reason (word);
+    else if (dn_script_has (&request->script, "mem"))
+        why->code = DN_REASON_memory_script;
+    else if (estimate->host_kept)
+        why->code = DN_REASON_memory_killed;
+    else if (d->decision->gpus != DN_UNSET)
+        return;
+    else if (estimate->host_runs == 0)
+        why->code = DN_REASON_memory_unmeasured;
+    else
+        dn_lacks_evidence (
+            d->rules->evidence_memory, estimate->host_runs, "EvidenceMemory", why);
 }
 
 static double peak_of (const struct dn_estimate *estimate)
@@ -95,12 +97,12 @@ static int64_t cpus_of (const struct dn_deciding *d)
 void dn_choose_memory (const struct dn_deciding *d)
 {
     const struct dn_estimate *estimate = &d->estimates[d->decision->chosen];
-    struct dn_reason why;
+    struct dn_reason why = DN_NO_REASON;
     double gib;
 
     if (!may_lower (d))
         return;
-    why = keeps (d, estimate);
+    keeps (d, estimate, &why);
     gib = ceil (needed (d, estimate) / DN_GIB);
     if (!dn_given (why) && gib * MB_PER_GIB >= (double) d->request->mem_per_node_mb)
         why.code = DN_REASON_memory_needed;

@@ -163,13 +163,14 @@ static struct bound netted_bound (const struct dn_deciding *d)
 {
     const struct dn_rules *rules = d->rules;
     int64_t runs = dn_deciding_runs (d, d->decision->chosen);
-    struct dn_reason why = dn_lacks_evidence (DN_NEEDS_ENOUGH, runs, "it");
+    struct dn_reason why = DN_NO_REASON;
     struct bound bound;
 
+    dn_lacks_evidence (DN_NEEDS_ENOUGH, runs, "it", &why);
     if (!dn_given (why)
         && !dn_guarded_earned (
             d->view->guarded, d->request->job->user_id, d->decision->app))
-        why = DN_REASON (app_in_debt);
+        why.code = DN_REASON_app_in_debt;
     bound = bound_of (d,
                       dn_given (why)
                           ? rules->time_quantile
@@ -227,8 +228,9 @@ static bool lowers (const struct dn_deciding *d, const struct bound *bound)
  * words suffice where a net is under the limit. Without a snapshot the limits and
  * reservations are not known that forbid it.
  */
-static struct dn_reason lacks_evidence (const struct dn_deciding *d,
-                                        const struct bound *bound)
+static void lacks_evidence (const struct dn_deciding *d,
+                            const struct bound *bound,
+                            struct dn_reason *why)
 {
     static const enum dn_needs needs[] = {[DN_TIME_NEEDS_SOME] = DN_NEEDS_SOME,
                                           [DN_TIME_NEEDS_AUTO] = DN_NEEDS_ENOUGH,
@@ -238,11 +240,11 @@ static struct dn_reason lacks_evidence (const struct dn_deciding *d,
     bool net = rules->time_limit == DN_TIME_TIME_MIN || rules->mode == DN_MODE_ADVISE
                || (bound->extended && (d->view->cluster || d->view->replayed));
 
-    if (rules->evidence_time == DN_TIME_NEEDS_WORDS || (is_auto && net))
-        return DN_NO_REASON;
-    return dn_lacks_evidence (needs[rules->evidence_time],
-                              dn_deciding_runs (d, d->decision->chosen),
-                              is_auto ? dn_say_evidence_auto : "EvidenceTime");
+    if (rules->evidence_time != DN_TIME_NEEDS_WORDS && !(is_auto && net))
+        dn_lacks_evidence (needs[rules->evidence_time],
+                           dn_deciding_runs (d, d->decision->chosen),
+                           is_auto ? dn_say_evidence_auto : "EvidenceTime",
+                           why);
 }
 
 /* Why the limit must not be lowered to the bound; none as before if it may, or is not.
@@ -269,7 +271,7 @@ static void keeps_lower (const struct dn_deciding *d,
     else if (is_reserved (d))
         why->code = DN_REASON_limit_reserved;
     else
-        *why = lacks_evidence (d, bound);
+        lacks_evidence (d, bound, why);
 }
 
 int64_t dn_lowered_limit (const struct dn_deciding *d)

@@ -57,16 +57,18 @@ int64_t dn_deciding_runs (const struct dn_deciding *d, int i)
     return estimate->history_shared ? 0 : estimate->history_runs;
 }
 
-struct dn_reason dn_lacks_evidence (enum dn_needs needs, int64_t runs, const char *key)
+void dn_lacks_evidence (enum dn_needs needs,
+                        int64_t runs,
+                        const char *key,
+                        struct dn_reason *why)
 {
     int64_t least =
         needs == DN_NEEDS_ENOUGH ? DN_LEARNED_RUNS_MIN : needs == DN_NEEDS_SOME;
 
-    if (runs >= least)
-        return DN_NO_REASON;
-    return DN_REASON (evidence_lacks,
-                      dn_arg_text (key),
-                      dn_arg_count (least),
-                      dn_arg_text (least == 1 ? "" : "s"),
-                      dn_arg_count (runs));
+    if (runs < least)
+        *why = DN_REASON (evidence_lacks,
+                          dn_arg_text (key),
+                          dn_arg_count (least),
+                          dn_arg_text (least == 1 ? "" : "s"),
+                          dn_arg_count (runs));
 }

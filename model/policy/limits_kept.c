@@ -195,8 +195,8 @@ static void broken_of (const struct dn_cluster *cluster,
     }
 }
 
-/* The standings of the job on candidate 'i'; of one that a move to its partition needs,
- * '*own' is filled.
+/* The standings of the job on candidate 'i', none without a snapshot; of one that a
+ * move to its partition needs, '*own' is filled.
  */
 static const struct dn_standing *standings_on (const struct dn_deciding *d,
                                                int i,
@@ -206,6 +206,9 @@ static const struct dn_standing *standings_on (const struct dn_deciding *d,
     const struct dn_gpu_type *type = d->candidates->list[i].gpu;
     const struct dn_job *job = d->request->job;
 
+    *n = 0;
+    if (!d->view->cluster)
+        return NULL;
     if (type->by_partition[0] == '\0' || dn_gpu_by_partition (type, job)
         || !dn_gpu_by_partition (d->candidates->named, job)) {
         *n = d->n_standings;
@@ -224,9 +227,8 @@ void dn_broken_limit (const struct dn_deciding *d,
     const struct dn_cluster *cluster = d->view->cluster;
     int64_t requested = d->request->n_cpus;
     struct dn_standing own;
-    int n = 0;
-    const struct dn_standing *standings =
-        cluster ? standings_on (d, i, &own, &n) : NULL;
+    int n;
+    const struct dn_standing *standings = standings_on (d, i, &own, &n);
 
     for (int k = 0; k < n && !dn_given (*why); k++) {
         const struct dn_standing *old =
@@ -280,9 +282,8 @@ void dn_deciding_minutes (const struct dn_deciding *d, int i, struct dn_reason *
 {
     const struct dn_cluster *cluster = d->view->cluster;
     struct dn_standing own;
-    int n = 0;
-    const struct dn_standing *standings =
-        cluster ? standings_on (d, i, &own, &n) : NULL;
+    int n;
+    const struct dn_standing *standings = standings_on (d, i, &own, &n);
 
     for (int k = 0; k < n && !dn_given (*why); k++)
         minutes_of (cluster, &standings[k], why);
@@ -331,9 +332,8 @@ int64_t dn_longest_limit (const struct dn_deciding *d, int i)
     const struct dn_cluster *cluster = d->view->cluster;
     int64_t longest = INT64_MAX;
     struct dn_standing own;
-    int n = 0;
-    const struct dn_standing *standings =
-        cluster ? standings_on (d, i, &own, &n) : NULL;
+    int n;
+    const struct dn_standing *standings = standings_on (d, i, &own, &n);
 
     for (int k = 0; k < n; k++) {
         const struct sources sources = sources_of (cluster, &standings[k]);
@@ -370,9 +370,8 @@ void dn_deciding_typed_limit (const struct dn_deciding *d, int i, struct dn_reas
 {
     const struct dn_cluster *cluster = d->view->cluster;
     struct dn_standing own;
-    int n = 0;
-    const struct dn_standing *standings =
-        cluster ? standings_on (d, i, &own, &n) : NULL;
+    int n;
+    const struct dn_standing *standings = standings_on (d, i, &own, &n);
 
     for (int k = 0; k < n; k++) {
         const struct sources sources = sources_of (cluster, &standings[k]);
