@@ -12,11 +12,10 @@
 #include "host/view_files.h"
 #include "jobs/store.h"
 #include "output/progress.h"
+#include "read_runs.h"
 #include "replay/replay_show.h"
 #include "report/when.h"
 #include "seen.h"
-
-#define PIECE_LEN 65536
 
 /* The options of a call, and its state. */
 struct call {
@@ -171,28 +170,6 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     return 0;
 }
 
-static int read_trace (struct call *call, struct dn_err *err)
-{
-    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (call->trace, err);
-    dn_cleanup (dn_table_cleanup) struct dn_table *table =
-        dn_table_new (take_row, call);
-    char text[PIECE_LEN];
-    size_t len = 1;
-
-    if (!stream)
-        return -1;
-    if (!table)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    while (len > 0) {
-        len = fread (text, 1, sizeof (text), stream);
-        if (ferror (stream))
-            return dn_err_set (err, DN_E_IO, "%s: cannot read", call->trace);
-        if (dn_table_feed (table, text, len, err) < 0)
-            return dn_err_wrap (err, "%s", call->trace);
-    }
-    return 0;
-}
-
 static int read_store (struct call *call,
                        const struct dn_site *site,
                        struct dn_err *err)
@@ -242,7 +219,9 @@ static int read_cluster (struct call *call, const struct dn_site *site)
 
 static int replay (struct call *call, const struct dn_site *site, struct dn_err *err)
 {
-    int rc = call->trace ? read_trace (call, err) : read_store (call, site, err);
+    const struct dn_reading trace = {.row = take_row, .context = call};
+    int rc = call->trace ? dn_read_table (call->trace, &trace, err)
+                         : read_store (call, site, err);
 
     dn_progress_end (&call->progress);
     if (rc < 0)

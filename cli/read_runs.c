@@ -96,7 +96,11 @@ static void find_user (FILE *stream, const char *path, struct dn_reading *readin
     }
 }
 
-static int read_table (const char *path, struct dn_reading *reading, struct dn_err *err)
+/* A table of runs, or of any rows. */
+static int read_table (const char *path,
+                       const struct dn_reading *reading,
+                       struct dn_reading *of_runs,
+                       struct dn_err *err)
 {
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
     dn_cleanup (dn_table_cleanup) struct dn_table *table =
@@ -108,8 +112,10 @@ static int read_table (const char *path, struct dn_reading *reading, struct dn_e
         return -1;
     if (!table)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    dn_table_set_files (table, &files);
-    find_user (stream, path, reading);
+    if (of_runs) {
+        dn_table_set_files (table, &files);
+        find_user (stream, path, of_runs);
+    }
     if (feed (stream, table, reading, err) < 0)
         return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
     return 0;
@@ -119,17 +125,7 @@ int dn_read_table (const char *path,
                    const struct dn_reading *reading,
                    struct dn_err *err)
 {
-    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
-    dn_cleanup (dn_table_cleanup) struct dn_table *table =
-        dn_table_new (reading->row, reading->context);
-
-    if (!stream)
-        return -1;
-    if (!table)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (feed (stream, table, reading, err) < 0)
-        return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
-    return 0;
+    return read_table (path, reading, NULL, err);
 }
 
 static int read_store (const char *path,
@@ -152,5 +148,5 @@ int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *e
     reading->user = NULL;
     reading->is_store = strcmp (path, "-") != 0 && dn_records_is (path);
     return reading->is_store ? read_store (path, reading, err)
-                             : read_table (path, reading, err);
+                             : read_table (path, reading, reading, err);
 }

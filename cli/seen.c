@@ -37,6 +37,16 @@ static void judge (struct dn_seen_file *file, int rc, bool found, bool used)
         file->state = used ? DN_SEEN_USED : DN_SEEN_OLD;
 }
 
+/* Read a file of that kind into the content. */
+static int read_file (struct dn_seen *seen,
+                      enum dn_view_file kind,
+                      const char *cluster,
+                      struct dn_seen_file *file)
+{
+    return dn_view_read (
+        kind, file->path.text, DN_VIEW_THEIRS, cluster, &seen->content, &file->err);
+}
+
 static void read_cluster (struct dn_seen *seen,
                           const struct dn_site *site,
                           const char *snapshot)
@@ -52,12 +62,7 @@ static void read_cluster (struct dn_seen *seen,
                   sizeof (file->path.text),
                   "%s",
                   dn_options_absolute (absolute, snapshot));
-    rc = dn_view_read (DN_VIEW_CLUSTER,
-                       file->path.text,
-                       DN_VIEW_THEIRS,
-                       snapshot ? "" : site->cluster,
-                       &seen->content,
-                       &file->err);
+    rc = read_file (seen, DN_VIEW_CLUSTER, snapshot ? "" : site->cluster, file);
     cluster = seen->content.cluster;
     if (cluster)
         file->age_s = seen->view.now_s - cluster->time_s;
@@ -74,12 +79,7 @@ static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_GUARDED_FILE);
-    rc = dn_view_read (DN_VIEW_GUARDED,
-                       file->path.text,
-                       DN_VIEW_THEIRS,
-                       site->cluster,
-                       &seen->content,
-                       &file->err);
+    rc = read_file (seen, DN_VIEW_GUARDED, site->cluster, file);
     guarded = seen->content.guarded;
     if (guarded)
         file->age_s = seen->view.now_s - guarded->time_s;
@@ -94,12 +94,7 @@ static void read_apps (struct dn_seen *seen, const struct dn_site *site)
     int rc;
 
     file->path = dn_view_path (site->state_dir, DN_APPS_FILE);
-    rc = dn_view_read (DN_VIEW_APPS,
-                       file->path.text,
-                       DN_VIEW_THEIRS,
-                       site->cluster,
-                       &seen->content,
-                       &file->err);
+    rc = read_file (seen, DN_VIEW_APPS, site->cluster, file);
     apps = seen->content.apps;
     if (apps)
         file->age_s = seen->view.now_s - apps->time_s;
