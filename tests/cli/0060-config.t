@@ -150,6 +150,8 @@ wrong 'less time at most than at least is an error' 'TimeMin=10:00:00 TimeMax=1:
     'TimeMin=10:00:00 is above TimeMax=01:00:00'
 wrong 'to enforce nothing is an error' 'Mode=enforce TimeLimit=keep GpuType=keep Cpus=keep' \
     'Mode=enforce changes nothing: TimeLimit, GpuType and Cpus are keep'
+wrong 'slurmrestd as the source of finished jobs is an error' 'Accounting=http://slurm:6820' \
+    'Accounting=http://slurm:6820: expected slurmdbd or none'
 wrong 'a node with fewer CPUs than GPUs is an error' "Gpu Type=a $node NodeCpus=2" \
     'Gpu Type=a: NodeCpus=2 is less than a CPU for each of PerNode=4 GPUs'
 wrong 'memory of nodes in gigabytes is an error' \
