@@ -1,7 +1,7 @@
 /* http.h - gets an answer of a web server: Prometheus
  *
  * The server may be hostile, slow or broken. So an answer has a maximum size and a
- * deadline, and a redirect is an error. Certificates are always verified. Whoever asks
+ * deadline, and a redirect is an error. Certificates are always verified. The caller
  * comes again at the next collection: there is one try.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
