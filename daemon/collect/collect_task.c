@@ -107,21 +107,17 @@ static int measure (const struct dn_site *site,
                     int64_t since_s,
                     struct dn_err *err)
 {
-    const char *named = site->prometheus_queries;
-    char queries[DN_SITE_PATH_MAX + DN_NAME_MAX];
+    char usual[DN_SITE_PATH_MAX + DN_NAME_MAX];
     struct dn_measuring measuring = {.url = site->prometheus,
-                                     .queries = queries,
+                                     .queries = site->prometheus_queries,
                                      .now_s = (int64_t) time (NULL),
                                      .since_s = since_s};
 
     if (strcmp (site->prometheus, DN_SITE_NONE) == 0)
         return 0;
-    if (strcmp (named, DN_SITE_NONE) != 0)
-        snprintf (queries, sizeof (queries), "%s", named);
-    else
-        snprintf (queries, sizeof (queries), "%s/prometheus.queries", site->state_dir);
-    if (strcmp (named, DN_SITE_NONE) == 0 && access (queries, F_OK) < 0)
-        queries[0] = '\0';
+    snprintf (usual, sizeof (usual), "%s/prometheus.queries", site->state_dir);
+    if (strcmp (measuring.queries, DN_SITE_NONE) == 0)
+        measuring.queries = access (usual, F_OK) == 0 ? usual : "";
     return dn_prometheus_measure (&measuring, store, err);
 }
 
