@@ -121,6 +121,7 @@ static const char *const graph_words[] = {"name",
                                           "sized",
                                           "blocks",
                                           "step",
+                                          "with",
                                           "at",
                                           "ops",
                                           "operators",
@@ -359,8 +360,11 @@ static int read_members (struct member *member,
     return 0;
 }
 
-/* An operator with the members of struct dn_op; those of 'change' replace it. */
-static int read_operator (struct json_object *json,
+/* An operator with the members of struct dn_op; those of 'change' replace it. What it
+ * grows with, if it does not say so, is said once in 'graph'.
+ */
+static int read_operator (struct json_object *graph,
+                          struct json_object *json,
                           struct json_object *change,
                           struct dn_op *op,
                           struct dn_keyset *growth,
@@ -373,6 +377,10 @@ static int read_operator (struct json_object *json,
         *dn_network_number (op, &dn_op_numbers[i]) = -1;
     if (read_kind (json, op, err) < 0
         || read_members (&member, json, change, true, err) < 0)
+        return -1;
+    member.json = graph;
+    if (!json_object_object_get_ex (json, "with", NULL)
+        && read_list (&member, "with", take_growth, err) < 0)
         return -1;
     fill_usual (&member);
     for (int i = 0; i < dn_n_op_numbers; i++)
@@ -421,7 +429,8 @@ static int read_layers (struct json_object *json,
 /* Operators between two looks at the deadline: some 20 microseconds. */
 #define OPS_PER_LOOK 8
 
-static int read_operators (struct json_object *ops,
+static int read_operators (struct json_object *graph,
+                           struct json_object *ops,
                            struct json_object *changes,
                            const struct dn_deadline *deadline,
                            struct dn_drawn *drawn,
@@ -442,7 +451,8 @@ static int read_operators (struct json_object *ops,
             return -1;
         if (!json_object_is_type (op, json_type_object))
             return dn_err_set (err, DN_E_SYNTAX, dn_say_err_op_missing);
-        if (read_operator (op,
+        if (read_operator (graph,
+                           op,
                            dn_sidecar_change (changes, i),
                            &drawn->graph.ops[i],
                            &drawn->growth[i],
@@ -503,7 +513,7 @@ static int read_all (struct json_object *json,
     if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
         || (size && dn_json_read_array (size, "ops", n, &changes, err) < 0)
         || (ops ? read_layers (json, ops, changes, deadline, drawn, err) < 0
-                : read_operators (operators, changes, deadline, drawn, err) < 0)
+                : read_operators (json, operators, changes, deadline, drawn, err) < 0)
         || read_rest (json, &drawn->graph, err) < 0)
         return -1;
     return size ? read_rest (size, &drawn->graph, err) : 0;
