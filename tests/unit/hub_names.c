@@ -143,7 +143,7 @@ TEST ("what is near a name has its family, not only its letters")
                                            {"rexnet_100", "cnn"},
                                            {"bart_bse", "bart_base"},
                                            {"yolov10n", "yolov8n"},
-                                           {"convformer_b36", "cnn"},
+                                           {"convformer_s18", "convformer_s36"},
                                            {"vgg18", "vgg19"},
                                            {"mobilnet_v2", "mobilenet_v2"}};
 

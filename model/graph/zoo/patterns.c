@@ -125,6 +125,7 @@ const struct dn_pattern dn_patterns[] = {
     {"vit-so400m-patch16-siglip-gap-%", "vit_so400m_patch16_siglip_gap_256"},
     {"vit-medium-patch16-gap-%", "vit_medium_patch16_gap_256"},
     {"flexivit-*.patch16-in21k", "flexivit_*"},
+    {"gemma4-vit-167m-enc", "gemma4_vit_167m"},
     {"eva-giant-patch14-%", "eva_giant_patch14_224"},
     {"vit-tiny-patch16-%", "vit_tiny_patch16_224"},
     {"vit-small-patch16-%", "vit_small_patch16_224"},
