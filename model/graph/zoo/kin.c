@@ -93,6 +93,11 @@ const struct dn_kin dn_kins[] = {
     {"-repvgg", "repvgg_a0"},
     {"-csatv2", "cnn"},
     {"-raft-", "cnn"},
+    /* where the zoo has no files */
+    {"-tresnet", "cnn"},
+    {"-convformer", "cnn"},
+    {"-poolformer", "cnn"},
+    {"-mambaout", "cnn"},
     {"-rexnet", "cnn"},
     {"-sequencer2d", "rnn"},
     /* vision transformers */
