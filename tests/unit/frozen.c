@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "graph/compact.h"
+#include "scratch.h"
 #include "white.h"
 
 #define MIB 1048576.0
@@ -305,4 +306,44 @@ TEST ("frozen tables are spread over the devices")
     assert_near (frozen.white.estimate.memory[DN_MEMORY_WEIGHTS],
                  whole.white.estimate.memory[DN_MEMORY_WEIGHTS]);
     assert_near (frozen.white.estimate.memory[DN_MEMORY_GRADIENTS], 0);
+}
+
+/* The text without the members "frozen" and "frozen_bytes" of its operators. */
+static char *without_frozen (const char *text)
+{
+    char *out = unit_text ("%s", text);
+    char *at;
+
+    while ((at = strstr (out, ",\"frozen"))) {
+        char *end = at + 1 + strcspn (at + 1, ",}");
+
+        memmove (at, end, strlen (end) + 1);
+    }
+    return out;
+}
+
+/* A LLaMA of 7 billion parameters in 16 bits, with adapters: three blocks that the
+ * exporter wrote, the middle one counted 30 times; and the same of the zoo. A V100
+ * holds 16 GiB and costs less.
+ */
+TEST ("a job that trains adapters of a large network keeps the GPU that can hold it")
+{
+#define ZOO                                                                            \
+    "model=llama_7b,seq_len=256,batch=4,precision=half,optimizer=adamw,trainable=0.001"
+#define OPTION ",input=synthetic,steps=2000"
+#define DECIDES(text, words, holds, why)                                               \
+    SCENE_EXPECT ("Mode=enforce",                                                      \
+                  (job.comment = NULL,                                                 \
+                   job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:1",                      \
+                   job.time_limit_min = 1440,                                          \
+                   job.sidecar = (text),                                               \
+                   job.option = words),                                                \
+                  d->verdict == DN_VERDICT_CHANGE && (holds),                          \
+                  why)
+    char *lora = unit_keep (tree_text ("tests/data/torch/lora_7b.json"), free);
+
+    DECIDES (lora, "@lora.json" OPTION, !d->gpu, "not v100: may need ");
+    DECIDES (without_frozen (lora), "@lora.json" OPTION, d->gpu, "");
+    DECIDES (NULL, ZOO OPTION, !d->gpu, "not v100: may need ");
+    DECIDES (NULL, ZOO OPTION ",layers=4", d->gpu, "");
 }
