@@ -27,7 +27,6 @@
 #   cluster_log [LINES]                 the end of every log
 #   cluster_missing                     prints why no cluster can run here; fails if one can
 #   cluster_pids [COMMAND-NAME]         processes that belong to the cluster
-#   cluster_listening                   those of the cluster's ports with a listener
 #
 # After cluster_start, and only in the sourcing shell: CLUSTER_DIR, CLUSTER_USER and an
 # exported SLURM_CONF, so that root's own sbatch and scontrol reach the cluster as well.
@@ -233,13 +232,6 @@ _cluster_sweep() {
             fi
         fi
         sleep 0.05
-    done
-}
-
-cluster_listening() {
-    local port
-    for port in "${CLUSTER_PORTS[@]}"; do
-        if _cluster_port_busy "$port"; then echo "$port"; fi
     done
 }
 
