@@ -180,7 +180,8 @@ int main (int argc, char **argv)
     int n;
 
     (void) argc;
-    snprintf (path, sizeof (path), "%s/tests/misfortune/scenarios.txt", top ? top : ".");
+    snprintf (
+        path, sizeof (path), "%s/tests/misfortune/scenarios.txt", top ? top : ".");
     n = scenarios_read (path, scenarios, &err);
     if (n < 0)
         printf ("Bail out! %s\n", err.text);
