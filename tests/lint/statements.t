@@ -101,9 +101,7 @@ for claim in claims:
         print("no page says: " + claim)
 
 # Every forced fault and every checked fact of Slurm is named.
-main = read("tests/plugin/faults.c")
-titles = re.findall(r'FAULT \("(.*?)",', main[main.index("\nint main"):])
-for title in titles:
+for title in re.findall(r'^TEST \(\s*"(.*?)"\)', read("tests/plugin/faults.c"), re.M):
     if title not in named["tests/plugin/faults.c"]:
         print("not named: tests/plugin/faults.c: " + title)
 for title in re.findall(r"^ *(?:is|like|ok|pass|ends|fields) '([^']+)'", read("tests/live/contract.t"), re.M):
