@@ -50,8 +50,8 @@ refuses 'letters alone make no network near' 2 \
     "'rexnet_100' is not in the zoo, nor one of its kind, expected model=cnn .*timm:NAME" \
     predict model=rexnet_100,batch=1
 refuses 'a network of the same kind is named, and how to describe it exactly' 2 \
-    "'swin_s3_small_224' is not in the zoo, swin_s is of its kind; dnnest_export.py " \
-    predict swin_s3_small_224
+    "'swin_s3_base_224' is not in the zoo, swin_b is of its kind; dnnest_export.py " \
+    predict swin_s3_base_224
 is 'a quantised name sets quant, which is said' \
     "$(dn predict model=unsloth/Llama-3.2-1B-bnb-4bit,batch=1,lora=8 --gpu t4_16gb 2>&1 \
         | grep -c "note: quant=nf4, as 'unsloth/Llama-3.2-1B-bnb-4bit' says")" 1
