@@ -377,10 +377,17 @@ TEST ("contradictions are errors")
     }
 }
 
-TEST ("a mistyped word gets a suggestion")
+TEST ("a wrong word is named, and a mistyped one gets a suggestion")
 {
     static const char *const cases[][2] = {
         {"epohcs=3", "unknown key 'epohcs', did you mean 'epochs'?"},
+        {"batch", "batch: no value, expected batch=VALUE"},
+        {"batch=1,batch=2", "batch: given twice, expected once"},
+        {"model=../../x", "model: '../../x' is not a name"},
+        {"image=1x2x3x4", "more than three sizes"},
+        {"image=0", "image: 0 out of range 1..65536"},
+        {"deadline=soon", "deadline: 'soon' is not a time"},
+        {"deadline=0", "deadline: 0 out of range"},
         {"bacth=3", "did you mean 'batch'?"},
         {"precision=fp61", "; did you mean fp16?"},
         {"optimizer=adamm", "; did you mean adam?"},

@@ -34,7 +34,7 @@ static const char *const whole_values[VALUES] =
     {"2", "3", "4", "5", "6", "8", "16", "32", "128", "512", "1024", "20000"};
 static const char *const real_values[VALUES] = {"0.5", "2", "1M", "1G"};
 static const char *const image_values[VALUES] =
-    {"32", "64", "128", "96x64", "256", "300", "512", "768"};
+    {"32", "96x64", "64", "128", "256", "300", "512", "768"};
 
 /* Ages of software at which a formula changes. */
 static const char *const years[VALUES] = {"2024", "2019", "2021", "2023"};
