@@ -114,6 +114,7 @@ TEST ("a network is not that of a publisher of other families")
                  {"openai/opt-125m", false},
                  {"deepseek-ai/gpt2", false},
                  {"timm/resnet50", true},
+                 {"ViT-B/16", true},
                  {"microsoft/resnet-50", true},
                  {"johndoe/llama-3.1-8b-sql", true},
                  {"johndoe/resnet50", true},

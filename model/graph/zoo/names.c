@@ -236,13 +236,20 @@ static int add_within (const char *text,
     return n;
 }
 
+/* The name without its publisher. "ViT-B/16" has none. */
+static const char *own_name (const char *text)
+{
+    const char *slash = strrchr (text, '/');
+
+    return slash && slash[1 + strspn (slash + 1, "0123456789")] ? slash + 1 : text;
+}
+
 /* Endings that a name has at most. */
 #define ENDINGS_CUT 8
 
 int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX])
 {
-    const char *slash = strrchr (text, '/');
-    const char *from = slash ? slash + 1 : text;
+    const char *from = own_name (text);
     char name[DN_NAME_MAX];
     size_t len = strlen (from);
     int n = 0;
@@ -250,7 +257,7 @@ int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS
     if (len >= sizeof (name))
         return 0;
     for (size_t i = 0; i <= len; i++)
-        name[i] = from[i] == '_' ? '-' : dn_lower (from[i]);
+        name[i] = strchr ("_/", from[i]) && from[i] ? '-' : dn_lower (from[i]);
     for (int cut = 0; cut == 0 || (cut < ENDINGS_CUT && cut_ending (name)); cut++)
         n = add_spellings (name, spellings, n);
     return add_within (name, spellings, n);
@@ -460,9 +467,8 @@ static int likeness (const char *text,
 
 const char *dn_name_nearest (const char *text, dn_name_at_f at, const void *names)
 {
-    const char *slash = strrchr (text, '/');
     struct piece word[PIECES_MAX] = {{.number = -1}};
-    int n_word = cut_pieces (slash ? slash + 1 : text, word);
+    int n_word = cut_pieces (own_name (text), word);
     const char *nearest = NULL;
     const char *name;
     int most = 0;
@@ -532,8 +538,7 @@ const char *dn_name_kin (const struct dn_kin *rows,
                          dn_name_at_f at,
                          const void *names)
 {
-    const char *slash = strrchr (text, '/');
-    const char *from = slash ? slash + 1 : text;
+    const char *from = own_name (text);
     struct piece word[PIECES_MAX];
     char name[2 * DN_NAME_MAX];
     int n_word = cut_pieces (from, word);
