@@ -78,7 +78,7 @@ json 'a queue that is not as it was is said to be unlike' \
     lookback --sacct=past.sacct --nodes=few.csv
 gives 'the text says so, too' 0 'This is far from what it was' \
     lookback --sacct=past.sacct --nodes=few.csv --html=unlike.html --jobs=rows.csv
-like 'so does the page, and does not know who would lose' "$(tr '\n' ' ' <unlike.html)" \
+like 'the page does not know who would lose in such a queue' "$(tr '\n' ' ' <unlike.html)" \
     'Who would lose</h2><b><a href="#owners">not known<.*far from what it was: [1-9].*Wait with dnnest less without</h2><b><a href="#owners">not'
 is 'each simulated job has a row' "$(wc -l <rows.csv)" 301
 { cat nodes.csv; printf '%s,100000,4,64,512000\n' v100 h100 l40s; } >many.csv
