@@ -57,23 +57,30 @@ static const struct dn_option options[] = {
     DN_OPT_END,
 };
 
-/* FILE is what sacct has printed if its first line has '|', else a table. */
-static int take_file (struct call *call, const char *path)
+/* FILE is what sacct has printed if its first line has '|', else a table. Return the
+ * exit code.
+ */
+static int take_file (const struct dn_command *self,
+                      const char *path,
+                      struct dn_past_source *source)
 {
     struct dn_err err = {0};
-    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, &err);
+    dn_cleanup (dn_close_input) FILE *stream = NULL;
     dn_cleanup (dn_free_ptr) char *line = NULL;
     size_t size = 0;
 
-    if (!stream) {
-        call->given.exit_code = dn_fail (DN_EXIT_DATA, &err);
-        return -1;
-    }
+    if (source->table || source->sacct)
+        return dn_options_misuse (self, "FILE, --trace and --sacct cannot be combined");
+    if (strcmp (path, "-") == 0)
+        return dn_options_misuse (self, "of stdin, expected --sacct=- or --trace=-");
+    stream = dn_open_input (path, &err);
+    if (!stream)
+        return dn_fail (DN_EXIT_DATA, &err);
     if (getline (&line, &size, stream) >= 0 && strchr (line, '|'))
-        call->source.sacct = path;
+        source->sacct = path;
     else
-        call->source.table = path;
-    return 0;
+        source->table = path;
+    return DN_EXIT_DONE;
 }
 
 /* A file has its own period unless one is given. */
@@ -86,14 +93,11 @@ static int take_options (const struct dn_command *self, struct call *call)
         || !dn_options_all (&call->given, call, 0, 1))
         return -1;
     call->given.exit_code = DN_EXIT_DONE;
-    if (!!source->table + !!source->sacct + call->given.n_args > 1)
+    if (source->table && source->sacct)
         call->given.exit_code =
-            dn_options_misuse (self, "FILE, --trace and --sacct cannot be combined");
-    else if (call->given.n_args == 1 && strcmp (call->given.args[0], "-") == 0)
-        call->given.exit_code =
-            dn_options_misuse (self, "of stdin, expected --sacct=- or --trace=-");
-    else if (call->given.n_args == 1 && take_file (call, call->given.args[0]) < 0)
-        return -1;
+            dn_options_misuse (self, "--trace and --sacct cannot be combined");
+    else if (call->given.n_args == 1)
+        call->given.exit_code = take_file (self, call->given.args[0], source);
     if (!source->table && !source->sacct) {
         source->until_s = source->until_s ? source->until_s : now_s;
         source->since_s =

@@ -119,9 +119,9 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     loop->daemon.store = options->store;
     loop->daemon.since_s = options->since_s;
     loop->daemon.conf = options->conf;
-    loop->site.rules_only = options->stubborn;
+    loop->site.rules_only = options->goes_on;
     if (dn_daemon_site_load (&loop->site, NULL, err) < 0) {
-        if (!options->stubborn || dn_daemon_site_defaults (&loop->site) < 0)
+        if (!options->goes_on || dn_daemon_site_defaults (&loop->site) < 0)
             return DN_DAEMON_CONF;
         dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err->text);
     }
@@ -131,7 +131,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
         return DN_DAEMON_CONF;
     loop->site.cluster = dn_link_cluster_name ();
     if (dn_site_set_cluster (loop->site.site, loop->site.cluster, err) < 0) {
-        if (!options->stubborn)
+        if (!options->goes_on)
             return DN_DAEMON_CONF;
         dn_log (DN_LOG_ERROR, "%s", err->text);
     }
@@ -152,7 +152,7 @@ static int make_state_dir (const struct loop *loop, struct dn_err *err)
     if (!needs_state_dir (loop->options)
         || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
         return 0;
-    if (!loop->options->stubborn)
+    if (!loop->options->goes_on)
         return -1;
     dn_log (DN_LOG_ERROR, "%s", err->text);
     return 0;

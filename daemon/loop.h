@@ -25,7 +25,7 @@ struct dn_loop_options {
     const char *name; /* of the program, and of its files in StateDir: "dnnestd" */
     /* A configuration or a StateDir that cannot be used does not end the program: it
      * goes on with the last good ones, first with the defaults. */
-    bool stubborn;
+    bool goes_on;
     int leave_s;      /* seconds that the tasks have for leaving after SIGTERM */
     const char *conf; /* dnnest.conf; NULL: the default */
     const char *out;  /* of struct dn_daemon */

@@ -136,7 +136,7 @@ int main (int argc, char **argv)
 {
     static const struct dn_task *const tasks[] = {&dn_task_guard, NULL};
     struct line line = {.options = {.name = "dnnest-guard",
-                                    .stubborn = true,
+                                    .goes_on = true,
                                     .leave_s = LEAVE_S,
                                     .since_s = DN_UNSET}};
     int rc = read_line (argc, argv, &line);

@@ -424,32 +424,41 @@ static void write_weeks (FILE *file, const struct dn_report *report)
     fputs ("</table></div>\n", file);
 }
 
-static void write_week_jobs (FILE *file, const struct dn_week *week)
+/* The jobs of a week; names of the list lack it. */
+static void write_week_list (FILE *file,
+                             const struct dn_week *week,
+                             struct dn_page_jobs list,
+                             const struct dn_listing *jobs)
 {
-    struct dn_page_jobs changed = {
-        .order = "those with most requested GPU hours first",
-        .words = {"limit ", " -> "},
-    };
-    struct dn_page_jobs beyond = {
-        .order = "those that ran longest past the 95 % quantile first",
-        .words = {"predicted ", ", ran "},
-    };
     char id[64];
     char what[64];
     struct dn_buf buf = dn_buf_on (id, sizeof (id));
     struct dn_buf said = dn_buf_on (what, sizeof (what));
 
-    changed.id = beyond.id = id;
-    changed.what = beyond.what = what;
-    dn_buf_add (&buf, "changed-%s", dn_chart_week (week).text);
-    dn_buf_add (&said, "Changed, week from %s", dn_chart_week (week).text);
-    dn_page_jobs (file, &changed, &week->listed);
-    buf = dn_buf_on (id, sizeof (id));
-    said = dn_buf_on (what, sizeof (what));
-    dn_buf_add (&buf, "beyond-%s", dn_chart_week (week).text);
-    dn_buf_add (
-        &said, "Not within the prediction, week from %s", dn_chart_week (week).text);
-    dn_page_jobs (file, &beyond, &week->beyond);
+    dn_buf_add (&buf, "%s-%s", list.id, dn_chart_week (week).text);
+    dn_buf_add (&said, "%s, week from %s", list.what, dn_chart_week (week).text);
+    list.id = id;
+    list.what = what;
+    dn_page_jobs (file, &list, jobs);
+}
+
+static void write_week_jobs (FILE *file, const struct dn_week *week)
+{
+    static const struct dn_page_jobs changed = {
+        "changed",
+        "Changed",
+        "those with most requested GPU hours first",
+        {"limit ", " -> "},
+    };
+    static const struct dn_page_jobs beyond = {
+        "beyond",
+        "Not within the prediction",
+        "those that ran longest past the 95 % quantile first",
+        {"predicted ", ", ran "},
+    };
+
+    write_week_list (file, week, changed, &week->listed);
+    write_week_list (file, week, beyond, &week->beyond);
 }
 
 /* The lists that the charts lead to. */

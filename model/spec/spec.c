@@ -848,7 +848,7 @@ static int read_pair (struct dn_span pair,
     place = value.text ? value.text : pair.text;
     if (!value.text && dn_span_is (pair, automatic_word))
         value = dn_span_of ("1");
-    if (synonym && synonym->use != 1) {
+    if (synonym && synonym->use != DN_SYNONYM_SUGGESTED) {
         key = key_meant (synonym, &value);
         if (!key)
             return 0;

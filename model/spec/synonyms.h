@@ -10,16 +10,15 @@
 
 #include "base/text.h"
 
-#define DN_SYNONYM_GONE 2
-
 struct dn_synonym {
     const char *word;
     const char *key; /* NULL: the word is read, and nothing depends on it */
     const char *on;  /* what "true" and the word alone mean; NULL: not taken */
-    /* 1: only suggested, not taken, since programs use it for several things;
-     * DN_SYNONYM_GONE: it was a key, and is taken with a warning for one more version
-     */
-    int use;
+    enum dn_synonym_use {
+        DN_SYNONYM_TAKEN,
+        DN_SYNONYM_SUGGESTED, /* not taken: programs use it for several things */
+        DN_SYNONYM_GONE       /* it was a key: taken, with a warning, for one version */
+    } use;
 };
 
 /* NULL if no other program has that name. Static. */

@@ -177,7 +177,7 @@ static int fail_unknown (const struct dn_networks *networks,
     if (name[0] == '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
     kin = dn_name_kin (dn_kins, name, dn_model_at, networks);
-    nearest = dn_model_nearest (networks, name);
+    nearest = kin ? kin : dn_name_nearest (name, dn_model_at, networks);
     if (!nearest)
         nearest = kin = dn_model_class (name);
     if (!nearest)
