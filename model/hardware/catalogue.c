@@ -58,6 +58,7 @@ static const struct key device_keys[] = {
     KEY ("Sms", VALUE_COUNT, sms, 1, 1e7, false),
     KEY ("Link", VALUE_LINK, link, 0, 0, false),
     KEY ("LinkBandwidth", VALUE_REAL, link_bw, 0, 1e14, false),
+    KEY ("LinkDomain", VALUE_COUNT, domain, 2, 65536, false),
     KEY ("PcieBandwidth", VALUE_REAL, pcie_bw, 0, 1e13, false),
     KEY ("PerNode", VALUE_COUNT, per_node, 1, 1024, false),
     KEY ("Cores", VALUE_COUNT, cores, 1, 4096, false),
@@ -462,6 +463,7 @@ static struct dn_device slice_of (const struct dn_device *whole,
     /* Slices do not reach each other (mig.conf). */
     slice.link = DN_LINK_UNKNOWN;
     slice.link_bw = 0;
+    slice.domain = 0;
     slice.per_node *= MIG_PARTS / profile->parts;
     slice.cores = (int64_t) ((double) whole->cores * share);
     return slice;

@@ -100,6 +100,7 @@ struct dn_device {
         link_bw; /* to the other devices of a node, byte/s per device and direction */
     double pcie_bw;    /* to the host, byte/s per direction */
     int64_t per_node;  /* devices of the usual node */
+    int64_t domain;    /* devices that its links join, over nodes; 0: those of a node */
     int64_t cores;     /* its CPU cores per device; 0 unknown */
     double adapter_bw; /* of one InfiniBand or RoCE adapter of it, byte/s per direction;
                           0: it has none, or it is unknown */

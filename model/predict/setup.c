@@ -97,9 +97,13 @@ static void count_network (struct dn_setup *setup)
     setup->tensors = graph->tensors - split.tensors + split.tensors / setup->experts;
 }
 
-struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
+/* 'nodes' have the devices of the job, or domains of links. */
+static struct dn_ring ring_over (const struct dn_setup *c,
+                                 double nodes,
+                                 double n,
+                                 double stride)
 {
-    double devices = (double) c->spec->gpus / c->nodes;
+    double devices = (double) c->spec->gpus / nodes;
     double members = dn_max (devices / stride, 1);
 
     return (struct dn_ring){.n = n,
@@ -107,15 +111,22 @@ struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
                             .sharing = dn_min (stride, devices)};
 }
 
+struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride)
+{
+    return ring_over (c, c->domains, n, stride);
+}
+
 struct dn_ring dn_ring_in_node (const struct dn_ring *ring)
 {
     return (struct dn_ring){ceil (ring->n / ring->nodes), 1, ring->sharing};
 }
 
-/* The devices that share the state of parameters with 'copies' copies. */
+/* The devices that share the state of parameters with 'copies' copies. HSDP shards
+ * among the processes that a launcher starts on one node.
+ */
 static double shard_count (const struct dn_setup *setup, double copies, double stride)
 {
-    struct dn_ring ring = dn_ring_of (setup, copies, stride);
+    struct dn_ring ring = ring_over (setup, setup->nodes, copies, stride);
 
     if (setup->parallel == DN_PARALLEL_HSDP)
         return dn_ring_in_node (&ring).n;
@@ -156,6 +167,16 @@ static double node_count (const struct dn_spec *spec, const struct dn_device *de
 {
     return dn_max ((double) spec->nodes,
                    ceil ((double) spec->gpus / (double) device->per_node));
+}
+
+/* Nodes that share a domain of links are one to the traffic. */
+static double domain_count (const struct dn_setup *setup)
+{
+    double domain = (double) setup->device->domain;
+
+    if (domain <= 0 || setup->spec->link == DN_LINK_PCIE)
+        return setup->nodes;
+    return dn_min (ceil ((double) setup->spec->gpus / domain), setup->nodes);
 }
 
 /* A run without an optimizer on several GPUs of one node measures a network, it does
@@ -213,6 +234,7 @@ void dn_setup_init (struct dn_setup *setup,
     setup->device = c->device;
     setup->stack = dn_stack_factors_of (c);
     setup->nodes = node_count (c->spec, c->device);
+    setup->domains = domain_count (setup);
     split_state (setup);
 }
 

@@ -52,6 +52,7 @@ struct dn_setup {
     double shards;             /* devices that share the state of 'dense' */
     double expert_shards;      /* and of 'in_experts' */
     double nodes;              /* that the job spreads over */
+    double domains;            /* of links, that the network joins: at most the nodes */
     struct dn_net net;         /* between them, stated or usual; rate 0: unknown */
     enum dn_parallel parallel; /* what runs if it was not given */
 };

@@ -5,7 +5,8 @@
  * the bytes once around a ring (Patarasuk and Yuan 2009), after a start and n-1 hops.
  * Across nodes it is hierarchical: the devices of a node reduce and scatter, every
  * device reduces its share with those of its rank in the other nodes, and the node
- * gathers.
+ * gathers. Where links join devices over nodes (LinkDomain=), "node" below is such a
+ * domain.
  *
  * Gradients are sent in buckets while the backward pass computes others, as in
  * DistributedDataParallel; nothing overlaps the last bucket. It has the gradients of
@@ -404,10 +405,10 @@ double dn_handing_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     double bytes = boundary_bytes (c) / c->norm_split;
-    double devices = c->net.rate > 0 ? (double) c->spec->gpus / c->nodes : 1;
+    double devices = c->net.rate > 0 ? (double) c->spec->gpus / c->domains : 1;
     double rate = link_rate (c, DN_PER_NODE);
 
-    if (c->nodes > 1)
+    if (c->domains > 1)
         rate = dn_min (rate, node_rate (c, devices) / devices);
     return 2 * (k->nvlink_start_s + bytes / rate);
 }

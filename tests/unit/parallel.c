@@ -30,6 +30,11 @@ static double communication (const char *text)
     return estimate (text).stage_s[DN_STAGE_COMMUNICATION];
 }
 
+static double communication_on (const char *text, const struct dn_device *device)
+{
+    return white_estimate_on (text, device, 0).stage_s[DN_STAGE_COMMUNICATION];
+}
+
 static void assert_refused (const char *text, const char *says)
 {
     struct white white;
@@ -526,4 +531,24 @@ TEST ("hostile values give numbers")
         for (int m = 0; m < DN_N_MEMORY_CLASSES; m++)
             assert_true (isfinite (e.memory[m]) && e.memory[m] >= 0);
     }
+}
+
+/* 16 nodes of four devices, within one domain or within two. */
+TEST ("links may join the devices of several nodes")
+{
+    const char *net = GPT "batch=4,gpus=64,nodes=16,tp=8,net=%s";
+    struct dn_device device = scene_plain ()->catalogue.devices[A100];
+    double alone = communication_on (unit_text (net, "ethernet10"), &device);
+    double two;
+
+    device.domain = 64;
+    assert_near (communication_on (unit_text (net, "ethernet10"), &device),
+                 communication_on (unit_text (net, "ib400"), &device));
+    device.domain = 32;
+    two = communication_on (unit_text (net, "ethernet10"), &device);
+    assert_true (two > communication_on (unit_text (net, "ib400"), &device));
+    assert_true (alone > two);
+    /* Links that the job does not use join nothing. */
+    assert_near (communication_on (unit_text (net, "ethernet10,link=pcie"), &device),
+                 communication (unit_text (net, "ethernet10,link=pcie")));
 }
