@@ -311,6 +311,16 @@ static void count_use (const struct use last[LAST_RUNS], struct dn_app_known *kn
     }
 }
 
+/* Have the last runs used fewer GPUs than they had? */
+static bool leaves_idle (const struct use last[LAST_RUNS])
+{
+    struct dn_app_known known = {.gpus = 0};
+
+    count_use (last, &known);
+    return known.gpus_runs == LAST_RUNS && known.gpus_used > 0
+           && known.gpus_used < known.gpus;
+}
+
 static float count_of (int64_t count)
 {
     return count > 0 ? (float) count : 0;
@@ -372,16 +382,20 @@ static bool is_needless (const struct dn_known_list *list)
     return list->least.gpu_s >= 0 && by_use (&item, &list->least) > 0;
 }
 
-/* The jobs of an application have all come. */
+/* The jobs of an application have all come. Of one that describes nothing of itself,
+ * its idle GPUs are known.
+ */
 static int end_app (struct dn_known_list *list, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = list->captured;
-    struct dn_capture capture;
+    struct dn_capture capture = {.workers = DN_UNSET, .loader_share = NAN};
     int rc;
 
     list->captured = NULL;
-    if (!text || is_needless (list)
-        || dn_capture_read_kept (dn_span_of (text), "captured", &capture, NULL) < 0)
+    if (!(text || leaves_idle (list->last)) || is_needless (list)
+        || (text
+            && dn_capture_read_kept (dn_span_of (text), "captured", &capture, NULL)
+                   < 0))
         return 0;
     rc = add_item (list, &capture, err);
     dn_capture_free (&capture);
@@ -423,12 +437,17 @@ int dn_known_note (struct dn_known_list *list,
             return -1;
         list->key = key;
         list->gpu_s = 0;
+        list->kin = 0;
+        list->batch = 0;
+        list->job[0] = '\0';
         list->last[0] = list->last[1] = unknown;
     }
     list->gpu_s += dn_finished_ran_s (job) * (job->gpus > 0 ? (double) job->gpus : 1);
     list->last[1] = list->last[0];
     list->last[0] =
         (struct use){job->gpus <= UINT16_MAX ? job->gpus : 0, job->gpus_used};
+    if (!list->captured)
+        list->end_s = job->end_s;
     if (job->captured[0] == '\0')
         return 0;
     text = strdup (job->captured);

@@ -88,7 +88,8 @@ struct dn_app_row {
 };
 
 /* What the newest completed run of a user's application has described of itself. It
- * describes, and may raise a need; nothing here is confirmed by accounting.
+ * describes, and may raise a need; nothing here is confirmed by accounting. One that
+ * describes nothing and left GPUs idle, as the site has measured, has an empty 'spec'.
  */
 struct dn_app_known {
     dn_app_key key;

@@ -18,6 +18,7 @@
 #define NOW   1700000000
 #define ALICE 1000
 #define BOB   1001
+#define CAROL 1002
 
 static int64_t next_id;
 
@@ -535,6 +536,39 @@ TEST ("an application is known by its newest completed run with a capture")
                  && known->loader_share == 0.25F);
     assert_true (known->gpus == 2 && known->gpus_used == 2 && known->gpus_runs == 2);
     assert_null (known_of (apps, BOB, "train"));
+}
+
+/* 'runs' runs of one that describes nothing, on two GPUs of which it used 'used'. */
+static void add_idle (struct dn_store *store, int64_t user, int runs, int64_t used)
+{
+    while (runs-- > 0) {
+        struct dn_finished job = job_of (user, "train", 1000);
+
+        job.gpus_used = used;
+        add (store, &job);
+    }
+}
+
+TEST ("GPUs that two runs left idle are known without a capture")
+{
+    struct dn_store *store = store_open (true);
+    struct dn_apps *apps;
+    const struct dn_app_known *known;
+
+    add_idle (store, ALICE, 2, 1);
+    add_idle (store, BOB, 1, 1);
+    add_idle (store, CAROL, 2, 2);
+    store_end (store);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_known, 1);
+    known = known_of (apps, ALICE, "train");
+    assert_non_null (known);
+    assert_true (known->gpus == 2 && known->gpus_used == 1 && known->gpus_runs == 2);
+    assert_true (known->workers == -1 && known->loader_share == -1
+                 && known->network == -1 && known->kin == 0);
+    assert_string_equal (known->spec, "");
+    assert_string_equal (known->arch, "");
+    assert_string_equal (known->job, "");
 }
 
 TEST ("a capture changes no run time, and its words of GPU memory lower nothing")

@@ -768,6 +768,10 @@ TEST ("GPUs that two runs did not use are a warning, and stay")
     advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
     scene.known.gpus_runs = 2;
+    scene.known.spec = ""; /* measured by the site alone */
+    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    assert_non_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
+    assert_null (advice->decision.by_run);
     scene.known.gpus = 8; /* of another number */
     advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
