@@ -130,6 +130,7 @@ struct dn_graph {
     int64_t tokens; /* that were taken for seq_len=; 0: it was given, or none */
     double input_bytes;      /* of one sample as it is copied to the device */
     enum dn_decode decode;   /* what samples are read from; unknown: by the operators */
+    enum dn_augment augment; /* of its usual loader */
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */

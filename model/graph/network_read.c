@@ -118,6 +118,7 @@ static const char *const graph_words[] = {"name",
                                           "source",
                                           "family",
                                           "decode",
+                                          "augment",
                                           "sized",
                                           "blocks",
                                           "step",
@@ -469,7 +470,9 @@ static int read_rest (struct json_object *json,
                       struct dn_err *err)
 {
     const struct dn_names decodes = dn_spec_key (dn_span_of ("decode"))->names;
+    const struct dn_names augments = dn_spec_key (dn_span_of ("augment"))->names;
     int decode = (int) graph->decode;
+    int augment = (int) graph->augment;
     int64_t blocks = graph->block_layers;
 
     for (int i = 0; i < dn_n_graph_numbers; i++) {
@@ -481,10 +484,12 @@ static int read_rest (struct json_object *json,
     }
     if (dn_json_read_bool (json, "step", &graph->whole_step, err) < 0
         || dn_json_read_int (json, "blocks", 0, DN_LAYERS_MAX, &blocks, err) < 0
-        || dn_json_read_enum (json, "decode", &decodes, &decode, err) < 0)
+        || dn_json_read_enum (json, "decode", &decodes, &decode, err) < 0
+        || dn_json_read_enum (json, "augment", &augments, &augment, err) < 0)
         return -1;
     graph->block_layers = blocks;
     graph->decode = (enum dn_decode) decode;
+    graph->augment = (enum dn_augment) augment;
     return 0;
 }
 

@@ -42,11 +42,14 @@ static void add_input (struct assumed *assumed,
                        const struct dn_graph *graph)
 {
     enum dn_decode decode = dn_decode_of (spec, graph);
+    enum dn_augment augment = dn_augment_of (spec, graph);
 
     if (decode == DN_DECODE_UNKNOWN || spec->input == DN_INPUT_SYNTHETIC)
         return;
     if (spec->decode == DN_DECODE_UNKNOWN)
         add_value (assumed, "decode", decode);
+    if (spec->augment == DN_AUGMENT_UNKNOWN && augment != DN_AUGMENT_UNKNOWN)
+        add_value (assumed, "augment", augment);
     if (decode == DN_DECODE_JPEG && spec->sample_bytes == DN_UNSET)
         add_words (assumed, "sample_bytes", dn_say_assumed_image);
     if (spec->workers == DN_UNSET && spec->input != DN_INPUT_GPU)

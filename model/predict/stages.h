@@ -218,6 +218,11 @@ void dn_whitebox_memory (const struct dn_setup *c,
 
 /* What a loader decodes: what decode= says, else what such a network usually reads. */
 enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph);
+enum dn_augment dn_augment_of (const struct dn_spec *spec,
+                               const struct dn_graph *graph);
+
+/* Does augment= matter? Only pictures, volumes and clips that CPUs load are changed. */
+bool dn_reads_augment (const struct dn_spec *spec, const struct dn_graph *graph);
 
 /* The loader of one device: fill cpus_per_gpu with the minimum number of cores that
  * keep up with 'compute_s' seconds of work per optimizer step. Return the seconds that

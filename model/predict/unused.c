@@ -105,6 +105,8 @@ static bool is_run_unread (const struct dn_case *c, size_t key)
     case offsetof (struct dn_spec, workers):
     case offsetof (struct dn_spec, decode):
         return synthetic;
+    case offsetof (struct dn_spec, augment):
+        return !dn_reads_augment (c->spec, c->graph);
     case offsetof (struct dn_spec, sample_bytes): /* the work to decode a picture */
         return synthetic || dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG;
     case offsetof (struct dn_spec, attention):

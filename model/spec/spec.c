@@ -25,6 +25,7 @@ static const char *const quant_text[] = {DN_QUANTS (DN_ENUM_WORD)};
 static const char *const attention_text[] = {DN_ATTENTIONS (DN_ENUM_WORD)};
 static const char *const link_text[] = {DN_LINKS (DN_ENUM_WORD)};
 static const char *const decode_text[] = {DN_DECODES (DN_ENUM_WORD)};
+static const char *const augment_text[] = {DN_AUGMENTS (DN_ENUM_WORD)};
 static const char *const input_text[] = {DN_INPUTS (DN_ENUM_WORD)};
 static const char *const stem_text[] = {DN_STEMS (DN_ENUM_WORD)};
 static const char *const head_text[] = {DN_HEADS (DN_ENUM_WORD)};
@@ -171,6 +172,7 @@ static const struct dn_key keys[] = {
     NAME (PAR, net, "between nodes: ib, roce or ethernet with Gbit/s, as ib400x8"),
     INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
     ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
+    ENUM (INPUT, augment, DN_N_AUGMENTS, "what the loader does to a sample"),
     ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
     INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
     INT (DEV, power_limit, 10, 5000, "W, when set below the board's default"),

@@ -156,6 +156,17 @@ enum dn_decode {
     DN_DECODES (DN_ENUM_CONSTANT) DN_N_DECODES
 };
 
+#define DN_AUGMENTS(ROW)                                                               \
+    ROW (AUGMENT_UNKNOWN, "unknown")                                                   \
+    ROW (AUGMENT_NONE, "none")                                                         \
+    ROW (AUGMENT_LIGHT, "light")   /* one or two operations, RandAugment */            \
+    ROW (AUGMENT_HEAVY, "heavy")   /* blur and jitter, mixed copies */                 \
+    ROW (AUGMENT_MOSAIC, "mosaic") /* of four pictures */                              \
+    ROW (AUGMENT_NNUNET, "nnunet") /* of volumes, as nnU-Net */
+enum dn_augment {
+    DN_AUGMENTS (DN_ENUM_CONSTANT) DN_N_AUGMENTS
+};
+
 #define DN_INPUTS(ROW)                                                                 \
     ROW (INPUT_UNKNOWN, "unknown")                                                     \
     ROW (INPUT_REAL, "real")                                                           \
@@ -299,6 +310,7 @@ struct dn_spec {
     /* input */
     int64_t workers; /* per GPU */
     enum dn_decode decode;
+    enum dn_augment augment;
     enum dn_input input;
     int64_t sample_bytes;
     /* device */
