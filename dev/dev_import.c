@@ -1,4 +1,4 @@
-/* dev_import.c - a sidecar from an ONNX model or an HLO module
+/* dev_import.c - a sidecar from an ONNX model
  *
  * A program in Python reads the file (import/). What it writes is read as any sidecar
  * is.
@@ -31,12 +31,9 @@
 
 /* The options of a call. */
 struct call {
-    const char *hlo;
     const char *onnx;
     const char *out;
-    int64_t batch; /* 0: to be found */
-    bool step;
-    bool forward;
+    int64_t batch;                    /* 0: to be found */
     const char *symbols[SYMBOLS_MAX]; /* "time=7" */
     int n_symbols;
 };
@@ -69,7 +66,6 @@ static int take_symbol (struct dn_options *given, void *to)
 }
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("hlo", 0, "FILE", "text of an XLA HLO module", hlo),
     DN_OPT_TEXT ("onnx", 0, "FILE", "an ONNX model", onnx),
     DN_OPT_INT ("batch",
                 0,
@@ -81,10 +77,8 @@ static const struct dn_option options[] = {
     DN_OPT_TAKE ("dim",
                  0,
                  "NAME=N",
-                 "of ONNX: the size of a symbol; may be repeated",
+                 "the size of a symbol; may be repeated",
                  take_symbol),
-    DN_OPT_FLAG ("step", 0, "of HLO: FILE is a whole training step", step),
-    DN_OPT_FLAG ("forward", 0, "of HLO: FILE is a forward pass", forward),
     DN_OPT_TEXT ("out", 0, "FILE", "write the sidecar there and print a summary", out),
     DN_OPT_END,
 };
@@ -93,20 +87,11 @@ static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct call *call)
 {
-    const char *wrong = NULL;
-
     if (!dn_options_all (given, call, 0, 1))
         return -1;
-    if (!call->hlo == !call->onnx)
-        wrong = call->hlo ? "--hlo and --onnx: expected one of them"
-                          : "--hlo=FILE or --onnx=FILE is missing";
-    else if (call->onnx && (call->step || call->forward))
-        wrong = "--step, --forward: an ONNX model is a forward pass";
-    else if (call->hlo && call->n_symbols > 0)
-        wrong = "--dim: HLO has no symbols";
-    if (!wrong)
+    if (call->onnx)
         return 0;
-    given->exit_code = dn_options_misuse (self, "%s", wrong);
+    given->exit_code = dn_options_misuse (self, "--onnx=FILE is missing");
     return -1;
 }
 
@@ -156,17 +141,6 @@ static int ask (char *const words[], char **text, size_t *len, struct dn_err *er
                        : complain (complaints, status, err);
 }
 
-/* The names of the keys that are given, with a comma after each. */
-static void list_keys (const struct dn_spec *spec, struct dn_buf *buf)
-{
-    int n;
-    const struct dn_key *keys = dn_spec_keys (&n);
-
-    for (int i = 0; i < n; i++)
-        if (dn_spec_has (spec, &keys[i]))
-            dn_buf_add (buf, "%s,", keys[i].name);
-}
-
 static int ask_reader (const struct call *call,
                        const struct dn_spec *spec,
                        char **text,
@@ -176,43 +150,23 @@ static int ask_reader (const struct call *call,
     const char *dir = getenv ("DNNEST_IMPORT_DIR");
     char script[PATH_MAX];
     char batch[32];
-    char size[32];
-    char keys[DN_METADATA_MAX];
-    struct dn_buf buf = dn_buf_on (keys, sizeof (keys));
-    char *words[9 + SYMBOLS_MAX] = {(char *) DNNEST_PYTHON, (char *) "-B", script};
-    int n = 3;
+    char seq_len[32];
+    char *words[7 + SYMBOLS_MAX] = {(char *) DNNEST_PYTHON,
+                                    (char *) "-B",
+                                    script,
+                                    (char *) call->onnx,
+                                    batch,
+                                    seq_len};
 
-    snprintf (script,
-              sizeof (script),
-              "%s/import_%s.py",
-              dir ? dir : DNNEST_IMPORT_DIR,
-              call->hlo ? "hlo" : "onnx");
+    snprintf (
+        script, sizeof (script), "%s/import_onnx.py", dir ? dir : DNNEST_IMPORT_DIR);
     snprintf (batch, sizeof (batch), "%" PRId64, call->batch);
-    words[n++] = (char *) (call->hlo ? call->hlo : call->onnx);
-    if (call->hlo) {
-        words[n++] = call->step ? (char *) "step"
-                                : (char *) (call->forward ? "forward" : "guess");
-        words[n++] = batch;
-        snprintf (size,
-                  sizeof (size),
-                  "%.0f",
-                  spec->precision == DN_PRECISION_UNKNOWN
-                      ? 0.0
-                      : dn_precision_traits[spec->precision].activation);
-        words[n++] = size;
-        list_keys (spec, &buf);
-        words[n++] = keys;
-    } else {
-        words[n++] = batch;
-        snprintf (size,
-                  sizeof (size),
-                  "%" PRId64,
-                  spec->seq_len > 0 ? (int64_t) spec->seq_len : (int64_t) 0);
-        words[n++] = size;
-        for (int i = 0; i < call->n_symbols; i++)
-            words[n++] = (char *) call->symbols[i];
-    }
-    words[n] = NULL;
+    snprintf (seq_len,
+              sizeof (seq_len),
+              "%" PRId64,
+              spec->seq_len > 0 ? (int64_t) spec->seq_len : (int64_t) 0);
+    for (int i = 0; i < call->n_symbols; i++)
+        words[6 + i] = (char *) call->symbols[i];
     return ask (words, text, len, err);
 }
 
@@ -234,7 +188,7 @@ static int import_file (const struct call *call,
     }
     if (rc == 0 && !named) /* reading has named it as its graph */
         sidecar->spec.model[0] = '\0';
-    return rc < 0 ? dn_err_wrap (err, "%s", call->hlo ? call->hlo : call->onnx) : 0;
+    return rc < 0 ? dn_err_wrap (err, "%s", call->onnx) : 0;
 }
 
 static double number_of (struct json_object *summary, const char *key)
@@ -242,27 +196,10 @@ static double number_of (struct json_object *summary, const char *key)
     return json_object_get_double (json_object_object_get (summary, key));
 }
 
-static bool is_true (struct json_object *summary, const char *key)
-{
-    return json_object_get_boolean (json_object_object_get (summary, key));
-}
-
 static void warn (struct json_object *summary)
 {
-    double loops = number_of (summary, "unknown_loops");
-    double calls = number_of (summary, "unknown_calls");
     double unknown = number_of (summary, "unknown");
 
-    if (loops > 0)
-        dn_complain ("warning: %.0f loops have no known trip count, counted once",
-                     loops);
-    if (calls > 0)
-        dn_complain (
-            "warning: %.0f custom calls are unknown, only their bytes are counted",
-            calls);
-    if (json_object_object_get (summary, "product_flops")
-        && number_of (summary, "product_flops") <= 0)
-        dn_complain ("warning: the module has no matrix product and no convolution");
     if (unknown > 0)
         dn_complain (
             "warning: %.0f operators are unknown, such as %s, only their bytes are "
@@ -271,58 +208,25 @@ static void warn (struct json_object *summary)
             json_object_get_string (json_object_object_get (summary, "such_as")));
 }
 
-/* Members of --json, in their order; those of HLO alone are in its summary. */
-static const char *const reals[] =
-    {"batch", "replicas", "params", "flops", "product_flops", "bytes", "kernels"};
-static const char *const counts[] = {"instructions",
-                                     "computations",
-                                     "unknown_loops",
-                                     "unknown_calls"};
-
 static void print_json (const struct dn_sidecar *sidecar, struct json_object *summary)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
     json_object_object_add (json, "spec", dn_show_spec_json (&sidecar->spec));
-    dn_json_add_bool (json, "step", is_true (summary, "step"));
-    if (json_object_object_get (summary, "optimised"))
-        dn_json_add_bool (json, "optimised", is_true (summary, "optimised"));
-    for (size_t i = 0; i < DN_N_ELEMENTS (reals); i++)
-        if (json_object_object_get (summary, reals[i]))
-            dn_json_add_real (json, reals[i], number_of (summary, reals[i]));
+    dn_json_add_real (json, "params", number_of (summary, "params"));
     dn_json_add_count (json, "operators", sidecar->layers.n);
-    for (size_t i = 0; i < DN_N_ELEMENTS (counts); i++)
-        if (json_object_object_get (summary, counts[i]))
-            dn_json_add_count (
-                json, counts[i], (int64_t) number_of (summary, counts[i]));
+    dn_json_add_count (
+        json, "instructions", (int64_t) number_of (summary, "instructions"));
     dn_json_print (json);
 }
 
-static void print_onnx (const struct dn_sidecar *sidecar, struct json_object *summary)
+static void print (const struct dn_sidecar *sidecar, struct json_object *summary)
 {
     printf ("%s: a forward pass of %d operators (%.0f nodes), %s parameters\n",
             sidecar->layers.name,
             sidecar->layers.n,
             number_of (summary, "instructions"),
             dn_show_count (number_of (summary, "params")).text);
-}
-
-static void print_hlo (const struct dn_sidecar *sidecar, struct json_object *summary)
-{
-    printf ("%s: %s of %s samples, %s parameters\n",
-            sidecar->layers.name,
-            is_true (summary, "step") ? "a training step" : "a forward pass",
-            dn_show_real (number_of (summary, "batch"), 0).text,
-            dn_show_count (number_of (summary, "params")).text);
-    printf ("%s GFLOP, %s of them in products; %s moved by %s kernels (%s)\n",
-            dn_show_real (number_of (summary, "flops") / 1e9, 3).text,
-            dn_show_real (number_of (summary, "product_flops") / 1e9, 3).text,
-            dn_show_bytes (number_of (summary, "bytes")).text,
-            dn_show_real (number_of (summary, "kernels"), 0).text,
-            is_true (summary, "optimised") ? "as XLA fused them" : "fusions estimated");
-    if (number_of (summary, "replicas") > 1)
-        printf ("on %s devices, this is the part of one\n",
-                dn_show_real (number_of (summary, "replicas"), 0).text);
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
@@ -345,16 +249,14 @@ static int run (const struct dn_command *self, int argc, char **argv)
     warn (summary);
     if (call.out && given.json)
         print_json (&sidecar, summary);
-    else if (call.out && call.hlo)
-        print_hlo (&sidecar, summary);
     else if (call.out)
-        print_onnx (&sidecar, summary);
+        print (&sidecar, summary);
     return DN_EXIT_DONE;
 }
 
 const struct dn_command dn_cmd_import = {
     .name = "import",
-    .summary = "Make a sidecar from an ONNX model or the HLO of a program",
+    .summary = "Make a sidecar from an ONNX model",
     .arguments = "[SPEC]",
     .options = options,
     .run = run,

@@ -16,11 +16,11 @@ the memory of this process have limits, and a node may read only values computed
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+import json
 import math
+import resource
 import sys
-
-import import_common as common
-from import_common import Wrong
+import warnings
 
 try:
     import numpy
@@ -30,6 +30,9 @@ try:
 except ImportError as missing:
     sys.exit("the Python package onnx is needed: %s" % missing)
 
+NAME_MAX = 63           # bytes of a name in a sidecar
+MEMORY_MAX = 768 << 20  # that a file may take besides its own size
+CPU_MAX_S = 600
 FILE_MAX = 1 << 30      # with its weights; those of larger networks are in other files
 NODES_MAX = 200000      # a hundred times the size of a current large transformer
 VALUES_MAX = 1000000
@@ -89,6 +92,42 @@ SAME_NUMBERS = {"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueez
 KEEP_OUTPUT = {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Exp", "Sqrt"}
 
 
+class Wrong(Exception):
+    """What is wrong with a file."""
+
+
+def as_text(name):
+    """A name, which protobuf gives as bytes if it is not valid."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def printable(text, size):
+    """Valid in JSON and printable on terminals."""
+    return "".join(c if " " <= c <= "~" else "?" for c in as_text(text)[:size])
+
+
+def limit_memory(more):
+    """Refuse what would take much more memory than its file; -1 is no limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY_MAX + more
+    if soft < 0 or most < soft:
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
+
+
+def read_file(path):
+    """The content of a file, or of stdin for "-", before what reads it takes memory."""
+    content = bytearray()
+    with open(0 if path == "-" else path, "rb") as file:
+        for piece in iter(lambda: file.read(1 << 20), b""):
+            content += piece
+            if len(content) > FILE_MAX:
+                raise Wrong("larger than %d bytes" % FILE_MAX)
+    limit_memory(4 * len(content))
+    return bytes(content)
+
+
 class Value:
     """An array: its shape, and its numbers if it is small and they are known."""
     __slots__ = ("dim", "type", "data", "constant", "origin")
@@ -144,8 +183,8 @@ class Node:
         return attribute.i if attribute is not None and attribute.type == 2 else otherwise
 
     def wrong(self, text):
-        return Wrong("node '%s' (%s): %s" % (common.printable(self.proto.name, 40),
-                                             common.printable(self.op, 40), text))
+        return Wrong("node '%s' (%s): %s" % (printable(self.proto.name, 40),
+                                             printable(self.op, 40), text))
 
 
 # --- shapes
@@ -223,13 +262,13 @@ class Shapes:
             try:
                 self.set_tensor(tensor.name, tensor)
             except Wrong as wrong:
-                raise Wrong("initializer '%s': %s" % (common.printable(tensor.name, 40), wrong))
+                raise Wrong("initializer '%s': %s" % (printable(tensor.name, 40), wrong))
         for given in file.graph.input:
             try:
                 if given.name not in self.values:   # older files list weights too
                     self.values[given.name] = self.declared(given)
             except Wrong as wrong:
-                raise Wrong("input '%s': %s" % (common.printable(given.name, 40), wrong))
+                raise Wrong("input '%s': %s" % (printable(given.name, 40), wrong))
         for node in file.nodes:
             try:
                 self.infer(node)
@@ -243,7 +282,7 @@ class Shapes:
 
     def size_of(self, given, name, axis):
         """Of a symbol; a size without one is INPUT.AXIS, the first axis is the batch."""
-        own = name or "%s.%d" % (common.as_text(given.name), axis)
+        own = name or "%s.%d" % (as_text(given.name), axis)
         if own in self.file.symbols:
             return self.file.symbols[own]
         if self.symbol is not None and (name == self.symbol if name else axis == 0):
@@ -251,8 +290,8 @@ class Shapes:
         size = self.file.seq_len if "seq" in name or "len" in name else 0
         if size == 0:
             raise Wrong("the size of %s is not known, expected --dim %s=N"
-                        % ("'%s'" % common.printable(name, 40) if name else
-                           "axis %d, which has no name," % axis, common.printable(own, 40)))
+                        % ("'%s'" % printable(name, 40) if name else
+                           "axis %d, which has no name," % axis, printable(own, 40)))
         return size
 
     def declared(self, given):
@@ -260,7 +299,7 @@ class Shapes:
         if not kind.HasField("shape"):
             raise Wrong("no shape")
         dim = [d.dim_value if d.dim_value > 0 else
-               self.size_of(given, common.as_text(d.dim_param), i)
+               self.size_of(given, as_text(d.dim_param), i)
                for i, d in enumerate(kind.shape.dim)]
         return Value(check_shape(dim), kind.elem_type)
 
@@ -270,7 +309,7 @@ class Shapes:
             if name and ins[i] is None:
                 raise Wrong("input %d is not computed before it" % i if name in self.file.names
                             else "input '%s' is not computed by any node"
-                            % common.printable(name, 40))
+                            % printable(name, 40))
         for i, name in enumerate(node.outs):
             if name in self.values:
                 raise Wrong("output %d is computed twice" % i)
@@ -304,7 +343,7 @@ class Shapes:
                 if value is None or node.op in KINDS:
                     raise Wrong("its shape is not known" if node.op in KINDS else
                                 "the operator is not known, and '%s' has no shape"
-                                % common.printable(name, 40))
+                                % printable(name, 40))
                 value = self.declared(value)
             else:
                 value = Value(check_shape(found[0]), found[1])
@@ -343,7 +382,7 @@ class Shapes:
             model = shape_inference.infer_shapes(model, strict_mode=True)
         except Exception as error:  # pylint: disable=broad-except; its own has no base
             text = str(error).strip().rsplit("] ", 1)[-1]
-            raise Wrong(common.printable(text.splitlines()[0] if text else "it is not valid", 120))
+            raise Wrong(printable(text.splitlines()[0] if text else "it is not valid", 120))
         found = {v.name: v.type.tensor_type for v in model.graph.value_info}
         results = []
         for name in proto.output:
@@ -427,7 +466,7 @@ def folds():
 
 class File:
     def __init__(self, path, batch, seq_len, symbols):
-        content = common.read_file(path, FILE_MAX, 4)
+        content = read_file(path)
         model = onnx.ModelProto()
         try:
             if model.ParseFromString(content) < len(content):
@@ -485,7 +524,7 @@ class File:
         """The symbol of the batch, or None and its size."""
         for given in self.graph.input:
             for i, d in enumerate(given.type.tensor_type.shape.dim):
-                name = common.as_text(d.dim_param)
+                name = as_text(d.dim_param)
                 if (d.dim_value <= 0 or name) and (
                         i == 0 or name.lower().startswith("batch")):
                     return name, 0
@@ -1184,7 +1223,7 @@ class Maker:
 
     @staticmethod
     def new(kind, node):
-        return {"op": kind, "name": common.printable(node.proto.name, common.NAME_MAX),
+        return {"op": kind, "name": printable(node.proto.name, NAME_MAX),
                 "saved": 0, "masks": 0}
 
     def add(self, node):
@@ -1244,12 +1283,28 @@ def read(path, batch, seq_len, *symbols):
     used = [v.name for v in file.graph.input if not file.values[v.name].constant]
     size = sum(file.elements(name) * (4 if file.values[name].floating else 8) for name in used)
     return ({"params": made.params, "instructions": len(file.nodes), "unknown": len(made.unknown),
-             "such_as": common.printable(made.unknown[0], 40) if made.unknown else ""},
-            {"name": common.printable(file.graph.name or "onnx", 40),
-             "input_bytes": min(size, ELEMENTS_MAX), "ops": made.ops}, {})
+             "such_as": printable(made.unknown[0], 40) if made.unknown else ""},
+            {"name": printable(file.graph.name or "onnx", 40),
+             "input_bytes": min(size, ELEMENTS_MAX), "ops": made.ops})
+
+
+def main():
+    warnings.simplefilter("ignore")
+    try:
+        summary, graph = read(*sys.argv[1:])
+    except OSError as error:
+        sys.exit("%s" % error.strerror)
+    except (MemoryError, RecursionError):
+        sys.exit("it takes too much memory")
+    except Wrong as wrong:
+        sys.exit(str(wrong))
+    except Exception as error:  # pylint: disable=broad-except; one line, whatever the file has
+        sys.exit("it cannot be read: %s: %s" % (type(error).__name__, printable(str(error), 100)))
+    print(json.dumps(summary))
+    print(json.dumps({"dnnest": 1, "graph": graph}))
 
 
 FOLDS = folds()
 
 if __name__ == "__main__":
-    common.main(read)
+    main()

@@ -85,8 +85,6 @@ dnnest-dev jobs "$work/jobs.csv" >/dev/null || diag 'no store of jobs'
 
 # --- what users have ---------------------------------------------------------------------
 
-python3 -c 'import lzma, sys; sys.stdout.write(lzma.open(sys.argv[1], "rt").read())' \
-    "$top/tests/import/dumps/mlp_step.before.hlo.xz" >"$work/step.hlo"
 dnnest-dev import --onnx "$top/tests/data/onnx/small.onnx" batch=64,precision=fp16,steps=10000 \
     >"$work/train.json"
 cat >"$work/train.py" <<'PY'
@@ -115,7 +113,7 @@ printf 'type,nodes,gpus,cpus\na100,8,4,128\nv100,16,4,80\nh100,2,8,96\n' >"$work
 # give FOLDER: these files, in a new folder
 give() {
     mkdir "$1"
-    cp "$work"/{step.hlo,train.json,train.py,job.sh,runs.csv,nodes.csv,jobs.csv,snapshot} "$1"
+    cp "$work"/{train.json,train.py,job.sh,runs.csv,nodes.csv,jobs.csv,snapshot} "$1"
     cp "$top/tests/data/onnx/small.onnx" "$1/model.onnx"
     cp "$top/python/dnnest_export.py" "$SITE/dnnest.conf" "$1"
     cat >"$1/config.json" <<'JSON'

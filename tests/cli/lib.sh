@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   dn COMMAND ARGUMENT...     dnnest, or dnnest-dev for its commands, and its import with
-#                              --hlo or --onnx, with the catalogue and data sets of the tree, the
+#                              --onnx, with the catalogue and data sets of the tree, the
 #                              site of $work/site.conf and the bundle $bundle (none)
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
@@ -93,7 +93,7 @@ write_helps() {
 program_of() {
     case "$*" in
         evaluate* | train* | records* | jobs* | hardware* | bench*) echo "$DNNEST-dev" ;;
-        import*--hlo* | import*--onnx*) echo "$DNNEST-dev" ;;
+        import*--onnx*) echo "$DNNEST-dev" ;;
         *) echo "$DNNEST" ;;
     esac
 }

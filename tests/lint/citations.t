@@ -28,7 +28,7 @@ readonly OUTSIDE='(DESIGN|methods|whitebox-notes|slurm|review|style)\.md|DESIGN 
 # All files that are written by hand, and no data.
 written() {
     (cd "$top" && find "${OURS[@]}" etc packaging tests \
-        \( -path tests/fuzz/corpus -o -path tests/data -o -path tests/import/dumps -o -name .deps \
+        \( -path tests/fuzz/corpus -o -path tests/data -o -name .deps \
         -o -name .libs -o -name build-aux -o -name '__pycache__' \) -prune -o -type f \
         ! -name '*.csv' ! -name '*.json' ! -name '*.svg' ! -name '*.o' ! -name '*.lo' \
         ! -name 'libtool.m4' ! -name 'lt*.m4' -print

@@ -377,11 +377,8 @@ dn predict --json --cpu-curve --gpu t4_16gb "$spec" > "$work/predict.json"
 dn predict --json --batch-sizes --gpu t4_16gb "$spec" > "$work/batches.json"
 dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
-python3 -c 'import lzma, sys; sys.stdout.write(lzma.open(sys.argv[1], "rt").read())' \
-    "$top/tests/import/dumps/mlp_step.before.hlo.xz" > "$work/step.hlo"
-dn import --json --hlo "$work/step.hlo" --out "$work/step.json" > "$work/import.json"
 dn import --json --onnx "$top/tests/data/onnx/small.onnx" --out "$work/small.json" \
-    > "$work/import-onnx.json"
+    > "$work/import.json"
 printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
     > "$work/runs.csv"
 dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
@@ -442,7 +439,7 @@ members explain explain
 members advise advise
 members evaluate evaluate
 members records records imported
-members import-dev import import-onnx
+members import-dev import
 members train train
 members model show verify
 
