@@ -1,4 +1,4 @@
-/* read_runs.c - measured runs from a table (CSV) or a store of records
+/* read_runs.c - measured runs, or other rows, from a table (CSV)
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "learn/records.h"
 
 #define PIECE_LEN 65536
 
@@ -128,25 +127,7 @@ int dn_read_table (const char *path,
     return read_table (path, reading, NULL, err);
 }
 
-static int read_store (const char *path,
-                       const struct dn_reading *reading,
-                       struct dn_err *err)
-{
-    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-
-    if (dn_records_open (path, DN_RECORDS_READ, &records, err) < 0)
-        return -1;
-    if (dn_records_read (
-            records, NULL, reading->row, reading->piece, reading->context, err)
-        < 0)
-        return dn_err_wrap (err, "%s", path);
-    return 0;
-}
-
 int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *err)
 {
-    reading->user = NULL;
-    reading->is_store = strcmp (path, "-") != 0 && dn_records_is (path);
-    return reading->is_store ? read_store (path, reading, err)
-                             : read_table (path, reading, reading, err);
+    return read_table (path, reading, reading, err);
 }

@@ -1,4 +1,4 @@
-/* read_runs.h - measured runs from a table (CSV) or a store of records
+/* read_runs.h - measured runs, or other rows, from a table (CSV)
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,11 +17,10 @@ struct dn_reading {
     /* Set before the first row: whose runs all rows are (dn_run_user ()), NULL if each
      * states it. A table that another user owns has that user's runs, whatever it says:
      * so no user can write runs of another. Where others can write a table, its
-     * runs are those of the unknown user, "". What root or the caller own, as a store
-     * must be, and what comes through a pipe is believed. */
+     * runs are those of the unknown user, "". What root or the caller own, and what
+     * comes through a pipe, is believed. */
     const char *user;
     char user_text[24];
-    bool is_store; /* set before the first row: its lines are numbers of records */
 };
 
 /* Read the whole file, "-" being a table on stdin. Sidecars that a table names are

@@ -147,7 +147,7 @@ static const struct dn_option options[] = {
     DN_OPT_FLAG ("features", 0, "print the features that the trees use", features),
     DN_OPT_TAKE ("site",
                  0,
-                 "RECORDS",
+                 "FILE",
                  "fit a bundle to the site's runs; may be repeated",
                  take_site),
     DN_OPT_TEXT ("base", 0, "DIR", "the bundle that --site starts from", base),
@@ -436,7 +436,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_train = {
     .name = "train",
     .summary = "Make a model bundle from measured runs",
-    .arguments = "--out DIR|--install FILE... | --out DIR|--install --site RECORDS...",
+    .arguments = "--out DIR|--install FILE... | --out DIR|--install --site FILE...",
     .options = options,
     .run = run,
 };

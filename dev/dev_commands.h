@@ -12,7 +12,6 @@
 #define DN_DEV_COMMANDS(X)                                                             \
     X (evaluate)                                                                       \
     X (train)                                                                          \
-    X (records)                                                                        \
     X (jobs)                                                                           \
     X (hardware)                                                                       \
     X (import)                                                                         \

@@ -103,10 +103,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     if (why.code == DN_E_NOMEM)
         return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
     if (work->n_skipped++ < REASONS_MAX)
-        dn_complain ("%s %lld is left out: %s",
-                     work->reading.is_store ? "record" : "line",
-                     (long long) row->line,
-                     why.text);
+        dn_complain ("line %lld is left out: %s", (long long) row->line, why.text);
     return 0;
 }
 

@@ -38,8 +38,8 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
         return NULL;
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
-    if (dn_records_db_open (&store->db, path, adding, err) < 0
-        || (adding && dn_records_db_commit (&store->db, err) < 0)) {
+    if (dn_store_db_open (&store->db, path, adding, err) < 0
+        || (adding && dn_store_db_commit (&store->db, err) < 0)) {
         dn_store_close (store);
         dn_err_wrap (err, "%s", path ? path : "memory");
         return NULL;
@@ -52,7 +52,7 @@ void dn_store_close (struct dn_store *store)
     if (!store)
         return;
     sqlite3_finalize (store->add);
-    dn_records_db_close (&store->db);
+    dn_store_db_close (&store->db);
     free (store);
 }
 
@@ -100,12 +100,12 @@ bool dn_store_has (const struct dn_store *store, int i)
 
 static int begin (struct dn_store *store, struct dn_err *err)
 {
-    return store->db.adding ? 0 : dn_records_db_begin (&store->db, err);
+    return store->db.adding ? 0 : dn_store_db_begin (&store->db, err);
 }
 
 int dn_store_commit (struct dn_store *store, struct dn_err *err)
 {
-    return store->db.adding ? dn_records_db_commit (&store->db, err) : 0;
+    return store->db.adding ? dn_store_db_commit (&store->db, err) : 0;
 }
 
 /* --- adding ---------------------------------------------------------------------- */

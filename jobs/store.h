@@ -10,8 +10,11 @@
  * process that is killed at any instant loses nothing and stores nothing twice. Memory
  * does not grow with the number of jobs.
  *
- * The file is that of learn/records.h, whose tables are separate; the same rules of
- * trust and of locking hold.
+ * Several programs may add at the same time; each waits for the others. The journal is
+ * SQLite's rollback journal, not its write-ahead log, whose shared memory does not work
+ * across nodes. A store of an older version can be read unchanged, and is upgraded when
+ * it is opened to add. A file with other tables than a version has made is refused, and
+ * memory is bounded for any content.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -6,13 +6,12 @@
 #define DN_STORE_PARTS_H
 
 #include "jobs/store.h"
-#include "learn/records.h"
-#include "learn/records_db.h"
+#include "jobs/store_db.h"
 
 #define DN_STORE_SQL_MAX 8192
 
 struct dn_store {
-    struct dn_records_db db;
+    struct dn_store_db db;
     sqlite3_stmt *add; /* NULL until it is used */
 };
 

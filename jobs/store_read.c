@@ -34,8 +34,8 @@ union cell {
 /* Where the next piece begins: after the job with these values. */
 struct key {
     int64_t number; /* end or submission; BY_APP the user; BY_ACCOUNT 0 */
-    char account[DN_RECORD_TEXT_MAX + 1]; /* BY_ACCOUNT, else "" */
-    char app[DN_RECORD_TEXT_MAX + 1];     /* BY_APP and BY_ACCOUNT, else "" */
+    char account[DN_STORE_TEXT_MAX + 1]; /* BY_ACCOUNT, else "" */
+    char app[DN_STORE_TEXT_MAX + 1];     /* BY_APP and BY_ACCOUNT, else "" */
     int64_t end_s;
     int64_t id;
 };
@@ -177,7 +177,7 @@ static int take_text (sqlite3_stmt *select,
                       struct dn_err *err)
 {
     cell->start = piece->texts.len;
-    return dn_sql_texts_add (&piece->texts, select, i, DN_RECORD_TEXT_MAX, err);
+    return dn_sql_texts_add (&piece->texts, select, i, DN_STORE_TEXT_MAX, err);
 }
 
 /* The store may be a file that another program has edited. */
@@ -229,7 +229,7 @@ static bool is_after (const struct key *key, const struct key *last)
     return key->end_s != last->end_s ? key->end_s > last->end_s : key->id > last->id;
 }
 
-static void copy_text (char to[DN_RECORD_TEXT_MAX + 1],
+static void copy_text (char to[DN_STORE_TEXT_MAX + 1],
                        const struct piece *piece,
                        const union cell *cell)
 {

@@ -1,4 +1,4 @@
-/* measured_run.c - one measured run, and the single table of its columns
+/* measured_run.c - one measured run, and the table of its columns
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,25 +13,38 @@
 /* A smaller value is an error in the table, not a measurement. */
 #define MEASURED_MIN 1e-9
 
-const struct dn_run_column dn_run_columns[DN_N_RUN_COLUMNS] = {
-#define DN_RUN_COLUMN(name, type, since, help)                                         \
-    {#name, DN_RUN_##type, since, offsetof (struct dn_run, name), help},
-#include "learn/run_columns.inc"
-#undef DN_RUN_COLUMN
+#define REAL_MAX 1e15
+
+enum type {
+    TEXT,
+    MEASURED,
+    FLAG
 };
 
-const struct dn_run_column *dn_run_column_find (const char *name)
-{
-    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
-        if (strcmp (dn_run_columns[i].name, name) == 0)
-            return &dn_run_columns[i];
-    return NULL;
-}
+#define COLUMN(type, name)                                                             \
+    {                                                                                  \
+#name, type, offsetof(struct dn_run, name)                                     \
+    }
 
-const void *dn_run_member (const struct dn_run *run, const struct dn_run_column *column)
-{
-    return (const char *) run + column->offset;
-}
+static const struct column {
+    const char *name;
+    enum type type;
+    size_t offset;
+} columns[] = {
+    COLUMN (TEXT, spec),
+    COLUMN (TEXT, gpu),
+    COLUMN (MEASURED, step_ms),
+    COLUMN (MEASURED, peak_mem_gb),
+    COLUMN (MEASURED, power_w),
+    COLUMN (MEASURED, cores_per_gpu),
+    COLUMN (TEXT, group),
+    COLUMN (TEXT, source),
+    COLUMN (FLAG, oom),
+    COLUMN (FLAG, censored),
+    COLUMN (TEXT, user),
+    COLUMN (TEXT, sidecar),
+    COLUMN (TEXT, mem_metric),
+};
 
 int64_t dn_run_user (const char *text, const struct dn_people *people)
 {
@@ -64,7 +77,7 @@ double dn_run_known (double value)
     return isnan (value) ? 0 : value;
 }
 
-static void *member_of (struct dn_run *run, const struct dn_run_column *column)
+static void *member_of (struct dn_run *run, const struct column *column)
 {
     return (char *) run + column->offset;
 }
@@ -72,22 +85,15 @@ static void *member_of (struct dn_run *run, const struct dn_run_column *column)
 void dn_run_clear (struct dn_run *run)
 {
     run->files = NULL;
-    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
-        void *member = member_of (run, &dn_run_columns[i]);
+    for (size_t i = 0; i < DN_N_ELEMENTS (columns); i++) {
+        void *member = member_of (run, &columns[i]);
 
-        switch (dn_run_columns[i].type) {
-        case DN_RUN_MEASURED:
-        case DN_RUN_REAL:
+        if (columns[i].type == MEASURED)
             *(double *) member = NAN;
-            break;
-        case DN_RUN_COUNT:
-        case DN_RUN_FLAG:
+        else if (columns[i].type == FLAG)
             *(int64_t *) member = DN_UNSET;
-            break;
-        default:
+        else
             *(const char **) member = "";
-            break;
-        }
     }
 }
 
@@ -98,10 +104,9 @@ int dn_run_check (const struct dn_row *row, struct dn_err *err)
     return dn_err_set (err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
 }
 
-static bool is_needed (const struct dn_run_column *column, enum dn_run_use use)
+static bool is_needed (const struct column *column, enum dn_run_use use)
 {
-    return use == DN_RUN_KEEP || (column->type == DN_RUN_MEASURED && use != DN_RUN_SHOW)
-           || (column->type == DN_RUN_FLAG && use == DN_RUN_LEARN);
+    return column->type == MEASURED || (column->type == FLAG && use == DN_RUN_LEARN);
 }
 
 static int read_flag (const char *cell,
@@ -121,32 +126,18 @@ static int read_flag (const char *cell,
 }
 
 /* Read a cell that is not empty. If it cannot be read, the member is unchanged. */
-static int read_cell (const struct dn_run_column *column,
+static int read_cell (const struct column *column,
                       const char *cell,
-                      enum dn_run_use use,
                       void *member,
                       struct dn_err *err)
 {
-    bool positive = column->type == DN_RUN_MEASURED && use != DN_RUN_KEEP;
-
-    switch (column->type) {
-    case DN_RUN_MEASURED:
-    case DN_RUN_REAL:
-        return dn_real_read (dn_span_of (cell),
-                             column->name,
-                             positive ? MEASURED_MIN : 0,
-                             DN_RUN_REAL_MAX,
-                             member,
-                             err);
-    case DN_RUN_COUNT:
-        return dn_int_read (
-            dn_span_of (cell), column->name, 0, DN_RUN_COUNT_MAX, member, err);
-    case DN_RUN_FLAG:
+    if (column->type == MEASURED)
+        return dn_real_read (
+            dn_span_of (cell), column->name, MEASURED_MIN, REAL_MAX, member, err);
+    if (column->type == FLAG)
         return read_flag (cell, column->name, member, err);
-    default:
-        *(const char **) member = cell;
-        return 0;
-    }
+    *(const char **) member = cell;
+    return 0;
 }
 
 int dn_run_read (const struct dn_row *row,
@@ -159,15 +150,13 @@ int dn_run_read (const struct dn_row *row,
 
     dn_run_clear (run);
     run->files = row->files;
-    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
-        const char *cell = dn_row_next (row, dn_run_columns[i].name, &next);
-        bool needed = rc == 0 && is_needed (&dn_run_columns[i], use);
-        void *member = member_of (run, &dn_run_columns[i]);
+    for (size_t i = 0; i < DN_N_ELEMENTS (columns); i++) {
+        const char *cell = dn_row_next (row, columns[i].name, &next);
+        bool needed = rc == 0 && is_needed (&columns[i], use);
+        void *member = member_of (run, &columns[i]);
 
         if (cell && cell[0] != '\0'
-            && read_cell (&dn_run_columns[i], cell, use, member, needed ? err : NULL)
-                   < 0
-            && needed)
+            && read_cell (&columns[i], cell, member, needed ? err : NULL) < 0 && needed)
             rc = -1;
     }
     return rc;

@@ -1,8 +1,7 @@
 /* measured_run.h - one measured run, and the single table of its columns
  *
- * In: a row of a CSV table or of a store of records (table.h). Out: struct dn_run, with
- * a member for each column of run_columns.inc. All code that reads, stores or prints a
- * measured run uses that table.
+ * In: a row of a CSV table (table.h). Out: struct dn_run, with a member for each column
+ * that is read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,72 +12,36 @@
 #include "policy/scope.h"
 #include "predict/estimate.h"
 
-enum dn_run_type {
-    DN_RUN_TEXT,     /* "" unknown */
-    DN_RUN_MEASURED, /* what predictions are made from or compared with; NaN unknown */
-    DN_RUN_REAL,     /* NaN unknown */
-    DN_RUN_COUNT,    /* DN_UNSET unknown */
-    DN_RUN_FLAG,     /* 0 or 1, DN_UNSET unknown */
-    DN_RUN_SIDECAR,  /* text of a JSON document, "" none */
-    DN_N_RUN_TYPES
-};
-
-/* C types of the members. */
-#define DN_RUN_TEXT_MEMBER     const char *
-#define DN_RUN_MEASURED_MEMBER double
-#define DN_RUN_REAL_MEMBER     double
-#define DN_RUN_COUNT_MEMBER    int64_t
-#define DN_RUN_FLAG_MEMBER     int64_t
-#define DN_RUN_SIDECAR_MEMBER  const char *
-
-/* Numbers are in the units of the columns. Texts are borrowed from a row and valid
- * until the next one is read.
+/* Numbers are in the units of the columns, NaN or DN_UNSET where they are unknown.
+ * Texts are borrowed from a row and valid until the next one is read, "" where they are
+ * unknown.
  */
 struct dn_run {
     const struct dn_row_files *files; /* that @FILE may name; NULL: none */
-#define DN_RUN_COLUMN(name, type, since, help) DN_RUN_##type##_MEMBER name;
-#include "learn/run_columns.inc"
-#undef DN_RUN_COLUMN
+    const char *spec;                 /* metadata, or @FILE */
+    const char *gpu;                  /* device of the catalogue */
+    double step_ms;                   /* wall time of an optimizer step */
+    double peak_mem_gb;               /* peak memory of one GPU [GiB] */
+    double power_w;                   /* mean power of one GPU */
+    double cores_per_gpu;             /* CPUs per GPU that the run had */
+    const char *group;                /* application */
+    const char *source;               /* where the figures are from */
+    int64_t oom;                      /* 1: failed for lack of GPU memory */
+    int64_t censored;       /* 1: killed at its limit, figures are at least these */
+    const char *user;       /* who ran it: uid, name, or a hash of that */
+    const char *sidecar;    /* JSON of the sidecar */
+    const char *mem_metric; /* what peak_mem_gb counts: device, reserved, allocated */
 };
-
-struct dn_run_column {
-    const char *name;
-    enum dn_run_type type;
-    int since;        /* first version of the store that has it */
-    size_t offset;    /* in struct dn_run */
-    const char *help; /* with its unit */
-};
-
-enum {
-#define DN_RUN_COLUMN(name, type, since, help) DN_RUN_AT_##name,
-#include "learn/run_columns.inc"
-#undef DN_RUN_COLUMN
-    DN_N_RUN_COLUMNS
-};
-
-/* In the order of the store's table. */
-extern const struct dn_run_column dn_run_columns[DN_N_RUN_COLUMNS];
-
-/* The largest values that a cell may have. */
-#define DN_RUN_REAL_MAX  1e15
-#define DN_RUN_COUNT_MAX (INT64_C (1) << 53)
-
-/* The column of that name, or NULL. */
-const struct dn_run_column *dn_run_column_find (const char *name);
-
-/* The member of a run that holds a column's value, of the C type above. */
-const void *dn_run_member (const struct dn_run *run,
-                           const struct dn_run_column *column);
 
 /* Set all members to unknown. */
 void dn_run_clear (struct dn_run *run);
 
-/* Which cells must be readable. In the other columns, an unreadable cell is unknown. */
+/* Which cells must be readable: what was measured, at least 1e-9, and to learn the
+ * flags, too. In the other columns, an unreadable cell is unknown.
+ */
 enum dn_run_use {
-    DN_RUN_SHOW,  /* none */
-    DN_RUN_JUDGE, /* what was measured, at least 1e-9 */
-    DN_RUN_LEARN, /* the same, and the flags */
-    DN_RUN_KEEP   /* all, and 0 is accepted */
+    DN_RUN_JUDGE,
+    DN_RUN_LEARN
 };
 
 /* Check that the row has the columns that every run needs. -1 with DN_E_SYNTAX. */

@@ -59,7 +59,8 @@ static int read_file (const struct dn_run *run,
     return 0;
 }
 
-int dn_run_sidecar (const struct dn_run *run, char **text, struct dn_err *err)
+/* The sidecar that describes the run, NULL if none does. The caller frees it. */
+static int sidecar_of (const struct dn_run *run, char **text, struct dn_err *err)
 {
     struct dn_span spec = spec_of (run);
     dn_cleanup (dn_free_ptr) char *path = NULL;
@@ -87,7 +88,7 @@ int dn_run_spec (const struct dn_run *run,
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_span pairs = spec_of (run);
 
-    if (dn_run_sidecar (run, &text, err) < 0)
+    if (sidecar_of (run, &text, err) < 0)
         return -1;
     if (text && dn_sidecar_read (dn_span_of (text), &sidecar, err) < 0)
         return dn_err_wrap (

@@ -18,11 +18,6 @@ const struct dn_device *dn_run_device (const struct dn_run *run,
                                        const struct dn_catalogue *catalogue,
                                        struct dn_err *err);
 
-/* The text of the run's sidecar, to be freed by the caller, or NULL if it has none. -1
- * with 'err' if it cannot be read.
- */
-int dn_run_sidecar (const struct dn_run *run, char **text, struct dn_err *err);
-
 /* Read the specification of a run. The caller frees the graph. -1 with 'err', the
  * reason why the specification is unknown.
  */

@@ -27,7 +27,7 @@ struct dn_row_files {
 
 /* One row. All strings live until the call ends. */
 struct dn_row {
-    int64_t line; /* where it begins, from 1; in a store, the record's number */
+    int64_t line; /* where it begins, from 1 */
     int n_columns;
     const char *const *names;
     const char *const *values;        /* "" where the row is short */

@@ -141,6 +141,27 @@ bad 'fields without a column are named with their line' '2: 3 fields' 'spec,gpu\
 bad 'a NUL byte is named with its line' '2: has a NUL byte' 'spec,gpu\n1\0,2\n'
 bad 'a column given twice is named' "1: two columns are named 'gpu'" 'spec,gpu,gpu\n'
 
+# --- a sidecar in the table
+
+python3 - "$work/sidecars.csv" <<'PYTHON'
+import csv, json, sys
+sidecar = json.dumps({"dnnest": 1, "spec": {"batch": 4}, "graph": {"ops": [
+    {"op": "linear", "in": [[4096]], "out": [[4096]], "params": 4096 * 4097}]}})
+rows = csv.writer(open(sys.argv[1], "w"))
+rows.writerow(["spec", "gpu", "step_ms", "sidecar"])
+rows.writerows([[spec, "t4_16gb", step, sidecar] for spec, step in
+                (("", 1), ("batch=8192", 1), ("batch=8192", "fast"), ("batch=8192", 0))])
+PYTHON
+json 'a sidecar in a cell describes the run, and wrong cells are named' \
+    'd["predicted"] == 2 and [x["reason"].split(",")[0] for x in d["skipped"]]
+     == ["step_ms: \x27fast\x27 is not a number", "step_ms: 0 out of range 1e-09..1e+15"]' \
+    evaluate "$work/sidecars.csv" --predictions "$work/sidecars-predicted.csv"
+ok 'keys of spec override those of the sidecar' python3 -c '
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+sys.exit(not float(rows[1]["predicted_step_ms"]) > 2 * float(rows[0]["predicted_step_ms"]))' \
+    "$work/sidecars-predicted.csv"
+
 printf 'spec,gpu\n%s,abacus\n' "$spec" > "$work/none.csv"
 try evaluate --json "$work/none.csv"
 is 'when no row is predicted the exit code is 1' "$code" 1

@@ -55,8 +55,9 @@ refuses 'an argument is a usage error' 2 'unexpected argument' learn now
 refuses '--rollback cannot be combined with other options' 2 'cannot be combined' learn --rollback --dry-run
 refuses 'nothing can be taken back yet' 4 'history\.1: No such file' learn --rollback
 
-printf 'spec,gpu,step_ms\n"%s",v100_sxm2_32gb,90\n' "$short" >rows.csv
-dn records --import rows.csv "$state/records.db" >/dev/null
+# a store without jobs
+echo raw_id,submit_s,start_s,end_s >none.csv
+dn jobs none.csv --db="$state/records.db" >/dev/null
 gives 'a store without jobs teaches nothing' 0 '0 applications, 0 rows' learn --dry-run
 add_runs $BOB train 1000 8
 gives 'a dry run says what would be installed' 0 '1 applications, 1 rows: would be' learn --dry-run
@@ -116,7 +117,7 @@ if [[ $EUID = 0 ]] && id daemon >/dev/null 2>&1; then
     chmod 755 "$work"
     mkdir "$work/theirs"
     chown daemon "$work/theirs"
-    dn records --import rows.csv "$work/theirs/records.db" >/dev/null
+    dn jobs none.csv --db="$work/theirs/records.db" >/dev/null
     is "root's store in a directory of SlurmUser belongs to SlurmUser" \
         "$(stat -c %U "$work/theirs/records.db")" daemon
     sed "s|^StateDir=.*|StateDir=$work/theirs|" site.conf >theirs.conf
@@ -167,7 +168,7 @@ PYTHON
 learn_many() {
     local dir=$work/many$1
     mkdir -p "$dir"
-    dn records --import rows.csv "$dir/records.db" >/dev/null
+    dn jobs none.csv --db="$dir/records.db" >/dev/null
     add_apps "$dir/records.db" "$1"
     sed "s|^StateDir=.*|StateDir=$dir|" site.conf >many.conf
     dn learn --conf many.conf >/dev/null || diag 'nothing is learned'

@@ -92,7 +92,7 @@ write_helps() {
 # program_of COMMAND ARGUMENT...
 program_of() {
     case "$*" in
-        evaluate* | train* | records* | jobs* | hardware* | bench*) echo "$DNNEST-dev" ;;
+        evaluate* | train* | jobs* | hardware* | bench*) echo "$DNNEST-dev" ;;
         import*--onnx*) echo "$DNNEST-dev" ;;
         *) echo "$DNNEST" ;;
     esac

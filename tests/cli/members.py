@@ -16,7 +16,7 @@ import re
 import sys
 
 # The commands of dnnest-dev, which share a page
-OF_DEV = {"evaluate", "train", "records", "hardware", "import-dev"}
+OF_DEV = {"evaluate", "train", "hardware", "import-dev"}
 # What others wrote, shown as it is.
 FOREIGN = {"record", "data", "training", "residuals", "bounds", "metrics"}
 # Objects whose members other pages name: metadata keys, and the stages of a step.

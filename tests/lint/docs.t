@@ -358,14 +358,6 @@ def exit_codes():
             [str(i) for i in range(len(codes))])
 
 
-def record_columns():
-    """The page of 'dnnest records' has every column of the store."""
-    chapter = page("dnnest-dev.1")
-    listed = re.search(r"The columns are (.*?)Unknown values", chapter, re.S).group(1)
-    compare("dnnest-dev.1", re.findall(r"_([a-z_]+)_", listed),
-            load("columns.txt").strip().split(","))
-
-
 globals()[check]()
 PYTHON
 }
@@ -390,10 +382,6 @@ sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
 head -2 "$work/runs.csv" > "$work/one.csv"
-dn records --import "$work/one.csv" "$work/records.db" > "$work/said"
-dn records --json "$work/records.db" > "$work/records.json"
-dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
-dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
 dn model --json show "$work/small" > "$work/show.json"
 dn model --json verify "$work/small" > "$work/verify.json"
 "$DNNEST-dev" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"$work/dev-commands.txt"
@@ -427,8 +415,6 @@ is 'the pages and sections of commands have the same parts, in one order' \
 is 'the page or section of a command has every option of it, and no other' \
     "$(facts command_options 2>&1)" ''
 is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
-is 'dnnest-dev(1) has every column of the store of records, and no other' \
-    "$(facts record_columns 2>&1)" ''
 # members COMMAND NAME...: what the page does not name of the documents
 members() {
     is "dnnest-$1(1) names every member of the JSON" \
@@ -438,7 +424,6 @@ members predict predict batches
 members explain explain
 members advise advise
 members evaluate evaluate
-members records records imported
 members import-dev import
 members train train
 members model show verify

@@ -98,8 +98,8 @@ who_includes() {
 }
 
 is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
-is 'only the store of records knows SQLite' \
-    "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
+is 'only the store of finished jobs knows SQLite' \
+    "$(who_includes '^sqlite3\.h$')" 'jobs/store_sql.h'
 is 'only daemon/collect knows libcurl' \
     "$(who_includes '^curl/' | grep -v '^daemon/collect/')" ''
 is 'model/ includes no header of Slurm, of files or of the system' \

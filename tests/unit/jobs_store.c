@@ -12,8 +12,8 @@
 
 #include "a_store.h"
 #include "jobs/store.h"
-#include "learn/records.h"
-#include "learn/records_sql.h"
+#include "jobs/store_schema.h"
+#include "scratch.h"
 
 /* More than some pieces. */
 #define JOBS 1000
@@ -243,7 +243,7 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
 TEST ("a value that no store can have is an error with its column")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
-    static char big[DN_RECORD_TEXT_MAX + 2];
+    static char big[DN_STORE_TEXT_MAX + 2];
     struct dn_finished jobs[6];
     static const char *const says[] = {
         "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
@@ -477,27 +477,62 @@ TEST ("jobs can be completed while they are read")
 
 /* --- the file -------------------------------------------------------------------- */
 
-static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
+/* Has the store of version 1 no jobs, and is it as it was after it was read? */
+TEST ("reading an older store does not change it")
 {
-    (void) row;
-    (void) err;
-    return ++*(int *) context, 0;
-}
-
-TEST ("an older store is upgraded and keeps its runs")
-{
-    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
-    int n = 0;
+    char *before;
+    char *after;
+    size_t len;
+    size_t len_after;
 
     store_make_version_1 ();
+    before = scratch_read ("records.db", &len);
     assert_int_equal (count_all (), 0);
+    after = scratch_read ("records.db", &len_after);
+    assert_int_equal (len, len_after);
+    assert_memory_equal (before, after, len);
+    free (before);
+    free (after);
+}
+
+TEST ("an older store is upgraded, and loses its measured runs")
+{
+    store_make_version_1 ();
     assert_int_equal (look (dn_store_all ()).n, 0);
     fill (0, 5);
     assert_int_equal (count_all (), 5);
-    assert_int_equal (dn_records_open (store_path (), DN_RECORDS_READ, &records, NULL),
+    assert_int_equal (store_ask ("PRAGMA user_version"), DN_STORE_VERSION);
+    assert_int_equal (store_ask ("SELECT count (*) FROM sqlite_master WHERE tbl_name "
+                                 "IN ('records', 'sidecars')"),
                       0);
-    assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, NULL), 0);
-    assert_int_equal (n, 3);
+}
+
+/* Programs that upgrade a store at the same time, one of which is killed. */
+TEST ("a store that is being upgraded has the old version or the new one")
+{
+    for (int i = 0; i < 30; i++) {
+        pid_t pids[4];
+
+        store_make_version_1 ();
+        for (size_t k = 0; k < DN_N_ELEMENTS (pids); k++) {
+            pids[k] = fork ();
+            assert_true (pids[k] >= 0);
+            if (pids[k] == 0) {
+                fill (10 * (int) k, 10 * (int) k + 5);
+                _exit (0);
+            }
+        }
+        usleep ((useconds_t) (197 * i));
+        kill (pids[0], SIGKILL);
+        for (size_t k = 0; k < DN_N_ELEMENTS (pids); k++) {
+            int status;
+
+            assert_int_equal (waitpid (pids[k], &status, 0), pids[k]);
+            assert_true (k == 0 || status == 0);
+        }
+        assert_int_equal (store_ask ("PRAGMA user_version"), DN_STORE_VERSION);
+        assert_true (count_all () == 15 || count_all () == 20);
+    }
 }
 
 TEST ("a store without the newest columns is read, and gets them when a job is added")
@@ -532,9 +567,23 @@ TEST ("a store that was edited is refused, or read up to the edit")
         {"UPDATE jobs SET name = printf ('%9000d', 1) WHERE id = 900", "at most"},
         {"UPDATE jobs SET nodes = 'many' WHERE id = 900", "nodes: has a value"},
         {"UPDATE jobs SET power_w = 9e999 WHERE id = 900", "power_w: has a value"},
+        {"UPDATE jobs SET name = printf ('%.*c', 2000000, 'x')", "too big"},
         {"DROP INDEX jobs_app", "has tables that"},
         {"CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM jobs; END",
          "has tables that"},
+        {"CREATE TABLE more (x)", "has tables that"},
+        {"ALTER TABLE jobs ADD COLUMN more AS (abs (id))", "has tables that"},
+        {"ALTER TABLE jobs RENAME TO j2; CREATE VIEW jobs AS SELECT * FROM j2",
+         "has tables that"},
+        {"PRAGMA user_version = 1000", "is of version 1000, expected "},
+        {"PRAGMA user_version = -7", "is of version -7, expected "},
+        {"PRAGMA application_id = 1", "is a database of another program"},
+        {"PRAGMA journal_mode = WAL", "is a database with a write-ahead log"},
+        {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE VIEW "
+         "jobs AS SELECT load_extension (1)', type = 'view' WHERE name = 'jobs'",
+         "records.db: "},
+        {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'nonsense'",
+         "damaged (malformed database schema"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (edits); i++) {
@@ -547,21 +596,88 @@ TEST ("a store that was edited is refused, or read up to the edit")
         store_execute (edits[i].sql);
         store = dn_store_open (store_path (), false, &unit_err);
         if (store)
-            assert_error (dn_store_read (store, &all, see, &seen, &unit_err),
-                          edits[i].says);
+            assert_int_equal (dn_store_read (store, &all, see, &seen, &unit_err), -1);
+        assert_contains (unit_err.text, edits[i].says);
         dn_store_close (store);
     }
 }
 
-TEST ("the file must be ours")
+static void expect_refused (const char *says)
 {
-    store_remove ();
     assert_null (dn_store_open (store_path (), false, &unit_err));
     assert_contains (unit_err.text, store_path ());
+    assert_contains (unit_err.text, says);
+}
+
+TEST ("the file must be ours")
+{
+    const char *journal = scratch_path ("records.db-journal");
+    const char *real = scratch_path ("records.db.real");
+
+    store_remove ();
+    expect_refused ("No such file");
+    scratch_write ("records.db", "", 0);
+    expect_refused ("is not a store of finished jobs");
+    scratch_write ("records.db", "spec,gpu\n", 9);
+    expect_refused ("is not a store of finished jobs");
+    store_remove ();
     fill (0, 1);
-    assert_int_equal (chmod (store_path (), 0666), 0);
-    assert_null (dn_store_open (store_path (), true, &unit_err));
-    assert_contains (unit_err.text, "writable by group or others");
+    chmod (store_path (), 0664);
+    expect_refused ("writable by group or others (mode 0664)");
+    assert_null (dn_store_open (store_path (), true, NULL));
+    chmod (store_path (), 0644);
+    chmod (scratch_path (""), 0777);
+    expect_refused ("in a directory that all users can write to (mode 0777)");
+    chmod (scratch_path (""), 0700);
+    assert_int_equal (symlink ("/etc/passwd", journal), 0);
+    expect_refused ("its journal: not a regular file");
+    remove (journal);
+    assert_int_equal (rename (store_path (), real), 0);
+    assert_int_equal (symlink (real, store_path ()), 0);
+    expect_refused ("is a symbolic link");
+    remove (real);
+    store_remove ();
+    assert_int_equal (mkfifo (store_path (), 0644), 0);
+    expect_refused ("not a regular file");
+    store_remove ();
+}
+
+/* For any content: an answer of bounded size, and no crash. */
+TEST ("damaged files do no harm")
+{
+    const struct dn_store_filter all = dn_store_all ();
+    uint64_t random = 1;
+    char *bytes;
+    char *copy;
+    size_t len;
+
+    store_remove ();
+    fill (0, 40);
+    bytes = scratch_read ("records.db", &len);
+    copy = malloc (len);
+    assert_true (copy && len > 4096);
+    for (int round = 0; round < 600; round++) {
+        struct dn_store *store;
+        int64_t n = 0;
+
+        memcpy (copy, bytes, len);
+        for (int i = 0; i < 1 + round % 20; i++) {
+            random = random * UINT64_C (6364136223846793005) + 1442695040888963407;
+            /* often in the headers of pages */
+            copy[(random >> 33) % (round % 3 ? len : 200)] = (char) (random >> 25);
+        }
+        scratch_write (
+            "records.db", copy, round % 10 == 0 ? (size_t) (random >> 20) % len : len);
+        unit_err.text[0] = '\0';
+        store = dn_store_open (store_path (), false, &unit_err);
+        if (!store || dn_store_read (store, &all, count_one, &n, &unit_err) < 0)
+            assert_true (unit_err.text[0] != '\0');
+        assert_true (n < 100000);
+        dn_store_close (store);
+        store_remove ();
+    }
+    free (bytes);
+    free (copy);
 }
 
 /* A process that adds is killed at any time: rows and mark are of the same commit. */

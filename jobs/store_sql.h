@@ -1,14 +1,15 @@
-/* records_sql.h - queries to SQLite, and its errors as ours; private to the stores
+/* store_sql.h - queries to SQLite, and its errors as ours; private to the stores
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_RECORDS_SQL_H
-#define DN_RECORDS_SQL_H
+#ifndef DN_STORE_SQL_H
+#define DN_STORE_SQL_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 /* About a second for each task of a sweep whose tasks all end at the same moment. */
 #define DN_SQL_BUSY_MS 60000
@@ -17,8 +18,8 @@
 #define DN_SQL_MEMORY_MAX (INT64_C (64) << 20)
 
 /* The limits of a row's texts and numbers. */
-#define DN_RECORD_TEXT_MAX 8192
-#define DN_RECORD_REAL_MAX 1e15
+#define DN_STORE_TEXT_MAX 8192
+#define DN_STORE_REAL_MAX 1e15
 
 /* Set 'err' to the last error of the connection; -1. */
 int dn_sql_fail (sqlite3 *db, struct dn_err *err);

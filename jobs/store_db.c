@@ -1,4 +1,4 @@
-/* records_db.c - open the store safely
+/* store_db.c - open the store safely
  *
  * Opening a database can run code: views, triggers, generated columns and default
  * values run when it is read. So the schema must be, letter by letter, the one that
@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "learn/records_db.h"
+#include "jobs/store_db.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/messages.h"
 
 /* The header of a database: its first bytes, and where it states its journal mode. */
 #define MAGIC      "SQLite format 3"
@@ -44,24 +46,22 @@ static void close_fd (const int *fd)
 static int check_owner (const struct stat *st, uid_t folder, struct dn_err *err)
 {
     if (!S_ISREG (st->st_mode))
-        return dn_err_set (err, DN_E_IO, "not a regular file");
+        return dn_err_set (err, DN_E_IO, dn_say_err_store_kind);
     if (st->st_uid != geteuid () && st->st_uid != 0 && st->st_uid != folder)
         return dn_err_set (err,
                            DN_E_IO,
-                           "owned by uid %lu, expected %lu or root",
+                           dn_say_err_store_owner,
                            (unsigned long) st->st_uid,
                            (unsigned long) geteuid ());
     if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "writable by group or others (mode %04o)",
-                           (unsigned) (st->st_mode & 07777));
-    if (st->st_size > DN_RECORDS_FILE_MAX)
+        return dn_err_set (
+            err, DN_E_IO, dn_say_err_store_mode, (unsigned) (st->st_mode & 07777));
+    if (st->st_size > DN_STORE_FILE_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%lld bytes, expected at most %lld",
+                           dn_say_err_store_size,
                            (long long) st->st_size,
-                           (long long) DN_RECORDS_FILE_MAX);
+                           (long long) DN_STORE_FILE_MAX);
     return 0;
 }
 
@@ -76,15 +76,9 @@ static int check_header (int fd, bool adding, struct dn_err *err)
     if (n == 0 && adding)
         return 0;
     if (n < HEADER_LEN || memcmp (header, MAGIC, MAGIC_LEN) != 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "is not a store of records (tables are imported with "
-                           "'dnnest-dev records --import')");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_other);
     if (header[AT_JOURNAL] != ROLLBACK || header[AT_JOURNAL + 1] != ROLLBACK)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "is a database with a write-ahead log, expected one with a "
-                           "rollback journal");
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_wal);
     return 0;
 }
 
@@ -118,7 +112,7 @@ static int check_file (const char *path,
     if (fd < 0 && errno == ENOENT && adding)
         fd = create (path, flags, folder);
     if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, "is a symbolic link");
+        return dn_err_set (err, DN_E_IO, dn_say_err_store_link);
     if (fd < 0 || fstat (fd, st) < 0)
         return fail_errno (err);
     return check_owner (st, folder, err) < 0 ? -1 : check_header (fd, adding, err);
@@ -133,10 +127,12 @@ static int check_journal (const char *path, uid_t folder, struct dn_err *err)
 
     dn_buf_add (&buf, "%s-journal", path);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "the path is too long");
+        return dn_err_set (err, DN_E_LIMIT, dn_say_err_store_path);
     if (lstat (name, &st) < 0)
         return errno == ENOENT ? 0 : fail_errno (err);
-    return check_owner (&st, folder, err) < 0 ? dn_err_wrap (err, "its journal") : 0;
+    return check_owner (&st, folder, err) < 0
+               ? dn_err_wrap (err, dn_say_at_store_journal)
+               : 0;
 }
 
 /* The path without symbolic links, except perhaps the last part, and the owner of its
@@ -157,17 +153,15 @@ static int find_path (const char *path,
     struct stat st;
 
     if (!folder)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
     if (!realpath (folder, real) || stat (real, &st) < 0)
         return fail_errno (err);
     if (st.st_mode & S_IWOTH)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "in a directory that all users can write to (mode %04o)",
-                           (unsigned) (st.st_mode & 07777));
+        return dn_err_set (
+            err, DN_E_IO, dn_say_err_store_folder, (unsigned) (st.st_mode & 07777));
     *owner = st.st_uid;
     dn_buf_add (&buf, "%s/%s", strcmp (real, "/") == 0 ? "" : real, name);
-    return buf.cut ? dn_err_set (err, DN_E_LIMIT, "the path is too long") : 0;
+    return buf.cut ? dn_err_set (err, DN_E_LIMIT, dn_say_err_store_path) : 0;
 }
 
 /* --- SQLite ---------------------------------------------------------------------- */
@@ -204,7 +198,7 @@ static const struct {
     {SQLITE_DBCONFIG_DQS_DDL, 0},
 };
 
-static int harden (struct dn_records_db *db, bool adding, struct dn_err *err)
+static int harden (struct dn_store_db *db, bool adding, struct dn_err *err)
 {
     const char *pragmas = adding
                               ? "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
@@ -219,7 +213,7 @@ static int harden (struct dn_records_db *db, bool adding, struct dn_err *err)
         if (sqlite3_db_config (db->sql, switches[i].what, switches[i].value, NULL)
             != SQLITE_OK)
             return dn_err_set (
-                err, DN_E_IO, "SQLite %s cannot be hardened", sqlite3_libversion ());
+                err, DN_E_IO, dn_say_err_store_sqlite, sqlite3_libversion ());
     sqlite3_hard_heap_limit64 (DN_SQL_MEMORY_MAX);
     if (sqlite3_busy_timeout (db->sql, DN_SQL_BUSY_MS) != SQLITE_OK
         || sqlite3_exec (db->sql, pragmas, NULL, NULL, NULL) != SQLITE_OK)
@@ -229,36 +223,21 @@ static int harden (struct dn_records_db *db, bool adding, struct dn_err *err)
 
 /* --- open and close -------------------------------------------------------------- */
 
-bool dn_records_db_is (const char *path)
-{
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    struct stat st;
-    /* Only regular files are opened: opening a named pipe would let its writer proceed
-     * as if this were its reader.
-     */
-    bool regular = stat (path, &st) == 0 && S_ISREG (st.st_mode);
-    dn_cleanup (close_fd) int fd = regular ? open (path, flags) : -1;
-    char magic[MAGIC_LEN];
-
-    return fd >= 0 && pread (fd, magic, sizeof (magic), 0) == (ssize_t) sizeof (magic)
-           && memcmp (magic, MAGIC, MAGIC_LEN) == 0;
-}
-
 /* Check or make the tables of a database that is open. */
-static int begin_first (struct dn_records_db *db, bool adding, struct dn_err *err)
+static int begin_first (struct dn_store_db *db, bool adding, struct dn_err *err)
 {
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
-    db->version = adding ? dn_records_schema_upgrade (db->sql, err)
-                         : dn_records_schema_check (db->sql, err);
+    db->version = adding ? dn_store_schema_upgrade (db->sql, err)
+                         : dn_store_schema_check (db->sql, err);
     if (db->version < 0)
         return -1;
-    /* Each piece is read in a separate transaction: see records.c. */
+    /* Each piece is read in a separate transaction: see store_read.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);
 }
 
-static int open_sql (struct dn_records_db *db, const char *path, struct dn_err *err)
+static int open_sql (struct dn_store_db *db, const char *path, struct dn_err *err)
 {
     /* Reading needs this too: a writer that was killed may leave a journal to roll
      * back.
@@ -266,24 +245,24 @@ static int open_sql (struct dn_records_db *db, const char *path, struct dn_err *
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
 
-    *db = (struct dn_records_db){.sql = NULL};
+    *db = (struct dn_store_db){.sql = NULL};
     if (sqlite3_open_v2 (path, &db->sql, flags, NULL) == SQLITE_OK)
         return 0;
     return db->sql ? dn_sql_fail (db->sql, err)
-                   : dn_err_set (err, DN_E_NOMEM, "out of memory");
+                   : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
 }
 
-int dn_records_db_open (struct dn_records_db *db,
-                        const char *path,
-                        bool adding,
-                        struct dn_err *err)
+int dn_store_db_open (struct dn_store_db *db,
+                      const char *path,
+                      bool adding,
+                      struct dn_err *err)
 {
     char whole[PATH_MAX];
     uid_t folder = 0;
     struct stat before;
     struct stat after;
 
-    *db = (struct dn_records_db){.sql = NULL};
+    *db = (struct dn_store_db){.sql = NULL};
     if (!path)
         return open_sql (db, ":memory:", err) < 0 || harden (db, true, err) < 0
                    ? -1
@@ -295,31 +274,31 @@ int dn_records_db_open (struct dn_records_db *db,
         return -1;
     if (lstat (whole, &after) < 0 || before.st_ino != after.st_ino
         || before.st_dev != after.st_dev)
-        return dn_err_set (err, DN_E_IO, "was replaced while it was opened");
+        return dn_err_set (err, DN_E_IO, dn_say_err_store_replaced);
     return begin_first (db, adding, err);
 }
 
-int dn_records_db_begin (struct dn_records_db *db, struct dn_err *err)
+int dn_store_db_begin (struct dn_store_db *db, struct dn_err *err)
 {
     if (db->adding)
-        return dn_err_set (err, DN_E_BUG, "a transaction has begun already");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_store_begun);
     if (dn_sql_run (db->sql, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     db->adding = true;
     return 0;
 }
 
-int dn_records_db_commit (struct dn_records_db *db, struct dn_err *err)
+int dn_store_db_commit (struct dn_store_db *db, struct dn_err *err)
 {
     if (!db->adding)
-        return dn_err_set (err, DN_E_BUG, "nothing to commit");
+        return dn_err_set (err, DN_E_BUG, dn_say_err_store_nothing);
     if (dn_sql_run (db->sql, "COMMIT", err) < 0)
         return -1;
     db->adding = false;
     return 0;
 }
 
-void dn_records_db_close (struct dn_records_db *db)
+void dn_store_db_close (struct dn_store_db *db)
 {
     sqlite3_close (db->sql);
     db->sql = NULL;

@@ -1,24 +1,24 @@
-/* records_schema.c - the versions of the store, and the upgrade to the newest
+/* store_schema.c - the versions of the store, and the upgrade to the newest
  *
  * The schema that a version must have is made by running the steps on an empty database
  * in memory. The statements that SQLite keeps for its tables are compared with those of
- * the file. A step is never changed once a program with it was released.
+ * the file, but for two tables that stores had up to version 8 and no query reads. A
+ * step is never changed once a program with it was released.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "learn/records_schema.h"
+#include "jobs/store_schema.h"
 
 #include <string.h>
+
+#include "base/messages.h"
 
 /* "dnst" in the file's header. */
 #define APPLICATION_ID 0x646e7374
 
-/* SQL that begins the upgrade from version i to i + 1. The columns of version i + 1 are
- * added after it.
- */
-static const char *const steps[DN_RECORDS_VERSION] = {
-    "CREATE TABLE sidecars (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text "
-    "TEXT NOT NULL)",
+/* The upgrade from version i to i + 1. */
+static const char *const steps[DN_STORE_VERSION] = {
+    "PRAGMA application_id = 1684960116",
     "",
     "CREATE TABLE jobs (id INTEGER PRIMARY KEY, cluster TEXT NOT NULL, raw_id "
     "INTEGER NOT NULL, submit_s INTEGER NOT NULL, start_s INTEGER NOT NULL, job "
@@ -53,51 +53,10 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "ALTER TABLE jobs ADD COLUMN mem_gb REAL; "
     "ALTER TABLE jobs ADD COLUMN asked_mem_gb REAL",
     "ALTER TABLE jobs ADD COLUMN said_slow REAL",
+    "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS sidecars",
 };
 
 /* --- making ---------------------------------------------------------------------- */
-
-/* The definition of a column. Rows that exist already have NULL in a new one. */
-static void write_column (struct dn_buf *sql, const struct dn_run_column *column)
-{
-    static const struct {
-        const char *type;
-        const char *kind; /* as typeof () returns it */
-    } types[] = {
-        [DN_RUN_TEXT] = {"TEXT", "text"},
-        [DN_RUN_MEASURED] = {"REAL", "real"},
-        [DN_RUN_REAL] = {"REAL", "real"},
-        [DN_RUN_COUNT] = {"INTEGER", "integer"},
-        [DN_RUN_FLAG] = {"INTEGER", "integer"},
-        [DN_RUN_SIDECAR] = {NULL, NULL},
-    };
-
-    _Static_assert(DN_N_ELEMENTS (types) == DN_N_RUN_TYPES, "all types");
-    if (column->type == DN_RUN_SIDECAR)
-        dn_buf_add (sql, "%s INTEGER REFERENCES sidecars (id)", column->name);
-    else
-        dn_buf_add (sql,
-                    "\"%s\" %s CHECK (typeof (\"%s\") IN ('%s', 'null'))",
-                    column->name,
-                    types[column->type].type,
-                    column->name,
-                    types[column->type].kind);
-}
-
-/* The table of version 1, or what a later version adds to it. */
-static void write_columns (struct dn_buf *sql, int version)
-{
-    if (version == 1)
-        dn_buf_add (sql, "CREATE TABLE records (id INTEGER PRIMARY KEY");
-    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
-        if (dn_run_columns[i].since == version) {
-            dn_buf_add (
-                sql, "%s", version == 1 ? ", " : "; ALTER TABLE records ADD COLUMN ");
-            write_column (sql, &dn_run_columns[i]);
-        }
-    if (version == 1)
-        dn_buf_add (sql, "); PRAGMA application_id = %d", APPLICATION_ID);
-}
 
 static int make_versions (sqlite3 *db, int from, int to, struct dn_err *err)
 {
@@ -106,13 +65,11 @@ static int make_versions (sqlite3 *db, int from, int to, struct dn_err *err)
     for (int version = from + 1; version <= to; version++) {
         struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
-        dn_buf_add (&buf, "%s; ", steps[version - 1]);
-        write_columns (&buf, version);
-        dn_buf_add (&buf, "; PRAGMA user_version = %d", version);
+        dn_buf_add (&buf, "%s; PRAGMA user_version = %d", steps[version - 1], version);
         if (buf.cut)
-            return dn_err_set (err, DN_E_BUG, "version %d: too much SQL", version);
+            return dn_err_set (err, DN_E_BUG, dn_say_err_store_much, version);
         if (dn_sql_run (db, sql, err) < 0)
-            return dn_err_wrap (err, "from version %d to %d", version - 1, version);
+            return dn_err_wrap (err, dn_say_at_store_from, version - 1, version);
     }
     return 0;
 }
@@ -130,7 +87,8 @@ static bool same_text (sqlite3_stmt *a, sqlite3_stmt *b, int i)
 /* Does the file have exactly the required tables? */
 static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
 {
-    static const char sql[] = "SELECT type, name, sql FROM sqlite_master";
+    static const char sql[] = "SELECT type, name, sql FROM sqlite_master "
+                              "WHERE tbl_name NOT IN ('records', 'sidecars')";
     sqlite3_stmt *list = NULL;
     sqlite3_stmt *want = NULL;
     int rc = sqlite3_prepare_v2 (db, sql, -1, &list, NULL);
@@ -150,8 +108,7 @@ static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
     else if (rc_want != SQLITE_OK && rc_want != SQLITE_ROW && rc_want != SQLITE_DONE)
         dn_sql_fail (made, err);
     else if (!same)
-        dn_err_set (
-            err, DN_E_SYNTAX, "has tables that a store of records does not have");
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_tables);
     sqlite3_finalize (list);
     sqlite3_finalize (want);
     return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
@@ -163,7 +120,7 @@ static int check_tables (sqlite3 *db, int version, struct dn_err *err)
     int rc;
 
     if (sqlite3_open (":memory:", &made) != SQLITE_OK) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         rc = -1;
     } else {
         rc = make_versions (made, 0, version, err);
@@ -174,7 +131,7 @@ static int check_tables (sqlite3 *db, int version, struct dn_err *err)
     return rc;
 }
 
-int dn_records_schema_check (sqlite3 *db, struct dn_err *err)
+int dn_store_schema_check (sqlite3 *db, struct dn_err *err)
 {
     int64_t application;
     int64_t version;
@@ -183,13 +140,13 @@ int dn_records_schema_check (sqlite3 *db, struct dn_err *err)
         || dn_sql_ask (db, "; PRAGMA user_version", &version, err) < 0)
         return -1;
     if (application != APPLICATION_ID)
-        return dn_err_set (err, DN_E_SYNTAX, "is a database of another program");
-    if (version < 1 || version > DN_RECORDS_VERSION)
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_program);
+    if (version < 1 || version > DN_STORE_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "is of version %lld, expected %d",
+                           dn_say_err_store_version,
                            (long long) version,
-                           DN_RECORDS_VERSION);
+                           DN_STORE_VERSION);
     return check_tables (db, (int) version, err) < 0 ? -1 : (int) version;
 }
 
@@ -207,7 +164,7 @@ static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
     return 0;
 }
 
-int dn_records_schema_upgrade (sqlite3 *db, struct dn_err *err)
+int dn_store_schema_upgrade (sqlite3 *db, struct dn_err *err)
 {
     int version = 0;
     bool empty;
@@ -215,8 +172,8 @@ int dn_records_schema_upgrade (sqlite3 *db, struct dn_err *err)
     if (is_empty (db, &empty, err) < 0)
         return -1;
     if (!empty)
-        version = dn_records_schema_check (db, err);
-    if (version < 0 || make_versions (db, version, DN_RECORDS_VERSION, err) < 0)
+        version = dn_store_schema_check (db, err);
+    if (version < 0 || make_versions (db, version, DN_STORE_VERSION, err) < 0)
         return -1;
-    return DN_RECORDS_VERSION;
+    return DN_STORE_VERSION;
 }

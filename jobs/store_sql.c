@@ -1,8 +1,8 @@
-/* records_sql.c - queries to SQLite, and its errors as ours
+/* store_sql.c - queries to SQLite, and its errors as ours
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "learn/records_sql.h"
+#include "jobs/store_sql.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,17 +18,14 @@ int dn_sql_fail (sqlite3 *db, struct dn_err *err)
     case SQLITE_NOMEM:
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "takes more than %lld MiB of memory",
+                           dn_say_err_store_heap,
                            (long long) (DN_SQL_MEMORY_MAX >> 20));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "another process has been using it for %d s",
-                           DN_SQL_BUSY_MS / 1000);
+        return dn_err_set (err, DN_E_IO, dn_say_err_store_busy, DN_SQL_BUSY_MS / 1000);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return dn_err_set (err, DN_E_SYNTAX, "damaged (%s)", text);
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_damaged, text);
     default:
         return dn_err_set (err, DN_E_IO, "%s", text);
     }
@@ -71,9 +68,9 @@ int dn_sql_bind_text (sqlite3_stmt *statement,
 
     if (len == 0 && !always)
         return 0;
-    if (len > DN_RECORD_TEXT_MAX)
+    if (len > DN_STORE_TEXT_MAX)
         return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_column_long, name, len, DN_RECORD_TEXT_MAX);
+            err, DN_E_LIMIT, dn_say_err_column_long, name, len, DN_STORE_TEXT_MAX);
     return done (statement,
                  sqlite3_bind_text (statement, at, text, (int) len, SQLITE_TRANSIENT),
                  err);
@@ -87,9 +84,9 @@ int dn_sql_bind_real (sqlite3_stmt *statement,
 {
     if (isnan (value))
         return 0;
-    if (value < 0 || value > DN_RECORD_REAL_MAX)
+    if (value < 0 || value > DN_STORE_REAL_MAX)
         return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_column_range, name, value, DN_RECORD_REAL_MAX);
+            err, DN_E_RANGE, dn_say_err_column_range, name, value, DN_STORE_REAL_MAX);
     return done (statement, sqlite3_bind_double (statement, at, value), err);
 }
 
