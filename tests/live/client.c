@@ -38,8 +38,6 @@ void client_open (struct client *client)
     find (library,
           "slurm_free_submit_response_response_msg",
           (void *) &client->free_answer);
-    find (library, "slurm_load_jobs", (void *) &client->load_jobs);
-    find (library, "slurm_free_job_info_msg", (void *) &client->free_jobs);
     find (library, "slurm_strerror", (void *) &client->why);
     init (NULL);
 }

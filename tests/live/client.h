@@ -15,8 +15,6 @@ struct client {
     void (*init_desc) (job_desc_msg_t *);
     int (*submit) (job_desc_msg_t *, submit_response_msg_t **);
     void (*free_answer) (submit_response_msg_t *);
-    int (*load_jobs) (time_t, job_info_msg_t **, uint16_t);
-    void (*free_jobs) (job_info_msg_t *);
     const char *(*why) (int);
 };
 
