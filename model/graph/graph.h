@@ -141,6 +141,7 @@ struct dn_graph {
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
     double experts;        /* of a mixture's layer, 0 if none */
+    double pairs; /* of the user and item of a rating, in the data set; 0: unknown */
 };
 
 /* The networks that are files (graph/network.h). */

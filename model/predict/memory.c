@@ -27,6 +27,10 @@
 #define ZERO_BUCKET  5e8
 #define ZERO_BUFFERS 2
 
+/* The last year of PyTorch 1, and the first release of PyTorch 2. */
+#define YEAR_ZEROED 2022
+#define FIRST_FREED 200
+
 /* The last year in which PyTorch's users composed norms and GELU of single kernels, and
  * its last release of that year.
  */
@@ -74,10 +78,33 @@ static bool may_gather (const struct dn_spec *spec,
            && (dn_habits_of (spec) & DN_HABIT_TORCH) != 0;
 }
 
+/* Does it decide whether gradients are freed between steps? Where the optimizer is that
+ * of NVIDIA's apex, they are in every version (FusedAdam: set_grad_none).
+ */
+static bool may_be_zeroed (const struct dn_spec *spec, enum dn_parallel parallel)
+{
+    unsigned habits = dn_habits_of (spec);
+
+    return (habits & DN_HABIT_TORCH) != 0 && (habits & DN_HABIT_IN_PLACE) == 0
+           && parallel < DN_PARALLEL_ZERO1;
+}
+
 bool dn_memory_reads_age (const struct dn_case *c)
 {
-    return may_be_composed (c)
+    return may_be_composed (c) || may_be_zeroed (c->spec, c->spec->parallel)
            || may_gather (c->spec, c->spec->parallel, (double) c->spec->nodes);
+}
+
+/* Was PyTorch stated to be of a time when zero_grad () kept gradients and set them to
+ * zero? (Release notes of PyTorch 2.0: set_to_none is True by default.)
+ */
+static bool is_stated_zeroed (const struct dn_spec *spec)
+{
+    int version = dn_spec_torch (spec);
+
+    if (version >= 0)
+        return version < FIRST_FREED;
+    return spec->since != DN_UNSET && spec->since <= YEAR_ZEROED;
 }
 
 /* Was PyTorch stated to be of a time when its users composed networks? */
@@ -159,6 +186,16 @@ static struct keeping find_keeping (const struct dn_setup *c)
 static double loss_bytes (const struct dn_setup *c)
 {
     return dn_has_habit (c, DN_HABIT_SHORT_LOSS) ? c->traits->activation : 4;
+}
+
+/* Copies of the logits beside what a loss keeps of them: log-softmax and its gradient.
+ * Megatron-LM computes the gradient in the place of what it keeps, the softmax; the
+ * logits in single precision are the one copy
+ * (megatron/core/tensor_parallel/cross_entropy.py).
+ */
+static double loss_copies (const struct dn_setup *c)
+{
+    return c->spec->framework == DN_FRAMEWORK_MEGATRON ? 1 : 2;
 }
 
 /* More that an operator keeps where it is composed of single kernels, elements. As
@@ -333,8 +370,8 @@ static void add_operator (const struct dn_setup *c,
         last = parts[j].kind;
     }
     if (op->kind == DN_OP_LOSS)
-        content->loss =
-            dn_max (content->loss, op->in * loss_bytes (c) * 2 * keeping->loss);
+        content->loss = dn_max (
+            content->loss, op->in * loss_bytes (c) * loss_copies (c) * keeping->loss);
     if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
         content->unpacked = dn_max (content->unpacked, op->weights * element);
     if (is_transformed (op))
@@ -471,12 +508,32 @@ static double frozen_bytes (const struct dn_setup *c)
 
 /* Megatron-LM's distributed optimizer sums gradients in fp32 with bf16, 6 + 12 / d
  * bytes per parameter (its docs, "Distributed optimizer"), and sends them from where
- * they are. With fp16 it is taken for DeepSpeed's, which such runs of V100 had.
+ * they are. It steps with the fused Adam of apex or Transformer Engine, without copies
+ * (megatron/core/optimizer). With fp16 it is taken for DeepSpeed's, which such runs of
+ * V100 had.
  */
 static bool has_own_optimizer (const struct dn_setup *c)
 {
     return c->spec->framework == DN_FRAMEWORK_MEGATRON
            && c->precision != DN_PRECISION_FP16;
+}
+
+/* Weights that a pass computes from directions and lengths, which learn (weight
+ * normalisation, arXiv 1602.07868): torch.nn.utils.weight_norm keeps them in the module
+ * until the next pass. The lengths are a norm without elements behind the product.
+ */
+static double normed_bytes (const struct dn_setup *c)
+{
+    double all = 0;
+
+    for (int i = 1; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        if (op->kind == DN_OP_NORM && op->params > 0 && op->out <= 0
+            && dn_op_has_weights (op - 1))
+            all += op[-1].repeat * op[-1].params;
+    }
+    return all * c->traits->weights / c->model_parallel;
 }
 
 /* Weights, gradients and optimizer state of one device, wherever they are.
@@ -511,7 +568,7 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
         memory[DN_MEMORY_GRADIENTS] *= share;
     if (parallel >= DN_PARALLEL_ZERO3)
         memory[DN_MEMORY_WEIGHTS] *= share;
-    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c);
+    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c) + normed_bytes (c);
 }
 
 /* Parts of a network that are on the device at a time where its weights are not: a
@@ -588,8 +645,8 @@ static double parameter_bytes (const struct dn_setup *c,
     if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
         memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c) + root_bytes (c);
     memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
-    if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
-        || dn_optimizer_is_fused (c)
+    if (dn_has_habit (c, DN_HABIT_IN_PLACE) || has_own_optimizer (c)
+        || dn_is_offloaded (c) || dn_optimizer_is_fused (c)
         || dn_optimizer_traits[c->spec->optimizer].states < 2)
         return 0;
     return (c->parallel >= DN_PARALLEL_ZERO1 ? dn_shard_params (c) : dn_own_params (c))
@@ -629,6 +686,44 @@ static bool keeps_gradients (const struct dn_setup *c)
            && !dn_graph_has (c->graph, DN_OP_CONV);
 }
 
+/* Are gradients allocated before the backward pass? Between the passes of one step they
+ * are kept. Megatron-LM has one buffer of them all, made before training
+ * (megatron/core/distributed/param_and_grad_buffer.py).
+ */
+static bool has_gradients (const struct dn_setup *c)
+{
+    return c->spec->grad_accum > 1 || keeps_gradients (c) || has_own_optimizer (c)
+           || (may_be_zeroed (c->spec, c->parallel) && is_stated_zeroed (c->spec));
+}
+
+/* NVIDIA's example of collaborative filtering holds its data set on the device
+ * (DeepLearningExamples, PyTorch/Recommendation/NCF/dataloading.py), and four pairs
+ * without a rating for each with one: two numbers of 8 bytes, and a label of 4. A
+ * device has its share of them in random order.
+ */
+#define NCF_PAIR   16
+#define NCF_SAMPLE 20
+#define NCF_DRAWN  5
+
+static double data_bytes (const struct dn_setup *c)
+{
+    double pairs =
+        c->spec->stack == DN_STACK_NGC && dn_runs_torch (c->spec) ? c->graph->pairs : 0;
+
+    return pairs * (NCF_PAIR + NCF_DRAWN * NCF_SAMPLE / (double) c->spec->gpus);
+}
+
+/* More of it while an epoch is prepared, without activations: all samples as they were
+ * drawn, and a random order of its share: four arrays of 8 bytes, which a radix sort
+ * works on.
+ */
+static double drawn_bytes (const struct dn_setup *c)
+{
+    double pairs = data_bytes (c) > 0 ? c->graph->pairs : 0;
+
+    return pairs * NCF_DRAWN * (NCF_SAMPLE + 4 * 8 / (double) c->spec->gpus);
+}
+
 /* Join the two peaks. Memory that gradients and buckets take over from the activations
  * counts as theirs, so that the classes add up to the higher peak. A workspace is
  * optional: where memory is short, the library uses an algorithm that needs less.
@@ -647,12 +742,12 @@ static void join_peaks (const struct dn_setup *c,
 
     if (keeps_gradients (c))
         activations += memory[DN_MEMORY_GRADIENTS];
+    activations += data_bytes (c);
+    temporaries = dn_max (temporaries, drawn_bytes (c)) + data_bytes (c);
     workspace = c->constants->workspace * content->window / (double) c->spec->tp;
     workspace = dn_max (dn_min (workspace, room - activations), 0);
-    /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
-     * are allocated together with the activations.
-     */
-    if (c->spec->grad_accum <= 1 && !keeps_gradients (c))
+    /* The gathered weights of ZeRO-3 are allocated together with the activations. */
+    if (!has_gradients (c))
         late += memory[DN_MEMORY_GRADIENTS];
     if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];

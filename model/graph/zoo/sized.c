@@ -15,10 +15,10 @@
  *
  * ncf is neural collaborative filtering, NeuMF (He et al., arXiv 1708.05031): a product
  * of two embeddings beside an MLP on two others; a sample is one pair of user and item.
- * By default as NVIDIA's DeepLearningExamples train it on MovieLens-20M (138,493 users
- * and 26,744 items, MLP 256-256-128-64). With layers= or embed_dim= the MLP halves per
- * layer, as in the paper, from embed_dim 2^layers down to embed_dim. vocab= is the
- * number of users and items together.
+ * By default as NVIDIA's DeepLearningExamples train it on MovieLens-20M (138,493 users,
+ * 26,744 items and 20,000,263 ratings; MLP 256-256-128-64). With layers= or embed_dim=
+ * the MLP halves per layer, as in the paper, from embed_dim 2^layers down to embed_dim.
+ * vocab= is the number of users and items together.
  *
  * unet is that of the paper (Ronneberger et al., arXiv 1505.04597): unpadded 3x3
  * convolutions without normalisation, 2x2 transposed convolutions, crop and
@@ -225,6 +225,8 @@ static DN_COLD void build_ncf (struct dn_build *build, const void *row)
     (void) row;
     if (build->spec->layers == DN_UNSET && build->spec->embed_dim == DN_UNSET)
         features = 128;
+    if (build->spec->vocab == DN_UNSET)
+        build->graph.pairs = 20000263;
     dn_build_tokens (build, 2);
     add_pair (build, vocab, factors);
     product = build->at;
