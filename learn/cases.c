@@ -70,13 +70,22 @@ static int count_votes (const struct dn_case_set *set,
     return n;
 }
 
-/* Runs of one model from one source are similar, and their number is arbitrary. */
-static int weigh (struct dn_case_set *set, const struct dn_runs *runs)
+/* Runs of one model from one source are similar, and their number is arbitrary. The
+ * times of a code have an error in common; its memory is counted, and each model has an
+ * error of its own.
+ */
+static int weigh (struct dn_case_set *set,
+                  const struct dn_runs *runs,
+                  enum dn_quantity quantity)
 {
     static const enum dn_label alike[2] = {DN_LABEL_MODEL, DN_LABEL_SOURCE};
     static const enum dn_label families[2] = {DN_LABEL_CODE, DN_LABEL_FAMILY};
 
-    set->n_units = count_votes (set, runs, families, set->vote, set->unit);
+    set->n_units = count_votes (set,
+                                runs,
+                                quantity == DN_QUANTITY_MEMORY ? alike : families,
+                                set->vote,
+                                set->unit);
     if (set->n_units < 0 || count_votes (set, runs, alike, set->weight, NULL) < 0)
         return -1;
     for (int i = 0; i < set->n; i++)
@@ -132,7 +141,7 @@ int dn_case_set_init (struct dn_case_set *set,
     set->corrected = calloc (all, sizeof (bool));
     if (set->index && set->unit && set->vote && set->weight && set->residual
         && set->distance && set->ratio && set->judged && set->level && set->corrected
-        && (set->n == 0 || weigh (set, runs) == 0)) {
+        && (set->n == 0 || weigh (set, runs, quantity) == 0)) {
         for (int i = 0; i < set->n * DN_N_SCHEMES; i++)
             set->ratio[i] = runs->runs[set->index[i % set->n]].ratio[quantity];
         return 0;

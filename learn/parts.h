@@ -13,8 +13,8 @@
 struct dn_case_set {
     int *index; /* in the runs; owned, as are the other arrays */
     int n;
-    int *unit; /* the pair of a family of sources and one of models; its runs are alike,
-                  so it has one vote */
+    int *unit; /* the pair of a family of sources and one of models, of memory that of
+                  source and model; its runs are alike, so it has one vote */
     int n_units;
     double *vote;   /* of its unit's vote: mean 1 */
     double *weight; /* the square root of its share of the vote of its model and source,

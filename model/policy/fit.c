@@ -10,7 +10,7 @@
 #define MEMORY_QUANTILE 0.95
 
 /* That of dn_estimate_may_fit (). */
-#define LIKELY_QUANTILE 0.4
+#define LIKELY_QUANTILE 0.3
 
 double dn_policy_memory (const struct dn_rules *rules,
                          const struct dn_estimate *estimate)

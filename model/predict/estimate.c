@@ -110,7 +110,7 @@ double dn_range_within (struct dn_range range, double factor)
 bool dn_estimate_may_fit (const struct dn_estimate *estimate)
 {
     return estimate->supported
-           && dn_range_at (estimate->gpu_mem, 0.4) <= estimate->device->memory;
+           && dn_range_at (estimate->gpu_mem, 0.3) <= estimate->device->memory;
 }
 
 bool dn_estimate_surely_fits (const struct dn_estimate *estimate)

@@ -139,8 +139,8 @@ struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
                                     enum dn_memory_count count);
 
 /* Can the device run the precision, and is the memory within the device's with a
- * probability of four tenths? Of runs that ran, with code and networks left out, 1 in
- * 100 is below that, and 4 are below one half.
+ * probability of three tenths? Of runs that ran, with code and networks left out, 1 in
+ * 500 is below that, 1 in 100 is below four tenths, and 6 are below one half.
  */
 bool dn_estimate_may_fit (const struct dn_estimate *estimate);
 
