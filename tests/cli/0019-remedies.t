@@ -47,14 +47,14 @@ ok 'there are remedies in many families' test "$(tail -n 1 <<<"$remedied")" -ge 
 json 'those that train the same come first, each by its time' \
     '(lambda r: len(r) > 1 and r[-1][0] and r == sorted(r))([("adam8bit" in (x["change"] or ""),
       x["time_ratio"]) for x in d["candidates"][0]["remedies"]])' \
-    predict --gpu=v100_sxm2_16gb model=bert_large,batch=64,seq_len=512,optimizer=adamw,precision=fp32
+    predict --gpu=v100_sxm2_16gb model=gpt2_medium,batch=16,seq_len=512,optimizer=adamw,precision=fp32
 gives 'the lines below the table have them with their times' 0 \
     $'\nWhat would fit, .*:\n  t4_16gb: on a100_sxm4_40gb \([0-9.]+x\); batch=[0-9]+,grad_accum=[0-9]+ \([0-9.]+x\)' \
     predict "${two[@]}" model=resnet50,batch=256,precision=fp16
 gives 'explain has them below the memory' 0 'This does not fit\..*  t4_16gb: batch=[0-9]+,grad_accum=[0-9]+ ' \
     explain --gpu=t4_16gb model=resnet50,batch=512,precision=fp16
 gives 'two parts are combined where no one fits' 1 \
-    'a100: parallel=zero3,lora=16(,checkpointing=full)? ' \
+    'a100: (parallel=zero3,lora=16|lora=16,checkpointing=full) ' \
     advise --comment=dnnest:model=llama_3.1_8b,batch=1,precision=bf16,seq_len=4096 --gres=gpu:a100:4 --wrap=true
 gives 'advise has them below its table' 1 '  a100: batch=[0-9]+,grad_accum=[0-9]+ ' \
     advise --comment=dnnest:model=resnet50,batch=2048,precision=fp16 --gres=gpu:a100:1 --wrap=true
