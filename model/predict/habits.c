@@ -72,7 +72,8 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
      */
     [DN_FRAMEWORK_MEGATRON] =
         {USUAL | DN_HABIT_TUNED | DN_HABIT_PLAIN_LAUNCH | DN_HABIT_FUSED
-             | DN_HABIT_IN_TURN | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_GROUPED,
+             | DN_HABIT_IN_TURN | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_GROUPED
+             | DN_HABIT_SCATTERS,
          {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (megatron_optimizer),
           [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (megatron_launches),
           [DN_HABIT_LOSS_LAUNCHES] = NUMBER (megatron_loss)}},

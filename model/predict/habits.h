@@ -35,7 +35,8 @@ enum dn_habit {
     DN_HABIT_CAPTURES = 1 << 17,   /* kernels of a step are launched as one graph, or by
                                       compiled code */
     DN_HABIT_RUNS_AHEAD = 1 << 18, /* the host prepares a step during the one before */
-    DN_HABIT_VENDOR = 1 << 19      /* kernels are written for the network */
+    DN_HABIT_VENDOR = 1 << 19,     /* kernels are written for the network */
+    DN_HABIT_SCATTERS = 1 << 20    /* devices of a stage send shares to the next one */
 };
 
 /* All habits of a run, or-ed. */

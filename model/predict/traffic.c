@@ -33,7 +33,9 @@
  * arXiv 2310.01889).
  *
  * Pipelines: activations and gradients are handed to the next stage, v times as often
- * with v chunks per stage (Narayanan et al. 2021, section 2.2).
+ * with v chunks per stage (Narayanan et al. 2021, section 2.2). The devices of a stage
+ * have the same ones: in Megatron-LM each sends its share of them, and those of the
+ * next stage gather (section 4.1 there).
  *
  * ZeRO-Offload (Ren et al., arXiv 2101.06840) sends the gradients of the device's shard
  * to the host while the backward pass computes others, updates the weights there and
@@ -404,13 +406,17 @@ double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op)
 double dn_handing_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double bytes = boundary_bytes (c) / c->norm_split;
+    struct dn_ring stage = dn_ring_of (c, (double) c->spec->tp, 1);
+    bool scatters = c->norm_split <= 1 && dn_has_habit (c, DN_HABIT_SCATTERS);
+    double all = boundary_bytes (c) / c->norm_split;
+    double bytes = scatters ? all / stage.n : all;
+    double gather = scatters ? half_reduce (c, all, &stage) : 0;
     double devices = c->net.rate > 0 ? (double) c->spec->gpus / c->domains : 1;
     double rate = link_rate (c, DN_PER_NODE);
 
     if (c->domains > 1)
         rate = dn_min (rate, node_rate (c, devices) / devices);
-    return 2 * (k->nvlink_start_s + bytes / rate);
+    return 2 * (k->nvlink_start_s + bytes / rate + gather);
 }
 
 double dn_handings (const struct dn_setup *c)
