@@ -4,7 +4,9 @@
  * by one and the same predictor, without history. Out: the measured time, times the
  * ratio of the estimates, and the law of its error by what differs (translate.inc).
  * Between chips the ratio is corrected: the higher the rate of a multiprocessor is, the
- * less of it work reaches. Pure; nothing is allocated.
+ * less of it work reaches. Of a measured level a part is the host's and a part the
+ * device's: it does not go along to another type or precision. Pure; nothing is
+ * allocated.
  *
  * The level of a prediction is off by a quarter for code that was never measured, and
  * ratios by a twentieth to an eighth: one measured run removes most of the error.

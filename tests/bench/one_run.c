@@ -314,7 +314,6 @@ static void estimate (const struct dn_constants *constants, int at)
 /* By constants that have not seen the family of the run's source. */
 static void estimate_unseen (struct bench_set *set)
 {
-    bench_weigh (set);
     for (int first = 0; first < set->n_runs; first++) {
         int place = set->runs[first].place;
         struct dn_constants constants;
@@ -344,6 +343,7 @@ int main (int argc, char *argv[])
         bench_read_table (argv[2], dn_families_add, &set.families);
     for (int i = 3; i < argc; i++)
         bench_read_table (argv[i], bench_add_run, &set);
+    bench_weigh (&set);
     the_set = &set;
     estimates = calloc ((size_t) set.n_runs + 1, sizeof (*estimates));
     if (!estimates)

@@ -156,7 +156,8 @@ int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err)
     if (dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &run->spec, err) < 0
         || dn_spec_resolve (&run->spec, &no_datasets, DN_UNSET, err) < 0
         || dn_graph_build (shipped_networks (), &run->spec, &run->graph, err) < 0) {
-        fprintf (stderr, "line %lld: %s\n", (long long) row->line, err->text);
+        set->n_refused++;
+        set->refused = *err;
         return 0;
     }
     run->several = run->spec.gpus > 1;
@@ -212,6 +213,11 @@ static void place_families (struct bench_set *set)
 
 void bench_weigh (struct bench_set *set)
 {
+    if (set->n_refused > 0)
+        fprintf (stderr,
+                 "%d rows refused, the last one: %s\n",
+                 set->n_refused,
+                 set->refused.text);
     place_families (set);
     thin_out (set);
     for (int i = 0; i < set->n_runs; i++) {

@@ -39,6 +39,8 @@ struct bench_set {
     struct bench_run *runs;
     int n_runs;
     int size;
+    int n_refused;               /* rows whose network cannot have what they state */
+    struct dn_err refused;       /* the last one's reason */
     int table;                   /* that is read */
     const char *constants;       /* to fit, NULL for all */
     struct bench_slopes *slopes; /* made by the first fit */
@@ -50,7 +52,8 @@ struct bench_set {
 int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err);
 
 /* When all runs have been read: one vote per pair of families, damped; and which of
- * many rows of one model, source and device are fitted.
+ * many rows of one model, source and device are fitted. Says on stderr how many rows
+ * were refused.
  */
 void bench_weigh (struct bench_set *set);
 

@@ -462,6 +462,7 @@ TEST ("what an earlier run has described predicts the next one on all types")
     struct dn_estimate plain[2];
     struct dn_setting settings[2];
     struct dn_range translated;
+    double step_s;
 
     know (&scene, "dnnest:auto", RUN_SPEC);
     advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
@@ -476,9 +477,11 @@ TEST ("what an earlier run has described predicts the next one on all types")
         settings[i] = (struct dn_setting){
             .spec = &advice->spec, .estimate = &plain[i], .unbound = true};
     }
-    translated = dn_translate_step (3600, &settings[a100_at], &settings[1 - a100_at]);
-    assert_true (translated.p50 > 1.05 * 3600);
-    assert_alike (advice->estimates[1 - a100_at].train_s.p50, translated.p50);
+    step_s = plain[a100_at].step_s.p50;
+    translated = dn_translate_step (step_s, &settings[a100_at], &settings[1 - a100_at]);
+    assert_true (translated.p50 > 1.05 * step_s);
+    assert_alike (advice->estimates[1 - a100_at].train_s.p50,
+                  3600 * translated.p50 / step_s);
     assert_true (advice->estimates[1 - a100_at].train_s.sigma
                  > 2 * advice->estimates[a100_at].train_s.sigma);
     scene_need_reason (advice, "described by the run of job 12_3: 4 keys");

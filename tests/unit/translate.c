@@ -15,6 +15,12 @@ static const struct dn_device devices[] = {
      .fp16 = 312e12,
      .sms = 108}};
 
+static const struct dn_device h100 = {.name = "h100",
+                                      .generation = &nvidia,
+                                      .fp32 = 67e12,
+                                      .fp16 = 989e12,
+                                      .sms = 132};
+
 /* A configuration and its estimate. */
 struct made {
     struct dn_spec spec;
@@ -93,14 +99,34 @@ TEST ("a step is measured time, times the ratio of the estimates")
     make (&b, 1, 0.5);
     same = dn_translate_step (3, &a.setting, &a.setting);
     assert_true (same.p50 == 3 && dn_range_at (same, 0.95) == 3);
-    law = dn_translate_step (3, &a.setting, &b.setting);
-    assert_near (law.p50, 1.5);
+    law = dn_translate_step (1, &a.setting, &b.setting);
+    assert_near (law.p50, 0.5);
     assert_true (dn_range_at (law, 0.95) > 1.2 * law.p50);
     assert_true (dn_range_at (law, 0.95) <= 1.5 * law.p50);
     /* More that differs is less certain. */
     b.spec.precision = DN_PRECISION_FP16;
-    assert_true (dn_range_at (dn_translate_step (3, &a.setting, &b.setting), 0.95)
+    assert_true (dn_range_at (dn_translate_step (1, &a.setting, &b.setting), 0.95)
                  > dn_range_at (law, 0.95));
+}
+
+TEST ("of a level that another device or precision may not have a part stays behind")
+{
+    const double fade = 0.2 * log (2); /* translate.inc: TYPE */
+    struct made a;
+    struct made b;
+
+    make (&a, 0, 1);
+    make (&b, 1, 0.5);
+    /* Faster than predicted */
+    assert_near (dn_translate_step (0.8, &a.setting, &b.setting).p50,
+                 0.4 * pow (0.8, -fade));
+    /* Slower: of 2.3 s half is more than predicted; of that half is not the device's */
+    assert_near (dn_translate_step (2.3, &a.setting, &b.setting).p50,
+                 2.3 * sqrt (0.5 * 0.75) * pow (2.3, -fade));
+    /* Another batch of the same device has the same level. */
+    make (&b, 0, 0.5);
+    b.spec.batch = 32;
+    assert_near (dn_translate_step (2.3, &a.setting, &b.setting).p50, 1.15);
 }
 
 TEST ("between chips the ratio follows the rate of a multiprocessor")
@@ -114,16 +140,21 @@ TEST ("between chips the ratio follows the rate of a multiprocessor")
     a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
     b.estimate.stage_s[DN_STAGE_FORWARD] = 0.5;
     /* 2.89 to 1.56 TFLOP/s of a multiprocessor */
-    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50,
-                 1.5 * pow (312.0 / 108 * 80 / 125, 0.16));
+    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50,
+                 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
+    /* Units of Hopper multiply faster and fetch their operands themselves. */
+    b.estimate.device = &h100;
+    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50,
+                 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
+    b.estimate.device = &devices[1];
     /* What the host bounds is not concerned, nor is another batch. */
     a.estimate.stage_s[DN_STAGE_FORWARD] = b.estimate.stage_s[DN_STAGE_FORWARD] = 0;
-    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50, 1.5);
+    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50, 0.5);
     make (&b, 0, 0.5);
     b.spec.precision = DN_PRECISION_FP16;
     b.spec.batch = 32;
     a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
-    assert_near (dn_translate_step (3, &a.setting, &b.setting).p50, 1.5);
+    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50, 0.5);
 }
 
 TEST ("what is further apart is less certain")
