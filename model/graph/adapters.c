@@ -146,7 +146,8 @@ static double add_adapter (const struct dn_op *base,
                         .batches = 1,
                         .steps = 1,
                         .calls = base->calls,
-                        .expert = base->expert};
+                        .expert = base->expert,
+                        .adapter = true};
     double out = base->m * adapter->out;
 
     ops[0] = ops[1] = ops[2] = ops[3] = any;

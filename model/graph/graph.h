@@ -114,6 +114,8 @@ struct dn_op {
     bool fused;    /* attention: seen to run in one kernel, whatever the framework */
     bool recent;   /* attention: its network was published in 2023 or later */
     bool kernel;   /* one of the kernels that run in the place of attention */
+    bool adapter;  /* of a low-rank adapter */
+    bool earlier;  /* of a pass before the last one: none of it is kept (passes.c) */
 };
 
 struct dn_graph {
@@ -126,6 +128,7 @@ struct dn_graph {
     double spared;        /* share of the weight gradients' work that is not done,
                              since few parameters learn; 0 */
     double flops;   /* forward FLOPs per sample of convolutions and matrix products */
+    double others;  /* FLOPs per sample of passes before the last one, backward, too */
     double input;   /* elements of one input sample */
     int64_t tokens; /* that were taken for seq_len=; 0: it was given, or none */
     double input_bytes;      /* of one sample as it is copied to the device */
@@ -140,6 +143,8 @@ struct dn_graph {
                         added for its backward pass or optimizer */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
+    double exchanges[2];   /* passes of blocks before the last one, whose devices
+                              exchange activations: forward and backward; 0 */
     double experts;        /* of a mixture's layer, 0 if none */
     double pairs; /* of the user and item of a rating, in the data set; 0: unknown */
 };

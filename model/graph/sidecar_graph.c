@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "graph/passes.h"
 #include "graph/sidecar.h"
 
 /* The layers define a described network. Of the keys of a network, model= is only a
@@ -30,12 +31,13 @@ int dn_sidecar_graph (const struct dn_networks *networks,
     return dn_sidecar_graph_by (networks, layers, spec, NULL, graph, err);
 }
 
-int dn_sidecar_graph_by (const struct dn_networks *networks,
-                         const struct dn_layers *layers,
-                         const struct dn_spec *spec,
-                         const struct dn_deadline *deadline,
-                         struct dn_graph *graph,
-                         struct dn_err *err)
+/* The operators of one forward pass, and what of them learns. */
+static int build_pass (const struct dn_networks *networks,
+                       const struct dn_layers *layers,
+                       const struct dn_spec *spec,
+                       const struct dn_deadline *deadline,
+                       struct dn_graph *graph,
+                       struct dn_err *err)
 {
     if (layers->n == 0)
         return dn_graph_build_by (networks, spec, deadline, graph, err);
@@ -51,4 +53,19 @@ int dn_sidecar_graph_by (const struct dn_networks *networks,
     if (spec->name[0] != '\0')
         memcpy (graph->name, spec->name, sizeof (graph->name));
     return 0;
+}
+
+int dn_sidecar_graph_by (const struct dn_networks *networks,
+                         const struct dn_layers *layers,
+                         const struct dn_spec *spec,
+                         const struct dn_deadline *deadline,
+                         struct dn_graph *graph,
+                         struct dn_err *err)
+{
+    if (build_pass (networks, layers, spec, deadline, graph, err) < 0)
+        return -1;
+    if (dn_passes_add (networks, spec, deadline, graph, err) == 0)
+        return 0;
+    dn_graph_free (graph);
+    return -1;
 }

@@ -394,6 +394,8 @@ static struct dn_content find_content (const struct dn_setup *c,
     bool backward = false;
 
     for (int i = 0; i < graph->n_ops && !dn_time_is_up (c, i, 1); i++) {
+        if (graph->ops[i].earlier) /* of a pass whose memory is free again */
+            continue;
         add_operator (c, keeping, i, &content);
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
     }

@@ -105,7 +105,7 @@ static double mean_power (const struct dn_setup *c,
     double share;
     double floor = floor_power (k, c->device);
     double work = work_time (c, hollow, estimate, &share);
-    double arithmetic = directions * c->graph->flops * c->batch
+    double arithmetic = (directions * c->graph->flops + c->graph->others) * c->batch
                         * (double) c->spec->grad_accum / c->model_parallel / c->context
                         / dn_device_peak (c->device, c->precision, &matrix);
     double intensity = work > 0 ? dn_min (arithmetic / work, 1) : 0;

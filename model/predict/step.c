@@ -34,12 +34,14 @@ static void add_blocks (const struct dn_lane *lane, struct span *span)
 {
     struct dn_exchange exchange = dn_block_exchange (&lane->setup);
     double calls = exchange.calls * lane->rates.launch_s;
-    double again = dn_split_passes (&lane->setup) - 2;
+    const double *others = lane->setup.graph->exchanges;
+    double forward = 1 + others[0];
+    double backward = (1 + others[1]) * (dn_split_passes (&lane->setup) - 1);
 
-    span->device[0] += exchange.seconds;
-    span->host[0] += calls;
-    span->device[1] += (1 + again) * exchange.seconds;
-    span->host[1] += (1 + again) * calls;
+    span->device[0] += forward * exchange.seconds;
+    span->host[0] += forward * calls;
+    span->device[1] += backward * exchange.seconds;
+    span->host[1] += backward * calls;
 }
 
 /* Add the sums of a group to the pass. */

@@ -142,6 +142,10 @@ static bool is_training_unread (const struct dn_case *c, size_t key)
     case offsetof (struct dn_spec, frozen):
         /* The author of a described network states what of it learns. */
         return !c->graph->tuned;
+    case offsetof (struct dn_spec, method):
+    case offsetof (struct dn_spec, passes):
+    case offsetof (struct dn_spec, teacher):
+        return c->graph->whole_step;
     case offsetof (struct dn_spec, sp):
         return is_sp_unread (c);
     case offsetof (struct dn_spec, vpp): /* chunks of a stage are of blocks */

@@ -34,6 +34,8 @@ double dn_whitebox_doubt (const struct dn_case *c,
     n_assumed += spec->model[0] == '\0' ? 1 : 0;
     /* Which of the parameters learn. */
     n_assumed += spec->trainable >= 0 && spec->trainable < 1 ? 1 : 0;
+    /* No step of several passes has been measured. */
+    n_assumed += c->graph->others > 0 ? 1 : 0;
     n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
     /* The network between nodes is unknown. */
     n_assumed += !learned && spec->nodes > 1 && spec->net[0] == '\0' ? 1 : 0;

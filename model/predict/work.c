@@ -462,10 +462,14 @@ static void find_light (const struct loading *l, bool backward)
     }
 }
 
-/* Are the weights stored in 8 bits or fewer, and unpacked for every product? */
+/* Are the weights stored in 8 bits or fewer, and unpacked for every product? Those of
+ * an earlier pass are counted in the last one.
+ */
 static bool is_quantised (const struct dn_op *op)
 {
-    return op->frozen_bytes > 0 && op->frozen_bytes < 1.5 * op->frozen_params;
+    double weights = op->earlier ? op->weights : op->frozen_params;
+
+    return op->frozen_bytes > 0 && op->frozen_bytes < 1.5 * weights;
 }
 
 /* Elements that the products of a linear layer in fp8 move, in activations' elements.
@@ -507,7 +511,10 @@ static void find_layer (const struct loading *l, bool data, bool weight)
     struct dn_amount *amount = l->load->amount;
     double rows = op->m * l->samples;
     double unpacked =
-        is_quantised (op) ? op->frozen_bytes + op->frozen_params * l->r->bytes : 0;
+        is_quantised (op)
+            ? op->frozen_bytes
+                  + (op->earlier ? op->weights : op->frozen_params) * l->r->bytes
+            : 0;
 
     set_product (l, DN_FORWARD, rows, op->n, product_elements (l, DN_FORWARD));
     if (data)

@@ -16,6 +16,7 @@
 static const char *const optimizer_text[] = {DN_OPTIMIZERS (DN_ENUM_WORD)};
 static const char *const checkpointing_text[] = {DN_CHECKPOINTINGS (DN_ENUM_WORD)};
 static const char *const loss_text[] = {DN_LOSSES (DN_ENUM_WORD)};
+static const char *const method_text[] = {DN_METHODS (DN_ENUM_WORD)};
 static const char *const layout_text[] = {DN_LAYOUTS (DN_ENUM_WORD)};
 static const char *const framework_text[] = {DN_FRAMEWORKS (DN_ENUM_WORD)};
 static const char *const stack_text[] = {DN_STACKS (DN_ENUM_WORD)};
@@ -131,6 +132,9 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
     ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     ENUM (TRAIN, loss, DN_N_LOSSES, "how cross entropy goes through the logits"),
+    ENUM (TRAIN, method, DN_N_METHODS, "what a step does beside one pass"),
+    INT (TRAIN, passes, 1, 1000, "forward and backward passes, in turn, of a sample"),
+    NAME (TRAIN, teacher, "network that only runs forward: teacher, reference"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
     INT (TRAIN, fused_optimizer, 0, 1, "1: the optimizer is one kernel"),
     ENUM (TRAIN, layout, DN_N_LAYOUTS, "memory layout of images"),

@@ -68,6 +68,28 @@ enum dn_loss {
     DN_LOSSES (DN_ENUM_CONSTANT) DN_N_LOSSES
 };
 
+/* What a step does beside a forward and a backward pass (graph/passes.c). */
+#define DN_METHODS(ROW)                                                                \
+    ROW (METHOD_UNKNOWN, "unknown")                                                    \
+    ROW (METHOD_DISTILL, "distill")                                                    \
+    ROW (METHOD_CONTRASTIVE, "contrastive")                                            \
+    ROW (METHOD_TRIPLET, "triplet")                                                    \
+    ROW (METHOD_MOCO, "moco")                                                          \
+    ROW (METHOD_BYOL, "byol")                                                          \
+    ROW (METHOD_MEAN_TEACHER, "mean_teacher")                                          \
+    ROW (METHOD_ADVERSARIAL, "adversarial")                                            \
+    ROW (METHOD_TRADES, "trades")                                                      \
+    ROW (METHOD_SAM, "sam")                                                            \
+    ROW (METHOD_REWARD, "reward")                                                      \
+    ROW (METHOD_DPO, "dpo")                                                            \
+    ROW (METHOD_ORPO, "orpo")                                                          \
+    ROW (METHOD_KTO, "kto")                                                            \
+    ROW (METHOD_GRPO, "grpo")                                                          \
+    ROW (METHOD_PPO, "ppo")
+enum dn_method {
+    DN_METHODS (DN_ENUM_CONSTANT) DN_N_METHODS
+};
+
 #define DN_FRAMEWORKS(ROW)                                                             \
     ROW (FRAMEWORK_UNKNOWN, "unknown")                                                 \
     ROW (FRAMEWORK_PYTORCH, "pytorch")                                                 \
@@ -267,6 +289,9 @@ struct dn_spec {
     enum dn_optimizer optimizer;
     enum dn_checkpointing checkpointing;
     enum dn_loss loss;
+    enum dn_method method;
+    int64_t passes; /* forward and backward, in turn, of a sample and step */
+    char teacher[DN_NAME_MAX];
     int64_t compile;         /* 0, 1 */
     int64_t fused_optimizer; /* 0, 1 */
     enum dn_layout layout;

@@ -38,7 +38,7 @@ command=\$1
 shift
 # With --datasets= zoo lists data sets.
 [ "\$command" = zoo ] || set -- --datasets='$work/datasets.conf' "\$@"
-exec '${DNNEST%/*}'/"\${0##*/}" "\$command" --conf='$work/site.conf' --hardware='$work/hardware' "\$@"
+exec '${DNNEST%/*}'/"\${0##*/}" "\$command" --conf='$work/site.conf' --hardware='$work/hardware' --zoo='$work/zoo' "\$@"
 END
 chmod 755 "$work/bin/dnnest"
 ln -s dnnest "$work/bin/dnnest-dev"

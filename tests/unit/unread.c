@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "graph/sidecar.h"
 #include "predict/assumed.h"
 #include "scene.h"
 #include "tests/unit/networks.h"
@@ -284,6 +285,7 @@ static bool estimate (const char *network,
                       struct dn_range *range)
 {
     char text[DN_METADATA_MAX];
+    const struct dn_layers none = {.n = 0};
     struct dn_spec spec = dn_spec_empty ();
     struct dn_graph graph = {0};
     struct dn_case c = {.constants = &site->constants,
@@ -296,7 +298,7 @@ static bool estimate (const char *network,
     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
     if (dn_spec_read (dn_span_of (pair), &spec, NULL) < 0
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, NULL) < 0)
+        || dn_sidecar_graph (shipped_networks (), &none, &spec, &graph, NULL) < 0)
         return false;
     dn_whitebox (&c, result);
     dn_graph_free (&graph);

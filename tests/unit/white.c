@@ -9,11 +9,15 @@
 
 int white_try (const char *text, int device, struct white *white, struct dn_err *err)
 {
+    const struct dn_layers none = {.n = 0};
+
     *white = (struct white){.site = scene_plain (), .spec = dn_spec_empty ()};
     white->device = &white->site->catalogue.devices[device];
     if (dn_spec_read (dn_span_of (text), &white->spec, err) < 0
         || dn_spec_resolve (&white->spec, &white->site->datasets, DN_UNSET, err) < 0
-        || dn_graph_build (shipped_networks (), &white->spec, &white->graph, err) < 0)
+        || dn_sidecar_graph (
+               shipped_networks (), &none, &white->spec, &white->graph, err)
+               < 0)
         return -1;
     unit_keep (white->graph.ops, free);
     return 0;
