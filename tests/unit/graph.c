@@ -208,6 +208,14 @@ TEST ("a window is that of the blocks that have one")
     assert_true (count_attentions ("model=modernbert_base", 0) == 8);
 }
 
+TEST ("a hybrid's few attentions keep their share of the layers")
+{
+    assert_true (count_attentions ("model=jamba_v0.1", 0) == 4);
+    assert_true (count_attentions ("model=jamba_v0.1,layers=16", 0) == 2);
+    assert_true (count_attentions ("model=nemotron_h_8b", 0) == 4);
+    assert_true (count_attentions ("model=granite_4.0_h_tiny,layers=4", 0) == 1);
+}
+
 /* Cut one line of the reference table in place. A field may be quoted. */
 static int cut_fields (char *line, char *fields[FIELDS_MAX])
 {

@@ -97,7 +97,7 @@ TEST ("names of hubs and libraries stand for the network of their shape")
     }
     fclose (file);
     print_message ("%d of %d names are known\n", n_known, n_rows);
-    assert_int_equal (n_rows, 1476);
+    assert_int_equal (n_rows, 1483);
     assert_int_equal (n_wrong, 0);
 }
 

@@ -33,6 +33,27 @@ def stem(network, channels):
     return network
 
 
+def resenc(dims, classes, blocks):
+    """The residual encoders of nnU-Net's planners (ResEnc M, L and XL): features 32 to
+    320, 512 in 2d, one convolution in each stage of the decoder."""
+    module = importlib.import_module("dynamic_network_architectures.architectures.unet")
+    conv = getattr(torch.nn, "Conv%dd" % dims)
+    most = 320 if dims == 3 else 512
+    return module.ResidualEncoderUNet(
+        1, len(blocks), [min(32 * 2 ** i, most) for i in range(len(blocks))], conv, 3,
+        [1] + [2] * (len(blocks) - 1), blocks, classes, [1] * (len(blocks) - 1), True,
+        getattr(torch.nn, "InstanceNorm%dd" % dims), {"eps": 1e-5, "affine": True}, None,
+        None, torch.nn.LeakyReLU, {"inplace": True}, deep_supervision=True)
+
+
+def yolo(kind, name):
+    """A network of ultralytics, which computes its strides on the CPU, as it trains."""
+    module = importlib.import_module("ultralytics.nn.tasks")
+    with torch.device("cpu"):
+        made = getattr(module, kind + "Model")(name + ".yaml", verbose=False)
+    return made.train().to("meta")
+
+
 class OneList(torch.nn.Module):
     """A module that takes its inputs as one list."""
 

@@ -240,7 +240,7 @@ const struct dn_kin dn_kins[] = {
     {"-galactica-", "opt_*"},
     {"-nemotron-mini-", "minitron_4b_width"},
     {"-mamba-codestral", "mamba2_2.7b"},
-    {"-jamba", "transformer"},
+    {"-jamba", "jamba_v0.1"},
     {"-llama-4-scout", "mixtral_8x22b"},
     {"-llama-4-", "qwen3_235b_a22b"},
     {"-muse-spark", "qwen3_235b_a22b"},

@@ -46,6 +46,7 @@ struct dn_zoo_family {
     X (unet)                                                                           \
     X (bert)                                                                           \
     X (gpt)                                                                            \
+    X (hybrid)                                                                         \
     X (seq2seq)                                                                        \
     X (lstm)                                                                           \
     X (mlp)                                                                            \
