@@ -14,6 +14,9 @@
 #include "loop.h"
 #include "task.h"
 
+/* Seconds for giving moved jobs their own types again before it ends. */
+#define LEAVE_S 20
+
 enum {
     OPTION_CONF = 256,
     OPTION_DB,
@@ -200,7 +203,8 @@ static int read_line (int argc, char **argv, struct line *line)
 
 int main (int argc, char **argv)
 {
-    struct line line = {.options = {.name = "dnnestd", .since_s = DN_UNSET}};
+    struct line line = {
+        .options = {.name = "dnnestd", .leave_s = LEAVE_S, .since_s = DN_UNSET}};
     int rc = read_line (argc, argv, &line);
     const struct dn_task *const one[] = {line.task, NULL};
 

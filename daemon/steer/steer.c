@@ -49,6 +49,7 @@ struct pass {
     struct dn_cluster *cluster;   /* owned; NULL: not read yet */
     int n_left;                   /* changes */
     bool open;                    /* there is an open job */
+    bool leaves;                  /* dnnestd ends */
     struct dn_err *err;
 };
 
@@ -124,7 +125,8 @@ static bool look_at (const struct pass *pass,
                                      .rules = &look->rules,
                                      .now_s = pass->d->now_s,
                                      .interval_s = (int64_t) site->steer_interval_s,
-                                     .rests = rests (pass, job->raw_id)};
+                                     .rests = rests (pass, job->raw_id),
+                                     .leaves = pass->leaves};
     for (int i = 0; i < look->recorded.n_open; i++) {
         const struct dn_gpu_type *type =
             dn_gpu_types_find (&site->gpu_types, look->recorded.open[i].gpu);
@@ -201,9 +203,9 @@ static int change_job (struct pass *pass,
         comment = dn_record_steer (
             job->admin_comment, verdict == DN_STEER_UNDO ? NULL : &steering, &err);
         edit.admin_comment = comment;
-        if (verdict != DN_STEER_FIT && to->features[0] != '\0')
+        if (!look->recorded.either && to->features[0] != '\0')
             edit.features = to->features;
-        else if (verdict != DN_STEER_FIT)
+        else if (!look->recorded.either)
             edit.partition = to->partition;
         if (!comment)
             dn_err_wrap (&err, dn_say_of_job, name);
@@ -383,8 +385,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     if (is_pending (job) && !is_waiting (job) && pass->n_left > 0)
         return serve (pass, &(struct dn_steer_job){.link = *job, .start_s = NAN});
     if (!is_running (job) || pass->n_left == 0 || !is_open (job)
-        || !has (job, "\"either\":1") || has (job, "\"steer\":")
-        || !look_at (pass, job, &look)
+        || !has (job, "\"either\":1") || !look_at (pass, job, &look)
         || dn_steer_running (&look.c, job, dn_steer_type_of (pass->queue, job), &change)
                != DN_STEER_FIT)
         return 0;
@@ -411,10 +412,29 @@ static int run_steer (void *memory, struct dn_daemon *d, struct dn_err *err)
     return 0;
 }
 
+static int take_back (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+
+    return is_pending (job)
+               ? serve (pass, &(struct dn_steer_job){.link = *job, .start_s = NAN})
+               : 0;
+}
+
+/* No job waits for a type that it did not ask for while nothing looks after it. */
+static int leave_steer (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    struct pass pass = {.steer = memory, .d = d, .leaves = true, .err = err};
+
+    dn_jobs_drop (d);
+    return dn_jobs_each (d, take_back, &pass, err) < 0 ? -1 : 0;
+}
+
 const struct dn_task dn_task_steer = {
     .name = "steer",
     .help = "give pending jobs that are open to several GPU types another one",
     .interval_offset = offsetof (struct dn_site, steer_interval_s),
     .memory = sizeof (struct steer),
     .run = run_steer,
+    .leave = leave_steer,
 };

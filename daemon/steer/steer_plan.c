@@ -19,18 +19,24 @@ static bool has_our_limit (const struct dn_steer_case *c, const struct dn_link_j
     return written == DN_UNSET || job->limit_s == written;
 }
 
-/* Has the job the type that dnnest gave it, and may it be changed? */
+/* Has the job the type that dnnest gave it? Where Slurm chooses it at each start, the
+ * constraint stays that of all types.
+ */
 static bool has_our_type (const struct dn_steer_case *c, const struct dn_link_job *job)
 {
     const struct dn_recorded *recorded = c->recorded;
     int now = dn_open_now (recorded);
 
-    if (now < 0 || recorded->rescued || !recorded->changed
-        || c->rules->mode != DN_MODE_ENFORCE || c->rules->record == DN_RECORD_NONE)
+    if (now < 0 || recorded->rescued || !recorded->changed)
         return false;
-    if (recorded->either && recorded->steer_gpu[0] == '\0')
-        return true;
-    return dn_open_is_place (&recorded->open[now], job->features, job->partition);
+    return recorded->either
+           || dn_open_is_place (&recorded->open[now], job->features, job->partition);
+}
+
+/* May it get another type, or the limit of its own? */
+static bool may_change (const struct dn_steer_case *c)
+{
+    return c->rules->mode == DN_MODE_ENFORCE && c->rules->record != DN_RECORD_NONE;
 }
 
 static struct dn_steer_change change_to (const struct dn_steer_case *c,
@@ -53,7 +59,9 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
 {
     const struct dn_recorded *recorded = c->recorded;
     bool ours = has_our_limit (c, &job->link);
-    int passes = job->link.queued || job->link.unseen ? PASSES : KEPT_PASSES;
+    int passes = recorded->either                     ? 0
+                 : job->link.queued || job->link.unseen ? PASSES
+                                                        : KEPT_PASSES;
 
     if (!has_our_type (c, &job->link) || dn_open_home (recorded) < 0
         || (!ours && recorded->steer_gpu[0] == '\0'))
@@ -62,10 +70,12 @@ enum dn_steer_verdict dn_steer_pending (const struct dn_steer_case *c,
     if (!ours)
         change->limit_s = job->link.limit_s > 0 ? job->link.limit_s : 0;
     if (recorded->steer_gpu[0] != '\0')
-        return c->now_s >= recorded->steered_at_s + passes * c->interval_s
+        return c->leaves
+                       || c->now_s >= recorded->steered_at_s + passes * c->interval_s
                    ? DN_STEER_UNDO
                    : DN_STEER_STAYS;
-    if (c->rules->steer <= DN_STEER_NO || c->rests || recorded->either
+    if (!may_change (c) || c->rules->steer <= DN_STEER_NO || c->rests
+        || recorded->either
         || job->link.on_nodes || job->link.limit_s < 60
         || !(job->start_s > (double) c->now_s) || isinf (job->start_s))
         return DN_STEER_STAYS;
@@ -148,7 +158,8 @@ bool dn_steer_may_move (const struct dn_steer_case *c,
                   <= (double) c->now_s;
 }
 
-/* Once, and only where most of the limit is left: a job that runs is not ended by it.
+/* Once in a run, and only where most of the limit is left: a job that runs is not ended
+ * by it. A run after a requeue may be on a slower type than the one before.
  */
 enum dn_steer_verdict dn_steer_running (const struct dn_steer_case *c,
                                         const struct dn_link_job *job,
@@ -157,13 +168,18 @@ enum dn_steer_verdict dn_steer_running (const struct dn_steer_case *c,
 {
     const struct dn_recorded *recorded = c->recorded;
     int to = type ? dn_open_find (recorded, type) : -1;
+    bool again = recorded->steer_gpu[0] != '\0';
 
-    if (!recorded->either || recorded->steer_gpu[0] != '\0' || !has_our_limit (c, job)
+    if (!recorded->either || !may_change (c) || !has_our_limit (c, job)
         || !has_our_type (c, job))
         return DN_STEER_HANDS_OFF;
-    if (to < 0 || recorded->n_later > 0 || job->limit_s < 60)
+    if (to < 0 || job->limit_s < 60 || (again && to == dn_open_now (recorded)))
         return DN_STEER_STAYS;
     *change = change_to (c, job, to);
+    if (again && change->limit_s > job->limit_s)
+        return DN_STEER_FIT;
+    if (recorded->n_later > 0)
+        return DN_STEER_STAYS;
     if (change->limit_s > job->limit_s)
         change->limit_s = job->limit_s;
     return 2 * (c->now_s - job->start) > change->limit_s ? DN_STEER_STAYS

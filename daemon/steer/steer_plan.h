@@ -29,6 +29,7 @@ struct dn_steer_case {
     int64_t interval_s;        /* between two passes */
     double costs[DN_OPEN_MAX]; /* of the types of "open"; NAN: unknown */
     bool rests;                /* it was given its own type again lately */
+    bool leaves; /* dnnestd ends: a moved job that waits has its own type again */
 };
 
 enum dn_steer_verdict {

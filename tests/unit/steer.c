@@ -608,6 +608,72 @@ TEST ("a started job of which Slurm chose the type has the limit of that type, o
     assert_int_equal (pass (), 0);
 }
 
+TEST ("a job that is started again on a slower type has the limit of that")
+{
+    struct dn_link_job *job = add_job ("a100|v100", either);
+
+    job->phase = DN_PHASE_RUNNING;
+    job->limit_s = CAP_V100;
+    job->start = NOW - 100;
+    job->nodes = "a2";
+    assert_int_equal (pass (), 1);
+    assert_int_equal (job->limit_s, 36000);
+    job->nodes = "v1";
+    job->start = NOW - 30000;
+    assert_int_equal (pass (), 1);
+    assert_int_equal (job->limit_s, CAP_V100);
+    assert_string_equal (record_of (job).steer_gpu, "v100");
+    assert_int_equal (record_of (job).cap_s, CAP_V100);
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("a requeued job of which Slurm chooses the type has the limit of the slowest")
+{
+    struct dn_link_job *job = add_job ("a100|v100", either);
+
+    fill_a100 ();
+    job->phase = DN_PHASE_RUNNING;
+    job->limit_s = CAP_V100;
+    job->start = NOW - 100;
+    job->nodes = "a2";
+    assert_int_equal (pass (), 1);
+    job->phase = DN_PHASE_PENDING;
+    job->nodes = NULL;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100|v100");
+    assert_int_equal (job->limit_s, CAP_V100);
+    assert_string_equal (record_of (job).steer_gpu, "");
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("where jobs are no longer changed a moved one has its own type again")
+{
+    struct dn_link_job *job = waiting (opened);
+
+    assert_int_equal (pass (), 1);
+    scene->site.rules.mode = DN_MODE_OBSERVE;
+    scene->d.now_s += 119;
+    assert_int_equal (pass (), 0);
+    scene->d.now_s += 1;
+    assert_int_equal (pass (), 1);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 10 * HOUR);
+    scene->d.now_s += 24 * HOUR;
+    assert_int_equal (pass (), 0);
+}
+
+TEST ("before dnnestd ends a moved job that waits has its own type again")
+{
+    struct dn_link_job *job = waiting (opened);
+
+    assert_int_equal (pass (), 1);
+    assert_int_equal (dn_task_steer.leave (scene->memory, &scene->d, &scene->err), 0);
+    dn_jobs_drop (&scene->d);
+    assert_string_equal (job->features, "a100");
+    assert_int_equal (job->limit_s, 10 * HOUR);
+    assert_int_equal (sim_ticks[DN_TICK_STEERED_BACK], 1);
+}
+
 /* --- sizes -------------------------------------------------------------------------
  */
 
