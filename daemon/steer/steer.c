@@ -121,12 +121,14 @@ static bool look_at (const struct pass *pass,
     if (dn_record_read (job->admin_comment, &look->recorded, NULL) <= 0)
         return false;
     look->rules = dn_site_rules_in_force (site, &submitter);
-    look->c = (struct dn_steer_case){.recorded = &look->recorded,
-                                     .rules = &look->rules,
-                                     .now_s = pass->d->now_s,
-                                     .interval_s = (int64_t) site->steer_interval_s,
-                                     .rests = rests (pass, job->raw_id),
-                                     .leaves = pass->leaves};
+    look->c =
+        (struct dn_steer_case){.recorded = &look->recorded,
+                               .rules = &look->rules,
+                               .now_s = pass->d->now_s,
+                               .interval_s = (int64_t) site->steer_interval_s,
+                               .guard_interval_s = (int64_t) site->guard_interval_s,
+                               .rests = rests (pass, job->raw_id),
+                               .leaves = pass->leaves};
     for (int i = 0; i < look->recorded.n_open; i++) {
         const struct dn_gpu_type *type =
             dn_gpu_types_find (&site->gpu_types, look->recorded.open[i].gpu);

@@ -27,6 +27,7 @@ struct dn_steer_case {
     const struct dn_rules *rules;
     int64_t now_s;
     int64_t interval_s;        /* between two passes */
+    int64_t guard_interval_s;  /* between two of the guard */
     double costs[DN_OPEN_MAX]; /* of the types of "open"; NAN: unknown */
     bool rests;                /* it was given its own type again lately */
     bool leaves; /* dnnestd ends: a moved job that waits has its own type again */

@@ -111,6 +111,9 @@ static int pool_of (struct dn_steer_queue *queue,
         pool->max_gpus = (int32_t) gpus->count;
     if (node->cpus > pool->max_cpus)
         pool->max_cpus = (int32_t) node->cpus;
+    if (node->reserved_from > 0
+        && (pool->reserved_from == 0 || node->reserved_from < pool->reserved_from))
+        pool->reserved_from = node->reserved_from;
     return i;
 }
 

@@ -32,6 +32,7 @@ struct dn_steer_pool {
     int type;                   /* in 'types' */
     int64_t gpus;               /* of its nodes, whether idle or not */
     int32_t max_gpus, max_cpus; /* of a node */
+    int64_t reserved_from;      /* the first reservation of its nodes; 0: none */
     int n_planned;
 };
 

@@ -465,6 +465,45 @@ TEST ("held, later, dependent, heterogeneous, federated and reserved jobs stay")
     assert_int_equal (pass (), 0);
 }
 
+TEST ("a lowered limit gets no job to where its user's would run into a reservation")
+{
+    struct dn_link_job *job = waiting (lowered);
+
+    job->limit_s = 6 * HOUR; /* 45,540 s there, and up to CAP_V100 */
+    nodes[3].reserved_from = NOW + CAP_V100 - 60;
+    nodes[3].reserved_until = NOW + 2 * CAP_V100;
+    assert_int_equal (pass (), 0);
+    nodes[3].reserved_from = NOW + CAP_V100;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("a reservation after its own limit, or of another type, keeps no job")
+{
+    struct dn_link_job *job = waiting (opened);
+
+    nodes[3].reserved_from = NOW + CAP_V100 - 60;
+    nodes[3].reserved_until = NOW + 2 * CAP_V100;
+    assert_int_equal (pass (), 1); /* on v1 */
+    assert_int_equal (job->limit_s, CAP_V100);
+    job = add_job ("a100", lowered);
+    job->limit_s = 6 * HOUR;
+    nodes[0].reserved_from = nodes[3].reserved_from;
+    nodes[0].reserved_until = nodes[3].reserved_until;
+    nodes[3].reserved_from = nodes[3].reserved_until = 0;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("a lowered limit gets no job to where its user's would end after its deadline")
+{
+    struct dn_link_job *job = waiting (lowered);
+
+    job->limit_s = 6 * HOUR;
+    job->deadline = NOW + CAP_V100 - 1;
+    assert_int_equal (pass (), 0);
+    job->deadline = NOW + CAP_V100;
+    assert_int_equal (pass (), 1);
+}
+
 TEST ("memory and CPUs per GPU need room, too")
 {
     struct dn_link_job *job = waiting (opened);
@@ -605,6 +644,34 @@ TEST ("a started job of which Slurm chose the type has the limit of that type, o
     assert_int_equal (pass (), 0);
     job->start = NOW - 100;
     job->limit_s = CAP_V100 + 60;
+    assert_int_equal (pass (), 0);
+}
+
+/* 2,220 s of v100 are 1,020 s of a100; 600 s before the end comes a signal. */
+static const char signals[] =
+    "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","
+    "\"req\":{\"time_s\":36000,\"gpu\":\"a100\",\"signal_s\":600},\"set\":{"
+    "\"features\":\"a100\\u007cv100\",\"time_s\":2220,\"cap_s\":75840},\"either\":1," OPEN
+    "}";
+
+TEST ("a limit that is fitted to a faster type leaves the guard its time")
+{
+    struct dn_link_job *job = add_job ("a100|v100", signals);
+
+    scene->site.guard_interval_s = 30;
+    job->phase = DN_PHASE_RUNNING;
+    job->limit_s = 2220;
+    job->start = NOW - 60;
+    job->nodes = "a2";
+    assert_int_equal (pass (), 1);
+    assert_int_equal (job->limit_s, 1800); /* 2 x (7 x 30 + 30 + 660) */
+    set_comment (job, signals);
+    job->limit_s = 2220;
+    job->start = NOW - 899;
+    assert_int_equal (pass (), 1);
+    set_comment (job, signals);
+    job->limit_s = 2220;
+    job->start = NOW - 901;
     assert_int_equal (pass (), 0);
 }
 
