@@ -48,7 +48,8 @@ static int compare (void *to, const struct dn_link_job *now)
     reread->same = reread->may (now) && now->limit_s == job->limit_s
                    && same_text (now->admin_comment, job->admin_comment)
                    && same_text (now->features, job->features)
-                   && same_text (now->partition, job->partition);
+                   && same_text (now->partition, job->partition)
+                   && same_text (now->pending_tasks, job->pending_tasks);
     return 0;
 }
 

@@ -20,9 +20,10 @@ int dn_jobs_each (struct dn_daemon *d,
                   struct dn_err *err);
 
 /* Change a job of the table by 'change', if it is still as the table had it: the same
- * limit, constraint, partition and admin comment, and 'may' is true of it. Return 1 if
- * it was changed, 0 if not, and then 'refusal' has the reason of Slurm, if any, or -1
- * with 'err' where the connection was lost.
+ * limit, constraint, partition, admin comment and pending tasks, which 'change' may
+ * name, and 'may' is true of it. Return 1 if it was changed, 0 if not, and then
+ * 'refusal' has the reason of Slurm, if any, or -1 with 'err' where the connection was
+ * lost.
  */
 typedef bool (*dn_job_may_f) (const struct dn_link_job *now);
 int dn_job_change (struct dn_daemon *d,

@@ -27,7 +27,9 @@
 #include "jobs_table.h"
 #include "reported.h"
 
-/* Passes in which an array with a long list of tasks is given back. */
+/* Passes in which all is given back: the list of tasks of an array may be cut, and jobs
+ * change between the table and the request.
+ */
 #define PASSES_MAX 64
 
 struct guard {
@@ -52,7 +54,7 @@ struct pass {
     int64_t n_due;
     struct dn_cluster *cluster; /* NULL: not read yet */
     bool restore;               /* all limits, because the guard leaves */
-    bool left_out;              /* Slurm has not listed all tasks of a changed array */
+    bool left_out; /* a job has changed since the table, or a list of tasks is cut */
     struct dn_err *err;
 };
 
@@ -356,6 +358,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
     rc = dn_job_change (pass->d, &due->job, may_change, &change, &err, pass->err);
     if (rc == 0 && err.code != DN_E_NONE)
         return refused (entry, &err);
+    pass->left_out = pass->left_out || rc == 0;
     if (rc <= 0)
         return rc;
     if (entry->lost)

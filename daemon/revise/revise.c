@@ -122,6 +122,7 @@ static int change_job (struct pass *pass,
         if (revise->n_refused < REFUSED_MAX)
             revise->refused[revise->n_refused++] = job->raw_id;
     }
+    pass->left_out = pass->left_out || (rc == 0 && err.code == DN_E_NONE);
     if (rc <= 0)
         return rc;
     dn_tick (DN_TICK_REVISED);

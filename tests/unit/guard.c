@@ -504,6 +504,46 @@ TEST ("a guard that leaves gives all limits back")
     assert_int_equal (slurm.n_changes, 3);
 }
 
+/* dnnestd gives the first task of an array another GPU type, with a limit of its own.
+ */
+static void move_task (void)
+{
+    struct dn_link_job *task = &jobs[1];
+
+    if (jobs[0].pending_tasks[0] != '3')
+        return;
+    jobs[0].pending_tasks = "5-9";
+    strcpy (jobs[0].name, "1_[5-9]");
+    *task = jobs[0];
+    task->raw_id = 2;
+    task->pending_tasks = NULL;
+    strcpy (task->name, "1_3");
+    sim_limit (task, 7200);
+    set_comment (task,
+                 "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":"
+                 "\"change\",\"req\":{\"time_s\":36000,\"gpu\":\"a100\"},\"set\":{"
+                 "\"time_s\":3600},\"open\":[{\"gpu\":\"a100\",\"features\":\"a\","
+                 "\"slow\":100},{\"gpu\":\"v100\",\"features\":\"v\",\"slow\":200}],"
+                 "\"steer\":{\"gpu\":\"v100\",\"time_s\":7200,\"cap_s\":93600}}");
+    cluster.n_jobs = 2;
+}
+
+TEST ("a task that was moved while limits are given back has the limit of its type")
+{
+    struct dn_link_job *array = add_job (1, 3600);
+
+    array->phase = DN_PHASE_PENDING;
+    array->pending_tasks = "3,5-9";
+    strcpy (array->name, "1_[3,5-9]");
+    between = move_task;
+    assert_int_equal (dn_task_restore.run (scene->memory, &scene->d, &scene->err), 0);
+    assert_string_equal (slurm.changed[0], "1_[5-9]");
+    assert_string_equal (slurm.changed[1], "1_3");
+    assert_int_equal (slurm.n_changes, 2);
+    assert_int_equal (array->limit_s, 36000);
+    assert_int_equal (jobs[1].limit_s, 93600);
+}
+
 TEST ("limits are given back where the guard is silent")
 {
     struct dn_link_job *job = add_job (1, 3000);
