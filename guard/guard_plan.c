@@ -126,7 +126,8 @@ static bool is_ours (const struct dn_guard_case *c)
 bool dn_guard_is_due (const struct dn_guard_case *c)
 {
     return c->promise.set_s != DN_UNSET && is_ours (c)
-           && (c->restore || c->end_s - c->now_s < dn_guard_lead (c, c->limit_s));
+           && (c->restore || added (c) > 0
+               || c->end_s - c->now_s < dn_guard_lead (c, c->limit_s));
 }
 
 struct cap {

@@ -10,8 +10,9 @@
  * runs need; then to what the user had asked for, never beyond. Slurm accepted that
  * limit at the submission, so no MaxTime, QOS or partition of a later time shortens it.
  * A limit is not touched once a human has lowered it, or raised it to the user's own.
- * To what a human adds while the job runs what dnnest had taken is added. With
- * Shorten=yes, progress also lowers it.
+ * To what a human adds while the job runs what dnnest had taken is added, at once: a
+ * guard that comes later would not know what the human had seen. With Shorten=yes,
+ * progress also lowers it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -89,8 +90,8 @@ struct dn_guard_plan {
 
 struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c);
 
-/* Is the limit near, so that limits around the job matter? It needs those of the job
- * only.
+/* Is the limit near, or to be changed at once, so that limits around the job matter? It
+ * needs those of the job only.
  */
 bool dn_guard_is_due (const struct dn_guard_case *c);
 

@@ -149,8 +149,7 @@ TEST ("to what a human has added comes what dnnest had taken")
     c.base_s = HOUR;
     c.limit_s = 2 * HOUR;
     c.end_s = c.now_s + 2000;
-    assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
-    c.end_s = c.now_s + 600;
+    assert_plan (&c, DN_GUARD_EXTEND, 11 * HOUR, DN_HOLDER_NONE);
     c.pace_s = 2 * HOUR;
     assert_plan (&c, DN_GUARD_EXTEND, 11 * HOUR, DN_HOLDER_NONE);
     c.limit_s = 20 * HOUR;
@@ -161,6 +160,7 @@ TEST ("to what a human has added comes what dnnest had taken")
     /* Raised before it ran, perhaps by its user: up to the request, and not beyond. */
     c.promise.written_s = HOUR;
     c.base_s = c.limit_s = 3 * HOUR;
+    c.end_s = c.now_s + 600;
     assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
     c.base_s = c.limit_s = 10 * HOUR;
     assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
