@@ -216,10 +216,13 @@ static int add_due (struct pass *pass,
 }
 
 /* A limit that is higher than in the last pass, and not written by dnnest, was raised
- * by a human; that of a pending job also by its user.
+ * by a human; that of a pending job also by its user. Another process of dnnest may
+ * have written since then.
  */
 static void note_base (const struct dn_link_job *job, struct dn_guard_job *entry)
 {
+    if (entry->base_s > 0 && entry->base_s < entry->promise.written_s)
+        entry->base_s = entry->promise.written_s;
     if (entry->base_s == 0 || job->phase == DN_PHASE_PENDING
         || job->limit_s < entry->base_s || job->limit_s <= entry->promise.written_s)
         entry->base_s = job->limit_s;

@@ -58,10 +58,14 @@ static void read_promise (const struct dn_link_job *job,
         entry->promise.set_s = DN_UNSET;
 }
 
-/* Messages about a job are written again when it is started again. */
-static void begin_run (struct dn_guard_job *entry, int64_t start)
+/* Messages about a job are written again when it is started again. One that is back at
+ * the limit of its submission has no longer that of a human.
+ */
+static void begin_run (struct dn_guard_job *entry, const struct dn_link_job *job)
 {
-    entry->start = start;
+    if (job->restarts > 0 && job->limit_s == entry->promise.set_s)
+        entry->hands_off = false;
+    entry->start = job->start;
     entry->noted = entry->own = entry->warned = false;
     entry->refused = false;
     entry->held = DN_HOLDER_NONE;
@@ -87,7 +91,7 @@ struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
         read_promise (job, comment, entry);
     entry->hash = hash;
     if (entry->start != job->start)
-        begin_run (entry, job->start);
+        begin_run (entry, job);
     return entry;
 }
 
