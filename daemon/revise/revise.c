@@ -158,6 +158,25 @@ static bool may_lower (const struct pass *pass, const struct dn_link_job *job)
     return may;
 }
 
+/* When nodes of the type are reserved next, as far as the last snapshot knows; of any
+ * type, if the job names none. 0: never.
+ */
+static int64_t reserved_from (const struct pass *pass, const char *gpu)
+{
+    const struct dn_cluster *cluster = pass->said.cluster;
+    int64_t first_s = 0;
+
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+
+        if ((gpu[0] == '\0' || group->type[0] == '\0' || strcmp (gpu, group->type) == 0)
+            && group->reserved_from > 0 && group->reserved_until > pass->d->now_s
+            && (first_s == 0 || group->reserved_from < first_s))
+            first_s = group->reserved_from;
+    }
+    return first_s;
+}
+
 /* What the history says of a job. */
 static enum dn_revise_verdict plan_job (const struct pass *pass,
                                         const struct dn_link_job *job,
@@ -183,7 +202,11 @@ static enum dn_revise_verdict plan_job (const struct pass *pass,
     c.limit_s = job->limit_s;
     c.time_min_s = job->time_min_s;
     c.submit_s = job->submit;
+    c.now_s = pass->d->now_s;
+    c.reserved_from = reserved_from (pass, dn_recorded_gpu (&recorded));
     c.guarded = is_guarded (pass, job, &recorded);
+    if (c.guarded)
+        c.guard_interval_s = pass->said.guarded->interval_s;
     return may_lower (pass, job) ? dn_revise_plan (&c, revision) : DN_REVISE_NO_GAIN;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "policy/guarded.h"
 #include "predict/learned.h"
 
 /* Work outside that of the runs by more than this factor is not known enough. */
@@ -55,7 +56,17 @@ static bool has_news (const struct dn_revise_case *c)
            && work >= (double) row->work_min / NEAR;
 }
 
-/* The limit that the law gives under the rules. */
+/* Would the job, with a lower limit, start where the guard could not extend it? */
+static bool is_reserved (const struct dn_revise_case *c)
+{
+    int64_t own_s = dn_recorded_cap (c->recorded);
+
+    return c->reserved_from > 0 && (own_s <= 0 || c->now_s + own_s > c->reserved_from);
+}
+
+/* The limit that the law gives under the rules; one that is guarded leaves the guard
+ * its time.
+ */
 static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
 {
     const struct dn_rules *rules = c->rules;
@@ -65,6 +76,9 @@ static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
         c->recorded->signal_s > 0 ? (double) c->recorded->signal_s + 60 : 0;
     double limit_s = dn_range_at (law, quantile) * (1 + rules->time_margin) + signal_s;
 
+    if (c->guarded)
+        limit_s = fmax (limit_s,
+                        2 * (double) dn_guarded_lead (c->guard_interval_s) + signal_s);
     return minutes_up (fmax (limit_s, (double) rules->time_min_s));
 }
 
@@ -80,6 +94,8 @@ enum dn_revise_verdict dn_revise_plan (const struct dn_revise_case *c,
         return DN_REVISE_HANDS_OFF;
     if (!has_news (c))
         return DN_REVISE_NO_NEWS;
+    if (is_reserved (c))
+        return DN_REVISE_RESERVED;
     law = dn_app_row_law (c->row, work_of (c, c->row));
     if (c->others)
         dn_learned_widen (c->others, work_of (c, c->others), &law);

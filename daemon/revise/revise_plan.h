@@ -26,8 +26,11 @@ struct dn_revise_case {
     const struct dn_rules *rules;
     int64_t limit_s;    /* of the job; DN_UNLIMITED */
     int64_t time_min_s; /* --time-min; 0 none */
-    int64_t submit_s;   /* seconds since 1970 */
-    bool guarded;       /* a guard is alive, and trusts the user */
+    int64_t submit_s;   /* seconds since 1970, as the next two */
+    int64_t now_s;
+    int64_t reserved_from;    /* the first reservation of its GPU type; 0: none */
+    bool guarded;             /* a guard is alive, and trusts the user */
+    int64_t guard_interval_s; /* then: between two passes */
 };
 
 /* Changes of one pass, and those of one user in it; the others follow in the next one.
@@ -53,6 +56,7 @@ enum dn_revise_verdict {
     DN_REVISE_MODE,      /* the job is not dnnest's: mode, verdict, Revise=no */
     DN_REVISE_HANDS_OFF, /* its limit is a human's */
     DN_REVISE_NO_NEWS,   /* no run of the application since the submission */
+    DN_REVISE_RESERVED,  /* its user's limit would run into a reservation */
     DN_REVISE_NO_GAIN
 };
 

@@ -108,6 +108,34 @@ TEST ("nothing new changes nothing")
     assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
 }
 
+TEST ("a job whose own limit would run into a reservation keeps its limit")
+{
+    struct dn_revision revision;
+    struct all all;
+
+    fill (&all, record_of_change, 36000);
+    all.c.now_s = SUBMITTED + 200;
+    all.c.reserved_from = all.c.now_s + 86400;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    all.c.reserved_from--;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_RESERVED);
+    all.recorded.asked_s = DN_UNLIMITED;
+    all.c.reserved_from *= 2;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_RESERVED);
+}
+
+TEST ("a limit that is guarded leaves the guard its time")
+{
+    struct dn_revision revision;
+    struct all all;
+
+    fill (&all, record_of_change, 36000);
+    all.c.guard_interval_s = 600;
+    all.recorded.signal_s = 540;
+    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    assert_int_equal (revision.limit_s, 9060); /* 2 x (7 x 600 + 30) + 600 */
+}
+
 TEST ("a limit is never raised")
 {
     struct dn_revision revision;
