@@ -265,23 +265,36 @@ static int take_job (void *to, const struct dn_link_job *job)
 
 /* --- what is around the jobs that are due -------------------------------------- */
 
+/* An error that concerns these tables only must not end the pass: without a partition a
+ * job gets the longest limit.
+ */
+static int read_cluster (struct pass *pass)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    pass->cluster = calloc (1, sizeof (*pass->cluster));
+    if (!pass->cluster)
+        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    if (dn_link_cluster (pass->d->link, pass->cluster, &err) == 0)
+        return 0;
+    if (dn_link_is_lost (&err))
+        return dn_err_set (pass->err, err.code, "%s", err.text);
+    dn_log (DN_LOG_ERROR, "%s", err.text);
+    return 0;
+}
+
 /* The limit of a job whose user gave none: that of its partition, of several that wait
- * for it the shortest.
+ * for it the shortest, for the requested type.
  */
 static int default_of (struct pass *pass, struct due *due)
 {
     const struct dn_cluster *cluster;
+    struct dn_recorded recorded;
 
     if (due->c.promise.asked_s != DN_UNSET)
         return 0;
-    if (!pass->cluster) {
-        pass->cluster = calloc (1, sizeof (*pass->cluster));
-        if (!pass->cluster)
-            return dn_err_set (
-                pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
-        if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
-            return -1;
-    }
+    if (!pass->cluster && read_cluster (pass) < 0)
+        return -1;
     cluster = pass->cluster;
     for (int64_t i = 0; i < cluster->n_partitions; i++) {
         const struct dn_partition *partition = &cluster->partitions[i];
@@ -294,6 +307,9 @@ static int default_of (struct pass *pass, struct due *due)
             && (due->c.default_s < 0 || (limit_s >= 0 && limit_s < due->c.default_s)))
             due->c.default_s = limit_s;
     }
+    if (dn_record_read (due->job.admin_comment, &recorded, NULL) > 0)
+        due->c.default_s =
+            dn_open_limit (&recorded, due->c.default_s, 0, dn_open_now (&recorded));
     return 0;
 }
 

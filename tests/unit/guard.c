@@ -25,6 +25,7 @@ static struct dn_link slurm;
 
 static bool lose;              /* changes are made, but the answer is lost */
 static int refuse;             /* that job is refused */
+static bool no_cluster;        /* its tables cannot be read */
 static void (*between) (void); /* called before a job is read again */
 
 static int before_call (struct dn_link *link,
@@ -34,6 +35,8 @@ static int before_call (struct dn_link *link,
 {
     if (call == SIM_JOB && between)
         between ();
+    if (call == SIM_CLUSTER && no_cluster)
+        return dn_err_set (err, DN_E_LIMIT, "too many partitions");
     return call == SIM_UPDATE && refuse == job->raw_id
                ? dn_err_set (err, DN_E_RANGE, "job %s: refused", job->name)
                : 0;
@@ -73,6 +76,7 @@ static void forget_slurm (void)
         .slurm = &cluster, .told_s = NOW, .before = before_call, .after = after_call};
     lose = false;
     refuse = 0;
+    no_cluster = false;
     between = NULL;
 }
 
@@ -385,16 +389,50 @@ static struct dn_guarded *read_heartbeat (void)
     return guarded;
 }
 
-TEST ("a request without a limit gets that of its partition")
+/* A job whose user gave no limit. */
+static struct dn_link_job *add_unset (int64_t id)
 {
-    struct dn_link_job *job = add_job (12, 800);
+    struct dn_link_job *job = add_job (id, 800);
     char *without = unit_keep (strdup (record), free);
     char *limit = strstr (without, "\"time_s\":36000,");
 
     memmove (limit, limit + 15, strlen (limit + 15) + 1);
     set_comment (job, without);
+    return job;
+}
+
+TEST ("a request without a limit gets that of its partition")
+{
+    struct dn_link_job *job = add_unset (12);
+
     assert_int_equal (pass (scene), 0);
     assert_int_equal (job->limit_s, 7200);
+}
+
+TEST (
+    "a request without a limit gets what that of its partition amounts to on its type")
+{
+    struct dn_link_job *job = add_job (12, 800);
+
+    set_comment (job,
+                 "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":"
+                 "\"change\",\"req\":{\"gpu\":\"a100\"},\"set\":{\"time_s\":1800},"
+                 "\"open\":[{\"gpu\":\"a100\",\"features\":\"a\",\"slow\":100},"
+                 "{\"gpu\":\"v100\",\"features\":\"v\",\"slow\":200}],"
+                 "\"steer\":{\"gpu\":\"v100\",\"time_s\":3600}}");
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7200 * 26 / 10);
+}
+
+TEST ("partitions that cannot be read keep no job from its limit")
+{
+    struct dn_link_job *unset = add_unset (12);
+    struct dn_link_job *job = add_job (13, 890);
+
+    no_cluster = true;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (unset->limit_s, 7920); /* their first step */
+    assert_int_equal (job->limit_s, 7920);
 }
 
 static void reserve (int64_t from, int64_t changed_s)
