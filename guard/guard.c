@@ -369,10 +369,13 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
     }
     if (!entry->lost)
         comment = dn_record_note (due->job.admin_comment, limit_s, &err);
-    if (!comment && !entry->lost) {
+    /* A record that has no room for it does not end a job: a higher limit than the
+     * record has is known as ours. */
+    if (!comment && !entry->lost && limit_s < due->job.limit_s) {
         dn_err_wrap (&err, dn_say_of_job, due->job.name);
         return refused (entry, &err);
     }
+    err.code = DN_E_NONE;
     change.admin_comment = comment;
     rc = dn_job_change (pass->d, &due->job, may_change, &change, &err, pass->err);
     if (rc == 0 && err.code != DN_E_NONE)
@@ -380,7 +383,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
     pass->left_out = pass->left_out || rc == 0;
     if (rc <= 0)
         return rc;
-    if (entry->lost)
+    if (!comment)
         entry->promise.written_s = limit_s;
     entry->base_s = limit_s;
     dn_tick (due->c.restore               ? DN_TICK_RESTORED

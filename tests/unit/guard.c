@@ -195,6 +195,26 @@ TEST ("a job is extended and its record says so")
     assert_int_equal (sim_ticks[DN_TICK_GUARDED], 2);
 }
 
+TEST ("a job whose record has no room for it is extended")
+{
+    static const char head[] =
+        "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","
+        "\"req\":{\"time_s\":36000,\"features\":\"";
+    static const char tail[] = "\"},\"set\":{\"time_s\":3600}}";
+    char full[1024];
+    struct dn_link_job *job = add_job (12, 800);
+
+    memset (full, 'x', sizeof (full));
+    memcpy (full, head, sizeof (head) - 1);
+    memcpy (full + sizeof (full) - sizeof (tail), tail, sizeof (tail));
+    set_comment (job, full);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 36000);
+    assert_string_equal (job->admin_comment, full);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (sim_ticks[DN_TICK_REFUSED], 0);
+}
+
 TEST ("the most urgent job comes first")
 {
     add_job (1, 500);
