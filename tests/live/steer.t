@@ -178,4 +178,62 @@ free_all
 is 'dnnestd counts its moves' \
     "$(jq '[.hours[].steered] | add' "$dir/state/dnnestd.status") $(
         jq '[.hours[].steered_back // 0] | add' "$dir/state/dnnestd.status")" '9 2'
+
+# --- a reservation, and a requeue --------------------------------------------------------------
+
+full=$(fill a100)
+scontrol create reservation reservationname=service nodes=v2 user=root duration=600 \
+    starttime=now+3600 >/dev/null
+before=$(open 60 '"time_s":1200,' '' --gres=gpu:1)
+scontrol update "JobId=$before" TimeLimit=20
+scontrol release "$before"
+passes
+is 'a lowered limit gets no job to where its own would run into a reservation' \
+    "$(field "$before" JobState) $(field "$before" Features)" 'PENDING a100'
+scontrol delete reservationname=service
+ok 'without the reservation it starts there' cluster_until 90 runs_on "$before" 'v[12]'
+scancel "$full"
+either=$(open 60 '' '' --gres=gpu:1)
+scontrol update "JobId=$either" 'Features=a100|v100' TimeLimit=127 "AdminComment=$(
+    scontrol show job "$either" | sed -n 's/^ *AdminComment=//p' |
+        sed 's/"set":{/"either":1,"set":{"time_s":7620,"cap_s":7620,/')"
+taken=$(fill v100 -N 1 -x "$(field "$before" NodeList)")
+rest=$(submit --gres=gpu:v100:3 -t 60)
+ok 'the v100 are full' cluster_until 60 runs_on "$rest" 'v[12]'
+scontrol release "$either"
+ok 'a job of which Slurm chooses the type has the limit of that type' \
+    cluster_until 90 has "$either" TimeLimit 01:00:00
+scontrol requeue "$either"
+ok 'after a requeue it has the limit of the slowest type, on which it may start' \
+    cluster_until 90 has "$either" TimeLimit 02:07:00
+is 'and may start on both' "$(field "$either" Features)" 'a100|v100'
+scancel "$either" "$taken" "$rest"
+
+# --- dnnest is absent ---------------------------------------------------------------------------
+
+full=$(fill a100)
+taken=$(fill v100 -x "$(field "$before" NodeList)" -N 1)
+ok 'all other GPUs are taken' cluster_until 60 runs_on "$taken" 'v[12]'
+# moved SECONDS: a job with a lowered limit that was moved so many seconds ago, and waits
+moved() {
+    local id
+    id=$(open 60 '"time_s":1200,' ",\"steer\":{\"gpu\":\"v100\",\"time_s\":2580,\
+\"cap_s\":7620,\"at_s\":$(($(date +%s) - $1))}" --gres=gpu:4)
+    scontrol update "JobId=$id" Features=v100 TimeLimit=43
+    scontrol release "$id"
+    echo "$id"
+}
+waits=$(moved -600)
+_cluster_end dnnest-guard
+is 'a guard that leaves gives a running job what its own limit amounts to on its type' \
+    "$(field "$before" TimeLimit)" 02:07:00
+is 'and a pending one, too' "$(field "$waits" TimeLimit)" 02:07:00
+_cluster_end dnnestd
+is 'before dnnestd ends a moved job that waits has its own type and limit again' \
+    "$(field "$waits" Features) $(field "$waits" TimeLimit)" 'a100 01:00:00'
+live_conf Mode=observe SteerInterval=2 GuardInterval=2 WatchInterval=2 "StateDir=$dir/state" \
+    CollectInterval=3600 LearnInterval=3600 Accounting=none
+waits=$(moved 60)
+live_daemons
+ok 'with Mode=observe, too' cluster_until 90 has "$waits" Features a100
 live_end
