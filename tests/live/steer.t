@@ -206,7 +206,7 @@ ok 'a job of which Slurm chooses the type has the limit of that type' \
 scontrol requeue "$either"
 ok 'after a requeue it has the limit of the slowest type, on which it may start' \
     cluster_until 90 has "$either" TimeLimit 02:07:00
-is 'and may start on both' "$(field "$either" Features)" 'a100|v100'
+is 'a requeued job of which Slurm chooses the type may start on each' "$(field "$either" Features)" 'a100|v100'
 scancel "$either" "$taken" "$rest"
 
 # --- dnnest is absent ---------------------------------------------------------------------------
@@ -227,7 +227,7 @@ waits=$(moved -600)
 _cluster_end dnnest-guard
 is 'a guard that leaves gives a running job what its own limit amounts to on its type' \
     "$(field "$before" TimeLimit)" 02:07:00
-is 'and a pending one, too' "$(field "$waits" TimeLimit)" 02:07:00
+is 'a guard that leaves gives a pending job that was moved the same' "$(field "$waits" TimeLimit)" 02:07:00
 _cluster_end dnnestd
 is 'before dnnestd ends a moved job that waits has its own type and limit again' \
     "$(field "$waits" Features) $(field "$waits" TimeLimit)" 'a100 01:00:00'
