@@ -86,7 +86,7 @@
     REAL (steer_interval_s, "SteerInterval", 1, 3600, "60",                            \
           "seconds between two passes of dnnestd over the pending open jobs")          \
     REAL (guard_interval_s, "GuardInterval", 1, 600, "30",                             \
-          "seconds between two passes of dnnest-guard; below 12 its timer is too slow") \
+          "seconds between two passes of dnnest-guard; below 12 its timer is slow")    \
     REAL (collect_interval_s, "CollectInterval", 10, 86400, "300",                     \
           "seconds between two collections of finished jobs by dnnestd")               \
     REAL (learn_interval_s, "LearnInterval", 1, 2592000, "3600",                       \

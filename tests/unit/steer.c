@@ -651,8 +651,8 @@ TEST ("a started job of which Slurm chose the type has the limit of that type, o
 static const char signals[] =
     "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","
     "\"req\":{\"time_s\":36000,\"gpu\":\"a100\",\"signal_s\":600},\"set\":{"
-    "\"features\":\"a100\\u007cv100\",\"time_s\":2220,\"cap_s\":75840},\"either\":1," OPEN
-    "}";
+    "\"features\":\"a100\\u007cv100\",\"time_s\":2220,\"cap_s\":75840},"
+    "\"either\":1," OPEN "}";
 
 TEST ("a limit that is fitted to a faster type leaves the guard its time")
 {
