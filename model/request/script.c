@@ -12,32 +12,23 @@
 #include "request/tokens.h"
 #include "request/vocabulary.h"
 
-/* Brackets within brackets, and functions. */
-#define DEEP_MAX      16
-#define FUNCTIONS_MAX 16
+/* Brackets within brackets. */
+#define DEEP_MAX 16
 
 /* What is read of a command, from its first word to the mark that ends it. */
 struct command {
-    enum {
-        AT_COMMAND, /* the next word is a command */
-        IN_OPTIONS, /* of a launcher, in front of the command that it runs */
-        IN_ARGUMENTS
-    } where;
-    enum {
-        NO_BRACKET,      /* or a subshell */
-        CAPTURE,         /* $( ) */
-        SUM,             /* (( )) */
-        LIST             /* a=( ) and other brackets without commands */
-    } bracket;           /* that it is in */
-    enum dn_word word;   /* of what it runs */
-    enum dn_word option; /* of the launcher */
-    bool bare;           /* the last word is an option, whose value may come next */
-    bool file;           /* the next word is a file that is read or written */
-    bool texts;          /* its quoted text has commands */
-    bool many;           /* runs several times */
-    bool program;        /* may train */
-    bool named;          /* by the name of its script */
-    bool code;           /* the rest is code of Python */
+    enum dn_word word; /* of what it runs */
+    bool list;         /* in brackets without commands, a=( ) or (( )) */
+    bool sum;          /* in (( )) */
+    bool begun;        /* the next word is an option or argument */
+    bool bare;         /* the last word is an option, whose value may come next */
+    bool file;         /* the next word is a file that is read or written */
+    bool texts;        /* its quoted text has commands */
+    bool many;         /* runs several times */
+    bool program;      /* may train */
+    bool named;        /* by the name of its script or module */
+    bool module;       /* the next word is one of Python */
+    bool code;         /* the rest is code of Python */
     struct dn_script_fact what;
 };
 
@@ -48,81 +39,33 @@ struct pass {
     struct dn_reading *reading;
     struct dn_script *found; /* of the reading */
     struct dn_tokens tokens;
-    bool ruled;             /* the words are judged */
-    bool wanted;            /* more than the marks */
-    bool command;           /* one was read */
-    bool here;              /* a here-document was */
-    char type[DN_NAME_MAX]; /* of the GPU, in lower case */
-    size_t type_len;
-    int depth;
-    int n_functions;
-    bool defining; /* a function */
-    int braces;
-    int loops;
+    struct dn_token token;
+    const char *end;            /* of the token before it */
+    bool ruled;                 /* the words are judged */
+    bool wanted;                /* more than the marks */
+    bool command;               /* one was read */
+    bool here;                  /* a here-document was */
+    bool beside;                /* a program runs in the background */
+    bool follows;               /* the next variable is a number of CPUs by its name */
+    bool differs;               /* the last word is from training to training */
+    int loops;                  /* that are open */
     int n;                      /* programs up to here */
     struct dn_script_fact last; /* of them */
-    bool beside;                /* a program runs in the background */
-    bool counts;                /* the word is an option whose value counts CPUs */
-    enum dn_word part;          /* the last part of a word */
-    enum dn_word pending;       /* a part whose value comes next */
-    bool is_pair;               /* it has a name in front of it: --x=1, x: 1 */
-    struct dn_script_fact pending_what;
-    struct command stack[DEEP_MAX];    /* from here on set when they are used */
-    uint32_t functions[FUNCTIONS_MAX]; /* hashes of their names */
+    char type[DN_NAME_MAX];     /* of the GPU, as in a name */
+    struct command *now;        /* in the innermost brackets */
+    struct command stack[DEEP_MAX]; /* from here on set when they are used */
 };
 
-/* --- facts -------------------------------------------------------------------------
- */
+/* A text as it is; facts that are kept have it as a reason shows it. */
+static struct dn_script_fact fact_of (const struct pass *r, struct dn_span text)
+{
+    struct dn_script_fact fact = {.line = r->token.line};
 
-#define BIT(field) (1 << DN_KEEPS_##field)
-#define RUN        (BIT (SEVERAL) | BIT (CPUS) | BIT (MEMORY))
-#define TYPE       (BIT (TIME) | BIT (GPU))
-#define ALL        (TYPE | BIT (CPUS) | BIT (MEMORY))
-
-static const unsigned char keeps[DN_N_REASONS] = {
-    [DN_REASON_script_unread] = ALL,
-    [DN_REASON_script_programs] = BIT (SEVERAL),
-    [DN_REASON_script_loop] = BIT (SEVERAL),
-    [DN_REASON_script_sweep] = BIT (SEVERAL),
-    [DN_REASON_script_script] = RUN,
-    [DN_REASON_script_language] = RUN,
-    [DN_REASON_script_beside] = RUN,
-    [DN_REASON_script_server] = ALL,
-    [DN_REASON_script_passes] = TYPE,
-    [DN_REASON_script_staging] = TYPE,
-    [DN_REASON_script_stop] = TYPE,
-    [DN_REASON_script_pinned] = BIT (CPUS),
-    [DN_REASON_script_cpus] = BIT (CPUS),
-    [DN_REASON_script_computes] = BIT (CPUS),
-    [DN_REASON_script_tasks] = BIT (CPUS),
-    [DN_REASON_script_fewer] = TYPE,
-    [DN_REASON_script_clock] = TYPE,
-    [DN_REASON_script_step] = BIT (GPU),
-    [DN_REASON_script_type] = BIT (GPU),
-    [DN_REASON_script_bf16] = BIT (NEED),
-    [DN_REASON_script_fp8] = BIT (NEED),
-};
-
-/* What a command, or a part of a word, says by itself. */
-static const enum dn_reason_code says[DN_N_WORDS] = {
-    [DN_W_STAGING] = DN_REASON_script_staging,
-    [DN_W_SERVER] = DN_REASON_script_server,
-    [DN_W_LANGUAGE] = DN_REASON_script_language,
-    [DN_W_WORKFLOW] = DN_REASON_script_sweep,
-    [DN_W_MAKE] = DN_REASON_script_script,
-    [DN_W_REMOTE] = DN_REASON_script_script,
-    [DN_W_GPU_TASKS] = DN_REASON_script_beside,
-    [DN_W_CONSTRAINT] = DN_REASON_script_step,
-    [DN_W_TIME] = DN_REASON_script_stop,
-    [DN_W_PINS] = DN_REASON_script_pinned,
-    [DN_W_STOPS] = DN_REASON_script_stop,
-    [DN_W_SWEEP] = DN_REASON_script_sweep,
-    [DN_W_PASSES] = DN_REASON_script_passes,
-    [DN_W_STOP] = DN_REASON_script_stop,
-    [DN_W_PINNED] = DN_REASON_script_pinned,
-    [DN_W_BESIDE] = DN_REASON_script_beside,
-    [DN_W_CLOCK] = DN_REASON_script_clock,
-};
+    memcpy (fact.word,
+            text.text,
+            text.len < sizeof (fact.word) ? text.len : sizeof (fact.word) - 1);
+    return fact;
+}
 
 static void set_fact (struct dn_script_fact *fact,
                       enum dn_reason_code code,
@@ -140,44 +83,20 @@ static void keep (struct pass *r,
                   const struct dn_script_fact *what)
 {
     for (int f = 0; f < DN_N_KEEPS; f++) {
-        struct dn_script_fact *first = &r->found->first[f];
+        enum dn_reason_code first = r->found->first[f].code;
 
-        if ((keeps[code] >> f & 1)
-            && (first->code == DN_REASON_NONE
-                || (f == DN_KEEPS_NEED && code > first->code)))
-            set_fact (first, code, what);
+        if ((dn_words_keep (code) >> f & 1)
+            && (first == DN_REASON_NONE || (f == DN_KEEPS_NEED && code > first)))
+            set_fact (&r->found->first[f], code, what);
     }
 }
 
-/* A part of the token, as it is; facts that are kept have it as a reason shows it. */
-static struct dn_script_fact fact_with (const struct dn_token *token,
-                                        struct dn_span part)
+static void keep_word (struct pass *r, enum dn_reason_code code)
 {
-    struct dn_script_fact fact = {.line = token->line};
+    const struct dn_script_fact what = fact_of (r, r->token.text);
 
-    memcpy (fact.word,
-            part.text,
-            part.len < sizeof (fact.word) ? part.len : sizeof (fact.word) - 1);
-    return fact;
-}
-
-static struct dn_script_fact fact_of (const struct dn_token *token)
-{
-    return fact_with (token, token->text);
-}
-
-static void keep_token (struct pass *r,
-                        enum dn_reason_code code,
-                        const struct dn_token *token)
-{
-    const struct dn_script_fact fact = fact_of (token);
-
-    keep (r, code, &fact);
-}
-
-static struct command *top (struct pass *r)
-{
-    return &r->stack[r->depth];
+    if (r->token.line > 0) /* not the image of the job */
+        keep (r, code, &what);
 }
 
 static inline bool begins (struct dn_span text, const char *with)
@@ -190,886 +109,595 @@ static bool has (struct dn_span text, const char *part)
     return memmem (text.text, text.len, part, strlen (part));
 }
 
-/* --- parts of words ----------------------------------------------------------------
- */
-
-static inline char lower (char c)
+/* What is behind the last 'separator'; all of the text without one. */
+static struct dn_span behind (struct dn_span text, char separator)
 {
-    if (c == '-')
-        return '_';
-    return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+    const char *at = memrchr (text.text, separator, text.len);
+    size_t n = at ? (size_t) (at + 1 - text.text) : 0;
+
+    return (struct dn_span){text.text + n, text.len - n};
 }
+
+static enum dn_word find (const struct pass *r,
+                          enum dn_word_set set,
+                          struct dn_span word)
+{
+    return dn_words_find (r->words, set, word, dn_words_hash (word));
+}
+
+/* --- names: letters, digits, '-' and '_' ----------------------------------------- */
+
+/* One of them in a word, read from the script, quotes or not. */
+struct name {
+    const char *at;  /* behind it in the script, which may be its value */
+    const char *end; /* of the word */
+    bool variable;
+    size_t len;
+    bool begun; /* to be read part by part: "max" and "time" */
+    struct dn_span part;
+    struct dn_span pair;     /* with the part before it */
+    char text[DN_TOKEN_MAX]; /* in lower case, with '_' for '-' */
+};
 
 static inline bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
 }
 
+/* As it is in the text of a name; 0 for what is in none. */
+static inline char of_name (char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char) (c - 'A' + 'a');
+    if (c == '-' || c == '_')
+        return '_';
+    return (c >= 'a' && c <= 'z') || is_digit (c) ? c : '\0';
+}
+
 static inline bool is_alnum (char c)
 {
-    return (c >= 'a' && c <= 'z') || is_digit (c);
+    return is_digit (c) || of_name (c) > '_';
 }
 
-/* A word in lower case, part by part. */
-struct parts {
-    const struct dn_token *token;
-    size_t len;
-    size_t at;
-    struct dn_span part;
-    struct dn_span pair; /* with the part before it, "max_time" */
-    uint32_t hash;       /* of the part */
-    uint32_t pair_hash;
-    char text[DN_TOKEN_MAX];
-};
-
-static void parts_begin (struct parts *p, const struct dn_token *token)
+/* The next name. Return false after the last. */
+static bool next_name (struct name *name)
 {
-    p->token = token;
-    p->len = token->text.len;
-    p->at = 0;
-    p->hash = 0;
-    p->part = p->pair = (struct dn_span){NULL, 0};
-    for (size_t i = 0; i < p->len; i++)
-        p->text[i] = lower (token->text.text[i]);
-}
+    const char *at = name->at;
+    size_t len = 0;
+    char c = '\0';
 
-/* The part that begins at 'at'. */
-static void cut_part (struct parts *p)
-{
-    struct dn_span last = p->part;
-    char before = p->at > 0 ? p->text[p->at - 1] : ' ';
-
-    p->pair_hash = dn_words_add (p->hash, before);
-    p->hash = DN_WORDS_SEED;
-    p->part = (struct dn_span){p->text + p->at, 0};
-    for (; p->at < p->len && is_alnum (p->text[p->at]); p->at++) {
-        p->hash = dn_words_add (p->hash, p->text[p->at]);
-        p->pair_hash = dn_words_add (p->pair_hash, p->text[p->at]);
+    name->variable = false;
+    for (; at < name->end && !(c = of_name (*at)); at++)
+        if (*at == '$' || (name->variable && !strchr ("{#!", *at)))
+            name->variable = *at == '$';
+    for (; c; c = at < name->end && len < DN_TOKEN_MAX ? of_name (*at) : '\0') {
+        name->text[len++] = c;
+        at++;
     }
-    p->part.len = (size_t) (p->text + p->at - p->part.text);
-    p->pair.len = 0;
-    if (before == '_' && last.text && last.text + last.len + 1 == p->part.text)
-        p->pair = (struct dn_span){last.text, last.len + 1 + p->part.len};
+    name->at = at;
+    name->len = len;
+    name->part = (struct dn_span){name->text, 0};
+    name->begun = false;
+    return name->len > 0;
 }
 
-static enum dn_word kind_of (const struct pass *r, const struct parts *p)
+static bool next_part (struct name *name)
 {
-    enum dn_word kind = DN_W_NONE;
+    const char *end = name->text + name->len;
+    const char *begin = name->part.text + name->part.len + name->begun;
+    size_t len = 0;
 
-    if (p->pair.len > 0)
-        kind = dn_words_find (r->words, DN_SET_PARTS, p->pair, p->pair_hash);
-    return kind != DN_W_NONE ? kind
-                             : dn_words_find (r->words, DN_SET_PARTS, p->part, p->hash);
-}
-
-/* The number that the text is; -1 for none. */
-static int64_t number_of (struct dn_span text)
-{
-    int64_t number = 0;
-
-    if (text.len == 0 || text.len > 9)
-        return -1;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!is_digit (text.text[i]))
-            return -1;
-        number = number * 10 + text.text[i] - '0';
-    }
-    return number;
+    while (begin + len < end && begin[len] != '_')
+        len++;
+    name->pair = (struct dn_span){begin, len};
+    if (name->part.len > 0)
+        name->pair = (struct dn_span){name->part.text, name->part.len + 1 + len};
+    name->part = (struct dn_span){begin, len};
+    name->begun = true;
+    return begin <= end;
 }
 
 bool dn_script_has (const struct dn_script *script, const char *word)
 {
-    struct dn_token token = {.text = dn_span_of (word)};
-    struct parts p;
+    struct name name = {.at = word, .end = word + strlen (word)};
 
-    if (token.text.len > DN_TOKEN_MAX)
-        return true;
-    for (parts_begin (&p, &token); p.at < p.len;) {
-        if (!is_alnum (p.text[p.at])) {
-            p.at++;
-            continue;
+    while (next_name (&name))
+        while (next_part (&name)) {
+            uint32_t hash = dn_words_hash (name.part);
+
+            if (name.part.len > 0
+                && !(script->names[hash >> 6 & 63] >> (hash & 63) & 1))
+                return false;
         }
-        cut_part (&p);
-        if (!(script->names[(p.hash >> 6) % 64] & UINT64_C (1) << (p.hash % 64)))
-            return false;
-    }
     return true;
 }
 
-/* --- values ------------------------------------------------------------------------
+/* What follows a name: "x=1", "-x 1", "x: {enabled: 1". */
+static struct dn_span value_of (const char *at)
+{
+    size_t len = 0;
+
+    while (*at
+           && (strchr (" \t\"'=:{[\\", *at) || strncmp (at, "enabled", 7) == 0
+               || (*at == '\n' && strchr ("{\\", at[-1]))))
+        at += *at == 'e' ? 7 : 1;
+    while (len < DN_TOKEN_MAX && !strchr (" \t\r\n\"';&|<>)}]", at[len]))
+        len++;
+    return (struct dn_span){at, len};
+}
+
+/* The number that the text begins with; -1 for none. */
+static int64_t number_of (struct dn_span text)
+{
+    int64_t number = 0;
+    size_t i = 0;
+
+    for (; i < text.len && i < 9 && is_digit (text.text[i]); i++)
+        number = number * 10 + text.text[i] - '0';
+    return i > 0 && (i == text.len || of_name (text.text[i]) <= '_') ? number : -1;
+}
+
+/* A number of workers or threads, the variable that Slurm sets, or one that is unknown.
  */
-
-static void await (struct pass *r, enum dn_word word, const struct dn_token *token)
+static void count_cpus (struct pass *r, struct dn_span value)
 {
-    r->pending = word;
-    r->is_pair = false;
-    r->pending_what = fact_of (token);
-}
+    struct dn_script_fact what;
+    int64_t n = number_of (value);
+    bool unknown = begins (value, "$(");
 
-/* No value follows, or none that says no. */
-static void settle (struct pass *r)
-{
-    if (r->pending == DN_W_BF16 || r->pending == DN_W_FP8)
-        keep (r,
-              r->pending == DN_W_FP8 ? DN_REASON_script_fp8 : DN_REASON_script_bf16,
-              &r->pending_what);
-    r->pending = DN_W_NONE;
-}
-
-static void count_cpus (struct pass *r, int64_t n)
-{
-    struct dn_script *found = r->found;
-
-    if (n > found->n_counted) {
-        found->n_counted = n;
-        set_fact (&found->counted, DN_REASON_script_cpus, &r->pending_what);
-    }
-    r->pending = DN_W_NONE;
-}
-
-/* A number of GPUs, or a list of them. */
-static void count_gpus (struct pass *r, const struct parts *p, int64_t n)
-{
-    const struct dn_script_job *job = r->job;
-    int64_t n_nodes = job->n_nodes > 0 ? job->n_nodes : 1;
-    struct dn_span rest = {p->part.text, (size_t) (p->text + p->len - p->part.text)};
-    const char *option = r->pending_what.word;
-
-    if (memchr (rest.text, ',', rest.len) || strstr (option, "VISIBLE"))
-        for (n = 0; rest.text; n++)
-            dn_span_cut (&rest, ",");
-    if (n > 0 && n * n_nodes < job->n_gpus && !strstr (option, "per-task"))
-        keep (r, DN_REASON_script_fewer, &r->pending_what);
-    r->pending = DN_W_NONE;
-}
-
-/* The value of a word. */
-static void take_value (struct pass *r, const struct parts *p)
-{
-    static const char off[] =
-        "false 0 no off none null disabled disable n auto sdpa eager";
-    int64_t n = number_of (p->part);
-
-    if (r->pending == DN_W_CPUS)
-        count_cpus (r, n);
-    else if (r->pending == DN_W_GPUS)
-        count_gpus (r, p, n);
-    else if (r->pending == DN_W_ARCH_LIST) {
-        if ((n >= 8 && n < 20) || n >= 80)
-            keep (r, DN_REASON_script_bf16, &r->pending_what);
-        r->pending = DN_W_NONE;
-    } else if (!dn_span_is (p->part, "enabled")) {
-        if (dn_words_list_has (off, p->part))
-            r->pending = DN_W_NONE;
-        settle (r);
+    r->follows = begins (value, "$") && !unknown;
+    if (unknown || begins (value, "`"))
+        keep_word (r, DN_REASON_script_cpus);
+    if (n > r->found->n_counted) {
+        r->found->n_counted = n;
+        what = fact_of (r, r->token.text);
+        set_fact (&r->found->counted, DN_REASON_script_cpus, &what);
     }
 }
 
-/* The number of CPUs that Slurm gave. As the value of workers or threads it follows the
- * allocation; messages have it, too. What else a program does with it is unknown.
- */
-static void use_allotted (struct pass *r, const struct dn_token *token)
+/* The value of an option or variable of this kind. */
+static void judge_value (struct pass *r, enum dn_word kind, struct dn_span value)
 {
-    const struct command *c = top (r);
-    bool computes = c->bracket == SUM || c->code || c->word == DN_W_TEST
-                    || (c->word == DN_W_PRINTS && r->depth > 0);
+    int64_t nodes = r->job->n_nodes > 1 ? r->job->n_nodes : 1;
+    int64_t n = number_of (value);
+    bool keeps = true;
 
-    if (r->pending == DN_W_CPUS && c->bracket != SUM && !c->code
-        && (c->bracket != CAPTURE
-            || (c->word == DN_W_NPROC && c[-1].bracket != CAPTURE)))
-        r->pending = DN_W_NONE;
-    else
-        keep_token (
-            r, computes ? DN_REASON_script_computes : DN_REASON_script_cpus, token);
-}
+    if (kind == DN_W_CPUS) {
+        count_cpus (r, value);
+    } else if (kind == DN_W_GPUS) {
+        bool list =
+            memchr (value.text, ',', value.len) || has (r->token.text, "VISIBLE");
 
-/* A variable at 'at': "$NAME", "${NAME:-8}". */
-static void read_variable (struct pass *r, struct parts *p)
-{
-    enum dn_word kind = DN_W_NONE;
-    bool differs = r->part == DN_W_DIFFERS;
-    bool named = false;
-
-    p->at++;
-    while (p->at < p->len && p->text[p->at] != '\0' && strchr ("{#!", p->text[p->at]))
-        p->at++;
-    for (p->part.text = NULL;
-         p->at < p->len && (is_alnum (p->text[p->at]) || p->text[p->at] == '_');) {
-        enum dn_word found;
-
-        named = true;
-        if (p->text[p->at] == '_') {
-            p->at++;
-            continue;
-        }
-        cut_part (p);
-        found = kind_of (r, p);
-        if (found == DN_W_TASK && differs)
-            keep_token (r, DN_REASON_script_beside, p->token);
-        if (found == DN_W_ALLOTTED || (found == DN_W_CPUS && kind == DN_W_NONE))
-            kind = found;
+        for (n = list && n >= 0 ? 0 : n; list && n >= 0 && value.text; n++)
+            dn_span_cut (&value, ",");
+        keeps = n > 0 && n * nodes < r->job->n_gpus && !has (r->token.text, "per-task");
+    } else if (kind == DN_W_ARCH_LIST) {
+        keeps = (n >= 8 && n < 20) || n >= 80;
+    } else if (kind == DN_W_BF16 || kind == DN_W_FP8) {
+        keeps = find (r, DN_SET_VALUES, value) != DN_W_OFF;
+    } else if (kind == DN_W_NODES) {
+        keeps = !begins (value, "$");
+    } else if (kind == DN_W_TASKS || kind == DN_W_NODE_TASKS) {
+        n *= kind == DN_W_TASKS ? 1 : nodes;
+        keeps = n < 0 ? !has (value, "$SLURM_") && !has (value, "${SLURM_")
+                      : n > r->job->n_tasks;
     }
-    p->part.text = NULL;
-    r->part = DN_W_NONE;
-    if (kind == DN_W_ALLOTTED)
-        use_allotted (r, p->token);
-    else if (kind == DN_W_CPUS && top (r)->bracket == SUM)
-        keep_token (r, DN_REASON_script_computes, p->token);
-    else if (named && r->pending == DN_W_CPUS && kind == DN_W_NONE) {
-        keep (r, DN_REASON_script_cpus, &r->pending_what);
-        r->pending = DN_W_NONE;
-    } else if (named && r->pending != DN_W_CPUS)
-        settle (r);
+    if (keeps)
+        keep_word (r, dn_words_say (kind));
 }
 
-/* --- words -------------------------------------------------------------------------
- */
-
-static void take_version (struct pass *r,
-                          const struct dn_token *token,
-                          enum dn_software kind,
-                          int64_t number)
-{
-    struct dn_version *newest = &r->found->versions[kind];
-    const struct dn_script_fact fact = fact_of (token);
-
-    if (number <= newest->number)
-        return;
-    newest->number = number;
-    set_fact (&newest->at, DN_REASON_script_kernels, &fact);
-}
+/* --- words ----------------------------------------------------------------------- */
 
 /* A version of CUDA, of a framework or of NVIDIA's containers. The number stands behind
- * the name: "cuda/12.8", "cu128", "pytorch-gpu/py3/2.8", "pytorch:25.08-py3".
+ * the part: "cuda/12.8", "cu128", "pytorch-gpu/py3/2.8", "pytorch:25.08-py3".
  */
-static void read_version (struct pass *r, const struct parts *p, bool cuda)
+static void read_version (struct pass *r, const struct name *name, bool cuda)
 {
-    const char *end = p->text + p->len;
-    const char *begin = p->part.text;
+    const char *begin = name->at - name->len + (name->part.text - name->text);
     const char *at;
-    int64_t version[2] = {0, 0}; /* major and minor */
-    int n = 0;
+    int64_t major;
+    int64_t minor;
+    struct dn_version *newest;
+    struct dn_script_fact what;
 
-    while (begin < end && is_alnum (*begin) && !is_digit (*begin))
+    while (begin < name->end && of_name (*begin) > '_')
         begin++;
     for (at = begin;
-         at < end && !(is_digit (*at) && (at == begin || !is_alnum (at[-1])));)
+         at < name->end && (!is_digit (*at) || (at > begin && is_alnum (at[-1])));)
         at++;
-    for (; n < 2 && at < end && is_digit (*at); n++, at += at + 1 < end)
-        for (; at < end && is_digit (*at) && version[n] < 1000; at++)
-            version[n] = 10 * version[n] + *at - '0';
-    if (cuda && version[0] >= 100) {
-        version[1] = version[0] % 10;
-        version[0] /= 10;
+    major = number_of ((struct dn_span){at, (size_t) (name->end - at)});
+    while (at < name->end && is_digit (*at))
+        at++;
+    at += at < name->end;
+    minor = number_of ((struct dn_span){at, (size_t) (name->end - at)});
+    if (cuda && major >= 100) {
+        minor = major % 10;
+        major /= 10;
     }
-    if (version[0] == 0 || version[0] >= 100 || version[1] >= 100
-        || has (p->token->text, "VISIBLE"))
+    newest = &r->found->versions[cuda          ? DN_SOFTWARE_CUDA
+                                 : major >= 17 ? DN_SOFTWARE_CONTAINER
+                                               : DN_SOFTWARE_TORCH];
+    if (major < (cuda ? 7 : 1) || (!cuda && major < 3 && minor < 0) || major >= 100
+        || minor >= 100 || has (r->token.text, "VISIBLE"))
         return;
-    version[1] += 100 * version[0];
-    if (cuda && version[0] >= 7)
-        take_version (r, p->token, DN_SOFTWARE_CUDA, version[1]);
-    else if (!cuda && version[0] >= 17)
-        take_version (r, p->token, DN_SOFTWARE_CONTAINER, version[1]);
-    else if (!cuda && (version[0] > 2 || n == 2))
-        take_version (r, p->token, DN_SOFTWARE_TORCH, version[1]);
-}
-
-/* "cu128", "cuda12.8" */
-static bool is_cuda (struct dn_span part)
-{
-    size_t letters = begins (part, "cuda") ? 4 : 2;
-
-    return part.len > 4 && begins (part, "cu") && is_digit (part.text[letters]);
-}
-
-/* A part that is in no variable. */
-static void read_part (struct pass *r, struct parts *p)
-{
-    const struct dn_token *token = p->token;
-    const struct command *c = top (r);
-    bool in_sum = c->bracket == SUM;
-    enum dn_word kind;
-
-    cut_part (p);
-    r->found->names[(p->hash >> 6) % 64] |= UINT64_C (1) << (p->hash % 64);
-    r->part = kind = kind_of (r, p);
-    if (r->pending != DN_W_NONE && r->is_pair && kind != DN_W_ALLOTTED)
-        take_value (r, p);
-    if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p->part))
-        read_version (r, p, kind != DN_W_TORCH);
-    /* "--cv 5" and "PE=16", but not any other word that has them. */
-    if (kind == DN_W_NONE || (dn_span_is (p->part, "cv") && token->text.text[0] != '-')
-        || (dn_span_is (p->part, "pe") && !has (token->text, "=")))
+    major = 100 * major + (minor > 0 ? minor : 0);
+    if (major <= newest->number)
         return;
-    if (says[kind] != DN_REASON_NONE)
-        keep_token (r, says[kind], token);
-    if (kind == DN_W_ALLOTTED && (c->code || c->word != DN_W_NONE || in_sum))
-        use_allotted (r, token);
-    if (kind == DN_W_CPUS && in_sum)
-        keep_token (r, DN_REASON_script_computes, token);
-    if (kind >= DN_W_CPUS && kind <= DN_W_ARCH_LIST)
-        settle (r);
-    if (kind >= DN_W_ALLOTTED && kind <= DN_W_ARCH_LIST)
-        await (r, kind == DN_W_ALLOTTED ? DN_W_CPUS : kind, token);
+    newest->number = major;
+    what = fact_of (r, r->token.text);
+    set_fact (&newest->at, DN_REASON_script_kernels, &what);
 }
 
-static void name_type (struct pass *r, const struct parts *p)
+/* Return what a part of a name says. */
+static enum dn_word read_part (struct pass *r, const struct name *name)
 {
-    size_t len = r->type_len;
-    struct dn_span rest = {p->text, p->len};
-    const char *at;
+    struct dn_span part = name->part;
+    uint32_t hash = dn_words_hash (part);
+    enum dn_word kind = DN_W_NONE;
+    bool cuda = begins (part, "cu") && part.len > 4
+                && is_digit (part.text[begins (part, "cuda") ? 4 : 2]);
 
-    if (len <= 2 || !memchr (p->text, r->type[0], p->len))
-        return;
-    while ((at = memmem (rest.text, rest.len, r->type, len))) {
-        rest.len -= (size_t) (at + len - rest.text);
-        rest.text = at + len;
-        if (rest.len == 0 || !is_digit (rest.text[0]))
-            keep_token (r, DN_REASON_script_type, p->token);
-    }
+    if (name->pair.len > part.len)
+        kind = find (r, DN_SET_PARTS, name->pair);
+    if (kind == DN_W_NONE)
+        kind = dn_words_find (r->words, DN_SET_PARTS, part, hash);
+    if (name->variable)
+        return kind;
+    if (kind == DN_W_TORCH || kind == DN_W_CUDA || cuda)
+        read_version (r, name, kind != DN_W_TORCH);
+    r->found->names[hash >> 6 & 63] |= UINT64_C (1) << (hash & 63);
+    if (kind < DN_W_ALLOTTED && kind != DN_W_NONE)
+        keep_word (r, dn_words_say (kind));
+    r->now->program |= r->now->code && kind == DN_W_CALLS;
+    r->now->many |= r->now->code && kind == DN_W_REPEATS;
+    return kind;
 }
 
-/* The versions that the name of an image has. */
-static void read_image (struct pass *r, const struct dn_token *image)
+/* Judge a name by its parts, and what they say of the value behind it. */
+static void read_name (struct pass *r, struct name *name)
 {
-    struct parts p = {.len = 0};
+    enum dn_word says = DN_W_NONE;
+    enum dn_word kind = DN_W_NONE;
+    size_t len = strlen (r->type);
+    const char *type = NULL;
+    bool follows = r->follows && name->variable;
 
-    for (parts_begin (&p, image); p.at < p.len;) {
-        enum dn_word kind;
-
-        /* -Wanalyzer-use-of-uninitialized-value: parts_begin () has set it */
-        if (!is_alnum (p.text[p.at])) {
-            p.at++;
+    if (len > 2 && memchr (name->text, r->type[0], name->len))
+        type = memmem (name->text, name->len, r->type, len);
+    if (type && (type + len == name->text + name->len || !is_digit (type[len])))
+        keep_word (r, DN_REASON_script_type);
+    while (next_part (name)) {
+        if (name->part.len == 0)
             continue;
-        }
-        cut_part (&p);
-        kind = kind_of (r, &p);
-        if (kind == DN_W_CUDA || kind == DN_W_TORCH || is_cuda (p.part))
-            read_version (r, &p, kind != DN_W_TORCH);
+        kind = read_part (r, name);
+        if (kind == DN_W_TASK && name->variable && r->differs)
+            keep_word (r, DN_REASON_script_beside);
+        if (kind >= DN_W_ALLOTTED && kind <= DN_W_ARCH_LIST && says != DN_W_ALLOTTED
+            && says != DN_W_FP8)
+            says = kind;
     }
+    r->differs = kind == DN_W_DIFFERS && !name->variable;
+    r->follows &= !name->variable;
+    if (follows ? says == DN_W_NONE
+                : says == DN_W_ALLOTTED || (says == DN_W_CPUS && r->now->sum))
+        keep_word (r, DN_REASON_script_cpus);
+    if (says > DN_W_ALLOTTED && r->token.line > 0
+        && (!name->variable || strncmp (name->at, ":-", 2) == 0))
+        judge_value (r, says, value_of (name->at + 2 * name->variable));
+}
+
+static void read_names (struct pass *r, const char *begin, const char *end)
+{
+    struct name name;
+
+    name.at = begin;
+    name.end = end;
+    while (next_name (&name))
+        read_name (r, &name);
 }
 
 /* The image that an #SBATCH line names, unless sbatch was given another. */
-static void find_image (struct pass *r, const struct dn_token *comment)
+static void read_image (struct pass *r)
 {
     static const char option[] = "--container-image";
-    struct dn_span text = comment->text;
-    struct dn_token token = *comment;
+    struct dn_span text = r->token.text;
     const char *at = memmem (text.text, text.len, option, strlen (option));
 
-    if (!at || !has (text, "SBATCH") || r->job->image[0])
-        return;
-    token.text = (struct dn_span){at, text.len - (size_t) (at - text.text)};
-    if (token.text.len > DN_TOKEN_MAX)
-        token.text.len = DN_TOKEN_MAX;
-    read_image (r, &token);
+    if (at && r->job->image[0] == '\0')
+        read_names (r, at, text.text + text.len);
 }
 
-/* Judge a word by its parts. A value may be in the word of its name or the next one. */
-static void scan_word (struct pass *r, const struct dn_token *token)
-{
-    struct parts p;
-    char last = token->text.text[token->text.len - 1];
-
-    parts_begin (&p, token);
-    if (p.text[0] == '_' && (p.len < 2 || !is_digit (p.text[1])))
-        settle (r);
-    r->is_pair = r->pending != DN_W_NONE;
-    name_type (r, &p);
-    while (p.at < p.len) {
-        char c = p.text[p.at];
-
-        if (is_alnum (c)) {
-            read_part (r, &p);
-        } else if (c == '$') {
-            read_variable (r, &p);
-        } else {
-            r->is_pair |= c == '=' || c == ':';
-            p.at++;
-        }
-    }
-    if (p.part.text && token->text.text[0] != '-' && last != ':'
-        && r->pending != DN_W_CPUS && r->pending != DN_W_GPUS
-        && r->pending != DN_W_ARCH_LIST)
-        settle (r);
-    if (r->is_pair && !strchr ("$=:{", last))
-        settle (r);
-}
-
-/* --- commands ----------------------------------------------------------------------
- */
-
-static struct dn_span behind (struct dn_span text, char separator)
-{
-    const char *at = memrchr (text.text, separator, text.len);
-
-    if (!at)
-        return (struct dn_span){NULL, 0};
-    return (struct dn_span){at + 1, text.len - (size_t) (at + 1 - text.text)};
-}
-
-static struct dn_span base_of (struct dn_span path)
-{
-    struct dn_span base = behind (path, '/');
-
-    return base.text ? base : path;
-}
+/* --- commands -------------------------------------------------------------------- */
 
 /* A command by its name, or by its path where that is of the system or of tools. */
 static enum dn_word command_kind (const struct pass *r, struct dn_span path)
 {
-    struct dn_span base = base_of (path);
+    struct dn_span base = behind (path, '/');
     size_t folder = path.len - base.len;
 
     if (folder > 0 && (folder < 4 || memcmp (base.text - 4, "bin/", 4) != 0))
         return DN_W_NONE;
-    return dn_words_find (r->words, DN_SET_COMMANDS, base, dn_words_hash (base));
-}
-
-static bool is_shell_script (struct dn_span path)
-{
-    return dn_words_list_has ("sh bash slurm sbatch job", behind (path, '.'));
+    return find (r, DN_SET_COMMANDS, base);
 }
 
 static bool is_assignment (struct dn_span word)
 {
-    size_t i = 0;
+    struct dn_span name = dn_span_cut (&word, "=");
+    struct dn_span rest = name;
 
-    while (i < word.len
-           && (is_alnum (lower (word.text[i])) || strchr ("_[]", word.text[i])))
-        i++;
-    return i > 0 && i < word.len
-           && (word.text[i] == '=' || (word.text[i] == '+' && has (word, "+=")));
+    dn_span_cut (&rest, "/.");
+    return word.text && name.len > 0 && name.text[0] != '-' && !rest.text;
 }
 
-/* A function begins, whose programs are counted where it is defined, and not where it
- * is called.
- */
-static void define_function (struct pass *r, struct dn_span name)
+/* A program, or commands that stand elsewhere: a script, eval "$COMMANDS". */
+static void run_unknown (struct pass *r)
 {
-    r->defining = true;
-    r->braces = 0;
-    if (r->n_functions < FUNCTIONS_MAX)
-        r->functions[r->n_functions++] = dn_words_hash (name);
-}
+    struct command *c = r->now;
+    struct dn_span word = r->token.text;
 
-/* A program, a script or a function of the user; or a text that is run as commands and
- * stands elsewhere: eval "$COMMANDS".
- */
-static void run_unknown (struct pass *r, struct command *c, struct dn_span word)
-{
-    uint32_t hash = dn_words_hash (word);
-
-    for (int i = 0; i < r->n_functions; i++)
-        if (r->functions[i] == hash)
-            return;
-    c->program =
-        !is_shell_script (word) && !(c->texts && word.len > 1 && word.text[0] == '$');
+    c->what = fact_of (r, behind (word, '/'));
+    c->program = c->word != DN_W_SHELL
+                 && find (r, DN_SET_ENDINGS, behind (word, '.')) != DN_W_OF_SHELL
+                 && !(c->texts && word.len > 1 && word.text[0] == '$');
     if (!c->program)
         keep (r, DN_REASON_script_script, &c->what);
 }
 
 /* The first word of a command, or that of one behind a launcher. */
-static void begin_command (struct pass *r,
-                           const struct dn_token *token,
-                           enum dn_word word)
+static void begin_command (struct pass *r, enum dn_word word)
 {
-    struct command *c = top (r);
-    struct dn_span name = base_of (token->text);
+    struct command *c = r->now;
 
     c->word = word;
-    c->what = fact_with (token, name.len > 0 ? name : token->text);
+    c->begun = word < DN_W_OPENS || word > DN_W_LOOP;
+    c->bare = false;
     c->program = word == DN_W_PYTHON;
     c->many |= word == DN_W_MANY;
     c->texts |= word == DN_W_EVAL;
-    c->bare = false;
-    c->where = IN_ARGUMENTS;
-    if (word >= DN_W_SHELL && word <= DN_W_STOPS)
-        c->where = IN_OPTIONS;
-    else if (word >= DN_W_OPENS && word <= DN_W_BEGIN)
-        c->where = AT_COMMAND;
-    if (says[word] != DN_REASON_NONE)
-        keep (r, says[word], &c->what);
-    if (word == DN_W_MAKE)
-        keep (r, DN_REASON_script_staging, &c->what);
+    c->what = fact_of (r, behind (r->token.text, '/'));
+    keep (r, dn_words_say (word), &c->what);
     if (word == DN_W_NONE)
-        run_unknown (r, c, token->text);
-    else if (word == DN_W_NPROC)
-        use_allotted (r, token);
-    r->loops += word == DN_W_FOR || word == DN_W_LOOP;
+        run_unknown (r);
+    r->loops += word == DN_W_LOOP || word == DN_W_FOR;
     r->loops -= word == DN_W_DONE && r->loops > 0;
-    r->braces += word == DN_W_BEGIN;
-    if (word == DN_W_END && r->braces > 0 && --r->braces == 0)
-        r->defining = false;
 }
 
-/* The value of an option of srun or mpirun. */
-static void judge_option (struct pass *r,
-                          const struct dn_token *token,
-                          struct dn_span value)
+/* An option of srun or mpirun: "-n 4", "-n4", "--ntasks=4". */
+static void read_step_option (struct pass *r)
 {
-    const struct dn_script_job *job = r->job;
-    enum dn_word option = top (r)->option;
-    int64_t most = job->n_tasks;
-    int64_t n = number_of (value);
+    struct dn_span rest = r->token.text;
+    struct dn_span name = dn_span_cut (&rest, "=");
+    struct dn_span value = rest.text ? rest : value_of (r->token.ahead.text);
+    enum dn_word option = find (r, DN_SET_OPTIONS, name);
 
-    if (option == DN_W_NODES && top (r)->word == DN_W_STEP
-        && !memchr (value.text, '$', value.len))
-        keep_token (r, DN_REASON_script_step, token);
-    if (option == DN_W_NODE_TASKS && most > 0 && job->n_nodes > 1)
-        most = (most + job->n_nodes - 1) / job->n_nodes;
-    if ((option == DN_W_TASKS || option == DN_W_NODE_TASKS)
-        && (n < 0 ? !has (value, "$SLURM_") && !has (value, "${SLURM_") : n > most))
-        keep_token (r, DN_REASON_script_tasks, token);
-}
-
-/* "-j 16" and "-j16" count CPUs, as -c of srun. */
-static void count_option (struct pass *r,
-                          const struct dn_token *token,
-                          struct dn_span value)
-{
-    int64_t n = number_of (value);
-
-    r->counts = value.len == 0;
-    if (n < 0)
-        return;
-    await (r, DN_W_CPUS, token);
-    count_cpus (r, n);
-}
-
-/* An option of a launcher: "-n 4", "-n4", "--ntasks=4". */
-static void read_option (struct pass *r,
-                         struct command *c,
-                         const struct dn_token *token)
-{
-    struct dn_span value = token->text;
-    struct dn_span name = dn_span_cut (&value, "=");
-
-    c->option = DN_W_NONE;
-    if (c->word == DN_W_SHELL && name.text[1] != '-'
-        && memchr (name.text, 'c', name.len)) {
-        c->texts = true;
-        c->where = AT_COMMAND;
-    } else if (c->word == DN_W_STEP || c->word == DN_W_MPI) {
-        c->option =
-            dn_words_find (r->words, DN_SET_OPTIONS, name, dn_words_hash (name));
-        if (c->option == DN_W_NONE && !value.text && name.len > 2
-            && name.text[1] != '-') {
-            value = (struct dn_span){name.text + 2, name.len - 2};
-            name.len = 2;
-            c->option =
-                dn_words_find (r->words, DN_SET_OPTIONS, name, dn_words_hash (name));
-        }
-        if (says[c->option] != DN_REASON_NONE && c->word == DN_W_STEP)
-            keep_token (r, says[c->option], token);
-        if (c->word == DN_W_STEP && dn_span_is (name, "-c"))
-            count_option (r, token, value);
-        if (value.text)
-            judge_option (r, token, value);
+    if (option == DN_W_NONE && name.len > 2 && name.text[1] != '-') {
+        value = (struct dn_span){name.text + 2, name.len - 2};
+        option = find (r, DN_SET_OPTIONS, (struct dn_span){name.text, 2});
     }
-    c->bare = !value.text;
+    if (r->now->word == DN_W_STEP || option == DN_W_TASKS || option == DN_W_NODE_TASKS)
+        judge_value (r, option == DN_W_STEP_CPUS ? DN_W_CPUS : option, value);
 }
 
-/* In front of the command that a launcher runs. Each option may have its value in the
- * next word, but what matters as a command is one.
- */
-static void read_launcher (struct pass *r,
-                           struct command *c,
-                           const struct dn_token *token)
+/* Hydra's -m may run a program for each of several values. */
+static void read_option (struct pass *r)
 {
-    struct dn_span word = token->text;
-    struct dn_span name = c->word == DN_W_PYTHON ? dn_span_cut (&word, ".") : word;
-    enum dn_word kind = command_kind (r, name);
-    bool matters = kind >= DN_W_STAGING && kind <= DN_W_CONTAINER;
+    struct command *c = r->now;
+    struct dn_span word = r->token.text;
+    bool python = c->word == DN_W_PYTHON && !c->named;
+    bool counts = c->program || c->word == DN_W_STAGING;
 
-    word = token->text;
-    if (word.text[0] == '-' && word.len > 1) {
-        read_option (r, c, token);
-    } else if (is_assignment (word)) {
-        c->bare = false;
-    } else if (matters || (!c->bare && kind != DN_W_NONE)
-               || (!c->bare && c->word != DN_W_PYTHON && c->word != DN_W_SHELL
-                   && c->word < DN_W_BEHIND)) {
-        begin_command (r, token, kind);
-    } else {
-        if (c->bare)
-            judge_option (r, token, word);
-        else if (c->word < DN_W_BEHIND)
-            c->where = IN_ARGUMENTS;
-        c->bare = false;
-        c->program = c->word != DN_W_SHELL;
-        c->named |= c->word == DN_W_PYTHON;
-        c->what = fact_of (token);
-        if (c->word == DN_W_SHELL || is_shell_script (word))
-            keep (r, DN_REASON_script_script, &c->what);
+    c->bare = !memchr (word.text, '=', word.len);
+    if (c->word == DN_W_STEP || c->word == DN_W_MPI) {
+        read_step_option (r);
+    } else if (python && dn_words_list_has ("-c -", word)) {
+        c->code = c->named = true;
+        c->program = false;
+    } else if (dn_span_is (word, "-m") && c->program) {
+        c->module = python;
+        if (!python)
+            keep (r, DN_REASON_script_sweep, &c->what);
+    } else if (c->word == DN_W_SHELL && word.text[1] != '-' && has (word, "c")) {
+        c->texts = true;
+        c->begun = false;
+    } else if (begins (word, "-exec")) {
+        keep (r, DN_REASON_script_script, &c->what);
+    } else if (c->word == DN_W_COPY) {
+        keep (r, DN_REASON_script_staging, &c->what);
+    } else if (counts && word.len > 1 && strchr ("jpPwT@", word.text[1])
+               && (word.len == 2 || is_digit (word.text[2]))) {
+        struct dn_span rest = {word.text + 2, word.len - 2};
+
+        count_cpus (r, rest.len > 0 ? rest : value_of (r->token.ahead.text));
     }
 }
 
 /* The verb of a program that installs, downloads or runs. */
-static void read_verb (struct pass *r, struct command *c, struct dn_span verb)
+static void read_verb (struct pass *r)
 {
-    static const char quiet[] =
-        "activate deactivate info list show config login logout status log"
-        " rev-parse describe diff branch version whoami check test ps images"
-        " offline online init freeze cache inspect"
-        " checkout add commit instance kill rm stop auth";
+    struct command *c = r->now;
+    enum dn_word kind = find (r, DN_SET_VERBS, r->token.text);
 
-    if (verb.text[0] == '-')
-        return;
-    if (dn_words_list_has ("run exec start launch compose", verb)) {
-        c->where = IN_OPTIONS;
-    } else if (has (verb, "shell") || has (verb, "hook")) {
-        c->word = DN_W_SETTINGS;
-    } else {
-        if (!dn_words_list_has (quiet, verb))
-            keep (r, DN_REASON_script_staging, &c->what);
-        c->word = DN_W_HARMLESS;
-    }
-}
-
-/* A program is named by its script. Hydra's -m may run it for each of several values.
- */
-static void read_program (struct pass *r,
-                          struct command *c,
-                          const struct dn_token *token)
-{
-    struct dn_span word = token->text;
-    struct dn_span ending = behind (word, '.');
-    bool python = c->word == DN_W_PYTHON && !c->named;
-
-    if (word.len > 1 && word.text[0] == '-' && strchr ("jpPwT@", word.text[1]))
-        count_option (r, token, (struct dn_span){word.text + 2, word.len - 2});
-    if (!c->program)
-        return;
-    if (dn_span_is (word, ":")) { /* srun A : B */
-        keep (r, DN_REASON_script_beside, &c->what);
-    } else if (dn_span_is (word, "-m")) {
-        if (c->named)
-            keep (r, DN_REASON_script_sweep, &c->what);
-        c->where = python ? IN_OPTIONS : c->where;
-    } else if (python && dn_words_list_has ("-c -", word)) {
-        c->code = c->named = true;
-        c->program = false;
-    } else if (dn_words_list_has ("jl R m lua rb pl jar scala lisp js go", ending)) {
-        keep (r, DN_REASON_script_language, &c->what);
-    } else if (!c->named && dn_span_is (ending, "py") && !is_assignment (word)) {
-        c->named = true;
-        c->what = fact_with (token, base_of (word));
-    }
-}
-
-/* What the text of Python may run. */
-static void read_code (struct command *c, struct dn_span word)
-{
-    static const char calls[] = "fit main run system Popen check_call check_output call"
-                                " exec launch run_path run_module spawn sweep";
-    struct dn_span last = behind (word, '.');
-
-    if (!last.text)
-        last = word;
-    c->program |= has (word, "subprocess") || dn_words_list_has (calls, last)
-                  || (has (last, "train") && !has (last, "pretrained"));
-    c->many |= dn_words_list_has ("for while", word);
-}
-
-/* The argument of a command that is harmless without it. A session sleeps for hours,
- * which end with the job.
- */
-static void judge_argument (struct pass *r,
-                            const struct command *c,
-                            struct dn_span word)
-{
-    struct dn_span program = dn_span_of (c->what.word);
-    char last = word.text[word.len - 1];
-
-    if (dn_span_is (program, "sleep")
-        && (number_of (word) >= 3600 || begins (word, "inf") || last == 'h'
-            || last == 'd'))
-        keep (r, DN_REASON_script_server, &c->what);
-    else if (dn_span_is (program, "squeue") && has (word, "%L"))
-        keep (r, DN_REASON_script_stop, &c->what);
-    else if (dn_span_is (program, "nvidia-smi")
-             && dn_words_list_has ("-pl -lgc -ac -lmc --power-limit", word))
-        keep (r, DN_REASON_script_clock, &c->what);
-    else if (dn_span_is (program, "cp") && word.text[0] == '-'
-             && (has (word, "r") || has (word, "a") || has (word, "R")))
+    keep (r, dn_words_say (kind), &c->what);
+    if (kind == DN_W_NONE && c->word != DN_W_TOOL)
         keep (r, DN_REASON_script_staging, &c->what);
-    else if (dn_span_is (program, "wandb") && dn_words_list_has ("agent sweep", word))
-        keep (r, DN_REASON_script_sweep, &c->what);
+    if (kind == DN_W_VERB_RUNS)
+        c->word = c->word == DN_W_CONTAINER ? DN_W_BEHIND : DN_W_RUNS;
+    else
+        c->word = kind == DN_W_VERB_SETTINGS ? DN_W_SETTINGS : DN_W_HARMLESS;
 }
 
-static void read_argument (struct pass *r,
-                           struct command *c,
-                           const struct dn_token *token)
+/* Behind a launcher each option may have its value in the next word, but what matters
+ * as a command is one. A program is named by its script.
+ */
+static void read_argument (struct pass *r)
 {
-    struct dn_span word = token->text;
+    struct command *c = r->now;
+    struct dn_span word = r->token.text;
+    struct dn_span rest = word;
+    enum dn_word ending = memchr (word.text, '.', word.len)
+                              ? find (r, DN_SET_ENDINGS, behind (word, '.'))
+                              : DN_W_NONE;
+    enum dn_word kind = command_kind (r, c->module ? dn_span_cut (&rest, ".") : word);
+    bool launcher = c->word >= DN_W_SHELL && c->word <= DN_W_STOPS;
+    bool matters = kind >= DN_W_COPY && kind <= DN_W_STOPS;
 
-    if (c->word == DN_W_MANAGER || c->word == DN_W_CONTAINER)
-        read_verb (r, c, word);
-    else if (c->word == DN_W_JUDGED)
-        judge_argument (r, c, word);
-    else if (c->word == DN_W_FUNCTION && !dn_span_is (word, "{"))
-        define_function (r, word);
-    else if (c->word == DN_W_FUNCTION)
-        begin_command (r, token, DN_W_BEGIN);
-    else if (c->word == DN_W_FIND && begins (word, "-exec")) {
-        c->many = true;
-        c->where = AT_COMMAND;
+    if (((c->module || launcher) && matters)
+        || (launcher && kind != DN_W_NONE && !c->bare
+            && (!c->program || c->word < DN_W_BEHIND))) {
+        begin_command (r, kind);
+        return;
     }
-    if (c->program || c->word == DN_W_STAGING || c->word == DN_W_MAKE)
-        read_program (r, c, token);
+    if (c->word >= DN_W_MANAGER && c->word <= DN_W_CONTAINER) {
+        read_verb (r);
+    } else if (c->word == DN_W_SLEEP
+               && (number_of (word) < 0 || number_of (word) > 3599)) {
+        keep (r, DN_REASON_script_server, &c->what);
+    } else if (launcher && !is_assignment (word)) {
+        run_unknown (r);
+        if (!c->bare && c->word < DN_W_BEHIND)
+            c->word = DN_W_NONE;
+    }
+    if (c->program && dn_span_is (word, ":")) /* srun A : B */
+        keep (r, DN_REASON_script_beside, &c->what);
+    if (c->program && ending == DN_W_OF_LANGUAGE)
+        keep (r, DN_REASON_script_language, &c->what);
+    if (c->program && !c->named && (c->module || ending == DN_W_OF_PYTHON)
+        && !is_assignment (word)) {
+        c->named = true;
+        c->what = fact_of (r, behind (word, '/'));
+    }
+    c->bare = c->module = false;
 }
 
-static void read_word (struct pass *r, const struct dn_token *token)
+static void read_word (struct pass *r)
 {
-    struct command *c = top (r);
-    bool hidden = (token->here || token->quoted) && !c->texts;
+    struct command *c = r->now;
+    struct dn_span word = r->token.text;
+    bool option = word.text[0] == '-';
 
     if (c->file) {
         c->file = false;
         return;
     }
-    if (c->code)
-        read_code (c, token->text);
-    else if (hidden || c->bracket == SUM || c->bracket == LIST)
+    if (c->code || c->list || ((r->token.here || r->token.quoted) && !c->texts))
         ; /* not of a command */
-    else if (c->where == AT_COMMAND && token->glued)
-        c->where = IN_ARGUMENTS;
-    else if (c->where == AT_COMMAND && !is_assignment (token->text)
-             && token->text.text[0] != '-')
-        begin_command (r, token, command_kind (r, token->text));
-    else if (c->where == IN_OPTIONS)
-        read_launcher (r, c, token);
-    else if (c->where == IN_ARGUMENTS)
-        read_argument (r, c, token);
-    if (c->word != DN_W_PRINTS || r->depth > 0)
-        scan_word (r, token);
-    if (r->counts)
-        await (r, DN_W_CPUS, token);
-    r->counts = false;
+    else if (c->begun && option)
+        read_option (r);
+    else if (c->begun)
+        read_argument (r);
+    else if (r->token.glued)
+        c->begun = true;
+    else if (!option && !is_assignment (word))
+        begin_command (r, command_kind (r, word));
+    if (c->word != DN_W_PRINTS || c > r->stack)
+        read_names (r, r->end, r->token.ahead.text);
 }
 
-/* --- marks -------------------------------------------------------------------------
- */
+/* --- marks ----------------------------------------------------------------------- */
 
-static void end_command (struct pass *r, bool background, bool within)
+static void end_command (struct pass *r, bool background)
 {
-    struct command *c = top (r);
+    struct command *c = r->now;
+    bool many = r->loops > 0 || c->many;
+    bool within = r->token.quoted || r->token.here;
 
-    settle (r);
-    if (c->where == IN_OPTIONS && c->word == DN_W_SHELL)
+    if (c->word == DN_W_SHELL && c->begun)
         keep (r, DN_REASON_script_script, &c->what);
     if (c->program) {
-        if (r->loops > 0 || c->many || r->defining)
-            keep (r, DN_REASON_script_loop, &c->what);
-        else if (r->n > 0)
-            keep (r, DN_REASON_script_programs, &c->what);
+        if (many || r->n > 0)
+            keep (
+                r, many ? DN_REASON_script_loop : DN_REASON_script_programs, &c->what);
         r->n++;
         r->last = c->what;
     }
     r->beside |= background && r->n > 0;
-    if ((c->program && r->defining) || (r->beside && r->n > 1)
-        || (background && r->n > 0 && (r->loops > 0 || c->many)))
+    if (r->beside && (r->n > 1 || (background && many)))
         keep (r, DN_REASON_script_beside, &r->last);
-    *c = (struct command){
-        .bracket = c->bracket, .texts = c->texts && within, .many = c->many && within};
+    *c = (struct command){.list = c->list,
+                          .sum = c->sum,
+                          .texts = c->texts && within,
+                          .many = c->many && within};
 }
 
-/* Behind a bracket. The text of $( ) may be settings, and no program; what is in front
- * of a ')' that closes none is a pattern.
+/* The text of $( ) may be settings, and no program; what is in front of a ')' that
+ * closes none is a pattern.
  */
-static void pop (struct pass *r)
+static void close_bracket (struct pass *r)
 {
-    bool settings = top (r)->word == DN_W_SETTINGS;
+    bool settings = r->now->word == DN_W_SETTINGS;
 
-    if (r->depth == 0)
-        top (r)->program = false;
-    end_command (r, false, false);
-    if (r->depth == 0)
+    r->now->program &= r->now > r->stack;
+    end_command (r, false);
+    if (r->now == r->stack)
         return;
-    r->depth--;
-    if (settings)
-        top (r)->program = false;
+    r->now--;
+    if (r->now->texts && r->now->program && !settings) /* eval "$(COMMAND)" */
+        keep (r, DN_REASON_script_script, &r->now->what);
+    r->now->program &= !settings;
 }
 
-static void open_bracket (struct pass *r, const struct dn_token *token, char before)
+static void open_bracket (struct pass *r, char before, char next)
 {
-    struct command *c = top (r);
-    struct command inner = {.bracket = LIST, .texts = c->texts};
+    struct command *c = r->now;
+    bool capture = strchr ("$<>", before);
 
-    if (before == '(' && r->pending == DN_W_CPUS) {
-        keep (r, DN_REASON_script_computes, &r->pending_what);
-        r->pending = DN_W_NONE;
+    if (c->program && next == ')') /* a function */
+        keep (r, DN_REASON_script_script, &c->what);
+    c->file = false;
+    if (r->now == &r->stack[DEEP_MAX - 1]) {
+        keep_word (r, DN_REASON_script_unread);
+        return;
     }
-    if (before == '(' || c->bracket == SUM) {
-        inner.bracket = SUM;
-    } else if (strchr ("$<>", before)) {
-        c->file = false;
-        inner = (struct command){.bracket = CAPTURE, .texts = token->quoted};
-    } else if (c->program && token->ahead.len > 1 && token->ahead.text[1] == ')') {
-        define_function (r, dn_span_of (c->what.word));
-        c->program = false;
-        c->where = AT_COMMAND;
-    } else if (c->where == AT_COMMAND && before != '=') {
-        inner.bracket = NO_BRACKET;
-    }
-    if (r->depth + 1 < DEEP_MAX)
-        r->stack[++r->depth] = inner;
+    *++r->now = (struct command){
+        .sum = before == '(' || c->sum,
+        .list = before == '(' || c->sum || (!capture && (c->begun || before == '=')),
+        .texts = capture ? r->token.quoted : c->texts,
+    };
 }
 
-/* A mark between words, of which some end the command. */
-static void follow_mark (struct pass *r, const struct dn_token *token, char before)
+static void read_mark (struct pass *r)
 {
-    struct command *c = top (r);
-    char next = token->ahead.len > 1 ? token->ahead.text[1] : '\n';
-    bool is_file = token->mark == '<' || token->mark == '>';
-    bool ends = token->mark == '&' ? !strchr ("<>|", before) && next != '>'
-                                   : !is_file && (token->mark != '|' || before != '>');
-
-    c->file |= is_file;
-    if (token->mark == '<' && before == '<' && c->word == DN_W_PYTHON && !c->named)
-        c->code = c->named = true;
-    if (ends)
-        end_command (r,
-                     token->mark == '&' && before != '&' && next != '&',
-                     token->quoted || token->here);
-}
-
-static void read_mark (struct pass *r, const struct dn_token *token)
-{
-    struct command *c = top (r);
-    const char *text = token->ahead.text;
+    struct command *c = r->now;
+    const char *text = r->token.ahead.text;
+    char mark = r->token.mark;
     char before = text > r->tokens.script.text ? text[-1] : '\n';
+    char next = r->token.ahead.len > 1 ? text[1] : '\n';
     bool in_here = r->tokens.here == DN_HERE_IN || r->tokens.here == DN_HERE_LAST;
 
     /* A line ends here-documents, and their lines do not end the command. */
-    if (token->mark == '\n' ? in_here : token->here)
+    if (mark == '\n' ? in_here : r->token.here)
         return;
-    if (token->quoted && !c->texts && !(token->mark == '(' && before == '$'))
+    if (r->token.quoted && !c->texts && !(mark == '(' && before == '$'))
         return;
-    if (token->mark == '(') {
-        open_bracket (r, token, before);
-    } else if (token->mark == ')') {
-        pop (r);
-    } else if (c->bracket != SUM && c->bracket != LIST) {
-        follow_mark (r, token, before);
+    if (mark == '(') {
+        open_bracket (r, before, next);
+    } else if (mark == ')') {
+        close_bracket (r);
+    } else if (mark == '<' || mark == '>') {
+        c->file = !c->list;
+        if (before == '<' && c->word == DN_W_PYTHON && !c->named)
+            c->code = c->named = true;
+    } else if (!c->list
+               && (mark == '&' ? !strchr ("<>|", before) && next != '>'
+                               : mark != '|' || before != '>')) {
+        end_command (r, mark == '&' && before != '&' && next != '&');
     }
 }
 
-/* --- the script --------------------------------------------------------------------
- */
+/* --- the script ------------------------------------------------------------------ */
 
-static void read_token (struct pass *r, const struct dn_token *token)
+static void read_token (struct pass *r)
 {
     struct dn_reading *reading = r->reading;
+    const struct dn_token *token = &r->token;
     bool head = r->tokens.at <= DN_SCRIPT_HEAD_MAX;
 
     r->here |= r->tokens.here != DN_HERE_NONE;
     if (token->kind == DN_TOKEN_COMMENT) {
         if (token->first && !r->here && head)
             dn_marks_take (&reading->marks, r->tokens.script, token, r->command);
-        if (r->ruled && !r->command)
-            find_image (r, token);
+        if (r->ruled && !r->command && begins (token->text, "#SBATCH"))
+            read_image (r);
         return;
     }
     if (!r->command && (token->kind == DN_TOKEN_WORD || token->mark != '\n')) {
@@ -1081,32 +709,41 @@ static void read_token (struct pass *r, const struct dn_token *token)
     if (head)
         dn_print_take (&reading->print, token);
     if (r->ruled && token->kind == DN_TOKEN_WORD)
-        read_word (r, token);
+        read_word (r);
     else if (r->ruled)
-        read_mark (r, token);
+        read_mark (r);
+}
+
+/* The rest is not read: keep all. */
+static void stop_at (struct pass *r, const char *word)
+{
+    r->token = (struct dn_token){.line = r->tokens.line, .text = dn_span_of (word)};
+    keep_word (r, DN_REASON_script_unread);
 }
 
 static int read_tokens (struct pass *r,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
-    struct dn_token token;
-    int n = 0;
-
-    while (dn_tokens_next (&r->tokens, &token)) {
-        if (token.kind != DN_TOKEN_COMMENT && ++n > DN_SCRIPT_TOKENS_MAX) {
-            const struct dn_script_fact all = {.line = r->tokens.line, .word = "..."};
-
-            keep (r, DN_REASON_script_unread, &all);
+    for (int n = 0; dn_tokens_next (&r->tokens, &r->token);) {
+        n += r->token.kind != DN_TOKEN_COMMENT;
+        if (n > DN_SCRIPT_TOKENS_MAX) {
+            stop_at (r, "...");
             break;
         }
         if (dn_tokens_due (&r->tokens)
             && dn_deadline_check (deadline, dn_say_script_end, err) < 0)
             return -1;
-        read_token (r, &token);
+        read_token (r);
+        r->end = r->token.kind == DN_TOKEN_COMMENT
+                     ? r->tokens.script.text + r->tokens.at
+                     : r->token.ahead.text;
     }
-    if (r->ruled)
-        end_command (r, false, false);
+    if (!r->ruled)
+        return 0;
+    end_command (r, false);
+    if (dn_tokens_open (&r->tokens) || r->now > r->stack)
+        stop_at (r, "\"");
     return 0;
 }
 
@@ -1126,12 +763,10 @@ int dn_script_read (const struct dn_words *words,
     struct dn_span text = {script, script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0};
     struct dn_span rest = text;
     struct dn_span line = dn_span_cut (&rest, "\n");
-    struct dn_script_fact all = {.line = 1, .word = "#!"};
-    const struct dn_token image = {.text = dn_span_of (job->image)};
     dn_cleanup (dn_free_ptr) struct pass *r = NULL;
 
     dn_reading_begin (reading, words);
-    if (text.len == 0 && image.text.len == 0)
+    if (text.len == 0 && job->image[0] == '\0')
         return 0;
     r = malloc (sizeof (*r)); /* a thread of slurmctld has a small stack */
     if (!r)
@@ -1142,20 +777,18 @@ int dn_script_read (const struct dn_words *words,
     r->reading = reading;
     r->found = &reading->script;
     r->wanted = job->wanted;
+    r->now = r->stack;
+    r->end = script;
     r->ruled = text.len <= DN_SCRIPT_MAX && (!begins (line, "#!") || has (line, "sh"));
-    r->type_len = strnlen (job->gpu_type, DN_NAME_MAX);
-    for (size_t i = 0; i < r->type_len; i++)
-        r->type[i] = lower (job->gpu_type[i]);
-    if (!r->ruled) {
-        keep (r, DN_REASON_script_unread, &all);
-        text.len = text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
-    }
-    read_image (r, &image);
+    for (size_t i = 0; i + 1 < DN_NAME_MAX && of_name (job->gpu_type[i]); i++)
+        r->type[i] = of_name (job->gpu_type[i]);
+    r->token.text = dn_span_of (job->image);
+    read_names (r, job->image, job->image + r->token.text.len);
     r->tokens = dn_tokens_of (text);
-    if (read_tokens (r, deadline, err) < 0)
-        return -1;
-    all = (struct dn_script_fact){.line = r->tokens.line, .word = "\""};
-    if (r->ruled && (dn_tokens_open (&r->tokens) || r->depth > 0))
-        keep (r, DN_REASON_script_unread, &all);
-    return 0;
+    if (!r->ruled) {
+        stop_at (r, "#!");
+        r->tokens.script.len =
+            text.len < DN_SCRIPT_HEAD_MAX ? text.len : DN_SCRIPT_HEAD_MAX;
+    }
+    return read_tokens (r, deadline, err);
 }

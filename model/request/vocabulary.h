@@ -5,6 +5,7 @@
 #ifndef DN_VOCABULARY_H
 #define DN_VOCABULARY_H
 
+#include "base/reason.h"
 #include "base/text.h"
 
 enum dn_word {
@@ -13,16 +14,19 @@ enum dn_word {
     /* Commands. */
     DN_W_HARMLESS, /* short, or nothing on the GPU */
     DN_W_PRINTS,   /* the same, and only a text */
-    DN_W_NPROC,    /* the same, the number of CPUs */
+    DN_W_NPROC,
     DN_W_SETTINGS, /* the same, settings for the shell */
-    DN_W_JUDGED,   /* the same, but for some arguments */
-    DN_W_TEST,
+    DN_W_COPY,     /* the same, but for options */
+    DN_W_SLEEP,    /* the same, but for hours */
+    DN_W_TIME_LEFT,
     DN_W_STAGING, /* from here on: matters wherever it stands behind a launcher */
     DN_W_MANAGER, /* installs, downloads or runs, by its verb */
+    DN_W_TOOL,    /* the same, but most verbs are harmless */
+    DN_W_CONTAINER,
     DN_W_SERVER,
     DN_W_LANGUAGE,
     DN_W_WORKFLOW,
-    DN_W_MAKE, /* builds or runs */
+    DN_W_MAKE,
     DN_W_REMOTE,
     DN_W_PYTHON,
     DN_W_SHELL, /* from here on launchers. Runs a script, or the text behind -c */
@@ -33,16 +37,11 @@ enum dn_word {
     DN_W_BEHIND, /* runs what is behind its first word, as the next ones */
     DN_W_PINS,
     DN_W_STOPS,
-    DN_W_CONTAINER, /* by its verb */
-    DN_W_OPENS,     /* runs the next word, as those to DN_W_BEGIN */
+    DN_W_OPENS, /* runs the next word, as those to DN_W_LOOP */
     DN_W_EVAL,
     DN_W_LOOP,
-    DN_W_BEGIN,
     DN_W_FOR,
     DN_W_DONE,
-    DN_W_FUNCTION,
-    DN_W_END,
-    DN_W_FIND,
 
     /* Options of srun and mpirun. */
     DN_W_TASKS,
@@ -51,6 +50,19 @@ enum dn_word {
     DN_W_CONSTRAINT,
     DN_W_NODES,
     DN_W_TIME,
+    DN_W_STEP_CPUS,
+
+    /* Verbs of managers. */
+    DN_W_VERB_HARMLESS,
+    DN_W_VERB_SETTINGS,
+    DN_W_VERB_RUNS,
+    DN_W_VERB_SWEEP,
+
+    /* Values, and endings of files. */
+    DN_W_OFF,
+    DN_W_OF_SHELL,
+    DN_W_OF_PYTHON,
+    DN_W_OF_LANGUAGE,
 
     /* Parts of words. */
     DN_W_SWEEP,
@@ -59,8 +71,8 @@ enum dn_word {
     DN_W_PINNED,
     DN_W_BESIDE,
     DN_W_CLOCK,
-    DN_W_ALLOTTED, /* the number of CPUs that Slurm gave */
-    DN_W_CPUS,     /* from here on to DN_W_ARCH_LIST: with a value */
+    DN_W_ALLOTTED, /* the number of CPUs that Slurm gave; to ARCH_LIST of a name */
+    DN_W_CPUS,     /* from here on with a value */
     DN_W_GPUS,
     DN_W_BF16,
     DN_W_FP8,
@@ -69,6 +81,8 @@ enum dn_word {
     DN_W_TORCH,
     DN_W_DIFFERS, /* from training to training */
     DN_W_TASK,    /* the number of a task */
+    DN_W_CALLS,   /* in code of Python: may train */
+    DN_W_REPEATS, /* in code of Python: a loop */
 
     /* Commands for the fingerprint. */
     DN_W_UNCOUNTED,
@@ -94,6 +108,9 @@ enum dn_word {
 enum dn_word_set {
     DN_SET_COMMANDS,
     DN_SET_OPTIONS,
+    DN_SET_VERBS,
+    DN_SET_VALUES,
+    DN_SET_ENDINGS,
     DN_SET_PARTS, /* of words, which may be a pair "max_time" */
     DN_SET_PRINTED,
     DN_SET_NAMES,
@@ -129,6 +146,12 @@ enum dn_word dn_words_find (const struct dn_words *words,
                             enum dn_word_set set,
                             struct dn_span word,
                             uint32_t hash);
+
+/* The reason of the script that a word is by itself; none for most. */
+enum dn_reason_code dn_words_say (enum dn_word word);
+
+/* The fields that a reason keeps, a bit of each dn_script_keeps. */
+int dn_words_keep (enum dn_reason_code code);
 
 /* Is 'word' in a list between blanks? */
 bool dn_words_list_has (const char *list, struct dn_span word);

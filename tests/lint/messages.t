@@ -29,7 +29,7 @@ SILENT = [
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),
-    (r"model/request/(fingerprint|script|vocabulary)\.c", r"[^A-Z%]*|(\. :|Rscript|snakemake|fit|jl R) .*|(-+\w+ ?)+"),
+    (r"model/request/(fingerprint|script|vocabulary)\.c", r"[^A-Z%]*|(\. :|Rscript|snakemake|false|jl R) .*|(-+\w+ ?)+"),
     (r"model/spec/spec\.c", r"amount of work"),
     (r"model/site\.h", r"(age|bytes|CPU time|days|director|energy|file|grams|images|jobs|public keys|seconds|table|text|tokens|URL|where)[a-z ]* .*"),
     (r"host/daemon_status\.c", r"[A-Z].*\."),

@@ -252,13 +252,13 @@ TEST ("forms with a trap keep time and CPUs with a reason")
     KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
           job.min_nodes = job.max_nodes = 1, keep_cpus, "--ntasks-per-gpu");
     KEPT (job.ntasks_per_tres = 2, keep_time, "several tasks share a GPU");
-    KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '8' counts tasks");
-    KEPT (job.script = "srun -c $N x", keep_cpus, "line 1: '-c' counts CPUs");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '-n' counts tasks");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "line 1: '$N' counts CPUs");
     KEPT (
         job.script = "x --workers 16", counted_why, "line 1: '--workers' counts CPUs");
     KEPT (job.script = "x $((SLURM_CPUS_ON_NODE / 2))",
           keep_cpus,
-          "line 1: 'SLURM_CPUS_ON_NODE' computes");
+          "line 1: 'SLURM_CPUS_ON_NODE' counts CPUs");
     KEPT (job.script = "vllm serve x", keep_time, "line 1: 'vllm' is a server");
     KEPT (job.script = "vllm serve x", keep_cpus, "line 1: 'vllm' is a server");
     KEPT (job.script = "srun --gpu-freq=low x", keep_time, "line 1: '--gpu-freq=low'");

@@ -325,7 +325,7 @@ TEST ("words are found")
     } cases[] = {
         {DN_SET_COMMANDS, "python", DN_W_PYTHON},
         {DN_SET_COMMANDS, "7z", DN_W_STAGING},
-        {DN_SET_COMMANDS, "}", DN_W_END},
+        {DN_SET_COMMANDS, "}", DN_W_HARMLESS},
         {DN_SET_COMMANDS, "sweeps", DN_W_NONE},
         {DN_SET_COMMANDS, "pytho", DN_W_NONE},
         {DN_SET_COMMANDS, "", DN_W_NONE},
