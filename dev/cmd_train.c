@@ -23,8 +23,8 @@ struct call {
     struct dn_digester sha256; /* of the file that is read */
     const struct dn_site *site;
     struct dn_directory out;
-    const char *site_records[FILES_MAX]; /* none: train a bundle */
-    int n_site_records;
+    const char *site_tables[FILES_MAX]; /* none: train a bundle */
+    int n_site_tables;
     const char *base;
     const char *families_file; /* NULL: every source and every model is alone */
     struct dn_families families;
@@ -75,9 +75,9 @@ static int take_site (struct dn_options *given, void *to)
 {
     struct call *call = to;
 
-    if (call->n_site_records == FILES_MAX)
+    if (call->n_site_tables == FILES_MAX)
         return dn_options_misuse (given->command, "--site: more than %d", FILES_MAX);
-    call->site_records[call->n_site_records++] = given->argument;
+    call->site_tables[call->n_site_tables++] = given->argument;
     return DN_EXIT_DONE;
 }
 
@@ -200,9 +200,9 @@ static int check_options (const struct dn_command *self, const struct call *call
 
     if (!call->out.path)
         return dn_options_misuse (self, "--out=DIR or --install is missing");
-    if (call->base && call->n_site_records == 0)
+    if (call->base && call->n_site_tables == 0)
         return dn_options_misuse (self, "--base needs --site");
-    if (call->n_site_records > 0 && only)
+    if (call->n_site_tables > 0 && only)
         return dn_options_misuse (self, "--%s cannot be combined with --site", only);
     return DN_EXIT_DONE;
 }
@@ -221,7 +221,7 @@ static int take_options (const struct dn_command *self,
             call->features ? print_features () : roll_back (call->rollback);
         return -1;
     }
-    site = call->n_site_records > 0;
+    site = call->n_site_tables > 0;
     if (!dn_options_count (given, site ? 0 : 1, site ? 0 : FILES_MAX))
         return -1;
     if (call->seed != DN_UNSET)
@@ -391,8 +391,8 @@ static int print_json (const struct call *call)
 /* Fit a site's runs around the bundle that is configured or named. */
 static int fit_site (struct dn_options *given, const struct call *call)
 {
-    const struct dn_site_train fit = {.records = call->site_records,
-                                      .n_records = call->n_site_records,
+    const struct dn_site_train fit = {.tables = call->site_tables,
+                                      .n_tables = call->n_site_tables,
                                       .out = call->out,
                                       .json = given->json};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -417,7 +417,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
         return given.exit_code;
-    if (call.n_site_records > 0)
+    if (call.n_site_tables > 0)
         return fit_site (&given, &call);
     given.paths.model = DN_SITE_NONE;
     site = dn_options_site (&given, NULL);

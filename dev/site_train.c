@@ -115,22 +115,22 @@ static void show_progress (struct dn_span piece, double share, void *context)
     dn_progress_show (&work->progress, work->n_rows, share);
 }
 
-static int read_records (struct work *work, struct dn_err *err)
+static int read_tables (struct work *work, struct dn_err *err)
 {
     int rc = 0;
 
     work->reading =
         (struct dn_reading){.row = take_row, .piece = show_progress, .context = work};
     work->progress = dn_progress_begin ("rows");
-    for (int i = 0; i < work->train->n_records && rc == 0; i++)
-        rc = dn_read_runs (work->train->records[i], &work->reading, err);
+    for (int i = 0; i < work->train->n_tables && rc == 0; i++)
+        rc = dn_read_runs (work->train->tables[i], &work->reading, err);
     dn_progress_end (&work->progress);
     if (work->n_skipped > REASONS_MAX)
         dn_complain ("%lld more rows are left out",
                      (long long) (work->n_skipped - REASONS_MAX));
     if (rc == 0 && work->n_skipped == work->n_rows)
         return dn_err_set (
-            err, DN_E_RANGE, "%s: no row is a usable run", work->train->records[0]);
+            err, DN_E_RANGE, "%s: no row is a usable run", work->train->tables[0]);
     return rc;
 }
 
@@ -366,7 +366,7 @@ static int fit (struct work *work, struct dn_tuning **tuning, struct dn_err *err
     work->fit = dn_site_fit_new (&dn_constants_default, NULL);
     if (!work->fit)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (read_records (work, err) < 0)
+    if (read_tables (work, err) < 0)
         return -1;
     *tuning = dn_site_fit_solve (work->fit, err);
     return *tuning ? 0 : -1;

@@ -10,8 +10,8 @@
 #include "site.h"
 
 struct dn_site_train {
-    const char *const *records; /* as 'dnnest-dev evaluate' takes them; "-": stdin */
-    int n_records;
+    const char *const *tables; /* as 'dnnest-dev evaluate' takes them; "-": stdin */
+    int n_tables;
     struct dn_directory out;
     bool json;
 };

@@ -1,4 +1,4 @@
-/* a_store.c - a store of finished jobs in the folder of the test, and what SQLite sees in it
+/* a_store.c - a store in the folder of a test, and what SQLite sees in it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
