@@ -35,7 +35,7 @@
  * Pipelines: activations and gradients are handed to the next stage, v times as often
  * with v chunks per stage (Narayanan et al. 2021, section 2.2). The devices of a stage
  * have the same ones: in Megatron-LM each sends its share of them, and those of the
- * next stage gather (section 4.1 there).
+ * next stage gather (Narayanan et al. 2021, section 4.1).
  *
  * ZeRO-Offload (Ren et al., arXiv 2101.06840) sends the gradients of the device's shard
  * to the host while the backward pass computes others, updates the weights there and
