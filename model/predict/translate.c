@@ -241,7 +241,8 @@ static double samples_ratio (const struct dn_setting *measured,
 
 /* The ratio for a measured step of 'step_s'. What it took longer than predicted is in
  * equal parts work of the host, which stays, and of the device. Of the rest of the
- * level's error a part is that of the device and the precision (translate.inc).
+ * level's error a part is that of the device and the precision (translate.inc); up to
+ * twice, so that a slower device is never predicted to be faster.
  */
 static double carried_ratio (double step_s,
                              const struct dn_setting *measured,
@@ -252,6 +253,7 @@ static double carried_ratio (double step_s,
     unsigned found = dn_changes_between (measured, wanted);
     double fade = 0;
     double surplus;
+    double level;
     double far;
 
     for (int i = 0; i < DN_N_GAPS; i++)
@@ -261,7 +263,8 @@ static double carried_ratio (double step_s,
     far = dn_min (fabs (log (ratio / samples_ratio (measured, wanted))), 1);
     surplus = dn_max (step_s - SLACK * predicted, 0) / step_s;
     ratio = sqrt (ratio * ((1 - surplus) * ratio + surplus));
-    return ratio * pow (predicted / step_s, fade * far);
+    level = dn_min (dn_max (step_s / predicted, 0.5), 2);
+    return ratio * pow (level, -fade * far);
 }
 
 /* How far apart they are in what differs. */

@@ -114,6 +114,7 @@ TEST ("of a level that another device or precision may not have a part stays beh
     const double fade = 0.2 * log (2); /* translate.inc: TYPE */
     struct made a;
     struct made b;
+    struct dn_range law;
 
     make (&a, 0, 1);
     make (&b, 1, 0.5);
@@ -122,7 +123,10 @@ TEST ("of a level that another device or precision may not have a part stays beh
                  0.4 * pow (0.8, -fade));
     /* Slower: of 2.3 s half is more than predicted; of that half is not the device's */
     assert_near (dn_translate_step (2.3, &a.setting, &b.setting).p50,
-                 2.3 * sqrt (0.5 * 0.75) * pow (2.3, -fade));
+                 2.3 * sqrt (0.5 * 0.75) * pow (2, -fade));
+    /* However slow, the faster device is faster. */
+    law = dn_translate_step (1000, &a.setting, &b.setting);
+    assert_true (law.p50 < 900);
     /* Another batch of the same device has the same level. */
     make (&b, 0, 0.5);
     b.spec.batch = 32;
