@@ -41,9 +41,8 @@ static bool may_change (const struct dn_steer_case *c)
     return c->rules->mode == DN_MODE_ENFORCE && c->rules->record != DN_RECORD_NONE;
 }
 
-/* So much of a lowered limit must be left that the guard extends it before the signal
- * of
- * --signal is due or, if the guard dies, its silence is noticed.
+/* So much of a lowered limit must be left that the guard extends it before
+ * --signal= is due or, if the guard dies, its silence is noticed.
  */
 static int64_t lead_of (const struct dn_steer_case *c)
 {

@@ -8,7 +8,8 @@
  * counts. A vote is the median of the pairs of one source and network. With FAMILIES
  * (learn/data/families.csv; an empty word: without) the white box's constants are
  * fitted without the source of a run and its relatives. Then it prints how many runs
- * were within the factor that confidence is of, by tenths of confidence.
+ * were within the factor that confidence is of, by tenths of confidence, and the errors
+ * without a run, after one, and after three, whose translations are averaged.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,7 +31,22 @@ struct pair {
     double confidence;
     bool covered;
     double log_error; /* ln (measured / predicted) */
+    double blind_log; /* the same without a run */
     int vote;
+};
+
+/* How many measured runs a prediction has. */
+enum {
+    NO_RUN,
+    ONE_RUN,
+    THREE_RUNS,
+    N_CLASSES
+};
+
+/* The runs of one change around a run, three by three. */
+struct three {
+    double log_sum; /* of what they say of it */
+    int n;
 };
 
 struct pairs {
@@ -128,6 +144,7 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
                       .confidence = dn_range_within (*law, DN_CONFIDENCE_FACTOR),
                       .covered = measured <= bound,
                       .log_error = log (measured / law->p50),
+                      .blind_log = log (measured / estimates[b].step_s.p50),
                       .vote = vote};
 }
 
@@ -146,7 +163,24 @@ static int first_of (int at)
     return first;
 }
 
-static void judge (int a, int b, int vote, struct pairs all[])
+/* Three runs are taken as measured together: the mean of what each says. */
+static void judge_three (int b,
+                         double p50,
+                         int vote,
+                         struct three *three,
+                         struct pairs *to)
+{
+    struct dn_range law = {.p50 = -1};
+
+    three->log_sum += log (p50);
+    if (++three->n < 3)
+        return;
+    law.p50 = exp (three->log_sum / 3);
+    add_pair (to, b, &law, vote);
+    *three = (struct three){0};
+}
+
+static void judge (int a, int b, int vote, struct pairs all[], struct three *three)
 {
     const struct bench_run *from = &the_set->runs[a];
     const struct bench_run *to = &the_set->runs[b];
@@ -159,6 +193,8 @@ static void judge (int a, int b, int vote, struct pairs all[])
         return;
     law = dn_translate_step (from->step_s, &measured, &wanted);
     add_pair (&all[DN_N_ELEMENTS (kinds)], b, &law, vote);
+    if (law.p50 > 0)
+        judge_three (b, law.p50, vote, three, &all[DN_N_ELEMENTS (kinds) + 1]);
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
         if (found == 1U << kinds[i].change && kinds[i].is (from, to))
             add_pair (&all[i], b, &law, vote);
@@ -298,6 +334,50 @@ static void print_reliability (struct pairs *pairs)
             bench_print_bin (&bins[b], b);
 }
 
+static double blind_log_of (const struct pair *pair)
+{
+    return pair->blind_log;
+}
+
+static double log_of (const struct pair *pair)
+{
+    return pair->log_error;
+}
+
+/* By how many runs of the same code are measured: of 'one' each run counts once for
+ * each other one.
+ */
+static void print_classes (struct pairs *one, struct pairs *three)
+{
+    static const struct {
+        const char *name;
+        double (*error) (const struct pair *pair);
+        double (*log_error) (const struct pair *pair);
+    } classes[N_CLASSES] = {[NO_RUN] = {"none", blind_of, blind_log_of},
+                            [ONE_RUN] = {"one", error_of, log_of},
+                            [THREE_RUNS] = {"three", error_of, log_of}};
+
+    puts ("\n| measured runs | predictions | votes | median error | mean | bias |\n"
+          "|---|---:|---:|---:|---:|---:|");
+    qsort (three->list, three->n, sizeof (*three->list), by_vote);
+    for (int i = 0; i < N_CLASSES; i++) {
+        struct pairs *pairs = i == THREE_RUNS ? three : one;
+        int n;
+        double median =
+            figure (pairs, classes[i].error, dn_reals_median, dn_reals_median, &n);
+        double average = figure (pairs, classes[i].error, dn_reals_median, mean, &n);
+        double bias = figure (pairs, classes[i].log_error, dn_reals_median, mean, &n);
+
+        printf ("| %s | %zu | %d | %.1f %% | %.1f %% | %+.1f %% |\n",
+                classes[i].name,
+                pairs->n,
+                n,
+                100 * median,
+                100 * average,
+                100 * (exp (-bias) - 1));
+    }
+}
+
 /* --- estimates -------------------------------------------------------------------- */
 
 static void estimate (const struct dn_constants *constants, int at)
@@ -331,7 +411,7 @@ static void estimate_unseen (struct bench_set *set)
 
 int main (int argc, char *argv[])
 {
-    struct pairs all[DN_N_ELEMENTS (kinds) + 1]; /* the last one: of every kind */
+    struct pairs all[DN_N_ELEMENTS (kinds) + 2]; /* then of every kind, and of threes */
     struct bench_set set;
 
     memset (all, 0, sizeof (all));
@@ -352,14 +432,16 @@ int main (int argc, char *argv[])
         estimate_unseen (&set);
     for (int i = 0; i < set.n_runs && argv[2][0] == '\0'; i++)
         estimate (&dn_constants_default, i);
-    for (int a = 0; a < set.n_runs; a++) {
-        int vote = first_of (a);
+    for (int b = 0; b < set.n_runs; b++) {
+        struct three three = {0};
+        int vote = first_of (b);
 
-        for (int b = 0; b < set.n_runs; b++)
+        for (int a = 0; a < set.n_runs; a++)
             if (b != a && is_of_one_code (&set.runs[a], &set.runs[b]))
-                judge (a, b, vote, all);
+                judge (a, b, vote, all, &three);
     }
     print_table (all);
     print_reliability (&all[DN_N_ELEMENTS (kinds)]);
+    print_classes (&all[DN_N_ELEMENTS (kinds)], &all[DN_N_ELEMENTS (kinds) + 1]);
     return 0;
 }
