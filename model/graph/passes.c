@@ -365,7 +365,7 @@ static int add_all (struct dn_graph *graph,
     double passes = (double) (spec->passes == DN_UNSET ? method->passes : spec->passes);
     int room = room_for (graph, method, teacher);
     struct earlier earlier = {.graph = graph, .views = method->views};
-    struct generation generation;
+    struct generation generation = {0};
 
     if (method->generates && find_generation (spec, graph, &generation, err) < 0)
         return -1;
