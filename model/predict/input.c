@@ -124,10 +124,11 @@ static double augmented_images (const struct dn_setup *c)
                                                  [DN_AUGMENT_MOSAIC] = 0.6,
                                                  [DN_AUGMENT_NNUNET] = 6};
 
-    if (!dn_reads_augment (c->spec, c->graph))
+    double times = images[dn_augment_of (c->spec, c->graph)];
+
+    if (times <= 0 || !dn_reads_augment (c->spec, c->graph))
         return 0;
-    return images[dn_augment_of (c->spec, c->graph)] * c->graph->input
-           / (3 * usual_pixels);
+    return times * c->graph->input / (3 * usual_pixels);
 }
 
 /* Pictures of the usual size that a sample's copy to the device takes the place of. */

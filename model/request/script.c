@@ -52,7 +52,8 @@ struct pass {
     int n;                      /* programs up to here */
     struct dn_script_fact last; /* of them */
     char type[DN_NAME_MAX];     /* of the GPU, as in a name */
-    struct command *now;        /* in the innermost brackets */
+    size_t type_len;
+    struct command *now;            /* in the innermost brackets */
     struct command stack[DEEP_MAX]; /* from here on set when they are used */
 };
 
@@ -144,14 +145,25 @@ static inline bool is_digit (char c)
     return c >= '0' && c <= '9';
 }
 
-/* As it is in the text of a name; 0 for what is in none. */
+#define LETTER(small, large) [small] = (small), [large] = (small)
+
+/* Characters as they are in the text of a name; 0 for those of none. */
+static const char in_name[256] = {
+    ['-'] = '_',       ['_'] = '_',       ['0'] = '0',       ['1'] = '1',
+    ['2'] = '2',       ['3'] = '3',       ['4'] = '4',       ['5'] = '5',
+    ['6'] = '6',       ['7'] = '7',       ['8'] = '8',       ['9'] = '9',
+    LETTER ('a', 'A'), LETTER ('b', 'B'), LETTER ('c', 'C'), LETTER ('d', 'D'),
+    LETTER ('e', 'E'), LETTER ('f', 'F'), LETTER ('g', 'G'), LETTER ('h', 'H'),
+    LETTER ('i', 'I'), LETTER ('j', 'J'), LETTER ('k', 'K'), LETTER ('l', 'L'),
+    LETTER ('m', 'M'), LETTER ('n', 'N'), LETTER ('o', 'O'), LETTER ('p', 'P'),
+    LETTER ('q', 'Q'), LETTER ('r', 'R'), LETTER ('s', 'S'), LETTER ('t', 'T'),
+    LETTER ('u', 'U'), LETTER ('v', 'V'), LETTER ('w', 'W'), LETTER ('x', 'X'),
+    LETTER ('y', 'Y'), LETTER ('z', 'Z'),
+};
+
 static inline char of_name (char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return (char) (c - 'A' + 'a');
-    if (c == '-' || c == '_')
-        return '_';
-    return (c >= 'a' && c <= 'z') || is_digit (c) ? c : '\0';
+    return in_name[(unsigned char) c];
 }
 
 static inline bool is_alnum (char c)
@@ -339,7 +351,7 @@ static enum dn_word read_part (struct pass *r, const struct name *name)
 
     if (name->pair.len > part.len)
         kind = find (r, DN_SET_PARTS, name->pair);
-    if (kind == DN_W_NONE)
+    if (kind == DN_W_NONE && part.len > 1) /* no letter alone says anything */
         kind = dn_words_find (r->words, DN_SET_PARTS, part, hash);
     if (name->variable)
         return kind;
@@ -358,7 +370,7 @@ static void read_name (struct pass *r, struct name *name)
 {
     enum dn_word says = DN_W_NONE;
     enum dn_word kind = DN_W_NONE;
-    size_t len = strlen (r->type);
+    size_t len = r->type_len;
     const char *type = NULL;
     bool follows = r->follows && name->variable;
 
@@ -782,6 +794,7 @@ int dn_script_read (const struct dn_words *words,
     r->ruled = text.len <= DN_SCRIPT_MAX && (!begins (line, "#!") || has (line, "sh"));
     for (size_t i = 0; i + 1 < DN_NAME_MAX && of_name (job->gpu_type[i]); i++)
         r->type[i] = of_name (job->gpu_type[i]);
+    r->type_len = strlen (r->type);
     r->token.text = dn_span_of (job->image);
     read_names (r, job->image, job->image + r->token.text.len);
     r->tokens = dn_tokens_of (text);

@@ -281,9 +281,15 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
     const void *other = types[key->type].unset;
     size_t size = types[key->type].size;
 
-    /* A number is compared without a call. */
-    return size == sizeof (int64_t) ? memcmp (value, other, sizeof (int64_t)) != 0
-                                    : memcmp (value, other, size) != 0;
+    /* Without a call. */
+    switch (size) {
+    case sizeof (int64_t):
+        return memcmp (value, other, sizeof (int64_t)) != 0;
+    case sizeof (int):
+        return memcmp (value, other, sizeof (int)) != 0;
+    default: /* a text */
+        return value[0] != '\0';
+    }
 }
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");

@@ -536,19 +536,19 @@ TEST ("hostile values give numbers")
 /* 16 nodes of four devices, within one domain or within two. */
 TEST ("links may join the devices of several nodes")
 {
-    const char *net = GPT "batch=4,gpus=64,nodes=16,tp=8,net=%s";
+    const char *slow = GPT "batch=4,gpus=64,nodes=16,tp=8,net=ethernet10";
+    const char *fast = GPT "batch=4,gpus=64,nodes=16,tp=8,net=ib400";
+    const char *pcie = GPT "batch=4,gpus=64,nodes=16,tp=8,net=ethernet10,link=pcie";
     struct dn_device device = scene_plain ()->catalogue.devices[A100];
-    double alone = communication_on (unit_text (net, "ethernet10"), &device);
+    double alone = communication_on (slow, &device);
     double two;
 
     device.domain = 64;
-    assert_near (communication_on (unit_text (net, "ethernet10"), &device),
-                 communication_on (unit_text (net, "ib400"), &device));
+    assert_near (communication_on (slow, &device), communication_on (fast, &device));
     device.domain = 32;
-    two = communication_on (unit_text (net, "ethernet10"), &device);
-    assert_true (two > communication_on (unit_text (net, "ib400"), &device));
+    two = communication_on (slow, &device);
+    assert_true (two > communication_on (fast, &device));
     assert_true (alone > two);
     /* Links that the job does not use join nothing. */
-    assert_near (communication_on (unit_text (net, "ethernet10,link=pcie"), &device),
-                 communication (unit_text (net, "ethernet10,link=pcie")));
+    assert_near (communication_on (pcie, &device), communication (pcie));
 }
