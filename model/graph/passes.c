@@ -356,11 +356,11 @@ static int room_for (const struct dn_graph *graph,
 }
 
 /* Put the passes before the operators of the graph. */
-static int add_all (struct dn_graph *graph,
-                    const struct method *method,
-                    const struct dn_spec *spec,
-                    const struct dn_graph *teacher,
-                    struct dn_err *err)
+static DN_COLD int add_all (struct dn_graph *graph,
+                            const struct method *method,
+                            const struct dn_spec *spec,
+                            const struct dn_graph *teacher,
+                            struct dn_err *err)
 {
     double passes = (double) (spec->passes == DN_UNSET ? method->passes : spec->passes);
     int room = room_for (graph, method, teacher);
