@@ -32,6 +32,18 @@ struct command {
     struct dn_script_fact what;
 };
 
+/* A name in a word, read from the script, quotes or not. */
+struct name {
+    const char *at;  /* behind it in the script, which may be its value */
+    const char *end; /* of the word */
+    bool variable;
+    size_t len;
+    bool begun; /* to be read part by part: "max" and "time" */
+    struct dn_span part;
+    struct dn_span pair;     /* with the part before it */
+    char text[DN_TOKEN_MAX]; /* in lower case, with '_' for '-' */
+};
+
 /* The one pass over a script. */
 struct pass {
     const struct dn_script_job *job;
@@ -55,6 +67,7 @@ struct pass {
     size_t type_len;
     struct command *now;            /* in the innermost brackets */
     struct command stack[DEEP_MAX]; /* from here on set when they are used */
+    struct name name;
 };
 
 /* A text as it is; facts that are kept have it as a reason shows it. */
@@ -128,18 +141,6 @@ static enum dn_word find (const struct pass *r,
 
 /* --- names: letters, digits, '-' and '_' ----------------------------------------- */
 
-/* One of them in a word, read from the script, quotes or not. */
-struct name {
-    const char *at;  /* behind it in the script, which may be its value */
-    const char *end; /* of the word */
-    bool variable;
-    size_t len;
-    bool begun; /* to be read part by part: "max" and "time" */
-    struct dn_span part;
-    struct dn_span pair;     /* with the part before it */
-    char text[DN_TOKEN_MAX]; /* in lower case, with '_' for '-' */
-};
-
 static inline bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
@@ -176,16 +177,13 @@ static bool next_name (struct name *name)
 {
     const char *at = name->at;
     size_t len = 0;
-    char c = '\0';
 
     name->variable = false;
-    for (; at < name->end && !(c = of_name (*at)); at++)
+    for (; at < name->end && !of_name (*at); at++)
         if (*at == '$' || (name->variable && !strchr ("{#!", *at)))
             name->variable = *at == '$';
-    for (; c; c = at < name->end && len < DN_TOKEN_MAX ? of_name (*at) : '\0') {
-        name->text[len++] = c;
-        at++;
-    }
+    for (; at < name->end && len < DN_TOKEN_MAX && of_name (*at); at++)
+        name->text[len++] = of_name (*at);
     name->at = at;
     name->len = len;
     name->part = (struct dn_span){name->text, 0};
@@ -374,7 +372,7 @@ static void read_name (struct pass *r, struct name *name)
     const char *type = NULL;
     bool follows = r->follows && name->variable;
 
-    if (len > 2 && memchr (name->text, r->type[0], name->len))
+    if (len > 2 && len <= name->len && memchr (name->text, r->type[0], name->len))
         type = memmem (name->text, name->len, r->type, len);
     if (type && (type + len == name->text + name->len || !is_digit (type[len])))
         keep_word (r, DN_REASON_script_type);
@@ -400,12 +398,12 @@ static void read_name (struct pass *r, struct name *name)
 
 static void read_names (struct pass *r, const char *begin, const char *end)
 {
-    struct name name;
+    struct name *name = &r->name;
 
-    name.at = begin;
-    name.end = end;
-    while (next_name (&name))
-        read_name (r, &name);
+    name->at = begin;
+    name->end = end;
+    while (next_name (name))
+        read_name (r, name);
 }
 
 /* The image that an #SBATCH line names, unless sbatch was given another. */
