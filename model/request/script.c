@@ -75,9 +75,10 @@ static struct dn_script_fact fact_of (const struct pass *r, struct dn_span text)
 {
     struct dn_script_fact fact = {.line = r->token.line};
 
-    memcpy (fact.word,
-            text.text,
-            text.len < sizeof (fact.word) ? text.len : sizeof (fact.word) - 1);
+    if (text.len > 0)
+        memcpy (fact.word,
+                text.text,
+                text.len < sizeof (fact.word) ? text.len : sizeof (fact.word) - 1);
     return fact;
 }
 
@@ -560,7 +561,8 @@ static void read_argument (struct pass *r)
     if (c->word >= DN_W_MANAGER && c->word <= DN_W_CONTAINER) {
         read_verb (r);
     } else if (c->word == DN_W_SLEEP
-               && (number_of (word) < 0 || number_of (word) > 3599)) {
+               && (number_of (word) > 3599
+                   || (number_of (word) < 0 && word.text[0] != '$'))) {
         keep (r, DN_REASON_script_server, &c->what);
     } else if (launcher && !is_assignment (word)) {
         run_unknown (r);

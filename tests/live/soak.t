@@ -19,7 +19,7 @@ fi
 readonly JOBS=${SOAK_JOBS:-500} PARTS=10
 readonly JUDGED=20000                   # jobs of which growth and slowness are judged
 readonly GROWTH=200                     # bytes a job, beyond those without the plugin
-readonly KEYS=model=bert_base,precision=fp16,batch=2,decode=text,since=2023
+readonly KEYS=model=bert_base,precision=fp16,batch=2,optimizer=adamw,decode=text,since=2023
 gres=gres/gpu:a100:4
 if (($(_cluster_version) < 2311)); then gres=gres:gpu:a100:4; fi
 
