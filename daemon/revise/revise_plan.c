@@ -72,8 +72,7 @@ static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
     const struct dn_rules *rules = c->rules;
     double quantile = c->guarded ? fmin (rules->guarded_quantile, rules->time_quantile)
                                  : rules->time_quantile;
-    double signal_s =
-        c->recorded->signal_s > 0 ? (double) c->recorded->signal_s + 60 : 0;
+    double signal_s = (double) dn_signal_lead (c->recorded->signal_s);
     double limit_s = dn_range_at (law, quantile) * (1 + rules->time_margin) + signal_s;
 
     if (c->guarded)

@@ -46,9 +46,8 @@ static bool may_change (const struct dn_steer_case *c)
  */
 static int64_t lead_of (const struct dn_steer_case *c)
 {
-    int64_t signal_s = c->recorded->signal_s > 0 ? c->recorded->signal_s + 60 : 0;
-
-    return dn_guarded_lead (c->guard_interval_s) + signal_s;
+    return dn_guarded_lead (c->guard_interval_s)
+           + dn_signal_lead (c->recorded->signal_s);
 }
 
 /* Is the limit below what its user's amounts to there? */

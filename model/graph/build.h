@@ -191,6 +191,14 @@ void dn_build_array (struct dn_build *build,
                      double out,
                      double params,
                      double tensors);
+/* The same, of a kernel that keeps 'saved' elements for the backward pass. */
+void dn_build_kernel (struct dn_build *build,
+                      enum dn_op_kind kind,
+                      double in,
+                      double out,
+                      double params,
+                      double tensors,
+                      double saved);
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other);
 /* A copy of the activation, such as a transpose. */
 void dn_build_copy (struct dn_build *build);

@@ -392,12 +392,24 @@ void dn_build_array (struct dn_build *build,
                      double params,
                      double tensors)
 {
+    dn_build_kernel (build, kind, in, out, params, tensors, 0);
+}
+
+void dn_build_kernel (struct dn_build *build,
+                      enum dn_op_kind kind,
+                      double in,
+                      double out,
+                      double params,
+                      double tensors,
+                      double saved)
+{
     struct dn_op op = {.kind = kind,
                        .in = in,
                        .out = out,
                        .weights = params,
                        .params = params,
                        .tensors = tensors,
+                       .saved = saved,
                        .first = kind == DN_OP_EMBEDDING};
 
     dn_build_op (build, &op);

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/messages.h"
+#include "policy/guarded.h"
 
 /* Limits are multiples of five minutes: 03:37:00 would look more exact than it is.
  * Those below half an hour are multiples of one minute, because five would be a large
@@ -16,19 +17,9 @@
 #define SHORT_S           1800
 #define SHORT_TIME_STEP_S 60
 
-/* A job with --signal must be done before the signal, which Slurm may send a minute
- * early: the seconds that it needs for this.
- */
-static int64_t signal_time (const struct dn_request *request)
-{
-    int64_t seconds = request->job->signal_s;
-
-    return seconds > 0 ? seconds + 60 : 0;
-}
-
 int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s)
 {
-    int64_t left = limit_s - signal_time (request);
+    int64_t left = limit_s - dn_signal_lead (request->job->signal_s);
 
     return left > 0 ? left : 0;
 }
@@ -56,7 +47,7 @@ static int64_t time_at (const struct dn_deciding *d, int i, double quantile)
 
     if (bound < 0)
         return DN_UNSET;
-    bound += (double) signal_time (d->request);
+    bound += (double) dn_signal_lead (d->request->job->signal_s);
     bound = dn_max (bound, (double) rules->time_min_s);
     return round_limit (dn_min (bound, 1e10));
 }
@@ -195,7 +186,7 @@ static struct bound find_bound (const struct dn_deciding *d)
         return safe;
     bound = netted_bound (d);
     bound.extended = true;
-    least = dn_deciding_least_guarded (d) + signal_time (d->request);
+    least = dn_deciding_least_guarded (d) + dn_signal_lead (d->request->job->signal_s);
     if (bound.limit_s < least)
         bound.limit_s = round_limit ((double) least);
     return bound.limit_s < own_limit (d) ? bound : safe;

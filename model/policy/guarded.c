@@ -223,6 +223,11 @@ int64_t dn_guarded_lead (int64_t interval_s)
     return 7 * interval_s + 30;
 }
 
+int64_t dn_signal_lead (int64_t signal_s)
+{
+    return signal_s > 0 ? signal_s + 60 : 0;
+}
+
 /* Processes know slurmctld's clock to a second or so, and a pass may end between the
  * look at it and that at the file.
  */

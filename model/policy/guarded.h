@@ -126,6 +126,11 @@ int dn_guarded_note (struct dn_guarded *guarded,
 /* Seconds before the end of a limit in which the guard extends it, at least. */
 int64_t dn_guarded_lead (int64_t interval_s);
 
+/* Seconds before it in which a job of --signal= must be done, which Slurm may send a
+ * minute early. 0 without --signal=.
+ */
+int64_t dn_signal_lead (int64_t signal_s);
+
 /* Is a guard alive at 'now_s' (its last pass is not older than four intervals, and at
  * most one in the future)? False for NULL.
  */

@@ -72,26 +72,6 @@ static const struct hybrid rows[] = {
 };
 /* clang-format on */
 
-/* A kernel that gives 'out' elements and has 'params' parameters. */
-static void add_kernel (struct dn_build *build,
-                        enum dn_op_kind kind,
-                        double in,
-                        double out,
-                        double params,
-                        double tensors,
-                        double saved)
-{
-    struct dn_op op = {.kind = kind,
-                       .in = in,
-                       .out = out,
-                       .weights = params,
-                       .params = params,
-                       .tensors = tensors,
-                       .saved = saved};
-
-    dn_build_op (build, &op);
-}
-
 /* The convolution over the last four tokens. */
 #define TAPS 4
 
@@ -103,23 +83,23 @@ static void add_scan (struct dn_build *build, const struct space *space)
     double inner = space->inner * tokens;
     double given = space->rank + 2 * space->state;
 
-    add_kernel (
+    dn_build_kernel (
         build, DN_OP_ELEMENTWISE, inner, inner, space->inner * (TAPS + 1), 2, 0);
     build->at.channels = space->inner;
     build->at.kept = true;
     dn_build_linear (build, given, false);
-    add_kernel (
+    dn_build_kernel (
         build, DN_OP_NORM, given * tokens, given * tokens, given, 3, given * tokens);
     build->at.channels = space->rank;
     build->at.kept = true;
     dn_build_linear (build, space->inner, true);
-    add_kernel (build,
-                DN_OP_ELEMENTWISE,
-                3 * inner + 2 * space->state * tokens,
-                inner,
-                space->inner * (space->state + 1),
-                2,
-                3 * inner + (given + 2 * space->state) * tokens);
+    dn_build_kernel (build,
+                     DN_OP_ELEMENTWISE,
+                     3 * inner + 2 * space->state * tokens,
+                     inner,
+                     space->inner * (space->state + 1),
+                     2,
+                     3 * inner + (given + 2 * space->state) * tokens);
 }
 
 /* Tokens of a chunk. */
@@ -135,21 +115,21 @@ static void add_chunks (struct dn_build *build, const struct space *space)
     double heads = space->heads * chunks;
     double size = space->inner / space->heads;
 
-    add_kernel (build,
-                DN_OP_ELEMENTWISE,
-                channels * tokens,
-                channels * tokens,
-                channels * (TAPS + 1),
-                2,
-                dn_shape_elements (&build->at));
+    dn_build_kernel (build,
+                     DN_OP_ELEMENTWISE,
+                     channels * tokens,
+                     channels * tokens,
+                     channels * (TAPS + 1),
+                     2,
+                     dn_shape_elements (&build->at));
     for (int i = 0; i < 3; i++) /* step sizes, decay, skip */
-        add_kernel (build,
-                    DN_OP_ELEMENTWISE,
-                    space->heads * tokens,
-                    space->heads * tokens,
-                    space->heads,
-                    1,
-                    0);
+        dn_build_kernel (build,
+                         DN_OP_ELEMENTWISE,
+                         space->heads * tokens,
+                         space->heads * tokens,
+                         space->heads,
+                         1,
+                         0);
     dn_build_matmul (build,
                      space->groups * chunks,
                      chunk,
