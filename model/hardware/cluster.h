@@ -1,6 +1,6 @@
 /* cluster.h - the state of the cluster, as the snapshot of 'dnnestd watch' describes it
  *
- * In: the text of the snapshot, lines of Key=Value (dnnest.snapshot(5)). Out: struct
+ * In: the text of the snapshot, lines of Key=Value. Out: struct
  * dn_cluster: groups of like nodes with what is up and idle, partitions, expected
  * waits, limits of QOS and associations. It knows nothing of Slurm's structures, of the
  * clock, or of the configuration; a reader compares 'time_s' with its own clock.

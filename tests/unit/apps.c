@@ -342,13 +342,3 @@ TEST ("the longest file is read and searched fast")
     print_message (", of a description %.2f us\n",
                    1e6 * (now_s () - start_s) / DN_APPS_KNOWN_MAX);
 }
-
-TEST ("dnnest.snapshot(5) has every line and key")
-{
-    char *page = read_page ();
-    char *third = strstr (page, "\n# LINES OF HISTORY");
-
-    assert_non_null (third);
-    for (int i = 0; i < DN_N_APPS_LINES; i++)
-        assert_documented (third, dn_apps_line ((enum dn_apps_line) i));
-}

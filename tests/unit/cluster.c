@@ -268,11 +268,3 @@ TEST ("a failed write ends at once")
         assert_int_equal (left, -1);
     }
 }
-
-TEST ("dnnest.snapshot(5) has every line and key")
-{
-    char *page = read_page ();
-
-    for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
-        assert_documented (page, dn_cluster_line ((enum dn_cluster_line) i));
-}

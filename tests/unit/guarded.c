@@ -297,14 +297,3 @@ TEST ("the heartbeat lasts four intervals")
     assert_false (dn_guarded_is_alive (&(struct dn_guarded){.interval_s = 600}, 2401));
     assert_false (dn_guarded_is_alive (NULL, 1000));
 }
-
-TEST ("dnnest.snapshot(5) has every line and key")
-{
-    char *page = read_page ();
-    /* Both files end with a line of this word, and the page has two of them. */
-    char *second = strstr (page, "\n# LINES OF GUARD");
-
-    assert_non_null (second);
-    for (int i = 0; i < DN_N_GUARDED_LINES; i++)
-        assert_documented (second, dn_guarded_line ((enum dn_guarded_line) i));
-}

@@ -121,39 +121,4 @@ static inline void assert_no_cut (const char *whole, read_f *read)
             fail_msg ("%zu bytes are read", len);
 }
 
-/* The page dnnest.snapshot(5) has the keys of a kind of line below its heading, in the
- * order of the code.
- */
-static inline void assert_documented (const char *page, const struct dn_line_kind *kind)
-{
-    char heading[64];
-    const char *at;
-    const char *end;
-
-    snprintf (heading, sizeof (heading), "\n## %s\n", kind->word);
-    at = strstr (page, heading);
-    if (!at)
-        fail_msg ("no heading of the line %s", kind->word);
-    at += strlen (heading);
-    end = strstr (at, "\n#");
-    for (int i = 0; i < kind->n_fields; i++) {
-        char entry[64];
-
-        snprintf (entry, sizeof (entry), "\n*%s*=", kind->fields[i].key);
-        at = strstr (at, "\n*");
-        if (!at || at > end || strncmp (at, entry, strlen (entry)) != 0)
-            fail_msg ("%s: %s is not the next key", kind->word, kind->fields[i].key);
-        at++;
-    }
-    at = strstr (at, "\n*");
-    if (at && at < end)
-        fail_msg ("%s: more keys than in the code", kind->word);
-}
-
-/* The text of the page, kept for the test. */
-static inline char *read_page (void)
-{
-    return unit_keep (tree_text ("cli/pages/dnnest.snapshot.5.scd"), free);
-}
-
 #endif
