@@ -23,6 +23,7 @@
 struct call {
     const char *db;
     const char *html;
+    bool csv;
     bool jobs;
     enum dn_grouped_by by;
     struct dn_store_filter filter;
@@ -91,7 +92,8 @@ static const struct dn_option options[] = {
     DN_OPT_FLAG ("me", 0, "your own jobs, and what to request next time", report.me),
     DN_OPT_FLAG ("jobs", 0, "your own jobs of the last days, and what they used", jobs),
     DN_OPT_FLAG ("names", 0, "names of users, not their numbers", report.names),
-    DN_OPT_TEXT ("html", 0, "FILE", "write a page", html),
+    DN_OPT_FLAG ("csv", 0, "write the sums as a table, a row per group", csv),
+    DN_OPT_TEXT ("html", 0, "FILE", "write a page with charts", html),
     DN_OPT_END,
 };
 
@@ -101,9 +103,12 @@ static int take_options (const struct dn_command *self,
 {
     if (!dn_options_all (given, call, 0, 0))
         return -1;
-    if (call->jobs && (call->html || call->db || call->by))
+    if (call->csv && given->json)
+        given->exit_code =
+            dn_options_misuse (self, "--csv and --json cannot be combined");
+    else if (call->jobs && (call->csv || call->html || call->db || call->by))
         given->exit_code = dn_options_misuse (
-            self, "--jobs cannot be combined with --html, --db or --by");
+            self, "--jobs cannot be combined with --csv, --html, --db or --by");
     else if (call->filter.until_s > 0 && call->filter.until_s <= call->filter.since_s)
         given->exit_code = dn_options_misuse (
             self, "--until is not after --since, expected a later time");
@@ -244,6 +249,8 @@ static int show (const struct dn_options *given, struct call *call)
         return dn_fail (DN_EXIT_DATA, &err);
     if (given->json)
         return dn_report_json (&call->report);
+    if (call->csv)
+        return dn_report_csv (&call->report);
     return call->html ? DN_EXIT_DONE : dn_report_text (&call->report);
 }
 

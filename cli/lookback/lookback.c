@@ -101,6 +101,29 @@ static void add_hours (struct dn_lookback *lookback,
     }
 }
 
+static void list (struct dn_lookback *lookback,
+                  const struct dn_finished *row,
+                  const struct dn_replayed *replayed)
+{
+    double gpus = (double) row->gpus;
+    double last_s = replayed->n_limits > 0 ? replayed->limits_s[replayed->n_limits - 1]
+                                           : (double) replayed->limit_s;
+
+    if (replayed->killed)
+        dn_listing_add (&lookback->killed,
+                        row->job,
+                        gpus * replayed->ran_s,
+                        last_s,
+                        replayed->ran_s);
+    if (replayed->n_limits > 0 && !replayed->soft
+        && (double) replayed->limit_s > replayed->limits_s[0])
+        dn_listing_add (&lookback->lowered,
+                        row->job,
+                        gpus * ((double) replayed->limit_s - replayed->limits_s[0]),
+                        (double) replayed->limit_s,
+                        replayed->limits_s[0]);
+}
+
 static int take_job (void *to, const struct dn_finished *row)
 {
     struct pass *pass = to;
@@ -121,6 +144,8 @@ static int take_job (void *to, const struct dn_finished *row)
         return -1;
     rc = dn_replay_job (lookback->replay, &job, &replayed, pass->err);
     lookback->repeats += rc == 1 && replayed.runs > 0;
+    if (rc == 1)
+        list (lookback, row, &replayed);
     if (rc == 1 && lookback->queue.sim.n_pools > 0
         && lookback->jobs_n > lookback->earlier) {
         if (row->gpu[0] == '\0')
@@ -164,6 +189,12 @@ static int64_t find_changes (struct dn_lookback *lookback, struct change *change
                                        before->end_s - before->submit_s,
                                        after->end_s - after->submit_s};
         lookback->waited_s += before->start_s - before->submit_s;
+        if (after->end_s > before->end_s)
+            dn_listing_add (&lookback->delayed,
+                            queue->owners[i].job,
+                            after->end_s - before->end_s,
+                            changes[n - 1].before_s,
+                            changes[n - 1].after_s);
     }
     lookback->waited_s /= (double) n;
     qsort (changes, (size_t) n, sizeof (*changes), by_user);

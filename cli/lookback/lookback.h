@@ -67,8 +67,11 @@ struct dn_lookback {
     struct dn_spread looseness; /* limit / run time, of completed jobs */
     struct dn_sums *sums;
     struct dn_replay *replay;
+    struct dn_listing lowered; /* limits, by GPU hours: requested and set */
+    struct dn_listing killed;  /* by GPU hours: at that limit, and the run time */
     /* simulated: n_pools 0 none */
     struct dn_replay_queue queue;
+    struct dn_listing delayed;     /* by how much: times from submission to end */
     double waited_s;               /* mean without dnnest, to compare with wait_s */
     struct dn_clustered_mean wait; /* with dnnest less without, seconds; by owners */
     struct dn_clustered_mean end;

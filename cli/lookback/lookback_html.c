@@ -169,6 +169,18 @@ static void add_rule (struct dn_grid *grid,
 
 static int write_rules (FILE *file, struct dn_lookback *lookback)
 {
+    static const struct dn_page_jobs killed = {
+        "killed",
+        "Would be killed",
+        "those with most GPU hours first",
+        {"limit ", ", ran "},
+    };
+    static const struct dn_page_jobs lowered = {
+        "lowered",
+        "Limits lowered",
+        "those with most GPU hours less first",
+        {"limit ", " -> "},
+    };
     static const struct dn_grid_column columns[] = {
         {"CHANGED", false}, {"JOBS", true}, {"HOURS REQUESTED", true}, {"SET", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
@@ -196,7 +208,11 @@ static int write_rules (FILE *file, struct dn_lookback *lookback)
     fputs ("GPU types are not counted: accounting does not tell which a job could "
            "use.</p>\n",
            file);
-    return dn_html_table (file, &grid);
+    if (dn_html_table (file, &grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
+    dn_page_jobs (file, &killed, &lookback->killed);
+    dn_page_jobs (file, &lowered, &lookback->lowered);
+    return DN_EXIT_DONE;
 }
 
 static void add_owners (struct dn_grid *grid,
@@ -217,6 +233,12 @@ static void add_owners (struct dn_grid *grid,
 
 static int write_owners (FILE *file, const struct dn_lookback *lookback, bool names)
 {
+    static const struct dn_page_jobs delayed = {
+        "delayed",
+        "Jobs that end later",
+        "by how much, from submission to end",
+        {"", " -> "},
+    };
     static const struct dn_grid_column columns[] = {{"OWNER", false},
                                                     {"ENDS", false},
                                                     {"JOBS", true},
@@ -232,7 +254,10 @@ static int write_owners (FILE *file, const struct dn_lookback *lookback, bool na
         "from submission to end, in two simulated queues of the same jobs and "
         "nodes. <code>--jobs=FILE</code> writes a row of each.</p>\n",
         file);
-    return dn_html_table (file, &grid);
+    if (dn_html_table (file, &grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
+    dn_page_jobs (file, &delayed, &lookback->delayed);
+    return DN_EXIT_DONE;
 }
 
 /* --- the page ----------------------------------------------------------------------

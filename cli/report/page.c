@@ -32,6 +32,16 @@ void dn_html_text (FILE *file, const char *text)
     }
 }
 
+void dn_html_anchor (FILE *file, const char *text)
+{
+    for (; *text; text++) {
+        char low = dn_lower (*text);
+        bool plain = dn_is_digit (*text) || (low >= 'a' && low <= 'z') || *text == '_';
+
+        fputc (plain ? *text : '-', file);
+    }
+}
+
 static void write_cell (FILE *file, const char *tag, bool right, const char *text)
 {
     fprintf (file, right ? "<%s>" : "<%s class=\"words\">", tag);
@@ -84,4 +94,31 @@ void dn_page_card (FILE *file,
     fputs ("</a></b><p>", file);
     dn_html_text (file, text);
     fputs ("</p></div>\n", file);
+}
+
+static void write_job (FILE *file,
+                       const struct dn_page_jobs *jobs,
+                       const struct dn_listed *job)
+{
+    fputs ("<li>", file);
+    dn_html_text (file, job->job);
+    fprintf (file, ": %s%s", jobs->words[0], dn_show_time (job->from).text);
+    fprintf (file, "%s%s</li>\n", jobs->words[1], dn_show_time (job->to).text);
+}
+
+void dn_page_jobs (FILE *file,
+                   const struct dn_page_jobs *jobs,
+                   const struct dn_listing *listing)
+{
+    int n = dn_listing_shown (listing);
+
+    if (n == 0)
+        return;
+    fprintf (file, "<h3 id=\"%s\">%s: ", jobs->id, jobs->what);
+    if (n < listing->n)
+        fprintf (file, "%d of %lld, ", n, (long long) listing->n);
+    fprintf (file, "%s</h3><ul class=\"jobs\">\n", jobs->order);
+    for (int i = 0; i < n; i++)
+        write_job (file, jobs, &listing->jobs[i]);
+    fputs ("</ul>\n", file);
 }

@@ -108,7 +108,9 @@ const char *dn_report_quantity (enum dn_measure quantity);
 const char *dn_report_waste (enum dn_waste waste);
 const char *dn_report_effect (enum dn_effect_of effect);
 
-/* Call 'take' with the name and value of every figure of a part. */
+/* Call 'take' with the name and value of every figure of a part, in the order of the
+ * CSV table.
+ */
 typedef void (*dn_report_figure_f) (void *to, const char *name, double value);
 void dn_report_figures (const struct dn_sums_part *part,
                         dn_report_figure_f take,
@@ -117,8 +119,9 @@ void dn_report_figures (const struct dn_sums_part *part,
 /* The tables that a terminal and the page have. Each returns an enum dn_exit.
  */
 int dn_report_harms (const struct dn_report *report);
-int dn_report_harm_jobs (const struct dn_report *report, bool perhaps);
+int dn_report_harm_jobs (const struct dn_report *report);
 int dn_report_judged (const struct dn_report *report);
+int dn_report_freed (const struct dn_report *report);
 int dn_report_amounts (const struct dn_report *report);
 int dn_report_effects (const struct dn_report *report);
 int dn_report_kept (const struct dn_report *report);
@@ -129,6 +132,7 @@ int dn_report_groups (const struct dn_report *report);
 /* The forms; on stdout. Each returns an enum dn_exit, and sorts groups. */
 int dn_report_text (struct dn_report *report);
 int dn_report_json (struct dn_report *report);
+int dn_report_csv (struct dn_report *report);
 
 /* One page without scripts or other files. -1 with 'err'. */
 int dn_report_html (struct dn_report *report, const char *path, struct dn_err *err);

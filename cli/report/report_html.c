@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "replace.h"
+#include "report/chart.h"
 #include "report/page.h"
 #include "report/when.h"
 
@@ -186,114 +187,357 @@ static void write_money_card (FILE *file, const struct dn_report *report)
         file, "", "Charges", "amounts", dn_report_number (money->saved).text, text);
 }
 
-/* --- tables -------------------------------------------------------------------------
+/* --- charts -------------------------------------------------------------------------
  */
 
-static int write_harmed (FILE *file, const struct dn_report *report)
+static void begin_figure (FILE *file, const char *title)
 {
-    const struct dn_harm *harm = report->harm;
-    int rc = DN_EXIT_DONE;
+    fprintf (file, "<figure><h3>%s</h3>\n", title);
+}
 
-    if (harm->n_harmed > 0) {
-        fputs ("<h2 id=\"harmed\">Harmed jobs</h2><p class=\"soft\">"
-               "<code>dnnest status JOB</code> has the rest of each.</p>\n",
-               file);
-        rc = dn_report_harm_jobs (report, false);
+static void end_figure (FILE *file, const char *caption)
+{
+    fprintf (file, "<figcaption>%s</figcaption></figure>\n", caption);
+}
+
+/* The harmed jobs of each week. */
+static void count_harmed (const struct dn_report *report, int64_t harmed[])
+{
+    const struct dn_sums *sums = report->sums;
+
+    for (int i = 0; i < sums->n_weeks; i++)
+        harmed[i] = 0;
+    for (int64_t k = 0; k < report->harm->n_harmed; k++)
+        for (int i = sums->n_weeks - 1; i >= 0; i--)
+            if (report->harm->jobs[k].end_s >= sums->weeks[i].start_s) {
+                harmed[i]++;
+                break;
+            }
+}
+
+static void write_charts (FILE *file, const struct dn_report *report)
+{
+    struct dn_sums *sums = report->sums;
+    int64_t harmed[DN_SUMS_WEEKS_MAX];
+
+    count_harmed (report, harmed);
+    fputs ("<div class=\"charts\">\n", file);
+    begin_figure (file, "Changed jobs by week");
+    dn_chart_weeks (file, sums, harmed);
+    end_figure (file,
+                "<span class=\"key blue\"></span>changed<span class=\"key "
+                "rose\"></span>of these harmed");
+    begin_figure (file, "Effect, in % of the control group's figure");
+    dn_chart_effects (file, sums);
+    end_figure (file, "With its 95 % interval. Less is better.");
+    begin_figure (file, "Predicted against measured run time");
+    dn_chart_points (file, sums);
+    fprintf (file,
+             "<figcaption><span class=\"key teal\"></span>application known from "
+             "its runs<span class=\"key sand\"></span>predicted from its description; "
+             "%d of %" PRId64 " jobs</figcaption></figure>\n",
+             sums->n_points,
+             sums->points_seen);
+    begin_figure (file, "Share of jobs within the prediction");
+    dn_chart_coverage (file, sums);
+    end_figure (file,
+                "<span class=\"key blue\"></span>95 % quantile, which should stay near "
+                "the dashed line<span class=\"key sand\"></span>bound of the limit");
+    fputs ("</div>\n", file);
+}
+
+/* --- jobs ---------------------------------------------------------------------------
+ */
+
+static void write_harm_row (FILE *file,
+                            const struct dn_report *report,
+                            const struct dn_harm_job *job)
+{
+    char happened[400];
+    struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
+
+    dn_report_happened (job, &buf);
+    fputs ("<tr id=\"harmed-", file);
+    dn_html_anchor (file, job->job);
+    fputs ("\"><td>", file);
+    dn_html_text (file, job->job);
+    fputs ("</td><td class=\"words\">", file);
+    dn_html_text (file, happened);
+    fputs ("</td><td class=\"words\">", file);
+    dn_html_text (file, job->app);
+    if (report->names) {
+        fputs ("</td><td class=\"words\">", file);
+        dn_html_text (file, job->user);
     }
-    if (harm->n_perhaps > 0) {
-        fputs ("<h2>Perhaps harmed</h2><p class=\"soft\">They failed, and runs as "
-               "requested did not, but that may be chance.</p>\n",
-               file);
-        rc |= dn_report_harm_jobs (report, true);
-    }
-    if (harm->n_harmed > DN_REPORT_HARMED || harm->n_perhaps > DN_REPORT_HARMED)
+    fprintf (file, "</td><td>%s</td></tr>\n", dn_when_day (job->end_s).text);
+}
+
+/* A table of some jobs from 'first' on. */
+static void write_jobs (FILE *file,
+                        const struct dn_report *report,
+                        const struct dn_harm_job *first,
+                        int64_t n)
+{
+    fprintf (file,
+             "<div class=\"table\"><table><tr><th>JOB</th><th class=\"words\">WHAT "
+             "HAPPENED</th><th class=\"words\">APPLICATION</th>%s<th>ENDED</th></tr>\n",
+             report->names ? "<th class=\"words\">USER</th>" : "");
+    for (int64_t i = 0; i < n && i < DN_REPORT_HARMED; i++)
+        write_harm_row (file, report, first + i);
+    fputs ("</table></div>\n", file);
+    if (n > DN_REPORT_HARMED)
         fprintf (
             file,
             "<p class=\"soft\">The first %d; <code>dnnest report --json</code> has "
             "all.</p>\n",
             DN_REPORT_HARMED);
-    return rc;
 }
 
-static int write_freed (FILE *file, const struct dn_report *report)
+static void write_harmed (FILE *file, const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"JOB", true}, {"GPU HOURS", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 2);
+    const struct dn_harm *harm = report->harm;
+
+    if (harm->n_harmed > 0) {
+        fputs ("<h2 id=\"harmed\">Harmed jobs</h2><p class=\"soft\">"
+               "<code>dnnest status JOB</code> has the rest of each.</p>\n",
+               file);
+        write_jobs (file, report, harm->jobs, harm->n_harmed);
+    }
+    if (harm->n_perhaps > 0) {
+        fputs (
+            "<h2 id=\"perhaps\">Perhaps harmed</h2><p class=\"soft\">They failed, and "
+            "runs as requested did not, but that may be chance.</p>\n",
+            file);
+        write_jobs (file, report, harm->jobs + harm->n_harmed, harm->n_perhaps);
+    }
+}
+
+/* Changed jobs beside which there was room. */
+static void write_made (FILE *file, const struct dn_freed *freed)
+{
+    int left = DN_REPORT_ROWS * 3;
+
+    fprintf (file,
+             "<h3>By %s changed jobs that held less</h3><ul class=\"jobs\">",
+             dn_report_count (freed->n_made).text);
+    for (int64_t i = 0; i < freed->n_runs && left > 0; i++) {
+        if (!freed->runs[i].made)
+            continue;
+        fputs ("<li>", file);
+        dn_html_text (file, freed->runs[i].job);
+        fputs ("</li>\n", file);
+        left--;
+    }
+    fputs ("</ul>\n", file);
+}
+
+static void write_freed (FILE *file, const struct dn_report *report)
+{
     const struct dn_freed *freed = &report->freed;
 
-    fputs (
-        "<h2 id=\"freed\">GPU hours that others got</h2><p class=\"soft\">Each node "
-        "is replayed with its changed jobs as they were requested. A job that would "
-        "not have fitted any more into the CPUs, the memory or the GPUs of the node "
-        "got its GPUs by these changes. Shorter limits, moves to other types and "
-        "all but the first node of a job are not counted. Jobs with most first.</p>\n",
-        file);
+    fputs ("<h2 id=\"freed\">GPU hours that others got</h2><p class=\"soft\">Each node "
+           "is replayed with its changed jobs as they were requested. A job that would "
+           "not have fitted any more into the CPUs, the memory or the GPUs of the node "
+           "got its GPUs by these changes. Shorter limits, moves to other types and "
+           "all but the first node of a job are not counted.</p>\n",
+           file);
     if (freed->n_jobs == 0 || dn_report_not_freed (report))
-        return DN_EXIT_DONE;
-    for (int64_t i = 0; i < freed->n_jobs && i < DN_REPORT_ROWS; i++) {
-        dn_grid_add (&grid, "%s", freed->runs[i].job);
-        dn_grid_add (&grid, "%s", dn_report_number (freed->runs[i].hours).text);
+        return;
+    fputs ("<h3>Jobs that got them, those with most first</h3><ul class=\"jobs\">\n",
+           file);
+    for (int64_t i = 0; i < freed->n_jobs && i < DN_REPORT_ROWS * 3; i++) {
+        fputs ("<li>", file);
+        dn_html_text (file, freed->runs[i].job);
+        fprintf (file,
+                 ": %s GPU hours</li>\n",
+                 dn_report_number (freed->runs[i].hours).text);
     }
-    return dn_html_table (file, &grid);
+    fputs ("</ul>\n", file);
+    write_made (file, freed);
 }
 
-/* The harmed jobs that ended in a week. */
-static int64_t harmed_in (const struct dn_harm *harm, const struct dn_week *week)
+static void write_harmed_links (FILE *file,
+                                const struct dn_report *report,
+                                int64_t from_s,
+                                int64_t to_s)
 {
-    int64_t n = 0;
+    for (int64_t i = 0; i < report->harm->n_harmed && i < DN_REPORT_HARMED; i++) {
+        const struct dn_harm_job *job = &report->harm->jobs[i];
 
-    for (int64_t i = 0; i < harm->n_harmed; i++)
-        n += harm->jobs[i].end_s >= week->start_s
-             && harm->jobs[i].end_s < week->start_s + 7 * 86400;
-    return n;
-}
-
-static int write_weeks (FILE *file, const struct dn_report *report)
-{
-    static const struct dn_grid_column columns[] = {{"FROM", false},
-                                                    {"JOBS", true},
-                                                    {"CHANGED", true},
-                                                    {"HARMED", true},
-                                                    {"WITHIN BOUND", true},
-                                                    {"WITHIN 95 %", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
-
-    fputs ("<h2>Weeks</h2>\n", file);
-    for (int i = 0; i < report->sums->n_weeks; i++) {
-        const struct dn_week *week = &report->sums->weeks[i];
-        double bound =
-            dn_report_ratio ((double) week->within_bound, (double) week->n_bound);
-        double p95 = dn_report_ratio ((double) week->within_p95, (double) week->n_p95);
-
-        dn_grid_add (&grid, "%s", dn_when_day (week->start_s + 43200).text);
-        dn_grid_add (&grid, "%s", dn_report_count (week->jobs).text);
-        dn_grid_add (&grid, "%s", dn_report_count (week->changed).text);
-        dn_grid_add (
-            &grid, "%s", dn_report_count (harmed_in (report->harm, week)).text);
-        dn_grid_add (&grid, "%s", dn_report_share (bound).text);
-        dn_grid_add (&grid, "%s", dn_report_share (p95).text);
+        if (job->end_s < from_s || job->end_s >= to_s)
+            continue;
+        fputs ("<a href=\"#harmed-", file);
+        dn_html_anchor (file, job->job);
+        fputs ("\">", file);
+        dn_html_text (file, job->job);
+        fputs ("</a> ", file);
     }
-    return dn_html_table (file, &grid);
 }
+
+/* A figure of a week, as a link if there are jobs behind it. */
+static void write_linked (FILE *file,
+                          const char *what,
+                          const struct dn_week *week,
+                          const struct dn_listing *jobs,
+                          const char *text)
+{
+    fputs ("<td>", file);
+    if (jobs->n > 0)
+        fprintf (file, "<a href=\"#%s-%s\">", what, dn_chart_week (week).text);
+    fprintf (file, "%s%s</td>", text, jobs->n > 0 ? "</a>" : "");
+}
+
+static void write_weeks (FILE *file, const struct dn_report *report)
+{
+    const struct dn_sums *sums = report->sums;
+
+    fputs (
+        "<h2>Weeks</h2>\n<div class=\"table\"><table><tr><th class=\"words\">FROM</th>"
+        "<th>JOBS</th><th>CHANGED</th><th>WITHIN BOUND</th><th>WITHIN 95 %</th>"
+        "<th class=\"words\">HARMED</th></tr>\n",
+        file);
+    for (int i = 0; i < sums->n_weeks; i++) {
+        const struct dn_week *week = &sums->weeks[i];
+
+        fprintf (
+            file, "<tr id=\"week-%s\"><td class=\"words\">", dn_chart_week (week).text);
+        fprintf (file, "%s</td>", dn_chart_week (week).text);
+        fprintf (file, "<td>%s</td>", dn_report_count (week->jobs).text);
+        write_linked (
+            file, "changed", week, &week->listed, dn_report_count (week->changed).text);
+        fprintf (file,
+                 "<td>%s</td>",
+                 dn_report_share (dn_report_ratio ((double) week->within_bound,
+                                                   (double) week->n_bound))
+                     .text);
+        write_linked (file,
+                      "beyond",
+                      week,
+                      &week->beyond,
+                      dn_report_share (dn_report_ratio ((double) week->within_p95,
+                                                        (double) week->n_p95))
+                          .text);
+        fputs ("<td class=\"words\">", file);
+        write_harmed_links (file, report, week->start_s, week->start_s + 604800);
+        fputs ("</td></tr>\n", file);
+    }
+    fputs ("</table></div>\n", file);
+}
+
+/* The jobs of a week; names of the list lack it. */
+static void write_week_list (FILE *file,
+                             const struct dn_week *week,
+                             struct dn_page_jobs list,
+                             const struct dn_listing *jobs)
+{
+    char id[64];
+    char what[64];
+    struct dn_buf buf = dn_buf_on (id, sizeof (id));
+    struct dn_buf said = dn_buf_on (what, sizeof (what));
+
+    dn_buf_add (&buf, "%s-%s", list.id, dn_chart_week (week).text);
+    dn_buf_add (&said, "%s, week from %s", list.what, dn_chart_week (week).text);
+    list.id = id;
+    list.what = what;
+    dn_page_jobs (file, &list, jobs);
+}
+
+static void write_week_jobs (FILE *file, const struct dn_week *week)
+{
+    static const struct dn_page_jobs changed = {
+        "changed",
+        "Changed",
+        "those with most requested GPU hours first",
+        {"limit ", " -> "},
+    };
+    static const struct dn_page_jobs beyond = {
+        "beyond",
+        "Not within the prediction",
+        "those that ran longest past the 95 % quantile first",
+        {"predicted ", ", ran "},
+    };
+
+    write_week_list (file, week, changed, &week->listed);
+    write_week_list (file, week, beyond, &week->beyond);
+}
+
+/* The lists that the charts lead to. */
+static void write_behind (FILE *file, const struct dn_sums *sums)
+{
+#define WAITED                                                                         \
+    {                                                                                  \
+        "waited ", ", ran "                                                            \
+    }
+    static const struct dn_page_jobs sides[DN_EFFECT_FAILED + 1][DN_N_SIDES] = {
+        [DN_EFFECT_WAIT] =
+            {{"waits", "Control group", "longest waits first", WAITED},
+             {"waits-changed", "Changed", "longest waits first", WAITED}},
+        [DN_EFFECT_TURNAROUND] =
+            {{"turnarounds", "Control group", "longest wait and run first", WAITED},
+             {"turnarounds-changed", "Changed", "longest wait and run first", WAITED}},
+        [DN_EFFECT_FAILED] = {{"failures",
+                               "Control group, failed or killed",
+                               "most GPU hours first",
+                               WAITED},
+                              {"failures-changed",
+                               "Changed, failed or killed",
+                               "most GPU hours first",
+                               WAITED}},
+    };
+#undef WAITED
+
+    if (sums->all.described == 0)
+        return;
+    fprintf (file,
+             "<h2>Jobs behind the charts</h2>\n<p class=\"soft\">At most %d of each. "
+             "<code>sacct -anXPD -S FROM -E TO -o JobID,AdminComment</code> has all: "
+             "those with <code>\"verdict\":\"change\"</code>, of the control group "
+             "<code>control</code>. <code>dnnest status JOB</code> has the rest of "
+             "each.</p>\n",
+             DN_LISTED_MAX);
+    for (int i = 0; i <= DN_EFFECT_FAILED; i++)
+        for (int side = 0; side < DN_N_SIDES; side++)
+            dn_page_jobs (file, &sides[i][side], &sums->listed[side][i]);
+    for (int i = sums->n_weeks - 1; i >= 0; i--)
+        write_week_jobs (file, &sums->weeks[i]);
+}
+
+static void write_points (FILE *file, const struct dn_sums *sums)
+{
+    if (sums->n_points == 0)
+        return;
+    fputs ("<h2>Jobs with a prediction</h2><ul class=\"jobs\">\n", file);
+    for (int i = 0; i < sums->n_points; i++) {
+        const struct dn_point *point = &sums->points[i];
+
+        fputs ("<li id=\"ran-", file);
+        dn_html_anchor (file, point->job);
+        fputs ("\">", file);
+        dn_html_text (file, point->job);
+        fprintf (file, ": %s, ", dn_show_time ((double) point->predicted_s).text);
+        fprintf (file, "ran %s</li>\n", dn_show_time ((double) point->measured_s).text);
+    }
+    fputs ("</ul>\n", file);
+}
+
+/* --- tables -------------------------------------------------------------------------
+ */
 
 static int write_tables (struct dn_report *report)
 {
     FILE *file = report->page;
     int rc;
 
-    fputs ("<h2 id=\"harm\">Harm</h2>\n", file);
-    rc = dn_report_harms (report);
-    rc |= write_harmed (file, report);
     fputs (
         "<h2 id=\"control\">Against the control group</h2>\n<p class=\"soft\">Drawn at "
         "random from the jobs that dnnest would have changed. The intervals take the "
         "jobs of an application of a user for one draw. NEEDS: jobs to see an effect "
         "of a tenth.</p>\n",
         file);
-    rc |= dn_report_effects (report);
+    rc = dn_report_effects (report);
     fputs ("<h2 id=\"predictions\">Predictions</h2>\n", file);
     rc |= dn_report_judged (report);
-    rc |= write_freed (file, report);
+    write_freed (file, report);
     fputs ("<h2 id=\"amounts\">Requested, granted, used</h2>\n", file);
     rc |= dn_report_amounts (report);
     if (report->sums->by != DN_GROUPED_BY_NONE)
@@ -304,7 +548,6 @@ static int write_tables (struct dn_report *report)
     fputs ("<h2>Why jobs were not changed</h2>\n", file);
     rc |= dn_report_kept (report);
     rc |= dn_report_idle (report);
-    rc |= write_weeks (file, report);
     return rc;
 }
 
@@ -362,8 +605,15 @@ static int write_page (FILE *file, struct dn_report *report)
     write_freed_card (file, report);
     write_promise_card (file, report->sums);
     write_money_card (file, report);
+    fputs ("</div>\n<div id=\"harm\">\n", file);
+    rc = dn_report_harms (report);
     fputs ("</div>\n", file);
-    rc = write_tables (report);
+    write_charts (file, report);
+    write_harmed (file, report);
+    rc |= write_tables (report);
+    write_weeks (file, report);
+    write_behind (file, report->sums);
+    write_points (file, report->sums);
     write_foot (file, report);
     return rc;
 }

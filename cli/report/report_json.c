@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "common.h"
+#include "output/csv_cell.h"
 
 /* --- JSON ---------------------------------------------------------------------------
  */
@@ -304,5 +305,57 @@ int dn_report_json (struct dn_report *report)
     put_groups (json, report);
     put_own (json, report);
     dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+/* --- CSV ----------------------------------------------------------------------------
+ */
+
+static void csv_name (void *to, const char *name, double value)
+{
+    (void) to;
+    (void) value;
+    printf (",%s", name);
+}
+
+static void csv_value (void *to, const char *name, double value)
+{
+    (void) to;
+    (void) name;
+    printf (",%.12g", value);
+}
+
+static void csv_row (const char *name, const struct dn_sums_part *part)
+{
+    dn_csv_cell (stdout, name);
+    dn_report_figures (part, csv_value, NULL);
+    putchar ('\n');
+}
+
+static void csv_group (const struct dn_report *report,
+                       const struct dn_sums_group *group)
+{
+    bool is_user = report->sums->by == DN_GROUPED_BY_USER;
+
+    csv_row (dn_report_name (report, group, is_user).text, &group->part);
+}
+
+int dn_report_csv (struct dn_report *report)
+{
+    struct dn_groups *groups = &report->sums->groups;
+
+    dn_csv_cell (stdout,
+                 report->sums->by == DN_GROUPED_BY_NONE
+                     ? "group"
+                     : dn_names_get (&dn_by_names, (int) report->sums->by));
+    dn_report_figures (&report->sums->all, csv_name, NULL);
+    putchar ('\n');
+    if (report->sums->by == DN_GROUPED_BY_NONE)
+        csv_row ("all", &report->sums->all);
+    dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
+    for (int64_t i = 1; i < groups->n; i++)
+        csv_group (report, &groups->groups[i]);
+    if (groups->n > 0 && groups->groups[0].part.seen > 0)
+        csv_group (report, &groups->groups[0]);
     return DN_EXIT_DONE;
 }

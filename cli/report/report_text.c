@@ -85,8 +85,22 @@ int dn_report_harms (const struct dn_report *report)
     return show (report, &grid);
 }
 
-/* Those that were harmed, or that perhaps were: as many as the form has room for. */
-int dn_report_harm_jobs (const struct dn_report *report, bool perhaps)
+/* The numbers of those that perhaps were. */
+static void print_perhaps (const struct dn_harm *harm)
+{
+    if (harm->n_perhaps == 0)
+        return;
+    printf ("\nperhaps, too: %s failed;",
+            dn_report_number ((double) harm->n_perhaps).text);
+    for (int64_t i = 0; i < harm->n_perhaps && i < DN_REPORT_WIDE; i++) {
+        const char *job = harm->jobs[harm->n_harmed + i].job;
+
+        printf (" %s", dn_quote (job, strlen (job)).text);
+    }
+    printf ("%s\n", harm->n_perhaps > DN_REPORT_WIDE ? " ... (--json)" : "");
+}
+
+int dn_report_harm_jobs (const struct dn_report *report)
 {
     static const struct dn_grid_column columns[] = {{"JOB", true},
                                                     {"APPLICATION", false},
@@ -95,49 +109,31 @@ int dn_report_harm_jobs (const struct dn_report *report, bool perhaps)
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, report->names ? 4 : 3);
     const struct dn_harm *harm = report->harm;
-    const struct dn_harm_job *jobs = harm->jobs + (perhaps ? harm->n_harmed : 0);
-    int64_t most = report->page ? DN_REPORT_HARMED : DN_REPORT_ROWS;
-    int64_t n = perhaps ? harm->n_perhaps : harm->n_harmed;
     char happened[400];
 
-    for (int64_t i = 0; i < n && i < most; i++) {
+    for (int64_t i = 0; i < harm->n_harmed && i < DN_REPORT_ROWS; i++) {
+        const struct dn_harm_job *job = &harm->jobs[i];
         struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
 
-        dn_report_happened (&jobs[i], &buf);
-        add_name (&grid, jobs[i].job);
-        add_name (&grid, jobs[i].app);
+        dn_report_happened (job, &buf);
+        add_name (&grid, job->job);
+        add_name (&grid, job->app);
         dn_grid_add (&grid, "%s", happened);
         if (report->names)
-            add_name (&grid, jobs[i].user);
+            add_name (&grid, job->user);
     }
-    return show (report, &grid);
-}
-
-static int print_harm_jobs (const struct dn_report *report)
-{
-    const struct dn_harm *harm = report->harm;
-
-    if (harm->n_harmed > 0) {
+    if (harm->n_harmed > 0)
         printf ("\n%s harmed; 'dnnest status JOB' has the rest of each:\n",
-                dn_report_count (harm->n_harmed).text);
-        if (dn_report_harm_jobs (report, false) != DN_EXIT_DONE)
-            return DN_EXIT_BUG;
-    }
+                dn_report_number ((double) harm->n_harmed).text);
+    if (harm->n_harmed > 0 && dn_grid_print (&grid) != DN_EXIT_DONE)
+        return DN_EXIT_BUG;
     if (harm->n_harmed > DN_REPORT_ROWS)
         printf ("the first %d; --json has all\n", DN_REPORT_ROWS);
-    if (harm->n_perhaps == 0)
-        return DN_EXIT_DONE;
-    printf ("\nperhaps, too: %s failed;", dn_report_count (harm->n_perhaps).text);
-    for (int64_t i = 0; i < harm->n_perhaps && i < DN_REPORT_WIDE; i++) {
-        const char *job = harm->jobs[harm->n_harmed + i].job;
-
-        printf (" %s", dn_quote (job, strlen (job)).text);
-    }
-    printf ("%s\n", harm->n_perhaps > DN_REPORT_WIDE ? " ... (--json)" : "");
+    print_perhaps (harm);
     return DN_EXIT_DONE;
 }
 
-static void print_freed (const struct dn_report *report)
+int dn_report_freed (const struct dn_report *report)
 {
     const struct dn_freed *freed = &report->freed;
     const char *why = dn_report_not_freed (report);
@@ -150,6 +146,7 @@ static void print_freed (const struct dn_report *report)
                 freed->n_jobs,
                 freed->n_made);
     printf ("\n");
+    return DN_EXIT_DONE;
 }
 
 /* --- amounts -----------------------------------------------------------------------
@@ -462,8 +459,8 @@ int dn_report_text (struct dn_report *report)
         return DN_EXIT_DONE;
     }
     rc = dn_report_harms (report);
-    rc = rc == DN_EXIT_DONE ? print_harm_jobs (report) : rc;
-    print_freed (report);
+    rc = rc == DN_EXIT_DONE ? dn_report_harm_jobs (report) : rc;
+    rc = rc == DN_EXIT_DONE ? dn_report_freed (report) : rc;
     for (size_t i = 0; i < DN_N_ELEMENTS (tables) && rc == DN_EXIT_DONE; i++) {
         rc = tables[i](report);
         printf ("\n");

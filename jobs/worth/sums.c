@@ -440,6 +440,26 @@ static void add_bounds (struct dn_sums_judged *judged, const struct view *view)
     }
 }
 
+static void add_point (struct dn_sums *sums, const struct view *view)
+{
+    int64_t at =
+        dn_sample_place (&sums->random, sums->points_seen++, DN_SUMS_POINTS_MAX);
+    struct dn_point *point = &sums->points[at < 0 ? 0 : at];
+    struct dn_buf buf;
+
+    if (at < 0)
+        return;
+    *point = (struct dn_point){
+        .measured_s = (float) view->ran_s,
+        .predicted_s = (float) view->job->likely_s,
+        .known = view->job->history_runs > 0,
+    };
+    buf = dn_buf_on (point->job, sizeof (point->job));
+    dn_buf_add (&buf, "%.23s", view->job->job);
+    if (sums->n_points < DN_SUMS_POINTS_MAX)
+        sums->n_points++;
+}
+
 static void judge (struct dn_sums *sums, const struct view *view)
 {
     const struct dn_finished *job = view->job;
@@ -459,6 +479,8 @@ static void judge (struct dn_sums *sums, const struct view *view)
             dn_spread_add (&judged->error, fabs (log (job->likely_s / view->ran_s)));
         add_bounds (judged, view);
     }
+    if (known)
+        add_point (sums, view);
 }
 
 /* --- weeks --------------------------------------------------------------------------
@@ -506,6 +528,12 @@ static void add_week (struct dn_sums *sums, const struct view *view)
         return;
     week->jobs++;
     week->changed += view->changed;
+    if (view->changed)
+        dn_listing_add (&week->listed,
+                        job->job,
+                        view->asked_s * width_of (job),
+                        view->asked_s,
+                        view->limit_s);
     if (view->changed && view->ran) {
         double saved = (view->asked_s - view->limit_s) / HOUR;
 
@@ -521,6 +549,12 @@ static void add_week (struct dn_sums *sums, const struct view *view)
     if (job->p95_s > 0 && within (view, job->p95_s) >= 0) {
         week->n_p95++;
         week->within_p95 += within (view, job->p95_s);
+        if (within (view, job->p95_s) == 0)
+            dn_listing_add (&week->beyond,
+                            job->job,
+                            view->ran_s / job->p95_s,
+                            job->p95_s,
+                            view->ran_s);
     }
     if (job->likely_s > 0 && within (view, job->likely_s) >= 0) {
         week->n_error++;
@@ -568,6 +602,25 @@ static void add_side (struct dn_side_sums sums[DN_N_EFFECTS], const struct view 
         add_to (&sums[DN_EFFECT_HELD], view->limit_s * gpus / HOUR, worked);
 }
 
+/* A wait that is not known is in no list. */
+static void list_side (struct dn_listing listed[], const struct view *view)
+{
+    const char *job = view->job->job;
+    double wait_s = dn_sums_wait_s (view->job);
+    double ran_s = view->ran_s;
+
+    if (isnan (wait_s))
+        return;
+    dn_listing_add (&listed[DN_EFFECT_WAIT], job, wait_s, wait_s, ran_s);
+    dn_listing_add (&listed[DN_EFFECT_TURNAROUND], job, wait_s + ran_s, wait_s, ran_s);
+    if (has_failed (view->outcome))
+        dn_listing_add (&listed[DN_EFFECT_FAILED],
+                        job,
+                        ran_s * width_of (view->job),
+                        wait_s,
+                        ran_s);
+}
+
 /* The cluster of its application; without one, of its user. */
 static struct dn_sides *cluster_of (const struct dn_sums *sums,
                                     const struct dn_finished *job)
@@ -587,6 +640,7 @@ static void compare (struct dn_sums *sums, const struct view *view)
         return;
     if (!view->changed && !would_change (view->job))
         return;
+    list_side (sums->listed[side], view);
     add_side (sums->sides.of[side], view);
     add_side (cluster_of (sums, view->job)->of[side], view);
     dn_spread_add (&sums->medians[side][0], wait);

@@ -1,7 +1,8 @@
 /* sums.h - what finished jobs requested, were granted and used, and what dnnest saved
  *
  * In: finished jobs in any order, one at a time. Out: the sums of a report. Pure.
- * Memory is bounded: groups up to DN_SUMS_GROUPS_MAX, two years of weeks.
+ * Memory is bounded: groups up to DN_SUMS_GROUPS_MAX, a year of weeks, samples of the
+ * points.
  *
  * Definitions. A job counts in the amounts if it ran.
  *   requested: limit that the user asked for, times what the job was allocated. The
@@ -56,6 +57,9 @@
 /* Reasons why jobs were kept, with numbers and quoted parts taken out. */
 #define DN_SUMS_REASONS_MAX 32
 #define DN_SUMS_TEXT_MAX    100
+
+/* Points of the picture of predicted against measured times. */
+#define DN_SUMS_POINTS_MAX 400
 
 enum dn_measure {
     DN_MEASURE_HOURS,
@@ -202,6 +206,16 @@ struct dn_week {
     int64_t within_p95;
     int64_t n_error;
     double error; /* sum of |ln (median / run time)| */
+    /* by requested GPU hours: the limits that were requested and granted; */
+    struct dn_listing listed;
+    struct dn_listing beyond; /* of that quantile, by how much: it, and the run time */
+};
+
+struct dn_point {
+    float measured_s;
+    float predicted_s;
+    bool known; /* its application had a history */
+    char job[24];
 };
 
 struct dn_kept {
@@ -239,10 +253,17 @@ struct dn_sums {
     int n_kept;
     struct dn_sums_judged judged[DN_N_SUMS_OF];
     struct dn_sides sides;
-    struct dn_sides *clusters;               /* DN_CLUSTERS of them; owned */
+    struct dn_sides *clusters; /* DN_CLUSTERS of them; owned */
+    /* Waits and run times of the jobs: by the wait, by both, and failed ones by their
+     * GPU hours. */
+    struct dn_listing listed[DN_N_SIDES][DN_EFFECT_FAILED + 1];
     struct dn_spread medians[DN_N_SIDES][2]; /* of the waits, and ln (limit / run) */
     struct dn_week weeks[DN_SUMS_WEEKS_MAX]; /* by start */
     int n_weeks;
+    struct dn_point points[DN_SUMS_POINTS_MAX];
+    int n_points;
+    int64_t points_seen;
+    uint64_t random;
 };
 
 /* NULL without memory. 'prices' is borrowed. */

@@ -88,6 +88,10 @@ gives 'text begins with who was harmed' 0 \
     report --db="$jobs" --by=app
 problem=$(awk 'length > 100' "$work/out")
 verdict 'text fits 100 columns'
+gives 'CSV has a row per group' 0 $'^type,jobs,ran.*\nh100,|^type,jobs,ran.*\na100,' \
+    report --db="$jobs" --csv --by=type
+problem=$(awk -F, 'NR == 1 {n = NF} NF != n {print}' "$work/out")
+verdict 'of as many columns as its head'
 try report --db="$jobs" "--html=$work/page.html"
 problem=$(python3 - "$work/page.html" 2>&1 <<'PYTHON'
 import re
@@ -114,8 +118,8 @@ class Checker(HTMLParser):
 
 
 Checker().feed(page)
-if open_tags or "prefers-color-scheme:dark" not in page or page.count("<table>") < 7:
-    print("incomplete", open_tags, page.count("<table>"))
+if open_tags or "prefers-color-scheme:dark" not in page or page.count("<svg") != 4:
+    print("incomplete", open_tags, page.count("<svg"))
 if re.search(r"https?://|url\(|@import|nan|inf\b", page):
     print("refers to", re.search(r"https?://|url\(|@import|nan|inf\b", page))
 PYTHON
@@ -171,15 +175,15 @@ like 'the first answer of the page is who was harmed' "$(tr '\n' ' ' <"$work/har
     'class="cards"> <div class="card bad"><h2>Did anybody get hurt\?</h2><b><a href="#harmed">7 jobs<'
 like 'the title of the page has cluster, mode and period' "$(<"$work/harm.html")" \
     '<title>dnnest on alpha, mode enforce, 2026-01-05 to 2026-07-0[56]</title>'
-like 'the page lists the harmed jobs, and those of each week' "$(tr '\n' ' ' <"$work/harm.html")" \
-    'id="harmed">.*<td>9002</td><td class="words">hurt</td>.*Weeks</h2>.*>2026-0[0-9-]*</td><td>[0-9]*</td><td>[0-9]*</td><td>[1-9]</td>'
+like 'a bar leads to the changed jobs of its week, those with most GPU hours first' \
+    "$(tr '\n' ' ' <"$work/harm.html")" \
+    'href="#changed-2026-03-02"><rect.*<h3 id="changed-2026-03-02">Changed, week from 2026-03-02: 20 of [0-9]*, .*<li>[0-9]*: limit [0-9]'
 for page in harm unharmed few; do whole_page "$work/$page.html"; done
 if command -v chromium >/dev/null; then
-    sed 's/#harmed"/#absent"/; s/<h2>Weeks/<p>'"$(printf 'w%.0s' {1..200})"'<\/p>&/; s/overflow-wrap:anywhere//' \
-        "$work/harm.html" >"$work/bad.html"
-    like 'a text that is cut and a link without aim are seen' \
+    sed 's/>-100</>-100 of a hundred</; s/#harmed"/#absent"/' "$work/harm.html" >"$work/bad.html"
+    like 'a label that is cut and a link without aim are seen' \
         "$(python3 "$top/tests/report/look.py" "$work/bad.html" "$work/pictures")" \
-        'no aim: #absent.*phone: .*cut: www'
+        'no aim: #absent.*phone: a label is outside of its chart: -100 of a hundred'
 fi
 
 # --- GPUs that are idle -------------------------------------------------------------------
@@ -245,6 +249,21 @@ fill "$work/reasons.db" <"$work/reasons.csv"
 gives 'jobs without enough runs are in one row, without the counts of each' 0 \
     $'BECAUSE\n +3 +no history of this application yet\n' report --db="$work/reasons.db"
 
+{
+    echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,account,state,limit_s,gpus'
+    for name in '=cmd()' '+1' '-2.5' '-x' '@SUM(A1)' $'a\e[31mb' ' x' 'a""b'; do
+        i=$((${i:-9} + 1))
+        echo "c,$i,1767571200,1767571300,1767575000,$i,5,\"$name\",COMPLETED,36000,1"
+    done
+} >"$work/hostile.csv"
+fill "$work/hostile.db" <"$work/hostile.csv"
+try report --db="$work/hostile.db" --csv --by=account
+is 'no cell of a table is computed or drawn, and numbers stay numbers' \
+    "$(python3 -c '
+import csv, sys
+print(" ".join(sorted(row[0] for row in list(csv.reader(sys.stdin))[1:])))' <"$work/out")" \
+    " x '-x '=cmd() '@SUM(A1) +1 -2.5 a\"b a?[31mb"
+
 # --- the user's own jobs ------------------------------------------------------------------
 
 {
@@ -285,8 +304,8 @@ try report --db="$work/evil.db" --by=user --names
 is 'a terminal gets no control characters' "$(tr -d '\n -~' <"$work/out" | wc -c)" 0
 json 'JSON has them as they are' "any('<script>' in g['name'] for g in d['rows'])" \
     report --db="$work/evil.db" --by=user --names
-declare -A forms=([json]=--json [html]="--html=$work/hidden.html")
-for form in json html; do
+declare -A forms=([json]=--json [csv]=--csv [html]="--html=$work/hidden.html")
+for form in json csv html; do
     try report --db="$work/evil.db" --by=user "${forms[$form]}"
     is "without --names no user is named: $form" \
         "$(cat "$work/out" "$work/hidden.html" 2>/dev/null | grep -c '31mred\|?\[31m')" 0
@@ -299,6 +318,7 @@ refuses 'a file that is no store' 4 'other.db' report --db="$work/other.db"
 refuses 'a time that is none' 2 '--since: .yesterday. is not a time' report --since=yesterday
 refuses 'a period that is empty' 2 'not after --since' report --since=2026-02-01 --until=2026-01-01
 refuses 'an unknown group' 2 '--by' report --by=moon
+refuses 'two forms' 2 '--csv and --json' report --csv --json
 refuses 'an argument' 2 'argument' report x
 if ((EUID == 0)); then
     chmod 600 "$jobs"

@@ -107,7 +107,7 @@ documented 'dnnest(1) names every member of the list' report --jobs
 sed -i 's/^asked = .*/&\nif len (asked) > 14: sys.exit (9)/' "$work/bin/sacct"
 gives 'a list asks for what it shows' 0 'a100' report --jobs
 sed -i '/sys.exit (9)$/d' "$work/bin/sacct"
-refuses 'a list has no sums' 2 'cannot be combined' report --jobs --by=app
+refuses 'a list has no sums' 2 'cannot be combined' report --jobs --csv
 
 # --- the dry run --------------------------------------------------------------------------
 

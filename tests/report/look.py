@@ -2,8 +2,9 @@
 """look.py PAGE FOLDER [NAME] - draw the page of a report in Chromium, and say what is wrong
 
 Light, dark and on a phone it makes FOLDER/NAME-light.png, -dark.png and -phone.png. Then
-a copy with a script measures: nothing is wider than the window, no text is cut, no
-link has no aim, and the four answers are on the first screen.
+a copy with a script measures: nothing is wider than the window, no label of a chart is
+outside of its chart or on another one, all that a chart draws is a link, no link has no
+aim, and the four answers are on the first screen.
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 import html
@@ -24,9 +25,24 @@ const wrong = [], say = text => wrong.push(text);
 const box = e => e.getBoundingClientRect(), words = e => e.textContent.trim().slice(0, 40);
 if (document.documentElement.scrollWidth > innerWidth)
     say('the page is wider than the window: ' + document.documentElement.scrollWidth);
-for (const e of document.querySelectorAll('.card,.card *,h1,h2,h3,p'))
+for (const e of document.querySelectorAll('.card,.card *,h1,h2,h3,p,figcaption'))
     if (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display != 'inline')
         say('cut: ' + words(e));
+for (const svg of document.querySelectorAll('svg')) {
+    const labels = [...svg.querySelectorAll('text')], all = box(svg);
+    labels.forEach((a, i) => {
+        const x = box(a);
+        if (x.left < all.left || x.right > all.right || x.top < all.top || x.bottom > all.bottom)
+            say('a label is outside of its chart: ' + words(a));
+        for (const b of labels.slice(i + 1)) {
+            const y = box(b);
+            if (x.left < y.right && y.left < x.right && x.top + 2 < y.bottom && y.top + 2 < x.bottom)
+                say('labels overlap: ' + words(a) + ' / ' + words(b));
+        }
+    });
+}
+for (const mark of document.querySelectorAll('svg rect,svg circle'))
+    if (!mark.closest('a')) say('a mark of a chart is no link: ' + mark.className.baseVal);
 for (const a of document.querySelectorAll('a'))
     if (!document.getElementById(a.getAttribute('href').slice(1)))
         say('no aim: ' + a.getAttribute('href'));

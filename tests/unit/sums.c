@@ -253,6 +253,7 @@ TEST ("predictions are judged by all whose time is known to be longer or is know
     assert_int_equal (sums->judged[DN_SUMS_OF_ALL].within_p95, 0);
     assert_near (dn_spread_quantile (&sums->judged[DN_SUMS_OF_ALL].error, 0),
                  (double) (float) log (2 / 1.5));
+    assert_int_equal (sums->n_points, 3);
     assert_int_equal (sums->n_weeks, 1);
     assert_int_equal (sums->weeks[0].start_s, 1767571200);
     assert_int_equal (sums->weeks[0].within_bound, 2);
