@@ -47,7 +47,8 @@ static const struct dn_option options[] = {
                  "jobs that ended at or after it (now-90days)",
                  take_when),
     DN_OPT_TAKE ("until", 0, "TIME", "jobs that ended before it (now)", take_when),
-    DN_OPT_TEXT ("sacct", 0, "FILE", "what sacct -P printed (dnnest(1))", source.sacct),
+    DN_OPT_TEXT ("sacct", 0, "FILE", "what sacct printed (dnnest(1))", source.sacct),
+    DN_OPT_TEXT ("trace", 0, "FILE", "a table of jobs instead", source.table),
     DN_OPT_TEXT ("nodes", 0, "FILE", "a table of nodes (what sinfo says)", nodes),
     DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
     DN_OPT_FLAG ("names", 0, "name the owners", names),
@@ -56,6 +57,32 @@ static const struct dn_option options[] = {
     DN_OPT_END,
 };
 
+/* FILE is what sacct has printed if its first line has '|', else a table. Return the
+ * exit code.
+ */
+static int take_file (const struct dn_command *self,
+                      const char *path,
+                      struct dn_past_source *source)
+{
+    struct dn_err err = {0};
+    dn_cleanup (dn_close_input) FILE *stream = NULL;
+    dn_cleanup (dn_free_ptr) char *line = NULL;
+    size_t size = 0;
+
+    if (source->table || source->sacct)
+        return dn_options_misuse (self, "FILE, --trace and --sacct cannot be combined");
+    if (strcmp (path, "-") == 0)
+        return dn_options_misuse (self, "of stdin, expected --sacct=- or --trace=-");
+    stream = dn_open_input (path, &err);
+    if (!stream)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (getline (&line, &size, stream) >= 0 && strchr (line, '|'))
+        source->sacct = path;
+    else
+        source->table = path;
+    return DN_EXIT_DONE;
+}
+
 /* A file has its own period unless one is given. */
 static int take_options (const struct dn_command *self, struct call *call)
 {
@@ -63,14 +90,20 @@ static int take_options (const struct dn_command *self, struct call *call)
     struct dn_past_source *source = &call->source;
 
     if (!dn_settings_add (&call->settings, self, "Mode=enforce")
-        || !dn_options_all (&call->given, call, 0, 0))
+        || !dn_options_all (&call->given, call, 0, 1))
         return -1;
-    if (!source->sacct) {
+    call->given.exit_code = DN_EXIT_DONE;
+    if (source->table && source->sacct)
+        call->given.exit_code =
+            dn_options_misuse (self, "--trace and --sacct cannot be combined");
+    else if (call->given.n_args == 1)
+        call->given.exit_code = take_file (self, call->given.args[0], source);
+    if (!source->table && !source->sacct) {
         source->until_s = source->until_s ? source->until_s : now_s;
         source->since_s =
             source->since_s ? source->since_s : source->until_s - PERIOD_S;
     }
-    return 0;
+    return call->given.exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
 /* The nodes: without them there is no queue. */
@@ -81,7 +114,7 @@ static int read_nodes (struct call *call, struct dn_err *err)
 
     if (call->nodes)
         return dn_replay_queue_nodes (queue, call->nodes, err);
-    if (call->source.sacct)
+    if (call->source.table || call->source.sacct)
         return 0;
     if (dn_nodes_ask (&queue->sim, &problem) < 0)
         dn_complain ("note: %s", problem.text);
@@ -104,7 +137,7 @@ static int read_jobs (struct call *call, struct dn_err *err)
         return 0;
     if (call->source.sacct) {
         dn_past_sacct_command (&buf);
-        fprintf (stderr, "--sacct reads all that this prints:\n%s\n", text);
+        fprintf (stderr, "--sacct reads what this prints:\n%s\n", text);
     }
     return dn_err_set (err, DN_E_RANGE, "no job with GPUs has ended in this period");
 }
@@ -138,7 +171,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_lookback = {
     .name = "lookback",
     .summary = "Show what past jobs used, and what dnnest would have changed",
-    .arguments = "",
+    .arguments = "[FILE]",
     .options = options,
     .run = run,
 };

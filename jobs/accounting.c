@@ -89,6 +89,7 @@ struct dn_accounting {
     char delimiter[DN_NAME_MAX];
     struct record records[2]; /* that of the last job, and the next */
     int last;
+    int64_t refused;
     bool has_job;
     struct dn_accounted job;
     char state[DN_NAME_MAX];
@@ -321,6 +322,11 @@ static void take_step (struct dn_accounting *a, char *const at[])
         a->job.job.host_mem_gb = gb;
 }
 
+int64_t dn_accounting_refused (const struct dn_accounting *accounting)
+{
+    return accounting->refused;
+}
+
 int dn_accounting_end (struct dn_accounting *a)
 {
     bool has_job = a->has_job;
@@ -363,9 +369,7 @@ static void cut (const struct dn_accounting *a, struct record *record)
     }
 }
 
-/* At the end of a line: take the record if it has all its columns. One with more is no
- * record of that form.
- */
+/* At the end of a line: take the record if it has all its columns. */
 static int end_line (struct dn_accounting *a)
 {
     struct record *record = &a->records[!a->last];
@@ -385,6 +389,8 @@ static int end_line (struct dn_accounting *a)
         begin_job (a, record->at);
         a->last = !a->last;
         record = &a->records[!a->last];
+    } else {
+        a->refused++;
     }
     record->len = record->seen = 0;
     record->n = 0;

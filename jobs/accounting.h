@@ -55,6 +55,9 @@ int dn_accounting_feed (struct dn_accounting *accounting,
                         struct dn_span piece,
                         struct dn_err *err);
 
+/* Records that did not have the columns, so far. */
+int64_t dn_accounting_refused (const struct dn_accounting *accounting);
+
 /* After the last piece: the last job. */
 int dn_accounting_end (struct dn_accounting *accounting);
 

@@ -18,12 +18,14 @@
 #include "output/progress.h"
 #include "predict/apps.h"
 #include "process/sacct.h"
+#include "read_runs.h"
+#include "report/when.h"
 
 #define DAY_S       86400
 #define PATIENCE_S  600
 #define COMMIT_ROWS 20000
 
-/* Between the columns of a row that is handed on: no name of a job has it. */
+/* Between the columns of a file: no name of a job has it. */
 #define FILE_DELIMITER "<|>"
 
 struct reader {
@@ -31,6 +33,7 @@ struct reader {
     const struct dn_past_source *source;
     int64_t since_s; /* of the window that is being read */
     int64_t until_s;
+    bool checked; /* the columns of the table */
     struct dn_progress progress;
     struct dn_err *err;
 };
@@ -125,6 +128,166 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
     return jobs->n % COMMIT_ROWS == 0 ? dn_store_commit (jobs->store, reader->err) : 0;
 }
 
+/* --- a table ---------------------------------------------------------------------- */
+
+/* A count in a column that the tables of others have; one that is not known. */
+static int read_other (const struct dn_row *row,
+                       const char *column,
+                       int64_t *count,
+                       struct dn_err *err)
+{
+    const char *text = dn_row_get (row, column);
+
+    if (*count != DN_UNSET || !text || text[0] == '\0')
+        return 0;
+    return strchr (text, '-')
+               ? dn_when_read (text, column, 0, count, err)
+               : dn_int_read (
+                   dn_span_of (text), column, 0, INT64_C (1) << 53, count, err);
+}
+
+static int read_others (const struct dn_row *row,
+                        struct dn_finished *job,
+                        struct dn_err *err)
+{
+    int64_t ran_s = DN_UNSET;
+    int64_t mem_mb = DN_UNSET;
+
+    if (read_other (row, "submit", &job->submit_s, err) < 0
+        || read_other (row, "eligible", &job->eligible_s, err) < 0
+        || read_other (row, "start", &job->start_s, err) < 0
+        || read_other (row, "end", &job->end_s, err) < 0
+        || read_other (row, "elapsed_s", &ran_s, err) < 0
+        || read_other (row, "mem_mb", &mem_mb, err) < 0)
+        return -1;
+    if (job->end_s == DN_UNSET && job->start_s != DN_UNSET && ran_s != DN_UNSET)
+        job->end_s = job->start_s + ran_s;
+    if (!(job->mem_gb >= 0) && mem_mb != DN_UNSET)
+        job->mem_gb = (double) mem_mb / 1024;
+    return 0;
+}
+
+/* What the columns of a table say, by any of their names. */
+static const struct wanted {
+    const char *names[4];
+    bool needed;
+    const char *without; /* what is not known then */
+} wanted[] = {
+    {{"submit_s", "submit"}, true, NULL},
+    {{"start_s", "start"}, true, NULL},
+    {{"end_s", "end", "elapsed_s"}, true, NULL},
+    {{"gpus"}, true, NULL},
+    {{"user", "user_name", "account"}, false, "owners (user)"},
+    {{"name"}, false, "names of series (name)"},
+    {{"limit_s"}, false, "limits (limit_s)"},
+    {{"state"}, false, "how jobs ended (state)"},
+    {{"gpu"}, false, "GPU types (gpu)"},
+    {{"cpus"}, false, "CPUs (cpus)"},
+    {{"cpu_s"}, false, "CPUs that were busy (cpu_s)"},
+    {{"mem_gb", "mem_mb"}, false, "memory (mem_gb)"},
+    {{"host_mem_gb"}, false, "memory that was used (host_mem_gb)"},
+    {{"gpu_utilisation"}, false, "GPUs that were busy (gpu_utilisation)"},
+};
+
+static bool has (const struct dn_row *row, const struct wanted *column)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (column->names) && column->names[i]; i++)
+        if (dn_row_get (row, column->names[i]))
+            return true;
+    return false;
+}
+
+/* Tell what the table lacks, once. */
+static int check_columns (const struct dn_row *row, struct dn_err *err)
+{
+    char text[1024];
+    struct dn_buf lacks = dn_buf_on (text, sizeof (text));
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (wanted); i++) {
+        const struct wanted *column = &wanted[i];
+
+        if (has (row, column))
+            continue;
+        if (column->needed)
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "no column %s%s%s; the first is %s",
+                               column->names[0],
+                               column->names[1] ? " or " : "",
+                               column->names[1] ? column->names[1] : "",
+                               dn_quote (row->names[0], strlen (row->names[0])).text);
+        dn_buf_add (&lacks, "%s%s", lacks.len > 0 ? ", " : "", column->without);
+    }
+    if (lacks.len > 0)
+        dn_complain ("note: the table does not tell %s", text);
+    return 0;
+}
+
+/* Names of users, and ISO times, in columns of numbers: the row without them, which the
+ * job gets afterwards.
+ */
+#define CELLS_MAX 256
+struct plain {
+    struct dn_row row;
+    const char *values[CELLS_MAX];
+    const char *user;
+};
+
+static void make_plain (const struct dn_row *row, struct plain *plain)
+{
+    plain->row = *row;
+    plain->user = NULL;
+    if (row->n_columns > CELLS_MAX)
+        return;
+    plain->row.values = plain->values;
+    for (int i = 0; i < row->n_columns; i++) {
+        const char *value = row->values[i];
+
+        plain->values[i] = value;
+        if (strcmp (row->names[i], "user") == 0
+            && strspn (value, "0123456789") < strlen (value)) {
+            plain->user = value;
+            plain->values[i] = "";
+        }
+    }
+}
+
+static int read_row (const struct dn_row *row,
+                     struct dn_finished *job,
+                     struct dn_err *err)
+{
+    struct plain plain;
+
+    make_plain (row, &plain);
+    if (dn_finished_read (&plain.row, job, err) < 0 || read_others (row, job, err) < 0)
+        return -1;
+    if (plain.user && job->user_name[0] == '\0')
+        job->user_name = plain.user;
+    return 0;
+}
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct reader *reader = context;
+    struct dn_err problem = {.code = DN_E_NONE};
+    struct dn_finished job;
+
+    reader->err = err;
+    if (!reader->checked && check_columns (row, err) < 0)
+        return -1;
+    reader->checked = true;
+    if (read_row (row, &job, &problem) < 0) {
+        if (reader->jobs->n_refused++ == 0)
+            dn_err_set (&reader->jobs->first,
+                        problem.code,
+                        "line %" PRId64 ": %s",
+                        row->line,
+                        problem.text);
+        return 0;
+    }
+    return take_job (reader, &job);
+}
+
 /* --- sacct ------------------------------------------------------------------------ */
 
 static int take_accounted (void *to, const struct dn_accounted *job)
@@ -134,7 +297,9 @@ static int take_accounted (void *to, const struct dn_accounted *job)
 
 void dn_past_sacct_command (struct dn_buf *buf)
 {
-    dn_buf_add (buf, "sacct -aPD --noconvert -S now-90days -o ");
+    dn_buf_add (buf,
+                "SLURM_TIME_FORMAT=%%s sacct -anPD --noconvert "
+                "--delimiter='" FILE_DELIMITER "' -S now-90days -o ");
     dn_accounting_columns (DN_ACCOUNTING_ALL, buf);
     if (buf->len > 0 && buf->text[buf->len - 1] == ',')
         buf->text[--buf->len] = '\0';
@@ -157,7 +322,14 @@ static int read_days (struct reader *reader, struct dn_err *err)
     return 0;
 }
 
-/* One line after the header. The first error is told. */
+/* The first error is told. */
+static void refuse (struct dn_past_jobs *jobs, const struct dn_err *err)
+{
+    if (jobs->n_refused++ == 0)
+        jobs->first = *err;
+}
+
+/* One line after the header of 'sacct -P'; NULL: it has none. */
 static int feed_line (struct reader *reader,
                       const struct dn_sacct_header *header,
                       char *line,
@@ -169,32 +341,46 @@ static int feed_line (struct reader *reader,
     struct dn_buf row = dn_buf_on (text, sizeof (text));
     struct dn_err problem = {.code = DN_E_NONE};
 
+    if (!header)
+        return dn_accounting_feed (to, dn_span_of (line), err);
     if (dn_sacct_header_row (header, line, number, FILE_DELIMITER, &row, &problem) == 0)
         return dn_accounting_feed (to, (struct dn_span){text, row.len}, err);
-    if (reader->jobs->n_refused++ == 0)
-        reader->jobs->first = problem;
+    refuse (reader->jobs, &problem);
     return 0;
 }
 
-static int read_header (const char *path,
+static int read_header (struct reader *reader,
                         const char *line,
                         struct dn_sacct_header *header,
                         struct dn_err *err)
 {
-    if (!dn_sacct_is_header (line))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "%s: line 1 is no header, but '%s': print it without -n, as "
-                           "'sacct -aPD --noconvert -o JobID,User,JobName,State,"
-                           "Timelimit,NNodes,Submit,Start,End,AllocTRES,TotalCPU,"
-                           "TRESUsageInTot'",
-                           path,
-                           dn_quote (line, strcspn (line, "\r\n")).text);
+    const char *path = reader->source->sacct;
+
     if (dn_sacct_header_read (header, line, err) < 0)
         return dn_err_wrap (err, "%s", path);
     if (header->lacks[0] != '\0')
         dn_complain ("note: %s does not tell %s", path, header->lacks);
     return 0;
+}
+
+/* The first line says which of both forms the file has. */
+static int read_first (struct reader *reader,
+                       const char *line,
+                       struct dn_sacct_header *header,
+                       struct dn_err *err)
+{
+    if (strstr (line, FILE_DELIMITER))
+        return 0;
+    if (dn_sacct_is_header (line))
+        return read_header (reader, line, header, err);
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "%s: line 1 is no header, but '%s': print it without -n, as "
+                       "'sacct -aPD --noconvert -o JobID,User,JobName,State,"
+                       "Timelimit,NNodes,Submit,Start,End,AllocTRES,TotalCPU,"
+                       "TRESUsageInTot'",
+                       reader->source->sacct,
+                       dn_quote (line, strcspn (line, "\r\n")).text);
 }
 
 static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err *err)
@@ -208,9 +394,13 @@ static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err 
 
     if (!stream)
         return -1;
-    for (int64_t number = 1; rc == 0 && getline (&line, &size, stream) >= 0; number++)
-        rc = number == 1 ? read_header (path, line, &header, err)
-                         : feed_line (reader, &header, line, number, to, err);
+    for (int64_t number = 1; rc == 0 && getline (&line, &size, stream) >= 0; number++) {
+        if (number == 1)
+            rc = read_first (reader, line, &header, err);
+        if (rc == 0 && (number > 1 || !header.text))
+            rc =
+                feed_line (reader, header.text ? &header : NULL, line, number, to, err);
+    }
     if (rc == 0 && ferror (stream))
         rc = dn_err_set (err, DN_E_IO, "%s: cannot read", path);
     return rc == 0 && dn_accounting_end (to) != 0 ? -1 : rc;
@@ -220,11 +410,22 @@ static int read_output (struct reader *reader, struct dn_err *err)
 {
     struct dn_accounting *accounting =
         dn_accounting_new (DN_ACCOUNTING_ALL, FILE_DELIMITER, take_accounted, reader);
+    struct dn_err problem;
+    int64_t refused;
     int rc;
 
     if (!accounting)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     rc = feed (reader, accounting, err);
+    refused = dn_accounting_refused (accounting);
+    dn_err_set (&problem,
+                DN_E_SYNTAX,
+                "too many columns, expected those that sacct was to print, "
+                "with " FILE_DELIMITER " between them, or a header (sacct -P)");
+    if (refused > 0) {
+        refuse (reader->jobs, &problem);
+        reader->jobs->n_refused += refused - 1;
+    }
     dn_accounting_free (accounting);
     return rc;
 }
@@ -273,9 +474,12 @@ int dn_past_jobs_read (struct dn_past_jobs *jobs,
                             .until_s = source->until_s,
                             .progress = dn_progress_begin ("jobs"),
                             .err = err};
+    const struct dn_reading table = {.row = take_row, .context = &reader};
     int rc = open_store (jobs, err);
 
-    if (rc == 0)
+    if (rc == 0 && source->table)
+        rc = dn_read_table (source->table, &table, err);
+    else if (rc == 0)
         rc = source->sacct ? read_output (&reader, err) : read_days (&reader, err);
     dn_progress_end (&reader.progress);
     return rc < 0 ? rc : dn_store_commit (jobs->store, err);

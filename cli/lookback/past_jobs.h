@@ -1,10 +1,10 @@
 /* past_jobs.h - the jobs of a site before dnnest, from its own accounting
  *
- * In: what sacct prints, asked day by day or kept in a file. Out: the jobs that had
- * GPUs and have ended, in a store in a directory of its own, which goes with it; all
- * others are counted. Each gets metadata "auto" and an application: its name without
- * its numbers, and its GPUs; one without a name, all that it requested. A record of
- * dnnest is not read.
+ * In: what sacct prints, asked day by day or kept in a file, or a table of jobs. Out:
+ * the jobs that had GPUs and have ended, in a store in a directory of its own, which
+ * goes with it; all others are counted. Each gets metadata "auto" and an application:
+ * its name without its numbers, and its GPUs; one without a name, all that it
+ * requested. A record of dnnest is not read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,10 +18,10 @@
 #include "lookback/nodes_past.h"
 
 struct dn_past_source {
-    const char
-        *sacct;      /* what it has printed, with a header; "-": stdin; NULL: ask it */
-    int64_t since_s; /* that ended at or after it */
-    int64_t until_s; /* and before it */
+    const char *table; /* "-": stdin; NULL: sacct */
+    const char *sacct; /* a file of dn_past_sacct_command (), likewise */
+    int64_t since_s;   /* that ended at or after it */
+    int64_t until_s;   /* and before it */
 };
 
 /* Texts are those of the first jobs. */
@@ -30,14 +30,14 @@ struct dn_past_jobs {
     char dir[PATH_MAX];
     int64_t n;           /* that were read */
     int64_t n_others;    /* without GPUs, or that never ran */
-    int64_t n_refused;   /* rows of a file that cannot be read; the first is told */
+    int64_t n_refused;   /* rows of a table that cannot be read; the first is told */
     struct dn_err first; /* of them */
     char types[DN_CANDIDATES_MAX][DN_NAME_MAX]; /* gres types of GPUs */
     int n_types;
     struct dn_nodes_past nodes;
 };
 
-/* A command whose output has all that is read. */
+/* The command whose output --sacct reads. */
 void dn_past_sacct_command (struct dn_buf *buf);
 
 /* Read them. -1 with 'err'; freed with dn_past_jobs_free () in any case. */

@@ -12,8 +12,6 @@ cd "$work" || exit 1
 
 # What sacct prints of 400 jobs of 5 owners: applications whose runs take as long as ever,
 # four CPUs busy of 16 per GPU, a step of each with its memory; and of one job in 4 no GPU.
-{
-echo 'JobIDRaw|JobID|Cluster|User|UID|Account|Partition|QOS|JobName|Submit|Eligible|Start|End|Suspended|TimelimitRaw|State|NNodes|NodeList|AllocTRES|TotalCPU|TRESUsageInTot|AdminComment|ExitCode'
 awk 'BEGIN {
     srand (1)
     split ("resnet bert unet gpt", names, " ")
@@ -33,12 +31,11 @@ awk 'BEGIN {
         printf "%d.batch|%d.batch|c|||a|||batch|%d|%d|%d|%d|00:00:00||COMPLETED|1|n1|cpu=%d,mem=65536M,node=1|%s|mem=16384M||0:0\n",
             i, i, submit, submit, start, end, cpus, used
     }
-}'
-} >past.sacct
+}' | sed 's/|/<|>/g' >past.sacct
 printf 'type,nodes,gpus,cpus,mem_mb\na100,4,4,64,512000\n' >nodes.csv
 
 # sums of the file itself: jobs, GPU hours requested and had, CPU hours had and busy
-sums=$(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ {
+sums=$(awk -F '<[|]>' '$1 !~ /\./ && $19 ~ /gpu/ {
     split ($19, tres, ","); sub ("cpu=", "", tres[1]); sub ("gres/gpu=", "", tres[4])
     split ($20, t, ":"); run = $13 - $12; n++
     asked += tres[4] * $15 / 60; gpu += tres[4] * run / 3600
@@ -62,7 +59,7 @@ json 'the queue has all jobs and owners, and an interval' \
     'd["queue"]["jobs"] == 300 and d["queue"]["owners"] == 5 and
      d["queue"]["wait"]["low_s"] <= d["queue"]["wait"]["mean_s"] <= d["queue"]["wait"]["high_s"]' \
     lookback --sacct=past.sacct --nodes=nodes.csv
-json 'a period' "d['jobs'] == $(awk -F '|' '$1 !~ /\./ && $19 ~ /gpu/ && $13 < 1700061400' past.sacct | wc -l)" \
+json 'a period' "d['jobs'] == $(awk -F '<[|]>' '$1 !~ /\./ && $19 ~ /gpu/ && $13 < 1700061400' past.sacct | wc -l)" \
     lookback --sacct=past.sacct --until=@1700061400
 json 'rules that keep limits lower none' 'd["rules"]["limits_lowered"] == 0' \
     lookback --sacct=past.sacct --set=TimeLimit=keep
@@ -73,8 +70,8 @@ is 'the text fits 100 columns' \
     "$(dn lookback --sacct=past.sacct --nodes=nodes.csv | awk 'length > 100')" ''
 documented 'dnnest(1) names every member of the JSON' lookback --sacct=past.sacct --nodes=nodes.csv --names
 try lookback --sacct=past.sacct --nodes=nodes.csv --html=past.html
-like 'the page has what the rules would change' "$(tr '\n' ' ' <past.html)" \
-    '>time limits, GPU hours</td><td>[1-9][0-9]*</td><td>[1-9][0-9,]*</td><td>[1-9]'
+like 'the page lists the jobs whose limits go down most' "$(tr '\n' ' ' <past.html)" \
+    '<h3 id="lowered">Limits lowered: 20 of [0-9]*,.*<li>[0-9]*: limit 10:00:00 -> 0'
 printf 'type,nodes,gpus,cpus,mem_mb\na100,1,2,64,512000\n' >few.csv
 json 'a queue that is not as it was is said to be unlike' \
     'd["queue"]["unlike"] and d["queue"]["wait_mean_s"] > 3600 > d["wait_mean_s"]' \
@@ -100,26 +97,65 @@ for page in past no-nodes; do whole_page "$page.html"; done
 # Node n1: 2 h with one of two GPUs and 8 of 8 CPUs, the second with all memory; then 1 h with
 # one GPU and 4 CPUs; 4 h of a job without GPUs that has all CPUs; n2 has no GPUs.
 {
-    echo 'JobID|Submit|Start|End|AllocTRES|NNodes|NodeList|User|State'
-    echo '1|1000|3600|10800|cpu=8,mem=16G,gres/gpu:a100=1|1|n1|u7|COMPLETED'
-    echo '2|1000|7200|10800|cpu=0,mem=48G|1|n1|u8|COMPLETED'
-    echo '3|1000|10800|14400|cpu=4,mem=16G,gres/gpu:a100=1|1|n1|u7|COMPLETED'
-    echo '4|1000|14400|28800|cpu=8,mem=16G|1|n1|u8|COMPLETED'
-    echo '5|1000|14400|28800|cpu=8,mem=64G|1|n2|u8|COMPLETED'
-} >placed.sacct
+    echo submit_s,start_s,end_s,gpus,gpu,cpus,mem_gb,nodes,host,user,state
+    echo 1000,3600,10800,1,a100,8,16,1,n1,7,COMPLETED
+    echo 1000,7200,10800,0,,0,48,1,n1,8,COMPLETED
+    echo 1000,10800,14400,1,a100,4,16,1,n1,7,COMPLETED
+    echo 1000,14400,28800,0,,8,16,1,n1,8,COMPLETED
+    echo 1000,14400,28800,0,,8,64,1,n2,8,COMPLETED
+} >placed.csv
 printf 'type,nodes,gpus,cpus,mem_mb\na100,1,2,8,65536\n' >one.csv
 json 'idle GPUs beside which no CPU or no memory was left, by a replay of the nodes' \
     '(d["hours"]["idle"], d["hours"]["idle_without_cpus"], d["hours"]["idle_without_memory"]) == (11, 10, 1)' \
-    lookback --sacct=placed.sacct --nodes=one.csv
+    lookback --trace=placed.csv --nodes=one.csv
 gives 'the text has both' 0 'idle: no CPU left beside +11 +10 +90.9 %' \
-    lookback --sacct=placed.sacct --nodes=one.csv
+    lookback --trace=placed.csv --nodes=one.csv
+
+# --- tables ------------------------------------------------------------------------------
+
+{
+    echo cluster,job,account,partition,submit,eligible,start,limit_s,elapsed_s,state,nodes,cpus,gpus,mem_mb
+    echo c,1,7,gpu,1000,1000,2000,7200,3600,COMPLETED,1,4,1,8192
+    echo c,2,7,gpu,9000,9000,9000,7200,3600,COMPLETED,1,4,1,8192
+    echo c,3,8,gpu,x,1000,2000,7200,3600,COMPLETED,1,4,2,8192
+    echo c,4,8,gpu,1000,1000,2000,many,3600,COMPLETED,1,4,2,8192
+} >other.csv
+json 'a table of others has other columns' \
+    'd["jobs"] == 2 and d["hours"]["gpu"] == 2 and d["hours"]["gpu_requested"] == 4 and
+     d["refused"] == 2 and d["wait_mean_s"] == 500' lookback --trace=other.csv
+json 'what a row repeats is known once it has ended' 'd["rules"]["repeats"] == 1' \
+    lookback --trace=other.csv
+refused=$(dn lookback --trace=other.csv 2>&1 >/dev/null)
+like 'the first row that cannot be read is told' "$refused" "2 rows cannot be read; the first: line 4: submit: 'x' is not a whole number"
+is 'the same without --trace' "$(dn lookback other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
+is 'the same without --sacct' "$(dn lookback past.sacct 2>&1)" "$(dn lookback --sacct=past.sacct 2>&1)"
+refuses 'what stdin is must be said' 2 'expected --sacct=- or --trace=-' lookback -
+refuses 'a file that is not there' 4 'none.csv: No such file' lookback none.csv
+is 'the same on stdin' "$(dn lookback --trace=- <other.csv 2>&1)" "$(dn lookback --trace=other.csv 2>&1)"
+
+{
+    echo user,submit,start,end,gpus
+    echo alice,2024-01-01T00:00:00Z,1704067260,2024-01-01T01:01:00Z,2
+} >iso.csv
+json 'times may be ISO 8601, users names' 'd["jobs"] == 1 and d["hours"]["gpu"] == 2 and d["wait_mean_s"] == 60' \
+    lookback --trace=iso.csv
+gzip -k iso.csv
+is 'a table may be packed' "$(dn lookback --json --trace=iso.csv.gz 2>/dev/null)" \
+    "$(dn lookback --json --trace=iso.csv 2>/dev/null)"
+like 'what a table does not tell is said' "$(dn lookback --trace=iso.csv 2>&1 >/dev/null)" \
+    'does not tell names of series \(name\), limits \(limit_s\), .*GPU types \(gpu\)'
+sed '1s/start/began/' iso.csv >began.csv
+refuses 'a column that must be there is named' 4 'no column start_s or start' lookback --trace=began.csv
+sed 's/T01:01:00Z/x/' iso.csv >wrong.csv
+like 'a wrong time is named with what was expected' "$(dn lookback --trace=wrong.csv 2>&1)" \
+    "line 2: end: '2024-01-01x' is not a time, expected 2026-01-31"
 
 # --- sacct with a header --------------------------------------------------------------------
 
 # The same jobs, in other columns and forms.
 {
     echo 'User|JobID|JobName|State|Timelimit|Submit|Start|Elapsed|ReqTRES|TotalCPU|TRESUsageInTot|NNodes'
-    TZ=UTC awk -F '|' 'NR > 1 {
+    TZ=UTC awk -F '<[|]>' '{
         step = $1 ~ /\./; e = $13 - $12
         printf "%s|%s|%s|%s|%s|%s|%s|%02d:%02d:%02d|%s|%s|%s|%s\n", $4, $2, $9, $16,
             step ? "" : sprintf ("%02d:%02d:00", $15 / 60, $15 % 60), strftime ("%FT%TZ", $10),
@@ -137,11 +173,7 @@ like 'what the columns do not tell is said' "$(dn lookback --sacct=cut.sacct 2>&
     'does not tell names of series .*\(JobName\), limits \(TimelimitRaw\), CPUs that were busy .*, memory'
 sed '3s/00:[0-9]*:[0-9]*|/soon|/2' header.sacct | sed '2s/T[0-9:]*Z/ noon/2' >cut.sacct
 like 'a wrong value is named with its column and what was expected' \
-    "$(dn lookback --sacct=cut.sacct 2>&1 >/dev/null)" "1 rows cannot be read; the first: line 2: Start: '.* noon' is not a time, expected"
-gzip -k header.sacct
-is 'a packed file is the same, and so is stdin' \
-    "$(dn lookback --json --sacct=header.sacct.gz && dn lookback --json --sacct=- <header.sacct)" \
-    "$(cat header.json header.json)"
+    "$(dn lookback --sacct=cut.sacct 2>&1 >/dev/null)" "line 2: Start: '.* noon' is not a time, expected"
 
 # --- sacct and sinfo ---------------------------------------------------------------------
 
@@ -150,7 +182,7 @@ mkdir bin
 cat >bin/sacct <<'END'
 #!/bin/sh
 for word; do case $word in --delimiter=*) delimiter=${word#*=} ;; esac; done
-[ "$SLURM_TIME_FORMAT" = %s ] && sed "1d; s/|/$delimiter/g" past.sacct
+[ "$SLURM_TIME_FORMAT" = %s ] && sed "s/<|>/$delimiter/g" past.sacct
 END
 cat >bin/sinfo <<'END'
 #!/bin/sh
@@ -172,8 +204,9 @@ refuses 'columns without their header are refused with what to print' 4 \
     lookback --sacct=none.sacct
 : >none.sacct
 try lookback --sacct=none.sacct
-is 'no job: the whole command that makes the file is named' "$code $(grep -c "sacct -aPD .*JobIDRaw.*ExitCode$" <<<"$err")" '4 1'
-refuses 'no such file' 4 'No such file' lookback --sacct=/nonexistent
+is 'no job: the whole command that makes the file is named' "$code $(grep -c "sacct -anPD .*JobIDRaw.*ExitCode$" <<<"$err")" '4 1'
+refuses 'two sources' 2 'cannot be combined' lookback --sacct=a --trace=b
+refuses 'no such file' 4 'No such file' lookback --trace=/nonexistent
 printf '%s\n' '#!/bin/sh' 'echo "sacct: error: accounting is off" >&2' 'exit 1' >bin/sacct
 chmod +x bin/sacct
 PATH=$work/bin:$PATH refuses 'accounting that refuses' 4 'sacct failed: .*accounting is off' lookback
