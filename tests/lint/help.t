@@ -14,7 +14,7 @@ taken() {
 cd "$top/packaging" || exit
 n=0
 for script in check demo setup reproducible rebuild-for-slurm deb/build rpm/build \
-    slurm/keep-record; do
+    slurm/calibrate slurm/keep-record; do
     help=$("./$script" --help 2>&1)
     is "packaging/$script --help succeeds" "$?" 0
     is "packaging/$script --help names every option that it takes" \

@@ -7,6 +7,9 @@
 # lines for an ordinary script. The configuration is that of the demo: the shipped bundle,
 # the rules at their defaults. Each is submitted twice, held: as it is, and opted out; the
 # difference is what changed. For every field that is kept the log has the reason.
+#
+# With TABLE=FILE in the environment the outcome is also written to FILE, in Markdown:
+# 'make submissions' does so.
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
@@ -82,8 +85,8 @@ kept() {
         head -n 1 | sed -E "s/^(because=|; )$1: //" || true
 }
 
-# compare SCRIPT OPTION...: the job beside itself, opted out. Sets 'changed', a word per field;
-# 'why', the reasons of the others; 'warned', a line each.
+# compare SCRIPT OPTION...: the job beside itself, opted out. Sets 'changed', a word per field; 'asked' and
+# 'became', the fields as texts; 'why', the reasons of the others; 'warned', a line each.
 compare() {
     local script=$1 names=(time gpu cpus) i before after
     shift
@@ -92,21 +95,30 @@ compare() {
     log=$(logged | grep -a "uid=" | tail -n 1) || true
     warned=$(grep -a 'dnnest: warning: \|dnnest: .*submitted as written\|dnnest: job unchanged' \
         <<<"$said") || true
-    changed='' why=''
+    changed='' asked='' became='' why=''
     [[ -n $job ]] || return 0
     mapfile -t after < <(fields "$job")
     submit "$@" --comment=dnnest:off "$script"
     mapfile -t before < <(fields "$job")
+    asked="${before[0]}, ${before[1]:--}, ${before[2]}"
     for i in 0 1 2; do
         if [[ ${before[i]} = "${after[i]}" ]]; then
             why+="${names[i]}: $(kept "${names[i]}"); "
         else
             changed+="${names[i]} "
+            became+="${names[i]} ${before[i]} -> ${after[i]}; "
         fi
     done
     changed=${changed% }
     # Without a decision about the job all fields have the same reason.
     if [[ $log =~ verdict=abstain.*because=([^;]*) ]]; then why="all: ${BASH_REMATCH[1]}"; fi
+}
+
+# One row of the table. A '|' would end a column.
+row() {
+    local text
+    printf -v text ' %s |' "${@//|//}"
+    table+="|${text//$'\n'/<br>}"$'\n'
 }
 
 # judge NAME: every field has changed or has a reason why not.
@@ -115,10 +127,12 @@ judge() {
     missing=$(grep -oE '[a-z]+: ;' <<<"$why") || true
     if [[ -n $warned && $why =~ ^(time: ; )?(gpu: ; )?(cpus: ; )?$ ]]; then missing=; fi
     is "every field of $1 has changed, or has the reason why not" "${job:+accepted}$missing" accepted
+    row "${1//dnnest:/<br>}" "$asked" "${became%; }" "${why%; }" "$(sed 's/^sbatch: dnnest: //' <<<"$warned")"
 }
 
 # --- scripts -------------------------------------------------------------------------
 
+table='| submission | asked (time, GPUs, CPUs) | changed | kept, and why | warned |'$'\n|---|---|---|---|---|\n'
 n=0
 for script in "$top"/tests/data/scripts/*.sh; do
     name=${script##*/}
@@ -146,4 +160,18 @@ for command in "${COMMANDS[@]}"; do
     if [[ $metadata != dnnest:off ]]; then judge "$options $metadata"; fi
 done
 
+if [[ -n ${TABLE-} ]]; then
+    cat >"$TABLE" <<'END'
+# Submissions
+
+What becomes of sixty submissions and more, with the configuration of the demo: the shipped
+bundle, the rules at their defaults, two GPU types, a V100 for a third of the price of an
+A100. The scripts are those of tests/data/scripts, which were written in the manner of those
+that people submit; the others are options of sbatch for a script that runs one training.
+`make submissions` writes this file, on a private Slurm; `tests/live/submissions.t` checks
+that every field changes or has a reason.
+
+END
+    printf '%s' "$table" >>"$TABLE"
+fi
 live_end
