@@ -4,7 +4,7 @@
 usage: licenses.py TOP
 
 Prints 'FILE<TAB>LICENCE' for every file of the tree TOP, in order, with '-' for a file that
-has none. packaging/lib/packaged.py imports it.
+has none. packaging/lib/sbom.py imports it.
 """
 # SPDX-License-Identifier: GPL-2.0-or-later
 import os
